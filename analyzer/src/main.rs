@@ -1,0 +1,3 @@
+//! The command `urscope`.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! A Level Zero device in software.

@@ -1,0 +1,1 @@
+//! The law of urscope: the life of a handle, and what is a sin.

@@ -1,0 +1,1 @@
+//! The library that `LD_PRELOAD` names.

@@ -1,0 +1,1 @@
+//! The witness of urscope: stands between a SYCL program and its Unified Runtime adapter.
