@@ -1,0 +1,153 @@
+//! The roles a parameter can play: how it is passed, under which name it is recorded, and when it can be read.
+//!
+//! Each role is a transparent wrapper of the machine word that C passes, so that a row's roles are at the same
+//! time the Rust signature of its C function. A role never reads memory: what stands behind a pointer is fetched
+//! by the shim, which asks [`Role::enter`] and [`Role::out`] where to look.
+
+use crate::call::Values;
+
+/// What the shim must know of a parameter.
+pub trait Role: Copy {
+    /// Puts what is known when the call begins into its values.
+    fn enter(self, _values: &mut Values) {}
+
+    /// Notes where the callee will leave an answer.
+    fn out(self, _places: &mut Places) {}
+
+    /// Whether a call with this argument is recorded at all.
+    fn watched(self) -> bool {
+        true
+    }
+}
+
+/// Where a call leaves its answers: addresses in the caller's memory, 0 where there is none.
+///
+/// They may be read only after the call has returned `UR_RESULT_SUCCESS`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Of a `void *`, the memory that was allocated or opened.
+    pub pointer: usize,
+    /// Of a `void *`, the handle data.
+    pub data: usize,
+    /// Of a `size_t`, the size of the handle data in bytes.
+    pub data_size: usize,
+    /// Of a `ur_context_handle_t`.
+    pub context: usize,
+    /// Of a `ur_bool_t` (one byte).
+    pub value: usize,
+}
+
+macro_rules! roles {
+    ($($(#[$doc:meta])* $name:ident($word:ty) $(enter $field:ident)? $(out $place:ident)?;)*) => {
+        $(
+            $(#[$doc])*
+            #[repr(transparent)]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub struct $name(pub $word);
+
+            impl Role for $name {
+                $(
+                    #[inline]
+                    fn enter(self, values: &mut Values) {
+                        values.$field = Some(self.0 as u64);
+                    }
+                )?
+                $(
+                    #[inline]
+                    fn out(self, places: &mut Places) {
+                        places.$place = self.0;
+                    }
+                )?
+            }
+        )*
+    };
+}
+
+roles! {
+    /// A `ur_adapter_handle_t`.
+    Adapter(usize) enter adapter;
+    /// A `ur_device_handle_t`.
+    Device(usize) enter device;
+    /// A `ur_context_handle_t`.
+    Context(usize) enter context;
+    /// A `void *` into memory that the caller already has.
+    Pointer(usize) enter pointer;
+    /// A `size_t` in bytes.
+    Size(usize) enter size;
+    /// A pointer to handle data.
+    Data(usize) enter data;
+    /// The `size_t` of the handle data in bytes.
+    DataSize(usize) enter data_size;
+    /// A `void **` that receives the memory.
+    OutPointer(usize) out pointer;
+    /// A `void **` that receives the handle data, or null.
+    OutData(usize) out data;
+    /// A `size_t *` that receives the size of the handle data, or null.
+    OutDataSize(usize) out data_size;
+    /// A `ur_context_handle_t *`.
+    OutContext(usize) out context;
+    /// A `ur_bool_t *` that receives the answer to a question, or null.
+    OutBool(usize) out value;
+    /// A word that is passed on and not recorded.
+    Unseen(usize);
+    /// A 32-bit word that is passed on and not recorded.
+    Unseen32(u32);
+}
+
+/// A `ur_device_info_t`, recorded only when it asks for IPC support.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpcProperty(pub u32);
+
+impl IpcProperty {
+    /// The questions about IPC support (`ur_api.h` of 2026.2, lines 2553-2563).
+    pub const ASKED: [(u32, &'static str); 3] = [
+        (0x2023, "UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP"),
+        (0x2024, "UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP"),
+        (0x2026, "UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP"),
+    ];
+}
+
+impl Role for IpcProperty {
+    #[inline]
+    fn enter(self, values: &mut Values) {
+        values.property = Some(u64::from(self.0));
+    }
+
+    #[inline]
+    fn watched(self) -> bool {
+        Self::ASKED.iter().any(|(id, _)| *id == self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_is_as_wide_as_what_c_passes() {
+        assert_eq!(size_of::<Context>(), size_of::<*mut u8>());
+        assert_eq!(size_of::<OutDataSize>(), size_of::<*mut usize>());
+        assert_eq!(size_of::<Unseen32>(), size_of::<u32>());
+        assert_eq!(size_of::<IpcProperty>(), size_of::<u32>());
+    }
+
+    #[test]
+    fn only_questions_about_ipc_are_watched() {
+        assert!(IpcProperty(0x2023).watched());
+        assert!(IpcProperty(0x2026).watched());
+        assert!(!IpcProperty(0x2025).watched());
+        assert!(!IpcProperty(0).watched());
+    }
+
+    #[test]
+    fn a_role_speaks_for_its_own_side_of_the_call() {
+        let (mut values, mut places) = (Values::default(), Places::default());
+        Pointer(7).enter(&mut values);
+        Pointer(7).out(&mut places);
+        OutData(9).enter(&mut values);
+        OutData(9).out(&mut places);
+        assert_eq!(values, Values { pointer: Some(7), ..Values::default() });
+        assert_eq!(places, Places { data: 9, ..Places::default() });
+    }
+}

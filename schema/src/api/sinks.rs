@@ -1,0 +1,183 @@
+//! What a row becomes here: an identity, a name, a place in the adapter's tables, an effect and a text.
+
+use crate::handle::Kind;
+
+/// What a successful call does to the life of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// The object is born at the exit of the call.
+    Makes(Kind),
+    /// The object dies at the enter of the call.
+    Ends(Kind),
+    /// The object has one more owner.
+    Retains(Kind),
+    /// The object has one owner less, and dies with the last.
+    Releases(Kind),
+    /// Nothing: the object is asked.
+    Asks(Kind),
+}
+
+/// A `ur_<table>_dditable_t` in which we take slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Table {
+    /// `ur_adapter_dditable_t`
+    Adapter,
+    /// `ur_context_dditable_t`
+    Context,
+    /// `ur_device_dditable_t`
+    Device,
+    /// `ur_usm_dditable_t`
+    USM,
+    /// `ur_ipc_exp_dditable_t`
+    IPCExp,
+}
+
+impl Table {
+    /// All tables, in no order that matters.
+    pub const ALL: [Self; 5] = [Self::Adapter, Self::Context, Self::Device, Self::USM, Self::IPCExp];
+
+    /// The name of the function that fills this table, as an adapter exports it.
+    pub const fn getter(self) -> &'static str {
+        match self {
+            Self::Adapter => "urGetAdapterProcAddrTable",
+            Self::Context => "urGetContextProcAddrTable",
+            Self::Device => "urGetDeviceProcAddrTable",
+            Self::USM => "urGetUSMProcAddrTable",
+            Self::IPCExp => "urGetIPCExpProcAddrTable",
+        }
+    }
+
+    /// The table that `name` fills, if it is one of ours.
+    pub fn of_getter(name: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|table| table.getter().as_bytes() == name)
+    }
+}
+
+macro_rules! effect {
+    (makes $kind:ident) => {
+        Effect::Makes(Kind::$kind)
+    };
+    (ends $kind:ident) => {
+        Effect::Ends(Kind::$kind)
+    };
+    (retains $kind:ident) => {
+        Effect::Retains(Kind::$kind)
+    };
+    (releases $kind:ident) => {
+        Effect::Releases(Kind::$kind)
+    };
+    (asks $kind:ident) => {
+        Effect::Asks(Kind::$kind)
+    };
+}
+
+macro_rules! functions {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+        /// A Unified Runtime function we stand in front of; its number is its row.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[expect(non_camel_case_types, reason = "the names are those of the C functions")]
+        #[repr(u8)]
+        pub enum Function {
+            $(#[doc = $doc] $name,)*
+        }
+
+        impl Function {
+            /// All functions, in the order of the rows.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// How many there are.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// The C name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// One sentence.
+            pub const fn doc(self) -> &'static str {
+                match self { $(Self::$name => $doc.trim_ascii(),)* }
+            }
+
+            /// The adapter's table and the slot in it.
+            pub const fn slot(self) -> (Table, usize) {
+                match self { $(Self::$name => (Table::$table, $slot),)* }
+            }
+
+            /// What a success does.
+            pub const fn effect(self) -> Effect {
+                match self { $(Self::$name => effect!($verb $kind),)* }
+            }
+
+            /// Parameters and their roles, in C order.
+            pub const fn parameters(self) -> &'static [(&'static str, &'static str)] {
+                match self { $(Self::$name => &[$((stringify!($param), stringify!($role)),)*],)* }
+            }
+        }
+    };
+}
+
+ur_functions!(functions);
+
+impl Function {
+    /// The function of that C name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|function| function.name() == name)
+    }
+
+    /// Whether it is one of the `urIPC*` entry points, the ones a verdict is about.
+    pub const fn is_ipc(self) -> bool {
+        matches!(self.slot().0, Table::IPCExp)
+    }
+}
+
+/// The text of `docs/functions.md`.
+pub fn functions_md() -> String {
+    use std::fmt::Write as _;
+    let mut text = String::from(
+        "# The functions urscope stands in front of\n\n\
+         Made from the rows of `schema/src/api/ur.rs`; `BLESS=1 cargo test -p urscope-schema` renews it.\n\n\
+         | function | table and slot | a success | what it does |\n|---|---|---|---|\n",
+    );
+    for function in Function::ALL {
+        let (table, slot) = function.slot();
+        let _ = writeln!(
+            text,
+            "| `{}` | {table:?}[{slot}] | {} | {} |",
+            function.name(),
+            format!("{:?}", function.effect()).to_lowercase().replace(['(', ')'], " ").trim(),
+            function.doc(),
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_leads_back_to_its_function() {
+        for function in Function::ALL {
+            assert_eq!(Function::from_name(function.name()), Some(*function));
+        }
+        assert_eq!(Function::from_name("urEnqueueKernelLaunch"), None);
+    }
+
+    #[test]
+    fn no_two_rows_take_the_same_slot() {
+        for (i, a) in Function::ALL.iter().enumerate() {
+            for b in &Function::ALL[i + 1..] {
+                assert_ne!(a.slot(), b.slot(), "{} and {}", a.name(), b.name());
+            }
+        }
+    }
+
+    #[test]
+    fn functions_md_is_fresh() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/functions.md");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(path, functions_md()).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), functions_md(), "run with BLESS=1");
+    }
+}

@@ -1,0 +1,97 @@
+//! One call: its enter and its exit, with typed values.
+
+use crate::api::{Function, UrResult};
+
+/// A moment, in nanoseconds of the host's `CLOCK_MONOTONIC`: comparable between all processes of one boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Nanos(pub u64);
+
+/// How a value is shown in a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// `"0x…"`: an address, a handle or a hash.
+    Hex,
+    /// A decimal number (from 2^63 on as `"0x…"`, because Perfetto has no larger integers).
+    Number,
+}
+
+macro_rules! values {
+    ($($(#[$doc:meta])* $field:ident: $shape:ident,)*) => {
+        /// What is known of a call's arguments (at the enter) or of its answers (at the exit).
+        ///
+        /// A field that does not apply to a function, or that could not be read, is absent.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+        #[serde(default)]
+        pub struct Values {
+            $($(#[$doc])* #[serde(deserialize_with = "crate::trace::read::word")] pub $field: Option<u64>,)*
+        }
+
+        impl Values {
+            /// Names and shapes of the fields, in the order in which they are written.
+            pub const FIELDS: &'static [(&'static str, Shape)] = &[$((stringify!($field), Shape::$shape),)*];
+
+            /// Hands every field that is present to `each`, in order.
+            #[inline]
+            pub fn for_each(&self, mut each: impl FnMut(&'static str, Shape, u64)) {
+                $(if let Some(value) = self.$field { each(stringify!($field), Shape::$shape, value); })*
+            }
+        }
+    };
+}
+
+values! {
+    /// Which adapter served the call: its number in the trace's door records.
+    via: Number,
+    /// An adapter handle.
+    adapter: Hex,
+    /// A device handle.
+    device: Hex,
+    /// A context handle.
+    context: Hex,
+    /// An address of memory.
+    pointer: Hex,
+    /// A size in bytes.
+    size: Number,
+    /// The address of handle data.
+    data: Hex,
+    /// The size of handle data in bytes.
+    data_size: Number,
+    /// The fingerprint of the handle data ([`crate::handle::fingerprint`]).
+    fingerprint: Hex,
+    /// A `ur_device_info_t`.
+    property: Hex,
+    /// The answer to a question.
+    value: Number,
+}
+
+/// A call begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Enter {
+    /// What is called.
+    pub function: Function,
+    /// The number of the call in its process, from 1 on: pairs it with its exit.
+    pub call: u64,
+    /// The thread.
+    pub tid: u32,
+    /// When.
+    pub time: Nanos,
+    /// Its arguments.
+    pub values: Values,
+}
+
+/// A call returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// What was called.
+    pub function: Function,
+    /// The number of the call in its process.
+    pub call: u64,
+    /// The thread.
+    pub tid: u32,
+    /// When.
+    pub time: Nanos,
+    /// What the adapter answered.
+    pub result: UrResult,
+    /// What it left in the caller's memory; empty unless the call succeeded.
+    pub values: Values,
+}

@@ -1,0 +1,299 @@
+//! How a trace is read back: line by line, from files that may be cut short, damaged or not ours at all.
+//!
+//! What cannot be used is said with its place in the file and stepped over; it never ends the reading. A line is read
+//! up to a limit of length, so that a hostile file cannot fill the memory.
+
+use std::{
+    borrow::Cow,
+    io::{self, BufRead},
+};
+
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::value::RawValue;
+
+use super::{
+    CALL, NOTE,
+    records::{Door, Footer, Header, Named},
+};
+use crate::{
+    api::{Function, UrResult},
+    call::{Enter, Exit, Nanos, Values},
+};
+
+/// The longest line that is read, in bytes without the white space around it.
+pub const LINE_LIMIT: usize = 1 << 20;
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// Who wrote the trace.
+    Header(Box<Header>),
+    /// The name of the process.
+    ProcessName(String),
+    /// The name of a thread.
+    ThreadName(u32, String),
+    /// A way in.
+    Door(Box<Door>),
+    /// A call begins.
+    Enter(Enter),
+    /// A call returns.
+    Exit(Exit),
+    /// A note of urscope's own.
+    Note(Nanos, String),
+    /// The end, in order.
+    Footer(Box<Footer>),
+    /// A well-formed event that is not ours.
+    Foreign,
+}
+
+/// A line that was stepped over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Where the line starts, in bytes from the start of the file.
+    pub offset: u64,
+    /// The number of the line, from 1 on.
+    pub line: u64,
+    /// What was wrong.
+    pub why: Why,
+}
+
+/// Why a line was stepped over.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Why {
+    /// The last line of a file that was not closed: its writer was stopped in the middle of it.
+    #[error("cut short: the writer was stopped while it wrote this line")]
+    Torn,
+    /// Not a JSON event.
+    #[error("not a trace event: {0}")]
+    Damaged(String),
+    /// Longer than [`LINE_LIMIT`].
+    #[error("longer than {LINE_LIMIT} bytes")]
+    TooLong,
+    /// A record of ours with fields that do not fit.
+    #[error("a urscope record that does not fit its form: {0}")]
+    Unfit(String),
+}
+
+/// Reads a trace, one item per line that says something.
+pub struct Reader<R> {
+    input: R,
+    line: Vec<u8>,
+    offset: u64,
+    number: u64,
+    base: u64,
+    closed: bool,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads from the start of a file.
+    pub fn new(input: R) -> Self {
+        Self { input, line: Vec::new(), offset: 0, number: 0, base: 0, closed: false }
+    }
+
+    /// Whether the closing bracket has been read.
+    pub fn closed(&self) -> bool {
+        self.closed
+    }
+
+    /// How many bytes have been read.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Fills `self.line` with the next line, spaces around it left out; says its start, whether it was too long and
+    /// whether a line end followed it.
+    fn next_line(&mut self) -> io::Result<Option<(u64, bool, bool)>> {
+        self.line.clear();
+        let start = self.offset;
+        let (mut too_long, mut ended) = (false, false);
+        loop {
+            let chunk = match self.input.fill_buf() {
+                Ok(chunk) => chunk,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if chunk.is_empty() {
+                break;
+            }
+            let (part, used) = match chunk.iter().position(|byte| *byte == b'\n') {
+                Some(end) => {
+                    ended = true;
+                    (chunk.get(..end).unwrap_or_default(), end + 1)
+                }
+                None => (chunk, chunk.len()),
+            };
+            // The unwritten rest of a file is megabytes of spaces: they are not worth keeping.
+            let kept = if self.line.is_empty() { part.trim_ascii_start() } else { part };
+            if self.line.len() + kept.trim_ascii_end().len() > LINE_LIMIT {
+                too_long = true;
+            } else if !kept.trim_ascii_end().is_empty() {
+                self.line.extend_from_slice(kept);
+            }
+            self.input.consume(used);
+            self.offset += used as u64;
+            if ended {
+                break;
+            }
+        }
+        if self.offset == start {
+            return Ok(None);
+        }
+        self.number += 1;
+        Ok(Some((start, too_long, ended)))
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = io::Result<Result<Record, Skipped>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (offset, too_long, ended) = match self.next_line() {
+                Ok(Some(line)) => line,
+                Ok(None) => return None,
+                Err(error) => return Some(Err(error)),
+            };
+            let skipped = |why| Some(Ok(Err(Skipped { offset, line: self.number, why })));
+            if too_long {
+                return skipped(Why::TooLong);
+            }
+            let text = strip(&self.line);
+            match text {
+                b"" | b"[" => continue,
+                b"]" => {
+                    self.closed = true;
+                    continue;
+                }
+                _ => {}
+            }
+            let parsed = parse(text, self.base);
+            if let Ok(Record::Header(header)) = &parsed {
+                self.base = header.clock.base_ns;
+            }
+            return match parsed {
+                Ok(record) => Some(Ok(Ok(record))),
+                Err(Why::Damaged(_)) if !ended => skipped(Why::Torn),
+                Err(why) => skipped(why),
+            };
+        }
+    }
+}
+
+/// Leaves out what stands between events: the bracket in front of the first, the separators, white space.
+fn strip(line: &[u8]) -> &[u8] {
+    let line = line.trim_ascii();
+    let line = match line {
+        [b',', rest @ ..] => rest.trim_ascii(),
+        [b'[', b'{', ..] => line.get(1..).unwrap_or_default(),
+        _ => line,
+    };
+    line.strip_suffix(b",").unwrap_or(line)
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow)]
+    ph: Cow<'a, str>,
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    cat: Cow<'a, str>,
+    #[serde(default)]
+    tid: Option<serde_json::Number>,
+    #[serde(borrow, default)]
+    ts: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    args: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct CallArgs {
+    call: u64,
+    #[serde(default)]
+    result: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct TextArgs<'a> {
+    #[serde(borrow, alias = "name")]
+    text: Cow<'a, str>,
+}
+
+fn parse(text: &[u8], base: u64) -> Result<Record, Why> {
+    let text = std::str::from_utf8(text).map_err(|error| Why::Damaged(error.to_string()))?;
+    let event: Event<'_> = serde_json::from_str(text).map_err(|error| Why::Damaged(error.to_string()))?;
+    let args = event.args.map_or("{}", RawValue::get);
+    match (event.ph.as_ref(), event.name.as_ref()) {
+        ("M", Header::NAME) => Ok(Record::Header(unfit(args)?)),
+        ("M", Door::NAME) => Ok(Record::Door(unfit(args)?)),
+        ("M", Footer::NAME) => Ok(Record::Footer(unfit(args)?)),
+        ("M", "process_name") => Ok(Record::ProcessName(unfit::<TextArgs<'_>>(args)?.text.into_owned())),
+        ("M", "thread_name") => Ok(Record::ThreadName(event.tid()?, unfit::<TextArgs<'_>>(args)?.text.into_owned())),
+        ("i", "note") if event.cat == NOTE => {
+            Ok(Record::Note(event.time(base)?, unfit::<TextArgs<'_>>(args)?.text.into_owned()))
+        }
+        (phase @ ("B" | "E"), name) if event.cat == CALL => {
+            let Some(function) = Function::from_name(name) else { return Ok(Record::Foreign) };
+            let (tid, time) = (event.tid()?, event.time(base)?);
+            let CallArgs { call, result } = unfit(args)?;
+            let values: Values = unfit(args)?;
+            if phase == "B" {
+                return Ok(Record::Enter(Enter { function, call, tid, time, values }));
+            }
+            let result = UrResult(result.ok_or_else(|| Why::Unfit("an exit without a result".into()))?);
+            Ok(Record::Exit(Exit { function, call, tid, time, result, values }))
+        }
+        _ => Ok(Record::Foreign),
+    }
+}
+
+fn unfit<'a, T: Deserialize<'a>>(args: &'a str) -> Result<T, Why> {
+    serde_json::from_str(args).map_err(|error| Why::Unfit(error.to_string()))
+}
+
+impl Event<'_> {
+    fn tid(&self) -> Result<u32, Why> {
+        let tid = self.tid.as_ref().and_then(serde_json::Number::as_u64);
+        tid.and_then(|tid| u32::try_from(tid).ok()).ok_or_else(|| Why::Unfit("no thread number in tid".into()))
+    }
+
+    /// The moment: `ts` is in microseconds after `base`, with up to three decimals.
+    fn time(&self, base: u64) -> Result<Nanos, Why> {
+        let since = self.ts.and_then(|ts| nanos(ts.get()));
+        let since = since.ok_or_else(|| Why::Unfit("no time in microseconds in ts".into()))?;
+        Ok(Nanos(base.saturating_add(since)))
+    }
+}
+
+/// Microseconds as text, in nanoseconds: exact, where a double would lose the last digit after 52 days.
+fn nanos(micros: &str) -> Option<u64> {
+    let (whole, fraction) = micros.split_once('.').unwrap_or((micros, ""));
+    if fraction.len() > 3 {
+        return None;
+    }
+    let nanos = fraction
+        .bytes()
+        .chain(*b"000")
+        .take(3)
+        .try_fold(0, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u64::from(digit - b'0')))?;
+    whole.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(nanos)
+}
+
+/// Reads a word of 64 bits that was written as a number or as `"0x…"`.
+pub(crate) fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either<'a> {
+        Number(u64),
+        #[serde(borrow)]
+        Text(Cow<'a, str>),
+    }
+    match Either::deserialize(from)? {
+        Either::Number(number) => Ok(Some(number)),
+        Either::Text(text) => text
+            .strip_prefix("0x")
+            .and_then(|hex| u64::from_str_radix(hex, 16).ok())
+            .map(Some)
+            .ok_or_else(|| D::Error::custom(format!("expected a number or \"0x…\", found {text:?}"))),
+    }
+}

@@ -1,0 +1,142 @@
+//! The records that are not calls: who wrote the trace, which doors opened, and how it ended.
+//!
+//! They are `M` events under names of ours, which Perfetto passes over. They are rare, so they are ordinary serde
+//! types; only call records are written by hand.
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::Nanos;
+
+/// `urscope_header`: the first thing a process says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Header {
+    /// [`super::FORMAT_VERSION`] of the writer.
+    pub format: u32,
+    /// The writer's own version.
+    pub urscope: String,
+    /// The run that `urscope run` named, or empty.
+    pub run: String,
+    /// The host's name.
+    pub host: String,
+    /// The kernel's boot id: clocks and process ids mean the same only under the same one.
+    pub boot_id: String,
+    /// The inode of the time namespace: clocks are shifted against other namespaces.
+    pub time_namespace: u64,
+    /// The inode of the pid namespace.
+    pub pid_namespace: u64,
+    /// The process.
+    pub pid: u32,
+    /// When the process started, in the kernel's clock ticks since boot (`/proc/PID/stat`, field 22).
+    pub start: u64,
+    /// Its parent when the trace began.
+    pub parent: u32,
+    /// Whether the process came from a `fork` of a traced process, without an `exec`.
+    pub forked: bool,
+    /// The effective user.
+    pub uid: u32,
+    /// The executable's path.
+    pub executable: String,
+    /// The command line, cut where it is very long.
+    pub command: Vec<String>,
+    /// The clocks.
+    pub clock: Clock,
+}
+
+/// The clocks of a process, read together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Clock {
+    /// What a `ts` of 0 means, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub base_ns: u64,
+    /// `CLOCK_MONOTONIC` in nanoseconds.
+    pub monotonic_ns: u64,
+    /// `CLOCK_BOOTTIME` in nanoseconds.
+    pub boottime_ns: u64,
+    /// `CLOCK_REALTIME` in nanoseconds.
+    pub realtime_ns: u64,
+}
+
+impl Clock {
+    /// How far apart two bases are: 52 days.
+    ///
+    /// Perfetto computes in doubles of nanoseconds, exact below 2^53. A base on this grid is the same for all processes of
+    /// a host that start within one step, so that their raw files line up, and stays exact for another step.
+    pub const GRID: u64 = 1 << 52;
+
+    /// The base for a process that starts now.
+    pub const fn base(now: Nanos) -> u64 {
+        now.0 - now.0 % Self::GRID
+    }
+}
+
+/// `urscope_door`: a way in was tried, and this came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Door {
+    /// `adapter-table` or `exported-symbol`.
+    pub door: String,
+    /// The number that call records carry as `via`.
+    pub via: u64,
+    /// The library behind it, its file name.
+    pub library: String,
+    /// The directory it was loaded from.
+    pub directory: String,
+    /// How many slots were taken.
+    pub slots: u32,
+    /// How many slots the IPC table has: 4 before 2026.2, 11 since.
+    pub ipc_slots: u32,
+    /// The functions behind the slots.
+    pub functions: Vec<String>,
+    /// Why nothing, or less than all, was taken; empty when all went well.
+    pub problem: String,
+}
+
+/// `urscope_footer`: the process ended in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Footer {
+    /// `exit` or `_exit`.
+    pub how: String,
+    /// How many calls began.
+    pub calls: u64,
+    /// How many of them returned.
+    pub returned: u64,
+    /// How many calls were seen and could not be recorded.
+    pub lost: u64,
+    /// Calls per function, those that were called at all.
+    pub per_function: std::collections::BTreeMap<String, u64>,
+    /// The clocks at the end.
+    pub clock: Clock,
+}
+
+/// What ties a record's type to its name in the file.
+pub trait Named: Serialize {
+    /// The `name` of the `M` event.
+    const NAME: &'static str;
+}
+
+impl Named for Header {
+    const NAME: &'static str = "urscope_header";
+}
+
+impl Named for Door {
+    const NAME: &'static str = "urscope_door";
+}
+
+impl Named for Footer {
+    const NAME: &'static str = "urscope_footer";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_of_one_season_share_a_base() {
+        assert_eq!(Clock::base(Nanos(1)), 0);
+        assert_eq!(Clock::base(Nanos(Clock::GRID - 1)), 0);
+        assert_eq!(Clock::base(Nanos(Clock::GRID + 5)), Clock::GRID);
+        assert_eq!(2 * Clock::GRID, 1 << 53);
+    }
+}

@@ -1,0 +1,297 @@
+//! How a record is written: into a buffer of fixed size, without allocating, ready to be appended in one piece.
+//!
+//! Every line begins with its separator (`\n,`), so that a file is whole after each of them. This module formats;
+//! it must never open a file, take a lock or fail half-way: a record that does not fit is refused as a whole.
+
+use serde_json::json;
+
+use super::{CALL, NOTE, records::Named};
+use crate::call::{Enter, Exit, Nanos, Shape, Values};
+
+/// The longest call record in bytes, reached when every field is present and as long as it can be.
+pub const LINE: usize = 768;
+
+/// What the file is appended in: the shim stores so many bytes at a time, each time indivisibly.
+pub const STEP: usize = 8;
+
+/// One line in the making.
+///
+/// Perfetto takes a file whose last record is torn and followed by spaces, unless it is torn right behind the decimal
+/// point of `ts`. So that this cannot happen, a space is put in front of a `ts` whose point would be the last byte of
+/// a [`STEP`], counted from the start of the line.
+pub struct Line {
+    bytes: [u8; LINE],
+    len: usize,
+    full: bool,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self { bytes: [0; LINE], len: 0, full: false }
+    }
+}
+
+impl Line {
+    /// The bytes, or nothing if they did not fit.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        if self.full { None } else { self.bytes.get(..self.len) }
+    }
+
+    /// Writes the record of a call that begins; `base` is [`super::records::Clock::base_ns`].
+    #[inline]
+    pub fn enter(&mut self, pid: u32, base: u64, enter: &Enter) {
+        self.opening('B', pid, enter.tid, enter.time, base);
+        self.text(r#","cat":""#).text(CALL).text(r#"","name":""#).text(enter.function.name());
+        self.text(r#"","args":{"call":"#).decimal(enter.call);
+        self.values(&enter.values);
+        self.text("}}");
+    }
+
+    /// Writes the record of a call that returns.
+    #[inline]
+    pub fn exit(&mut self, pid: u32, base: u64, exit: &Exit) {
+        self.opening('E', pid, exit.tid, exit.time, base);
+        self.text(r#","cat":""#).text(CALL).text(r#"","name":""#).text(exit.function.name());
+        self.text(r#"","args":{"call":"#).decimal(exit.call);
+        self.text(r#","result":"#).decimal(u64::from(exit.result.0));
+        self.text(r#","result_name":""#).text(exit.result.name().unwrap_or("unknown")).text(r#"""#);
+        self.values(&exit.values);
+        self.text("}}");
+    }
+
+    fn opening(&mut self, phase: char, pid: u32, tid: u32, time: Nanos, base: u64) {
+        let phase = if phase == 'B' { r#"{"ph":"B","pid":"# } else { r#"{"ph":"E","pid":"# };
+        self.text("\n,").text(phase).decimal(u64::from(pid)).text(r#","tid":"#).decimal(u64::from(tid));
+        let since = time.0.saturating_sub(base);
+        let (micros, nanos) = (since / 1000, (since % 1000) as u32);
+        let label = r#","ts":"#;
+        if (self.len + label.len() + digits(micros)) % STEP == STEP - 1 {
+            self.text(" ");
+        }
+        self.text(label).decimal(micros);
+        for digit in [b'.', b'0' + (nanos / 100) as u8, b'0' + (nanos / 10 % 10) as u8, b'0' + (nanos % 10) as u8] {
+            self.byte(digit);
+        }
+    }
+
+    fn values(&mut self, values: &Values) {
+        values.for_each(|name, shape, value| {
+            self.text(r#",""#).text(name).text(r#"":"#);
+            match shape {
+                Shape::Number if value < 1 << 63 => self.decimal(value),
+                Shape::Number | Shape::Hex => self.text(r#""0x"#).hex(value).text(r#"""#),
+            };
+        });
+    }
+
+    #[inline]
+    fn text(&mut self, text: &str) -> &mut Self {
+        match self.bytes.get_mut(self.len..self.len + text.len()) {
+            Some(place) => {
+                place.copy_from_slice(text.as_bytes());
+                self.len += text.len();
+            }
+            None => self.full = true,
+        }
+        self
+    }
+
+    #[inline]
+    fn byte(&mut self, byte: u8) {
+        match self.bytes.get_mut(self.len) {
+            Some(place) => {
+                *place = byte;
+                self.len += 1;
+            }
+            None => self.full = true,
+        }
+    }
+
+    #[inline]
+    fn decimal(&mut self, value: u64) -> &mut Self {
+        let count = digits(value);
+        self.digits::<10>(value, count)
+    }
+
+    #[inline]
+    fn hex(&mut self, value: u64) -> &mut Self {
+        let count = (64 - value.leading_zeros()).div_ceil(4).max(1) as usize;
+        self.digits::<16>(value, count)
+    }
+
+    #[inline]
+    fn digits<const RADIX: u64>(&mut self, mut value: u64, count: usize) -> &mut Self {
+        match self.bytes.get_mut(self.len..self.len + count) {
+            Some(place) => {
+                for digit in place.iter_mut().rev() {
+                    let low = (value % RADIX) as u8;
+                    *digit = if low < 10 { b'0' + low } else { b'a' + low - 10 };
+                    value /= RADIX;
+                }
+                self.len += count;
+            }
+            None => self.full = true,
+        }
+        self
+    }
+}
+
+fn digits(value: u64) -> usize {
+    value.checked_ilog10().map_or(1, |log| log as usize + 1)
+}
+
+/// The start of a file: the bracket, and the name of the process, which also makes Perfetto see what kind of file it is.
+///
+/// `run` sets files apart whose first bytes would otherwise be equal (Perfetto's cache looks at these only).
+pub fn start(pid: u32, name: &str, run: &str) -> Vec<u8> {
+    let name = json!({"ph": "M", "name": "process_name", "pid": pid, "tid": pid, "args": {"name": name, "run": run}});
+    format!("[\n{name}").into_bytes()
+}
+
+/// A record that is not a call.
+pub fn record<R: Named>(pid: u32, record: &R) -> Vec<u8> {
+    let line = json!({"ph": "M", "name": R::NAME, "pid": pid, "tid": pid, "args": record});
+    format!("\n,{line}").into_bytes()
+}
+
+/// The name of a thread.
+pub fn thread_name(pid: u32, tid: u32, name: &str) -> Vec<u8> {
+    let line = json!({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}});
+    format!("\n,{line}").into_bytes()
+}
+
+/// A note of urscope's own, an instant on a thread.
+pub fn note(pid: u32, tid: u32, time: Nanos, base: u64, text: &str) -> Vec<u8> {
+    let since = time.0.saturating_sub(base);
+    let args = json!({"text": text});
+    format!(
+        "\n,{{\"ph\":\"i\",\"pid\":{pid},\"tid\":{tid},\"ts\":{}.{:03},\"s\":\"t\",\"cat\":\"{NOTE}\",\"name\":\"note\",\"args\":{args}}}",
+        since / 1000,
+        since % 1000,
+    )
+    .into_bytes()
+}
+
+/// What closes a file: nothing may follow it.
+pub const END: &[u8] = b"\n]";
+
+/// How many bytes at most a process's command line takes in its header.
+pub const COMMAND_LIMIT: usize = 4096;
+
+/// The name of a trace file: `urscope-<exe>-<pid>-<start>.json`, with a number where that name is taken.
+pub fn file_name(executable: &str, pid: u32, start: u64, again: u32) -> String {
+    let plain: String = executable
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+') { c } else { '_' })
+        .take(64)
+        .collect();
+    match again {
+        0 => format!("urscope-{plain}-{pid}-{start}.json"),
+        n => format!("urscope-{plain}-{pid}-{start}-{n}.json"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{Function, UrResult};
+
+    fn get() -> Enter {
+        let values = Values { via: Some(1), context: Some(0xc0de), pointer: Some(0x7f00), ..Values::default() };
+        Enter { function: Function::urIPCGetMemHandleExp, call: 17, tid: 43, time: Nanos(1_234_567), values }
+    }
+
+    #[test]
+    fn an_enter_is_one_json_line_with_its_separator_in_front() {
+        let mut line = Line::default();
+        line.enter(42, 1_000_000, &get());
+        assert_eq!(
+            std::str::from_utf8(line.bytes().unwrap()).unwrap(),
+            "\n,{\"ph\":\"B\",\"pid\":42,\"tid\":43,\"ts\":234.567,\"cat\":\"ur\",\"name\":\"urIPCGetMemHandleExp\",\
+             \"args\":{\"call\":17,\"via\":1,\"context\":\"0xc0de\",\"pointer\":\"0x7f00\"}}"
+        );
+    }
+
+    #[test]
+    fn an_exit_says_its_result_twice() {
+        let values =
+            Values { data: Some(0x10), data_size: Some(120), fingerprint: Some(u64::MAX), ..Values::default() };
+        let exit = Exit {
+            function: Function::urIPCGetMemHandleExp,
+            call: 17,
+            tid: 43,
+            time: Nanos(5),
+            result: UrResult(45),
+            values,
+        };
+        let mut line = Line::default();
+        line.exit(42, 0, &exit);
+        assert_eq!(
+            std::str::from_utf8(line.bytes().unwrap()).unwrap(),
+            "\n,{\"ph\":\"E\",\"pid\":42,\"tid\":43,\"ts\":0.005,\"cat\":\"ur\",\"name\":\"urIPCGetMemHandleExp\",\
+             \"args\":{\"call\":17,\"result\":45,\"result_name\":\"UR_RESULT_ERROR_INVALID_ARGUMENT\",\
+             \"data\":\"0x10\",\"data_size\":120,\"fingerprint\":\"0xffffffffffffffff\"}}"
+        );
+    }
+
+    #[test]
+    fn a_size_that_perfetto_cannot_hold_is_written_as_hex() {
+        let mut enter = get();
+        enter.values = Values { size: Some(1 << 63), ..Values::default() };
+        let mut line = Line::default();
+        line.enter(1, 0, &enter);
+        assert!(std::str::from_utf8(line.bytes().unwrap()).unwrap().contains(r#""size":"0x8000000000000000""#));
+    }
+
+    #[test]
+    fn no_step_of_a_torn_line_ends_with_the_decimal_point() {
+        let mut moved = 0;
+        for pid in [1, 12, 123, 1234, 12345, 123_456, 1_234_567] {
+            for time in (0..16).map(|i| 10_u64.pow(i) + 7) {
+                let mut enter = get();
+                enter.time = Nanos(time);
+                let mut line = Line::default();
+                line.enter(pid, 0, &enter);
+                let bytes = line.bytes().unwrap();
+                let point = bytes.iter().position(|b| *b == b'.').unwrap();
+                assert_ne!(point % STEP, STEP - 1, "pid {pid}, time {time}");
+                moved += usize::from(bytes.windows(2).any(|pair| pair == b" ,"));
+                serde_json::from_slice::<serde_json::Value>(&bytes[2..]).unwrap();
+            }
+        }
+        assert!(moved > 0, "no case needed the space");
+    }
+
+    #[test]
+    fn the_longest_record_fits() {
+        let most = Some(u64::MAX);
+        let values = Values {
+            via: most,
+            adapter: most,
+            device: most,
+            context: most,
+            pointer: most,
+            size: most,
+            data: most,
+            data_size: most,
+            fingerprint: most,
+            property: most,
+            value: most,
+        };
+        let longest = *Function::ALL.iter().max_by_key(|function| function.name().len()).unwrap();
+        let result = UrResult::NAMED.iter().max_by_key(|(_, name)| name.len()).unwrap().0;
+        let (call, tid, time) = (u64::MAX, u32::MAX, Nanos(u64::MAX));
+        let mut line = Line::default();
+        line.enter(u32::MAX, 0, &Enter { function: longest, call, tid, time, values });
+        assert!(line.bytes().is_some());
+        let mut line = Line::default();
+        line.exit(u32::MAX, 0, &Exit { function: longest, call, tid, time, result: UrResult(result), values });
+        assert!(line.bytes().is_some());
+    }
+
+    #[test]
+    fn a_file_name_holds_no_path_and_never_repeats() {
+        assert_eq!(file_name("../my app", 7, 99, 0), "urscope-.._my_app-7-99.json");
+        assert_eq!(file_name("python3.11", 7, 99, 2), "urscope-python3.11-7-99-2.json");
+    }
+}
