@@ -1,0 +1,14 @@
+// The sin: a pointer is closed that no open has handed out: the producer's own memory.
+#include "ipc_app.hpp"
+
+using namespace app;
+
+int main() {
+  return run_alone([] {
+    Gpu gpu;
+    auto [memory, handle] = export_pattern(gpu, 1 << 20, 6);
+    print("close of own memory " + outcome([memory = memory, &gpu] { close(memory, gpu); }));
+    put(handle, gpu);
+    gpu.free(memory);
+  });
+}

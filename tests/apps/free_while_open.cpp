@@ -1,0 +1,26 @@
+// The sin: the producer frees memory that the consumer still has open. (Its handle is put in time.)
+#include "ipc_app.hpp"
+
+using namespace app;
+
+constexpr size_t size = unpooled;
+
+static void producer(Peer &consumer) {
+  Gpu gpu;
+  auto [memory, handle] = export_pattern(gpu, size, 10);
+  consumer.send(handle.data());
+  consumer.await("open");
+  put(handle, gpu);
+  gpu.free(memory);
+  consumer.say("freed");
+}
+
+static void consumer(Peer &producer) {
+  Gpu gpu;
+  std::byte *memory = open_and_read(producer, gpu, size);
+  producer.say("open");
+  producer.await("freed");
+  close(memory, gpu);
+}
+
+int main(int argc, char **argv) { return run(argc, argv, producer, consumer); }

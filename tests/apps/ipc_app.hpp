@@ -1,0 +1,119 @@
+// What the SYCL test programs share: memory with a known pattern in it, and the names of the IPC functions.
+#pragma once
+
+#include "peer.hpp"
+
+#include <cstring>
+#include <sycl/sycl.hpp>
+
+#include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
+
+namespace app {
+
+// Release 2026.2 moved the functions; the older ones have the same functions under the older name.
+#if __has_include(<sycl/ext/oneapi/experimental/detail/ipc_common.hpp>)
+namespace ipc = sycl::ext::oneapi::experimental::ipc::memory;
+using Handle = sycl::ext::oneapi::experimental::ipc::handle;
+#else
+namespace ipc = sycl::ext::oneapi::experimental::ipc_memory;
+using Handle = ipc::handle;
+#endif
+
+// Above the size from which the adapters serve an allocation from a pool: it is the driver's own, and freeing it
+// reaches the driver.
+constexpr size_t unpooled = 8 << 20;
+
+// What a program works with. The in-order queue keeps its copies in the order in which they are written down.
+struct Gpu {
+  sycl::device device{sycl::gpu_selector_v};
+  sycl::context context{device};
+  sycl::queue queue{context, device, sycl::property::queue::in_order{}};
+
+  std::byte *allocate(size_t size) {
+    auto *memory = static_cast<std::byte *>(sycl::malloc_device(size, device, context));
+    require(memory != nullptr, "no device memory");
+    return memory;
+  }
+  void free(void *memory) { sycl::free(memory, context); }
+
+  // Device memory can be reached by copies only.
+  void write(void *device_memory, const Bytes &data) { queue.memcpy(device_memory, data.data(), data.size()).wait(); }
+  Bytes read(const void *device_memory, size_t size) {
+    Bytes data(size);
+    queue.memcpy(data.data(), device_memory, size).wait();
+    return data;
+  }
+};
+
+// A pattern that tells where it begins and which seed made it.
+inline Bytes pattern(size_t size, uint32_t seed) {
+  Bytes data(size);
+  uint32_t state = seed * 2654435761u + 1;
+  for (auto &byte : data) {
+    state = state * 1664525u + 1013904223u;
+    byte = static_cast<std::byte>(state >> 24);
+  }
+  return data;
+}
+
+// FNV-1a: two runs that print the same sum copied the same bytes.
+inline std::string checksum(const Bytes &data) {
+  uint64_t sum = 0xcbf29ce484222325u;
+  for (std::byte byte : data) sum = (sum ^ static_cast<uint64_t>(byte)) * 0x100000001b3u;
+  char text[32];
+  snprintf(text, sizeof text, "%zu bytes, %016llx", data.size(), static_cast<unsigned long long>(sum));
+  return text;
+}
+
+// The v1 adapter reports success for a get or an open that failed, and hands out nothing.
+inline Handle get(void *memory, const Gpu &gpu) {
+  Handle handle = ipc::get(memory, gpu.context);
+  require(!handle.data().empty(), "get handed out an empty handle");
+  return handle;
+}
+inline void put(Handle handle, const Gpu &gpu) { ipc::put(handle, gpu.context); }
+inline std::byte *open(const Bytes &handle, const Gpu &gpu) {
+  void *memory = ipc::open(handle, gpu.context, gpu.device);
+  require(memory != nullptr, "open handed out no pointer");
+  return static_cast<std::byte *>(memory);
+}
+inline void close(void *memory, const Gpu &gpu) { ipc::close(memory, gpu.context); }
+
+// For a call that the runtime may refuse: says whether it did.
+inline std::string outcome(const std::function<void()> &call) {
+  try {
+    call();
+    return "accepted";
+  } catch (const sycl::exception &) {
+    return "refused";
+  }
+}
+
+// A handle like another one, but with its data at another place.
+inline Handle with_data_at(Handle handle, std::byte *data) {
+  static_assert(sizeof(Handle) == sizeof(std::byte *) + sizeof(size_t), "a handle is a pointer and a size");
+  std::memcpy(static_cast<void *>(&handle), &data, sizeof data); // The pointer is its first member.
+  return handle;
+}
+
+// The part of a consumer that is the same in most programs: opens what the producer sent, shows what it reads.
+inline std::byte *open_and_read(const Peer &producer, Gpu &gpu, size_t size) {
+  std::byte *memory = open(producer.receive(), gpu);
+  print("consumer read " + checksum(gpu.read(memory, size)));
+  return memory;
+}
+
+// Its counterpart: memory with a pattern, and a handle to it.
+struct Export {
+  std::byte *memory;
+  Handle handle;
+};
+inline Export export_pattern(Gpu &gpu, size_t size, uint32_t seed) {
+  std::byte *memory = gpu.allocate(size);
+  const Bytes data = pattern(size, seed);
+  gpu.write(memory, data);
+  print("producer wrote " + checksum(data));
+  return {memory, get(memory, gpu)};
+}
+
+} // namespace app
