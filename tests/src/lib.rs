@@ -1,1 +1,34 @@
-//! The trial of urscope: real SYCL programs, one sin or one saint each.
+//! The trial of urscope: real SYCL programs, one sin or one saint each, run against the real runtime.
+//!
+//! This is the harness; the tests are in `tests/tests`, the programs in `tests/apps`. It stands outside of both
+//! rivers and uses urscope as a person does: by its command and its files. So it must never depend on another crate
+//! of ours: what it says about a trace, it has read with its own eyes.
+//!
+//! Whatever a test needs and does not find is a failure that says what to do, never a test that is left out.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "this is test code: a panic is how it reports"
+)]
+
+pub mod apps;
+pub mod artefacts;
+pub mod perfetto;
+pub mod report;
+pub mod run;
+pub mod runtime;
+pub mod trace;
+
+pub use report::Report;
+pub use run::{Adapter, Outcome, Trial};
+pub use runtime::Release;
+pub use trace::Trace;
+
+use std::path::{Path, PathBuf};
+
+/// The root of the repository.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests crate lies in the repository").to_path_buf()
+}

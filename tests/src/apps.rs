@@ -1,0 +1,30 @@
+//! The test programs, compiled once for each runtime release by `scripts/compile-app`.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::runtime::Release;
+use crate::{artefacts, repository};
+
+/// The executable of `tests/apps/<name>.cpp`, compiled against a release.
+pub fn executable(name: &str, release: Release) -> PathBuf {
+    release.folder();
+    let output = Command::new(repository().join("scripts/compile-app"))
+        .args([name, release.version()])
+        .env("CARGO_TARGET_DIR", artefacts::target_folder())
+        .output()
+        .expect("scripts/compile-app cannot be started");
+    assert!(
+        output.status.success(),
+        "the test program {name} cannot be compiled:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
+}
+
+/// A file of `tests/apps`.
+pub fn source(file: &str) -> PathBuf {
+    let path = repository().join("tests/apps").join(file);
+    assert!(path.exists(), "there is no test program {}", path.display());
+    path
+}

@@ -1,0 +1,59 @@
+//! What cargo builds of ours and a test runs: the command `urscope`, the preloaded library, the software device.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::repository;
+
+/// The command `urscope`.
+pub fn command() -> PathBuf {
+    profile_folder().join("urscope")
+}
+
+/// Where cargo puts what it builds; the tests' own products go there as well.
+pub fn target_folder() -> PathBuf {
+    let profile = unbuilt_profile_folder();
+    profile.parent().expect("a profile's folder lies in the target folder").to_path_buf()
+}
+
+/// The folder of the profile that this test was built with, with all our products in it and up to date.
+///
+/// `cargo test` builds the libraries of other packages only as far as it links them, so a test asks for them itself.
+fn profile_folder() -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let folder = BUILT.get_or_init(|| {
+        let folder = unbuilt_profile_folder();
+        build(&folder);
+        folder
+    });
+    folder.clone()
+}
+
+/// A test's executable is `<target>/<profile>/deps/<name>`.
+fn unbuilt_profile_folder() -> PathBuf {
+    let test = env::current_exe().expect("a test knows its own executable");
+    let deps = test.parent().expect("an executable lies in a folder");
+    deps.parent().expect("deps lies in the profile's folder").to_path_buf()
+}
+
+fn build(profile_folder: &Path) {
+    // The profile dev is the one whose folder has another name.
+    let profile = match profile_folder.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(name) => name,
+    };
+    let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["build", "--quiet", "--profile", profile, "--target-dir"])
+        .arg(target_folder())
+        .args(["-p", "urscope-preload", "-p", "urscope-device-loader", "-p", "urscope-analyzer"])
+        .current_dir(repository())
+        .output()
+        .expect("cargo cannot be started");
+    assert!(
+        output.status.success(),
+        "the tests run what cargo builds, and that failed:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

@@ -1,0 +1,54 @@
+//! Asks Perfetto's own importer, by way of `scripts/perfetto-check.mjs`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::repository;
+use crate::runtime::Release;
+
+/// What the importer thinks of one trace.
+#[derive(Debug)]
+pub struct Opinion(Value);
+
+impl Opinion {
+    /// Fails the test unless the trace loads without a single warning.
+    pub fn assert_ok(&self) {
+        assert!(self.0["verdict"] == "ok", "Perfetto does not take this trace as it is: {self:#?}");
+    }
+
+    /// One of its counts, such as "slices" or "unfinished".
+    pub fn count(&self, name: &str) -> u64 {
+        self.0["counts"][name].as_u64().unwrap_or_else(|| panic!("no count of {name}: {self:#?}"))
+    }
+
+    /// The rows of a query, by its place among the queries.
+    pub fn rows(&self, query: usize) -> &[Value] {
+        self.0["rows"][query].as_array().expect("a query has rows").as_slice()
+    }
+}
+
+/// The opinion on each of several traces, each asked the same queries.
+pub fn opinions(traces: &[PathBuf], queries: &[&str]) -> Vec<Opinion> {
+    // The importer comes with the newest release.
+    Release::R2026_2.folder();
+    assert!(!traces.is_empty(), "there is no trace to show to Perfetto");
+    let output = Command::new("node")
+        .arg(repository().join("scripts/perfetto-check.mjs"))
+        .args(queries.iter().flat_map(|query| ["--sql", query]))
+        .args(traces)
+        .output()
+        .expect("node cannot be started: apt-get install nodejs");
+    let opinions: Vec<Opinion> = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(|line| Opinion(serde_json::from_str(line).expect("the checker prints JSON")))
+        .collect();
+    assert!(opinions.len() == traces.len(), "perfetto-check.mjs gave up:\n{}", String::from_utf8_lossy(&output.stderr));
+    opinions
+}
+
+/// The opinion on one trace.
+pub fn opinion(trace: &Path, queries: &[&str]) -> Opinion {
+    opinions(&[trace.to_path_buf()], queries).remove(0)
+}

@@ -1,0 +1,75 @@
+//! The judge's report in its JSON form, as a program would read it.
+
+use serde_json::Value;
+
+/// One report.
+#[derive(Debug)]
+pub struct Report(Value);
+
+impl Report {
+    /// Reads a report.
+    pub fn parse(text: &str) -> Self {
+        let value = serde_json::from_str(text).unwrap_or_else(|error| panic!("no JSON report ({error}): {text}"));
+        Self(value)
+    }
+
+    /// "clean", "findings" or "not-judged".
+    pub fn verdict(&self) -> &str {
+        self.0["verdict"].as_str().unwrap_or_else(|| panic!("a report without a verdict: {self:#?}"))
+    }
+
+    /// Why nothing could be judged.
+    pub fn reason(&self) -> Option<&str> {
+        self.0["reason"].as_str()
+    }
+
+    /// How often an entry point was called, all processes together.
+    pub fn calls(&self, entry_point: &str) -> u64 {
+        self.0["calls"][entry_point].as_u64().unwrap_or(0)
+    }
+
+    /// The processes of the run.
+    pub fn processes(&self) -> &[Value] {
+        list(&self.0["processes"])
+    }
+
+    /// The process with this pid.
+    pub fn process(&self, pid: u64) -> &Value {
+        self.processes()
+            .iter()
+            .find(|process| process["pid"] == pid)
+            .unwrap_or_else(|| panic!("no process {pid} in the report: {self:#?}"))
+    }
+
+    /// All findings.
+    pub fn findings(&self) -> &[Value] {
+        list(&self.0["findings"])
+    }
+
+    /// The findings as "severity rule", sorted, each once: the shortest form that tells whether a report is right.
+    pub fn sins(&self) -> Vec<String> {
+        let mut sins: Vec<String> = self
+            .findings()
+            .iter()
+            .map(|finding| format!("{} {}", text(&finding["severity"]), text(&finding["rule"])))
+            .collect();
+        sins.sort();
+        sins.dedup();
+        sins
+    }
+
+    /// The only finding of a rule.
+    pub fn finding(&self, rule: &str) -> &Value {
+        let found: Vec<&Value> = self.findings().iter().filter(|finding| finding["rule"] == rule).collect();
+        assert!(found.len() == 1, "expected one finding of {rule}: {self:#?}");
+        found[0]
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("?")
+}

@@ -1,0 +1,212 @@
+//! Runs a program as a person does: with `urscope run`, on the software device, in an environment of its own.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::report::Report;
+use crate::runtime::Release;
+use crate::trace::{self, Trace};
+use crate::{apps, artefacts};
+
+/// No program of the tests takes longer, also on a busy machine. One that does is killed, and the test fails.
+const LIMIT: Duration = Duration::from_mins(2);
+
+/// The Level Zero adapter that serves a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Adapter {
+    /// `libur_adapter_level_zero.so.0`.
+    V1,
+    /// `libur_adapter_level_zero_v2.so.0`.
+    V2,
+}
+
+/// One run of a program, to be described and then started.
+#[derive(Debug)]
+pub struct Trial {
+    program: PathBuf,
+    program_arguments: Vec<OsString>,
+    options: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+}
+
+impl Trial {
+    /// A run of one of our programs, built for a release, on one adapter.
+    pub fn of(app: &str, release: Release, adapter: Adapter) -> Self {
+        Self::of_program(apps::executable(app, release)).adapter(adapter)
+    }
+
+    /// A run of any program.
+    pub fn of_program(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), program_arguments: Vec::new(), options: Vec::new(), environment: Vec::new() }
+    }
+
+    /// Chooses the adapter. The loader inside libsycl and the loader on its own read one variable each.
+    #[must_use]
+    pub fn adapter(self, adapter: Adapter) -> Self {
+        let number = match adapter {
+            Adapter::V1 => "0",
+            Adapter::V2 => "1",
+        };
+        self.env("SYCL_UR_USE_LEVEL_ZERO_V2", number).env("UR_LOADER_USE_LEVEL_ZERO_V2", number)
+    }
+
+    /// An argument of the program.
+    #[must_use]
+    pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
+        self.program_arguments.push(argument.into());
+        self
+    }
+
+    /// An option of `urscope run`.
+    #[must_use]
+    pub fn option(mut self, option: impl Into<OsString>) -> Self {
+        self.options.push(option.into());
+        self
+    }
+
+    /// A variable of the environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// The same run on the device alone: nothing is preloaded, nothing is judged.
+    #[must_use]
+    pub fn untraced(self) -> Self {
+        self.option("--no-shim").option("--no-check")
+    }
+
+    /// Runs it to its end.
+    pub fn run(self) -> Outcome {
+        let folder = tempfile::Builder::new().prefix("urscope-trial-").tempdir().expect("no temporary folder");
+        let traces = folder.path().join("traces");
+        fs::create_dir(&traces).expect("no folder for the traces");
+
+        let mut command = clean_command(&artefacts::command());
+        command
+            .args(["run", "--device", "software", "--format", "json", "--dir"])
+            .arg(&traces)
+            .arg("--report")
+            .arg(folder.path().join("report.json"))
+            .args(&self.options)
+            .arg("--")
+            .arg(&self.program)
+            .args(&self.program_arguments)
+            .env("ONEAPI_DEVICE_SELECTOR", "level_zero:*")
+            .envs(self.environment);
+        let ended = run_to_end(command, folder.path());
+        Outcome { code: ended.code, stdout: ended.stdout, stderr: ended.stderr, folder }
+    }
+}
+
+/// What a run left behind.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The exit code of `urscope run`.
+    pub code: i32,
+    /// What the program (and urscope, which must not) wrote to standard output.
+    pub stdout: String,
+    /// What the program and urscope wrote to standard error.
+    pub stderr: String,
+    folder: TempDir,
+}
+
+impl Outcome {
+    /// The judge's report.
+    pub fn report(&self) -> Report {
+        let file = self.folder.path().join("report.json");
+        let text = fs::read_to_string(&file).unwrap_or_else(|error| {
+            panic!("urscope run wrote no report ({error}); it ended with {} and said:\n{}", self.code, self.stderr)
+        });
+        Report::parse(&text)
+    }
+
+    /// The folder of the traces.
+    pub fn trace_folder(&self) -> PathBuf {
+        self.folder.path().join("traces")
+    }
+
+    /// The trace files, by name.
+    pub fn trace_files(&self) -> Vec<PathBuf> {
+        trace::files_in(&self.trace_folder())
+    }
+
+    /// The traces, read line by line.
+    pub fn traces(&self) -> Vec<Trace> {
+        self.trace_files().iter().map(|file| Trace::read(file)).collect()
+    }
+}
+
+/// Runs `urscope` with other arguments than `run`.
+pub fn urscope(arguments: &[&str]) -> Ended {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    let mut command = clean_command(&artefacts::command());
+    command.args(arguments);
+    run_to_end(command, folder.path())
+}
+
+/// How a process ended and what it wrote.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its exit code; 128 and the signal's number if a signal ended it.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+/// A command that inherits nothing of the tests' environment but what every program needs.
+fn clean_command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear();
+    for name in ["PATH", "HOME", "TMPDIR"] {
+        if let Some(value) = env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command
+}
+
+/// Output goes to files: a pipe would stay open as long as any process that the program left behind.
+fn run_to_end(mut command: Command, folder: &Path) -> Ended {
+    let [stdout, stderr] = ["stdout", "stderr"].map(|name| folder.join(name));
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(File::create(&stdout).expect("no file for the output"))
+        .stderr(File::create(&stderr).expect("no file for the errors"))
+        .process_group(0)
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
+    let status = wait(child);
+    let read = |file| String::from_utf8_lossy(&fs::read(file).expect("the output is there")).into_owned();
+    let ended = Ended { code: 0, stdout: read(stdout), stderr: read(stderr) };
+    match status {
+        Some(status) => Ended { code: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)), ..ended },
+        None => panic!("{command:?} did not end within {LIMIT:?} and was killed; it wrote:\n{ended:#?}"),
+    }
+}
+
+/// Waits for a child, or kills it and all that it started when its time is over.
+fn wait(mut child: Child) -> Option<ExitStatus> {
+    let group = format!("-{}", child.id());
+    let (sender, receiver) = mpsc::channel();
+    let waiter = thread::spawn(move || sender.send(child.wait()));
+    let status = receiver.recv_timeout(LIMIT).ok();
+    if status.is_none() {
+        let killed = Command::new("kill").args(["-KILL", "--", &group]).status();
+        killed.expect("kill cannot be started");
+    }
+    drop(waiter.join());
+    status.map(|status| status.expect("a child that was started can be waited for"))
+}

@@ -1,0 +1,62 @@
+//! The SYCL runtime releases under `target/runtime`, made by `scripts/setup`.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::repository;
+
+/// A release of the SYCL runtime that the tests run against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// 2026.0.0: the UR loader is a library of its own; four IPC entry points.
+    R2026_0,
+    /// 2026.1.2: as 2026.0.
+    R2026_1,
+    /// 2026.2.0: the UR loader is inside libsycl; eleven IPC entry points.
+    R2026_2,
+}
+
+impl Release {
+    /// The version, as `scripts/setup --runtime` takes it.
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::R2026_0 => "2026.0.0",
+            Self::R2026_1 => "2026.1.2",
+            Self::R2026_2 => "2026.2.0",
+        }
+    }
+
+    /// The virtual environment that holds the release; it is set up when it is asked for the first time.
+    ///
+    /// Setting up is quick when it has been done before, and may be asked for by several tests at once.
+    pub fn folder(self) -> PathBuf {
+        static READY: [OnceLock<()>; 3] = [const { OnceLock::new() }; 3];
+        READY[self as usize].get_or_init(|| set_up(&["--tests", "--runtime", self.version()]));
+        repository().join("target/runtime").join(self.version())
+    }
+
+    /// The Python interpreter of the environment.
+    pub fn python(self) -> PathBuf {
+        self.folder().join("bin/python")
+    }
+
+    /// One of the release's shared libraries.
+    pub fn library(self, name: &str) -> PathBuf {
+        let library = self.folder().join("lib").join(name);
+        assert!(library.exists(), "the runtime {} has no {name}", self.version());
+        library
+    }
+}
+
+fn set_up(arguments: &[&str]) {
+    let output = Command::new(repository().join("scripts/setup"))
+        .args(arguments)
+        .output()
+        .expect("scripts/setup cannot be started");
+    assert!(
+        output.status.success(),
+        "the tests need what scripts/setup makes, and it failed:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

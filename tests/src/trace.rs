@@ -1,0 +1,122 @@
+//! Raw trace files, read line by line with nothing but a JSON parser.
+//!
+//! The analyzer has a reader of its own; this one must not share a line with it, or both could be wrong together.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// One trace file.
+#[derive(Debug)]
+pub struct Trace {
+    /// The file.
+    pub path: PathBuf,
+    /// Its records, in the order of the file.
+    pub records: Vec<Value>,
+    /// Whether it ends with the bracket of an orderly exit.
+    pub closed: bool,
+}
+
+impl Trace {
+    /// Reads a file; whatever is neither a record nor white space at the end fails the test.
+    pub fn read(path: &Path) -> Self {
+        let text = fs::read_to_string(path).expect("a trace is text and can be read");
+        let mut lines: Vec<&str> = text.trim_end().lines().collect();
+        assert_eq!(lines.first(), Some(&"["), "{} does not begin with a bracket", path.display());
+        lines.remove(0);
+        let closed = lines.last() == Some(&"]");
+        if closed {
+            assert!(text.ends_with(']'), "{} goes on after its end", path.display());
+            lines.pop();
+        }
+        let records = lines.iter().enumerate().map(|(number, line)| record(path, number, line)).collect();
+        Self { path: path.to_path_buf(), records, closed }
+    }
+
+    /// The process that wrote it.
+    pub fn pid(&self) -> u64 {
+        self.records[0]["pid"].as_u64().expect("the first record has a pid")
+    }
+
+    /// The begins ("B") or ends ("E") of calls.
+    pub fn calls<'a>(&'a self, phase: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.records.iter().filter(move |record| record["ph"] == phase && record["cat"] == "ur")
+    }
+
+    /// How many begins or ends of an entry point there are.
+    pub fn count(&self, phase: &str, entry_point: &str) -> usize {
+        self.calls(phase).filter(|record| record["name"] == entry_point).count()
+    }
+
+    /// The calls that have begun and not ended, by their entry points.
+    pub fn unfinished(&self) -> Vec<&str> {
+        let mut open: BTreeMap<u64, &str> = BTreeMap::new();
+        for record in &self.records {
+            if record["cat"] == "ur" && record["ph"] == "B" {
+                open.insert(call_number(record), record["name"].as_str().expect("a call has a name"));
+            } else if record["cat"] == "ur" && record["ph"] == "E" {
+                open.remove(&call_number(record));
+            }
+        }
+        open.into_values().collect()
+    }
+
+    /// Checks what holds for every trace: one pid, and each call begun once and ended at most once, by its own thread,
+    /// not before it began.
+    pub fn assert_whole(&self) {
+        let mut begun: BTreeMap<u64, (&Value, bool)> = BTreeMap::new();
+        for record in &self.records {
+            assert_eq!(
+                record["pid"].as_u64(),
+                Some(self.pid()),
+                "{}: a stranger's record {record}",
+                self.path.display()
+            );
+        }
+        for record in self.records.iter().filter(|record| record["cat"] == "ur") {
+            let call = call_number(record);
+            if record["ph"] == "B" {
+                let before = begun.insert(call, (record, false));
+                assert!(before.is_none(), "call {call} begins twice in {}", self.path.display());
+            } else if record["ph"] == "E" {
+                let (begin, ended) = begun.get_mut(&call).unwrap_or_else(|| panic!("an end without a begin: {record}"));
+                assert!(!*ended, "call {call} ends twice in {}", self.path.display());
+                assert_eq!((&begin["name"], &begin["tid"]), (&record["name"], &record["tid"]), "{record}");
+                assert!(begin["ts"].as_f64() <= record["ts"].as_f64(), "call {call} ends before it begins");
+                *ended = true;
+            }
+        }
+    }
+}
+
+/// The trace files of a folder, by name.
+pub fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("the folder of the traces is there")
+        .map(|entry| entry.expect("a folder can be listed").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// All begins or ends of an entry point in several traces.
+pub fn count(traces: &[Trace], phase: &str, entry_point: &str) -> usize {
+    traces.iter().map(|trace| trace.count(phase, entry_point)).sum()
+}
+
+fn call_number(record: &Value) -> u64 {
+    record["args"]["call"].as_u64().unwrap_or_else(|| panic!("a call without its number: {record}"))
+}
+
+fn record(path: &Path, number: usize, line: &str) -> Value {
+    // The separator stands in front of every record but the first.
+    let record = match (number, line.strip_prefix(',')) {
+        (0, None) => line,
+        (1.., Some(record)) => record,
+        _ => panic!("{}: the separator of record {number} is wrong: {line}", path.display()),
+    };
+    serde_json::from_str(record).unwrap_or_else(|error| panic!("{}: {error} in: {line}", path.display()))
+}

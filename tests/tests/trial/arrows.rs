@@ -1,0 +1,63 @@
+//! The arrows between our crates are those of the design: two rivers from two springs, and nothing flows back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
+
+/// What each crate may depend on, other crates of ours only. Whoever is not here does not belong to the workspace.
+const ARROWS: [(&str, &[&str]); 8] = [
+    ("urscope-schema", &[]),
+    ("urscope-rules", &["urscope-schema"]),
+    ("urscope-shim", &["urscope-rules", "urscope-schema"]),
+    ("urscope-preload", &["urscope-schema", "urscope-shim"]),
+    ("urscope-analyzer", &["urscope-rules", "urscope-schema"]),
+    ("urscope-device", &[]),
+    ("urscope-device-loader", &["urscope-device"]),
+    ("urscope-tests", &[]),
+];
+
+fn metadata() -> Metadata {
+    let manifest = urscope_tests::repository().join("Cargo.toml");
+    MetadataCommand::new().manifest_path(manifest).no_deps().exec().expect("cargo metadata answers")
+}
+
+/// The arrows that stand in the manifests, of every kind: also a test must not turn one around.
+fn arrows() -> BTreeMap<String, BTreeSet<String>> {
+    let packages = metadata().packages;
+    let ours: BTreeSet<String> = packages.iter().map(|package| package.name.to_string()).collect();
+    packages
+        .iter()
+        .map(|package| {
+            let kinds = [DependencyKind::Normal, DependencyKind::Development, DependencyKind::Build];
+            let dependencies = package.dependencies.iter().filter(|dependency| kinds.contains(&dependency.kind));
+            let names = dependencies.map(|dependency| dependency.name.clone()).filter(|name| ours.contains(name));
+            (package.name.to_string(), names.collect())
+        })
+        .collect()
+}
+
+#[test]
+fn every_crate_is_on_the_map() {
+    let found: Vec<String> = arrows().into_keys().collect();
+    let mut expected: Vec<&str> = ARROWS.iter().map(|(name, _)| *name).collect();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn no_crate_depends_on_more_than_the_map_allows() {
+    let arrows = arrows();
+    for (name, allowed) in ARROWS {
+        let too_many: Vec<&String> = arrows[name].iter().filter(|other| !allowed.contains(&other.as_str())).collect();
+        assert!(too_many.is_empty(), "{name} may depend on {allowed:?}, and depends on {too_many:?} too");
+    }
+}
+
+#[test]
+fn nobody_depends_on_a_leaf() {
+    for (name, dependencies) in arrows() {
+        for leaf in ["urscope-preload", "urscope-device-loader", "urscope-tests"] {
+            assert!(!dependencies.contains(leaf), "{name} depends on the leaf {leaf}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! All trials in one executable: what they share is built once, and they run side by side.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "this is test code: a panic is how it reports"
+)]
+
+mod arrows;
+mod counts;
+mod fork;
+mod kill;
+mod loaders;
+mod memory_saint;
+mod no_skips;
+mod nothing_to_judge;
+mod scripts;
+mod sins;
+mod transparency;

@@ -1,0 +1,58 @@
+//! The scripts do what they say, also on a machine where something is missing.
+
+use std::os::unix::fs::symlink;
+use std::process::{Command, Output};
+
+use urscope_tests::{Release, repository};
+
+fn setup() -> Command {
+    let mut command = Command::new(repository().join("scripts/setup"));
+    // Whoever tries to fetch something fails at once.
+    command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", "/nowhere").env("https_proxy", "http://127.0.0.1:9");
+    command
+}
+
+fn text(output: &Output) -> (String, String) {
+    (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_second_setup_does_nothing() {
+    let stamp = Release::R2026_2.folder().join("stamp");
+    let written = || stamp.metadata().and_then(|metadata| metadata.modified()).expect("set-up leaves a stamp");
+    let before = written();
+    let output = setup().output().expect("scripts/setup starts");
+    assert!(output.status.success(), "{}", text(&output).1);
+    assert_eq!(text(&output), (String::new(), String::new()));
+    assert_eq!(before, written());
+}
+
+/// With a PATH that holds the named tools of this machine and no others.
+fn setup_with_tools(tools: &[&str], arguments: &[&str]) -> Output {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for tool in tools {
+        let found = Command::new("sh").args(["-c", "command -v \"$0\"", tool]).output().expect("sh starts");
+        let path = text(&found).0;
+        assert!(!path.is_empty(), "this machine has no {tool}");
+        symlink(path.trim(), folder.path().join(tool)).expect("a link to a tool");
+    }
+    setup().args(arguments).env("PATH", folder.path()).output().expect("scripts/setup starts")
+}
+
+#[test]
+fn a_missing_tool_is_named_with_the_command_that_installs_it() {
+    let shell = ["bash", "dirname", "uname"];
+    let bare = setup_with_tools(&shell, &["--tests"]);
+    let (_, complaint) = text(&bare);
+    assert_eq!(bare.status.code(), Some(1));
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    assert!(complaint.contains("apt-get install g++ python3 python3-venv nodejs"), "{complaint}");
+}
+
+#[test]
+fn an_unknown_release_is_refused_with_the_known_ones() {
+    let output = setup().args(["--runtime", "2024.0.0"]).output().expect("scripts/setup starts");
+    let (_, complaint) = text(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(complaint.contains("2026.0.0 2026.1.2 2026.2.0"), "{complaint}");
+}
