@@ -1,0 +1,175 @@
+//! The judgement, as it is shown and as it is written to JSON.
+//!
+//! The field names of these types are the JSON format `"version":1`; a change of meaning needs a new version.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use urscope_rules::Severity;
+
+/// The version of the JSON form.
+pub const VERSION: u32 = 1;
+
+/// The verdict over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Calls were seen, and nothing as bad as was asked for.
+    Clean,
+    /// There are findings at or above the severity that was asked for.
+    Findings,
+    /// There was nothing to judge: never to be taken for clean.
+    #[default]
+    NotJudged,
+}
+
+impl Verdict {
+    /// The exit code of the command.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Clean => 0,
+            Self::Findings => 1,
+            Self::NotJudged => 2,
+        }
+    }
+
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Findings => "findings",
+            Self::NotJudged => "not-judged",
+        }
+    }
+}
+
+/// All that is known after a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Its exit code.
+    pub exit: u8,
+    /// Why nothing was judged.
+    pub reason: Option<String>,
+    /// The processes, in the order in which they began.
+    pub processes: Vec<Seen>,
+    /// How often each function was called, those that were called at all.
+    pub calls: BTreeMap<String, u64>,
+    /// The findings, the worst first, then by time.
+    pub findings: Vec<FoundFinding>,
+    /// Lines that could not be used, the first of each file.
+    pub skipped: Vec<SkippedLine>,
+    /// How many lines could not be used.
+    pub skipped_lines: u64,
+}
+
+/// A process as its trace shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Its number on its host.
+    pub pid: u32,
+    /// Its host.
+    pub host: String,
+    /// Its executable.
+    pub executable: String,
+    /// Its command line.
+    pub command: Vec<String>,
+    /// When it began, in nanoseconds of its host's monotonic clock.
+    pub began_ns: u64,
+    /// How many calls of it were seen.
+    pub calls: u64,
+    /// How many of these were `urIPC*` calls.
+    pub ipc_calls: u64,
+    /// How many calls were seen and not recorded.
+    pub lost: u64,
+    /// How it ended.
+    pub ended: Ended,
+    /// The function it was inside of when it ended.
+    pub inside: Option<String>,
+    /// Whether its last line was cut short.
+    pub torn: bool,
+    /// The ways in that were tried.
+    pub doors: Vec<urscope_schema::trace::records::Door>,
+    /// Its trace.
+    pub file: String,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ended {
+    /// In order.
+    Exited,
+    /// Without a footer, and it is gone.
+    Killed,
+    /// Without a footer, and it is still there.
+    Running,
+    /// It became another program.
+    Exec,
+    /// Calls are missing in its trace.
+    Incomplete,
+}
+
+/// A finding, with the number of times it happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FoundFinding {
+    /// The code of the rule.
+    pub rule: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where the first one happened.
+    pub process: Side,
+    /// The other side.
+    pub other: Option<Side>,
+    /// When, in nanoseconds since the first process of that host began.
+    pub time_ns: u64,
+    /// In which function.
+    pub function: Option<String>,
+    /// In which call.
+    pub call: Option<u64>,
+    /// What happened.
+    pub message: String,
+    /// What to do.
+    pub advice: String,
+    /// How often.
+    pub count: u64,
+    /// The object.
+    pub subject: Option<String>,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The fingerprint of its handle data, `0x` and hexadecimal.
+    pub fingerprint: Option<String>,
+}
+
+/// A place in a process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// Its number on its host.
+    pub pid: u32,
+    /// Its executable.
+    pub executable: String,
+    /// The thread.
+    pub tid: u32,
+    /// When, in nanoseconds since the first process of that host began.
+    pub time_ns: u64,
+    /// In which function.
+    pub function: Option<String>,
+    /// In which call.
+    pub call: Option<u64>,
+}
+
+/// A line that could not be used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedLine {
+    /// The file.
+    pub file: String,
+    /// The line, from 1 on.
+    pub line: u64,
+    /// Where it starts, in bytes.
+    pub offset: u64,
+    /// What was wrong.
+    pub why: String,
+}

@@ -1,0 +1,81 @@
+//! What a rule says when it has found something.
+//!
+//! A finding is complete: who, what, where, the other side, and what to do. It is made once, by its rule, and only
+//! counted and shown afterwards.
+
+use serde::{Deserialize, Serialize};
+use urscope_schema::{api::Function, call::Nanos, handle::Handle};
+
+use crate::{catalog::Rule, world::ProcessId};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing; the specification allows it, or it cannot be proved.
+    Note,
+    /// Resources are lost.
+    Warning,
+    /// The specification forbids it.
+    Error,
+}
+
+impl Severity {
+    /// All of them, the mildest first.
+    pub const ALL: [Self; 3] = [Self::Note, Self::Warning, Self::Error];
+
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl std::fmt::Display for Severity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Where something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// In which process.
+    pub process: ProcessId,
+    /// On which thread; 0 where no thread is to be named.
+    pub tid: u32,
+    /// When.
+    pub time: Nanos,
+    /// In which call of the process.
+    pub call: Option<u64>,
+    /// In which function.
+    pub function: Option<Function>,
+}
+
+/// A sin, with what proves it.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The rule that was broken.
+    pub rule: &'static Rule,
+    /// How bad it is here: the rule's own severity, or less where the circumstances excuse it.
+    pub severity: Severity,
+    /// Where it happened.
+    pub at: Place,
+    /// The other place: where the handle was got, opened or put before, in this process or another one.
+    pub other: Option<Place>,
+    /// The object; none where the finding is about the whole run.
+    pub subject: Option<Handle>,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The fingerprint of its handle data.
+    pub fingerprint: Option<u64>,
+    /// How many findings this one stands for: more than 1 only where a process leaves very many objects behind.
+    pub count: u64,
+    /// What happened, in one sentence with the values that prove it.
+    pub message: String,
+    /// What to do.
+    pub advice: String,
+}
