@@ -1,1 +1,31 @@
-//! The witness of urscope: stands between a SYCL program and its Unified Runtime adapter.
+//! The witness: stands between a SYCL program and its Unified Runtime adapter, and writes down what passes.
+//!
+//! `app -> door -> call -> layers -> backend`: a [`door`] is a way in which a call reaches us, [`call`] makes a
+//! recordable thing of it, [`chain`] shows it to the [`layer`]s before and after the [`backend`] does the work.
+//!
+//! Nothing here may change what a correct program observes: no lock is held and nothing is allocated across the real
+//! call, nothing unwinds into C, nothing is printed to stdout, and whatever fails in here switches itself off and lets
+//! the calls go straight through. Unsafe code stands in `door`, `raw` and `backend` only.
+
+pub mod backend;
+pub mod call;
+pub mod chain;
+pub mod door;
+pub mod knobs;
+pub mod layer;
+pub mod raw;
+
+/// Prepares the library; to be called once, when it is loaded.
+///
+/// Opens no file and prints nothing: a process that never meets Unified Runtime shall not notice us.
+pub fn start() {
+    knobs::read();
+    door::dlsym::resolve();
+    layer::trace::notices::install();
+    raw::process::on_fork(
+        layer::trace::before_fork,
+        layer::trace::after_fork_in_parent,
+        layer::trace::after_fork_in_child,
+    );
+    raw::process::on_exit(|| layer::trace::end("exit"));
+}

@@ -1,6 +1,7 @@
 //! The result codes of Unified Runtime: `ur_result_t` of `ur_api.h`, release 2026.2.
 
 /// What a Unified Runtime function returned: the number as it came, known to us or not.
+#[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UrResult(pub u32);
 

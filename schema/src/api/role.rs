@@ -14,15 +14,22 @@ pub trait Role: Copy {
     /// Notes where the callee will leave an answer.
     fn out(self, _places: &mut Places) {}
 
+    /// The argument to pass on instead, so that the callee leaves its answer in a place of ours.
+    ///
+    /// The caller's own variable cannot tell an answer from what stood there before, and an adapter may report
+    /// success without having answered. The shim carries every answer over to the caller's variable.
+    #[must_use]
+    fn redirected(self, _to: &Places) -> Self {
+        self
+    }
+
     /// Whether a call with this argument is recorded at all.
     fn watched(self) -> bool {
         true
     }
 }
 
-/// Where a call leaves its answers: addresses in the caller's memory, 0 where there is none.
-///
-/// They may be read only after the call has returned `UR_RESULT_SUCCESS`.
+/// Where a call leaves its answers: addresses, 0 where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// Of a `void *`, the memory that was allocated or opened.
@@ -56,6 +63,11 @@ macro_rules! roles {
                     #[inline]
                     fn out(self, places: &mut Places) {
                         places.$place = self.0;
+                    }
+
+                    #[inline]
+                    fn redirected(self, to: &Places) -> Self {
+                        if self.0 == 0 || to.$place == 0 { self } else { Self(to.$place) }
                     }
                 )?
             }
@@ -149,5 +161,14 @@ mod tests {
         OutData(9).out(&mut places);
         assert_eq!(values, Values { pointer: Some(7), ..Values::default() });
         assert_eq!(places, Places { data: 9, ..Places::default() });
+    }
+
+    #[test]
+    fn an_answer_is_redirected_only_where_one_is_wanted() {
+        let ours = Places { data: 0x1000, ..Places::default() };
+        assert_eq!(OutData(9).redirected(&ours), OutData(0x1000));
+        assert_eq!(OutData(0).redirected(&ours), OutData(0), "a null place stays null");
+        assert_eq!(OutPointer(9).redirected(&ours), OutPointer(9), "no place of ours for it");
+        assert_eq!(Pointer(9).redirected(&ours), Pointer(9), "not an answer");
     }
 }

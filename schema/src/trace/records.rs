@@ -102,7 +102,7 @@ pub struct Footer {
     pub calls: u64,
     /// How many of them returned.
     pub returned: u64,
-    /// How many calls were seen and could not be recorded.
+    /// How many records of calls could not be written.
     pub lost: u64,
     /// Calls per function, those that were called at all.
     pub per_function: std::collections::BTreeMap<String, u64>,

@@ -1,1 +1,86 @@
-//! The library that `LD_PRELOAD` names.
+//! `liburscope.so`: the library that `LD_PRELOAD` names.
+//!
+//! It only holds what must be a symbol of this very library: the exports of the function table, the trampoline in front of
+//! `dlsym`, `_exit`, and the constructor. Everything they do is in the shim; nobody depends on this crate.
+
+use std::{
+    arch::naked_asm,
+    ffi::{c_char, c_int, c_void},
+};
+
+#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
+use urscope_schema::{
+    api::{UrResult, role::*},
+    ur_functions,
+};
+use urscope_shim::{
+    door::{
+        dlsym::{REAL, intercept},
+        symbols,
+    },
+    layer::trace,
+    raw::process,
+};
+
+#[ctor::ctor(unsafe)]
+fn start() {
+    urscope_shim::start();
+}
+
+macro_rules! exports {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+        $(
+            #[doc = $doc]
+            // SAFETY: the symbol of a loader that is behind us; it is found and called.
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name($($param: $role),*) -> UrResult {
+                symbols::$name()($($param),*)
+            }
+        )*
+    };
+}
+
+ur_functions!(exports);
+
+/// `dlsym(3)`: asks the shim whether it has an answer, and otherwise jumps to the real one, so that this returns to the
+/// caller that `RTLD_NEXT` is about.
+///
+/// # Safety
+///
+/// As for dlsym(3).
+// SAFETY: the real symbol is behind us and is reached by its version.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    naked_asm!(
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {intercept}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "test rax, rax",
+        "jne 2f",
+        "mov rax, [rip + {real}]",
+        "jmp rax",
+        "2: ret",
+        intercept = sym intercept,
+        real = sym REAL,
+    )
+}
+
+/// `_exit(2)`: closes the trace, then ends the process as asked. Forked children usually end this way.
+// SAFETY: the real symbol is behind us, and does the same.
+#[unsafe(no_mangle)]
+pub extern "C" fn _exit(status: c_int) -> ! {
+    trace::end("_exit");
+    process::exit_now(status)
+}
+
+/// `_Exit(3)`: the same under the name that C gives it.
+// SAFETY: as for `_exit`.
+#[unsafe(no_mangle)]
+pub extern "C" fn _Exit(status: c_int) -> ! {
+    _exit(status)
+}

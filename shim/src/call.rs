@@ -1,0 +1,67 @@
+//! What a row of the function table becomes here: a function that stands in the adapter's slot.
+//!
+//! It records the call around the real one. One is made per function and per adapter, because a C function in a table
+//! has no other way to know whose table it was found in. This module must stay the same for every function: what is
+//! special about one is said by the roles in its row.
+
+use std::ffi::c_void;
+
+#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
+use urscope_schema::{
+    api::{Function, UrResult, role::*},
+    call::Values,
+    ur_functions,
+};
+
+use crate::{backend::adapter, chain, raw::answers::Answers};
+
+/// How many adapters one process can have under trace. The loader knows five kinds.
+pub const ADAPTERS: usize = 8;
+
+macro_rules! stand_ins {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+        mod stand_in {
+            use super::*;
+
+            $(
+                pub(super) extern "C" fn $name<const VIA: usize>($($param: $role),*) -> UrResult {
+                    let real = adapter::$name(VIA);
+                    if !(true $(&& $param.watched())*) {
+                        return real($($param),*);
+                    }
+                    let (mut values, mut places) = (Values { via: Some(VIA as u64), ..Values::default() }, Places::default());
+                    $($param.enter(&mut values); $param.out(&mut places);)*
+                    let call = chain::enter(Function::$name, values);
+                    let mut answers = Answers::new(places);
+                    let to = answers.places();
+                    let result = real($($param.redirected(&to)),*);
+                    let values = answers.carry_over(result);
+                    chain::exit(Function::$name, call, result, values);
+                    result
+                }
+            )*
+        }
+
+        /// The function that stands in for `function` in the tables of adapter number `via`, below [`ADAPTERS`].
+        pub fn stand_in(function: Function, via: usize) -> Option<*mut c_void> {
+            macro_rules! of {
+                ($of:ident) => {
+                    match via {
+                        0 => stand_in::$of::<0> as *mut c_void,
+                        1 => stand_in::$of::<1> as *mut c_void,
+                        2 => stand_in::$of::<2> as *mut c_void,
+                        3 => stand_in::$of::<3> as *mut c_void,
+                        4 => stand_in::$of::<4> as *mut c_void,
+                        5 => stand_in::$of::<5> as *mut c_void,
+                        6 => stand_in::$of::<6> as *mut c_void,
+                        7 => stand_in::$of::<7> as *mut c_void,
+                        _ => return None,
+                    }
+                };
+            }
+            Some(match function { $(Function::$name => of!($name),)* })
+        }
+    };
+}
+
+ur_functions!(stand_ins);

@@ -1,0 +1,68 @@
+//! The way to `dlsym`: we stand in front of it, to notice when a loader asks an adapter for a table.
+//!
+//! `dlsym(RTLD_NEXT, …)` answers according to the address it returns to, so what is not for us is passed on by a jump,
+//! not a call: the trampoline is in the preload library, and asks [`intercept`].
+
+use std::{
+    ffi::{CStr, c_char, c_void},
+    ptr::null_mut,
+    sync::atomic::{AtomicPtr, Ordering},
+};
+
+use urscope_schema::api::Table;
+
+use super::ddi;
+
+/// The C library's own `dlsym`, for the trampoline to jump to. Never null once [`intercept`] or [`resolve`] has returned.
+pub static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+type Dlsym = extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+
+/// Finds the real `dlsym`. Rust's own library calls `dlsym`, so this may run before anything else has.
+pub fn resolve() -> *mut c_void {
+    let known = REAL.load(Ordering::Acquire);
+    if !known.is_null() {
+        return known;
+    }
+    // The first is the version of all x86-64 glibcs, the second the one since dlsym moved into libc itself.
+    let found = [c"GLIBC_2.2.5", c"GLIBC_2.34"].into_iter().map(|version| {
+        // SAFETY: dlvsym(3) takes two C strings; it is not `dlsym`, so it does not come back to us.
+        unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) }
+    });
+    let real = found.into_iter().find(|real| !real.is_null()).unwrap_or(null_mut());
+    if real.is_null() {
+        crate::raw::stderr::say("this C library has no dlsym that we know; the program cannot run with us");
+        crate::raw::process::exit_now(127);
+    }
+    REAL.store(real, Ordering::Release);
+    real
+}
+
+/// Asks the real `dlsym`. `handle` must not be `RTLD_NEXT`, unless the libraries behind ours are meant.
+pub fn real(handle: *mut c_void, name: &CStr) -> *mut c_void {
+    // SAFETY: `resolve` gives the C library's `dlsym`, which has this signature.
+    let dlsym = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(resolve()) };
+    dlsym(handle, name.as_ptr())
+}
+
+/// What `dlsym(handle, name)` shall return, or null when the real one shall answer.
+///
+/// # Safety
+///
+/// `name` is null or a C string, as for dlsym(3).
+pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    resolve();
+    if name.is_null() {
+        return null_mut();
+    }
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(name) };
+    // Almost all questions are for something else.
+    if !name.to_bytes().starts_with(b"urGet") || handle == libc::RTLD_NEXT {
+        return null_mut();
+    }
+    match Table::of_getter(name.to_bytes()) {
+        Some(table) => ddi::getter(table, real(handle, name)),
+        None => null_mut(),
+    }
+}

@@ -1,0 +1,128 @@
+//! What is loaded where: the library an address belongs to, and the memory that a table may be searched in.
+
+use std::{
+    ffi::{CStr, CString, c_int, c_void},
+    path::PathBuf,
+};
+
+use super::dlsym;
+
+/// A loaded library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// Where it was loaded.
+    pub base: usize,
+    /// The path it was loaded from.
+    pub path: PathBuf,
+}
+
+impl Module {
+    /// The library that `address` lies in.
+    pub fn of(address: usize) -> Option<Self> {
+        let mut info = libc::Dl_info {
+            dli_fname: std::ptr::null(),
+            dli_fbase: std::ptr::null_mut(),
+            dli_sname: std::ptr::null(),
+            dli_saddr: std::ptr::null_mut(),
+        };
+        // SAFETY: dladdr(3) only compares the address, and fills the structure when it returns other than 0.
+        if unsafe { libc::dladdr(std::ptr::without_provenance(address), &raw mut info) } == 0
+            || info.dli_fname.is_null()
+        {
+            return None;
+        }
+        // SAFETY: dladdr gave the name, a C string that lives as long as the library.
+        let path = unsafe { CStr::from_ptr(info.dli_fname) };
+        Some(Self { base: info.dli_fbase as usize, path: PathBuf::from(path.to_string_lossy().as_ref()) })
+    }
+
+    /// Whether the library itself exports `symbol`; what its dependencies export does not count.
+    pub fn exports(&self, symbol: &CStr) -> bool {
+        let Ok(path) = CString::new(self.path.as_os_str().as_encoded_bytes()) else { return false };
+        // SAFETY: dlopen(3) with RTLD_NOLOAD only looks for a library that is loaded already.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+        if handle.is_null() {
+            return false;
+        }
+        let found = dlsym::real(handle, symbol);
+        // SAFETY: gives back the reference that dlopen took.
+        unsafe { libc::dlclose(handle) };
+        !found.is_null() && Self::of(found as usize).is_some_and(|module| module.base == self.base)
+    }
+
+    /// The last part of the path.
+    pub fn file_name(&self) -> String {
+        self.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
+    /// The path without its last part.
+    pub fn directory(&self) -> String {
+        self.path.parent().map_or_else(String::new, |directory| directory.to_string_lossy().into_owned())
+    }
+}
+
+/// How many bytes from `address` on are writable data of the library that holds it; 0 if it is none of a library's, or if
+/// it is made read-only after loading.
+pub fn writable_from(address: usize) -> usize {
+    struct Search {
+        address: usize,
+        writable: usize,
+    }
+
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
+        // SAFETY: dl_iterate_phdr(3) hands in a valid description, and the data that we gave it.
+        let (info, search) = unsafe { (&*info, &mut *data.cast::<Search>()) };
+        // SAFETY: the description says where its program headers are and how many.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        let span = |header: &libc::Elf64_Phdr| {
+            let from = info.dlpi_addr as usize + header.p_vaddr as usize;
+            from..from + header.p_memsz as usize
+        };
+        for header in headers {
+            let span = span(header);
+            if !span.contains(&search.address) {
+                continue;
+            }
+            match header.p_type {
+                libc::PT_LOAD if header.p_flags & libc::PF_W != 0 => search.writable = span.end - search.address,
+                libc::PT_GNU_RELRO => {
+                    search.writable = 0;
+                    return 1;
+                }
+                _ => {}
+            }
+        }
+        c_int::from(search.writable > 0)
+    }
+
+    let mut search = Search { address, writable: 0 };
+    // SAFETY: the callback has the signature of dl_iterate_phdr(3), and `search` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    search.writable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static mut DATA: [usize; 4] = [1; 4];
+    static TEXT: &CStr = c"read only";
+
+    #[test]
+    fn an_address_is_found_in_its_library() {
+        let module = Module::of(libc::malloc as *const c_void as usize).unwrap();
+        assert!(module.file_name().starts_with("libc.so"), "{module:?}");
+        assert!(module.exports(c"malloc"));
+        assert!(!module.exports(c"urLoaderInit"));
+        assert_eq!(Module::of(1), None);
+    }
+
+    #[test]
+    fn only_writable_data_of_a_library_is_searched() {
+        let room = writable_from((&raw const DATA) as usize);
+        assert!(room >= size_of::<[usize; 4]>(), "{room}");
+        assert_eq!(writable_from(TEXT.as_ptr() as usize), 0, "constants");
+        assert_eq!(writable_from(libc::malloc as *const c_void as usize), 0, "code");
+        assert_eq!(writable_from((&raw const room) as usize), 0, "the stack");
+    }
+}

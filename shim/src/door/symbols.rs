@@ -1,0 +1,98 @@
+//! The second door: our exported functions, for programs that link a Unified Runtime loader.
+//!
+//! One whose real function is further down passes the call on as it is: the adapter's table sees it, once. One that the
+//! loader does not have records the call itself and answers that there is no such feature.
+
+use std::{
+    ffi::{CString, c_void},
+    ptr::null_mut,
+    sync::atomic::{AtomicPtr, Ordering},
+};
+
+#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
+use urscope_schema::{
+    api::{Function, UrResult, role::*},
+    call::Values,
+    trace::records::Door,
+    ur_functions,
+};
+
+use super::{dlsym, modules::Module};
+use crate::{chain, layer::trace};
+
+/// What stands here after it was looked for in vain; nothing is ever called at it.
+const ABSENT: *mut c_void = std::ptr::without_provenance_mut(1);
+
+static NEXT: [AtomicPtr<c_void>; Function::COUNT] = [const { AtomicPtr::new(null_mut()) }; Function::COUNT];
+
+/// The real function behind our export, or null.
+fn next(function: Function) -> *mut c_void {
+    let Some(kept) = NEXT.get(function as usize) else { return null_mut() };
+    let mut next = kept.load(Ordering::Acquire);
+    if next.is_null() {
+        next = look(function);
+        if kept.compare_exchange(null_mut(), next, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            report(function, next);
+        }
+    }
+    if next == ABSENT { null_mut() } else { next }
+}
+
+fn look(function: Function) -> *mut c_void {
+    let Ok(name) = CString::new(function.name()) else { return ABSENT };
+    let behind_us = dlsym::real(libc::RTLD_NEXT, &name);
+    if !behind_us.is_null() {
+        return behind_us;
+    }
+    // A program that opens its runtime with RTLD_LOCAL (Python does) has a loader that is not behind us in any order.
+    // SAFETY: dlopen(3) with RTLD_NOLOAD only looks for a library that is loaded already.
+    let loader = unsafe { libc::dlopen(c"libur_loader.so.0".as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+    if loader.is_null() {
+        return ABSENT;
+    }
+    let found = dlsym::real(loader, &name);
+    if found.is_null() { ABSENT } else { found }
+}
+
+fn report(function: Function, next: *mut c_void) {
+    let module = if next == ABSENT { None } else { Module::of(next as usize) };
+    trace::door(Door {
+        door: "exported-symbol".into(),
+        library: module.as_ref().map(Module::file_name).unwrap_or_default(),
+        directory: module.as_ref().map(Module::directory).unwrap_or_default(),
+        functions: vec![function.name().into()],
+        problem: if module.is_some() { String::new() } else { "no loaded library has it".into() },
+        ..Door::default()
+    });
+    if module.is_none() {
+        tracing::warn!(
+            "{} was called, and this Unified Runtime has no such function: it answers UR_RESULT_ERROR_UNSUPPORTED_FEATURE",
+            function.name()
+        );
+    }
+}
+
+macro_rules! exports {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+        $(
+            #[doc = concat!("What our exported `", stringify!($name), "` calls.")]
+            pub fn $name() -> extern "C" fn($($role),*) -> UrResult {
+                extern "C" fn absent($($param: $role),*) -> UrResult {
+                    let mut values = Values::default();
+                    $($param.enter(&mut values);)*
+                    let call = chain::enter(Function::$name, values);
+                    chain::exit(Function::$name, call, UrResult::UNSUPPORTED_FEATURE, Values::default());
+                    UrResult::UNSUPPORTED_FEATURE
+                }
+                let next = next(Function::$name);
+                if next.is_null() {
+                    return absent;
+                }
+                // SAFETY: `next` is what a loader exports under this name, whose C signature is the row's.
+                unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($($role),*) -> UrResult>(next) }
+            }
+        )*
+    };
+}
+
+ur_functions!(exports);

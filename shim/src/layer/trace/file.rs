@@ -1,0 +1,106 @@
+//! The trace file of this process: made, filled, and closed so that it is strict JSON.
+
+use std::{io, path::PathBuf};
+
+use urscope_schema::trace::{records::Door, write};
+
+use crate::{
+    knobs,
+    raw::{pages::Pages, process, stderr},
+};
+
+/// What is kept free for the footer, so that a file on a full disk can still be closed.
+const RESERVE: u64 = 16 << 10;
+
+/// How many files of one process are made at most: one for each program that it becomes by `exec`.
+const AGAIN: u32 = 10_000;
+
+/// The file, or nothing where it could not be made.
+pub(super) struct TraceFile {
+    pages: Option<Pages>,
+    full: bool,
+    closed: bool,
+}
+
+impl TraceFile {
+    /// Makes the file and writes what stands at its beginning.
+    pub(super) fn begin(forked: bool, doors: &[Door]) -> Self {
+        let knobs = knobs::read();
+        for complaint in knobs::complaints() {
+            stderr::say(&complaint);
+        }
+        let header = process::describe(&knobs.run, forked);
+        let name = process::name(&header);
+        let mut beginning = write::start(header.pid, name, &format!("{}-{}-{}", header.run, header.pid, header.start));
+        beginning.extend(write::record(header.pid, &header));
+        beginning.extend(doors.iter().flat_map(|door| write::record(header.pid, door)));
+
+        let pages = create(|again| write::file_name(name, header.pid, header.start, again));
+        if let Err(error) = &pages {
+            stderr::say(&format!(
+                "cannot write a trace into {}: {error}; set URSCOPE_DIR to a directory with room that this user can write \
+                 to; the program goes on untraced",
+                knobs.directory.display()
+            ));
+        }
+        let mut file = Self { pages: pages.ok(), full: false, closed: false };
+        file.append(&beginning, None, |_| Vec::new());
+        file
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        self.pages.as_ref().map(|pages| pages.path().into())
+    }
+
+    /// Appends a record; says whether it could. Where the process has `ended`, the file is closed again behind it.
+    pub(super) fn append(&mut self, bytes: &[u8], ended: Option<&str>, footer: impl Fn(&str) -> Vec<u8>) -> bool {
+        if let Some(how) = ended {
+            if !self.closed {
+                self.end(&footer(how));
+            }
+            let Some(pages) = &mut self.pages else { return false };
+            return !self.full && pages.append_closed(bytes, &footer(how)).is_ok();
+        }
+        let Some(pages) = &mut self.pages else { return false };
+        while !self.full && bytes.len() as u64 + RESERVE > pages.room() {
+            if let Err(error) = pages.grow() {
+                self.full = true;
+                stderr::say(&format!(
+                    "the trace {} ends here: {error}; the program goes on, its further calls are counted but not recorded",
+                    pages.path().display()
+                ));
+            }
+        }
+        !self.full && pages.append(bytes)
+    }
+
+    /// Closes the file with `footer`.
+    pub(super) fn end(&mut self, footer: &[u8]) {
+        self.closed = true;
+        let Some(pages) = &mut self.pages else { return };
+        if pages.close(footer).is_err() {
+            // The file cannot be cut to its length (its directory may be out of reach by now): what is mapped is still ours.
+            pages.append(footer);
+        }
+    }
+
+    /// Leaves the file to the parent of a forked child.
+    pub(super) fn abandon(self) {
+        if let Some(pages) = self.pages {
+            pages.abandon();
+        }
+    }
+}
+
+fn create(name: impl Fn(u32) -> String) -> io::Result<Pages> {
+    let directory = &knobs::read().directory;
+    std::fs::create_dir_all(directory)?;
+    for again in 0..AGAIN {
+        match Pages::create(&directory.join(name(again))) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            done => return done,
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "every name for the file is taken"))
+}

@@ -1,0 +1,204 @@
+//! The trace layer: writes every call into one file per process.
+//!
+//! A record is formatted on the thread's own stack and appended under a short lock; the lock is never held across the
+//! real call. The file is made when there is something to write, so that a process that never meets Unified Runtime
+//! leaves none. What cannot be written (a full disk, an unwritable directory) is said once and counted.
+
+use std::{
+    cell::Cell,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use parking_lot::{Mutex, MutexGuard};
+use urscope_schema::{
+    api::Function,
+    call::{Enter, Exit},
+    trace::{
+        records::{Door, Footer},
+        write::{self, Line},
+    },
+};
+
+use self::file::TraceFile;
+use super::Layer;
+use crate::{
+    chain,
+    raw::{clock, process, renewable::Renewable, thread},
+};
+
+mod file;
+pub mod notices;
+
+/// The layer.
+pub struct Trace;
+
+static STATE: Renewable<Mutex<State>> = Renewable::new(|| Mutex::new(State::default()));
+
+/// Kept outside of the lock, so that a call is counted also where it cannot be recorded.
+static CALLED: [AtomicU64; Function::COUNT] = [const { AtomicU64::new(0) }; Function::COUNT];
+static RETURNED: AtomicU64 = AtomicU64::new(0);
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Default)]
+struct State {
+    /// Nothing before the first record.
+    file: Option<TraceFile>,
+    /// The doors so far: a forked child's file begins with them.
+    doors: Vec<Door>,
+    forked: bool,
+    /// How the process ended; what comes after that comes from the teardown of libraries.
+    ended: Option<&'static str>,
+}
+
+impl State {
+    fn append(&mut self, bytes: &[u8]) {
+        let file = self.file.get_or_insert_with(|| TraceFile::begin(self.forked, &self.doors));
+        if !file.append(bytes, self.ended, footer) {
+            LOST.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Layer for Trace {
+    #[inline]
+    fn enter(&self, enter: &Enter) {
+        if let Some(called) = CALLED.get(enter.function as usize) {
+            called.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some(name) = thread::name_once() {
+            let name = write::thread_name(process::id(), enter.tid, &name);
+            STATE.get().lock().append(&name);
+        }
+        let mut line = Line::default();
+        line.enter(pid(), base(), enter);
+        append(&line);
+    }
+
+    #[inline]
+    fn exit(&self, exit: &Exit) {
+        RETURNED.fetch_add(1, Ordering::Relaxed);
+        let mut line = Line::default();
+        line.exit(pid(), base(), exit);
+        append(&line);
+    }
+}
+
+fn append(line: &Line) {
+    // A line is made to hold the longest record, so there always are bytes.
+    if let Some(bytes) = line.bytes() {
+        STATE.get().lock().append(bytes);
+    }
+}
+
+/// Writes down that a way in was tried, and what came of it.
+pub fn door(door: Door) {
+    let line = write::record(process::id(), &door);
+    let mut state = STATE.get().lock();
+    state.append(&line);
+    state.doors.push(door);
+}
+
+/// Writes down a note of ours, if there is a file.
+pub fn note(text: &str) {
+    let line = write::note(process::id(), thread::id(), clock::now(), base(), text);
+    let mut state = STATE.get().lock();
+    if state.file.is_some() {
+        state.append(&line);
+    }
+}
+
+/// Where this process's trace is written to, if it is.
+pub fn path() -> Option<std::path::PathBuf> {
+    STATE.get().lock().file.as_ref().and_then(TraceFile::path)
+}
+
+/// Closes the file: the process ends in order.
+pub fn end(how: &'static str) {
+    let mut state = STATE.get().lock();
+    // A child of `vfork` shares our memory and ends by `_exit`: that is not our end.
+    if PID.load(Ordering::Relaxed) == u64::from(process::id()) && state.ended.is_none() {
+        state.ended = Some(how);
+        if let Some(file) = &mut state.file {
+            file.end(&footer(how));
+        }
+    }
+}
+
+static PID: AtomicU64 = AtomicU64::new(0);
+static BASE: AtomicU64 = AtomicU64::new(0);
+
+fn pid() -> u32 {
+    match PID.load(Ordering::Relaxed) {
+        0 => {
+            let pid = process::id();
+            PID.store(u64::from(pid), Ordering::Relaxed);
+            pid
+        }
+        pid => pid as u32,
+    }
+}
+
+/// The base of all times in this process's file. It changes once in 52 days, so whoever comes first may set it.
+fn base() -> u64 {
+    match BASE.load(Ordering::Relaxed) {
+        0 => {
+            // The lowest bit says that it has been set; a base is even.
+            let base = clock::snapshot().base_ns;
+            BASE.store(base | 1, Ordering::Relaxed);
+            base
+        }
+        base => base & !1,
+    }
+}
+
+/// The end of a file, with what has been counted until now.
+fn footer(how: &str) -> Vec<u8> {
+    let count = |function: &Function| CALLED.get(*function as usize).map_or(0, |called| called.load(Ordering::Relaxed));
+    let called = Function::ALL.iter().map(|function| (function.name().to_owned(), count(function)));
+    let footer = Footer {
+        how: how.into(),
+        calls: Function::ALL.iter().map(count).sum(),
+        returned: RETURNED.load(Ordering::Relaxed),
+        lost: LOST.load(Ordering::Relaxed),
+        per_function: called.filter(|(_, calls)| *calls > 0).collect(),
+        clock: clock::snapshot(),
+    };
+    let mut bytes = write::record(pid(), &footer);
+    bytes.extend_from_slice(write::END);
+    bytes
+}
+
+thread_local! {
+    /// The lock, while this thread forks.
+    static HELD: Cell<Option<MutexGuard<'static, State>>> = const { Cell::new(None) };
+}
+
+/// Takes the lock, so that the child does not inherit a file in the middle of a record.
+pub fn before_fork() {
+    HELD.set(Some(STATE.get().lock()));
+}
+
+/// Gives the lock back.
+pub fn after_fork_in_parent() {
+    HELD.set(None);
+}
+
+/// Begins anew: the file is the parent's, and so are the threads that may wait for the lock.
+pub fn after_fork_in_child() {
+    let mut doors = Vec::new();
+    if let Some(mut parents) = HELD.take() {
+        doors = std::mem::take(&mut parents.doors);
+        if let Some(file) = parents.file.take() {
+            file.abandon();
+        }
+        // To unlock it would be to wake threads that do not exist here.
+        std::mem::forget(parents);
+    }
+    STATE.renew(Mutex::new(State { doors, forked: true, ..State::default() }));
+    thread::forget();
+    chain::restart();
+    PID.store(0, Ordering::Relaxed);
+    for count in CALLED.iter().chain([&RETURNED, &LOST]) {
+        count.store(0, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,135 @@
+//! The places where a call leaves its answers, and how the caller gets them.
+
+use urscope_schema::{
+    api::{UrResult, role::Places},
+    call::Values,
+    handle::fingerprint,
+};
+
+/// What an untouched place holds; no address and no size that an adapter would give.
+const UNTOUCHED: usize = 0x5a5a_5a5a_5a5a_5a5a;
+
+/// Handle data of memory has 108 or 120 bytes, of events 64, of physical memory 16. A caller may say any size, and only
+/// the adapter knows which are right: above this one nothing is read.
+const LARGEST_DATA: usize = 256;
+
+/// Places of ours for the answers, while a call is under way.
+///
+/// An adapter may report success and leave an answer out (Level Zero v1 does, when the driver refuses): the caller's
+/// own variable would then show what stood in it before.
+pub struct Answers {
+    caller: Places,
+    pointer: usize,
+    data: usize,
+    data_size: usize,
+}
+
+impl Answers {
+    /// Makes places for a call whose caller expects its answers at `caller`.
+    #[inline]
+    pub fn new(caller: Places) -> Self {
+        Self { caller, pointer: UNTOUCHED, data: UNTOUCHED, data_size: UNTOUCHED }
+    }
+
+    /// The addresses to pass on. They are good until [`Self::carry_over`].
+    #[inline]
+    pub fn places(&mut self) -> Places {
+        Places {
+            pointer: (&raw mut self.pointer).expose_provenance(),
+            data: (&raw mut self.data).expose_provenance(),
+            data_size: (&raw mut self.data_size).expose_provenance(),
+            context: 0,
+            value: 0,
+        }
+    }
+
+    /// Gives the caller what the callee left, and says it.
+    #[inline]
+    pub fn carry_over(&mut self, result: UrResult) -> Values {
+        let pointer = carry(&self.pointer, self.caller.pointer);
+        let data = carry(&self.data, self.caller.data);
+        let data_size = carry(&self.data_size, self.caller.data_size);
+        let mut values = Values { pointer, data, data_size, ..Values::default() };
+        if !result.is_success() {
+            return Values::default();
+        }
+        if let (Some(data), Some(size)) = (data, data_size) {
+            values.fingerprint = data_fingerprint(data as usize, size as usize);
+        }
+        if self.caller.context != 0 {
+            // SAFETY: the call succeeded, so the caller's place for the handle is valid and filled (`urContextCreate`).
+            values.context =
+                Some(unsafe { std::ptr::with_exposed_provenance::<u64>(self.caller.context).read_unaligned() });
+        }
+        if self.caller.value != 0 {
+            // SAFETY: the question was answered, so the caller's place holds a `ur_bool_t`, one byte (`urDeviceGetInfo`).
+            values.value =
+                Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u8>(self.caller.value).read() }));
+        }
+        values
+    }
+}
+
+#[inline]
+fn carry(ours: &usize, callers: usize) -> Option<u64> {
+    // SAFETY: `ours` is a live variable; it is read as volatile because the callee wrote to it through its address.
+    let answer = unsafe { (&raw const *ours).read_volatile() };
+    if callers == 0 || answer == UNTOUCHED {
+        return None;
+    }
+    // SAFETY: the callee answered, and would have written this word to the caller's place.
+    unsafe { std::ptr::with_exposed_provenance_mut::<usize>(callers).write_unaligned(answer) };
+    Some(answer as u64)
+}
+
+/// The fingerprint of handle data in the application's memory; nothing for a null pointer or a size that cannot be right.
+#[inline]
+pub fn data_fingerprint(address: usize, size: usize) -> Option<u64> {
+    if address == 0 || size == 0 || size > LARGEST_DATA {
+        return None;
+    }
+    // SAFETY: the caller says that `size` bytes of handle data stand at `address`, either to the adapter, which is about to
+    // read them, or because the adapter has just made them.
+    let bytes = unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(address), size) };
+    Some(fingerprint(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_callee_wrote_reaches_the_caller() {
+        let mut variable = 1_usize;
+        let caller = Places { pointer: (&raw mut variable).expose_provenance(), ..Places::default() };
+        let mut answers = Answers::new(caller);
+        let to = answers.places().pointer;
+        // SAFETY: a place that was just made for this.
+        unsafe { std::ptr::with_exposed_provenance_mut::<usize>(to).write(7) };
+        assert_eq!(answers.carry_over(UrResult::SUCCESS).pointer, Some(7));
+        assert_eq!(variable, 7);
+    }
+
+    #[test]
+    fn a_success_without_an_answer_leaves_the_caller_alone_and_is_no_answer() {
+        let (mut data, mut size) = (1_usize, 2_usize);
+        let caller = Places {
+            data: (&raw mut data).expose_provenance(),
+            data_size: (&raw mut size).expose_provenance(),
+            ..Places::default()
+        };
+        let mut answers = Answers::new(caller);
+        answers.places();
+        assert_eq!(answers.carry_over(UrResult::SUCCESS), Values::default());
+        assert_eq!((data, size), (1, 2));
+    }
+
+    #[test]
+    fn a_size_that_cannot_be_right_is_not_believed() {
+        let bytes = [3_u8; 16];
+        let address = bytes.as_ptr().expose_provenance();
+        assert_eq!(data_fingerprint(address, 16), Some(fingerprint(&bytes)));
+        assert_eq!(data_fingerprint(address, usize::MAX), None);
+        assert_eq!(data_fingerprint(0, 16), None);
+    }
+}

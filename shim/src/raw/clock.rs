@@ -1,0 +1,24 @@
+//! The clocks: `CLOCK_MONOTONIC` for every record, the others for the header and the footer only.
+
+use urscope_schema::{call::Nanos, trace::records::Clock};
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: clock_gettime(2) fills the timespec that it is given; it cannot fail for these clocks.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Now, comparable between all processes of one boot.
+#[inline]
+pub fn now() -> Nanos {
+    Nanos(read(libc::CLOCK_MONOTONIC))
+}
+
+/// All clocks, read within a fraction of a microsecond.
+pub fn snapshot() -> Clock {
+    let monotonic_ns = read(libc::CLOCK_MONOTONIC);
+    let boottime_ns = read(libc::CLOCK_BOOTTIME);
+    let realtime_ns = read(libc::CLOCK_REALTIME);
+    Clock { base_ns: Clock::base(Nanos(monotonic_ns)), monotonic_ns, boottime_ns, realtime_ns }
+}

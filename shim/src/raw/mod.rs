@@ -1,0 +1,11 @@
+//! What the rest of the shim needs of the operating system and of the application's memory, as safe functions.
+//!
+//! Small and few: each file wraps one thing, and says on which promise its unsafe blocks rest.
+
+pub mod answers;
+pub mod clock;
+pub mod pages;
+pub mod process;
+pub mod renewable;
+pub mod stderr;
+pub mod thread;

@@ -1,0 +1,248 @@
+//! A file that grows by pieces of mapped memory whose unwritten rest is white space.
+//!
+//! The file is whole at any moment for a reader that takes trailing white space: spaces are written by `pwrite`, so that
+//! the file never shows the NULs of an extended one, and its blocks exist before anything is stored into the mapping.
+//! No descriptor is kept: the application may close all descriptors it does not know, and give the number to a file of
+//! its own. The file is opened anew, and recognised by its inode, each time it grows.
+
+use std::{
+    arch::asm,
+    fs::{File, OpenOptions},
+    io,
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _},
+    },
+    path::{Path, PathBuf},
+    ptr::NonNull,
+};
+
+use urscope_schema::trace::write::STEP;
+
+/// By how much the file grows, in bytes.
+pub const PIECE: u64 = 1 << 20;
+
+const PAGE: u64 = 4096;
+
+/// A growing file; records are appended with [`Self::append`].
+pub struct Pages {
+    path: PathBuf,
+    inode: (u64, u64),
+    /// The mapping of `[mapped_from, capacity)`; nothing after [`Self::close`].
+    window: Option<NonNull<u8>>,
+    mapped_from: u64,
+    used: u64,
+    capacity: u64,
+}
+
+// SAFETY: the mapping belongs to this value alone; a mapping is not bound to a thread.
+unsafe impl Send for Pages {}
+
+impl Pages {
+    /// Makes a new file; one that exists is not touched (`AlreadyExists`).
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o666).open(path)?;
+        let mut pages =
+            Self { path: path.into(), inode: identity(&file)?, window: None, mapped_from: 0, used: 0, capacity: 0 };
+        if let Err(error) = pages.grow_with(&file) {
+            // Nothing has been recorded in it yet: an empty file would only be in the way of the judge.
+            drop(file);
+            let _ = std::fs::remove_file(path);
+            return Err(error);
+        }
+        Ok(pages)
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many bytes have been appended.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// How many bytes can be appended before the file must grow.
+    pub fn room(&self) -> u64 {
+        self.capacity - self.used
+    }
+
+    /// Makes the file one [`PIECE`] larger. On an error it stays as it was.
+    pub fn grow(&mut self) -> io::Result<()> {
+        let file = self.reopen()?;
+        self.grow_with(&file)
+    }
+
+    fn grow_with(&mut self, file: &File) -> io::Result<()> {
+        let capacity = self.capacity + PIECE;
+        if capacity > super::process::file_size_limit() {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
+        }
+        let spaces = [b' '; 1 << 14];
+        for at in (self.capacity..capacity).step_by(spaces.len()) {
+            file.write_all_at(&spaces, at)?;
+        }
+        let from = self.used - self.used % PAGE;
+        // SAFETY: a new shared mapping of a part of the file that has just been written, at an address of the kernel's choice.
+        let window = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                (capacity - from) as usize,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_POPULATE,
+                file.as_raw_fd(),
+                from as libc::off_t,
+            )
+        };
+        if window == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        self.unmap();
+        self.window = NonNull::new(window.cast());
+        self.mapped_from = from;
+        self.capacity = capacity;
+        Ok(())
+    }
+
+    /// Appends `bytes`, which must fit into [`Self::room`]; says whether they did.
+    ///
+    /// The bytes are stored from the first to the last, [`STEP`] at a time: a process that is killed in between leaves
+    /// a beginning of them, never a hole.
+    #[inline]
+    pub fn append(&mut self, bytes: &[u8]) -> bool {
+        let (Some(window), true) = (self.window, bytes.len() as u64 <= self.room()) else { return false };
+        // SAFETY: `used` lies within the mapping, which starts at `mapped_from`.
+        let mut to = unsafe { window.add((self.used - self.mapped_from) as usize) };
+        let (steps, rest) = bytes.as_chunks::<STEP>();
+        for step in steps {
+            // SAFETY: `room` covers all of `bytes`. Assembly, because the compiler may tear or reorder an unaligned store.
+            unsafe {
+                asm!("mov qword ptr [{to}], {step}", to = in(reg) to.as_ptr(), step = in(reg) u64::from_ne_bytes(*step),
+                    options(nostack, preserves_flags));
+                to = to.add(step.len());
+            }
+        }
+        for byte in rest {
+            // SAFETY: as above; one byte cannot be torn.
+            unsafe {
+                to.write_volatile(*byte);
+                to = to.add(1);
+            }
+        }
+        self.used += bytes.len() as u64;
+        true
+    }
+
+    /// Puts `end` behind what was appended and cuts the file there. Nothing can be appended any more, but
+    /// [`Self::close`] can be called again with another end.
+    pub fn close(&mut self, end: &[u8]) -> io::Result<()> {
+        let file = self.reopen()?;
+        file.write_all_at(end, self.used)?;
+        file.set_len(self.used + end.len() as u64)?;
+        self.unmap();
+        Ok(())
+    }
+
+    /// Appends to a file that was closed, in front of its end, which is written again.
+    pub fn append_closed(&mut self, bytes: &[u8], end: &[u8]) -> io::Result<()> {
+        let file = self.reopen()?;
+        if self.used + (bytes.len() + end.len()) as u64 > super::process::file_size_limit() {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
+        }
+        file.write_all_at(&[bytes, end].concat(), self.used)?;
+        self.used += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Lets go of the mapping and leaves the file as it is: in a forked child it is the parent's.
+    pub fn abandon(mut self) {
+        self.unmap();
+    }
+
+    fn unmap(&mut self) {
+        if let Some(window) = self.window.take() {
+            // SAFETY: the mapping was made by `grow_with` with this length, and no reference into it is ever handed out.
+            unsafe { libc::munmap(window.as_ptr().cast(), (self.capacity - self.mapped_from) as usize) };
+        }
+    }
+
+    fn reopen(&self) -> io::Result<File> {
+        let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+        if identity(&file)? == self.inode {
+            Ok(file)
+        } else {
+            Err(io::Error::new(io::ErrorKind::NotFound, "another file stands at the path of the trace"))
+        }
+    }
+}
+
+fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn path(name: &str) -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(name);
+        (directory, path)
+    }
+
+    #[test]
+    fn a_growing_file_is_text_and_spaces_at_any_moment() {
+        let (_directory, path) = path("t");
+        let mut pages = Pages::create(&path).unwrap();
+        let mut expected = Vec::new();
+        for n in 0..20_000_u32 {
+            let line = format!("line {n} {}\n", "x".repeat((n % 200) as usize));
+            if line.len() as u64 > pages.room() {
+                pages.grow().unwrap();
+            }
+            assert!(pages.append(line.as_bytes()));
+            expected.extend(line.bytes());
+        }
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(&bytes[..expected.len()], &expected[..]);
+        assert!(bytes[expected.len()..].iter().all(|byte| *byte == b' '));
+        assert_eq!(bytes.len() as u64 % PIECE, 0);
+        pages.close(b"]").unwrap();
+        expected.extend(b"]");
+        assert_eq!(fs::read(&path).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_closed_file_takes_more_in_front_of_its_end() {
+        let (_directory, path) = path("t");
+        let mut pages = Pages::create(&path).unwrap();
+        assert!(pages.append(b"one"));
+        pages.close(b"]").unwrap();
+        assert!(!pages.append(b"two"));
+        pages.append_closed(b"two", b"!]").unwrap();
+        pages.append_closed(b"three", b"!!]").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"onetwothree!!]");
+    }
+
+    #[test]
+    fn a_file_that_exists_is_not_touched() {
+        let (_directory, path) = path("t");
+        fs::write(&path, "mine").unwrap();
+        assert_eq!(Pages::create(&path).err().unwrap().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn a_stranger_at_the_path_is_not_written_to() {
+        let (_directory, path) = path("t");
+        let mut pages = Pages::create(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "stranger").unwrap();
+        assert!(pages.grow().is_err() && pages.close(b"]").is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"stranger");
+    }
+}

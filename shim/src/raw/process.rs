@@ -1,0 +1,151 @@
+//! The process: what the kernel knows of it, and the moments at which it forks and ends.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use urscope_schema::trace::{FORMAT_VERSION, records::Header, write::COMMAND_LIMIT};
+
+/// The process, asked of the kernel each time.
+pub fn id() -> u32 {
+    std::process::id()
+}
+
+/// Everything a header says, but for the clocks, which it takes now.
+pub fn describe(run: &str, forked: bool) -> Header {
+    let executable = fs::read_link("/proc/self/exe").unwrap_or_default();
+    Header {
+        format: FORMAT_VERSION,
+        urscope: env!("CARGO_PKG_VERSION").into(),
+        run: run.into(),
+        host: fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().into(),
+        boot_id: fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into(),
+        time_namespace: inode("/proc/self/ns/time"),
+        pid_namespace: inode("/proc/self/ns/pid"),
+        pid: id(),
+        start: started(),
+        parent: std::os::unix::process::parent_id(),
+        forked,
+        // SAFETY: geteuid(2) has no arguments and cannot fail.
+        uid: unsafe { libc::geteuid() },
+        executable: executable.to_string_lossy().into_owned(),
+        command: command(),
+        clock: super::clock::snapshot(),
+    }
+}
+
+/// The last part of the executable's path, as a name for the process.
+pub fn name(header: &Header) -> &str {
+    Path::new(&header.executable).file_name().and_then(|name| name.to_str()).unwrap_or("unknown")
+}
+
+fn inode(path: &str) -> u64 {
+    fs::metadata(path).map_or(0, |namespace| namespace.ino())
+}
+
+/// Field 22 of `/proc/self/stat`, counted behind the name, which may hold anything.
+fn started() -> u64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
+    behind.split_ascii_whitespace().nth(19).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
+}
+
+fn command() -> Vec<String> {
+    let bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let kept = bytes.get(..COMMAND_LIMIT).unwrap_or(&bytes);
+    let mut words: Vec<String> =
+        kept.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    if words.last().is_some_and(String::is_empty) {
+        words.pop();
+    }
+    if kept.len() < bytes.len() {
+        words.push("…".into());
+    }
+    words
+}
+
+/// Arranges for the three to be called around every `fork` of the C library.
+pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
+    static BEFORE: AtomicUsize = AtomicUsize::new(0);
+    static IN_PARENT: AtomicUsize = AtomicUsize::new(0);
+    static IN_CHILD: AtomicUsize = AtomicUsize::new(0);
+
+    fn call(handler: &AtomicUsize) {
+        let address = handler.load(Ordering::Acquire);
+        if address != 0 {
+            // SAFETY: only `on_fork` stores here, and it stores addresses of `fn()`.
+            let handler = unsafe { std::mem::transmute::<usize, fn()>(address) };
+            handler();
+        }
+    }
+    extern "C" fn call_before() {
+        call(&BEFORE);
+    }
+    extern "C" fn call_in_parent() {
+        call(&IN_PARENT);
+    }
+    extern "C" fn call_in_child() {
+        call(&IN_CHILD);
+    }
+
+    BEFORE.store(before as usize, Ordering::Release);
+    IN_PARENT.store(in_parent as usize, Ordering::Release);
+    IN_CHILD.store(in_child as usize, Ordering::Release);
+    // SAFETY: the handlers are `extern "C"` functions of a library that is never unloaded.
+    unsafe { libc::pthread_atfork(Some(call_before), Some(call_in_parent), Some(call_in_child)) };
+}
+
+/// Arranges for `end` to be called when the process calls `exit` or `quick_exit`, or returns from `main`.
+pub fn on_exit(end: fn()) {
+    static END: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn call_end() {
+        // SAFETY: only `on_exit` stores here, before it registers this function, and it stores an address of `fn()`.
+        let end = unsafe { std::mem::transmute::<usize, fn()>(END.load(Ordering::Acquire)) };
+        end();
+    }
+
+    unsafe extern "C" {
+        // stdlib.h; the libc crate does not declare it for this target.
+        fn at_quick_exit(handler: extern "C" fn()) -> libc::c_int;
+    }
+
+    END.store(end as usize, Ordering::Release);
+    // SAFETY: the handler is an `extern "C"` function of a library that is never unloaded.
+    unsafe {
+        libc::atexit(call_end);
+        at_quick_exit(call_end);
+    }
+}
+
+/// The largest file that this process may write, in bytes; writing beyond it would kill the process with SIGXFSZ.
+pub fn file_size_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: getrlimit(2) fills the structure that it is given.
+    if unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0 { limit.rlim_cur } else { 0 }
+}
+
+/// Ends the process at once, without `atexit` handlers: what `_exit(2)` does.
+pub fn exit_now(status: i32) -> ! {
+    loop {
+        // SAFETY: exit_group(2) ends the process and does not return.
+        unsafe { libc::syscall(libc::SYS_exit_group, status) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_knows_itself() {
+        let header = describe("run", false);
+        assert_eq!(header.pid, std::process::id());
+        assert!(header.start > 0 && header.time_namespace > 0 && !header.boot_id.is_empty());
+        assert!(header.executable.contains(name(&header)));
+        assert_eq!(header.command, std::env::args().collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,62 @@
+//! A static that can be replaced as a whole, for the child of a `fork`.
+
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A value that is made at first use, and can be renewed. What it was before is never freed: other threads may use it.
+pub struct Renewable<T: 'static> {
+    value: AtomicPtr<T>,
+    make: fn() -> T,
+}
+
+impl<T: Send + Sync> Renewable<T> {
+    /// One that will be made by `make`.
+    pub const fn new(make: fn() -> T) -> Self {
+        Self { value: AtomicPtr::new(std::ptr::null_mut()), make }
+    }
+
+    /// The value.
+    #[inline]
+    pub fn get(&self) -> &'static T {
+        let value = self.value.load(Ordering::Acquire);
+        if value.is_null() {
+            return self.first();
+        }
+        // SAFETY: only leaked boxes are ever stored, and none is freed.
+        unsafe { &*value }
+    }
+
+    /// Replaces the value.
+    pub fn renew(&self, value: T) {
+        self.value.store(Box::leak(Box::new(value)), Ordering::Release);
+    }
+
+    #[cold]
+    fn first(&self) -> &'static T {
+        let ours = Box::into_raw(Box::new((self.make)()));
+        match self.value.compare_exchange(std::ptr::null_mut(), ours, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: just leaked, and never freed.
+            Ok(_) => unsafe { &*ours },
+            Err(theirs) => {
+                // SAFETY: nobody else has seen `ours`; `theirs` was stored as a leaked box.
+                unsafe {
+                    drop(Box::from_raw(ours));
+                    &*theirs
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_renewed_value_leaves_the_old_one_to_its_holders() {
+        let text = Renewable::new(|| "old".to_owned());
+        let old = text.get();
+        assert!(std::ptr::eq(old, text.get()));
+        text.renew("new".to_owned());
+        assert_eq!((old.as_str(), text.get().as_str()), ("old", "new"));
+    }
+}
