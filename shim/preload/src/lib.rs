@@ -70,17 +70,21 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
     )
 }
 
+fn end_now(status: c_int) -> ! {
+    trace::end("_exit");
+    process::exit_now(status)
+}
+
 /// `_exit(2)`: closes the trace, then ends the process as asked. Forked children usually end this way.
 // SAFETY: the real symbol is behind us, and does the same.
 #[unsafe(no_mangle)]
 pub extern "C" fn _exit(status: c_int) -> ! {
-    trace::end("_exit");
-    process::exit_now(status)
+    end_now(status)
 }
 
 /// `_Exit(3)`: the same under the name that C gives it.
 // SAFETY: as for `_exit`.
 #[unsafe(no_mangle)]
 pub extern "C" fn _Exit(status: c_int) -> ! {
-    _exit(status)
+    end_now(status)
 }

@@ -1,11 +1,11 @@
 //! What is loaded where: the library an address belongs to, and the memory that a table may be searched in.
 
 use std::{
-    ffi::{CStr, CString, c_int, c_void},
+    ffi::{CStr, OsStr, c_int, c_void},
     path::PathBuf,
 };
 
-use super::dlsym;
+use libloading::os::unix::{Library, RTLD_LAZY};
 
 /// A loaded library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,16 +38,7 @@ impl Module {
 
     /// Whether the library itself exports `symbol`; what its dependencies export does not count.
     pub fn exports(&self, symbol: &CStr) -> bool {
-        let Ok(path) = CString::new(self.path.as_os_str().as_encoded_bytes()) else { return false };
-        // SAFETY: dlopen(3) with RTLD_NOLOAD only looks for a library that is loaded already.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
-        if handle.is_null() {
-            return false;
-        }
-        let found = dlsym::real(handle, symbol);
-        // SAFETY: gives back the reference that dlopen took.
-        unsafe { libc::dlclose(handle) };
-        !found.is_null() && Self::of(found as usize).is_some_and(|module| module.base == self.base)
+        find(&self.path, symbol).and_then(Self::of).is_some_and(|module| module.base == self.base)
     }
 
     /// The last part of the path.
@@ -59,6 +50,15 @@ impl Module {
     pub fn directory(&self) -> String {
         self.path.parent().map_or_else(String::new, |directory| directory.to_string_lossy().into_owned())
     }
+}
+
+/// The address of `symbol` in a library that is loaded already, or in what that depends on; nothing if it is not loaded.
+pub fn find(library: impl AsRef<OsStr>, symbol: &CStr) -> Option<usize> {
+    // SAFETY: with RTLD_NOLOAD nothing is loaded, so no code of a library runs.
+    let library = unsafe { Library::open(Some(library.as_ref()), libc::RTLD_NOLOAD | RTLD_LAZY) }.ok()?;
+    // SAFETY: the symbol is only asked for its address, whatever its type is.
+    let symbol = unsafe { library.get::<*mut c_void>(symbol.to_bytes_with_nul()) }.ok()?;
+    Some(symbol.as_raw_ptr() as usize)
 }
 
 /// How many bytes from `address` on are writable data of the library that holds it; 0 if it is none of a library's, or if

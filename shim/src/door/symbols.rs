@@ -17,7 +17,10 @@ use urscope_schema::{
     ur_functions,
 };
 
-use super::{dlsym, modules::Module};
+use super::{
+    dlsym,
+    modules::{self, Module},
+};
 use crate::{chain, layer::trace};
 
 /// What stands here after it was looked for in vain; nothing is ever called at it.
@@ -45,13 +48,7 @@ fn look(function: Function) -> *mut c_void {
         return behind_us;
     }
     // A program that opens its runtime with RTLD_LOCAL (Python does) has a loader that is not behind us in any order.
-    // SAFETY: dlopen(3) with RTLD_NOLOAD only looks for a library that is loaded already.
-    let loader = unsafe { libc::dlopen(c"libur_loader.so.0".as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
-    if loader.is_null() {
-        return ABSENT;
-    }
-    let found = dlsym::real(loader, &name);
-    if found.is_null() { ABSENT } else { found }
+    modules::find("libur_loader.so.0", &name).map_or(ABSENT, std::ptr::with_exposed_provenance_mut)
 }
 
 fn report(function: Function, next: *mut c_void) {
