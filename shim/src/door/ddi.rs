@@ -12,7 +12,7 @@
 use std::{
     ffi::c_void,
     ptr::null_mut,
-    sync::atomic::{AtomicPtr, AtomicU32, Ordering},
+    sync::atomic::{AtomicPtr, Ordering},
 };
 
 use parking_lot::Mutex;
@@ -46,18 +46,13 @@ type AdapterGet = extern "C" fn(u32, *mut *mut *mut c_void, *mut u32) -> UrResul
 struct Adapter {
     getters: [AtomicPtr<c_void>; Table::ALL.len()],
     get: AtomicPtr<c_void>,
-    version: AtomicU32,
 }
 
 static KNOWN: [Adapter; ADAPTERS] = [const {
-    Adapter {
-        getters: [const { AtomicPtr::new(null_mut()) }; Table::ALL.len()],
-        get: AtomicPtr::new(null_mut()),
-        version: AtomicU32::new(0),
-    }
+    Adapter { getters: [const { AtomicPtr::new(null_mut()) }; Table::ALL.len()], get: AtomicPtr::new(null_mut()) }
 }; ADAPTERS];
 
-/// The libraries behind the numbers, and whether their own table has been dealt with.
+/// The libraries behind the numbers, and whether it has been said what came of each.
 static MODULES: Mutex<Vec<(Module, bool)>> = Mutex::new(Vec::new());
 
 /// What a loader gets that asked an adapter for `table`, when the adapter answered with its getter `real`.
@@ -95,17 +90,19 @@ extern "C" fn get_table<const TABLE: usize, const VIA: usize>(version: u32, into
         return UrResult::UNSUPPORTED_FEATURE;
     };
     let result = real(version, into);
-    if result.is_success() && version == VERSION && !into.is_null() {
-        if let Some(known) = KNOWN.get(VIA) {
-            known.version.store(version, Ordering::Release);
-        }
-        let filled = ask(table, VIA);
-        // SAFETY: the adapter has just filled `filled.len()` slots of the caller's table, and none more is touched.
-        unsafe { take(table, VIA, into, &filled) };
-        if table == Table::Adapter {
-            // SAFETY: as above; the first slot of this table is `pfnGet` (`ur_ddi.h`).
-            unsafe { take_adapter_get(VIA, into) };
-        }
+    if !result.is_success() || into.is_null() {
+        return result;
+    }
+    if version != VERSION {
+        unknown_version(VIA, version);
+        return result;
+    }
+    let filled = ask(table, VIA);
+    // SAFETY: the adapter has just filled `filled.len()` slots of the caller's table, and none more is touched.
+    unsafe { take(table, VIA, into, &filled) };
+    if table == Table::Adapter {
+        // SAFETY: as above; the first slot of this table is `pfnGet` (`ur_ddi.h`).
+        unsafe { take_adapter_get(VIA, into) };
     }
     result
 }
@@ -207,28 +204,40 @@ extern "C" fn adapter_get<const VIA: usize>(count: u32, adapters: *mut *mut *mut
     result
 }
 
-/// Deals with the adapter's own table, the first time that a handle shows where it is.
-fn first_handle(via: usize, handle: *mut *mut c_void) {
-    let module = {
-        let mut modules = MODULES.lock();
-        match modules.get_mut(via) {
-            Some((module, done)) if !*done => {
-                *done = true;
-                module.clone()
-            }
-            _ => return,
-        }
-    };
-    // SAFETY: the first word of every handle of an adapter points at its own table (since 2025.2); it is only followed
-    // where it leads into writable data of a library.
-    let table = unsafe { *handle }.cast::<*mut c_void>();
-    let mut door = Door {
+/// An adapter that nothing has been said of yet, from then on no more.
+fn unsaid(via: usize) -> Option<Door> {
+    let mut modules = MODULES.lock();
+    let (module, said) = modules.get_mut(via).filter(|(_, said)| !said)?;
+    *said = true;
+    Some(Door {
         door: "adapter-table".into(),
         via: via as u64,
         library: module.file_name(),
         directory: module.directory(),
         ..Door::default()
-    };
+    })
+}
+
+/// An adapter whose functions may have other signatures than ours.
+fn unknown_version(via: usize, version: u32) {
+    if let Some(mut door) = unsaid(via) {
+        door.problem = format!(
+            "it speaks Unified Runtime {}.{}, and this urscope knows {}.{} only",
+            version >> 16,
+            version & 0xffff,
+            VERSION >> 16,
+            VERSION & 0xffff,
+        );
+        report(door);
+    }
+}
+
+/// Deals with the adapter's own table, the first time that a handle shows where it is.
+fn first_handle(via: usize, handle: *mut *mut c_void) {
+    let Some(mut door) = unsaid(via) else { return };
+    // SAFETY: the first word of every handle of an adapter points at its own table (since 2025.2); it is only followed
+    // where it leads into writable data of a library.
+    let table = unsafe { *handle }.cast::<*mut c_void>();
     let room = (modules::writable_from(table as usize) / size_of::<*mut c_void>()).min(OWN_TABLE);
     let mut problems = Vec::new();
     if room == 0 {
@@ -246,7 +255,7 @@ fn first_handle(via: usize, handle: *mut *mut c_void) {
                 let taken = unsafe { take(wanted, via, table.add(at), &filled) };
                 door.functions.extend(taken.into_iter().map(|function| function.name().to_owned()));
             }
-            Err(problem) => problems.push(format!("{wanted:?} {problem}")),
+            Err(problem) => problems.push(format!("its {wanted:?} table {problem}")),
         }
     }
     door.slots = door.functions.len() as u32;

@@ -66,7 +66,7 @@ impl Layer for Trace {
             called.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(name) = thread::name_once() {
-            let name = write::thread_name(process::id(), enter.tid, &name);
+            let name = write::thread_name(pid(), enter.tid, &name);
             STATE.get().lock().append(&name);
         }
         let mut line = Line::default();
@@ -92,7 +92,7 @@ fn append(line: &Line) {
 
 /// Writes down that a way in was tried, and what came of it.
 pub fn door(door: Door) {
-    let line = write::record(process::id(), &door);
+    let line = write::record(pid(), &door);
     let mut state = STATE.get().lock();
     state.append(&line);
     state.doors.push(door);
@@ -100,7 +100,7 @@ pub fn door(door: Door) {
 
 /// Writes down a note of ours, if there is a file.
 pub fn note(text: &str) {
-    let line = write::note(process::id(), thread::id(), clock::now(), base(), text);
+    let line = write::note(pid(), thread::id(), clock::now(), base(), text);
     let mut state = STATE.get().lock();
     if state.file.is_some() {
         state.append(&line);
