@@ -1,1 +1,53 @@
 //! A Level Zero device in software.
+//!
+//! Host memory behind the Level Zero API: enough for the real libsycl, both Level Zero adapters of the Unified Runtime
+//! and libumf, unmodified. Memory lies in shared-memory files, so that it can be opened in other processes; command
+//! lists run on worker threads, so that work is asynchronous as on a device.
+//!
+//! A tour, from the C boundary inwards:
+//!
+//! * [`ze_functions!`] in `table` is the list of all functions; [`ddi`] makes entry points and tables of it; the leaf
+//!   crate `urscope-device-loader` makes exported symbols of it.
+//! * `result`, `ffi`, `registry` and `layout` are the boundary: codes, pointers, handles and structures.
+//! * `driver`, `device`, `properties` and `context` answer who is there.
+//! * `memory` allocates and shares.
+//! * `list`, `append`, `queue`, `event` and `fence` are the command entry points; `work`, `stream` and `signal` are what
+//!   is behind them.
+//!
+//! Deliberately absent: kernels, images, system management. Not here yet: physical and virtual memory, and sharing of
+//! events; the modules `memory` and `event` say where they go. Must never print to stdout, and never unwind into C.
+
+#![allow(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "the C signatures are those of ze_api.h; see `ffi` for the contract"
+)]
+
+mod append;
+mod budget;
+mod clock;
+mod context;
+pub mod ddi;
+mod device;
+mod driver;
+mod event;
+mod fence;
+mod ffi;
+pub mod layout;
+mod list;
+mod loader;
+mod log;
+mod memory;
+mod module;
+mod process;
+mod properties;
+mod queue;
+mod registry;
+mod result;
+pub mod settings;
+mod signal;
+mod stream;
+mod table;
+mod work;
+
+pub use registry::Handle;
+pub use result::ZeResult;

@@ -1,0 +1,118 @@
+//! Contexts, and the entry points that only check their arguments because all memory is always resident.
+//!
+//! A context carries nothing here: all devices share one address space, as on Intel's driver. Must never free what was
+//! allocated in it: the application does.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use crate::device::Device;
+use crate::driver::{self, Driver};
+use crate::layout::driver::ContextDesc;
+use crate::memory::PAGE;
+use crate::registry::{Handle, Object, Registry};
+use crate::result::{Answer, ZeResult, answer, answer_end};
+use crate::{ffi, process};
+
+/// A context.
+pub struct Context {
+    // A type without size would make all contexts share one address, and so one handle.
+    _identity: u8,
+}
+
+impl Context {
+    /// A new context.
+    pub(crate) fn new() -> Self {
+        Self { _identity: 0 }
+    }
+}
+
+impl Object for Context {
+    fn registry() -> &'static Registry<Self> {
+        static LIVE: Registry<Context> = Registry::new();
+        &LIVE
+    }
+}
+
+/// `zeContextCreate` (ze_api.h).
+pub extern "C" fn create(driver: Handle<Driver>, desc: *const ContextDesc, context: *mut Handle<Context>) -> ZeResult {
+    create_ex(driver, desc, 0, std::ptr::null(), context)
+}
+
+/// `zeContextCreateEx` (ze_api.h). A context always covers all devices.
+pub extern "C" fn create_ex(
+    driver: Handle<Driver>,
+    desc: *const ContextDesc,
+    count: u32,
+    devices: *const Handle<Device>,
+    context: *mut Handle<Context>,
+) -> ZeResult {
+    answer(|| {
+        driver::check(driver)?;
+        ffi::read(desc)?;
+        ffi::objects(devices, count)?;
+        if context.is_null() {
+            return Err(ZeResult::INVALID_NULL_POINTER);
+        }
+        process::allow_descriptor_fetch();
+        ffi::write(context, Handle::register(Arc::new(Context::new())))
+    })
+}
+
+/// `zeContextDestroy` (ze_api.h).
+pub extern "C" fn destroy(context: Handle<Context>) -> ZeResult {
+    answer_end(|| context.retire().map(drop))
+}
+
+/// `zeContextGetStatus` (ze_api.h).
+pub extern "C" fn get_status(context: Handle<Context>) -> ZeResult {
+    answer(|| context.get().map(drop))
+}
+
+/// `zeContextSystemBarrier` (ze_api.h): host memory needs none.
+pub extern "C" fn system_barrier(context: Handle<Context>, device: Handle<Device>) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        device.get().map(drop)
+    })
+}
+
+/// `zeContextMakeMemoryResident` (ze_api.h).
+pub extern "C" fn make_memory_resident(
+    context: Handle<Context>,
+    device: Handle<Device>,
+    pointer: *mut c_void,
+    _size: usize,
+) -> ZeResult {
+    answer(|| check_residency(context, device, pointer))
+}
+
+/// `zeContextEvictMemory` (ze_api.h).
+pub extern "C" fn evict_memory(
+    context: Handle<Context>,
+    device: Handle<Device>,
+    pointer: *mut c_void,
+    _size: usize,
+) -> ZeResult {
+    answer_end(|| check_residency(context, device, pointer))
+}
+
+/// `zeVirtualMemQueryPageSize` (ze_api.h): the same for all sizes.
+pub extern "C" fn query_page_size(
+    context: Handle<Context>,
+    device: Handle<Device>,
+    _size: usize,
+    page_size: *mut usize,
+) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        device.get()?;
+        ffi::write(page_size, PAGE)
+    })
+}
+
+fn check_residency(context: Handle<Context>, device: Handle<Device>, pointer: *mut c_void) -> Answer {
+    context.get()?;
+    device.get()?;
+    if pointer.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
+}

@@ -1,0 +1,93 @@
+//! Structures of the driver and context calls.
+
+use std::ffi::c_void;
+
+/// `ze_driver_properties_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct DriverProperties {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// Tells drivers apart.
+    pub uuid: [u8; 16],
+    /// Version of the driver; the Unified Runtime looks at the low 16 bits.
+    pub driver_version: u32,
+}
+
+/// `ze_driver_ipc_properties_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct DriverIpcProperties {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// What can be shared: memory bit 0, event pools bit 1.
+    pub flags: u32,
+}
+
+/// `ze_driver_extension_properties_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct DriverExtensionProperties {
+    /// Name, closed with a zero.
+    pub name: [u8; 256],
+    /// Version of the extension.
+    pub version: u32,
+}
+
+/// `ze_init_driver_type_desc_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct InitDriverTypeDesc {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *const c_void,
+    /// Wanted kinds of driver: GPU bit 0, NPU bit 1; all ones for any.
+    pub flags: u32,
+}
+
+/// `ze_context_desc_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ContextDesc {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *const c_void,
+    /// No flag is defined.
+    pub flags: u32,
+}
+
+/// `zel_component_version_t` (ze_loader.h).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ComponentVersion {
+    /// Name, closed with a zero.
+    pub component_name: [u8; 64],
+    /// Version of the API.
+    pub spec_version: u32,
+    /// Major, minor and patch version of the component.
+    pub component_lib_version: [i32; 3],
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{offset_of, size_of};
+
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_the_header() {
+        assert_eq!(size_of::<DriverProperties>(), 40);
+        assert_eq!(offset_of!(DriverProperties, driver_version), 32);
+        assert_eq!(size_of::<DriverIpcProperties>(), 24);
+        assert_eq!(size_of::<DriverExtensionProperties>(), 260);
+        assert_eq!(size_of::<InitDriverTypeDesc>(), 24);
+        assert_eq!(size_of::<ContextDesc>(), 24);
+        assert_eq!(size_of::<ComponentVersion>(), 80);
+    }
+}

@@ -1,0 +1,87 @@
+//! Structures of the event calls.
+
+use std::ffi::c_void;
+
+/// `ze_event_pool_desc_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct EventPoolDesc {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `flags`.
+    pub flags: u32,
+    /// `count`.
+    pub count: u32,
+}
+
+/// `ze_event_desc_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct EventDesc {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `index`.
+    pub index: u32,
+    /// `signal`.
+    pub signal: u32,
+    /// `wait`.
+    pub wait: u32,
+}
+
+/// `ze_kernel_timestamp_data_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct KernelTimestampData {
+    /// `kernelStart`.
+    pub kernel_start: u64,
+    /// `kernelEnd`.
+    pub kernel_end: u64,
+}
+
+/// `ze_kernel_timestamp_result_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct KernelTimestampResult {
+    /// `global`.
+    pub global: KernelTimestampData,
+    /// `context`.
+    pub context: KernelTimestampData,
+}
+
+/// `ze_event_counter_based_desc_t`, and the driver extension's descriptor of the same shape.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct EventCounterBasedDesc {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `flags`: immediate bit 0, non-immediate bit 1, host visible bit 2, IPC bit 3, timestamps bits 4 and 5.
+    pub flags: u32,
+    /// `signal`.
+    pub signal: u32,
+    /// `wait`.
+    pub wait: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{offset_of, size_of};
+
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_the_header() {
+        assert_eq!(size_of::<EventPoolDesc>(), 24);
+        assert_eq!(size_of::<EventDesc>(), 32);
+        assert_eq!(size_of::<KernelTimestampData>(), 16);
+        assert_eq!(size_of::<KernelTimestampResult>(), 32);
+        assert_eq!(offset_of!(EventPoolDesc, count), 20);
+        assert_eq!(offset_of!(EventDesc, wait), 24);
+        assert_eq!(size_of::<EventCounterBasedDesc>(), 32);
+    }
+}

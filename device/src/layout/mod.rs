@@ -1,0 +1,30 @@
+//! The structures of ze_api.h that cross the C boundary, as Rust lays them out, and the numbers that go with them.
+//!
+//! Only what this device reads or writes, in the header's order and with its names in Rust spelling. Must never differ
+//! from the header in size or offset: the tests at the end of each file hold the figures.
+
+pub mod command;
+pub mod device;
+pub mod driver;
+pub mod event;
+pub mod memory;
+
+/// `ze_structure_type_t`: the values that this device looks at.
+pub mod stype {
+    /// `ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES`.
+    pub const DEVICE_PROPERTIES: u32 = 0x3;
+    /// `ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD`.
+    pub const EXTERNAL_MEMORY_IMPORT_FD: u32 = 0x19;
+    /// `ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD`.
+    pub const EXTERNAL_MEMORY_EXPORT_FD: u32 = 0x1a;
+    /// `ZE_STRUCTURE_TYPE_EU_COUNT_EXT`.
+    pub const EU_COUNT_EXT: u32 = 0x1_0005;
+    /// `ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT`.
+    pub const DEVICE_IP_VERSION_EXT: u32 = 0x1_000f;
+    /// `ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC`.
+    pub const RELAXED_ALLOCATION_LIMITS_EXP_DESC: u32 = 0x2_0001;
+    /// `ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2`: timer resolution counts cycles per second.
+    pub const DEVICE_PROPERTIES_1_2: u32 = 0x2_0006;
+    /// `ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC`.
+    pub const COUNTER_BASED_EVENT_POOL_EXP_DESC: u32 = 0x2_0014;
+}

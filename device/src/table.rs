@@ -1,0 +1,665 @@
+//! THE table: every function of the Level Zero API 1.17, and what it becomes here.
+//!
+//! One block for each DDI table, named after the function that hands it out; one row for each function, in the order of
+//! the table's members (ze_ddi.h, zet_ddi.h, zes_ddi.h, zer_ddi.h). The number is the minor API version since which the
+//! slot exists; the path after `=>` is the function that implements it. A row without one answers
+//! `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`. **To implement a function: give its row a path, and write that function.**
+//!
+//! The blocks `loader` and `extensions` hold what is not in a DDI table: what a process that has loaded
+//! `libze_loader.so.1` looks up beside the API, and what `zeDriverGetExtensionFunctionAddress` hands out by name.
+//!
+//! Expanded by [`crate::ddi`] (tables, getters, lookup) and by the leaf crate (exported symbols). Must never hold a name
+//! twice: every list of functions in this crate comes from here.
+
+/// Calls the macro `$sink` with the whole table.
+#[macro_export]
+macro_rules! ze_functions {
+    ($sink:ident) => {
+        $sink! {
+            loader {
+                zeLoaderInit => loader::init;
+                zeLoaderGetTracingHandle => loader::get_tracing_handle;
+                zelLoaderGetVersion => loader::get_version;
+                zelLoaderGetVersions => loader::get_versions;
+                zelLoaderGetVersionsInternal => loader::get_versions;
+                zelLoaderTranslateHandle => loader::translate_handle;
+                zelLoaderTranslateHandleInternal => loader::translate_handle;
+                zelGetTracerApiProcAddrTable => loader::get_tracer_table;
+                zelSetDriverTeardown => loader::set_driver_teardown;
+            }
+            extensions {
+                zexCounterBasedEventCreate2 => event::counter_based_create;
+            }
+            zeGetGlobalProcAddrTable {
+                 0 zeInit => driver::init;
+                10 zeInitDrivers => driver::init_drivers;
+            }
+            zeGetRTASBuilderProcAddrTable {
+                13 zeRTASBuilderCreateExt;
+                13 zeRTASBuilderGetBuildPropertiesExt;
+                13 zeRTASBuilderBuildExt;
+                13 zeRTASBuilderCommandListAppendCopyExt;
+                13 zeRTASBuilderDestroyExt;
+            }
+            zeGetRTASBuilderExpProcAddrTable {
+                 7 zeRTASBuilderCreateExp;
+                 7 zeRTASBuilderGetBuildPropertiesExp;
+                 7 zeRTASBuilderBuildExp;
+                 7 zeRTASBuilderDestroyExp;
+            }
+            zeGetRTASParallelOperationProcAddrTable {
+                13 zeRTASParallelOperationCreateExt;
+                13 zeRTASParallelOperationGetPropertiesExt;
+                13 zeRTASParallelOperationJoinExt;
+                13 zeRTASParallelOperationDestroyExt;
+            }
+            zeGetRTASParallelOperationExpProcAddrTable {
+                 7 zeRTASParallelOperationCreateExp;
+                 7 zeRTASParallelOperationGetPropertiesExp;
+                 7 zeRTASParallelOperationJoinExp;
+                 7 zeRTASParallelOperationDestroyExp;
+            }
+            zeGetDriverProcAddrTable {
+                 0 zeDriverGet => driver::get;
+                 0 zeDriverGetApiVersion => driver::get_api_version;
+                 0 zeDriverGetProperties => driver::get_properties;
+                 0 zeDriverGetIpcProperties => driver::get_ipc_properties;
+                 0 zeDriverGetExtensionProperties => driver::get_extension_properties;
+                 1 zeDriverGetExtensionFunctionAddress => driver::get_extension_function_address;
+                 6 zeDriverGetLastErrorDescription => driver::get_last_error_description;
+                13 zeDriverRTASFormatCompatibilityCheckExt;
+                14 zeDriverGetDefaultContext => driver::get_default_context;
+            }
+            zeGetDriverExpProcAddrTable {
+                 7 zeDriverRTASFormatCompatibilityCheckExp;
+            }
+            zeGetDeviceProcAddrTable {
+                 0 zeDeviceGet => device::get;
+                 0 zeDeviceGetSubDevices => device::get_sub_devices;
+                 0 zeDeviceGetProperties => properties::get_properties;
+                 0 zeDeviceGetComputeProperties => properties::get_compute_properties;
+                 0 zeDeviceGetModuleProperties => properties::get_module_properties;
+                 0 zeDeviceGetCommandQueueGroupProperties => properties::get_command_queue_group_properties;
+                 0 zeDeviceGetMemoryProperties => properties::get_memory_properties;
+                 0 zeDeviceGetMemoryAccessProperties => properties::get_memory_access_properties;
+                 0 zeDeviceGetCacheProperties => properties::get_cache_properties;
+                 0 zeDeviceGetImageProperties => properties::get_image_properties;
+                 0 zeDeviceGetExternalMemoryProperties => properties::get_external_memory_properties;
+                 0 zeDeviceGetP2PProperties => device::get_p2p_properties;
+                 0 zeDeviceCanAccessPeer => device::can_access_peer;
+                 0 zeDeviceGetStatus => device::get_status;
+                 1 zeDeviceGetGlobalTimestamps => device::get_global_timestamps;
+                 2 zeDeviceReserveCacheExt;
+                 2 zeDeviceSetCacheAdviceExt;
+                 3 zeDevicePciGetPropertiesExt => properties::pci_get_properties;
+                 7 zeDeviceGetRootDevice => device::get_root_device;
+                12 zeDeviceImportExternalSemaphoreExt;
+                12 zeDeviceReleaseExternalSemaphoreExt;
+                13 zeDeviceGetVectorWidthPropertiesExt;
+                14 zeDeviceSynchronize => device::synchronize;
+                15 zeDeviceGetAggregatedCopyOffloadIncrementValue;
+                16 zeDeviceGetRuntimeRequirements;
+                16 zeDeviceGetRuntimeRequirementsKey;
+                16 zeDeviceValidateRuntimeRequirements;
+                17 zeDeviceGetCounterBasedEventMaxValue;
+            }
+            zeGetDeviceExpProcAddrTable {
+                 4 zeDeviceGetFabricVertexExp;
+            }
+            zeGetContextProcAddrTable {
+                 0 zeContextCreate => context::create;
+                 0 zeContextDestroy => context::destroy;
+                 0 zeContextGetStatus => context::get_status;
+                 0 zeContextSystemBarrier => context::system_barrier;
+                 0 zeContextMakeMemoryResident => context::make_memory_resident;
+                 0 zeContextEvictMemory => context::evict_memory;
+                 0 zeContextMakeImageResident;
+                 0 zeContextEvictImage;
+                 1 zeContextCreateEx => context::create_ex;
+            }
+            zeGetCommandQueueProcAddrTable {
+                 0 zeCommandQueueCreate => queue::create;
+                 0 zeCommandQueueDestroy => queue::destroy;
+                 0 zeCommandQueueExecuteCommandLists => queue::execute_command_lists;
+                 0 zeCommandQueueSynchronize => queue::synchronize;
+                 9 zeCommandQueueGetOrdinal => queue::get_ordinal;
+                 9 zeCommandQueueGetIndex => queue::get_index;
+                17 zeCommandQueueGetFlags;
+                17 zeCommandQueueGetMode;
+                17 zeCommandQueueGetPriority;
+            }
+            zeGetCommandListProcAddrTable {
+                 0 zeCommandListCreate => list::create;
+                 0 zeCommandListCreateImmediate => list::create_immediate;
+                 0 zeCommandListDestroy => list::destroy;
+                 0 zeCommandListClose => list::close;
+                 0 zeCommandListReset => list::reset;
+                 0 zeCommandListAppendWriteGlobalTimestamp => append::write_global_timestamp;
+                 0 zeCommandListAppendBarrier => append::barrier;
+                 0 zeCommandListAppendMemoryRangesBarrier => append::memory_ranges_barrier;
+                 0 zeCommandListAppendMemoryCopy => append::memory_copy;
+                 0 zeCommandListAppendMemoryFill => append::memory_fill;
+                 0 zeCommandListAppendMemoryCopyRegion => append::memory_copy_region;
+                 0 zeCommandListAppendMemoryCopyFromContext => append::memory_copy_from_context;
+                 0 zeCommandListAppendImageCopy;
+                 0 zeCommandListAppendImageCopyRegion;
+                 0 zeCommandListAppendImageCopyToMemory;
+                 0 zeCommandListAppendImageCopyFromMemory;
+                 0 zeCommandListAppendMemoryPrefetch => append::memory_prefetch;
+                 0 zeCommandListAppendMemAdvise => append::mem_advise;
+                 0 zeCommandListAppendSignalEvent => append::signal_event;
+                 0 zeCommandListAppendWaitOnEvents => append::wait_on_events;
+                 0 zeCommandListAppendEventReset => append::event_reset;
+                 0 zeCommandListAppendQueryKernelTimestamps => append::query_kernel_timestamps;
+                 0 zeCommandListAppendLaunchKernel;
+                 0 zeCommandListAppendLaunchCooperativeKernel;
+                 0 zeCommandListAppendLaunchKernelIndirect;
+                 0 zeCommandListAppendLaunchMultipleKernelsIndirect;
+                 3 zeCommandListAppendImageCopyToMemoryExt;
+                 3 zeCommandListAppendImageCopyFromMemoryExt;
+                 6 zeCommandListHostSynchronize => list::host_synchronize;
+                 9 zeCommandListGetDeviceHandle => list::get_device_handle;
+                 9 zeCommandListGetContextHandle => list::get_context_handle;
+                 9 zeCommandListGetOrdinal => list::get_ordinal;
+                 9 zeCommandListImmediateGetIndex => list::immediate_get_index;
+                 9 zeCommandListIsImmediate => list::is_immediate;
+                12 zeCommandListAppendSignalExternalSemaphoreExt;
+                12 zeCommandListAppendWaitExternalSemaphoreExt;
+                14 zeCommandListAppendLaunchKernelWithParameters;
+                14 zeCommandListAppendLaunchKernelWithArguments;
+                16 zeCommandListAppendMemoryCopyWithParameters;
+                16 zeCommandListAppendMemoryFillWithParameters;
+                16 zeCommandListImmediateAppendCommandListsWithParameters;
+                17 zeCommandListGetFlags;
+                17 zeCommandListImmediateGetFlags;
+                17 zeCommandListImmediateGetMode;
+                17 zeCommandListImmediateGetPriority;
+                17 zeCommandListBeginGraphCaptureExt;
+                17 zeCommandListBeginCaptureIntoGraphExt;
+                17 zeCommandListIsGraphCaptureEnabledExt;
+                17 zeCommandListEndGraphCaptureExt;
+                17 zeCommandListGetGraphExt;
+                17 zeCommandListAppendGraphExt;
+                17 zeCommandListAppendHostFunction;
+            }
+            zeGetCommandListExpProcAddrTable {
+                 9 zeCommandListCreateCloneExp;
+                 9 zeCommandListImmediateAppendCommandListsExp => list::immediate_append_command_lists;
+                 9 zeCommandListGetNextCommandIdExp;
+                 9 zeCommandListUpdateMutableCommandsExp;
+                 9 zeCommandListUpdateMutableCommandSignalEventExp;
+                 9 zeCommandListUpdateMutableCommandWaitEventsExp;
+                10 zeCommandListGetNextCommandIdWithKernelsExp;
+                10 zeCommandListUpdateMutableCommandKernelsExp;
+                17 zeCommandListIsMutableExp;
+            }
+            zeGetEventProcAddrTable {
+                 0 zeEventCreate => event::create;
+                 0 zeEventDestroy => event::destroy;
+                 0 zeEventHostSignal => event::host_signal;
+                 0 zeEventHostSynchronize => event::host_synchronize;
+                 0 zeEventQueryStatus => event::query_status;
+                 0 zeEventHostReset => event::host_reset;
+                 0 zeEventQueryKernelTimestamp => event::query_kernel_timestamp;
+                 6 zeEventQueryKernelTimestampsExt;
+                 9 zeEventGetEventPool => event::get_event_pool;
+                 9 zeEventGetSignalScope => event::get_signal_scope;
+                 9 zeEventGetWaitScope => event::get_wait_scope;
+                15 zeEventCounterBasedCreate => event::counter_based_create;
+                15 zeEventCounterBasedGetIpcHandle;
+                15 zeEventCounterBasedOpenIpcHandle;
+                15 zeEventCounterBasedCloseIpcHandle;
+                15 zeEventCounterBasedGetDeviceAddress;
+                17 zeEventGetCounterBasedFlags;
+            }
+            zeGetEventExpProcAddrTable {
+                 2 zeEventQueryTimestampsExp;
+            }
+            zeGetEventPoolProcAddrTable {
+                 0 zeEventPoolCreate => event::pool_create;
+                 0 zeEventPoolDestroy => event::pool_destroy;
+                 0 zeEventPoolGetIpcHandle;
+                 0 zeEventPoolOpenIpcHandle;
+                 0 zeEventPoolCloseIpcHandle;
+                 6 zeEventPoolPutIpcHandle;
+                 9 zeEventPoolGetContextHandle => event::pool_get_context_handle;
+                 9 zeEventPoolGetFlags => event::pool_get_flags;
+            }
+            zeGetFenceProcAddrTable {
+                 0 zeFenceCreate => fence::create;
+                 0 zeFenceDestroy => fence::destroy;
+                 0 zeFenceHostSynchronize => fence::host_synchronize;
+                 0 zeFenceQueryStatus => fence::query_status;
+                 0 zeFenceReset => fence::reset;
+            }
+            zeGetImageProcAddrTable {
+                 0 zeImageGetProperties;
+                 0 zeImageCreate;
+                 0 zeImageDestroy;
+                 3 zeImageGetAllocPropertiesExt;
+                 5 zeImageViewCreateExt;
+            }
+            zeGetImageExpProcAddrTable {
+                 2 zeImageGetMemoryPropertiesExp;
+                 2 zeImageViewCreateExp;
+                 9 zeImageGetDeviceOffsetExp;
+            }
+            zeGetKernelProcAddrTable {
+                 0 zeKernelCreate;
+                 0 zeKernelDestroy;
+                 0 zeKernelSetCacheConfig;
+                 0 zeKernelSetGroupSize;
+                 0 zeKernelSuggestGroupSize;
+                 0 zeKernelSuggestMaxCooperativeGroupCount;
+                 0 zeKernelSetArgumentValue;
+                 0 zeKernelSetIndirectAccess;
+                 0 zeKernelGetIndirectAccess;
+                 0 zeKernelGetSourceAttributes;
+                 0 zeKernelGetProperties;
+                 0 zeKernelGetName;
+            }
+            zeGetKernelExpProcAddrTable {
+                 1 zeKernelSetGlobalOffsetExp;
+                 2 zeKernelSchedulingHintExp;
+                11 zeKernelGetBinaryExp;
+                14 zeKernelGetAllocationPropertiesExp;
+            }
+            zeGetMemProcAddrTable {
+                 0 zeMemAllocShared => memory::alloc::alloc_shared;
+                 0 zeMemAllocDevice => memory::alloc::alloc_device;
+                 0 zeMemAllocHost => memory::alloc::alloc_host;
+                 0 zeMemFree => memory::alloc::free;
+                 0 zeMemGetAllocProperties => memory::alloc::get_alloc_properties;
+                 0 zeMemGetAddressRange => memory::alloc::get_address_range;
+                 0 zeMemGetIpcHandle => memory::ipc::get;
+                 0 zeMemOpenIpcHandle => memory::ipc::open;
+                 0 zeMemCloseIpcHandle => memory::ipc::close;
+                 3 zeMemFreeExt => memory::alloc::free_ext;
+                 6 zeMemPutIpcHandle => memory::ipc::put;
+                 9 zeMemGetPitchFor2dImage;
+                15 zeMemGetIpcHandleWithProperties;
+            }
+            zeGetMemExpProcAddrTable {
+                 6 zeMemGetIpcHandleFromFileDescriptorExp;
+                 6 zeMemGetFileDescriptorFromIpcHandleExp;
+                 7 zeMemSetAtomicAccessAttributeExp;
+                 7 zeMemGetAtomicAccessAttributeExp;
+            }
+            zeGetModuleProcAddrTable {
+                 0 zeModuleCreate => module::create;
+                 0 zeModuleDestroy;
+                 0 zeModuleDynamicLink;
+                 0 zeModuleGetNativeBinary;
+                 0 zeModuleGetGlobalPointer;
+                 0 zeModuleGetKernelNames;
+                 0 zeModuleGetProperties;
+                 0 zeModuleGetFunctionPointer;
+                 3 zeModuleInspectLinkageExt;
+            }
+            zeGetModuleBuildLogProcAddrTable {
+                 0 zeModuleBuildLogDestroy;
+                 0 zeModuleBuildLogGetString;
+            }
+            zeGetPhysicalMemProcAddrTable {
+                 0 zePhysicalMemCreate;
+                 0 zePhysicalMemDestroy;
+                15 zePhysicalMemGetProperties;
+            }
+            zeGetSamplerProcAddrTable {
+                 0 zeSamplerCreate;
+                 0 zeSamplerDestroy;
+            }
+            zeGetVirtualMemProcAddrTable {
+                 0 zeVirtualMemReserve;
+                 0 zeVirtualMemFree;
+                 0 zeVirtualMemQueryPageSize => context::query_page_size;
+                 0 zeVirtualMemMap;
+                 0 zeVirtualMemUnmap;
+                 0 zeVirtualMemSetAccessAttribute;
+                 0 zeVirtualMemGetAccessAttribute;
+            }
+            zeGetFabricEdgeExpProcAddrTable {
+                 4 zeFabricEdgeGetExp;
+                 4 zeFabricEdgeGetVerticesExp;
+                 4 zeFabricEdgeGetPropertiesExp;
+            }
+            zeGetFabricVertexExpProcAddrTable {
+                 4 zeFabricVertexGetExp;
+                 4 zeFabricVertexGetSubVerticesExp;
+                 4 zeFabricVertexGetPropertiesExp;
+                 4 zeFabricVertexGetDeviceExp;
+            }
+            zeGetExecutableGraphProcAddrTable {
+                17 zeExecutableGraphGetSourceGraphExt;
+                17 zeExecutableGraphDestroyExt;
+            }
+            zeGetGraphProcAddrTable {
+                17 zeGraphCreateExt;
+                17 zeGraphGetPrimaryCommandListExt;
+                17 zeGraphSetDestructionCallbackExt;
+                17 zeGraphInstantiateExt;
+                17 zeGraphIsEmptyExt;
+                17 zeGraphDumpContentsExt;
+                17 zeGraphDestroyExt;
+            }
+            zetGetMetricDecoderExpProcAddrTable {
+                11 zetMetricDecoderCreateExp;
+                11 zetMetricDecoderDestroyExp;
+                11 zetMetricDecoderGetDecodableMetricsExp;
+            }
+            zetGetMetricProgrammableExpProcAddrTable {
+                 9 zetMetricProgrammableGetExp;
+                 9 zetMetricProgrammableGetPropertiesExp;
+                 9 zetMetricProgrammableGetParamInfoExp;
+                 9 zetMetricProgrammableGetParamValueInfoExp;
+            }
+            zetGetMetricTracerExpProcAddrTable {
+                11 zetMetricTracerCreateExp;
+                11 zetMetricTracerDestroyExp;
+                11 zetMetricTracerEnableExp;
+                11 zetMetricTracerDisableExp;
+                11 zetMetricTracerReadDataExp;
+                11 zetMetricTracerDecodeExp;
+            }
+            zetGetDeviceProcAddrTable {
+                 0 zetDeviceGetDebugProperties;
+            }
+            zetGetDeviceExpProcAddrTable {
+                11 zetDeviceGetConcurrentMetricGroupsExp;
+                11 zetDeviceCreateMetricGroupsFromMetricsExp;
+                13 zetDeviceEnableMetricsExp;
+                13 zetDeviceDisableMetricsExp;
+            }
+            zetGetContextProcAddrTable {
+                 0 zetContextActivateMetricGroups;
+            }
+            zetGetCommandListProcAddrTable {
+                 0 zetCommandListAppendMetricStreamerMarker;
+                 0 zetCommandListAppendMetricQueryBegin;
+                 0 zetCommandListAppendMetricQueryEnd;
+                 0 zetCommandListAppendMetricMemoryBarrier;
+            }
+            zetGetCommandListExpProcAddrTable {
+                13 zetCommandListAppendMarkerExp;
+            }
+            zetGetKernelProcAddrTable {
+                 0 zetKernelGetProfileInfo;
+            }
+            zetGetModuleProcAddrTable {
+                 0 zetModuleGetDebugInfo;
+            }
+            zetGetDebugProcAddrTable {
+                 0 zetDebugAttach;
+                 0 zetDebugDetach;
+                 0 zetDebugReadEvent;
+                 0 zetDebugAcknowledgeEvent;
+                 0 zetDebugInterrupt;
+                 0 zetDebugResume;
+                 0 zetDebugReadMemory;
+                 0 zetDebugWriteMemory;
+                 0 zetDebugGetRegisterSetProperties;
+                 0 zetDebugReadRegisters;
+                 0 zetDebugWriteRegisters;
+                 5 zetDebugGetThreadRegisterSetProperties;
+            }
+            zetGetMetricProcAddrTable {
+                 0 zetMetricGet;
+                 0 zetMetricGetProperties;
+            }
+            zetGetMetricExpProcAddrTable {
+                 9 zetMetricCreateFromProgrammableExp;
+                 9 zetMetricDestroyExp;
+                12 zetMetricCreateFromProgrammableExp2;
+            }
+            zetGetMetricGroupProcAddrTable {
+                 0 zetMetricGroupGet;
+                 0 zetMetricGroupGetProperties;
+                 0 zetMetricGroupCalculateMetricValues;
+            }
+            zetGetMetricGroupExpProcAddrTable {
+                 2 zetMetricGroupCalculateMultipleMetricValuesExp;
+                 5 zetMetricGroupGetGlobalTimestampsExp;
+                 6 zetMetricGroupGetExportDataExp;
+                 6 zetMetricGroupCalculateMetricExportDataExp;
+                 9 zetMetricGroupCreateExp;
+                 9 zetMetricGroupAddMetricExp;
+                 9 zetMetricGroupRemoveMetricExp;
+                 9 zetMetricGroupCloseExp;
+                 9 zetMetricGroupDestroyExp;
+            }
+            zetGetMetricQueryProcAddrTable {
+                 0 zetMetricQueryCreate;
+                 0 zetMetricQueryDestroy;
+                 0 zetMetricQueryReset;
+                 0 zetMetricQueryGetData;
+            }
+            zetGetMetricQueryPoolProcAddrTable {
+                 0 zetMetricQueryPoolCreate;
+                 0 zetMetricQueryPoolDestroy;
+            }
+            zetGetMetricStreamerProcAddrTable {
+                 0 zetMetricStreamerOpen;
+                 0 zetMetricStreamerClose;
+                 0 zetMetricStreamerReadData;
+            }
+            zetGetTracerExpProcAddrTable {
+                 0 zetTracerExpCreate;
+                 0 zetTracerExpDestroy;
+                 0 zetTracerExpSetPrologues;
+                 0 zetTracerExpSetEpilogues;
+                 0 zetTracerExpSetEnabled;
+            }
+            zesGetGlobalProcAddrTable {
+                 5 zesInit;
+            }
+            zesGetDeviceProcAddrTable {
+                 0 zesDeviceGetProperties;
+                 0 zesDeviceGetState;
+                 0 zesDeviceReset;
+                 0 zesDeviceProcessesGetState;
+                 0 zesDevicePciGetProperties;
+                 0 zesDevicePciGetState;
+                 0 zesDevicePciGetBars;
+                 0 zesDevicePciGetStats;
+                 0 zesDeviceEnumDiagnosticTestSuites;
+                 0 zesDeviceEnumEngineGroups;
+                 0 zesDeviceEventRegister;
+                 0 zesDeviceEnumFabricPorts;
+                 0 zesDeviceEnumFans;
+                 0 zesDeviceEnumFirmwares;
+                 0 zesDeviceEnumFrequencyDomains;
+                 0 zesDeviceEnumLeds;
+                 0 zesDeviceEnumMemoryModules;
+                 0 zesDeviceEnumPerformanceFactorDomains;
+                 0 zesDeviceEnumPowerDomains;
+                 3 zesDeviceGetCardPowerDomain;
+                 0 zesDeviceEnumPsus;
+                 0 zesDeviceEnumRasErrorSets;
+                 0 zesDeviceEnumSchedulers;
+                 0 zesDeviceEnumStandbyDomains;
+                 0 zesDeviceEnumTemperatureSensors;
+                 4 zesDeviceEccAvailable;
+                 4 zesDeviceEccConfigurable;
+                 4 zesDeviceGetEccState;
+                 4 zesDeviceSetEccState;
+                 5 zesDeviceGet;
+                 5 zesDeviceSetOverclockWaiver;
+                 5 zesDeviceGetOverclockDomains;
+                 5 zesDeviceGetOverclockControls;
+                 5 zesDeviceResetOverclockSettings;
+                 5 zesDeviceReadOverclockState;
+                 5 zesDeviceEnumOverclockDomains;
+                 7 zesDeviceResetExt;
+                15 zesDevicePciLinkSpeedUpdateExt;
+            }
+            zesGetDeviceExpProcAddrTable {
+                 9 zesDeviceGetSubDevicePropertiesExp;
+                 9 zesDeviceEnumActiveVFExp;
+                10 zesDeviceEnumEnabledVFExp;
+            }
+            zesGetDriverProcAddrTable {
+                 0 zesDriverEventListen;
+                 1 zesDriverEventListenEx;
+                 5 zesDriverGet;
+                 8 zesDriverGetExtensionProperties;
+                 8 zesDriverGetExtensionFunctionAddress;
+            }
+            zesGetDriverExpProcAddrTable {
+                 9 zesDriverGetDeviceByUuidExp;
+            }
+            zesGetDiagnosticsProcAddrTable {
+                 0 zesDiagnosticsGetProperties;
+                 0 zesDiagnosticsGetTests;
+                 0 zesDiagnosticsRunTests;
+            }
+            zesGetEngineProcAddrTable {
+                 0 zesEngineGetProperties;
+                 0 zesEngineGetActivity;
+                 7 zesEngineGetActivityExt;
+            }
+            zesGetFabricPortProcAddrTable {
+                 0 zesFabricPortGetProperties;
+                 0 zesFabricPortGetLinkType;
+                 0 zesFabricPortGetConfig;
+                 0 zesFabricPortSetConfig;
+                 0 zesFabricPortGetState;
+                 0 zesFabricPortGetThroughput;
+                 7 zesFabricPortGetFabricErrorCounters;
+                 7 zesFabricPortGetMultiPortThroughput;
+            }
+            zesGetFanProcAddrTable {
+                 0 zesFanGetProperties;
+                 0 zesFanGetConfig;
+                 0 zesFanSetDefaultMode;
+                 0 zesFanSetFixedSpeedMode;
+                 0 zesFanSetSpeedTableMode;
+                 0 zesFanGetState;
+            }
+            zesGetFirmwareProcAddrTable {
+                 0 zesFirmwareGetProperties;
+                 0 zesFirmwareFlash;
+                 8 zesFirmwareGetFlashProgress;
+                 9 zesFirmwareGetConsoleLogs;
+            }
+            zesGetFirmwareExpProcAddrTable {
+                 9 zesFirmwareGetSecurityVersionExp;
+                 9 zesFirmwareSetSecurityVersionExp;
+            }
+            zesGetFrequencyProcAddrTable {
+                 0 zesFrequencyGetProperties;
+                 0 zesFrequencyGetAvailableClocks;
+                 0 zesFrequencyGetRange;
+                 0 zesFrequencySetRange;
+                 0 zesFrequencyGetState;
+                 0 zesFrequencyGetThrottleTime;
+                 0 zesFrequencyOcGetCapabilities;
+                 0 zesFrequencyOcGetFrequencyTarget;
+                 0 zesFrequencyOcSetFrequencyTarget;
+                 0 zesFrequencyOcGetVoltageTarget;
+                 0 zesFrequencyOcSetVoltageTarget;
+                 0 zesFrequencyOcSetMode;
+                 0 zesFrequencyOcGetMode;
+                 0 zesFrequencyOcGetIccMax;
+                 0 zesFrequencyOcSetIccMax;
+                 0 zesFrequencyOcGetTjMax;
+                 0 zesFrequencyOcSetTjMax;
+            }
+            zesGetLedProcAddrTable {
+                 0 zesLedGetProperties;
+                 0 zesLedGetState;
+                 0 zesLedSetState;
+                 0 zesLedSetColor;
+            }
+            zesGetMemoryProcAddrTable {
+                 0 zesMemoryGetProperties;
+                 0 zesMemoryGetState;
+                 0 zesMemoryGetBandwidth;
+            }
+            zesGetOverclockProcAddrTable {
+                 5 zesOverclockGetDomainProperties;
+                 5 zesOverclockGetDomainVFProperties;
+                 5 zesOverclockGetDomainControlProperties;
+                 5 zesOverclockGetControlCurrentValue;
+                 5 zesOverclockGetControlPendingValue;
+                 5 zesOverclockSetControlUserValue;
+                 5 zesOverclockGetControlState;
+                 5 zesOverclockGetVFPointValues;
+                 5 zesOverclockSetVFPointValues;
+            }
+            zesGetPerformanceFactorProcAddrTable {
+                 0 zesPerformanceFactorGetProperties;
+                 0 zesPerformanceFactorGetConfig;
+                 0 zesPerformanceFactorSetConfig;
+            }
+            zesGetPowerProcAddrTable {
+                 0 zesPowerGetProperties;
+                 0 zesPowerGetEnergyCounter;
+                 0 zesPowerGetLimits;
+                 0 zesPowerSetLimits;
+                 0 zesPowerGetEnergyThreshold;
+                 0 zesPowerSetEnergyThreshold;
+                 4 zesPowerGetLimitsExt;
+                 4 zesPowerSetLimitsExt;
+                16 zesPowerGetUsage;
+                16 zesPowerGetLimitsExt2;
+                16 zesPowerSetLimitsExt2;
+            }
+            zesGetPsuProcAddrTable {
+                 0 zesPsuGetProperties;
+                 0 zesPsuGetState;
+            }
+            zesGetRasProcAddrTable {
+                 0 zesRasGetProperties;
+                 0 zesRasGetConfig;
+                 0 zesRasSetConfig;
+                 0 zesRasGetState;
+            }
+            zesGetRasExpProcAddrTable {
+                 7 zesRasGetStateExp;
+                 7 zesRasClearStateExp;
+                16 zesRasGetSupportedCategoriesExp;
+                16 zesRasGetStateExp2;
+                16 zesRasGetConfigExp;
+                16 zesRasSetConfigExp;
+            }
+            zesGetSchedulerProcAddrTable {
+                 0 zesSchedulerGetProperties;
+                 0 zesSchedulerGetCurrentMode;
+                 0 zesSchedulerGetTimeoutModeProperties;
+                 0 zesSchedulerGetTimesliceModeProperties;
+                 0 zesSchedulerSetTimeoutMode;
+                 0 zesSchedulerSetTimesliceMode;
+                 0 zesSchedulerSetExclusiveMode;
+                 0 zesSchedulerSetComputeUnitDebugMode;
+            }
+            zesGetStandbyProcAddrTable {
+                 0 zesStandbyGetProperties;
+                 0 zesStandbyGetMode;
+                 0 zesStandbySetMode;
+            }
+            zesGetTemperatureProcAddrTable {
+                 0 zesTemperatureGetProperties;
+                 0 zesTemperatureGetConfig;
+                 0 zesTemperatureSetConfig;
+                 0 zesTemperatureGetState;
+            }
+            zesGetVFManagementExpProcAddrTable {
+                 9 zesVFManagementGetVFPropertiesExp;
+                 9 zesVFManagementGetVFMemoryUtilizationExp;
+                 9 zesVFManagementGetVFEngineUtilizationExp;
+                 9 zesVFManagementSetVFTelemetryModeExp;
+                 9 zesVFManagementSetVFTelemetrySamplingIntervalExp;
+                10 zesVFManagementGetVFCapabilitiesExp;
+                10 zesVFManagementGetVFMemoryUtilizationExp2;
+                10 zesVFManagementGetVFEngineUtilizationExp2;
+                12 zesVFManagementGetVFCapabilitiesExp2;
+            }
+            zerGetGlobalProcAddrTable {
+                14 zerGetLastErrorDescription => driver::runtime_get_last_error_description;
+                14 zerTranslateDeviceHandleToIdentifier => driver::translate_device_handle_to_identifier;
+                14 zerTranslateIdentifierToDeviceHandle => driver::translate_identifier_to_device_handle;
+                14 zerGetDefaultContext => driver::runtime_get_default_context;
+            }
+        }
+    };
+}
