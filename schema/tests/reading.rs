@@ -16,7 +16,7 @@ use urscope_schema::{
     trace::{
         read::{Reader, Record, Skipped, Why},
         records::{Clock, Door, Footer, Header},
-        write::{self, Line},
+        write::{self, CLOSE, End, Line, Totals},
     },
 };
 
@@ -35,7 +35,12 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
                 Record::Exit(exit) => line.exit(42, base, exit),
                 Record::Header(header) => return write::record(42, &**header),
                 Record::Door(door) => return write::record(42, &**door),
-                Record::Footer(footer) => return write::record(42, &**footer),
+                Record::Footer(footer) => {
+                    let called = |function: Function| footer.per_function.get(function.name()).copied().unwrap_or(0);
+                    let totals = Totals { returned: footer.returned, lost: footer.lost, called: &called };
+                    let end = End::new(42, &footer.how, &totals, &footer.clock);
+                    return end.bytes().expect("an end fits").strip_suffix(CLOSE.as_bytes()).unwrap().to_vec();
+                }
                 Record::ThreadName(tid, name) => return write::thread_name(42, *tid, name),
                 Record::Note(time, text) => return write::note(42, 42, *time, base, text),
                 Record::ProcessName(name) => return write::start(42, name, "run"),
@@ -75,7 +80,14 @@ fn story() -> (u64, Vec<Record>) {
         Record::Enter(enter),
         Record::Exit(exit),
         Record::Note(Nanos(base + 2_000_000), "said \"so\"".into()),
-        Record::Footer(Box::new(Footer { how: "exit".into(), calls: 1, ..Footer::default() })),
+        Record::Footer(Box::new(Footer {
+            how: "exit".into(),
+            calls: 12,
+            returned: 11,
+            lost: 1,
+            per_function: [("urIPCGetMemHandleExp".into(), 10), ("urUSMFree".into(), 2)].into(),
+            clock: Clock { base_ns: base, monotonic_ns: base + 7, boottime_ns: base + 8, realtime_ns: u64::MAX },
+        })),
     ];
     (base, records)
 }
@@ -84,7 +96,7 @@ fn story() -> (u64, Vec<Record>) {
 fn a_whole_trace_is_read_as_it_was_written() {
     let (base, records) = story();
     let mut bytes = lines(&records, base).concat();
-    bytes.extend_from_slice(write::END);
+    bytes.extend_from_slice(CLOSE.as_bytes());
     serde_json::from_slice::<Vec<serde_json::Value>>(&bytes).expect("a closed trace is strict JSON");
 
     let mut reader = Reader::new(&bytes[..]);

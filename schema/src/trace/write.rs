@@ -5,83 +5,143 @@
 
 use serde_json::json;
 
-use super::{CALL, NOTE, records::Named};
-use crate::call::{Enter, Exit, Nanos, Shape, Values};
+use super::{
+    CALL, NOTE,
+    records::{Clock, Footer, Named},
+};
+use crate::{
+    api::Function,
+    call::{Enter, Exit, Nanos, Shape, Values},
+};
 
 /// The longest call record in bytes, reached when every field is present and as long as it can be.
 pub const LINE: usize = 768;
 
+/// The longest [`End`] in bytes, with every function called as often as can be counted.
+pub const END_LENGTH: usize = 512 + 56 * Function::COUNT;
+
 /// What the file is appended in: the shim stores so many bytes at a time, each time indivisibly.
 pub const STEP: usize = 8;
 
-/// One line in the making.
+/// One record of a call in the making.
 ///
 /// Perfetto takes a file whose last record is torn and followed by spaces, unless it is torn right behind the decimal
 /// point of `ts`. So that this cannot happen, a space is put in front of a `ts` whose point would be the last byte of
 /// a [`STEP`], counted from the start of the line.
-pub struct Line {
-    bytes: [u8; LINE],
-    len: usize,
-    full: bool,
-}
-
-impl Default for Line {
-    fn default() -> Self {
-        Self { bytes: [0; LINE], len: 0, full: false }
-    }
-}
+#[derive(Default)]
+pub struct Line(Buffer<LINE>);
 
 impl Line {
     /// The bytes, or nothing if they did not fit.
     pub fn bytes(&self) -> Option<&[u8]> {
-        if self.full { None } else { self.bytes.get(..self.len) }
+        self.0.bytes()
     }
 
     /// Writes the record of a call that begins; `base` is [`super::records::Clock::base_ns`].
     #[inline]
     pub fn enter(&mut self, pid: u32, base: u64, enter: &Enter) {
-        self.opening('B', pid, enter.tid, enter.time, base);
-        self.text(r#","cat":""#).text(CALL).text(r#"","name":""#).text(enter.function.name());
-        self.text(r#"","args":{"call":"#).decimal(enter.call);
+        self.opening(r#"{"ph":"B","pid":"#, pid, enter.tid, enter.time, base);
+        self.0.text(r#","cat":""#).text(CALL).text(r#"","name":""#).text(enter.function.name());
+        self.0.text(r#"","args":{"call":"#).decimal(enter.call);
         self.values(&enter.values);
-        self.text("}}");
+        self.0.text("}}");
     }
 
     /// Writes the record of a call that returns.
     #[inline]
     pub fn exit(&mut self, pid: u32, base: u64, exit: &Exit) {
-        self.opening('E', pid, exit.tid, exit.time, base);
-        self.text(r#","cat":""#).text(CALL).text(r#"","name":""#).text(exit.function.name());
-        self.text(r#"","args":{"call":"#).decimal(exit.call);
-        self.text(r#","result":"#).decimal(u64::from(exit.result.0));
-        self.text(r#","result_name":""#).text(exit.result.name().unwrap_or("unknown")).text(r#"""#);
+        self.opening(r#"{"ph":"E","pid":"#, pid, exit.tid, exit.time, base);
+        self.0.text(r#","cat":""#).text(CALL).text(r#"","name":""#).text(exit.function.name());
+        self.0.text(r#"","args":{"call":"#).decimal(exit.call);
+        self.0.text(r#","result":"#).decimal(u64::from(exit.result.0));
+        self.0.text(r#","result_name":""#).text(exit.result.name().unwrap_or("unknown")).text(r#"""#);
         self.values(&exit.values);
-        self.text("}}");
+        self.0.text("}}");
     }
 
-    fn opening(&mut self, phase: char, pid: u32, tid: u32, time: Nanos, base: u64) {
-        let phase = if phase == 'B' { r#"{"ph":"B","pid":"# } else { r#"{"ph":"E","pid":"# };
-        self.text("\n,").text(phase).decimal(u64::from(pid)).text(r#","tid":"#).decimal(u64::from(tid));
+    fn opening(&mut self, phase: &str, pid: u32, tid: u32, time: Nanos, base: u64) {
+        self.0.text("\n,").text(phase).decimal(u64::from(pid)).text(r#","tid":"#).decimal(u64::from(tid));
         let since = time.0.saturating_sub(base);
         let (micros, nanos) = (since / 1000, (since % 1000) as u32);
         let label = r#","ts":"#;
-        if (self.len + label.len() + digits(micros)) % STEP == STEP - 1 {
-            self.text(" ");
+        if (self.0.len + label.len() + digits(micros)) % STEP == STEP - 1 {
+            self.0.text(" ");
         }
-        self.text(label).decimal(micros);
+        self.0.text(label).decimal(micros);
         for digit in [b'.', b'0' + (nanos / 100) as u8, b'0' + (nanos / 10 % 10) as u8, b'0' + (nanos % 10) as u8] {
-            self.byte(digit);
+            self.0.byte(digit);
         }
     }
 
     fn values(&mut self, values: &Values) {
         values.for_each(|name, shape, value| {
-            self.text(r#",""#).text(name).text(r#"":"#);
+            self.0.text(r#",""#).text(name).text(r#"":"#);
             match shape {
-                Shape::Number if value < 1 << 63 => self.decimal(value),
-                Shape::Number | Shape::Hex => self.text(r#""0x"#).hex(value).text(r#"""#),
+                Shape::Number if value < 1 << 63 => self.0.decimal(value),
+                Shape::Number | Shape::Hex => self.0.text(r#""0x"#).hex(value).text(r#"""#),
             };
         });
+    }
+}
+
+/// The footer and the bracket behind it, in the making.
+///
+/// It is written by hand, and not by serde as the header is, because a process may end inside a signal handler, where
+/// nothing can be allocated. What it says is described at [`super::records::Footer`].
+pub struct End(Buffer<END_LENGTH>);
+
+/// What a footer counts.
+pub struct Totals<'a> {
+    /// How many calls returned.
+    pub returned: u64,
+    /// How many records could not be written.
+    pub lost: u64,
+    /// How many calls of a function began.
+    pub called: &'a dyn Fn(Function) -> u64,
+}
+
+impl End {
+    /// The end of a process that ended in the way `how`, a word without anything that JSON escapes.
+    pub fn new(pid: u32, how: &str, totals: &Totals<'_>, clock: &Clock) -> Self {
+        let mut end = Buffer::default();
+        end.text("\n,{\"ph\":\"M\",\"name\":\"").text(Footer::NAME).text(r#"","pid":"#).decimal(u64::from(pid));
+        end.text(r#","tid":"#).decimal(u64::from(pid)).text(r#","args":{"how":""#).text(how);
+        let calls = Function::ALL.iter().map(|function| (totals.called)(*function)).sum();
+        end.text(r#"","calls":"#).decimal(calls).text(r#","returned":"#).decimal(totals.returned);
+        end.text(r#","lost":"#).decimal(totals.lost).text(r#","per_function":{"#);
+        let called = Function::ALL.iter().map(|function| (function, (totals.called)(*function)));
+        for (number, (function, calls)) in called.filter(|(_, calls)| *calls > 0).enumerate() {
+            end.text(if number == 0 { "\"" } else { ",\"" }).text(function.name()).text("\":").decimal(calls);
+        }
+        end.text(r#"},"clock":{"base_ns":"#).decimal(clock.base_ns);
+        end.text(r#","monotonic_ns":"#).decimal(clock.monotonic_ns);
+        end.text(r#","boottime_ns":"#).decimal(clock.boottime_ns);
+        end.text(r#","realtime_ns":"#).decimal(clock.realtime_ns).text("}}}").text(CLOSE);
+        Self(end)
+    }
+
+    /// The bytes, or nothing if they did not fit.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        self.0.bytes()
+    }
+}
+
+/// Text of at most `N` bytes.
+struct Buffer<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+    full: bool,
+}
+
+impl<const N: usize> Default for Buffer<N> {
+    fn default() -> Self {
+        Self { bytes: [0; N], len: 0, full: false }
+    }
+}
+
+impl<const N: usize> Buffer<N> {
+    fn bytes(&self) -> Option<&[u8]> {
+        if self.full { None } else { self.bytes.get(..self.len) }
     }
 
     #[inline]
@@ -173,7 +233,7 @@ pub fn note(pid: u32, tid: u32, time: Nanos, base: u64, text: &str) -> Vec<u8> {
 }
 
 /// What closes a file: nothing may follow it.
-pub const END: &[u8] = b"\n]";
+pub const CLOSE: &str = "\n]";
 
 /// How many bytes at most a process's command line takes in its header.
 pub const COMMAND_LIMIT: usize = 4096;
@@ -194,7 +254,7 @@ pub fn file_name(executable: &str, pid: u32, start: u64, again: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{Function, UrResult};
+    use crate::api::UrResult;
 
     fn get() -> Enter {
         let values = Values { via: Some(1), context: Some(0xc0de), pointer: Some(0x7f00), ..Values::default() };
@@ -287,6 +347,15 @@ mod tests {
         let mut line = Line::default();
         line.exit(u32::MAX, 0, &Exit { function: longest, call, tid, time, result: UrResult(result), values });
         assert!(line.bytes().is_some());
+    }
+
+    #[test]
+    fn the_longest_end_fits() {
+        let totals = Totals { returned: u64::MAX, lost: u64::MAX, called: &|_| u64::MAX / Function::COUNT as u64 };
+        let most = u64::MAX;
+        let clock = Clock { base_ns: most, monotonic_ns: most, boottime_ns: most, realtime_ns: most };
+        let end = End::new(u32::MAX, "quick_exit", &totals, &clock);
+        assert!(end.bytes().is_some());
     }
 
     #[test]

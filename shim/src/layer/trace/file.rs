@@ -2,7 +2,10 @@
 
 use std::{io, path::PathBuf};
 
-use urscope_schema::trace::{records::Door, write};
+use urscope_schema::trace::{
+    records::Door,
+    write::{self, End},
+};
 
 use crate::{
     knobs,
@@ -44,7 +47,7 @@ impl TraceFile {
             ));
         }
         let mut file = Self { pages: pages.ok(), full: false, closed: false };
-        file.append(&beginning, None, |_| Vec::new());
+        file.write(&beginning);
         file
     }
 
@@ -54,14 +57,18 @@ impl TraceFile {
     }
 
     /// Appends a record; says whether it could. Where the process has `ended`, the file is closed again behind it.
-    pub(super) fn append(&mut self, bytes: &[u8], ended: Option<&str>, footer: impl Fn(&str) -> Vec<u8>) -> bool {
+    pub(super) fn append(&mut self, bytes: &[u8], ended: Option<&str>, footer: impl Fn(&str) -> End) -> bool {
         if let Some(how) = ended {
             if !self.closed {
                 self.end(&footer(how));
             }
             let Some(pages) = &mut self.pages else { return false };
-            return !self.full && pages.append_closed(bytes, &footer(how)).is_ok();
+            return !self.full && pages.append_closed(bytes, footer(how).bytes().unwrap_or_default()).is_ok();
         }
+        self.write(bytes)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> bool {
         let Some(pages) = &mut self.pages else { return false };
         while !self.full && bytes.len() as u64 + RESERVE > pages.room() {
             if let Err(error) = pages.grow() {
@@ -76,8 +83,9 @@ impl TraceFile {
     }
 
     /// Closes the file with `footer`.
-    pub(super) fn end(&mut self, footer: &[u8]) {
+    pub(super) fn end(&mut self, footer: &End) {
         self.closed = true;
+        let footer = footer.bytes().unwrap_or_default();
         let Some(pages) = &mut self.pages else { return };
         if pages.close(footer).is_err() {
             // The file cannot be cut to its length (its directory may be out of reach by now): what is mapped is still ours.

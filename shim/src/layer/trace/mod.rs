@@ -7,6 +7,7 @@
 use std::{
     cell::Cell,
     sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
 };
 
 use parking_lot::{Mutex, MutexGuard};
@@ -14,8 +15,8 @@ use urscope_schema::{
     api::Function,
     call::{Enter, Exit},
     trace::{
-        records::{Door, Footer},
-        write::{self, Line},
+        records::Door,
+        write::{self, End, Line, Totals},
     },
 };
 
@@ -112,11 +113,18 @@ pub fn path() -> Option<std::path::PathBuf> {
     STATE.get().lock().file.as_ref().and_then(TraceFile::path)
 }
 
-/// Closes the file: the process ends in order.
+/// How long the end of a process waits for another thread to finish its record. A signal handler may end the process on
+/// the very thread that holds the lock: then it is not to be had, and the file stays open as that of a killed process.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Closes the file: the process ends in order. Allocates nothing, because a signal handler may end a process.
 pub fn end(how: &'static str) {
-    let mut state = STATE.get().lock();
-    // A child of `vfork` shares our memory and ends by `_exit`: that is not our end.
-    if PID.load(Ordering::Relaxed) == u64::from(process::id()) && state.ended.is_none() {
+    // A process without a file has no number here; a child of `vfork` shares our memory, but its end is not ours.
+    if PID.load(Ordering::Relaxed) != u64::from(process::id()) {
+        return;
+    }
+    let Some(mut state) = STATE.get().try_lock_for(PATIENCE) else { return };
+    if state.ended.is_none() {
         state.ended = Some(how);
         if let Some(file) = &mut state.file {
             file.end(&footer(how));
@@ -152,20 +160,10 @@ fn base() -> u64 {
 }
 
 /// The end of a file, with what has been counted until now.
-fn footer(how: &str) -> Vec<u8> {
-    let count = |function: &Function| CALLED.get(*function as usize).map_or(0, |called| called.load(Ordering::Relaxed));
-    let called = Function::ALL.iter().map(|function| (function.name().to_owned(), count(function)));
-    let footer = Footer {
-        how: how.into(),
-        calls: Function::ALL.iter().map(count).sum(),
-        returned: RETURNED.load(Ordering::Relaxed),
-        lost: LOST.load(Ordering::Relaxed),
-        per_function: called.filter(|(_, calls)| *calls > 0).collect(),
-        clock: clock::snapshot(),
-    };
-    let mut bytes = write::record(pid(), &footer);
-    bytes.extend_from_slice(write::END);
-    bytes
+fn footer(how: &str) -> End {
+    let count = |function: Function| CALLED.get(function as usize).map_or(0, |called| called.load(Ordering::Relaxed));
+    let (returned, lost) = (RETURNED.load(Ordering::Relaxed), LOST.load(Ordering::Relaxed));
+    End::new(pid(), how, &Totals { returned, lost, called: &count }, &clock::snapshot())
 }
 
 thread_local! {
