@@ -9,6 +9,8 @@
 
 pub mod catalog;
 pub mod finding;
+pub mod life;
+pub mod story;
 pub mod world;
 
 pub use catalog::{Rule, When};

@@ -1,6 +1,44 @@
-//! The register of the rules: one file a sin, and one row here.
+//! The register of the rules: one file a sin, and two rows here.
+//!
+//! A rule reads the world and says what it found; it must never keep a state of its own. The head of its file is its
+//! documentation, and the two traces in it are its test ([`crate::story`]).
 
-use crate::finding::Severity;
+mod close_of_unknown;
+mod double_close;
+mod double_put;
+mod freed_while_exported;
+mod freed_while_open;
+mod leaked_handle;
+mod leaked_mapping;
+mod no_calls_seen;
+mod open_close_mismatch;
+mod page;
+mod put_of_unknown;
+mod wording;
+
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::Scene,
+};
+
+pub use page::{Page, rules_md};
+
+/// All rules, by name.
+pub static RULES: &[&Rule] = &[
+    &close_of_unknown::RULE,
+    &double_close::RULE,
+    &double_put::RULE,
+    &freed_while_exported::RULE,
+    &freed_while_open::RULE,
+    &leaked_handle::RULE,
+    &leaked_mapping::RULE,
+    &no_calls_seen::RULE,
+    &open_close_mismatch::RULE,
+    &put_of_unknown::RULE,
+];
+
+/// The rule of the run in which there was nothing to judge.
+pub static NO_CALLS_SEEN: &Rule = &no_calls_seen::RULE;
 
 /// When a rule looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,12 +47,11 @@ pub enum When {
     Enter,
     /// When a call has returned.
     Exit,
-    /// When a process, or the run, is over.
+    /// When a process, a context or the run is over.
     End,
 }
 
-/// A rule: its header and its text.
-#[derive(Debug)]
+/// A rule: its header, its text and its eye.
 pub struct Rule {
     /// Its name in kebab case: the sin, readable after "allow".
     pub code: &'static str,
@@ -25,5 +62,37 @@ pub struct Rule {
     /// The sin in one line.
     pub title: &'static str,
     /// The text of the rule's file, whose head is its documentation.
-    pub(crate) source: &'static str,
+    source: &'static str,
+    look: fn(&Scene<'_>) -> Option<Finding>,
+}
+
+impl Rule {
+    /// The rule of that name.
+    pub fn named(code: &str) -> Option<&'static Self> {
+        RULES.iter().copied().find(|rule| rule.code == code)
+    }
+
+    /// Its documentation.
+    pub fn page(&self) -> Page {
+        Page::of(self.source)
+    }
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.code)
+    }
+}
+
+impl PartialEq for Rule {
+    fn eq(&self, other: &Self) -> bool {
+        self.code == other.code
+    }
+}
+
+impl Eq for Rule {}
+
+/// Lets every rule of that moment look.
+pub(crate) fn look(when: When, scene: &Scene<'_>, found: &mut Vec<Finding>) {
+    found.extend(RULES.iter().filter(|rule| rule.when == when).filter_map(|rule| (rule.look)(scene)));
 }

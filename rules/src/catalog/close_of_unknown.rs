@@ -1,0 +1,73 @@
+//! # What it does
+//!
+//! Finds a pointer that is closed although no open of this process returned it.
+//!
+//! # Why it is bad
+//!
+//! The mapping that was meant stays open, and with it the memory of the other process. The adapters answer
+//! `UR_RESULT_ERROR_INVALID_ARGUMENT`, which SYCL turns into an exception in the middle of a clean-up.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! producer: close p
+//! producer: put h
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! producer: open h -> m
+//! producer: close m
+//! producer: put h
+//! producer: free p
+//! ```
+//!
+//! # What to do
+//!
+//! Close exactly the pointer that the open returned, in the process that opened it. The exporter's own pointer is not
+//! closed, it is freed.
+
+use urscope_schema::handle::Kind;
+
+use super::{
+    Rule, When,
+    wording::{call, of_size},
+};
+use crate::{
+    finding::{Finding, Severity},
+    life::Sin,
+    world::scene::{Scene, Sight, Target},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "close-of-unknown",
+    severity: Severity::Error,
+    when: When::Enter,
+    title: "a pointer is closed that this process never opened",
+    source: include_str!("close_of_unknown.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Ending(ending) = scene.sight else { return None };
+    if ending.sin(Kind::Mapping) != Some(Sin::NeverLived) {
+        return None;
+    }
+    let (what_it_is, other, size) = match ending.target {
+        Target::Allocation(own) => {
+            let born = own.born.map_or_else(String::new, |born| format!(", allocated in {}", call(born)));
+            (format!("it is USM{} of this process{born}", of_size(own.size)), own.born, own.size)
+        }
+        Target::Nothing => ("no open of this process returned it".into(), None, None),
+        _ => return None,
+    };
+    let (who, what) = (scene.actor(), ending.object);
+    let message = format!("{who} closes {:#x} in {}, which is no mapping: {what_it_is}", what.value, call(scene.at));
+    let finding = Finding::new(&RULE, scene.at, what, message).other(other).values(size, None);
+    Some(finding.advice("close exactly the pointer that the open returned, in the process that opened it"))
+}

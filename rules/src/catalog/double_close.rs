@@ -1,0 +1,79 @@
+//! # What it does
+//!
+//! Finds a mapping that is closed more often than it was opened.
+//!
+//! # Why it is bad
+//!
+//! The adapters count the opens of one block of memory and answer a close too many with success: it takes away the
+//! reference of somebody else, or makes the counter wrap around. On a device that unmaps, it is a crash.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: close m
+//! consumer: close m
+//! producer: put h
+//! ```
+//!
+//! # Good trace
+//!
+//! Opened twice, the same pointer comes back, and is closed twice.
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: open h -> m
+//! consumer: close m
+//! consumer: close m
+//! producer: put h
+//! ```
+//!
+//! # What to do
+//!
+//! Let one owner close each open, once. Where several parts of a program share a mapping, let each open it.
+
+use urscope_schema::handle::Kind;
+
+use super::{Rule, When, wording::call};
+use crate::{
+    finding::{Finding, Severity},
+    life::Sin,
+    world::scene::{Scene, Sight, Target},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "double-close",
+    severity: Severity::Error,
+    when: When::Enter,
+    title: "a mapping is closed more often than it was opened",
+    source: include_str!("double_close.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Ending(ending) = scene.sight else { return None };
+    if ending.sin(Kind::Mapping) != Some(Sin::Again) {
+        return None;
+    }
+    let (opened, closed, size, fingerprint) = match ending.target {
+        Target::Buried(grave) if grave.excused => return None,
+        Target::Buried(grave) => (Some(grave.born), Some(grave.died), grave.size, grave.fingerprint),
+        // The last close it was entitled to is still under way.
+        Target::Mapping(mapped) => (mapped.source, None, mapped.size, mapped.fingerprint),
+        _ => return None,
+    };
+    let (who, what) = (scene.actor(), ending.object);
+    let before = match (opened, closed) {
+        (Some(opened), Some(closed)) => {
+            format!("it was opened in {} and closed for the last time in {}", call(opened), call(closed))
+        }
+        _ => "the close of its last open is under way in another call".into(),
+    };
+    let message = format!("{who} closes {what} again in {}: {before}", call(scene.at));
+    let finding = Finding::new(&RULE, scene.at, what, message).other(closed.or(opened)).values(size, fingerprint);
+    Some(finding.advice("let one owner close each open, once; remove one of the two closes"))
+}

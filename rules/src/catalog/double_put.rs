@@ -1,0 +1,72 @@
+//! # What it does
+//!
+//! Finds handle data that is put although it has been put before.
+//!
+//! # Why it is bad
+//!
+//! A put frees the buffer that the get returned. The second put frees it again: the heap is damaged, or a buffer that a
+//! later get received at the same address is pulled away from under its owner. The adapters answer with success.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! producer: put h
+//! producer: put h
+//! ```
+//!
+//! # Good trace
+//!
+//! Two gets of the same memory are two handles, and each is put. An address may come again.
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! producer: get p -> h2
+//! producer: put h
+//! producer: put h2
+//! producer: get p -> h
+//! producer: put h
+//! ```
+//!
+//! # What to do
+//!
+//! Let one owner put each handle, once, with exactly the pointer that its get returned.
+
+use urscope_schema::handle::Kind;
+
+use super::{Rule, When, wording::call};
+use crate::{
+    finding::{Finding, Severity},
+    life::Sin,
+    world::scene::{Scene, Sight, Target},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "double-put",
+    severity: Severity::Error,
+    when: When::Enter,
+    title: "handle data is put that has been put before",
+    source: include_str!("double_put.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Ending(ending) = scene.sight else { return None };
+    if ending.sin(Kind::MemHandle) != Some(Sin::Again) {
+        return None;
+    }
+    let (born, died, size, fingerprint) = match ending.target {
+        Target::Buried(grave) => (grave.born, Some(grave.died), grave.size, grave.fingerprint),
+        // The first put is still under way.
+        Target::Handle(got) => (got.born, None, got.size, got.fingerprint),
+        _ => return None,
+    };
+    let before =
+        died.map_or_else(|| "is being put by another call".into(), |died| format!("was put in {}", call(died)));
+    let (who, what) = (scene.actor(), ending.object);
+    let message = format!("{who} puts {what} again in {}: it was got in {} and {before}", call(scene.at), call(born));
+    let finding = Finding::new(&RULE, scene.at, what, message).other(died.or(Some(born))).values(size, fingerprint);
+    Some(finding.advice("let one owner put each handle, once; remove one of the two puts"))
+}

@@ -1,0 +1,86 @@
+//! # What it does
+//!
+//! Finds memory that its owner frees while a mapping of it is open, in another process or its own.
+//!
+//! # Why it is bad
+//!
+//! With the free every mapping becomes invalid, says SYCL. What the consumer reads from then on is undefined: it may be
+//! the old content, the next allocation's content or a device fault, and on today's adapters it usually looks right.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! producer: put h
+//! producer: free p
+//! consumer: close m
+//! ```
+//!
+//! # Good trace
+//!
+//! A free that is refused frees nothing, and a consumer that was killed holds nothing.
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! producer: free p fails
+//! consumer: close m
+//! victim: open h -> v
+//! victim: close v
+//! victim: open h -> v
+//! victim: close v begins
+//! victim: killed
+//! producer: put h
+//! producer: free p
+//! ```
+//!
+//! # What to do
+//!
+//! Let the consumer close before the producer frees: a message back, a barrier, or the exit of the consumer.
+
+use urscope_schema::handle::Kind;
+
+use super::{
+    Rule, When,
+    wording::{call, handle, name, number, of_size},
+};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "freed-while-open",
+    severity: Severity::Error,
+    when: When::Exit,
+    title: "memory is freed while a process has it open",
+    source: include_str!("freed_while_open.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Freed(freed) = scene.sight else { return None };
+    let (opened, pointer) = freed.holder?;
+    let what = handle(Kind::Usm, freed.pointer);
+    let (who, size, at) = (scene.actor(), of_size(freed.size), call(scene.at));
+    let holder = if opened.process == scene.at.process {
+        "this process itself".into()
+    } else {
+        name(scene.world, opened.process)
+    };
+    let others = match freed.holders - 1 {
+        0 => String::new(),
+        others => format!(" ({} more open)", number(others, "mapping")),
+    };
+    let message = format!(
+        "{who} frees {what}{size} in {at} while {holder} has it open as {pointer:#x}, since {}{others}",
+        call(opened)
+    );
+    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(opened));
+    Some(finding.values(freed.size, freed.fingerprint).advice(
+        "wait with the free until every process has closed its mapping: a message back, a barrier, or the consumer's exit",
+    ))
+}

@@ -1,0 +1,64 @@
+//! # What it does
+//!
+//! Finds handle data that was got and neither put nor ended by freeing its memory when its process exited.
+//!
+//! # Why it is bad
+//!
+//! Each get makes a new buffer, and holds the exported memory in the driver: with it goes a file descriptor on some
+//! drivers, and a program that runs for long runs out of them.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! producer: exit
+//! ```
+//!
+//! # Good trace
+//!
+//! A get that failed gave nothing, also when its adapter says success.
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! producer: get p -> h2 fails
+//! producer: get p
+//! producer: put h
+//! producer: exit
+//! ```
+//!
+//! # What to do
+//!
+//! Put each handle when no process will open it any more, in the process that got it. Of a process that was killed, or
+//! whose trace is incomplete, this is only a note.
+
+use urscope_schema::handle::Kind;
+
+use super::{
+    Rule, When,
+    wording::{call, handle, left, of_size},
+};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "leaked-handle",
+    severity: Severity::Warning,
+    when: When::End,
+    title: "handle data is got and never put",
+    source: include_str!("leaked_handle.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::LeftHandle { data, got, left: how } = scene.sight else { return None };
+    let what = handle(Kind::MemHandle, data);
+    let of = got.pointer.map_or_else(String::new, |pointer| format!(" for USM {pointer:#x}"));
+    let (who, size, (end, most)) = (scene.actor(), of_size(got.size), left(how));
+    let message = format!("{who} got {what}{of}{size} in {} and never put it; {end}", call(got.born));
+    let finding = Finding::new(&RULE, got.born, what, message).values(got.size, got.fingerprint).at_most(most);
+    Some(finding.advice("put it when no process will open it any more, or free its memory, which ends its handles"))
+}

@@ -1,0 +1,59 @@
+//! # What it does
+//!
+//! Says that there was nothing to judge: no `urIPC*` call in the whole run.
+//!
+//! # Why it is bad
+//!
+//! A run without a finding would look clean though nothing was looked at. The program may do no IPC, it may have taken
+//! another path than expected, or its runtime could not be traced.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: free p
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! producer: put h
+//! producer: free p
+//! ```
+//!
+//! # What to do
+//!
+//! See what the report says of each process's doors, and ask `urscope doctor` about the machine.
+
+use super::{Rule, When};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "no-calls-seen",
+    severity: Severity::Error,
+    when: When::End,
+    title: "no IPC call was seen in the whole run, so there is nothing to judge",
+    source: include_str!("no_calls_seen.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::NoCalls = scene.sight else { return None };
+    Some(Finding {
+        rule: &RULE,
+        severity: RULE.severity,
+        at: scene.at,
+        other: None,
+        subject: None,
+        size: None,
+        fingerprint: None,
+        count: 1,
+        message: "no call of a urIPC* function was seen in the whole run".into(),
+        advice: "see which doors opened in each process, and run urscope doctor".into(),
+    })
+}

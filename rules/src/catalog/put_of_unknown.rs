@@ -1,0 +1,72 @@
+//! # What it does
+//!
+//! Finds handle data that is put although no get of this process returned it.
+//!
+//! # Why it is bad
+//!
+//! A put frees a buffer of the library. Given a copy of the bytes, data that came from another process or memory of the
+//! application, it frees what it does not own: the heap is damaged. The adapters answer with success.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: put h
+//! consumer: close m
+//! producer: put h
+//! ```
+//!
+//! # Good trace
+//!
+//! The consumer closes what it opened, the producer puts what it got. A forked child may put what its parent got: that
+//! is its own copy.
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! producer: fork child
+//! child: put h
+//! consumer: open h -> m
+//! consumer: close m
+//! producer: put h
+//! ```
+//!
+//! # What to do
+//!
+//! Keep the pointer that the get returned and put that one, in the process that got it. Bytes that were received are
+//! the receiver's own: free them as they were allocated.
+
+use urscope_schema::handle::Kind;
+
+use super::{Rule, When, wording::call};
+use crate::{
+    finding::{Finding, Severity},
+    life::Sin,
+    world::scene::{Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "put-of-unknown",
+    severity: Severity::Error,
+    when: When::Enter,
+    title: "handle data is put that this process never got",
+    source: include_str!("put_of_unknown.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Ending(ending) = scene.sight else { return None };
+    if ending.sin(Kind::MemHandle) != Some(Sin::NeverLived) {
+        return None;
+    }
+    let (who, what) = (scene.actor(), ending.object);
+    let message = format!("{who} puts {what} in {}, but no get of this process returned it", call(scene.at));
+    let finding = Finding::new(&RULE, scene.at, what, message);
+    Some(
+        finding.advice(
+            "put exactly the pointer that the get returned, in the process that got it; never a copy of the bytes",
+        ),
+    )
+}

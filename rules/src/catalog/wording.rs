@@ -1,0 +1,106 @@
+//! How findings speak: lower case, no final stop, with the values and both places.
+
+use urscope_schema::handle::{Handle, Kind};
+
+use crate::{
+    catalog::Rule,
+    finding::{Finding, Place, Severity},
+    world::{
+        ProcessId, World,
+        scene::{Left, Scene},
+    },
+};
+
+impl Finding {
+    /// A finding of its rule's own severity.
+    pub(super) fn new(rule: &'static Rule, at: Place, subject: Handle, message: String) -> Self {
+        Self {
+            rule,
+            severity: rule.severity,
+            at,
+            other: None,
+            subject: Some(subject),
+            size: None,
+            fingerprint: None,
+            count: 1,
+            message,
+            advice: String::new(),
+        }
+    }
+
+    pub(super) fn other(self, other: Option<Place>) -> Self {
+        Self { other, ..self }
+    }
+
+    pub(super) fn values(self, size: Option<u64>, fingerprint: Option<u64>) -> Self {
+        Self { size, fingerprint, ..self }
+    }
+
+    pub(super) fn advice(self, advice: impl Into<String>) -> Self {
+        Self { advice: advice.into(), ..self }
+    }
+
+    pub(super) fn at_most(self, severity: Severity) -> Self {
+        Self { severity: self.severity.min(severity), ..self }
+    }
+}
+
+impl Scene<'_> {
+    /// The process that acts.
+    pub(super) fn actor(&self) -> String {
+        name(self.world, self.at.process)
+    }
+
+    /// Another place, with its process if that is another one.
+    pub(super) fn place(&self, place: Place) -> String {
+        let call = call(place);
+        if place.process == self.at.process { call } else { format!("{call} of {}", name(self.world, place.process)) }
+    }
+}
+
+/// `producer (pid 42)`
+pub(super) fn name(world: &World, who: ProcessId) -> String {
+    let Some(process) = world.process(who) else { return "an unknown process".into() };
+    let file = process.executable.rsplit('/').next().unwrap_or_default();
+    let file: String = file.chars().map(|c| if c.is_control() { '?' } else { c }).take(64).collect();
+    if file.is_empty() { format!("pid {}", process.pid) } else { format!("{file} (pid {})", process.pid) }
+}
+
+/// `call 17 (urIPCGetMemHandleExp, thread 42)`
+pub(super) fn call(place: Place) -> String {
+    let function = place.function.map_or("", |function| function.name());
+    match place.call {
+        Some(call) => format!("call {call} ({function}, thread {})", place.tid),
+        None => "its end".into(),
+    }
+}
+
+/// ` of 4096 bytes`, or nothing.
+pub(super) fn of_size(size: Option<u64>) -> String {
+    size.map_or_else(String::new, |size| format!(" of {size} bytes"))
+}
+
+/// `once`, `2 times`
+pub(super) fn times(count: u64) -> String {
+    if count == 1 { "once".into() } else { format!("{count} times") }
+}
+
+/// `1 handle`, `2 handles`
+pub(super) fn number(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A handle by its kind and value.
+pub(super) fn handle(kind: Kind, value: u64) -> Handle {
+    Handle { kind, value }
+}
+
+/// How it came that something is left: the second half of a sentence, and how bad it can be at most.
+pub(super) fn left(left: Left) -> (&'static str, Severity) {
+    match left {
+        Left::Exited => ("the process has exited", Severity::Error),
+        Left::Killed => ("the process was killed before it could", Severity::Note),
+        Left::Incomplete => ("its trace is incomplete", Severity::Note),
+        Left::ContextReleased => ("its context was released without it", Severity::Error),
+    }
+}

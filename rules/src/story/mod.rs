@@ -1,0 +1,120 @@
+//! Stories: the traces in the rules' documentation, written as one writes them on a board.
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m in c
+//! consumer/2: close m + 8 in c fails
+//! ```
+//!
+//! One line, one step of one process (and thread, `/2`; and host, `@2`); a process begins where it is first named, and
+//! exits at the end of the story if it has not ended before. `#` begins a comment.
+//!
+//! | step | meaning |
+//! |---|---|
+//! | `context c`, `retain c`, `release c` | a context is created, retained, released |
+//! | `alloc p 4096`, `free p` | USM |
+//! | `get p -> h`, `put h` | handle data in the producer; without `-> h` the adapter says success and gives nothing |
+//! | `open h -> m`, `close m` | a mapping in the consumer; `-> m` may likewise be left out |
+//! | `fork child` | a process begins as a copy of this one |
+//! | `exit`, `killed`, `running`, `incomplete` | the process ends |
+//! | `returns`, `fails` | the call of this thread that `begins` left open returns |
+//!
+//! Behind a call may stand `+ NUMBER` (an address inside), `in CONTEXT`, and `fails` or `begins`. A name is an address: named
+//! again as a result, the same address comes again. The bytes of handle data depend on the exported address alone.
+//!
+//! A story becomes records, numbered and timed, that a world plays and that a trace can be written from.
+
+mod parse;
+mod play;
+
+pub use parse::StoryError;
+pub use play::Event;
+
+use crate::world::End;
+
+/// A story.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Story {
+    /// Its steps.
+    pub lines: Vec<Line>,
+}
+
+/// One step of one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The name of the process.
+    pub process: String,
+    /// Its host, from 1 on.
+    pub host: u32,
+    /// Its thread, from 1 on.
+    pub thread: u32,
+    /// What it does.
+    pub step: Step,
+}
+
+/// What a thread does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It calls a function.
+    Call(Call),
+    /// Its open call returns, well or not.
+    Returns(bool),
+    /// A child begins.
+    Fork(String),
+    /// The process ends.
+    Ends(End),
+}
+
+/// A call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Which function.
+    pub verb: Verb,
+    /// The object that is handed in, or the one that is made.
+    pub object: Option<String>,
+    /// How far behind the object's address.
+    pub offset: u64,
+    /// The name of what comes back.
+    pub result: Option<String>,
+    /// In which context.
+    pub context: Option<String>,
+    /// The size that is asked for.
+    pub size: Option<u64>,
+    /// How it goes on.
+    pub fate: Fate,
+}
+
+/// The functions of a story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// `urContextCreate`
+    Context,
+    /// `urContextRetain`
+    Retain,
+    /// `urContextRelease`
+    Release,
+    /// `urUSMDeviceAlloc`
+    Alloc,
+    /// `urUSMFree`
+    Free,
+    /// `urIPCGetMemHandleExp`
+    Get,
+    /// `urIPCPutMemHandleExp`
+    Put,
+    /// `urIPCOpenMemHandleExp`
+    Open,
+    /// `urIPCCloseMemHandleExp`
+    Close,
+}
+
+/// How a call goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fate {
+    /// It returns at once, well.
+    Returns,
+    /// It returns at once, with an error.
+    Fails,
+    /// It does not return yet.
+    Begins,
+}

@@ -1,0 +1,192 @@
+//! The text form of a story, both ways.
+
+use std::{fmt, str::FromStr};
+
+use super::{Call, Fate, Line, Step, Story, Verb};
+use crate::world::End;
+
+/// A line that is no step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoryError {
+    /// The line, from 1 on; 0 where the story as a whole does not fit together.
+    pub line: usize,
+    /// What was expected and what was found.
+    pub why: String,
+}
+
+impl fmt::Display for StoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.why)
+    }
+}
+
+impl std::error::Error for StoryError {}
+
+const VERBS: [(&str, Verb); 9] = [
+    ("context", Verb::Context),
+    ("retain", Verb::Retain),
+    ("release", Verb::Release),
+    ("alloc", Verb::Alloc),
+    ("free", Verb::Free),
+    ("get", Verb::Get),
+    ("put", Verb::Put),
+    ("open", Verb::Open),
+    ("close", Verb::Close),
+];
+
+const ENDS: [(&str, End); 4] =
+    [("exit", End::Exited), ("killed", End::Killed), ("running", End::Running), ("incomplete", End::Incomplete)];
+
+impl FromStr for Story {
+    type Err = StoryError;
+
+    fn from_str(text: &str) -> Result<Self, StoryError> {
+        let mut lines = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if !line.is_empty() {
+                lines.push(parse(line).map_err(|why| StoryError { line: index + 1, why })?);
+            }
+        }
+        Ok(Self { lines })
+    }
+}
+
+fn parse(line: &str) -> Result<Line, String> {
+    let (who, what) = line.split_once(':').ok_or_else(|| format!("expected PROCESS: STEP, found {line:?}"))?;
+    let (who, thread) = numbered(who.trim(), '/')?;
+    let (process, host) = numbered(who, '@')?;
+    let mut words = what.split_whitespace().peekable();
+    let first = words.next().ok_or("expected a step behind the colon")?;
+    let mut name =
+        |what: &str| words.next().map(str::to_owned).ok_or_else(|| format!("expected {what} behind {first}"));
+    let step = if let Some((_, end)) = ENDS.iter().find(|(word, _)| *word == first) {
+        Step::Ends(*end)
+    } else if let Some((_, verb)) = VERBS.iter().find(|(word, _)| *word == first) {
+        let object = Some(name("a name")?);
+        let mut call =
+            Call { verb: *verb, object, offset: 0, result: None, context: None, size: None, fate: Fate::Returns };
+        if *verb == Verb::Alloc {
+            call.size = Some(number(&name("a size")?)?);
+        }
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or_else(|| format!("expected something behind {word}"));
+            match word {
+                "+" => call.offset = number(value()?)?,
+                "->" => call.result = Some(value()?.to_owned()),
+                "in" => call.context = Some(value()?.to_owned()),
+                "fails" => call.fate = Fate::Fails,
+                "begins" => call.fate = Fate::Begins,
+                _ => return Err(format!("expected +, ->, in, fails or begins, found {word:?}")),
+            }
+        }
+        Step::Call(call)
+    } else {
+        match first {
+            "returns" => Step::Returns(true),
+            "fails" => Step::Returns(false),
+            "fork" => Step::Fork(name("a name")?),
+            _ => return Err(format!("there is no step {first:?}")),
+        }
+    };
+    match words.next() {
+        Some(more) => Err(format!("expected nothing more, found {more:?}")),
+        None => Ok(Line { process: process.to_owned(), host, thread, step }),
+    }
+}
+
+fn number(word: &str) -> Result<u64, String> {
+    word.parse().map_err(|_| format!("expected a number, found {word:?}"))
+}
+
+fn numbered(word: &str, mark: char) -> Result<(&str, u32), String> {
+    match word.split_once(mark) {
+        Some((name, digits)) => {
+            let number = digits.parse().map_err(|_| format!("expected a number behind {mark}, found {digits:?}"))?;
+            Ok((name, number))
+        }
+        None => Ok((word, 1)),
+    }
+}
+
+impl fmt::Display for Story {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.process)?;
+        if self.host != 1 {
+            write!(f, "@{}", self.host)?;
+        }
+        if self.thread != 1 {
+            write!(f, "/{}", self.thread)?;
+        }
+        match &self.step {
+            Step::Call(call) => write!(f, ": {call}"),
+            Step::Returns(true) => f.write_str(": returns"),
+            Step::Returns(false) => f.write_str(": fails"),
+            Step::Fork(child) => write!(f, ": fork {child}"),
+            Step::Ends(how) => {
+                let word = ENDS.iter().find(|(_, end)| end == how).map_or("", |(word, _)| word);
+                write!(f, ": {word}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = VERBS.iter().find(|(_, verb)| *verb == self.verb).map_or("", |(word, _)| word);
+        write!(f, "{word} {}", self.object.as_deref().unwrap_or_default())?;
+        if let Some(size) = self.size {
+            write!(f, " {size}")?;
+        }
+        if self.offset != 0 {
+            write!(f, " + {}", self.offset)?;
+        }
+        if let Some(result) = &self.result {
+            write!(f, " -> {result}")?;
+        }
+        if let Some(context) = &self.context {
+            write!(f, " in {context}")?;
+        }
+        match self.fate {
+            Fate::Returns => Ok(()),
+            Fate::Fails => f.write_str(" fails"),
+            Fate::Begins => f.write_str(" begins"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_story_is_written_as_it_was_read() {
+        let text = "producer: alloc p 4096\nproducer@2/3: get p + 8 -> h in c begins\nproducer@2/3: fails\n\
+                    producer: fork child\nchild: close m fails\nchild: killed\n";
+        let story: Story = text.parse().unwrap();
+        assert_eq!(story.to_string(), text);
+    }
+
+    #[test]
+    fn what_is_no_step_is_said_with_its_line() {
+        for (text, line, says) in [
+            ("a: alloc p 1\nalloc p", 2, "PROCESS: STEP"),
+            ("a: alloc p", 1, "a size"),
+            ("a: dance p", 1, "no step"),
+            ("a: put h soon", 1, "found \"soon\""),
+            ("a: exit now", 1, "nothing more"),
+            ("a/x: exit", 1, "a number"),
+            ("a: close m +", 1, "something behind +"),
+        ] {
+            let error = text.parse::<Story>().unwrap_err();
+            assert_eq!(error.line, line, "{text}");
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    }
+}

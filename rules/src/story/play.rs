@@ -1,0 +1,212 @@
+//! A story as records: names become addresses, steps become calls.
+
+use std::collections::HashMap;
+
+use urscope_schema::{
+    api::{Function, UrResult},
+    call::{Enter, Exit, Nanos, Values},
+    handle::fingerprint,
+};
+
+use super::{Call, Fate, Step, Story, StoryError, Verb};
+use crate::{
+    finding::Finding,
+    world::{End, Process, ProcessId, World},
+};
+
+/// What happens, as a world is told it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A process begins; it gets the next number.
+    Begin(Process, Nanos),
+    /// A call begins.
+    Enter(ProcessId, Enter),
+    /// A call returns.
+    Exit(ProcessId, Exit),
+    /// A process ends.
+    End(ProcessId, End, Nanos),
+}
+
+/// How long a step takes.
+const STEP: u64 = 1000;
+
+/// The error that failing calls of a story return.
+const REFUSED: UrResult = UrResult(45);
+
+impl Story {
+    /// What the law says to it.
+    pub fn play(&self) -> Result<Vec<Finding>, StoryError> {
+        let (mut world, mut found) = (World::new(), Vec::new());
+        for event in self.events()? {
+            match event {
+                Event::Begin(process, _) => {
+                    world.begin(process);
+                }
+                Event::Enter(who, enter) => {
+                    world.check(who, &enter, &mut found);
+                    world.enter(who, &enter);
+                }
+                Event::Exit(who, exit) => world.exit(who, &exit, &mut found),
+                Event::End(who, how, at) => world.end(who, how, at, &mut found),
+            }
+        }
+        world.finish(&mut found);
+        Ok(found)
+    }
+
+    /// Its records.
+    pub fn events(&self) -> Result<Vec<Event>, StoryError> {
+        let mut stage = Stage::default();
+        for (index, line) in self.lines.iter().enumerate() {
+            let told = stage.play(line);
+            told.map_err(|why| StoryError { line: index + 1, why })?;
+        }
+        for actor in 0..stage.actors.len() {
+            stage.end(actor, End::Exited);
+        }
+        Ok(stage.events)
+    }
+}
+
+#[derive(Default)]
+struct Stage {
+    events: Vec<Event>,
+    names: HashMap<String, usize>,
+    actors: Vec<Actor>,
+    /// Addresses by name, for all processes: a handle's name is known where its bytes arrive.
+    addresses: HashMap<String, u64>,
+    bytes: HashMap<String, u64>,
+    now: u64,
+}
+
+struct Actor {
+    host: u32,
+    calls: u64,
+    over: bool,
+    open: HashMap<u32, (Enter, Values)>,
+}
+
+impl Stage {
+    fn actor(&mut self, name: &str, host: u32, parent: Option<usize>) -> usize {
+        if let Some(known) = self.names.get(name) {
+            return *known;
+        }
+        let index = self.actors.len();
+        self.names.insert(name.to_owned(), index);
+        self.actors.push(Actor { host, calls: 0, over: false, open: HashMap::new() });
+        let process = Process {
+            pid: 100 * (index as u32 + 1),
+            start: index as u64 + 1,
+            host: u64::from(host),
+            executable: format!("/app/{name}"),
+            forked_from: parent.map(|parent| ProcessId(parent as u32)),
+        };
+        self.events.push(Event::Begin(process, Nanos(self.now)));
+        index
+    }
+
+    fn address(&mut self, name: &str) -> u64 {
+        let next = 0x1000_0000 + 0x100_0000 * self.addresses.len() as u64;
+        *self.addresses.entry(name.to_owned()).or_insert(next)
+    }
+
+    fn play(&mut self, line: &super::Line) -> Result<(), String> {
+        self.now += STEP;
+        let actor = self.actor(&line.process, line.host, None);
+        let pid = ProcessId(actor as u32);
+        if self.actors.get(actor).is_none_or(|actor| actor.over) {
+            return Err(format!("{} has ended", line.process));
+        }
+        match &line.step {
+            Step::Fork(child) => {
+                if self.names.contains_key(child) {
+                    return Err(format!("{child} is there already"));
+                }
+                let host = self.actors.get(actor).map_or(1, |actor| actor.host);
+                self.actor(child, host, Some(actor));
+            }
+            Step::Ends(how) => self.end(actor, *how),
+            Step::Returns(well) => {
+                let open = self.actors.get_mut(actor).and_then(|actor| actor.open.remove(&line.thread));
+                let (enter, answer) = open.ok_or("this thread is inside of no call")?;
+                self.exit(pid, &enter, answer, *well);
+            }
+            Step::Call(call) => {
+                let (function, values, answer) = self.words(actor, call);
+                let time = Nanos(self.now);
+                let Some(caller) = self.actors.get_mut(actor) else { return Err("no such process".into()) };
+                if caller.open.contains_key(&line.thread) {
+                    return Err("this thread is still inside of a call".into());
+                }
+                caller.calls += 1;
+                let tid = 100 * (actor as u32 + 1) + line.thread - 1;
+                let enter = Enter { function, call: caller.calls, tid, time, values };
+                if call.fate == Fate::Begins {
+                    caller.open.insert(line.thread, (enter, answer));
+                }
+                self.events.push(Event::Enter(pid, enter));
+                if call.fate != Fate::Begins {
+                    self.exit(pid, &enter, answer, call.fate == Fate::Returns);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn exit(&mut self, who: ProcessId, enter: &Enter, answer: Values, well: bool) {
+        let Enter { function, call, tid, .. } = *enter;
+        let (result, values) = if well { (UrResult::SUCCESS, answer) } else { (REFUSED, Values::default()) };
+        let time = Nanos(self.now + STEP / 2);
+        self.events.push(Event::Exit(who, Exit { function, call, tid, time, result, values }));
+    }
+
+    fn end(&mut self, actor: usize, how: End) {
+        if let Some(over) = self.actors.get_mut(actor).map(|actor| &mut actor.over)
+            && !std::mem::replace(over, true)
+        {
+            self.now += STEP;
+            self.events.push(Event::End(ProcessId(actor as u32), how, Nanos(self.now)));
+        }
+    }
+
+    /// A call in words: its function, its arguments, and its answer if it goes well.
+    fn words(&mut self, actor: usize, call: &Call) -> (Function, Values, Values) {
+        let name = call.object.as_deref().unwrap_or_default();
+        let object = self.address(name).wrapping_add(call.offset);
+        let result = call.result.as_deref().map(|name| self.address(name));
+        let context = match &call.context {
+            Some(context) => self.address(context),
+            None => 0xc000 + actor as u64,
+        };
+        let within = Values { context: Some(context), ..Values::default() };
+        let on = Values { pointer: Some(object), ..within };
+        let nothing = Values::default();
+        match call.verb {
+            Verb::Context => (Function::urContextCreate, nothing, Values { context: Some(object), ..nothing }),
+            Verb::Retain => (Function::urContextRetain, Values { context: Some(object), ..nothing }, nothing),
+            Verb::Release => (Function::urContextRelease, Values { context: Some(object), ..nothing }, nothing),
+            Verb::Alloc => (
+                Function::urUSMDeviceAlloc,
+                Values { size: call.size, ..within },
+                Values { pointer: Some(object), ..nothing },
+            ),
+            Verb::Free => (Function::urUSMFree, on, nothing),
+            Verb::Get => {
+                let bytes = fingerprint(&[(actor as u64).to_le_bytes(), object.to_le_bytes()].concat());
+                let answer = result.map(|data| {
+                    self.bytes.extend(call.result.clone().map(|name| (name, bytes)));
+                    Values { data: Some(data), data_size: Some(120), fingerprint: Some(bytes), ..nothing }
+                });
+                (Function::urIPCGetMemHandleExp, on, answer.unwrap_or_default())
+            }
+            Verb::Put => (Function::urIPCPutMemHandleExp, Values { data: Some(object), ..within }, nothing),
+            Verb::Open => {
+                let bytes = self.bytes.get(name).copied().unwrap_or_else(|| fingerprint(name.as_bytes()));
+                let (data, data_size) = (Some(0xda7a_0000 + actor as u64), Some(120));
+                let values = Values { data, data_size, fingerprint: Some(bytes), ..within };
+                (Function::urIPCOpenMemHandleExp, values, Values { pointer: result, ..nothing })
+            }
+            Verb::Close => (Function::urIPCCloseMemHandleExp, on, nothing),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! All handles of all processes: the one tracker that every rule reads.
+//!
+//! Records come in the order of time, those of one process in the order of its file. [`World::check`] looks,
+//! [`World::enter`] moves, [`World::exit`] moves and lets the rules look at what became of it, [`World::end`] asks what
+//! was left. Memory grows with what lives, not with what has been.
+
+pub(crate) mod exports;
+mod moves;
+mod process;
+pub(crate) mod records;
+pub(crate) mod scene;
+
+use urscope_schema::{
+    api::Effect,
+    call::{Enter, Exit, Nanos},
+    handle::{Handle, Kind},
+};
+
+use self::{
+    exports::Exports,
+    process::{Inherited, Life, place_of},
+    records::Serial,
+    scene::{Ending, Left, Scene, Sight, Target},
+};
+use crate::{
+    catalog::{self, When},
+    finding::{Finding, Place},
+    life::State,
+};
+
+/// A process, numbered by the world in the order of arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessId(pub u32);
+
+impl ProcessId {
+    /// A process that is not in this world, as the parent of a child whose parent was not traced.
+    pub const UNKNOWN: Self = Self(u32::MAX);
+}
+
+/// Who a process is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number on its host.
+    pub pid: u32,
+    /// When it started, in the kernel's ticks: tells it apart from an earlier process of the same number.
+    pub start: u64,
+    /// Within equal keys, handles can be exchanged and clocks be compared: one boot of one host, one time namespace.
+    pub host: u64,
+    /// Its executable.
+    pub executable: String,
+    /// The process it is a forked copy of; [`ProcessId::UNKNOWN`] if it is a copy of one that was not traced.
+    pub forked_from: Option<ProcessId>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// In order: what it left is left for good.
+    Exited,
+    /// In the middle of its work: it had no chance to tidy up.
+    Killed,
+    /// Not at all: it still runs.
+    Running,
+    /// Unknown: its trace stopped, or calls are missing in it.
+    Incomplete,
+}
+
+/// All handles of all processes.
+#[derive(Debug, Default)]
+pub struct World {
+    lives: Vec<Life>,
+    exports: Exports,
+    serial: Serial,
+    ipc_calls: u64,
+}
+
+/// How many left objects of a kind are told one by one when a process ends; the last one stands for all others.
+const LEFT_TOLD: usize = 256;
+
+impl World {
+    /// An empty world.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A process begins.
+    pub fn begin(&mut self, process: Process) -> ProcessId {
+        let inherited = match process.forked_from {
+            None => Inherited::Nothing,
+            Some(parent) => self.life(parent).map_or(Inherited::Anything, Life::bequest),
+        };
+        let id = ProcessId(self.lives.len() as u32);
+        self.lives.push(Life::new(process, inherited));
+        id
+    }
+
+    /// Who that is.
+    pub fn process(&self, who: ProcessId) -> Option<&Process> {
+        self.life(who).map(|life| &life.process)
+    }
+
+    /// The call that a process is inside of, the one that began last.
+    pub fn inside(&self, who: ProcessId) -> Option<Place> {
+        self.life(who)?.inside()
+    }
+
+    /// How many `urIPC*` calls have begun, in all processes.
+    pub fn ipc_calls(&self) -> u64 {
+        self.ipc_calls
+    }
+
+    /// Looks at a call before it is passed on; moves nothing.
+    pub fn check(&self, who: ProcessId, enter: &Enter, found: &mut Vec<Finding>) {
+        let Effect::Ends(kind) = enter.function.effect() else { return };
+        let Some(life) = self.life(who) else { return };
+        let values = &enter.values;
+        let value = if kind == Kind::MemHandle { values.data } else { values.pointer };
+        // Null is no object: it is what is left of a get or open that failed under an adapter that says success.
+        let Some(value) = value.filter(|value| *value != 0) else { return };
+        let object = Handle { kind, value };
+        let (state, target) = (life.state(object), life.target(kind, value));
+        match target {
+            Target::Handle(got) if got.state == State::Alive => return,
+            Target::Allocation(_) if kind == Kind::Usm => return,
+            Target::Nothing if kind == Kind::Usm || state == State::Inherited => return,
+            _ => {}
+        }
+        let ending = Ending { object, context: values.context, state, target };
+        self.look(When::Enter, place_of(who, enter), Sight::Ending(ending), found);
+    }
+
+    /// A call begins: moves, says nothing.
+    pub fn enter(&mut self, who: ProcessId, enter: &Enter) {
+        self.ipc_calls += u64::from(enter.function.is_ipc());
+        moves::enter(self, who, enter);
+    }
+
+    /// A call returns.
+    pub fn exit(&mut self, who: ProcessId, exit: &Exit, found: &mut Vec<Finding>) {
+        let Some(outcome) = moves::exit(self, who, exit) else { return };
+        match outcome {
+            moves::Outcome::Freed(place, freed) => self.look(When::Exit, place, Sight::Freed(&freed), found),
+            moves::Outcome::Released(place, mappings) => {
+                for (pointer, mapped) in mappings.iter().take(LEFT_TOLD) {
+                    let sight = Sight::LeftMapping { pointer: *pointer, mapped, left: Left::ContextReleased };
+                    self.look(When::End, place, sight, found);
+                }
+                stand_for_others(mappings.len(), found);
+            }
+        }
+    }
+
+    /// A process ends, with its last record at `at`.
+    ///
+    /// From here on nothing is open in it, also when it still runs: what it did since its last record is not known.
+    pub fn end(&mut self, who: ProcessId, how: End, at: Nanos, found: &mut Vec<Finding>) {
+        let Some(life) = self.life(who) else { return };
+        let left = match how {
+            End::Exited => Some(Left::Exited),
+            End::Killed => Some(Left::Killed),
+            End::Incomplete => Some(Left::Incomplete),
+            End::Running => None,
+        };
+        if let Some(left) = left.filter(|_| !life.over) {
+            let place = Place { process: who, tid: 0, time: at, call: None, function: None };
+            let mut handles: Vec<_> = life
+                .handles
+                .iter()
+                .filter(|(_, got)| got.state == State::Alive)
+                // Freeing the memory ends its handles, too.
+                .filter(|(_, got)| got.allocation.is_none_or(|serial| life.allocated.contains(&serial)))
+                .collect();
+            handles.sort_by_key(|(_, got)| got.serial);
+            for (data, got) in handles.iter().take(LEFT_TOLD) {
+                self.look(When::End, place, Sight::LeftHandle { data: **data, got, left }, found);
+            }
+            stand_for_others(handles.len(), found);
+            let mut mappings: Vec<_> =
+                life.mappings.iter().filter(|(_, mapped)| mapped.state == State::Alive && !mapped.accused).collect();
+            mappings.sort_by_key(|(_, mapped)| mapped.serial);
+            for (pointer, mapped) in mappings.iter().take(LEFT_TOLD) {
+                self.look(When::End, place, Sight::LeftMapping { pointer: **pointer, mapped, left }, found);
+            }
+            stand_for_others(mappings.len(), found);
+        }
+        moves::bury(self, who);
+    }
+
+    /// The run is over. Processes that have not ended are left as they are.
+    pub fn finish(&mut self, found: &mut Vec<Finding>) {
+        if self.ipc_calls == 0 && !self.lives.is_empty() {
+            let at = Place { process: ProcessId(0), tid: 0, time: Nanos(0), call: None, function: None };
+            self.look(When::End, at, Sight::NoCalls, found);
+        }
+    }
+
+    fn look(&self, when: When, at: Place, sight: Sight<'_>, found: &mut Vec<Finding>) {
+        catalog::look(when, &Scene { world: self, at, sight }, found);
+    }
+
+    fn life(&self, who: ProcessId) -> Option<&Life> {
+        self.lives.get(who.0 as usize)
+    }
+
+    fn life_mut(&mut self, who: ProcessId) -> Option<&mut Life> {
+        self.lives.get_mut(who.0 as usize)
+    }
+}
+
+/// Where more objects were left than are told, the last finding counts for the rest.
+fn stand_for_others(left: usize, found: &mut [Finding]) {
+    if let (Some(more @ 1..), Some(last)) = (left.checked_sub(LEFT_TOLD), found.last_mut()) {
+        last.count += more as u64;
+    }
+}

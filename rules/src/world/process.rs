@@ -1,0 +1,184 @@
+//! One process: what lives in it, which calls are under way, and what an argument of a call stands for.
+//!
+//! This module looks up and keeps; the moves are in [`super::moves`].
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use urscope_schema::{
+    call::Enter,
+    handle::{Handle, Kind},
+};
+
+use super::{
+    Process,
+    exports::ExportId,
+    records::{Allocation, Got, Graveyard, Mapped, Serial},
+    scene::{Freed, Target},
+};
+use crate::{finding::Place, life::State};
+
+/// What a forked child has from its parent.
+#[derive(Debug, Default)]
+pub(crate) enum Inherited {
+    /// It is no child of a traced process.
+    #[default]
+    Nothing,
+    /// What had lived in the parent.
+    These(HashSet<Handle>),
+    /// The parent was not traced, or its records are gone: every unknown handle may be the parent's.
+    Anything,
+}
+
+impl Inherited {
+    fn has(&self, handle: Handle) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::These(handles) => handles.contains(&handle),
+            Self::Anything => true,
+        }
+    }
+}
+
+/// A context that was seen being created.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ContextLife {
+    pub(crate) serial: Serial,
+    pub(crate) references: u64,
+}
+
+/// A call that has not returned, and what its return will need.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) place: Place,
+    pub(crate) aim: Aim,
+}
+
+/// What a call under way is about.
+#[derive(Debug)]
+pub(crate) enum Aim {
+    Get { pointer: Option<u64>, allocation: Option<Serial> },
+    Put { data: u64, serial: Serial },
+    Open { context: Option<u64>, fingerprint: Option<u64>, export: Option<ExportId> },
+    Close { pointer: u64, serial: Serial, taken: (Option<u64>, Place), accuse: bool },
+    Allocate { size: Option<u64> },
+    Free { pointer: u64, freed: Box<Freed> },
+    Retain { context: u64, serial: Serial },
+    Release { context: u64, serial: Serial, last: bool },
+    Nothing,
+}
+
+/// All that is known of a process while it lives.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) process: Process,
+    pub(crate) over: bool,
+    pub(crate) handles: HashMap<u64, Got>,
+    pub(crate) mappings: BTreeMap<u64, Mapped>,
+    pub(crate) allocations: BTreeMap<u64, Allocation>,
+    /// The serials of `allocations`.
+    pub(crate) allocated: HashSet<Serial>,
+    pub(crate) contexts: HashMap<u64, ContextLife>,
+    pub(crate) pending: HashMap<u64, Pending>,
+    pub(crate) graves: Graveyard,
+    pub(crate) inherited: Inherited,
+}
+
+impl Life {
+    pub(crate) fn new(process: Process, inherited: Inherited) -> Self {
+        Self {
+            process,
+            over: false,
+            handles: HashMap::new(),
+            mappings: BTreeMap::new(),
+            allocations: BTreeMap::new(),
+            allocated: HashSet::new(),
+            contexts: HashMap::new(),
+            pending: HashMap::new(),
+            graves: Graveyard::default(),
+            inherited,
+        }
+    }
+
+    /// What a child that is forked now has from this process.
+    pub(crate) fn bequest(&self) -> Inherited {
+        let mine = self
+            .handles
+            .keys()
+            .map(|value| Handle { kind: Kind::MemHandle, value: *value })
+            .chain(self.mappings.keys().map(|value| Handle { kind: Kind::Mapping, value: *value }))
+            // What is ended already may have been ended after the fork, for the child's trace begins a little later.
+            .chain(self.graves.handles());
+        match &self.inherited {
+            _ if self.over => Inherited::Anything,
+            Inherited::Anything => Inherited::Anything,
+            Inherited::Nothing => Inherited::These(mine.collect()),
+            Inherited::These(older) => Inherited::These(mine.chain(older.iter().copied()).collect()),
+        }
+    }
+
+    /// The state of an address.
+    pub(crate) fn state(&self, handle: Handle) -> State {
+        let alive = match handle.kind {
+            Kind::MemHandle => self.handles.get(&handle.value).map(|got| got.state),
+            Kind::Mapping => self.mappings.get(&handle.value).map(|mapped| mapped.state),
+            _ => None,
+        };
+        match alive {
+            Some(state) => state,
+            None if self.graves.get(handle).is_some() => State::Dead,
+            None if self.inherited.has(handle) => State::Inherited,
+            None => State::Unknown,
+        }
+    }
+
+    /// The allocation that an address lies in.
+    pub(crate) fn allocation_at(&self, pointer: u64) -> Option<(u64, &Allocation)> {
+        let (base, allocation) = self.allocations.range(..=pointer).next_back()?;
+        let inside = pointer - base;
+        (inside == 0 || allocation.size.is_some_and(|size| inside < size)).then_some((*base, allocation))
+    }
+
+    /// The open mapping that an address lies inside of, not at its start.
+    pub(crate) fn mapping_around(&self, pointer: u64) -> Option<(u64, &Mapped)> {
+        let (base, mapped) = self.mappings.range(..pointer).next_back()?;
+        let inside = mapped.size.is_some_and(|size| pointer - base < size);
+        (inside && mapped.state == State::Alive).then_some((*base, mapped))
+    }
+
+    /// What the ended object of a call stands for.
+    pub(crate) fn target(&self, kind: Kind, value: u64) -> Target<'_> {
+        let buried = |kind| self.graves.get(Handle { kind, value });
+        let allocated = || self.allocations.get(&value).filter(|allocation| !allocation.dying);
+        match kind {
+            Kind::MemHandle => match (self.handles.get(&value), buried(kind)) {
+                (Some(got), _) => Target::Handle(got),
+                (None, Some(grave)) => Target::Buried(grave),
+                (None, None) => Target::Nothing,
+            },
+            Kind::Mapping => match (self.mappings.get(&value), buried(kind), self.mapping_around(value)) {
+                (Some(mapped), ..) => Target::Mapping(mapped),
+                (None, Some(grave), _) => Target::Buried(grave),
+                (None, None, Some((base, mapped))) => Target::Inside(base, mapped),
+                (None, None, None) => allocated().map_or(Target::Nothing, Target::Allocation),
+            },
+            Kind::Usm => match (allocated(), self.mappings.get(&value), self.mapping_around(value)) {
+                (Some(allocation), ..) => Target::Allocation(allocation),
+                (None, Some(mapped), _) => Target::Mapping(mapped),
+                (None, None, Some((base, mapped))) => Target::Inside(base, mapped),
+                (None, None, None) => Target::Nothing,
+            },
+            _ => Target::Nothing,
+        }
+    }
+
+    /// The call under way that began last.
+    pub(crate) fn inside(&self) -> Option<Place> {
+        self.pending.values().map(|pending| pending.place).max_by_key(|place| place.call)
+    }
+}
+
+/// The place of a call's enter.
+pub(crate) fn place_of(process: super::ProcessId, enter: &Enter) -> Place {
+    let Enter { function, call, tid, time, .. } = *enter;
+    Place { process, tid, time, call: Some(call), function: Some(function) }
+}

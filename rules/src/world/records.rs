@@ -1,0 +1,149 @@
+//! What the world keeps of each object while it lives, and what it remembers afterwards.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use urscope_schema::handle::Handle;
+
+use super::exports::ExportId;
+use crate::{finding::Place, life::State};
+
+/// Tells the lives at one address apart: never the same twice.
+pub(crate) type Serial = u64;
+
+/// Handle data that was got and not put.
+#[derive(Clone, Debug)]
+pub(crate) struct Got {
+    pub(crate) serial: Serial,
+    pub(crate) state: State,
+    pub(crate) born: Place,
+    /// The exported memory; unknown where the enter of the get is missing.
+    pub(crate) pointer: Option<u64>,
+    /// The size of what can be seen through it.
+    pub(crate) size: Option<u64>,
+    pub(crate) fingerprint: Option<u64>,
+    pub(crate) export: Option<ExportId>,
+    /// The allocation it exports: while that lives, the handle must be put.
+    pub(crate) allocation: Option<Serial>,
+}
+
+/// Opened memory of another process.
+#[derive(Clone, Debug)]
+pub(crate) struct Mapped {
+    pub(crate) serial: Serial,
+    pub(crate) state: State,
+    /// The opens that are not closed yet, by context.
+    pub(crate) opens: Vec<Opens>,
+    /// How often this pointer was opened in all, and closed.
+    pub(crate) opened: u64,
+    pub(crate) closed: u64,
+    pub(crate) size: Option<u64>,
+    pub(crate) fingerprint: Option<u64>,
+    pub(crate) export: Option<ExportId>,
+    /// The get that its data came from.
+    pub(crate) source: Option<Place>,
+    /// A finding has already been made of the way in which it was ended: its leak is the same sin.
+    pub(crate) accused: bool,
+}
+
+/// The opens of one pointer in one context.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opens {
+    pub(crate) context: Option<u64>,
+    pub(crate) count: u64,
+    /// The last of them.
+    pub(crate) place: Place,
+}
+
+impl Mapped {
+    /// The last open that is not closed.
+    pub(crate) fn last_open(&self) -> Option<Place> {
+        self.opens.iter().map(|opens| opens.place).max_by_key(|place| (place.time, place.call))
+    }
+
+    /// Whether a close in `context` is a close of one of its opens; what is not known is believed.
+    pub(crate) fn is_open_in(&self, context: Option<u64>) -> bool {
+        context.is_none() || self.opens.iter().any(|opens| opens.context == context || opens.context.is_none())
+    }
+
+    /// Adds an open.
+    pub(crate) fn add(&mut self, context: Option<u64>, place: Place) {
+        match self.opens.iter_mut().find(|opens| opens.context == context) {
+            Some(opens) => *opens = Opens { context, count: opens.count + 1, place },
+            None => self.opens.push(Opens { context, count: 1, place }),
+        }
+    }
+
+    /// Takes an open away, one of `context` if there is one; says which.
+    pub(crate) fn take(&mut self, context: Option<u64>) -> Option<(Option<u64>, Place)> {
+        let index = self.opens.iter().position(|opens| opens.context == context).or(self.opens.len().checked_sub(1))?;
+        let opens = self.opens.get_mut(index)?;
+        let taken = (opens.context, opens.place);
+        opens.count -= 1;
+        if opens.count == 0 {
+            self.opens.remove(index);
+        }
+        Some(taken)
+    }
+}
+
+/// USM, allocated or first met as an argument.
+#[derive(Clone, Debug)]
+pub(crate) struct Allocation {
+    pub(crate) serial: Serial,
+    /// Absent for a stranger: then only its exact pointer is known.
+    pub(crate) size: Option<u64>,
+    pub(crate) born: Option<Place>,
+    pub(crate) dying: bool,
+    /// One per pointer into it that was exported.
+    pub(crate) exports: BTreeSet<ExportId>,
+}
+
+/// A handle that was ended: what is remembered to tell a second end from the end of something unknown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grave {
+    pub(crate) born: Place,
+    pub(crate) died: Place,
+    pub(crate) size: Option<u64>,
+    pub(crate) fingerprint: Option<u64>,
+    /// It was ended by something else than its own call, and that has been reported: a late end is no new sin.
+    pub(crate) excused: bool,
+}
+
+/// The last graves of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Graveyard {
+    graves: HashMap<Handle, (u64, Grave)>,
+    order: VecDeque<(u64, Handle)>,
+    next: u64,
+}
+
+impl Graveyard {
+    /// How many graves a process keeps. A second end after so many others is taken for the end of something unknown.
+    pub(crate) const KEPT: usize = 8192;
+
+    pub(crate) fn get(&self, handle: Handle) -> Option<&Grave> {
+        self.graves.get(&handle).map(|(_, grave)| grave)
+    }
+
+    pub(crate) fn bury(&mut self, handle: Handle, grave: Grave) {
+        self.next += 1;
+        self.graves.insert(handle, (self.next, grave));
+        self.order.push_back((self.next, handle));
+        while self.order.len() > Self::KEPT {
+            if let Some((number, old)) = self.order.pop_front()
+                && self.graves.get(&old).is_some_and(|(kept, _)| *kept == number)
+            {
+                self.graves.remove(&old);
+            }
+        }
+    }
+
+    /// The address lives again: its past is over.
+    pub(crate) fn forget(&mut self, handle: Handle) {
+        self.graves.remove(&handle);
+    }
+
+    pub(crate) fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.graves.keys().copied()
+    }
+}

@@ -1,0 +1,112 @@
+//! What a rule gets to see: one moment, with everything about it already looked up.
+
+use urscope_schema::handle::{Handle, Kind};
+
+use super::{
+    World,
+    records::{Allocation, Got, Grave, Mapped, Serial},
+};
+use crate::{
+    finding::Place,
+    life::{Event, Sin, State, step},
+};
+
+/// A moment at which rules look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scene<'w> {
+    /// For the names of processes.
+    pub(crate) world: &'w World,
+    /// Where we are: the call, or the end of the process.
+    pub(crate) at: Place,
+    /// What there is to see.
+    pub(crate) sight: Sight<'w>,
+}
+
+/// What there is to see.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sight<'w> {
+    /// A call begins that ends an object.
+    Ending(Ending<'w>),
+    /// Memory has been freed.
+    Freed(&'w Freed),
+    /// Handle data was left when a process ended.
+    LeftHandle { data: u64, got: &'w Got, left: Left },
+    /// A mapping was left when its process ended or its context was released.
+    LeftMapping { pointer: u64, mapped: &'w Mapped, left: Left },
+    /// The run is over, and no IPC call was in it.
+    NoCalls,
+}
+
+/// The object that a call is about to end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ending<'w> {
+    /// What the call takes it for.
+    pub(crate) object: Handle,
+    /// In which context.
+    pub(crate) context: Option<u64>,
+    /// Its state by its address.
+    pub(crate) state: State,
+    /// What it is.
+    pub(crate) target: Target<'w>,
+}
+
+impl Ending<'_> {
+    /// What the life machine says to a call that ends a `kind`.
+    pub(crate) fn sin(&self, kind: Kind) -> Option<Sin> {
+        if self.object.kind == kind { step(self.state, Event::Ending).sin } else { None }
+    }
+}
+
+/// What an address stands for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target<'w> {
+    /// Handle data.
+    Handle(&'w Got),
+    /// A mapping.
+    Mapping(&'w Mapped),
+    /// The inside of the open mapping that begins at that address.
+    Inside(u64, &'w Mapped),
+    /// Something that was ended.
+    Buried(&'w Grave),
+    /// USM of this process.
+    Allocation(&'w Allocation),
+    /// Nothing that we know.
+    Nothing,
+}
+
+/// Memory that is being freed, with what hung on it when the free began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Freed {
+    pub(crate) pointer: u64,
+    pub(crate) serial: Serial,
+    pub(crate) size: Option<u64>,
+    pub(crate) fingerprint: Option<u64>,
+    /// How many of its handles were not put.
+    pub(crate) handles: u64,
+    /// The last get of one that was not put.
+    pub(crate) got: Option<Place>,
+    /// How many mappings of it were open.
+    pub(crate) holders: u64,
+    /// The open of one of them, of another process if there is one, with its address there.
+    pub(crate) holder: Option<(Place, u64)>,
+}
+
+/// Why something is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// The process ended in order.
+    Exited,
+    /// The process was killed.
+    Killed,
+    /// The trace stops, or calls are missing.
+    Incomplete,
+    /// The last reference to its context was released.
+    ContextReleased,
+}
+
+impl Freed {
+    /// With nothing hanging on it.
+    pub(crate) fn new(pointer: u64, serial: Serial, size: Option<u64>) -> Self {
+        Self { pointer, serial, size, fingerprint: None, handles: 0, got: None, holders: 0, holder: None }
+    }
+}

@@ -1,0 +1,89 @@
+//! Every rule's page: whole, true, and in `docs/rules.md`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test stops where it is surprised"
+)]
+
+use std::collections::BTreeSet;
+
+use urscope_rules::{
+    Finding,
+    catalog::{Page, RULES, rules_md},
+    story::Story,
+};
+
+fn play(story: &str) -> Vec<Finding> {
+    story.parse::<Story>().and_then(|story| story.play()).unwrap_or_else(|error| panic!("{error} of\n{story}"))
+}
+
+#[test]
+fn every_bad_trace_yields_its_rule_once_and_every_good_one_nothing() {
+    for rule in RULES {
+        let page = rule.page();
+        let bad = play(page.story("Bad trace").expect("a bad trace"));
+        let codes: Vec<_> = bad.iter().map(|finding| finding.rule.code).collect();
+        assert_eq!(codes, [rule.code], "the bad trace of {}: {bad:#?}", rule.code);
+        assert_eq!(bad[0].severity, rule.severity, "{}", rule.code);
+        let good = play(page.story("Good trace").expect("a good trace"));
+        assert!(good.is_empty(), "the good trace of {}: {good:#?}", rule.code);
+    }
+}
+
+#[test]
+fn every_page_has_its_headings_in_order() {
+    for rule in RULES {
+        let page = rule.page();
+        let headings: Vec<_> = page.text.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+        assert_eq!(headings, Page::HEADINGS, "{}", rule.code);
+        for heading in Page::HEADINGS {
+            assert!(page.section(heading).is_some_and(|text| text.len() > 20), "{}: {heading}", rule.code);
+        }
+    }
+}
+
+#[test]
+fn every_file_is_in_the_register_under_its_own_name() {
+    let beside = BTreeSet::from(["mod", "page", "wording"].map(str::to_owned));
+    let files: BTreeSet<_> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/catalog"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    let rules: BTreeSet<_> = RULES.iter().map(|rule| rule.code.replace('-', "_")).collect();
+    assert_eq!(files.difference(&beside).cloned().collect::<BTreeSet<_>>(), rules);
+    assert!(RULES.is_sorted_by_key(|rule| rule.code));
+}
+
+#[test]
+fn titles_messages_and_advice_are_lower_case_without_a_final_stop() {
+    for rule in RULES {
+        let found = play(rule.page().story("Bad trace").unwrap());
+        for text in [rule.title, &found[0].message, &found[0].advice] {
+            assert!(!text.is_empty() && !text.ends_with('.'), "{}: {text}", rule.code);
+            let first = text.split(' ').next().unwrap();
+            assert!(first == "SYCL" || !first.starts_with(char::is_uppercase), "{}: {text}", rule.code);
+            assert!(!text.contains(" ,") && !text.contains("  "), "{}: {text}", rule.code);
+        }
+    }
+}
+
+#[test]
+fn rules_md_is_fresh() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/rules.md");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, rules_md()).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), rules_md(), "run with BLESS=1");
+}
+
+#[test]
+fn what_they_say_is_for_reading() {
+    // Run with --nocapture to read all of it.
+    for rule in RULES {
+        for finding in play(rule.page().story("Bad trace").unwrap()) {
+            println!("{}: {}: {}\n    {}", finding.severity, rule.code, finding.message, finding.advice);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Circumstances: what excuses a sin, what makes two of one, and what is none at all.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test stops where it is surprised"
+)]
+
+use urscope_rules::{Finding, Severity, story::Story};
+
+fn play(story: &str) -> Vec<Finding> {
+    story.parse::<Story>().and_then(|story| story.play()).unwrap_or_else(|error| panic!("{error} of\n{story}"))
+}
+
+#[track_caller]
+fn expect(story: &str, codes: &[&str]) -> Vec<Finding> {
+    let found = play(story);
+    assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), codes, "{found:#?}");
+    found
+}
+
+#[test]
+fn a_refused_put_revives_the_handle() {
+    expect("p: get a -> h\np: put h fails\np: put h", &[]);
+    expect("p: get a -> h\np: put h fails", &["leaked-handle"]);
+}
+
+#[test]
+fn an_address_reborn_during_its_put_is_a_new_handle() {
+    expect("p: get a -> h\np: put h begins\np/2: get b -> h\np: returns\np: put h", &[]);
+    expect("p: get a -> h\np: put h begins\np/2: get b -> h\np: fails\np: put h", &[]);
+    expect("p: get a -> h\np: put h begins\np/2: get b -> h\np: returns\np/2: put h\np: put h", &["double-put"]);
+}
+
+#[test]
+fn a_second_put_during_the_first_is_found() {
+    expect("p: get a -> h\np: put h begins\np/2: put h\np: returns", &["double-put"]);
+    expect("p: get a -> h\np: put h begins\np/2: put h begins\np: fails\np/2: returns", &["double-put"]);
+}
+
+#[test]
+fn a_put_after_the_free_is_allowed_and_the_free_is_a_note() {
+    let found = expect("p: alloc a 64\np: get a -> h\np: free a\np: put h", &["freed-while-exported"]);
+    assert_eq!(found[0].severity, Severity::Note);
+    expect("p: alloc a 64\np: get a -> h\np: free a", &["freed-while-exported"]);
+    expect("p: alloc a 64\np: get a + 8 -> h\np: get a -> h2\np: put h2\np: free a", &["freed-while-exported"]);
+}
+
+#[test]
+fn memory_that_was_never_seen_allocated_goes_by_its_exact_pointer() {
+    expect("p: get a -> h\np: free a", &["freed-while-exported"]);
+    expect("p: get a -> h\np: free a + 8\np: put h", &[]);
+    expect("p: get a -> h\nc: open h -> m\np: free a\nc: close m\np: put h", &["freed-while-open"]);
+}
+
+#[test]
+fn a_freed_address_that_is_allocated_again_is_new_memory() {
+    let story = "p: alloc a 64\np: get a -> h\np: put h\nc: open h -> m\nc: close m\np: free a\n\
+                 p: alloc a 64\np: get a -> h\nc: open h -> m\n";
+    expect(&format!("{story}c: close m\np: put h\np: free a"), &[]);
+    expect(&format!("{story}p: put h\np: free a\nc: close m"), &["freed-while-open"]);
+    // The old handle is over with the old memory; the new one is not.
+    expect(
+        "p: alloc a 64\np: get a -> h\np: free a\np: alloc a 64\np: get a -> h2",
+        &["freed-while-exported", "leaked-handle"],
+    );
+}
+
+#[test]
+fn a_free_is_a_sin_only_if_it_succeeds_and_by_what_was_open_when_it_began() {
+    let story = "p: alloc a 64\np: get a -> h\nc: open h -> m\np: put h\n";
+    expect(&format!("{story}p: free a fails\nc: close m\np: free a"), &[]);
+    expect(&format!("{story}c: close m begins\np: free a\nc: returns"), &[]);
+    expect(&format!("{story}p: free a begins\nc: close m\np: returns"), &["freed-while-open"]);
+    expect(&format!("{story}p: free a begins\nc: close m\np: killed"), &[]);
+}
+
+#[test]
+fn a_free_with_mappings_in_the_producer_and_elsewhere_names_the_other_process() {
+    let own = "p: alloc a 64\np: get a -> h\np: open h -> n\np: put h\n";
+    let found = expect(&format!("{own}p: free a\np: close n"), &["freed-while-open"]);
+    assert!(found[0].message.contains("this process itself"), "{}", found[0].message);
+    let found = expect(&format!("{own}c: open h -> m\np: free a\np: close n\nc: close m"), &["freed-while-open"]);
+    let message = &found[0].message;
+    assert!(message.contains("c (pid 200)") && message.contains("1 mapping more open"), "{message}");
+    assert_ne!(found[0].other.unwrap().process, found[0].at.process);
+}
+
+#[test]
+fn bytes_outlive_their_put() {
+    expect("p: alloc a 64\np: get a -> h\np: put h\nc: open h -> m\np: free a\nc: close m", &["freed-while-open"]);
+}
+
+#[test]
+fn equal_bytes_of_another_host_are_strangers() {
+    expect("p: alloc a 64\np: get a -> h\nc@2: open h -> m\np: put h\np: free a\nc@2: close m", &[]);
+    expect(
+        "p: alloc a 64\np: get a -> h\nc@2: open h -> m\np: put h\nc@2: close m + 8\nc@2: close m",
+        &["close-of-unknown"],
+    );
+}
+
+#[test]
+fn every_open_of_a_pointer_needs_its_close() {
+    expect("p: get a -> h\nc: open h -> m\nc: open h -> m\nc: close m\nc: close m\np: put h", &[]);
+    let found = expect("p: get a -> h\nc: open h -> m\nc: open h -> m\nc: close m\np: put h", &["leaked-mapping"]);
+    assert!(found[0].message.contains("closed it once for 2 opens"), "{}", found[0].message);
+    expect(
+        "p: get a -> h\nc: open h -> m\nc: open h -> m\nc: close m\nc: close m\nc: close m\np: put h",
+        &["double-close"],
+    );
+    expect("p: get a -> h\nc: open h -> m\nc: close m begins\nc/2: open h -> m\nc: returns\nc: close m\np: put h", &[]);
+    expect("p: get a -> h\nc: open h -> m\nc: close m fails\nc: close m\np: put h", &[]);
+}
+
+#[test]
+fn each_way_of_a_mismatch_is_one_finding_whatever_the_adapter_answers() {
+    let story = "p: alloc a 64\np: get a -> h\np: put h\nc: open h -> m in x\n";
+    for sin in ["close m in y", "close m + 8 in x", "free m"] {
+        for answer in ["", " fails"] {
+            let found = expect(&format!("{story}c: {sin}{answer}"), &["open-close-mismatch"]);
+            assert!(found[0].other.is_some() && found[0].size == Some(64), "{:#?}", found[0]);
+        }
+        // Refused, the mapping lives on, and is closed as it should be.
+        expect(&format!("{story}c: {sin} fails\nc: close m in x"), &["open-close-mismatch"]);
+    }
+    expect(&format!("{story}c: close m in y\nc: close m in x"), &["open-close-mismatch", "double-close"]);
+    expect(&format!("{story}c: close m + 64 in x\nc: close m in x"), &["close-of-unknown"]);
+}
+
+#[test]
+fn an_export_of_an_interior_pointer_shows_what_lies_behind_it() {
+    let story = "p: alloc a 64\np: get a + 48 -> h\nc: open h -> m\np: put h\n";
+    expect(&format!("{story}c: close m + 15"), &["open-close-mismatch"]);
+    expect(&format!("{story}c: close m + 16\nc: close m"), &["close-of-unknown"]);
+    expect(&format!("{story}p: free a\nc: close m"), &["freed-while-open"]);
+}
+
+#[test]
+fn what_a_child_inherits_is_its_own_copy() {
+    let story = "p: alloc a 64\np: get a -> h\np: open h -> m\np: get a -> g\np: put g\np: fork q\n";
+    expect(&format!("{story}q: put h\nq: close m\nq: put g\nq: fork r\nr: close m\np: close m\np: put h"), &[]);
+    expect(&format!("{story}p: close m\np: put h"), &[]);
+    expect(&format!("{story}p: close m\np: put h\np: exit\nq: put h"), &[]);
+    expect(&format!("{story}q: get a -> k\np: close m\np: put h"), &["leaked-handle"]);
+    expect(&format!("{story}q: put u\np: close m\np: put h"), &["put-of-unknown"]);
+    expect("p: get a -> h\np: exit\nq: get a -> x\nq: put x\nq: put h", &["leaked-handle", "put-of-unknown"]);
+}
+
+#[test]
+fn the_end_of_a_process_grades_what_it_leaves() {
+    let story = "p: get a -> h\nc: open h -> m\n";
+    let found = expect(&format!("{story}c: killed\np: killed"), &["leaked-mapping", "leaked-handle"]);
+    assert!(found.iter().all(|finding| finding.severity == Severity::Note));
+    assert!(found.iter().all(|finding| finding.message.contains("killed before it could")));
+    let found = expect(&format!("{story}c: incomplete\np: exit"), &["leaked-mapping", "leaked-handle"]);
+    assert_eq!(found[0].severity, Severity::Note);
+    assert!(found[0].message.contains("incomplete"), "{}", found[0].message);
+    assert_eq!(found[1].severity, Severity::Warning);
+    expect(&format!("{story}c: running\np: running"), &[]);
+}
+
+#[test]
+fn who_was_killed_holds_nothing() {
+    let story = "p: alloc a 64\np: get a -> h\nc: open h -> m\np: put h\n";
+    expect(&format!("{story}c: killed\np: free a"), &["leaked-mapping"]);
+    expect(&format!("{story}c: running\np: free a"), &[]);
+    expect(&format!("{story}p: free a\nc: killed"), &["freed-while-open", "leaked-mapping"]);
+}
+
+#[test]
+fn the_last_release_of_a_context_leaks_what_is_open_in_it() {
+    let story =
+        "c: context x\nc: retain x\np: alloc a 64\np: get a -> h\nc: open h -> m in x\np: put h\nc: release x\n";
+    expect(&format!("{story}c: close m in x\nc: release x"), &[]);
+    let found = expect(&format!("{story}c: release x\np: free a\nc: close m in x"), &["leaked-mapping"]);
+    assert!(found[0].message.contains("its context was released without it in call 5"), "{}", found[0].message);
+    assert_eq!(found[0].other.unwrap().call, Some(5));
+    expect(&format!("{story}c: release x fails\nc: close m in x\nc: release x"), &[]);
+    // Not seen being created: nobody can count its references.
+    expect("p: get a -> h\nc: open h -> m in y\nc: release y\nc: close m in y\np: put h", &[]);
+}
+
+#[test]
+fn success_without_a_result_is_no_birth_and_null_is_no_handle() {
+    expect("p: get a\nc: open u", &[]);
+    expect("p: get a\np: put h", &["put-of-unknown"]);
+}
+
+#[test]
+fn very_many_left_handles_are_counted_rather_than_told() {
+    use std::fmt::Write as _;
+    let mut story = String::new();
+    for n in 0..1000 {
+        writeln!(story, "p: get a -> h{n}").unwrap();
+    }
+    let found = play(&story);
+    assert_eq!(found.len(), 256);
+    assert_eq!(found.iter().map(|finding| finding.count).sum::<u64>(), 1000);
+}
