@@ -13,7 +13,11 @@ use urscope_schema::{
     ur_functions,
 };
 
-use crate::{backend::adapter, chain, raw::answers::Answers};
+use crate::{
+    backend::adapter,
+    chain,
+    raw::answers::{self, Answers},
+};
 
 /// How many adapters one process can have under trace. The loader knows five kinds.
 pub const ADAPTERS: usize = 8;
@@ -31,6 +35,7 @@ macro_rules! stand_ins {
                     }
                     let (mut values, mut places) = (Values { via: Some(VIA as u64), ..Values::default() }, Places::default());
                     $($param.enter(&mut values); $param.out(&mut places);)*
+                    answers::take_fingerprint(&mut values);
                     let call = chain::enter(Function::$name, values);
                     let mut answers = Answers::new(places);
                     let to = answers.places();

@@ -53,9 +53,7 @@ impl Answers {
         if !result.is_success() {
             return Values::default();
         }
-        if let (Some(data), Some(size)) = (data, data_size) {
-            values.fingerprint = data_fingerprint(data as usize, size as usize);
-        }
+        take_fingerprint(&mut values);
         if self.caller.context != 0 {
             // SAFETY: the call succeeded, so the caller's place for the handle is valid and filled (`urContextCreate`).
             values.context =
@@ -82,9 +80,19 @@ fn carry(ours: &usize, callers: usize) -> Option<u64> {
     Some(answer as u64)
 }
 
+/// Adds the fingerprint of the handle data that the values name, if they say where it is and how long.
+///
+/// Of data that is handed in it is taken before the call, because an adapter may write into it (Level Zero v1 does).
+#[inline]
+pub fn take_fingerprint(values: &mut Values) {
+    if let (Some(data), Some(size)) = (values.data, values.data_size) {
+        values.fingerprint = data_fingerprint(data as usize, size as usize);
+    }
+}
+
 /// The fingerprint of handle data in the application's memory; nothing for a null pointer or a size that cannot be right.
 #[inline]
-pub fn data_fingerprint(address: usize, size: usize) -> Option<u64> {
+fn data_fingerprint(address: usize, size: usize) -> Option<u64> {
     if address == 0 || size == 0 || size > LARGEST_DATA {
         return None;
     }
