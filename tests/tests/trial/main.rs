@@ -17,4 +17,5 @@ mod no_skips;
 mod nothing_to_judge;
 mod scripts;
 mod sins;
+mod strange_adapter;
 mod transparency;
