@@ -1,0 +1,33 @@
+//! `urscope check`: judges traces that are there already.
+
+use std::{
+    io::{self, BufWriter},
+    process::ExitCode,
+};
+
+use urscope_analyzer::{Options, Verdict, judge};
+
+use super::{CheckArguments, complain, show, wants_color};
+
+/// Judges, reports to standard output, and says the verdict by the exit code.
+pub(crate) fn check(arguments: &CheckArguments) -> ExitCode {
+    let not_judged = Verdict::NotJudged.exit_code().into();
+    let options = Options { fail_on: arguments.verdict.fail_on.into() };
+    let judgement = match judge(&arguments.paths, &options) {
+        Ok(judgement) => judgement,
+        Err(error) => {
+            complain(error);
+            return not_judged;
+        }
+    };
+    let out = io::stdout();
+    let color = wants_color(&out);
+    match show(&judgement, arguments.verdict.format, &mut BufWriter::new(out.lock()), color) {
+        // Whoever reads only the start (`urscope check … | head`) has what they want.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(format_args!("the report cannot be written to standard output: {error}"));
+            not_judged
+        }
+        _ => judgement.verdict.exit_code().into(),
+    }
+}

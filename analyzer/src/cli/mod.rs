@@ -1,0 +1,179 @@
+//! The face of the command: what can be asked, in which words, and which part answers.
+//!
+//! Nothing is done here but reading arguments; each subcommand has its own module.
+
+mod check;
+mod options;
+mod output;
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use options::{Device, FailOn, Format};
+pub(crate) use output::{complain, show, wants_color};
+
+use crate::{doctor, run};
+
+/// Finds what SYCL programs do wrong with memory that they share between processes.
+///
+/// urscope watches unmodified programs while they get, put, open and close IPC handles, writes one trace per process
+/// (Perfetto opens it as it is) and judges all processes of a run as one story: handles and mappings that leak, that are
+/// closed twice, or that are freed while another process has them open.
+#[derive(Debug, Parser)]
+#[command(
+    name = "urscope",
+    version,
+    max_term_width = 100,
+    after_help = "Examples:\n  \
+        urscope run -- ./producer --size 4096       trace a program and all it starts, then judge\n  \
+        urscope run --device software -- ./app      the same on a machine without a GPU\n  \
+        urscope check urscope-traces/app-1          judge traces that are there already\n  \
+        urscope doctor                              can this machine do it?\n\n\
+        Exit codes: 0 clean, 1 findings, 2 could not judge. `urscope run` ends with the program's own exit code if \
+        that is not 0."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(RunArguments),
+    Check(CheckArguments),
+    Doctor(DoctorArguments),
+    #[command(hide = true, subcommand)]
+    DoctorProbe(doctor::probe::Role),
+}
+
+/// Run a program and everything it starts, trace it, then judge.
+///
+/// The program is not changed and need not be rebuilt: the library liburscope.so is loaded into it and into all processes
+/// it starts (by LD_PRELOAD). Its input and output are its own; urscope writes to standard error, after the end.
+///
+/// When the program has ended and processes that it started still run, urscope waits for them; Ctrl-C then judges at once.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope run -- ./app arg1 arg2\n  \
+        urscope run --device software -- python3 exchange.py\n  \
+        urscope run --format json --report report.json --dir traces -- mpirun -n 2 ./app\n  \
+        urscope run --fail-on error -- ./app        leaks are reported, but do not fail the run\n\n\
+        Exit code: the program's if that is not 0 (128 and the signal's number if a signal ended it), else the \
+        verdict's: 0 clean, 1 findings, 2 could not judge. 127: no such program, 126: it cannot be executed.\n\n\
+        Environment: URSCOPE_LIBRARY names another liburscope.so, URSCOPE_QUIET=1 keeps it silent while all is well.")]
+pub(crate) struct RunArguments {
+    /// The Level Zero device that the program finds: what this machine has, or one in software, which needs no GPU and
+    /// no driver.
+    #[arg(long, value_enum, default_value_t, value_name = "DEVICE")]
+    pub(crate) device: Device,
+
+    /// The directory for the traces; made if it is not there. Traces of earlier runs in it stay and are not judged
+    /// again. [default: $URSCOPE_DIR, else a new directory urscope-traces/<PROGRAM>-<N>]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Run the program on the chosen device only: nothing is loaded into it, traced or judged.
+    #[arg(long)]
+    pub(crate) no_shim: bool,
+
+    /// Trace only; judge later with `urscope check`.
+    #[arg(long)]
+    pub(crate) no_check: bool,
+
+    /// Write the report to a file instead of standard error.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) verdict: VerdictArguments,
+
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// How a verdict is made and shown.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct VerdictArguments {
+    /// The form of the report.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+
+    /// The mildest finding that makes the verdict "findings" (exit code 1).
+    #[arg(long, value_enum, default_value_t, value_name = "SEVERITY")]
+    pub(crate) fail_on: FailOn,
+}
+
+/// Judge traces that are there already.
+///
+/// All files together are one story: name all processes that exchanged handles with each other.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope check urscope-traces/app-1\n  \
+        urscope check --format json producer.json consumer.json | jq .findings\n\n\
+        Exit codes: 0 clean, 1 findings, 2 could not judge.")]
+pub(crate) struct CheckArguments {
+    #[command(flatten)]
+    pub(crate) verdict: VerdictArguments,
+
+    /// Trace files, or directories with urscope-*.json files in them.
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+/// Say whether this machine can do it, and what to do if not.
+///
+/// Looks for the SYCL runtime, its adapters and the Level Zero loader, and tries whether one process may take a file
+/// descriptor from another one (pidfd_getfd), which is how memory handles travel between processes.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope doctor\n  \
+        urscope doctor --runtime ~/venv/lib --device software\n  \
+        urscope doctor --format json | jq '.lines[] | select(.state == \"problem\")'\n\n\
+        Exit codes: 0 it can, 1 there is a problem.")]
+pub(crate) struct DoctorArguments {
+    /// The form of the report.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+
+    /// Where the SYCL runtime is: the directory of libsycl.so.*, or the one above it. Otherwise it is looked for where
+    /// a program would find it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) runtime: Option<PathBuf>,
+
+    /// The device that programs shall run on.
+    #[arg(long, value_enum, default_value_t, value_name = "DEVICE")]
+    pub(crate) device: Device,
+}
+
+/// Reads the arguments and does what they ask for.
+pub(crate) fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Check(arguments) => check::check(&arguments),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::DoctorProbe(role) => doctor::probe::play(role),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_follows_the_program_is_its_own() {
+        for line in ["urscope run ./app --dir x -- --no-check", "urscope run -- ./app --dir x -- --no-check"] {
+            let Command::Run(run) = Cli::try_parse_from(line.split(' ')).unwrap().command else { panic!("{line}") };
+            assert_eq!(run.command, ["./app", "--dir", "x", "--", "--no-check"], "{line}");
+            assert_eq!((run.dir, run.no_check), (None, false), "{line}");
+        }
+    }
+}

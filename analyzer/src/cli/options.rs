@@ -1,0 +1,58 @@
+//! The values that several subcommands take.
+
+use clap::ValueEnum;
+use urscope_rules::Severity;
+
+/// The Level Zero device of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Device {
+    /// What this machine has.
+    #[default]
+    Native,
+    /// The software device of urscope.
+    Software,
+}
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs: one JSON object.
+    Json,
+}
+
+/// From which severity on a run fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// What the specification forbids.
+    Error,
+    /// Also resources that are lost.
+    #[default]
+    Warning,
+    /// Everything that is worth a word.
+    Note,
+}
+
+impl From<FailOn> for Severity {
+    fn from(fail_on: FailOn) -> Self {
+        match fail_on {
+            FailOn::Error => Self::Error,
+            FailOn::Warning => Self::Warning,
+            FailOn::Note => Self::Note,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_severity_can_be_asked_for_by_its_name() {
+        for severity in Severity::ALL {
+            assert_eq!(Severity::from(FailOn::from_str(severity.name(), false).unwrap()), severity);
+        }
+    }
+}

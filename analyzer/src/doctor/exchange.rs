@@ -1,0 +1,251 @@
+//! Whether one process may take a descriptor from another one, really tried, and why not if not.
+//!
+//! Three trials tell the causes apart: a process may always take from itself, unless a system-call filter is in the way;
+//! it may take from its child where Yama is kind to descendants; and siblings are what producers and consumers are.
+
+use std::{
+    env, fs,
+    io::{BufRead as _, BufReader},
+    os::fd::AsRawFd as _,
+    process::{self, Child, Command, Stdio},
+};
+
+use rustix::io::Errno;
+
+use super::{
+    line::Line,
+    probe::{self, Outcome, Step},
+};
+
+const CHECK: &str = "descriptors";
+
+/// The bit of CAP_SYS_PTRACE.
+const CAP_SYS_PTRACE: u32 = 19;
+
+/// What was tried, and what the system says about itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    /// From ourselves.
+    own: Outcome,
+    /// From a child of ours.
+    child: Outcome,
+    /// From one child by another; an error in words if it could not be tried.
+    sibling: Result<Outcome, String>,
+    circumstances: Circumstances,
+}
+
+/// What decides over permission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Circumstances {
+    /// Yama's `ptrace_scope`, where there is Yama.
+    yama: Option<u8>,
+    /// Whether a system-call filter is in force.
+    filter: bool,
+    /// Whether we have the capability that overrides most.
+    may_ptrace: bool,
+}
+
+/// Tries.
+pub(crate) fn gather() -> Facts {
+    let own = match probe::offered() {
+        Ok(file) => probe::take(process::id() as i32, file.as_raw_fd()),
+        Err(error) => Err((Step::Read, Errno::from_io_error(&error).unwrap_or(Errno::IO))),
+    };
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
+    let circumstances = circumstances(&status, yama.as_deref());
+    match offerer() {
+        Ok((mut offerer, pid, descriptor)) => {
+            let child = probe::take(pid, descriptor);
+            let sibling = sibling(pid, descriptor);
+            // It ends when its input does.
+            drop(offerer.stdin.take());
+            drop(offerer.wait());
+            Facts { own, child, sibling, circumstances }
+        }
+        Err(why) => Facts { own, child: own, sibling: Err(why), circumstances },
+    }
+}
+
+/// Starts a process that offers a descriptor.
+fn offerer() -> Result<(Child, i32, i32), String> {
+    let mut child = probe_command()?
+        .arg("offer")
+        .stdin(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("a second process cannot be started: {error}"))?;
+    let line = first_line(&mut child);
+    let offer = line.split_once(' ').and_then(|(pid, fd)| Some((pid.parse().ok()?, fd.trim().parse().ok()?)));
+    if let Some((pid, descriptor)) = offer {
+        return Ok((child, pid, descriptor));
+    }
+    drop(child.stdin.take());
+    drop(child.wait());
+    Err(format!("the second process offered nothing, but said {line:?}"))
+}
+
+fn sibling(pid: i32, descriptor: i32) -> Result<Outcome, String> {
+    let mut child = probe_command()?
+        .args(["take", &pid.to_string(), &descriptor.to_string()])
+        .stdin(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("a third process cannot be started: {error}"))?;
+    let line = first_line(&mut child);
+    drop(child.wait());
+    probe::hear(&line).ok_or_else(|| format!("the third process was not understood: it said {line:?}"))
+}
+
+fn probe_command() -> Result<Command, String> {
+    let ourselves = env::current_exe().map_err(|error| format!("urscope cannot find its own executable: {error}"))?;
+    let mut command = Command::new(ourselves);
+    command.arg("doctor-probe").stdout(Stdio::piped());
+    Ok(command)
+}
+
+fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    if let Some(out) = child.stdout.take() {
+        // What cannot be read is not understood, and said there.
+        drop(BufReader::new(out).read_line(&mut line));
+    }
+    line
+}
+
+fn circumstances(status: &str, yama: Option<&str>) -> Circumstances {
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim);
+    let capabilities = field("CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0);
+    Circumstances {
+        yama: yama.and_then(|scope| scope.trim().parse().ok()),
+        filter: field("Seccomp") == Some("2"),
+        may_ptrace: capabilities >> CAP_SYS_PTRACE & 1 == 1,
+    }
+}
+
+/// What came of it.
+pub(crate) fn line(facts: &Facts) -> Line {
+    match &facts.sibling {
+        Err(why) => Line::problem(CHECK, format!("pidfd_getfd could not be tried: {why}"), "try again from a shell"),
+        Ok(Ok(())) => {
+            let Circumstances { yama, may_ptrace, .. } = facts.circumstances;
+            let found = "pidfd_getfd between two processes of one user works";
+            match yama {
+                Some(scope @ 1..) if may_ptrace => Line::warning(
+                    CHECK,
+                    format!("{found}, because you have CAP_SYS_PTRACE (Yama's ptrace_scope is {scope})"),
+                    "a user without that capability will be refused: sysctl kernel.yama.ptrace_scope=0",
+                ),
+                _ => Line::ok(CHECK, found),
+            }
+        }
+        Ok(Err((step, errno))) => {
+            let (cause, advice) = explain(facts, *step, *errno);
+            let call = step.name();
+            Line::problem(CHECK, format!("{call} between two processes was refused ({errno}): {cause}"), advice)
+        }
+    }
+}
+
+fn explain(facts: &Facts, step: Step, errno: Errno) -> (String, &'static str) {
+    const YAMA: &str = "sysctl kernel.yama.ptrace_scope=0 as root, give the consumer CAP_SYS_PTRACE, or let the producer call \
+                        prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY)";
+    const CONTAINER: &str =
+        "start the container with --cap-add=SYS_PTRACE, or with a seccomp profile that allows pidfd_getfd";
+    let Circumstances { yama, filter, may_ptrace } = facts.circumstances;
+    match errno {
+        Errno::NOSYS if filter => ("a system-call filter hides it, or the kernel is older than 5.6".into(), CONTAINER),
+        Errno::NOSYS => ("the kernel does not have it".into(), "use Linux 5.6 or newer"),
+        Errno::PERM | Errno::ACCESS if facts.own.is_err() && filter => {
+            ("a system-call filter forbids it, even from oneself, as container engines do".into(), CONTAINER)
+        }
+        Errno::PERM | Errno::ACCESS => match yama {
+            Some(3..) => (
+                "Yama's ptrace_scope is 3: nobody may".into(),
+                "boot with another kernel.yama.ptrace_scope; 3 cannot be taken back",
+            ),
+            Some(scope @ 1..) if !may_ptrace => {
+                let rule = match (scope, facts.child.is_ok()) {
+                    (1, true) => "only a parent may take from its descendants, and that was possible here",
+                    (1, false) => "only a parent may take from its descendants",
+                    _ => "only CAP_SYS_PTRACE may",
+                };
+                (format!("Yama's ptrace_scope is {scope}: {rule}"), YAMA)
+            }
+            _ if !may_ptrace => (
+                "a security module (SELinux, AppArmor) forbids it, or the producer is not dumpable".into(),
+                "look for the refusal in the audit log; on SELinux: setsebool deny_ptrace off",
+            ),
+            _ => (
+                "a security module (SELinux, AppArmor) forbids it in spite of CAP_SYS_PTRACE".into(),
+                "look for the refusal in the audit log",
+            ),
+        },
+        Errno::SRCH => (
+            "one process does not see the other one's number".into(),
+            "run both in one pid namespace (docker run --pid=container:…)",
+        ),
+        Errno::MFILE | Errno::NFILE => ("there are too many open files".into(), "raise the limit with ulimit -n"),
+        _ if step == Step::Read => ("the descriptor came over, but could not be read".into(), "try again from a shell"),
+        _ => ("the cause is not known to urscope".into(), "see the manual page pidfd_getfd(2)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::line::State;
+
+    const REFUSED: Outcome = Err((Step::Get, Errno::PERM));
+
+    fn refused(own: Outcome, child: Outcome, circumstances: Circumstances) -> Line {
+        line(&Facts { own, child, sibling: Ok(REFUSED), circumstances })
+    }
+
+    #[test]
+    fn yama_is_told_from_a_filter() {
+        let yama = Circumstances { yama: Some(1), filter: true, may_ptrace: false };
+        let by_yama = refused(Ok(()), Ok(()), yama);
+        assert_eq!(by_yama.state, State::Problem);
+        assert!(by_yama.found.contains("Yama's ptrace_scope is 1"), "{by_yama:?}");
+        assert!(by_yama.advice.unwrap().contains("PR_SET_PTRACER"));
+
+        let by_filter = refused(REFUSED, REFUSED, yama);
+        assert!(by_filter.found.contains("system-call filter"), "{by_filter:?}");
+        assert!(by_filter.advice.unwrap().contains("--cap-add=SYS_PTRACE"));
+    }
+
+    #[test]
+    fn every_scope_has_its_words() {
+        let with =
+            |scope| refused(Ok(()), REFUSED, Circumstances { yama: Some(scope), ..Circumstances::default() }).found;
+        assert!(with(2).contains("only CAP_SYS_PTRACE may"), "{}", with(2));
+        assert!(with(3).contains("nobody may"), "{}", with(3));
+        assert!(with(0).contains("security module"), "{}", with(0));
+    }
+
+    #[test]
+    fn what_works_for_root_alone_is_a_warning() {
+        let circumstances = Circumstances { yama: Some(1), may_ptrace: true, filter: false };
+        let facts = Facts { own: Ok(()), child: Ok(()), sibling: Ok(Ok(())), circumstances };
+        assert_eq!(line(&facts).state, State::Warning);
+        assert_eq!(line(&Facts { circumstances: Circumstances::default(), ..facts }).state, State::Ok);
+    }
+
+    #[test]
+    fn an_old_kernel_is_told_from_a_filter_that_hides() {
+        let hidden = |filter| {
+            let circumstances = Circumstances { filter, ..Circumstances::default() };
+            let nosys = Err((Step::Open, Errno::NOSYS));
+            line(&Facts { own: nosys, child: nosys, sibling: Ok(nosys), circumstances }).advice.unwrap()
+        };
+        assert!(hidden(false).contains("5.6"));
+        assert!(hidden(true).contains("container"));
+    }
+
+    #[test]
+    fn the_status_of_a_process_is_read() {
+        let status = "CapPrm:\t0\nCapEff:\t0000000000080000\nSeccomp:\t2\nSeccomp_filters:\t1\n";
+        let read = circumstances(status, Some("1\n"));
+        assert_eq!(read, Circumstances { yama: Some(1), filter: true, may_ptrace: true });
+        assert_eq!(circumstances("", None), Circumstances::default());
+    }
+}

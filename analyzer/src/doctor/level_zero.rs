@@ -1,0 +1,181 @@
+//! The Level Zero loader and the device below it.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{Access, access};
+
+use super::{
+    line::Line,
+    runtime::Runtime,
+    search::{self, Places},
+};
+use crate::{cli::Device, parts};
+
+/// Older ones are refused by the adapters.
+const OLDEST: [u32; 3] = [1, 8, 0];
+
+/// Before this one, the adapters warn.
+const WELCOME: [u32; 3] = [1, 21, 2];
+
+/// What this machine has.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    device: Device,
+    /// The system's loader, and the file behind the link.
+    loader: Option<(PathBuf, PathBuf)>,
+    /// The software device, or why it is missing.
+    software: Option<Result<PathBuf, String>>,
+    /// GPU nodes, each with whether we may use it.
+    nodes: Vec<(String, bool)>,
+}
+
+/// Looks where an adapter would find its loader: in the search path, beside itself, in the cache.
+pub(crate) fn gather(device: Device, runtime: Option<&Runtime>, places: &Places) -> Facts {
+    let mut places = places.clone();
+    places.folders.extend(runtime.and_then(|runtime| Some(("runtime", runtime.library.parent()?.to_path_buf()))));
+    let system = search::system();
+    places.folders.extend(system.folders);
+    places.cache.extend(system.cache);
+    let loader = places.libraries(|name| name == "libze_loader.so.1").into_iter().next();
+    let loader = loader.map(|(_, path)| (path.clone(), path.canonicalize().unwrap_or(path)));
+    let names = fs::read_dir("/dev/dri").into_iter().flatten();
+    let mut nodes: Vec<_> = names
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.starts_with("renderD"))
+        .map(|name| {
+            let usable = access(Path::new("/dev/dri").join(&name), Access::READ_OK | Access::WRITE_OK).is_ok();
+            (name, usable)
+        })
+        .collect();
+    nodes.sort();
+    Facts { device, loader, software: Some(parts::device()), nodes }
+}
+
+/// What is to be said about the device that was asked for.
+pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
+    match facts.device {
+        Device::Software => vec![software(facts)],
+        Device::Native => vec![loader(facts), gpu(facts)],
+    }
+}
+
+fn software(facts: &Facts) -> Line {
+    match &facts.software {
+        Some(Ok(path)) => Line::ok("device", format!("the software device: {}", path.display())),
+        Some(Err(missing)) => Line::problem("device", missing.as_str(), "without it, programs need a GPU"),
+        None => Line::problem("device", "the software device was not looked for", "this is an error in urscope"),
+    }
+}
+
+/// What to do on a machine without a GPU.
+fn instead(facts: &Facts) -> &'static str {
+    match facts.software {
+        Some(Ok(_)) => "use the software device: urscope run --device software",
+        _ => "install the driver of your GPU, or build the software device with `cargo build -p urscope-device-loader`",
+    }
+}
+
+fn loader(facts: &Facts) -> Line {
+    let Some((path, real)) = &facts.loader else {
+        let (found, advice) = ("no Level Zero loader (libze_loader.so.1)", "install the package libze1 or level-zero");
+        // It is only missed where there is something to load.
+        return if facts.nodes.is_empty() {
+            Line::warning("level zero", found, instead(facts))
+        } else {
+            Line::problem("level zero", found, advice)
+        };
+    };
+    let found = format!("Level Zero loader {}", path.display());
+    match version(real) {
+        Some(number) => {
+            let found = format!("{found}, version {}.{}.{}", number[0], number[1], number[2]);
+            if number < OLDEST {
+                Line::problem("level zero", found, "the adapters refuse loaders older than 1.8.0: install a newer one")
+            } else if number < WELCOME {
+                Line::warning(
+                    "level zero",
+                    found,
+                    "the adapters ask for 1.21.2 or newer; physical-memory and event IPC need it",
+                )
+            } else {
+                Line::ok("level zero", found)
+            }
+        }
+        None => Line::ok("level zero", found),
+    }
+}
+
+/// `libze_loader.so.1.28.2`.
+fn version(file: &Path) -> Option<[u32; 3]> {
+    let name = file.file_name().and_then(OsStr::to_str)?;
+    let mut numbers = name.strip_prefix("libze_loader.so.")?.split('.').map(|part| part.parse().ok());
+    Some([numbers.next()??, numbers.next()??, numbers.next()??])
+}
+
+fn gpu(facts: &Facts) -> Line {
+    let of = |usable| {
+        let names = facts.nodes.iter().filter(|node| node.1 == usable).map(|node| node.0.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let (usable, locked) = (of(true), of(false));
+    match (usable.is_empty(), locked.is_empty()) {
+        (true, true) => Line::warning("gpu", "no GPU node (/dev/dri/renderD*)", instead(facts)),
+        (true, false) => Line::problem(
+            "gpu",
+            format!("{locked} in /dev/dri may not be read and written by you"),
+            "become a member of the group that owns it (often render): usermod -aG render USER, then log in again",
+        ),
+        (false, _) => Line::ok("gpu", format!("{usable} in /dev/dri")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::line::State;
+
+    fn states(facts: &Facts) -> Vec<State> {
+        lines(facts).iter().map(|line| line.state).collect()
+    }
+
+    fn loader(version: &str) -> (PathBuf, PathBuf) {
+        ("/lib/libze_loader.so.1".into(), format!("/lib/libze_loader.so.{version}").into())
+    }
+
+    #[test]
+    fn without_a_gpu_there_is_the_software_device() {
+        let software = Some(Ok("/opt/libze_loader.so".into()));
+        let facts = Facts { software: software.clone(), ..Facts::default() };
+        assert_eq!(states(&facts), [State::Warning; 2]);
+        assert!(lines(&facts)[1].advice.as_ref().unwrap().contains("--device software"));
+        assert_eq!(states(&Facts { device: Device::Software, software, ..Facts::default() }), [State::Ok]);
+        let missing = Some(Err("the software device was not found".into()));
+        assert_eq!(
+            states(&Facts { device: Device::Software, software: missing, ..Facts::default() }),
+            [State::Problem]
+        );
+    }
+
+    #[test]
+    fn a_gpu_needs_a_loader_and_a_right() {
+        let usable = vec![("renderD128".to_owned(), true)];
+        let locked = vec![("renderD128".to_owned(), false)];
+        assert_eq!(states(&Facts { nodes: usable.clone(), ..Facts::default() }), [State::Problem, State::Ok]);
+        let facts = Facts { nodes: usable, loader: Some(loader("1.28.2")), ..Facts::default() };
+        assert_eq!(states(&facts), [State::Ok; 2]);
+        assert_eq!(states(&Facts { nodes: locked, ..facts }), [State::Ok, State::Problem]);
+    }
+
+    #[test]
+    fn old_loaders_are_told() {
+        for (version, state) in [("1.7.9", State::Problem), ("1.8.12", State::Warning), ("1.21.2", State::Ok)] {
+            let facts = Facts { loader: Some(loader(version)), ..Facts::default() };
+            assert_eq!(states(&facts)[0], state, "{version}");
+        }
+        assert_eq!(version(Path::new("/lib/libze_loader.so.1")), None);
+    }
+}

@@ -1,0 +1,74 @@
+//! One line of the doctor: what was looked at, what was found, what to do.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+/// How it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    /// As it should be.
+    Ok,
+    /// It works, but somebody may be surprised.
+    Warning,
+    /// It does not work.
+    Problem,
+}
+
+impl State {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        }
+    }
+
+    /// Green, yellow, red.
+    const fn color(self) -> &'static str {
+        match self {
+            Self::Ok => "\x1b[32m",
+            Self::Warning => "\x1b[33m",
+            Self::Problem => "\x1b[31m",
+        }
+    }
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Line {
+    pub(crate) state: State,
+    pub(crate) check: &'static str,
+    pub(crate) found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) advice: Option<String>,
+}
+
+impl Line {
+    pub(crate) fn ok(check: &'static str, found: impl Into<String>) -> Self {
+        Self { state: State::Ok, check, found: found.into(), advice: None }
+    }
+
+    pub(crate) fn warning(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { state: State::Warning, check, found: found.into(), advice: Some(advice.into()) }
+    }
+
+    pub(crate) fn problem(check: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { state: State::Problem, ..Self::warning(check, found, advice) }
+    }
+
+    /// Something worth knowing about what is as it should be.
+    pub(crate) fn with(self, advice: impl Into<String>) -> Self {
+        Self { advice: Some(advice.into()), ..self }
+    }
+
+    pub(crate) fn write(&self, out: &mut impl Write, color: bool) -> io::Result<()> {
+        let (on, off) = if color { (self.state.color(), "\x1b[0m") } else { ("", "") };
+        writeln!(out, "{on}{:<8}{off} {:<12} {}", self.state.name(), self.check, self.found)?;
+        match &self.advice {
+            Some(advice) => writeln!(out, "{:22}-> {advice}", ""),
+            None => Ok(()),
+        }
+    }
+}

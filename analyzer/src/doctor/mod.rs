@@ -1,0 +1,112 @@
+//! `urscope doctor`: whether this machine can run, trace and judge programs that share memory between processes.
+//!
+//! Each check gathers facts, and a pure function makes a [`Line`] of them; so what is said about machines that we do not
+//! have can be tested on the one that we have. The doctor changes nothing.
+
+mod environment;
+mod exchange;
+mod level_zero;
+mod line;
+pub(crate) mod probe;
+mod runtime;
+mod search;
+mod shim;
+mod system;
+
+use std::{
+    io::{self, BufWriter, Write},
+    process::ExitCode,
+};
+
+use serde::Serialize;
+
+use crate::cli::{DoctorArguments, Format, complain, wants_color};
+use line::{Line, State};
+
+/// What the doctor says.
+#[derive(Debug, Serialize)]
+struct Checkup {
+    /// The version of this form.
+    version: u32,
+    /// Whether this machine can do it.
+    able: bool,
+    lines: Vec<Line>,
+}
+
+/// Examines, reports to standard output, and says by the exit code whether there is a problem.
+pub(crate) fn doctor(arguments: &DoctorArguments) -> ExitCode {
+    let checkup = examine(arguments);
+    let out = io::stdout();
+    let color = wants_color(&out);
+    match show(&checkup, arguments.format, &mut BufWriter::new(out.lock()), color) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(format_args!("the report cannot be written to standard output: {error}"));
+            ExitCode::FAILURE
+        }
+        _ if checkup.able => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn examine(arguments: &DoctorArguments) -> Checkup {
+    let places = search::places(arguments.runtime.as_deref());
+    let runtime = runtime::find(&places);
+    let mut lines = vec![shim::line(&crate::parts::library())];
+    lines.extend(runtime::lines(runtime.as_ref(), &places));
+    lines.extend(level_zero::lines(&level_zero::gather(arguments.device, runtime.as_ref(), &places)));
+    lines.push(exchange::line(&exchange::gather()));
+    lines.extend(system::lines(&system::gather()));
+    lines.extend(environment::lines(&environment::gather()));
+    let able = lines.iter().all(|line| line.state != State::Problem);
+    Checkup { version: 1, able, lines }
+}
+
+fn show(checkup: &Checkup, format: Format, out: &mut impl Write, color: bool) -> io::Result<()> {
+    match format {
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *out, checkup)?;
+            writeln!(out)?;
+        }
+        Format::Text => {
+            for line in &checkup.lines {
+                line.write(out, color)?;
+            }
+            let count = |state| checkup.lines.iter().filter(|line| line.state == state).count();
+            let (problems, warnings) = (count(State::Problem), count(State::Warning));
+            let verdict = if checkup.able { "this machine can do it" } else { "this machine cannot do it yet" };
+            writeln!(out, "\n{verdict}: problems {problems}, warnings {warnings}")?;
+        }
+    }
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_say_the_same() {
+        let lines = vec![
+            Line::ok("kernel", "6.1"),
+            Line::problem("descriptors", "pidfd_getfd was refused", "ask the administrator"),
+        ];
+        let checkup = Checkup { version: 1, able: false, lines };
+        let text = |format| {
+            let mut out = Vec::new();
+            show(&checkup, format, &mut out, false).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(
+            text(Format::Text),
+            "ok       kernel       6.1\n\
+             problem  descriptors  pidfd_getfd was refused\n                      \
+             -> ask the administrator\n\n\
+             this machine cannot do it yet: problems 1, warnings 0\n"
+        );
+        let json: serde_json::Value = serde_json::from_str(&text(Format::Json)).unwrap();
+        assert_eq!(json["able"], false);
+        assert_eq!(json["lines"][1]["state"], "problem");
+        assert_eq!(json["lines"][1]["check"], "descriptors");
+        assert_eq!(json["lines"][0].get("advice"), None);
+    }
+}

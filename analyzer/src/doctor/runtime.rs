@@ -1,0 +1,216 @@
+//! The SYCL runtime: which release, where its Unified Runtime loader is, which adapters it has, and how many `urIPC*`
+//! entry points.
+//!
+//! The version number of the UR API is the same for all releases that matter, so the files themselves are asked.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{line::Line, search::Places};
+use crate::elf;
+
+const LOADER: &str = "libur_loader.so.0";
+
+const ADAPTERS: [&str; 2] = ["libur_adapter_level_zero.so.0", "libur_adapter_level_zero_v2.so.0"];
+
+const INSTALL: &str = "install one (pip install dpctl, or the oneAPI compiler) and activate its environment, or name it \
+                       with --runtime DIR; a program that carries its own runtime needs none";
+
+/// What the files of a runtime show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Runtime {
+    /// libsycl.
+    pub(crate) library: PathBuf,
+    /// What named the place.
+    pub(crate) source: &'static str,
+    /// The release, as its package says, or the number in the library's name.
+    pub(crate) version: Option<String>,
+    /// Why libsycl could not be read.
+    pub(crate) unreadable: Option<String>,
+    /// Whether libsycl is linked with a UR loader, rather than having it inside.
+    pub(crate) needs_loader: bool,
+    /// How many `urIPC*` functions the UR loader beside it exports; none if there is no loader.
+    pub(crate) ipc: Option<usize>,
+    /// The Level Zero adapters beside it.
+    pub(crate) adapters: Vec<&'static str>,
+}
+
+/// The first runtime there is.
+pub(crate) fn find(places: &Places) -> Option<Runtime> {
+    let (source, library) = places.libraries(is_libsycl).into_iter().next()?;
+    let folder = library.parent()?.to_path_buf();
+    let (needs_loader, unreadable) = match elf::library(&library) {
+        Ok(read) => (read.needs(LOADER), None),
+        Err(why) => (false, Some(why)),
+    };
+    let ipc = elf::library(&folder.join(LOADER)).ok();
+    let ipc = ipc.map(|loader| loader.exports.iter().filter(|name| name.starts_with("urIPC")).count());
+    let adapters = ADAPTERS.into_iter().filter(|name| folder.join(name).exists()).collect();
+    let version = package_version(&folder).or_else(|| number(&library));
+    Some(Runtime { library, source, version, unreadable, needs_loader, ipc, adapters })
+}
+
+/// libsycl.so.N: not the link for the linker, not the file behind the link.
+fn is_libsycl(name: &str) -> bool {
+    name.strip_prefix("libsycl.so.")
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The release of the package that the libraries in a directory came with.
+fn package_version(folder: &Path) -> Option<String> {
+    let wheel = names(folder).find_map(|name| {
+        let site = name.starts_with("python3").then(|| folder.join(name).join("site-packages"))?;
+        names(&site).find_map(|name| version_in(&name, "intel_sycl_rt-", ".dist-info"))
+    });
+    let conda =
+        || names(&folder.parent()?.join("conda-meta")).find_map(|name| version_in(&name, "intel-sycl-rt-", ".json"));
+    // /opt/intel/oneapi/compiler/2026.0/lib
+    let installed = || {
+        let real = folder.canonicalize().ok()?;
+        let release =
+            real.ancestors().find(|path| path.parent().and_then(Path::file_name) == Some(OsStr::new("compiler")))?;
+        let release = release.file_name()?.to_str()?.to_owned();
+        release.starts_with(|first: char| first.is_ascii_digit()).then_some(release)
+    };
+    wheel.or_else(conda).or_else(installed)
+}
+
+fn names(folder: &Path) -> impl Iterator<Item = String> {
+    fs::read_dir(folder).into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+}
+
+/// `intel_sycl_rt-2026.2.0.dist-info`, `intel-sycl-rt-2026.2.0-intel_123.json`.
+fn version_in(name: &str, package: &str, end: &str) -> Option<String> {
+    let version = name.strip_prefix(package)?.strip_suffix(end)?.split('-').next()?;
+    Some(version.to_owned())
+}
+
+/// What stands after `.so.` in the name of the file behind the link.
+fn number(library: &Path) -> Option<String> {
+    let real = library.canonicalize().ok()?;
+    let (_, number) = real.file_name()?.to_str()?.split_once(".so.")?;
+    Some(format!("libsycl {number}"))
+}
+
+/// What is to be said about a runtime, or about its absence.
+pub(crate) fn lines(runtime: Option<&Runtime>, places: &Places) -> Vec<Line> {
+    let Some(runtime) = runtime else {
+        return vec![Line::problem("runtime", format!("no SYCL runtime in {}", places.described()), INSTALL)];
+    };
+    vec![release(runtime), loader(runtime), adapters(runtime)]
+}
+
+fn release(runtime: &Runtime) -> Line {
+    let version = runtime.version.as_deref().unwrap_or("of unknown version");
+    let found = format!("SYCL runtime {version}: {} (from {})", runtime.library.display(), runtime.source);
+    match &runtime.unreadable {
+        Some(why) => Line::problem("runtime", format!("{found}, {why}"), INSTALL),
+        None => Line::ok("runtime", found),
+    }
+}
+
+fn loader(runtime: &Runtime) -> Line {
+    let place =
+        if runtime.needs_loader { format!("{LOADER}, linked by libsycl") } else { "inside libsycl, hidden".to_owned() };
+    let found = |ipc: &str| format!("UR loader {place}; urIPC entry points: {ipc}");
+    match runtime.ipc {
+        Some(0) => {
+            Line::problem("loader", found("none"), "this release has no IPC; install the SYCL runtime 2026.0 or newer")
+        }
+        Some(4) => Line::ok("loader", found("4 (memory)")),
+        Some(11) => Line::ok("loader", found("11 (memory, physical memory, event)")),
+        Some(other) => Line::warning(
+            "loader",
+            found(&other.to_string()),
+            "releases with 4 and with 11 are known; what is new in this one is not traced",
+        ),
+        None if runtime.needs_loader => Line::problem(
+            "loader",
+            format!("libsycl needs {LOADER}, which is not beside it"),
+            "install the package intel-cmplr-lib-ur of the same release",
+        ),
+        None => Line::ok("loader", found("unknown")).with(format!("{LOADER}, which would tell, is not beside libsycl")),
+    }
+}
+
+fn adapters(runtime: &Runtime) -> Line {
+    if runtime.adapters.is_empty() {
+        return Line::problem(
+            "adapter",
+            "no Level Zero adapter (libur_adapter_level_zero*.so.0) beside libsycl",
+            "install the package intel-cmplr-lib-ur of the same release; \
+             calls into adapters that are linked into libsycl cannot be traced",
+        );
+    }
+    Line::ok("adapter", runtime.adapters.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::line::State;
+
+    fn states(runtime: &Runtime) -> Vec<State> {
+        lines(Some(runtime), &Places::default()).iter().map(|line| line.state).collect()
+    }
+
+    fn new() -> Runtime {
+        Runtime { ipc: Some(11), adapters: ADAPTERS.to_vec(), ..Runtime::default() }
+    }
+
+    #[test]
+    fn the_releases_that_can_are_told_from_those_that_cannot() {
+        let [_, loader, _] = &lines(Some(&new()), &Places::default())[..] else { panic!("three lines") };
+        assert_eq!(
+            loader.found,
+            "UR loader inside libsycl, hidden; urIPC entry points: 11 (memory, physical memory, event)"
+        );
+        assert_eq!(states(&new()), [State::Ok; 3]);
+        assert_eq!(states(&Runtime { needs_loader: true, ipc: Some(4), ..new() }), [State::Ok; 3]);
+        assert_eq!(states(&Runtime { needs_loader: true, ipc: Some(0), ..new() })[1], State::Problem);
+        assert_eq!(states(&Runtime { needs_loader: true, ipc: None, ..new() })[1], State::Problem);
+        assert_eq!(states(&Runtime { ipc: Some(14), ..new() })[1], State::Warning);
+        assert_eq!(states(&Runtime { adapters: Vec::new(), ..new() })[2], State::Problem);
+    }
+
+    #[test]
+    fn no_runtime_is_a_problem_with_the_places_that_were_looked_through() {
+        let places = Places { folders: vec![("LD_LIBRARY_PATH", "/a".into())], cache: Vec::new() };
+        let [line] = &lines(None, &places)[..] else { panic!("one line") };
+        assert_eq!((line.state, line.found.as_str()), (State::Problem, "no SYCL runtime in /a (LD_LIBRARY_PATH)"));
+    }
+
+    #[test]
+    fn the_version_comes_from_the_package() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("lib");
+        let site = folder.join("python3.11/site-packages");
+        fs::create_dir_all(site.join("numpy-2.4.6.dist-info")).unwrap();
+        fs::write(folder.join("libsycl.so.9.0.0"), "").unwrap();
+        std::os::unix::fs::symlink("libsycl.so.9.0.0", folder.join("libsycl.so.9")).unwrap();
+        let places = Places { folders: vec![("--runtime", folder.clone())], cache: Vec::new() };
+
+        let runtime = find(&places).unwrap();
+        assert_eq!(runtime.version.as_deref(), Some("libsycl 9.0.0"));
+        assert!(runtime.unreadable.is_some());
+        assert_eq!(states(&runtime)[0], State::Problem);
+
+        fs::create_dir_all(root.path().join("conda-meta")).unwrap();
+        fs::write(root.path().join("conda-meta/intel-sycl-rt-2026.1.2-intel_9.json"), "").unwrap();
+        assert_eq!(find(&places).unwrap().version.as_deref(), Some("2026.1.2"));
+
+        fs::create_dir_all(site.join("intel_sycl_rt-2026.2.0.dist-info")).unwrap();
+        assert_eq!(find(&places).unwrap().version.as_deref(), Some("2026.2.0"));
+    }
+
+    #[test]
+    fn only_the_name_that_programs_ask_for_counts() {
+        assert!(is_libsycl("libsycl.so.9"));
+        for name in ["libsycl.so", "libsycl.so.", "libsycl.so.9.0.0", "libsycl.so.9.0.0-gdb.py", "libsycl-jit.so.23"] {
+            assert!(!is_libsycl(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Where a program would find its libraries.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// The places, in the order in which they count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// Directories, each with what names it.
+    pub(crate) folders: Vec<(&'static str, PathBuf)>,
+    /// Libraries that the dynamic loader has in its cache.
+    pub(crate) cache: Vec<PathBuf>,
+}
+
+/// The source of what stands in the cache.
+const CACHE: &str = "the dynamic loader's cache";
+
+/// The places of this machine. A runtime that is named is the only one that is looked at.
+pub(crate) fn places(runtime: Option<&Path>) -> Places {
+    match runtime {
+        Some(runtime) => Places { folders: named(runtime), cache: Vec::new() },
+        None => Places { folders: folders(|name| env::var_os(name)), cache: cache() },
+    }
+}
+
+/// Everything that a machine offers beside a runtime that is named.
+pub(crate) fn system() -> Places {
+    places(None)
+}
+
+impl Places {
+    /// The libraries whose file name fits, with what names their place.
+    pub(crate) fn libraries(&self, fits: impl Fn(&str) -> bool) -> Vec<(&'static str, PathBuf)> {
+        let fits = |path: &PathBuf| path.file_name().and_then(OsStr::to_str).is_some_and(&fits);
+        let mut found = Vec::new();
+        for (source, folder) in &self.folders {
+            let mut files: Vec<_> = fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .filter_map(|entry| Some(entry.ok()?.path()))
+                .filter(fits)
+                .collect();
+            // The newest first, where several lie together.
+            files.sort_by(|one, other| other.cmp(one));
+            found.extend(files.into_iter().map(|file| (*source, file)));
+        }
+        found.extend(self.cache.iter().filter(|path| fits(path)).map(|path| (CACHE, path.clone())));
+        found
+    }
+
+    /// What was looked through, for people.
+    pub(crate) fn described(&self) -> String {
+        let mut names: Vec<String> =
+            self.folders.iter().map(|(source, folder)| format!("{} ({source})", folder.display())).collect();
+        if names.is_empty() || !self.cache.is_empty() {
+            names.push(CACHE.into());
+        }
+        names.join(", ")
+    }
+}
+
+fn named(runtime: &Path) -> Vec<(&'static str, PathBuf)> {
+    vec![("--runtime", runtime.into()), ("--runtime", runtime.join("lib"))]
+}
+
+fn folders(variable: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, PathBuf)> {
+    let variable = |name| variable(name).filter(|value| !value.is_empty());
+    let mut folders = Vec::new();
+    for folder in variable("LD_LIBRARY_PATH").iter().flat_map(env::split_paths) {
+        folders.push(("LD_LIBRARY_PATH", folder));
+    }
+    for (name, below) in
+        [("VIRTUAL_ENV", "lib"), ("CONDA_PREFIX", "lib"), ("CMPLR_ROOT", "lib"), ("ONEAPI_ROOT", "compiler/latest/lib")]
+    {
+        if let Some(root) = variable(name) {
+            folders.push((name, Path::new(&root).join(below)));
+        }
+    }
+    folders
+}
+
+fn cache() -> Vec<PathBuf> {
+    // It stands in sbin, which is not in everybody's PATH.
+    for program in ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"] {
+        let output = Command::new(program).arg("-p").stdin(Stdio::null()).stderr(Stdio::null()).output();
+        if let Ok(output) = output
+            && output.status.success()
+        {
+            return parse(&String::from_utf8_lossy(&output.stdout));
+        }
+    }
+    Vec::new()
+}
+
+/// `NAME (KIND) => PATH`, one a line.
+fn parse(listing: &str) -> Vec<PathBuf> {
+    listing.lines().filter_map(|line| line.split_once(" => ")).map(|(_, path)| path.trim().into()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_comes_in_its_order() {
+        let variables = [("VIRTUAL_ENV", "/venv"), ("LD_LIBRARY_PATH", "/a:/b"), ("CONDA_PREFIX", "")];
+        let found = folders(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()));
+        let expected = [("LD_LIBRARY_PATH", "/a"), ("LD_LIBRARY_PATH", "/b"), ("VIRTUAL_ENV", "/venv/lib")];
+        assert_eq!(found, expected.map(|(source, folder)| (source, folder.into())));
+    }
+
+    #[test]
+    fn the_cache_is_read_line_by_line() {
+        let listing = "2 libs found in cache `/etc/ld.so.cache'\n\tlibz.so.1 (libc6,x86-64) => /lib/libz.so.1\n";
+        assert_eq!(parse(listing), [PathBuf::from("/lib/libz.so.1")]);
+    }
+
+    #[test]
+    fn libraries_are_found_by_name_the_newest_first() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["libsycl.so.8", "libsycl.so.9", "libother.so"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let places = Places { folders: named(folder.path()), cache: vec!["/lib/libsycl.so.7".into()] };
+        let found = places.libraries(|name| name.starts_with("libsycl"));
+        let names: Vec<_> = found.iter().map(|(source, path)| (*source, path.file_name().unwrap())).collect();
+        let expected = [("--runtime", "libsycl.so.9"), ("--runtime", "libsycl.so.8"), (CACHE, "libsycl.so.7")];
+        assert_eq!(names, expected.map(|(source, name)| (source, OsStr::new(name))));
+    }
+}

@@ -1,0 +1,148 @@
+//! The kernel and its limits.
+
+use std::{fs, io, os::unix::fs::MetadataExt as _};
+
+use rustix::process::{Resource, getrlimit};
+
+use super::{line::Line, probe};
+use crate::run;
+
+/// The first kernel with pidfd_getfd.
+const KERNEL: (u32, u32) = (5, 6);
+
+/// Fewer descriptors than this are soon used up: each handle that is held takes one.
+const FEW: u64 = 1024;
+
+/// The inode of the first pid namespace, fixed in the kernel (`PROC_PID_INIT_INO`).
+const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
+
+/// What the system says.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    /// The kernel's release.
+    release: String,
+    /// The soft and hard limit of open files; none is no limit.
+    files: (Option<u64>, Option<u64>),
+    /// Whether memory can be had as a file.
+    memory: io::Result<()>,
+    /// The inode of our pid namespace.
+    pid_namespace: Option<u64>,
+    /// Whether traces can be written to the current directory.
+    directory: io::Result<()>,
+}
+
+/// Asks the system.
+pub(crate) fn gather() -> Facts {
+    let files = getrlimit(Resource::Nofile);
+    Facts {
+        release: rustix::system::uname().release().to_string_lossy().into_owned(),
+        files: (files.current, files.maximum),
+        memory: probe::offered().map(drop),
+        pid_namespace: fs::metadata("/proc/self/ns/pid").ok().map(|metadata| metadata.ino()),
+        directory: run::writable(std::path::Path::new(".")),
+    }
+}
+
+/// What is to be said.
+pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
+    vec![
+        kernel(&facts.release),
+        files(facts.files),
+        memory(&facts.memory),
+        namespace(facts.pid_namespace),
+        directory(facts),
+    ]
+}
+
+fn kernel(release: &str) -> Line {
+    let found = format!("Linux {release}");
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(|part| part.parse().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(major), Some(minor)) if (major, minor) < KERNEL => {
+            Line::problem("kernel", found, "pidfd_getfd, by which memory handles travel, needs Linux 5.6 or newer")
+        }
+        _ => Line::ok("kernel", found),
+    }
+}
+
+fn files((soft, hard): (Option<u64>, Option<u64>)) -> Line {
+    let word = |limit: Option<u64>| limit.map_or("no limit".to_owned(), |limit| limit.to_string());
+    let found = format!("open files: soft limit {}, hard limit {}", word(soft), word(hard));
+    let raise = format!("every handle that is held takes a descriptor; ulimit -n {} raises the limit", word(hard));
+    match soft {
+        Some(soft) if soft < FEW => Line::warning("files", found, raise),
+        Some(soft) if hard.is_none_or(|hard| soft < hard) && soft <= FEW => Line::ok("files", found).with(raise),
+        _ => Line::ok("files", found),
+    }
+}
+
+fn memory(tried: &io::Result<()>) -> Line {
+    match tried {
+        Ok(()) => Line::ok("memory", "memfd_create works"),
+        Err(error) => Line::warning(
+            "memory",
+            format!("memfd_create was refused: {error}"),
+            "the software device needs it: use another seccomp profile",
+        ),
+    }
+}
+
+fn namespace(inode: Option<u64>) -> Line {
+    match inode {
+        Some(FIRST_PID_NAMESPACE) => Line::ok("namespace", "process numbers mean the same for all programs here"),
+        Some(_) => Line::ok("namespace", "this is a container: it has process numbers of its own")
+            .with("handles name their producer by its number: run producer and consumer in one container"),
+        None => Line::warning("namespace", "/proc/self/ns/pid cannot be read", "mount /proc; urscope reads much there"),
+    }
+}
+
+fn directory(facts: &Facts) -> Line {
+    match &facts.directory {
+        Ok(()) => Line::ok("directory", "traces can be written below the current directory"),
+        Err(error) => Line::warning(
+            "directory",
+            format!("traces cannot be written below the current directory: {error}"),
+            "name a directory for them: urscope run --dir DIR",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::line::State;
+
+    #[test]
+    fn a_kernel_is_old_by_its_numbers() {
+        for (release, state) in [
+            ("5.4.0-150-generic", State::Problem),
+            ("4.18.0-553.el8.x86_64", State::Problem),
+            ("5.6.0", State::Ok),
+            ("5.15.0-1", State::Ok),
+            ("6.1.0-18-amd64", State::Ok),
+            ("strange", State::Ok),
+        ] {
+            assert_eq!(kernel(release).state, state, "{release}");
+        }
+    }
+
+    #[test]
+    fn few_files_are_a_warning() {
+        assert_eq!(files((Some(256), Some(4096))).state, State::Warning);
+        let usual = files((Some(1024), Some(524_288)));
+        assert_eq!(usual.state, State::Ok);
+        assert!(usual.advice.unwrap().contains("ulimit -n 524288"));
+        assert_eq!(files((None, None)), Line::ok("files", "open files: soft limit no limit, hard limit no limit"));
+    }
+
+    #[test]
+    fn a_container_is_told() {
+        assert_eq!(namespace(Some(FIRST_PID_NAMESPACE)).advice, None);
+        assert!(namespace(Some(4_026_532_000)).found.contains("container"));
+    }
+
+    #[test]
+    fn this_machine_can_be_asked() {
+        assert_eq!(lines(&gather()).len(), 5);
+    }
+}

@@ -1,0 +1,134 @@
+//! What the files of programs and libraries say about themselves.
+//!
+//! It only looks: nothing is loaded or run.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+};
+
+use object::{
+    Endianness, NameOrOrdinal, Object as _, ReadCache,
+    elf::{self, FileHeader64},
+    read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _},
+};
+
+/// How a program finds its libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Linkage {
+    /// It asks the dynamic loader, so a library can be preloaded.
+    Dynamic,
+    /// It has everything in itself.
+    Static,
+    /// It is made for another kind of processor, or has 32 bits.
+    Foreign,
+    /// It is no ELF file.
+    Other,
+}
+
+/// Looks at the head of a program.
+pub(crate) fn linkage(program: &Path) -> io::Result<Linkage> {
+    let mut file = File::open(program)?;
+    let mut magic = [0; 5];
+    if file.read(&mut magic)? < magic.len() || !magic.starts_with(&elf::ELFMAG) {
+        return Ok(Linkage::Other);
+    }
+    let cache = ReadCache::new(file);
+    let Ok(header) = FileHeader64::<Endianness>::parse(&cache) else { return Ok(Linkage::Foreign) };
+    let malformed = |error: object::Error| io::Error::new(io::ErrorKind::InvalidData, error);
+    let endian = header.endian().map_err(malformed)?;
+    if header.e_machine(endian) != MACHINE {
+        return Ok(Linkage::Foreign);
+    }
+    let segments = header.program_headers(endian, &cache).map_err(malformed)?;
+    let dynamic = segments.iter().any(|segment| segment.p_type(endian) == elf::PT_INTERP);
+    Ok(if dynamic { Linkage::Dynamic } else { Linkage::Static })
+}
+
+#[cfg(target_arch = "x86_64")]
+const MACHINE: elf::Machine = elf::EM_X86_64;
+#[cfg(target_arch = "aarch64")]
+const MACHINE: elf::Machine = elf::EM_AARCH64;
+
+/// What a shared library needs and offers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Library {
+    /// The libraries that it is linked with.
+    pub(crate) needed: Vec<String>,
+    /// The names of the symbols that it exports.
+    pub(crate) exports: Vec<String>,
+}
+
+impl Library {
+    /// Whether it is linked with a library.
+    pub(crate) fn needs(&self, name: &str) -> bool {
+        self.needed.iter().any(|needed| needed == name)
+    }
+}
+
+/// Reads a library of 64 bits; what is wrong with it is said in words.
+pub(crate) fn library(path: &Path) -> Result<Library, String> {
+    let cache = ReadCache::new(File::open(path).map_err(|error| error.to_string())?);
+    read(&cache).map_err(|error| format!("it is no shared library of 64 bits: {error}"))
+}
+
+fn read(cache: &ReadCache<File>) -> object::Result<Library> {
+    let file = ElfFile64::<Endianness, _>::parse(cache)?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let dynamic = file.elf_dynamic_table()?;
+    let mut library = Library::default();
+    for entry in &dynamic {
+        if entry.tag == elf::DT_NEEDED {
+            library.needed.push(text(dynamic.string(entry)?));
+        }
+    }
+    for export in file.exports()? {
+        if let NameOrOrdinal::Name(name) = export?.name() {
+            library.exports.push(text(name));
+        }
+    }
+    Ok(library)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn this_program_is_dynamic_and_a_script_is_none() {
+        assert_eq!(linkage(&std::env::current_exe().unwrap()).unwrap(), Linkage::Dynamic);
+        let mut script = tempfile::NamedTempFile::new().unwrap();
+        assert_eq!(linkage(script.path()).unwrap(), Linkage::Other, "an empty file");
+        script.write_all(b"#!/bin/sh\n").unwrap();
+        assert_eq!(linkage(script.path()).unwrap(), Linkage::Other);
+    }
+
+    #[test]
+    fn a_program_without_an_interpreter_is_static() {
+        // The head of a static program: no segments at all.
+        let mut head = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0];
+        head.extend_from_slice(&MACHINE.0.to_le_bytes());
+        head.extend_from_slice(&1u32.to_le_bytes());
+        head.resize(64, 0);
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&head).unwrap();
+        assert_eq!(linkage(file.path()).unwrap(), Linkage::Static);
+    }
+
+    #[test]
+    fn a_program_of_32_bits_is_foreign() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x03\0").unwrap();
+        assert_eq!(linkage(file.path()).unwrap(), Linkage::Foreign);
+    }
+
+    #[test]
+    fn this_program_needs_the_c_library() {
+        let library = library(&std::env::current_exe().unwrap()).unwrap();
+        assert!(library.needs("libc.so.6"), "{:?}", library.needed);
+        assert!(super::library(Path::new("/nowhere")).unwrap_err().contains("No such file"));
+    }
+}

@@ -1,0 +1,125 @@
+//! Where the other parts of urscope are: the library that is preloaded and the software device.
+//!
+//! They lie beside the command (as cargo builds them), or under `../lib` of it (as they are installed). A plain
+//! `../lib/libze_loader.so.1` is never taken: there it is the system's real loader.
+
+use std::{
+    env,
+    ffi::OsString,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+/// The variable that names another library.
+pub(crate) const LIBRARY_VARIABLE: &str = "URSCOPE_LIBRARY";
+
+/// The library that is preloaded.
+const LIBRARY: Part = Part {
+    what: "the library that is loaded into the program, liburscope.so,",
+    places: &["liburscope.so", "../lib/urscope/liburscope.so", "../lib/liburscope.so"],
+    advice: "build it with `cargo build -p urscope-preload`, or name it in URSCOPE_LIBRARY",
+};
+
+/// The software device.
+const DEVICE: Part = Part {
+    what: "the software device, libze_loader.so.1,",
+    places: &[
+        "device/libze_loader.so.1",
+        "libze_loader.so",
+        "../lib/urscope/device/libze_loader.so.1",
+        "../lib/urscope/libze_loader.so.1",
+        "../lib/urscope/libze_loader.so",
+    ],
+    advice: "build it with `cargo build -p urscope-device-loader`",
+};
+
+struct Part {
+    what: &'static str,
+    places: &'static [&'static str],
+    advice: &'static str,
+}
+
+/// The library that is preloaded, or what was looked for.
+pub(crate) fn library() -> Result<PathBuf, String> {
+    named_library(env::var_os(LIBRARY_VARIABLE)).unwrap_or_else(|| find(&LIBRARY, &folder()))
+}
+
+/// The software device, or what was looked for.
+pub(crate) fn device() -> Result<PathBuf, String> {
+    find(&DEVICE, &folder())
+}
+
+/// The folder of the command; the system says it without symbolic links.
+fn folder() -> PathBuf {
+    env::current_exe().ok().and_then(|exe| exe.parent().map(Path::to_path_buf)).unwrap_or_default()
+}
+
+fn named_library(name: Option<OsString>) -> Option<Result<PathBuf, String>> {
+    let named = PathBuf::from(name.filter(|name| !name.is_empty())?);
+    let absolute = std::path::absolute(&named).unwrap_or(named);
+    Some(if absolute.is_file() {
+        Ok(absolute)
+    } else {
+        let path = absolute.display();
+        Err(format!("{LIBRARY_VARIABLE} names {path}, where no file is; expected the path of liburscope.so"))
+    })
+}
+
+fn find(part: &Part, folder: &Path) -> Result<PathBuf, String> {
+    let places = part.places.iter().map(|place| folder.join(place));
+    if let Some(found) = places.clone().find(|place| place.is_file()) {
+        return Ok(found.canonicalize().unwrap_or(found));
+    }
+    let mut message = format!("{} was not found; looked for", part.what);
+    for place in places {
+        // A path with dots in it is hard to read.
+        let parent = place.parent().and_then(|parent| parent.canonicalize().ok());
+        let shown = parent.zip(place.file_name()).map_or(place.clone(), |(parent, name)| parent.join(name));
+        let _ = write!(message, " {},", shown.display());
+    }
+    message.pop();
+    Err(format!("{message}; {}", part.advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_lies_beside_the_command_comes_first() {
+        let root = tempfile::tempdir().unwrap();
+        let bin = root.path().join("bin");
+        fs::create_dir_all(&bin).unwrap();
+        fs::create_dir_all(root.path().join("lib/urscope")).unwrap();
+        let missing = find(&LIBRARY, &bin).unwrap_err();
+        assert!(missing.contains(&bin.join("liburscope.so").display().to_string()), "{missing}");
+        assert!(missing.contains("URSCOPE_LIBRARY"), "{missing}");
+
+        let installed = root.path().join("lib/urscope/liburscope.so");
+        fs::write(&installed, "").unwrap();
+        assert_eq!(find(&LIBRARY, &bin).unwrap(), installed.canonicalize().unwrap());
+        let beside = bin.join("liburscope.so");
+        fs::write(&beside, "").unwrap();
+        assert_eq!(find(&LIBRARY, &bin).unwrap(), beside.canonicalize().unwrap());
+    }
+
+    #[test]
+    fn the_loader_of_the_system_is_not_the_software_device() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("bin")).unwrap();
+        fs::create_dir_all(root.path().join("lib")).unwrap();
+        fs::write(root.path().join("lib/libze_loader.so.1"), "").unwrap();
+        fs::write(root.path().join("bin/libze_loader.so.1"), "").unwrap();
+        assert!(find(&DEVICE, &root.path().join("bin")).is_err());
+    }
+
+    #[test]
+    fn a_named_library_must_be_there() {
+        assert!(named_library(None).is_none());
+        assert!(named_library(Some("".into())).is_none());
+        let error = named_library(Some("/nowhere/liburscope.so".into())).unwrap().unwrap_err();
+        assert!(error.contains("URSCOPE_LIBRARY names /nowhere/liburscope.so"), "{error}");
+    }
+}

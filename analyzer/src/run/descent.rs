@@ -1,0 +1,93 @@
+//! Who descends from whom, as /proc shows it.
+
+use std::{collections::HashMap, fs};
+
+/// A process and what it is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Descendant {
+    /// Its number.
+    pub(crate) pid: u32,
+    /// Its name, as the kernel has it.
+    pub(crate) name: String,
+}
+
+/// All processes that descend from one and have not ended, by number.
+pub(crate) fn descendants(of: u32) -> Vec<Descendant> {
+    let numbers =
+        fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let all: HashMap<u32, Stat> = numbers.filter_map(|pid| Some((pid, stat(pid)?))).collect();
+    let lives = |stat: &Stat| !matches!(stat.state, 'Z' | 'X');
+    let below = |pid: u32| descends(pid, of, |pid| all.get(&pid).map(|stat| stat.parent));
+    let mut found: Vec<_> = all
+        .iter()
+        .filter(|(pid, stat)| lives(stat) && below(**pid))
+        .map(|(pid, stat)| Descendant { pid: *pid, name: stat.name.clone() })
+        .collect();
+    found.sort_by_key(|descendant| descendant.pid);
+    found
+}
+
+/// Whether a process descends from another one.
+pub(crate) fn is_descendant(pid: u32, of: u32) -> bool {
+    descends(pid, of, |pid| stat(pid).map(|stat| stat.parent))
+}
+
+fn descends(mut pid: u32, of: u32, parent: impl Fn(u32) -> Option<u32>) -> bool {
+    // The table may change while it is read: a circle is conceivable.
+    for _ in 0..1024 {
+        match parent(pid) {
+            Some(parent) if parent == of => return true,
+            Some(0) | None => return false,
+            Some(parent) => pid = parent,
+        }
+    }
+    false
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    name: String,
+    state: char,
+    parent: u32,
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// `PID (NAME) STATE PARENT …`; the name may hold anything, also brackets.
+fn parse(line: &str) -> Option<Stat> {
+    let (head, rest) = line.rsplit_once(')')?;
+    let (_, name) = head.split_once('(')?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next()?.chars().next()?;
+    Some(Stat { name: name.to_owned(), state, parent: fields.next()?.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let stat = parse("42 (a) b (c) S 7 42 42 0 -1").unwrap();
+        assert_eq!(stat, Stat { name: "a) b (c".into(), state: 'S', parent: 7 });
+        assert_eq!(parse("42"), None);
+    }
+
+    #[test]
+    fn descent_goes_over_several_generations() {
+        let parents = HashMap::from([(4, 3), (3, 2), (2, 1), (1, 0), (9, 9)]);
+        let parent = |pid| parents.get(&pid).copied();
+        assert!(descends(4, 2, parent));
+        assert!(!descends(2, 2, parent), "nobody descends from oneself");
+        assert!(!descends(2, 4, parent));
+        assert!(!descends(9, 2, parent), "a circle ends");
+    }
+
+    #[test]
+    fn we_descend_from_our_parent() {
+        assert!(is_descendant(std::process::id(), std::os::unix::process::parent_id()));
+        assert!(descendants(std::os::unix::process::parent_id()).iter().any(|one| one.pid == std::process::id()));
+    }
+}

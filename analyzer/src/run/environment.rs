@@ -1,0 +1,112 @@
+//! The environment of the program: what of it we change, and nothing else.
+
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStrExt as _,
+    path::PathBuf,
+};
+
+/// Silences the preloaded library, and the command where all is well.
+pub(crate) const QUIET: &str = "URSCOPE_QUIET";
+
+/// Whether silence was asked for, by the value of [`QUIET`].
+pub(crate) fn is_quiet(value: Option<OsString>) -> bool {
+    value.is_some_and(|value| value == "1")
+}
+
+/// What a run adds to the surroundings of its program.
+#[derive(Debug, Default)]
+pub(crate) struct Surroundings {
+    /// The library that is preloaded.
+    pub(crate) library: Option<PathBuf>,
+    /// The directory for the traces, and the name of the run.
+    pub(crate) traces: Option<(PathBuf, String)>,
+    /// The directory in which a Level Zero loader is found.
+    pub(crate) device: Option<PathBuf>,
+}
+
+impl Surroundings {
+    /// The variables that are set anew, given those that are.
+    pub(crate) fn changes(&self, current: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, OsString)> {
+        let mut changes = Vec::new();
+        if let Some(library) = &self.library {
+            let others = current("LD_PRELOAD").unwrap_or_default();
+            changes.push(("LD_PRELOAD", in_front(library.as_os_str(), &others, b" :")));
+        }
+        if let Some((folder, run)) = &self.traces {
+            changes.push(("URSCOPE_DIR", folder.into()));
+            changes.push(("URSCOPE_RUN", run.into()));
+        }
+        if let Some(folder) = &self.device {
+            let others = current("LD_LIBRARY_PATH").unwrap_or_default();
+            changes.push(("LD_LIBRARY_PATH", in_front(folder.as_os_str(), &others, b":;")));
+            changes.push(("ZEL_LIBRARY_PATH", folder.into()));
+            // A choice among several software devices is the user's.
+            if !current("ONEAPI_DEVICE_SELECTOR")
+                .is_some_and(|selector| selector.as_bytes().starts_with(b"level_zero:"))
+            {
+                changes.push(("ONEAPI_DEVICE_SELECTOR", "level_zero:*".into()));
+            }
+        }
+        changes
+    }
+}
+
+/// A list with one entry in front, which is in it only once. Empty entries are left out: they mean the current directory.
+fn in_front(first: &OsStr, others: &OsStr, separators: &[u8]) -> OsString {
+    let mut list = first.to_os_string();
+    let others = others.as_bytes().split(|byte| separators.contains(byte)).map(OsStr::from_bytes);
+    for other in others.filter(|other| !other.is_empty() && *other != first) {
+        list.push(":");
+        list.push(other);
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changes(surroundings: &Surroundings, current: &[(&str, &str)]) -> Vec<(&'static str, String)> {
+        surroundings
+            .changes(|name| current.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
+            .into_iter()
+            .map(|(name, value)| (name, value.into_string().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn the_native_device_untraced_changes_nothing() {
+        assert!(changes(&Surroundings::default(), &[]).is_empty());
+    }
+
+    #[test]
+    fn the_library_goes_in_front_of_what_is_preloaded_already() {
+        let traced = Surroundings {
+            library: Some("/x/liburscope.so".into()),
+            traces: Some(("/t".into(), "r1".into())),
+            device: None,
+        };
+        let [preload, directory, run] = &changes(&traced, &[("LD_PRELOAD", "/a.so /x/liburscope.so:/b.so")])[..] else {
+            panic!("three variables")
+        };
+        assert_eq!(*preload, ("LD_PRELOAD", "/x/liburscope.so:/a.so:/b.so".into()));
+        assert_eq!(*directory, ("URSCOPE_DIR", "/t".into()));
+        assert_eq!(*run, ("URSCOPE_RUN", "r1".into()));
+        assert_eq!(changes(&traced, &[])[0].1, "/x/liburscope.so");
+    }
+
+    #[test]
+    fn the_software_device_is_found_first() {
+        let device = Surroundings { device: Some("/d".into()), ..Surroundings::default() };
+        assert_eq!(
+            changes(&device, &[("LD_LIBRARY_PATH", "/opt/lib:"), ("ONEAPI_DEVICE_SELECTOR", "cuda:*")]),
+            [
+                ("LD_LIBRARY_PATH", "/d:/opt/lib".into()),
+                ("ZEL_LIBRARY_PATH", "/d".into()),
+                ("ONEAPI_DEVICE_SELECTOR", "level_zero:*".into()),
+            ]
+        );
+        assert_eq!(changes(&device, &[("ONEAPI_DEVICE_SELECTOR", "level_zero:1")]).len(), 2);
+    }
+}

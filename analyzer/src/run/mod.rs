@@ -1,0 +1,90 @@
+//! `urscope run`: sets the stage, runs a program and everything it starts, then judges.
+//!
+//! The program's input, output and exit code are its own. Whatever can go wrong on our side is found out before it
+//! starts, so that a long run is never lost to a directory that cannot be written.
+
+mod descent;
+mod environment;
+mod error;
+mod family;
+mod program;
+mod signals;
+mod stage;
+mod traces;
+mod verdict;
+
+use std::{env, path::Path, process, process::ExitCode};
+
+pub(crate) use environment::{QUIET, is_quiet};
+pub(crate) use stage::unfit_for_preloading;
+pub(crate) use traces::writable;
+
+use crate::{
+    cli::{Device, RunArguments, complain},
+    parts,
+};
+use environment::Surroundings;
+use error::RunError;
+use program::Program;
+use stage::Stage;
+use traces::Traces;
+use verdict::Paper;
+
+/// Runs, judges, and ends as the program did, or as the verdict says.
+pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
+    run_or_refuse(arguments).unwrap_or_else(|error| {
+        complain(&error);
+        error.exit_code().into()
+    })
+}
+
+fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
+    let [name, rest @ ..] = arguments.command.as_slice() else { return Err(RunError::NoProgram) };
+    let program = Program::find(name, env::var_os("PATH").as_deref())?;
+    let judged = !arguments.no_shim && !arguments.no_check;
+
+    let mut stage = Stage::default();
+    let mut surroundings = Surroundings::default();
+    if arguments.device == Device::Software {
+        surroundings.device = Some(stage.device(&parts::device().map_err(RunError::Part)?)?);
+    }
+    let mut traces = None;
+    if !arguments.no_shim {
+        surroundings.library = Some(stage.library(&parts::library().map_err(RunError::Part)?)?);
+        let asked = arguments.dir.clone().or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
+        let prepared = Traces::prepare(asked.as_deref(), Path::new(name))?;
+        surroundings.traces = Some((prepared.folder().to_path_buf(), prepared.run().to_owned()));
+        traces = Some(prepared);
+    }
+    let paper = if judged { Some(Paper::new(arguments.report.as_deref())?) } else { None };
+
+    let mut command = process::Command::new(name);
+    command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));
+    let end = match family::run(&mut command) {
+        Ok(end) => end,
+        Err(error) => {
+            traces.iter().for_each(Traces::tidy);
+            return Err(error.about(name));
+        }
+    };
+    if !end.left.is_empty() {
+        // They may still start programs, which look for the library and the device here.
+        stage.keep();
+    }
+
+    let mut code = end.status.exit_code();
+    if let (Some(traces), Some(paper)) = (&traces, paper) {
+        let verdict = verdict::give(arguments.verdict, paper, traces, &program, &end);
+        code = if code == 0 { verdict } else { code };
+    }
+    if let Some(traces) = traces {
+        traces.tidy();
+        if traces.unnamed() && !is_quiet(env::var_os(QUIET)) && traces.folder().exists() {
+            complain(format_args!(
+                "the traces are in {}; https://ui.perfetto.dev opens them, `urscope check` judges them again",
+                traces.shown().display()
+            ));
+        }
+    }
+    Ok(code.into())
+}

@@ -1,0 +1,173 @@
+//! The program that is to be run: where it is, and whether a library can be loaded into it.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs::{self, File},
+    io::{BufRead as _, BufReader, Read as _},
+    os::unix::{
+        ffi::{OsStrExt as _, OsStringExt as _},
+        fs::{MetadataExt as _, PermissionsExt as _},
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{Access, access},
+    io::Errno,
+    process,
+};
+
+use super::error::RunError;
+use crate::elf::{self, Linkage};
+
+/// Where programs are looked for when there is no PATH, as the C library has it.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// A program that can be executed, as far as can be told.
+#[derive(Debug)]
+pub(crate) struct Program {
+    path: PathBuf,
+}
+
+impl Program {
+    /// Finds it as a shell does: by its path if there is a slash in its name, else in PATH.
+    pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<Self, RunError> {
+        let program = name.to_string_lossy().into_owned();
+        let (candidates, place): (Vec<PathBuf>, _) = if name.as_bytes().contains(&b'/') {
+            (vec![name.into()], "there".to_owned())
+        } else {
+            let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
+            (env::split_paths(path).map(|folder| folder.join(name)).collect(), format!("in PATH ({})", path.display()))
+        };
+        let mut why = None;
+        for candidate in candidates {
+            match usable(&candidate) {
+                Ok(()) => return Ok(Self { path: candidate }),
+                Err(Unusable::Missing) => {}
+                Err(Unusable::Because(reason)) => why = why.or(Some(reason)),
+            }
+        }
+        Err(match why {
+            Some(why) => RunError::NotExecutable { program, why },
+            None => RunError::NotFound { program, place },
+        })
+    }
+
+    /// Why a library cannot be loaded into it, if so; what it starts is not looked at.
+    pub(crate) fn obstacle(&self) -> Option<String> {
+        let interpreter = interpreter(&self.path);
+        let path = interpreter.as_ref().unwrap_or(&self.path);
+        let name = path.display();
+        match elf::linkage(path) {
+            Ok(Linkage::Static) => {
+                return Some(format!("{name} is statically linked, so no library can be loaded into it"));
+            }
+            Ok(Linkage::Foreign) => {
+                return Some(format!(
+                    "{name} is made for another processor or has 32 bits, so liburscope.so cannot be loaded into it"
+                ));
+            }
+            Ok(Linkage::Dynamic | Linkage::Other) | Err(_) => {}
+        }
+        let gains = gained_rights(path)?;
+        Some(format!("{name} {gains}, and the dynamic loader preloads nothing into a program that gains rights"))
+    }
+}
+
+enum Unusable {
+    Missing,
+    Because(String),
+}
+
+fn usable(path: &Path) -> Result<(), Unusable> {
+    let because = |why: String| Err(Unusable::Because(why));
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => because(format!("{} is a directory", path.display())),
+        Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 || access(path, Access::EXEC_OK).is_err() => {
+            because(format!("{} is there, but may not be executed (chmod +x makes a file executable)", path.display()))
+        }
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            because(format!("{}: {error}", path.display()))
+        }
+        Err(_) => Err(Unusable::Missing),
+    }
+}
+
+/// The program that a script names in its first line.
+fn interpreter(path: &Path) -> Option<PathBuf> {
+    let mut line = Vec::new();
+    // The kernel reads no more than this.
+    BufReader::new(File::open(path).ok()?).take(256).read_until(b'\n', &mut line).ok()?;
+    let rest = line.strip_prefix(b"#!")?.trim_ascii();
+    let word = rest.split(u8::is_ascii_whitespace).next().filter(|word| !word.is_empty())?;
+    Some(OsString::from_vec(word.to_vec()).into())
+}
+
+/// Which rights a program has that its caller has not.
+fn gained_rights(path: &Path) -> Option<&'static str> {
+    let metadata = fs::metadata(path).ok()?;
+    let mode = metadata.mode();
+    if mode & 0o4000 != 0 && metadata.uid() != process::getuid().as_raw() {
+        return Some("has the setuid bit");
+    }
+    if mode & 0o2000 != 0 && metadata.gid() != process::getgid().as_raw() {
+        return Some("has the setgid bit");
+    }
+    // Only the length is asked for; root gains nothing by them.
+    let capabilities = rustix::fs::getxattr(path, "security.capability", &mut [0u8; 0][..]);
+    let has = matches!(capabilities, Ok(1..) | Err(Errno::RANGE));
+    (has && !process::getuid().is_root()).then_some("has file capabilities")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(name: &str, path: Option<&str>) -> Result<PathBuf, u8> {
+        Program::find(OsStr::new(name), path.map(OsStr::new))
+            .map(|program| program.path)
+            .map_err(|error| error.exit_code())
+    }
+
+    #[test]
+    fn programs_are_found_as_a_shell_finds_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, tool) = (folder.path().join("data"), folder.path().join("tool"));
+        fs::write(&data, "").unwrap();
+        fs::write(&tool, "").unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("/nowhere:{}", folder.path().display());
+
+        assert_eq!(code("tool", Some(&path)), Ok(tool.clone()));
+        assert_eq!(code(tool.to_str().unwrap(), None), Ok(tool));
+        assert_eq!(code("data", Some(&path)), Err(126));
+        assert_eq!(code("/", Some(&path)), Err(126));
+        assert_eq!(code("absent", Some(&path)), Err(127));
+        assert_eq!(code("./absent", Some(&path)), Err(127));
+        assert!(code("sh", None).is_ok());
+    }
+
+    #[test]
+    fn a_script_is_judged_by_its_interpreter() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, b"#! /bin/sh -e\necho\n").unwrap();
+        assert_eq!(interpreter(file.path()), Some("/bin/sh".into()));
+        assert_eq!(interpreter(Path::new("/bin/sh")), None);
+        assert_eq!(Program { path: file.path().into() }.obstacle(), None);
+    }
+
+    #[test]
+    fn rights_that_are_gained_are_said() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert_eq!(gained_rights(file.path()), None);
+        // Its owner gains nothing.
+        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o4755)).unwrap();
+        assert_eq!(gained_rights(file.path()), None);
+        if std::os::unix::fs::chown(file.path(), Some(12_345), None).is_ok() {
+            fs::set_permissions(file.path(), fs::Permissions::from_mode(0o4755)).unwrap();
+            assert_eq!(gained_rights(file.path()), Some("has the setuid bit"));
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Where the traces of a run go, and which of the files there are of this run.
+//!
+//! Nothing that is there already is touched. Files are told apart by the name of the run in their header, because
+//! several runs may write to one directory, also at the same time.
+
+use std::{
+    collections::HashSet,
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, BufReader},
+    path::{Path, PathBuf},
+    process,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use urscope_schema::trace::{
+    read::{Reader, Record},
+    records::Header,
+};
+
+use super::error::RunError;
+
+/// Where new directories are made when none is named.
+const HOME: &str = "urscope-traces";
+
+/// How many records are read in search of a header: it is the first or comes right after a name.
+const HEAD: usize = 8;
+
+/// The directory of a run's traces.
+#[derive(Debug)]
+pub(crate) struct Traces {
+    folder: PathBuf,
+    run: String,
+    before: HashSet<OsString>,
+    unnamed: bool,
+    made: bool,
+}
+
+impl Traces {
+    /// Makes the directory, and makes sure that it can be written.
+    pub(crate) fn prepare(asked: Option<&Path>, program: &Path) -> Result<Self, RunError> {
+        let unnamed = asked.is_none();
+        let (folder, made) = match asked {
+            Some(folder) => (absolute(folder), !folder.exists()),
+            None => (new_folder(&absolute(Path::new(HOME)), &plain_name(program))?, true),
+        };
+        let failed = |source| RunError::Traces { path: folder.clone(), source };
+        fs::create_dir_all(&folder).map_err(failed)?;
+        writable(&folder).map_err(failed)?;
+        let before = files_in(&folder).map_err(failed)?.iter().filter_map(name).collect();
+        Ok(Self { folder, run: run_name(), before, unnamed, made })
+    }
+
+    /// The directory, absolute: the program may work in another one.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The directory as a person would write it.
+    pub(crate) fn shown(&self) -> &Path {
+        let here = std::env::current_dir().unwrap_or_default();
+        self.folder.strip_prefix(here).unwrap_or(&self.folder)
+    }
+
+    /// The name of the run, which the headers of its traces carry.
+    pub(crate) fn run(&self) -> &str {
+        &self.run
+    }
+
+    /// Whether the directory was not named by the user.
+    pub(crate) fn unnamed(&self) -> bool {
+        self.unnamed
+    }
+
+    /// The traces of this run. A new file without a header that can be read belongs to it as well: a process that died
+    /// while it began is part of the story, and a damaged trace must not be passed over in silence.
+    pub(crate) fn of_this_run(&self) -> io::Result<Vec<PathBuf>> {
+        let ours = |path: &PathBuf| match header(path) {
+            Some(header) => header.run == self.run,
+            None => name(path).is_some_and(|name| !self.before.contains(&name)),
+        };
+        let mut files = files_in(&self.folder)?;
+        files.retain(ours);
+        files.sort();
+        Ok(files)
+    }
+
+    /// Removes what was made for nothing: directories are only removed when they are empty.
+    pub(crate) fn tidy(&self) {
+        if self.made && fs::remove_dir(&self.folder).is_ok() && self.unnamed {
+            drop(self.folder.parent().map(fs::remove_dir));
+        }
+    }
+}
+
+/// Tries whether files can be made in a directory.
+pub(crate) fn writable(folder: &Path) -> io::Result<()> {
+    tempfile::tempfile_in(folder).map(drop)
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.into())
+}
+
+fn name(path: impl AsRef<Path>) -> Option<OsString> {
+    path.as_ref().file_name().map(Into::into)
+}
+
+/// The files in a directory that have the name of a trace.
+fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_str().and_then(|name| name.strip_prefix("urscope-")?.strip_suffix(".json")).is_some() {
+            files.push(entry.path());
+        }
+    }
+    Ok(files)
+}
+
+fn header(path: &Path) -> Option<Header> {
+    let records = Reader::new(BufReader::new(File::open(path).ok()?)).take(HEAD);
+    records.filter_map(|record| record.ok()?.ok()).find_map(|record| match record {
+        Record::Header(header) => Some(*header),
+        _ => None,
+    })
+}
+
+/// Makes the first directory `<home>/<program>-<N>` that is not there.
+fn new_folder(home: &Path, program: &str) -> Result<PathBuf, RunError> {
+    let failed = |source| RunError::Traces { path: home.into(), source };
+    fs::create_dir_all(home).map_err(failed)?;
+    let numbers = fs::read_dir(home).map_err(failed)?.filter_map(|entry| {
+        entry.ok()?.file_name().to_str()?.strip_prefix(program)?.strip_prefix('-')?.parse::<u64>().ok()
+    });
+    let mut number = numbers.max().unwrap_or(0);
+    loop {
+        number = number.saturating_add(1);
+        let folder = home.join(format!("{program}-{number}"));
+        match fs::create_dir(&folder) {
+            // Another run was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < u64::MAX => {}
+            Err(source) => return Err(RunError::Traces { path: folder, source }),
+            Ok(()) => return Ok(folder),
+        }
+    }
+}
+
+/// The name of a program, with nothing in it that would have to be quoted.
+fn plain_name(program: &Path) -> String {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    name.chars().take(64).map(|letter| if plain(letter) { letter } else { '_' }).collect()
+}
+
+/// A name that no other run has: the moment, and who we are.
+fn run_name() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{:x}-{:x}", now.as_nanos(), process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write_header(folder: &Path, file: &str, run: &str) -> PathBuf {
+        let path = folder.join(file);
+        let header = Header { format: 1, run: run.into(), ..Header::default() };
+        let args = serde_json::to_string(&header).unwrap();
+        let text = format!("[\n{{\"ph\":\"M\",\"name\":\"urscope_header\",\"pid\":1,\"args\":{args}}}\n]\n");
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    #[test]
+    fn only_the_traces_of_this_run_are_judged() {
+        let folder = tempfile::tempdir().unwrap();
+        write_header(folder.path(), "urscope-a-1-1.json", "an-earlier-run");
+        fs::write(folder.path().join("urscope-b-2-2.json"), "torn long ago").unwrap();
+
+        let traces = Traces::prepare(Some(folder.path()), Path::new("app")).unwrap();
+        let ours = write_header(folder.path(), "urscope-a-3-3.json", traces.run());
+        write_header(folder.path(), "urscope-a-4-4.json", "a-run-at-the-same-time");
+        let damaged = folder.path().join("urscope-b-5-5.json");
+        fs::write(&damaged, "[\n{\"ph\":").unwrap();
+        fs::write(folder.path().join("notes.json"), "{}").unwrap();
+        assert_eq!(traces.of_this_run().unwrap(), [ours, damaged]);
+    }
+
+    #[test]
+    fn each_run_without_a_name_gets_a_new_directory() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().join(HOME);
+        assert_eq!(new_folder(&home, "app").unwrap(), home.join("app-1"));
+        assert_eq!(new_folder(&home, "app").unwrap(), home.join("app-2"));
+        fs::create_dir(home.join("app-9")).unwrap();
+        assert_eq!(new_folder(&home, "app").unwrap(), home.join("app-10"));
+        assert_eq!(new_folder(&home, "other").unwrap(), home.join("other-1"));
+    }
+
+    #[test]
+    fn a_directory_that_stays_empty_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let asked = root.path().join("made");
+        let traces = Traces::prepare(Some(&asked), Path::new("app")).unwrap();
+        assert!(asked.is_dir());
+        traces.tidy();
+        assert!(!asked.exists());
+
+        let traces = Traces::prepare(Some(root.path()), Path::new("app")).unwrap();
+        traces.tidy();
+        assert!(root.path().exists(), "it was there before");
+    }
+
+    #[test]
+    fn a_path_below_a_file_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = Traces::prepare(Some(&file.path().join("traces")), Path::new("app")).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("--dir"), "{error}");
+    }
+
+    #[test]
+    fn a_name_needs_no_quotes() {
+        assert_eq!(plain_name(Path::new("/opt/my app's")), "my_app_s");
+        assert_ne!(run_name(), "");
+    }
+}

@@ -1,0 +1,133 @@
+//! The end of a run: the traces go to the judge, and what it says goes to the user.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write as _},
+    path::{Path, PathBuf},
+};
+
+use urscope_analyzer::{Judgement, Options, Verdict, judge};
+
+use super::{
+    error::RunError,
+    family::{End, Status, counted, named},
+    program::Program,
+    traces::Traces,
+};
+use crate::cli::{Format, VerdictArguments, complain, show, wants_color};
+
+/// Where the report is written.
+#[derive(Debug)]
+pub(crate) enum Paper {
+    /// Standard error.
+    Stderr,
+    /// A file, opened before the program starts.
+    File(PathBuf, File),
+}
+
+impl Paper {
+    /// Lays the paper out.
+    pub(crate) fn new(file: Option<&Path>) -> Result<Self, RunError> {
+        let Some(path) = file else { return Ok(Self::Stderr) };
+        match File::create(path) {
+            Ok(file) => Ok(Self::File(path.into(), file)),
+            Err(source) => Err(RunError::Report { path: path.into(), source }),
+        }
+    }
+}
+
+/// Judges, reports and answers the exit code of the verdict.
+pub(crate) fn give(arguments: VerdictArguments, paper: Paper, traces: &Traces, program: &Program, end: &End) -> u8 {
+    let options = Options { fail_on: arguments.fail_on.into() };
+    let mut judgement = match traces.of_this_run() {
+        Ok(files) => judge(&files, &options).unwrap_or_else(|error| not_judged(options, error.to_string())),
+        Err(error) => {
+            let folder = traces.folder().display();
+            not_judged(options, format!("the directory of the traces, {folder}, cannot be read: {error}"))
+        }
+    };
+    if judgement.verdict == Verdict::NotJudged {
+        judgement.reason = join(judgement.reason.take(), program.obstacle());
+    }
+
+    let code = judgement.verdict.exit_code();
+    let (written, place) = match paper {
+        Paper::Stderr => {
+            let stderr = io::stderr();
+            let mut out = BufWriter::new(stderr.lock());
+            let written = show(&judgement, arguments.format, &mut out, wants_color(&stderr));
+            if arguments.format == Format::Text {
+                drop(remarks(end).iter().try_for_each(|remark| writeln!(out, "urscope: {remark}")));
+            }
+            (written, "standard error".to_owned())
+        }
+        Paper::File(path, file) => {
+            let mut out = BufWriter::new(file);
+            (show(&judgement, arguments.format, &mut out, false), path.display().to_string())
+        }
+    };
+    match written {
+        Ok(()) => code,
+        Err(error) => {
+            complain(format_args!("the report cannot be written to {place}: {error}"));
+            Verdict::NotJudged.exit_code()
+        }
+    }
+}
+
+/// The judgement when there is none: what the judge says to no traces at all, with our reason.
+fn not_judged(options: Options, reason: String) -> Judgement {
+    let nothing = judge(&[], &options).unwrap_or_default();
+    Judgement { reason: Some(reason), ..nothing }
+}
+
+fn join(reason: Option<String>, more: Option<String>) -> Option<String> {
+    match (reason, more) {
+        (Some(reason), Some(more)) => Some(format!("{reason}; {more}")),
+        (reason, more) => reason.or(more),
+    }
+}
+
+/// What a reader of the report has to know about the run itself.
+fn remarks(end: &End) -> Vec<String> {
+    let mut remarks = Vec::new();
+    match end.status {
+        Status::Code(0) => {}
+        Status::Code(code) => remarks.push(format!("the program ended with exit code {code}, and so does urscope")),
+        Status::Signal(number) => {
+            let name = signal_hook::low_level::signal_name(number).map(|name| format!(" ({name})")).unwrap_or_default();
+            let code = end.status.exit_code();
+            remarks.push(format!("the program was ended by signal {number}{name}; urscope ends with exit code {code}"));
+        }
+    }
+    if !end.left.is_empty() {
+        remarks.push(format!(
+            "{} of the run had not ended ({}); their traces were judged as far as they went",
+            counted(end.left.len()),
+            named(&end.left)
+        ));
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::descent::Descendant;
+
+    #[test]
+    fn a_reason_is_only_added_to() {
+        assert_eq!(join(Some("a".into()), Some("b".into())).as_deref(), Some("a; b"));
+        assert_eq!(join(None, Some("b".into())).as_deref(), Some("b"));
+        assert_eq!(join(Some("a".into()), None).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn an_ordinary_end_needs_no_remark() {
+        assert!(remarks(&End { status: Status::Code(0), left: Vec::new() }).is_empty());
+        let left = vec![Descendant { pid: 7, name: "worker".into() }];
+        let [how, who] = &remarks(&End { status: Status::Signal(11), left })[..] else { panic!("two remarks") };
+        assert!(how.contains("signal 11 (SIGSEGV)") && how.contains("139"), "{how}");
+        assert!(who.contains("1 process of the run had not ended (7 worker)"), "{who}");
+    }
+}
