@@ -82,6 +82,8 @@ pub struct Door {
     pub library: String,
     /// The directory it was loaded from.
     pub directory: String,
+    /// The SYCL runtimes and Unified Runtime loaders in the process, with their paths.
+    pub runtime: Vec<String>,
     /// How many slots were taken.
     pub slots: u32,
     /// How many slots the IPC table has: 4 before 2026.2, 11 since.

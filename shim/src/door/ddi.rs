@@ -214,6 +214,7 @@ fn unsaid(via: usize) -> Option<Door> {
         via: via as u64,
         library: module.file_name(),
         directory: module.directory(),
+        runtime: Module::paths_of(&["libsycl.so", "libur_loader.so"]),
         ..Door::default()
     })
 }

@@ -2,7 +2,8 @@
 
 use std::{
     ffi::{CStr, OsStr, c_int, c_void},
-    path::PathBuf,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
 };
 
 use libloading::os::unix::{Library, RTLD_LAZY};
@@ -39,6 +40,35 @@ impl Module {
     /// Whether the library itself exports `symbol`; what its dependencies export does not count.
     pub fn exports(&self, symbol: &CStr) -> bool {
         find(&self.path, symbol).and_then(Self::of).is_some_and(|module| module.base == self.base)
+    }
+
+    /// The libraries whose file names begin with one of `names`, with links followed: the last name tells the version.
+    pub fn paths_of(names: &[&str]) -> Vec<String> {
+        struct Search<'a> {
+            names: &'a [&'a str],
+            found: Vec<String>,
+        }
+
+        unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
+            // SAFETY: dl_iterate_phdr(3) hands in a valid description, and the data that we gave it.
+            let (info, search) = unsafe { (&*info, &mut *data.cast::<Search<'_>>()) };
+            if info.dlpi_name.is_null() {
+                return 0;
+            }
+            // SAFETY: the description's name is a C string.
+            let path = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()));
+            let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+            if search.names.iter().any(|wanted| name.starts_with(wanted)) {
+                let path = path.canonicalize().unwrap_or_else(|_| path.into());
+                search.found.push(path.to_string_lossy().into_owned());
+            }
+            0
+        }
+
+        let mut search = Search { names, found: Vec::new() };
+        // SAFETY: the callback has the signature of dl_iterate_phdr(3), and `search` outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+        search.found
     }
 
     /// The last part of the path.
@@ -115,6 +145,12 @@ mod tests {
         assert!(module.exports(c"malloc"));
         assert!(!module.exports(c"urLoaderInit"));
         assert_eq!(Module::of(1), None);
+    }
+
+    #[test]
+    fn libraries_are_found_by_the_beginning_of_their_name() {
+        let found = Module::paths_of(&["libc.so", "libnothing"]);
+        assert!(matches!(&found[..], [path] if path.contains("libc")), "{found:?}");
     }
 
     #[test]
