@@ -185,6 +185,7 @@ fn run_to_end(mut command: Command, folder: &Path) -> Ended {
         .stdin(Stdio::null())
         .stdout(File::create(&stdout).expect("no file for the output"))
         .stderr(File::create(&stderr).expect("no file for the errors"))
+        .current_dir(folder)
         .process_group(0)
         .spawn()
         .unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));

@@ -9,6 +9,7 @@
 
 mod arrows;
 mod counts;
+mod doctor;
 mod fork;
 mod kill;
 mod loaders;
@@ -18,4 +19,5 @@ mod nothing_to_judge;
 mod scripts;
 mod sins;
 mod strange_adapter;
+mod torn;
 mod transparency;
