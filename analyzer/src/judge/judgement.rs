@@ -60,6 +60,8 @@ pub struct Judgement {
     pub calls: BTreeMap<String, u64>,
     /// The findings, the worst first, then by time.
     pub findings: Vec<FoundFinding>,
+    /// What the verdict does not cover: processes whose doors did not open, traces with gaps.
+    pub unseen: Vec<String>,
     /// Lines that could not be used, the first of each file.
     pub skipped: Vec<SkippedLine>,
     /// How many lines could not be used.

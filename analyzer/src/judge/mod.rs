@@ -1,14 +1,24 @@
 //! The judge: traces in, a judgement out.
+//!
+//! [`paths`] finds the files, [`cursor`] reads one of them record by record, [`court`] feeds all of them to the law in
+//! the order of time, [`tally`] counts what the law says, [`verdict`] draws the line. Nothing is kept but what lives in
+//! the traced processes: the size of the traces does not matter.
 
+mod alive;
+mod court;
+mod cursor;
 mod error;
 mod judgement;
+mod paths;
+mod tally;
+mod verdict;
 
 use std::path::PathBuf;
 
 use urscope_rules::Severity;
 
 pub use error::JudgeError;
-pub use judgement::{Ended, FoundFinding, Judgement, Seen, Side, SkippedLine, Verdict};
+pub use judgement::{Ended, FoundFinding, Judgement, Seen, Side, SkippedLine, VERSION, Verdict};
 
 /// What the judge is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +34,15 @@ impl Default for Options {
 }
 
 /// Judges traces: files, or directories with `urscope-*.json` files in them.
-pub fn judge(_paths: &[PathBuf], _options: &Options) -> Result<Judgement, JudgeError> {
-    Ok(Judgement::default())
+///
+/// No traces at all, or traces without a call, are a judgement too: [`Verdict::NotJudged`], with the reason. A file that
+/// cannot be taken for what it should be is an error, because a verdict over the rest could be wrong.
+pub fn judge(paths: &[PathBuf], options: &Options) -> Result<Judgement, JudgeError> {
+    let files = paths::traces(paths)?;
+    let mut court = court::Court::default();
+    for file in &files {
+        court.summon(file)?;
+    }
+    court.hear()?;
+    Ok(verdict::draw(court, paths, options))
 }

@@ -1,0 +1,46 @@
+//! Whether the process that wrote a trace is still there.
+
+use std::{fs, os::unix::fs::MetadataExt};
+
+use urscope_schema::trace::records::Header;
+
+/// Whether it is, as far as this machine can tell: never for a process of another boot or another pid namespace.
+pub(super) fn is_alive(header: &Header) -> bool {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let same_boot = !header.boot_id.is_empty() && read("/proc/sys/kernel/random/boot_id").trim() == header.boot_id;
+    let namespace = fs::metadata("/proc/self/ns/pid").map(|file| file.ino()).unwrap_or_default();
+    let same_namespace = header.pid_namespace == 0 || header.pid_namespace == namespace;
+    same_boot && same_namespace && is_running_since(&read(&format!("/proc/{}/stat", header.pid)), header.start)
+}
+
+/// What `/proc/PID/stat` says: the state is the first field behind the name, the start is number 22 of all.
+fn is_running_since(stat: &str, start: u64) -> bool {
+    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
+    let mut fields = fields.split_whitespace();
+    let state = fields.next();
+    !matches!(state, None | Some("Z" | "X")) && fields.nth(18).and_then(|ticks| ticks.parse().ok()) == Some(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zombie_and_a_namesake_are_not_the_process() {
+        let stat = |state| format!("7 (a) b) {state} 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 9 9");
+        assert!(is_running_since(&stat('S'), 12345));
+        assert!(!is_running_since(&stat('Z'), 12345));
+        assert!(!is_running_since(&stat('S'), 12346));
+        assert!(!is_running_since("", 0));
+    }
+
+    #[test]
+    fn this_process_is_alive() {
+        let stat = fs::read_to_string("/proc/self/stat").unwrap();
+        let start = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap();
+        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
+        let me = Header { pid: std::process::id(), start, boot_id, ..Header::default() };
+        assert!(is_alive(&me));
+        assert!(!is_alive(&Header { boot_id: "another".into(), ..me }));
+    }
+}

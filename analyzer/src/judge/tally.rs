@@ -1,0 +1,34 @@
+//! The same sin from the same place is one finding with a count.
+
+use std::collections::HashMap;
+
+use urscope_rules::{Finding, ProcessId, Severity};
+use urscope_schema::{api::Function, handle::Kind};
+
+/// What makes two findings the same sin.
+type Sin = (&'static str, Severity, ProcessId, Option<Function>, Option<Function>, Option<Kind>);
+
+/// The findings so far, counted.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) findings: Vec<Finding>,
+    places: HashMap<Sin, usize>,
+}
+
+impl Tally {
+    /// Takes findings in.
+    pub(super) fn add(&mut self, found: &mut Vec<Finding>) {
+        for finding in found.drain(..) {
+            let functions = (finding.at.function, finding.other.and_then(|other| other.function));
+            let kind = finding.subject.map(|subject| subject.kind);
+            let sin = (finding.rule.code, finding.severity, finding.at.process, functions.0, functions.1, kind);
+            match self.places.get(&sin).and_then(|place| self.findings.get_mut(*place)) {
+                Some(known) => known.count += finding.count,
+                None => {
+                    self.places.insert(sin, self.findings.len());
+                    self.findings.push(finding);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The line below a hearing: what was found, what was not seen, and the verdict.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::PathBuf,
+};
+
+use urscope_rules::{Finding, Place, Severity, When, catalog::NO_CALLS_SEEN};
+use urscope_schema::api::Function;
+
+use super::{
+    Ended, FoundFinding, Judgement, Options, Seen, Side, VERSION, Verdict,
+    court::{Court, Party},
+};
+
+/// Draws it.
+pub(super) fn draw(mut court: Court, paths: &[PathBuf], options: &Options) -> Judgement {
+    let found = std::mem::take(&mut court.tally.findings);
+    let clocks = Clocks::of(&court);
+    let sins = found.into_iter().filter(|finding| finding.rule != NO_CALLS_SEEN);
+    let mut findings: Vec<FoundFinding> =
+        sins.map(|finding| excused(&court, finding)).map(|finding| clocks.finding(&court, &finding)).collect();
+    findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
+    let mut calls = BTreeMap::new();
+    for (function, count) in court.parties.iter().flat_map(|party| Function::ALL.iter().zip(&party.cursor.calls)) {
+        if *count > 0 {
+            *calls.entry(function.name().to_owned()).or_insert(0) += count;
+        }
+    }
+    let reason = (court.world.ipc_calls() == 0).then(|| reason(&court, paths));
+    let verdict = match findings.first() {
+        _ if reason.is_some() => Verdict::NotJudged,
+        Some(worst) if worst.severity >= options.fail_on => Verdict::Findings,
+        _ => Verdict::Clean,
+    };
+    let unseen = unseen(&court);
+    let skipped_lines = court.parties.iter().map(|party| party.cursor.skipped_lines).sum();
+    let skipped = court.parties.iter_mut().flat_map(|party| std::mem::take(&mut party.cursor.skipped)).collect();
+    let processes = court.parties.into_iter().map(seen).collect();
+    let exit = verdict.exit_code();
+    Judgement { version: VERSION, verdict, exit, reason, processes, calls, findings, unseen, skipped, skipped_lines }
+}
+
+/// What cannot be proved, because calls are missing that could excuse it, is a note.
+fn excused(court: &Court, finding: Finding) -> Finding {
+    let gap = |place: Place| party(court, place).filter(|party| party.has_gaps());
+    // What was left is graded by the world already, and its other side is no part of the proof.
+    let other = finding.other.filter(|_| finding.rule.when != When::End);
+    match gap(finding.at).or(other.and_then(gap)) {
+        Some(party) if finding.severity > Severity::Note => {
+            let message =
+                format!("{}; not proved, for calls are missing in the trace of {}", finding.message, name(party));
+            Finding { severity: Severity::Note, message, ..finding }
+        }
+        _ => finding,
+    }
+}
+
+fn party(court: &Court, place: Place) -> Option<&Party> {
+    court.parties.get(*court.by_id.get(place.process.0 as usize)?)
+}
+
+fn name(party: &Party) -> String {
+    let header = &party.cursor.header;
+    let file = header.executable.rsplit('/').next().unwrap_or_default();
+    format!("{} (pid {})", if file.is_empty() { "a process" } else { file }, header.pid)
+}
+
+/// When the first process of each host began.
+struct Clocks(HashMap<u64, u64>);
+
+impl Clocks {
+    fn of(court: &Court) -> Self {
+        let mut starts = HashMap::new();
+        for party in &court.parties {
+            let began = party.cursor.began().0;
+            starts.entry(party.host).and_modify(|start: &mut u64| *start = began.min(*start)).or_insert(began);
+        }
+        Self(starts)
+    }
+
+    fn finding(&self, court: &Court, finding: &Finding) -> FoundFinding {
+        let process = self.side(court, finding.at);
+        FoundFinding {
+            rule: finding.rule.code.to_owned(),
+            severity: finding.severity,
+            time_ns: process.time_ns,
+            function: process.function.clone(),
+            call: process.call,
+            process,
+            other: finding.other.map(|other| self.side(court, other)),
+            message: finding.message.clone(),
+            advice: finding.advice.clone(),
+            count: finding.count,
+            subject: finding.subject.map(|subject| subject.to_string()),
+            size: finding.size,
+            fingerprint: finding.fingerprint.map(|bytes| format!("{bytes:#x}")),
+        }
+    }
+
+    fn side(&self, court: &Court, place: Place) -> Side {
+        let party = party(court, place);
+        let start = party.and_then(|party| self.0.get(&party.host)).copied().unwrap_or_default();
+        Side {
+            pid: party.map_or(0, |party| party.cursor.header.pid),
+            executable: party.map_or_else(String::new, |party| party.cursor.header.executable.clone()),
+            tid: place.tid,
+            time_ns: place.time.0.saturating_sub(start),
+            function: place.function.map(|function| function.name().to_owned()),
+            call: place.call,
+        }
+    }
+}
+
+fn seen(party: Party) -> Seen {
+    let calls = || Function::ALL.iter().zip(&party.cursor.calls);
+    let (all, ipc) = (calls().map(|(_, n)| n).sum(), calls().filter(|(f, _)| f.is_ipc()).map(|(_, n)| n).sum());
+    let lost = party.lost();
+    let cursor = party.cursor;
+    Seen {
+        pid: cursor.header.pid,
+        host: cursor.header.host,
+        executable: cursor.header.executable,
+        command: cursor.header.command,
+        began_ns: cursor.header.clock.monotonic_ns,
+        calls: all,
+        ipc_calls: ipc,
+        lost,
+        ended: party.ended,
+        inside: party.inside.and_then(|place| place.function).map(|function| function.name().to_owned()),
+        torn: cursor.torn,
+        doors: cursor.doors,
+        file: cursor.path.display().to_string(),
+    }
+}
+
+/// Why nothing was judged: there were no traces, no door opened, or nothing went through.
+fn reason(court: &Court, paths: &[PathBuf]) -> String {
+    if court.parties.is_empty() && court.empty.is_empty() {
+        let places: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        let places = if places.is_empty() { String::new() } else { format!(" in {}", places.join(", ")) };
+        return format!(
+            "no trace files{places}: no process loaded a Unified Runtime adapter under urscope; expected urscope-*.json files, \
+             start the program with urscope run"
+        );
+    }
+    let problems = unseen(court);
+    let calls: u64 = court.parties.iter().flat_map(|party| &party.cursor.calls).sum();
+    let processes = court.parties.len();
+    let open = court.parties.iter().flat_map(|party| &party.cursor.doors).filter(|door| door.slots > 0).count();
+    let (calls, processes) = (number(calls, "call"), number(processes as u64, "process"));
+    match (problems.is_empty(), open) {
+        (false, _) => format!("no urIPC* call was seen: {}", problems.join("; ")),
+        (true, 0) => {
+            format!("{processes} traced, but no Unified Runtime adapter was loaded, so there was nothing to see")
+        }
+        (true, _) => format!(
+            "the doors were open and {calls} seen in {processes}, but none of a urIPC* function: nothing was shared \
+             between processes through Unified Runtime"
+        ),
+    }
+}
+
+fn number(count: u64, noun: &str) -> String {
+    match (count, noun) {
+        (1, _) => format!("1 {noun}"),
+        (_, "process") => format!("{count} processes"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+/// What the verdict does not cover.
+fn unseen(court: &Court) -> Vec<String> {
+    let mut unseen = Vec::new();
+    for party in &court.parties {
+        let problems = party.cursor.doors.iter().filter(|door| !door.problem.is_empty());
+        if party.cursor.calls.iter().all(|count| *count == 0) {
+            unseen.extend(problems.map(|door| {
+                let library = if door.library.is_empty() { String::new() } else { format!(" of {}", door.library) };
+                format!("in {} the door {}{library} did not open: {}", name(party), door.door, door.problem)
+            }));
+        }
+        if party.ended == Ended::Incomplete {
+            let why = match (party.lost(), party.cursor.skipped_lines) {
+                (0, 0) => "it is closed and has no footer".into(),
+                (0, lines) => format!("{} could not be used", number(lines, "line")),
+                (lost, 0) => format!("{} lost", number(lost, "call")),
+                (lost, lines) => format!("{} lost, {} could not be used", number(lost, "call"), number(lines, "line")),
+            };
+            unseen.push(format!("the trace of {} is incomplete: {why}", name(party)));
+        }
+    }
+    let empty = court.empty.iter().map(|path| path.display());
+    unseen
+        .extend(empty.map(|file| format!("{file} holds no header: its process was stopped before it had written one")));
+    unseen
+}

@@ -1,0 +1,93 @@
+//! Colour, and the guard in front of the terminal.
+
+use std::fmt;
+
+use urscope_rules::Severity;
+
+/// Paints, or does not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Paint {
+    pub(super) color: bool,
+}
+
+impl Paint {
+    pub(super) fn severity(self, severity: Severity, text: impl fmt::Display) -> String {
+        let code = match severity {
+            Severity::Error => "1;31",
+            Severity::Warning => "1;33",
+            Severity::Note => "1;36",
+        };
+        self.code(code, text)
+    }
+
+    pub(super) fn good(self, text: impl fmt::Display) -> String {
+        self.code("1;32", text)
+    }
+
+    pub(super) fn strong(self, text: impl fmt::Display) -> String {
+        self.code("1", text)
+    }
+
+    pub(super) fn faint(self, text: impl fmt::Display) -> String {
+        self.code("2", text)
+    }
+
+    fn code(self, code: &str, text: impl fmt::Display) -> String {
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    }
+}
+
+/// Text of a trace, without anything that could steer a terminal or turn a line around.
+pub(super) fn plain(text: &str) -> String {
+    let steers = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Lines of at most `width` characters where words allow it, each behind `indent`.
+pub(super) fn wrapped(text: &str, indent: &str, width: usize) -> String {
+    let (mut lines, mut line) = (Vec::new(), String::new());
+    for word in text.split(' ') {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines.join(&format!("\n{indent}"))
+}
+
+/// A time since the start: `+1.204 ms`.
+pub(super) fn since(nanos: u64) -> String {
+    let (value, unit) = match nanos {
+        0..10_000_000 => (nanos as f64 / 1e6, "ms"),
+        _ => (nanos as f64 / 1e9, "s"),
+    };
+    format!("+{value:.3} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_trace_steers_a_terminal() {
+        assert_eq!(plain("a\x1b[2Jb\u{202e}c\nd\u{9b}"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d\u{fffd}");
+    }
+
+    #[test]
+    fn long_text_is_wrapped_between_words() {
+        assert_eq!(wrapped("one two three", "  ", 7), "one two\n  three");
+        assert_eq!(wrapped("unbreakable word", "  ", 4), "unbreakable\n  word");
+    }
+
+    #[test]
+    fn a_time_is_told_in_its_unit() {
+        assert_eq!(since(1_204_000), "+1.204 ms");
+        assert_eq!(since(12_345_678_901), "+12.346 s");
+    }
+}

@@ -1,0 +1,129 @@
+//! The report for people: the verdict, the findings with the worst first, the processes, what was not seen.
+
+use std::io::{self, Write};
+
+use urscope_rules::Severity;
+
+use super::paint::{Paint, plain, since, wrapped};
+use crate::judge::{Ended, FoundFinding, Judgement, Seen, Side, Verdict};
+
+/// How wide text is set.
+const WIDTH: usize = 100;
+
+pub(super) fn write(judgement: &Judgement, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    let calls: u64 = judgement.calls.values().sum();
+    let total = format!("{}, {}", number(judgement.processes.len(), "process"), number(calls as usize, "call"));
+    let verdict = verdict(judgement, paint);
+    writeln!(out, "{} {verdict} {}", paint.strong("urscope:"), paint.faint(format!("({total})")))?;
+    if let Some(reason) = &judgement.reason {
+        writeln!(out, "  {}", wrapped(&plain(reason), "  ", WIDTH))?;
+    }
+    for finding in &judgement.findings {
+        writeln!(out)?;
+        write_finding(finding, out, paint)?;
+    }
+    if !judgement.processes.is_empty() {
+        writeln!(out, "\n{}", paint.strong("processes"))?;
+    }
+    let width =
+        judgement.processes.iter().map(|seen| who(&seen.executable, seen.pid).chars().count()).max().unwrap_or(0);
+    for seen in &judgement.processes {
+        write_process(seen, width, out)?;
+    }
+    if judgement.calls.keys().any(|name| name.starts_with("urIPC")) {
+        let ipc = judgement.calls.iter().filter(|(name, _)| name.starts_with("urIPC"));
+        let list: Vec<_> = ipc.map(|(name, count)| format!("{} {count}", plain(name))).collect();
+        writeln!(out, "\n{}\n  {}", paint.strong("calls"), wrapped(&list.join(", "), "  ", WIDTH))?;
+    }
+    // Where nothing was judged, the reason has told it.
+    if !judgement.unseen.is_empty() && judgement.verdict != Verdict::NotJudged {
+        writeln!(out, "\n{}", paint.strong("not seen"))?;
+        for unseen in &judgement.unseen {
+            writeln!(out, "  {}", wrapped(&plain(unseen), "    ", WIDTH))?;
+        }
+    }
+    if judgement.skipped_lines > 0 {
+        writeln!(out, "\n{} ({})", paint.strong("lines that could not be used"), judgement.skipped_lines)?;
+        for line in &judgement.skipped {
+            writeln!(out, "  {}:{} (byte {}): {}", plain(&line.file), line.line, line.offset, plain(&line.why))?;
+        }
+    }
+    Ok(())
+}
+
+fn verdict(judgement: &Judgement, paint: Paint) -> String {
+    let counts: Vec<_> = Severity::ALL
+        .into_iter()
+        .rev()
+        .filter_map(|severity| {
+            let count = judgement.findings.iter().filter(|finding| finding.severity == severity).count();
+            (count > 0).then(|| number(count, severity.name()))
+        })
+        .collect();
+    let worst = judgement.findings.first().map_or(Severity::Note, |finding| finding.severity);
+    match judgement.verdict {
+        Verdict::Clean if counts.is_empty() => paint.good("clean"),
+        Verdict::Clean => format!("{}, {}", paint.good("clean"), counts.join(", ")),
+        Verdict::Findings => paint.severity(worst, counts.join(", ")),
+        Verdict::NotJudged => paint.severity(Severity::Warning, "not judged"),
+    }
+}
+
+fn write_finding(finding: &FoundFinding, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    let head = paint.severity(finding.severity, format!("{}: {}", finding.severity, plain(&finding.rule)));
+    let count = if finding.count > 1 { format!(" ({} times, the first:)", finding.count) } else { String::new() };
+    writeln!(out, "{head}{count}")?;
+    writeln!(out, "  {}", wrapped(&plain(&finding.message), "  ", WIDTH))?;
+    for (label, side) in [("here ", Some(&finding.process)), ("there", finding.other.as_ref())] {
+        if let Some(side) = side {
+            writeln!(out, "  {} {}", paint.faint(label), place(side))?;
+        }
+    }
+    if let Some(bytes) = &finding.fingerprint {
+        writeln!(out, "  {} handle data with fingerprint {}", paint.faint("bytes"), plain(bytes))?;
+    }
+    let advice = wrapped(&plain(&finding.advice), "        ", WIDTH);
+    writeln!(out, "  {} {advice}", paint.faint("help "))
+}
+
+fn place(side: &Side) -> String {
+    let mut text = format!("{:<12} {}", since(side.time_ns), who(&side.executable, side.pid));
+    if side.tid != 0 {
+        text += &format!(", thread {}", side.tid);
+    }
+    if let Some(call) = side.call {
+        text += &format!(", call {call}");
+    }
+    if let Some(function) = &side.function {
+        text += &format!(" {}", plain(function));
+    }
+    text
+}
+
+fn write_process(seen: &Seen, width: usize, out: &mut impl Write) -> io::Result<()> {
+    let ended = match seen.ended {
+        Ended::Exited => "exited",
+        Ended::Killed => "killed",
+        Ended::Running => "still running",
+        Ended::Exec => "became another program",
+        Ended::Incomplete => "incomplete trace",
+    };
+    let inside = seen.inside.as_ref().map_or_else(String::new, |inside| format!(" inside {}", plain(inside)));
+    let torn = if seen.torn { ", last line cut short" } else { "" };
+    let lost = if seen.lost > 0 { format!(", {} lost", number(seen.lost as usize, "call")) } else { String::new() };
+    let (name, calls) = (who(&seen.executable, seen.pid), number(seen.calls as usize, "call"));
+    writeln!(out, "  {name:<width$}  {calls}, {} of them IPC; {ended}{inside}{torn}{lost}", seen.ipc_calls)
+}
+
+fn who(executable: &str, pid: u32) -> String {
+    let file = plain(executable.rsplit('/').next().unwrap_or_default());
+    if file.is_empty() { format!("pid {pid}") } else { format!("{file} (pid {pid})") }
+}
+
+fn number(count: usize, noun: &str) -> String {
+    match (count, noun) {
+        (1, _) => format!("1 {noun}"),
+        (_, "process") => format!("{count} processes"),
+        _ => format!("{count} {noun}s"),
+    }
+}
