@@ -6,7 +6,6 @@
 use std::{
     env,
     ffi::OsString,
-    fmt::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -33,6 +32,16 @@ const DEVICE: Part = Part {
     advice: "build it with `cargo build -p urscope-device-loader`",
 };
 
+/// A part that is not where it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{found}; {advice}")]
+pub(crate) struct Missing {
+    /// What was expected, and where.
+    pub(crate) found: String,
+    /// What to do.
+    pub(crate) advice: &'static str,
+}
+
 struct Part {
     what: &'static str,
     places: &'static [&'static str],
@@ -40,12 +49,12 @@ struct Part {
 }
 
 /// The library that is preloaded, or what was looked for.
-pub(crate) fn library() -> Result<PathBuf, String> {
+pub(crate) fn library() -> Result<PathBuf, Missing> {
     named_library(env::var_os(LIBRARY_VARIABLE)).unwrap_or_else(|| find(&LIBRARY, &folder()))
 }
 
 /// The software device, or what was looked for.
-pub(crate) fn device() -> Result<PathBuf, String> {
+pub(crate) fn device() -> Result<PathBuf, Missing> {
     find(&DEVICE, &folder())
 }
 
@@ -54,31 +63,28 @@ fn folder() -> PathBuf {
     env::current_exe().ok().and_then(|exe| exe.parent().map(Path::to_path_buf)).unwrap_or_default()
 }
 
-fn named_library(name: Option<OsString>) -> Option<Result<PathBuf, String>> {
+fn named_library(name: Option<OsString>) -> Option<Result<PathBuf, Missing>> {
     let named = PathBuf::from(name.filter(|name| !name.is_empty())?);
     let absolute = std::path::absolute(&named).unwrap_or(named);
     Some(if absolute.is_file() {
         Ok(absolute)
     } else {
-        let path = absolute.display();
-        Err(format!("{LIBRARY_VARIABLE} names {path}, where no file is; expected the path of liburscope.so"))
+        let found = format!("{LIBRARY_VARIABLE} names {}, where no file is", absolute.display());
+        Err(Missing { found, advice: "give the path of liburscope.so, or unset it" })
     })
 }
 
-fn find(part: &Part, folder: &Path) -> Result<PathBuf, String> {
-    let places = part.places.iter().map(|place| folder.join(place));
+fn find(part: &Part, folder: &Path) -> Result<PathBuf, Missing> {
+    let places = part.places.iter().map(|place| match (place.strip_prefix("../"), folder.parent()) {
+        (Some(place), Some(parent)) => parent.join(place),
+        _ => folder.join(place),
+    });
     if let Some(found) = places.clone().find(|place| place.is_file()) {
         return Ok(found.canonicalize().unwrap_or(found));
     }
-    let mut message = format!("{} was not found; looked for", part.what);
-    for place in places {
-        // A path with dots in it is hard to read.
-        let parent = place.parent().and_then(|parent| parent.canonicalize().ok());
-        let shown = parent.zip(place.file_name()).map_or(place.clone(), |(parent, name)| parent.join(name));
-        let _ = write!(message, " {},", shown.display());
-    }
-    message.pop();
-    Err(format!("{message}; {}", part.advice))
+    let places: Vec<String> = places.map(|place| place.display().to_string()).collect();
+    let found = format!("{} was not found; looked for {}", part.what, places.join(", "));
+    Err(Missing { found, advice: part.advice })
 }
 
 #[cfg(test)]
@@ -93,7 +99,7 @@ mod tests {
         let bin = root.path().join("bin");
         fs::create_dir_all(&bin).unwrap();
         fs::create_dir_all(root.path().join("lib/urscope")).unwrap();
-        let missing = find(&LIBRARY, &bin).unwrap_err();
+        let missing = find(&LIBRARY, &bin).unwrap_err().to_string();
         assert!(missing.contains(&bin.join("liburscope.so").display().to_string()), "{missing}");
         assert!(missing.contains("URSCOPE_LIBRARY"), "{missing}");
 
@@ -119,7 +125,7 @@ mod tests {
     fn a_named_library_must_be_there() {
         assert!(named_library(None).is_none());
         assert!(named_library(Some("".into())).is_none());
-        let error = named_library(Some("/nowhere/liburscope.so".into())).unwrap().unwrap_err();
+        let error = named_library(Some("/nowhere/liburscope.so".into())).unwrap().unwrap_err().to_string();
         assert!(error.contains("URSCOPE_LIBRARY names /nowhere/liburscope.so"), "{error}");
     }
 }

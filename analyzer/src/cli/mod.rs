@@ -54,14 +54,17 @@ enum Command {
 ///
 /// When the program has ended and processes that it started still run, urscope waits for them; Ctrl-C then judges at once.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    override_usage = "urscope run [OPTIONS] -- <PROGRAM> [ARGUMENTS]...",
+    after_help = "Examples:\n  \
         urscope run -- ./app arg1 arg2\n  \
         urscope run --device software -- python3 exchange.py\n  \
         urscope run --format json --report report.json --dir traces -- mpirun -n 2 ./app\n  \
         urscope run --fail-on error -- ./app        leaks are reported, but do not fail the run\n\n\
         Exit code: the program's if that is not 0 (128 and the signal's number if a signal ended it), else the \
         verdict's: 0 clean, 1 findings, 2 could not judge. 127: no such program, 126: it cannot be executed.\n\n\
-        Environment: URSCOPE_LIBRARY names another liburscope.so, URSCOPE_QUIET=1 keeps it silent while all is well.")]
+        Environment: URSCOPE_LIBRARY names another liburscope.so, URSCOPE_QUIET=1 keeps it silent while all is well."
+)]
 pub(crate) struct RunArguments {
     /// The Level Zero device that the program finds: what this machine has, or one in software, which needs no GPU and
     /// no driver.
@@ -89,7 +92,7 @@ pub(crate) struct RunArguments {
     pub(crate) verdict: VerdictArguments,
 
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) command: Vec<OsString>,
 }
 

@@ -13,7 +13,10 @@ use super::{
     runtime::Runtime,
     search::{self, Places},
 };
-use crate::{cli::Device, parts};
+use crate::{
+    cli::Device,
+    parts::{self, Missing},
+};
 
 /// Older ones are refused by the adapters.
 const OLDEST: [u32; 3] = [1, 8, 0];
@@ -28,7 +31,7 @@ pub(crate) struct Facts {
     /// The system's loader, and the file behind the link.
     loader: Option<(PathBuf, PathBuf)>,
     /// The software device, or why it is missing.
-    software: Option<Result<PathBuf, String>>,
+    software: Option<Result<PathBuf, Missing>>,
     /// GPU nodes, each with whether we may use it.
     nodes: Vec<(String, bool)>,
 }
@@ -66,7 +69,7 @@ pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
 fn software(facts: &Facts) -> Line {
     match &facts.software {
         Some(Ok(path)) => Line::ok("device", format!("the software device: {}", path.display())),
-        Some(Err(missing)) => Line::problem("device", missing.as_str(), "without it, programs need a GPU"),
+        Some(Err(missing)) => Line::problem("device", missing.found.as_str(), missing.advice),
         None => Line::problem("device", "the software device was not looked for", "this is an error in urscope"),
     }
 }
@@ -153,7 +156,7 @@ mod tests {
         assert_eq!(states(&facts), [State::Warning; 2]);
         assert!(lines(&facts)[1].advice.as_ref().unwrap().contains("--device software"));
         assert_eq!(states(&Facts { device: Device::Software, software, ..Facts::default() }), [State::Ok]);
-        let missing = Some(Err("the software device was not found".into()));
+        let missing = Some(Err(Missing { found: "the software device was not found".into(), advice: "build it" }));
         assert_eq!(
             states(&Facts { device: Device::Software, software: missing, ..Facts::default() }),
             [State::Problem]

@@ -5,8 +5,11 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead as _, Read as _, Seek as _, Write as _},
-    os::fd::{AsRawFd as _, RawFd},
+    io::{self, BufRead as _, Write as _},
+    os::{
+        fd::{AsRawFd as _, RawFd},
+        unix::fs::FileExt as _,
+    },
     process::ExitCode,
 };
 
@@ -75,7 +78,6 @@ fn offer() -> io::Result<()> {
 pub(crate) fn offered() -> io::Result<File> {
     let mut file = File::from(memfd_create("urscope-doctor", MemfdFlags::CLOEXEC)?);
     file.write_all(CONTENT)?;
-    file.rewind()?;
     Ok(file)
 }
 
@@ -84,10 +86,11 @@ pub(crate) fn take(pid: i32, descriptor: RawFd) -> Outcome {
     let pid = Pid::from_raw(pid).ok_or((Step::Open, Errno::SRCH))?;
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| (Step::Open, errno))?;
     let taken = pidfd_getfd(&process, descriptor, PidfdGetfdFlags::empty()).map_err(|errno| (Step::Get, errno))?;
-    let mut content = Vec::new();
-    match File::from(taken).read_to_end(&mut content) {
-        Ok(_) if content == CONTENT => Ok(()),
-        Ok(_) => Err((Step::Read, Errno::BADF)),
+    // The position is shared by all who have the file: it is neither relied on nor moved.
+    let mut content = [0; CONTENT.len()];
+    match File::from(taken).read_exact_at(&mut content, 0) {
+        Ok(()) if content == CONTENT => Ok(()),
+        Ok(()) => Err((Step::Read, Errno::BADF)),
         Err(error) => Err((Step::Read, Errno::from_io_error(&error).unwrap_or(Errno::IO))),
     }
 }
@@ -119,6 +122,15 @@ mod tests {
             assert_eq!(hear(&say(outcome)), Some(outcome));
         }
         assert_eq!(hear("what"), None);
+    }
+
+    #[test]
+    fn a_descriptor_can_be_taken_again_and_again() {
+        let file = offered().unwrap();
+        let ourselves = std::process::id() as i32;
+        let first = take(ourselves, file.as_raw_fd());
+        assert_eq!(take(ourselves, file.as_raw_fd()), first);
+        assert!(!matches!(first, Err((Step::Read, _))), "{first:?}");
     }
 
     #[test]

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use super::line::Line;
-use crate::{elf, run};
+use crate::{elf, parts::Missing, run};
 
 const CHECK: &str = "library";
 
 /// From where `urscope run` would find it.
-pub(crate) fn line(found: &Result<PathBuf, String>) -> Line {
+pub(crate) fn line(found: &Result<PathBuf, Missing>) -> Line {
     let path = match found {
         Ok(path) => path,
-        Err(missing) => return Line::problem(CHECK, missing.as_str(), "without it nothing can be traced"),
+        Err(missing) => return Line::problem(CHECK, missing.found.as_str(), missing.advice),
     };
     // Preloading an unsuitable file is not an error to the dynamic loader: the run would just see nothing.
     match elf::library(path) {

@@ -2,6 +2,8 @@
 
 use std::{ffi::OsStr, io, path::PathBuf};
 
+use crate::parts::Missing;
+
 /// What keeps `urscope run` from running a program; each says what was expected, what was found and what to do.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
@@ -14,7 +16,7 @@ pub(crate) enum RunError {
         /// As it was given.
         program: String,
         /// Where it was looked for.
-        place: String,
+        place: &'static str,
     },
     /// The shell's 126.
     #[error("{program} cannot be executed: {why}")]
@@ -25,8 +27,8 @@ pub(crate) enum RunError {
         why: String,
     },
     /// A part of ours is not where it should be.
-    #[error("{0}")]
-    Part(String),
+    #[error(transparent)]
+    Part(#[from] Missing),
     /// The private directory cannot be made.
     #[error("no private directory can be made in {}: {source}; set TMPDIR to a directory that can be written", path.display())]
     Stage {

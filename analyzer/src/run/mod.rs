@@ -15,15 +15,14 @@ mod verdict;
 
 use std::{env, path::Path, process, process::ExitCode};
 
-pub(crate) use environment::{QUIET, is_quiet};
 pub(crate) use stage::unfit_for_preloading;
 pub(crate) use traces::writable;
 
 use crate::{
-    cli::{Device, RunArguments, complain},
+    cli::{Device, Format, RunArguments, complain},
     parts,
 };
-use environment::Surroundings;
+use environment::{QUIET, Surroundings, is_quiet};
 use error::RunError;
 use program::Program;
 use stage::Stage;
@@ -46,11 +45,11 @@ fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
     let mut stage = Stage::default();
     let mut surroundings = Surroundings::default();
     if arguments.device == Device::Software {
-        surroundings.device = Some(stage.device(&parts::device().map_err(RunError::Part)?)?);
+        surroundings.device = Some(stage.device(&parts::device()?)?);
     }
     let mut traces = None;
     if !arguments.no_shim {
-        surroundings.library = Some(stage.library(&parts::library().map_err(RunError::Part)?)?);
+        surroundings.library = Some(stage.library(&parts::library()?)?);
         let asked = arguments.dir.clone().or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
         let prepared = Traces::prepare(asked.as_deref(), Path::new(name))?;
         surroundings.traces = Some((prepared.folder().to_path_buf(), prepared.run().to_owned()));
@@ -79,7 +78,8 @@ fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
     }
     if let Some(traces) = traces {
         traces.tidy();
-        if traces.unnamed() && !is_quiet(env::var_os(QUIET)) && traces.folder().exists() {
+        let clean_stderr = judged && arguments.report.is_none() && arguments.verdict.format == Format::Json;
+        if traces.unnamed() && traces.folder().exists() && !clean_stderr && !is_quiet(env::var_os(QUIET)) {
             complain(format_args!(
                 "the traces are in {}; https://ui.perfetto.dev opens them, `urscope check` judges them again",
                 traces.shown().display()

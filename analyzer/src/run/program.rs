@@ -35,10 +35,10 @@ impl Program {
     pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<Self, RunError> {
         let program = name.to_string_lossy().into_owned();
         let (candidates, place): (Vec<PathBuf>, _) = if name.as_bytes().contains(&b'/') {
-            (vec![name.into()], "there".to_owned())
+            (vec![name.into()], "there")
         } else {
             let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
-            (env::split_paths(path).map(|folder| folder.join(name)).collect(), format!("in PATH ({})", path.display()))
+            (env::split_paths(path).map(|folder| folder.join(name)).collect(), "in PATH")
         };
         let mut why = None;
         for candidate in candidates {

@@ -48,7 +48,7 @@ pub(crate) fn receive() -> io::Result<Receiver<Event>> {
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new().name("signals".into()).spawn(move || {
         for origin in signals.forever() {
-            if sender.send(event(&origin)).is_err() {
+            if event(&origin).is_some_and(|event| sender.send(event).is_err()) {
                 break;
             }
         }
@@ -56,15 +56,15 @@ pub(crate) fn receive() -> io::Result<Receiver<Event>> {
     Ok(receiver)
 }
 
-fn event(origin: &Origin) -> Event {
+fn event(origin: &Origin) -> Option<Event> {
     if origin.signal == SIGCHLD {
-        return Event::Child;
+        return Some(Event::Child);
     }
-    // A program that signals its own process group (`kill 0`) has had its signal already.
+    // A program that signals its own process group (`kill 0`) means itself, and has had its signal already.
     let own = origin.process.is_some_and(|sender| {
         u32::try_from(sender.pid).is_ok_and(|sender| descent::is_descendant(sender, process::id()))
     });
-    Event::Signal { number: origin.signal, forward: matches!(origin.cause, Cause::Sent(_)) && !own }
+    (!own).then_some(Event::Signal { number: origin.signal, forward: matches!(origin.cause, Cause::Sent(_)) })
 }
 
 /// The set of ignored signals, one bit each, from the text of /proc/self/status.

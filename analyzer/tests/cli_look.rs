@@ -1,0 +1,90 @@
+//! `urscope check`, `urscope doctor`, and what is said to those who ask for something else.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test stops where it is surprised"
+)]
+
+#[allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+mod command;
+
+use std::fs;
+
+use command::{Desk, harmless_library};
+use serde_json::Value;
+
+#[test]
+fn the_version_and_the_help_are_said() {
+    let desk = Desk::new();
+    let version = desk.run(&["--version"]);
+    assert_eq!((version.code, version.stdout), (0, format!("urscope {}\n", env!("CARGO_PKG_VERSION"))));
+    for arguments in [&["--help"][..], &["run", "--help"], &["check", "--help"], &["doctor", "--help"]] {
+        let help = desk.run(arguments);
+        assert_eq!(help.code, 0);
+        assert!(help.stdout.contains("Examples:") && help.stdout.contains("Exit code"), "{}", help.stdout);
+        assert!(!help.stdout.contains("doctor-probe"), "{}", help.stdout);
+    }
+}
+
+#[test]
+fn what_is_unknown_is_refused() {
+    let desk = Desk::new();
+    for arguments in [&["judge"][..], &["run", "--fast", "--", "true"], &["check"], &["check", "--fail-on", "x", "."]] {
+        let ended = desk.run(arguments);
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{arguments:?}");
+        assert!(ended.stderr.contains("error:"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn traces_that_are_not_there_cannot_be_judged() {
+    let desk = Desk::new();
+    let ended = desk.run(&["check", "nowhere"]);
+    assert_eq!(ended.code, 2, "{ended:?}");
+}
+
+fn doctor(desk: &Desk, arguments: &[&str]) -> (i32, Value) {
+    let mut command = desk.command(&["doctor", "--format", "json"]);
+    command.args(arguments).env("URSCOPE_LIBRARY", harmless_library()).env("URSCOPE_DIRECTORY", "/tmp");
+    let ended = desk.start(command).end();
+    (ended.code, serde_json::from_str(&ended.stdout).unwrap())
+}
+
+fn line<'a>(checkup: &'a Value, check: &str) -> &'a Value {
+    let lines = checkup["lines"].as_array().unwrap();
+    lines.iter().find(|line| line["check"] == check).unwrap_or_else(|| panic!("no line {check}: {checkup:#}"))
+}
+
+#[test]
+fn the_doctor_finds_what_is_missing() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path().join("empty")).unwrap();
+    let (code, checkup) = doctor(&desk, &["--runtime", "empty"]);
+    assert_eq!((code, &checkup["able"]), (1, &Value::Bool(false)), "{checkup:#}");
+    assert_eq!(line(&checkup, "runtime")["state"], "problem");
+    assert!(line(&checkup, "library")["found"].as_str().unwrap().contains("is not liburscope.so"), "{checkup:#}");
+    assert_eq!(line(&checkup, "environment")["state"], "warning");
+    for line in checkup["lines"].as_array().unwrap() {
+        assert!(line["state"] == "ok" || line["advice"].is_string(), "a problem without advice: {line:#}");
+    }
+}
+
+/// Whether it works is the machine's business; that it was tried must show.
+#[test]
+fn the_doctor_really_moves_a_descriptor() {
+    let desk = Desk::new();
+    let (_, checkup) = doctor(&desk, &["--device", "software"]);
+    let found = line(&checkup, "descriptors")["found"].as_str().unwrap();
+    assert!(!found.contains("could not be tried") && !found.contains("not known to urscope"), "{found}");
+    line(&checkup, "device");
+}
+
+#[test]
+fn the_doctor_speaks_to_people_as_well() {
+    let desk = Desk::new();
+    let ended = desk.run(&["doctor"]);
+    assert!(ended.stdout.contains("this machine can"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains('\x1b'), "no colours in a file");
+}
