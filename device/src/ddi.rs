@@ -10,7 +10,7 @@ use crate::log;
 use crate::result::ZeResult;
 
 /// The API version that this device speaks: 1.17 (`ze_api_version_t`, major in the upper half).
-pub const API_VERSION: u32 = 1 << 16 | 17;
+pub const API_VERSION: u32 = (1 << 16) + 17;
 
 /// One function: a slot of a DDI table, or a name outside of them.
 pub struct Slot {

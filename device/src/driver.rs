@@ -16,7 +16,7 @@ use crate::result::{Answer, ZeResult, answer};
 use crate::{ffi, log, process, settings};
 
 /// Low half: build number. The Unified Runtime offers event IPC from 38646 up.
-const DRIVER_VERSION: u32 = 1 << 24 | 17 << 16 | 40_000;
+const DRIVER_VERSION: u32 = (1 << 24) + (17 << 16) + 40_000;
 /// `ZE_IPC_PROPERTY_FLAG_MEMORY`.
 const IPC_MEMORY: u32 = 1;
 /// `ZE_INIT_FLAG_GPU_ONLY` and `ZE_INIT_DRIVER_TYPE_FLAG_GPU`.

@@ -8,7 +8,6 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::event::{self, Event};
-use crate::layout::event::KernelTimestampResult;
 use crate::memory::{self, Allocation};
 use crate::{clock, ffi};
 
@@ -90,6 +89,11 @@ impl Place {
     fn at(&self, offset: usize) -> *mut u8 {
         (self.address + offset) as *mut u8
     }
+
+    /// Writes a value, wherever it falls. A NULL place was refused at the append.
+    fn write<T>(&self, offset: usize, value: T) {
+        ffi::write_optional((self.address + offset) as *mut T, value);
+    }
 }
 
 impl Work {
@@ -107,12 +111,11 @@ impl Work {
                     }
                 }
             }
-            // A NULL here was refused at the append.
-            Self::Timestamp { to } => ffi::write_optional(to.at(0).cast::<u64>(), clock::now()),
+            Self::Timestamp { to } => to.write(0, clock::now()),
             Self::EventTimestamps { to, events } => {
                 for (event, offset) in events {
                     if let Some(result) = event::timestamps(event) {
-                        ffi::write_optional(to.at(*offset).cast::<KernelTimestampResult>(), result);
+                        to.write(*offset, result);
                     }
                 }
             }
