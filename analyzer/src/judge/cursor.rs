@@ -92,12 +92,12 @@ impl Cursor {
         while let Some(item) = reader.next() {
             let found = match item.map_err(unreadable)? {
                 Ok(Record::Header(header)) => return Self::with(path, *header, reader).map(Opened::Trace),
-                Ok(Record::ProcessName(_) | Record::ThreadName(..) | Record::Note(..)) => continue,
+                Ok(Record::ProcessName(_) | Record::ThreadName(..) | Record::Note(..))
+                | Err(Skipped { why: Why::Torn, line: 2.., .. }) => continue,
                 Ok(Record::Enter(enter)) => format!("a call of {}", enter.function.name()),
                 Ok(Record::Exit(exit)) => format!("the return of {}", exit.function.name()),
                 Ok(Record::Door(_)) => "a door".into(),
                 Ok(Record::Footer(_)) => "the footer".into(),
-                Err(Skipped { why: Why::Torn, line: 2.., .. }) => continue,
                 Ok(Record::Foreign) | Err(_) => {
                     foreign += 1;
                     if foreign < FOREIGN_LINES {

@@ -44,5 +44,5 @@ pub fn judge(paths: &[PathBuf], options: &Options) -> Result<Judgement, JudgeErr
         court.summon(file)?;
     }
     court.hear()?;
-    Ok(verdict::draw(court, paths, options))
+    Ok(verdict::draw(court, paths, options.fail_on))
 }

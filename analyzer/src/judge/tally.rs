@@ -22,12 +22,11 @@ impl Tally {
             let functions = (finding.at.function, finding.other.and_then(|other| other.function));
             let kind = finding.subject.map(|subject| subject.kind);
             let sin = (finding.rule.code, finding.severity, finding.at.process, functions.0, functions.1, kind);
-            match self.places.get(&sin).and_then(|place| self.findings.get_mut(*place)) {
-                Some(known) => known.count += finding.count,
-                None => {
-                    self.places.insert(sin, self.findings.len());
-                    self.findings.push(finding);
-                }
+            if let Some(known) = self.places.get(&sin).and_then(|place| self.findings.get_mut(*place)) {
+                known.count += finding.count;
+            } else {
+                self.places.insert(sin, self.findings.len());
+                self.findings.push(finding);
             }
         }
     }

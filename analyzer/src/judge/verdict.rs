@@ -9,12 +9,12 @@ use urscope_rules::{Finding, Place, Severity, When, catalog::NO_CALLS_SEEN};
 use urscope_schema::api::Function;
 
 use super::{
-    Ended, FoundFinding, Judgement, Options, Seen, Side, VERSION, Verdict,
+    Ended, FoundFinding, Judgement, Seen, Side, VERSION, Verdict,
     court::{Court, Party},
 };
 
 /// Draws it.
-pub(super) fn draw(mut court: Court, paths: &[PathBuf], options: &Options) -> Judgement {
+pub(super) fn draw(mut court: Court, paths: &[PathBuf], fail_on: Severity) -> Judgement {
     let found = std::mem::take(&mut court.tally.findings);
     let clocks = Clocks::of(&court);
     let sins = found.into_iter().filter(|finding| finding.rule != NO_CALLS_SEEN);
@@ -30,7 +30,7 @@ pub(super) fn draw(mut court: Court, paths: &[PathBuf], options: &Options) -> Ju
     let reason = (court.world.ipc_calls() == 0).then(|| reason(&court, paths));
     let verdict = match findings.first() {
         _ if reason.is_some() => Verdict::NotJudged,
-        Some(worst) if worst.severity >= options.fail_on => Verdict::Findings,
+        Some(worst) if worst.severity >= fail_on => Verdict::Findings,
         _ => Verdict::Clean,
     };
     let unseen = unseen(&court);

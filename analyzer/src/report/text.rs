@@ -87,17 +87,10 @@ fn write_finding(finding: &FoundFinding, out: &mut impl Write, paint: Paint) -> 
 }
 
 fn place(side: &Side) -> String {
-    let mut text = format!("{:<12} {}", since(side.time_ns), who(&side.executable, side.pid));
-    if side.tid != 0 {
-        text += &format!(", thread {}", side.tid);
-    }
-    if let Some(call) = side.call {
-        text += &format!(", call {call}");
-    }
-    if let Some(function) = &side.function {
-        text += &format!(" {}", plain(function));
-    }
-    text
+    let thread = if side.tid == 0 { String::new() } else { format!(", thread {}", side.tid) };
+    let call = side.call.map_or_else(String::new, |call| format!(", call {call}"));
+    let function = side.function.as_ref().map_or_else(String::new, |function| format!(" {}", plain(function)));
+    format!("{:<12} {}{thread}{call}{function}", since(side.time_ns), who(&side.executable, side.pid))
 }
 
 fn write_process(seen: &Seen, width: usize, out: &mut impl Write) -> io::Result<()> {

@@ -1,0 +1,116 @@
+//! Traces made from stories, as the shim would have written them.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use urscope_analyzer::{Judgement, Options, judge};
+use urscope_rules::{
+    End as Fate,
+    story::{Event, Story},
+};
+use urscope_schema::trace::{
+    records::{Clock, Door, Header},
+    write::{self, End, Line, Totals},
+};
+
+/// The time at which stories begin.
+pub(crate) const START: u64 = Clock::GRID + 5_000_000_000;
+
+/// The files of a story, by name.
+pub(crate) fn files(story: &str) -> BTreeMap<String, Vec<u8>> {
+    files_with(story, |_, _| {})
+}
+
+/// The same, with headers and doors changed.
+pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut Door)) -> BTreeMap<String, Vec<u8>> {
+    let events = story.parse::<Story>().and_then(|story| story.events()).unwrap_or_else(|error| panic!("{error}"));
+    let (base, mut pids, mut files) = (Clock::base(urscope_schema::call::Nanos(START)), Vec::new(), Vec::new());
+    for event in events {
+        match event {
+            Event::Begin(process, at) => {
+                let name = process.executable.rsplit('/').next().unwrap().to_owned();
+                let mut header = Header {
+                    format: 1,
+                    urscope: "0.1.0".into(),
+                    host: "node".into(),
+                    boot_id: format!("boot {}", process.host),
+                    pid: process.pid,
+                    start: process.start,
+                    parent: process.forked_from.map_or(1, |parent| pids[parent.0 as usize]),
+                    forked: process.forked_from.is_some(),
+                    executable: process.executable.clone(),
+                    command: vec![process.executable.clone(), "--role".into()],
+                    clock: Clock { base_ns: base, monotonic_ns: START + at.0, ..Clock::default() },
+                    ..Header::default()
+                };
+                let mut door = Door {
+                    door: "adapter-table".into(),
+                    library: "libur_adapter_level_zero_v2.so.0".into(),
+                    slots: 13,
+                    ipc_slots: 11,
+                    ..Door::default()
+                };
+                change(&mut header, &mut door);
+                let mut bytes = write::start(header.pid, &name, "run");
+                bytes.extend(write::record(header.pid, &header));
+                bytes.extend(write::record(header.pid, &door));
+                pids.push(header.pid);
+                files.push((write::file_name(&name, header.pid, header.start, 0), bytes));
+            }
+            Event::Enter(who, mut enter) => {
+                enter.time.0 += START;
+                let mut line = Line::default();
+                line.enter(pids[who.0 as usize], base, &enter);
+                files[who.0 as usize].1.extend_from_slice(line.bytes().unwrap());
+            }
+            Event::Exit(who, mut exit) => {
+                exit.time.0 += START;
+                let mut line = Line::default();
+                line.exit(pids[who.0 as usize], base, &exit);
+                files[who.0 as usize].1.extend_from_slice(line.bytes().unwrap());
+            }
+            Event::End(who, how, at) => {
+                let bytes = &mut files[who.0 as usize].1;
+                let lost = u64::from(how == Fate::Incomplete);
+                if matches!(how, Fate::Exited | Fate::Incomplete) {
+                    let clock = Clock { monotonic_ns: START + at.0, ..Clock::default() };
+                    let totals = Totals { returned: 0, lost, called: &|_| 0 };
+                    bytes.extend_from_slice(End::new(pids[who.0 as usize], "exit", &totals, &clock).bytes().unwrap());
+                } else {
+                    bytes.resize(bytes.len().next_multiple_of(4096), b' ');
+                }
+            }
+        }
+    }
+    files.into_iter().collect()
+}
+
+/// Judges files.
+pub(crate) fn judged(files: &BTreeMap<String, Vec<u8>>) -> Judgement {
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), files);
+    let mut judgement = judge(&[folder.path().to_owned()], &Options::default()).unwrap();
+    for seen in &mut judgement.processes {
+        seen.file = Path::new(&seen.file).file_name().unwrap().to_str().unwrap().to_owned();
+    }
+    judgement
+}
+
+/// Writes files.
+pub(crate) fn put(folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> Vec<PathBuf> {
+    files
+        .iter()
+        .map(|(name, bytes)| {
+            let path = folder.join(name);
+            std::fs::write(&path, bytes).unwrap();
+            path
+        })
+        .collect()
+}
+
+/// The codes of the findings, with their counts.
+pub(crate) fn codes(judgement: &Judgement) -> Vec<(&str, u64)> {
+    judgement.findings.iter().map(|finding| (finding.rule.as_str(), finding.count)).collect()
+}
