@@ -12,7 +12,6 @@ mod command;
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
@@ -109,7 +108,7 @@ fn a_library_whose_path_cannot_be_preloaded_goes_by_a_link() {
 fn with_device(desk: &Desk) -> PathBuf {
     let urscope = desk.path().join("bin/urscope");
     fs::create_dir_all(desk.path().join("bin/device")).unwrap();
-    fs::copy(env!("CARGO_BIN_EXE_urscope"), &urscope).unwrap();
+    desk.prepare(&format!("cp '{}' bin/urscope", env!("CARGO_BIN_EXE_urscope")));
     fs::write(desk.path().join("bin/device/libze_loader.so.1"), "").unwrap();
     urscope
 }
@@ -137,12 +136,7 @@ fn the_software_device_is_found_by_the_name_of_the_loader() {
 #[test]
 fn programs_that_cannot_be_run_end_as_in_a_shell() {
     let desk = Desk::new();
-    let script = |name: &str, text: &str, mode| {
-        fs::write(desk.path().join(name), text).unwrap();
-        fs::set_permissions(desk.path().join(name), fs::Permissions::from_mode(mode)).unwrap();
-    };
-    script("data", "", 0o644);
-    script("orphan", "#!/nowhere/interpreter\n", 0o755);
+    desk.prepare("echo data >data; echo '#!/nowhere/interpreter' >orphan; chmod +x orphan");
     for (program, code, word) in [
         ("no-such-program", 127, "no such program in PATH"),
         ("./no-such-program", 127, "no such program there"),

@@ -87,6 +87,13 @@ impl Desk {
         Running { child: command.spawn().unwrap(), folder: self.path().into() }
     }
 
+    /// Lets a shell make files that will be executed. A file that this process wrote could not be: while it is open for
+    /// writing, another test may start a process, which has it open as well for a moment.
+    pub fn prepare(&self, script: &str) {
+        let status = Command::new("/bin/sh").args(["-c", script]).current_dir(self.path()).status();
+        assert!(status.unwrap().success(), "{script}");
+    }
+
     /// Waits until something holds.
     pub fn wait_until(&self, what: &str, holds: impl Fn() -> bool) {
         let start = Instant::now();

@@ -91,6 +91,7 @@ fn close(world: &mut World, who: ProcessId, pointer: u64, context: Option<u64>) 
     let accuse = base != pointer || !mapped.is_open_in(context);
     let Some(taken) = mapped.take(context) else { return Aim::Nothing };
     mapped.closed += 1;
+    mapped.closing += 1;
     let (serial, export, last) = (mapped.serial, mapped.export, mapped.opens.is_empty());
     if last {
         mapped.state = step(mapped.state, Event::Ending).next;
@@ -300,22 +301,9 @@ fn opened(
     let who = born.process;
     let Some(life) = lives.get_mut(who.0 as usize) else { return };
     life.graves.forget(Handle { kind: Kind::Mapping, value: pointer });
-    let fresh = || Mapped {
-        serial,
-        state: State::Alive,
-        opens: Vec::new(),
-        opened: 0,
-        closed: 0,
-        size: None,
-        fingerprint: None,
-        export: None,
-        source: None,
-        accused: false,
-    };
-    let mapped = life.mappings.entry(pointer).or_insert_with(fresh);
-    if mapped.state != State::Alive {
-        *mapped = fresh();
-    }
+    // One pointer is one mapping as long as a close may still be refused: its reference is then still there.
+    let mapped = life.mappings.entry(pointer).or_insert_with(|| Mapped::new(serial));
+    mapped.state = step(mapped.state, Event::Birth).next;
     mapped.add(context, born);
     mapped.opened += 1;
     mapped.fingerprint = fingerprint.or(mapped.fingerprint);
@@ -344,6 +332,7 @@ fn closed(
     let who = died.process;
     let Some(life) = lives.get_mut(who.0 as usize) else { return };
     let Some(mapped) = life.mappings.get_mut(&pointer).filter(|mapped| mapped.serial == serial) else { return };
+    mapped.closing -= 1;
     if !success {
         mapped.state = step(mapped.state, Event::Refused).next;
         mapped.add(taken.0, taken.1);
@@ -352,7 +341,7 @@ fn closed(
         if let Some(export) = mapped.export {
             exports.hold(export, who, pointer);
         }
-    } else if mapped.opens.is_empty() {
+    } else if mapped.opens.is_empty() && mapped.closing == 0 {
         let (size, fingerprint) = (mapped.size, mapped.fingerprint);
         life.mappings.remove(&pointer);
         let grave = Grave { born: taken.1, died, size, fingerprint, excused: false };

@@ -33,6 +33,8 @@ pub(crate) struct Mapped {
     pub(crate) state: State,
     /// The opens that are not closed yet, by context.
     pub(crate) opens: Vec<Opens>,
+    /// How many closes of it have begun and not returned.
+    pub(crate) closing: u64,
     /// How often this pointer was opened in all, and closed.
     pub(crate) opened: u64,
     pub(crate) closed: u64,
@@ -55,6 +57,23 @@ pub(crate) struct Opens {
 }
 
 impl Mapped {
+    /// A mapping of which nothing is known yet.
+    pub(crate) fn new(serial: Serial) -> Self {
+        Self {
+            serial,
+            state: State::Unknown,
+            opens: Vec::new(),
+            closing: 0,
+            opened: 0,
+            closed: 0,
+            size: None,
+            fingerprint: None,
+            export: None,
+            source: None,
+            accused: false,
+        }
+    }
+
     /// The last open that is not closed.
     pub(crate) fn last_open(&self) -> Option<Place> {
         self.opens.iter().map(|opens| opens.place).max_by_key(|place| (place.time, place.call))

@@ -1,0 +1,448 @@
+//! Any faultless history yields no finding; any one fault in it yields just what that fault is.
+//!
+//! Histories are made by letting random numbers choose what three processes of three threads do next, among what is
+//! allowed. Calls overlap, are refused, and an address is used again from the moment its end begins.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test stops where it is surprised"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::{prelude::*, strategy::ValueTree as _};
+use urscope_rules::story::Story;
+
+const PROCESSES: usize = 3;
+const THREADS: usize = 3;
+
+/// A line, with what a fault needs to know of it.
+#[derive(Clone, Debug)]
+struct Act {
+    process: usize,
+    text: String,
+    kind: What,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum What {
+    /// A put that returned at once, well: of which handle and which memory.
+    Put(String, usize),
+    /// Likewise a close, of which mapping, of which memory; it was the last of its pointer.
+    LastClose(String, usize),
+    Other,
+}
+
+#[derive(Clone, Debug)]
+struct Memory {
+    generation: usize,
+    name: String,
+    process: usize,
+    /// Calls under way and opens that need it to live.
+    busy: usize,
+    handles: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Got {
+    name: String,
+    generation: usize,
+    offset: u64,
+    process: usize,
+    /// Calls under way that use its bytes.
+    busy: usize,
+}
+
+/// What a call under way does when it returns.
+#[derive(Clone, Debug)]
+enum Then {
+    Nothing,
+    Born(Memory),
+    Gets(Got),
+    Opens {
+        process: usize,
+        mapping: String,
+        generation: usize,
+        handle: String,
+    },
+    /// The end was refused: the object is back.
+    Puts(Got),
+    Closes {
+        process: usize,
+        mapping: String,
+        generation: usize,
+    },
+    Frees(usize),
+}
+
+struct History {
+    choices: std::vec::IntoIter<u32>,
+    acts: Vec<Act>,
+    memory: Vec<Memory>,
+    got: Vec<Got>,
+    /// Opens by process and mapping: the memory and how many.
+    open: BTreeMap<(usize, String), (usize, usize)>,
+    under_way: BTreeMap<(usize, usize), (bool, Then)>,
+    names: BTreeMap<&'static str, BTreeSet<(usize, usize)>>,
+    generations: usize,
+    freed: BTreeSet<usize>,
+    /// Whether memory may be freed before its handles are put, and how often it was.
+    early: bool,
+    early_frees: usize,
+}
+
+impl History {
+    fn of(choices: Vec<u32>, early: bool) -> Self {
+        let mut history = Self {
+            choices: choices.into_iter(),
+            acts: Vec::new(),
+            memory: Vec::new(),
+            got: Vec::new(),
+            open: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            names: BTreeMap::new(),
+            generations: 0,
+            freed: BTreeSet::new(),
+            early,
+            early_frees: 0,
+        };
+        while history.choices.len() > 0 {
+            history.step();
+        }
+        history.tidy_up();
+        history
+    }
+
+    fn choose(&mut self, among: usize) -> usize {
+        self.choices.next().unwrap_or(1) as usize % among.max(1)
+    }
+
+    /// The lowest free name of a sort: so that addresses come again as soon as they can.
+    fn name(&mut self, sort: &'static str, process: usize) -> String {
+        let taken = self.names.entry(sort).or_default();
+        let number = (0..usize::MAX).find(|number| !taken.contains(&(process, *number))).unwrap();
+        taken.insert((process, number));
+        format!("{sort}{process}{number}")
+    }
+
+    fn give_back(&mut self, sort: &'static str, process: usize, name: &str) {
+        let number = name[sort.len() + 1..].parse().unwrap();
+        self.names.entry(sort).or_default().remove(&(process, number));
+    }
+
+    fn tell(&mut self, process: usize, thread: usize, text: &str, kind: What) {
+        self.acts.push(Act { process, text: format!("p{process}/{}: {text}", thread + 1), kind });
+    }
+
+    fn step(&mut self) {
+        let (process, thread) = (self.choose(PROCESSES), self.choose(THREADS));
+        if let Some((well, then)) = self.under_way.remove(&(process, thread)) {
+            self.tell(process, thread, if well { "returns" } else { "fails" }, What::Other);
+            self.settle(well, then);
+            return;
+        }
+        let (what, which, how) = (self.choose(6), self.choose(8), self.choose(6));
+        // 0 and 1: it takes its time; 1 and 2: it is refused.
+        let (slow, well) = (how < 2, how == 0 || how > 2);
+        let mine = |of: usize| of == process;
+        match what {
+            0 => {
+                self.generations += 1;
+                let name = self.name("a", process);
+                let memory = Memory { generation: self.generations, name, process, busy: 0, handles: 0 };
+                self.call(process, thread, &format!("alloc {} 4096", memory.name), (slow, well), Then::Born(memory));
+            }
+            1 => {
+                let Some(index) = pick(&self.memory, which, |memory| mine(memory.process)) else { return };
+                self.memory[index].busy += 1;
+                let (generation, from) = (self.memory[index].generation, self.memory[index].name.clone());
+                let offset = [0, 0, 64][which % 3];
+                let got = Got { name: self.name("h", process), generation, offset, process, busy: 0 };
+                let text = format!("get {from} + {offset} -> {}", got.name).replace("+ 0 ", "");
+                self.call(process, thread, &text, (slow, well), Then::Gets(got));
+            }
+            2 => {
+                let Some(index) = pick(&self.got, which, |got| got.busy == 0 && mine(got.process)) else { return };
+                self.put(index, thread, slow, well);
+            }
+            3 => {
+                let alive: Vec<_> = self.memory.iter().map(|memory| memory.generation).collect();
+                let Some(index) = pick(&self.got, which, |got| alive.contains(&got.generation)) else { return };
+                self.got[index].busy += 1;
+                let Got { name: handle, generation, offset, .. } = self.got[index].clone();
+                let memory = self.memory.iter_mut().find(|memory| memory.generation == generation).unwrap();
+                memory.busy += 1;
+                let mapping = format!("m{process}{}x{offset}", memory.name);
+                let text = format!("open {handle} -> {mapping}");
+                self.call(process, thread, &text, (slow, well), Then::Opens { process, mapping, generation, handle });
+            }
+            4 => {
+                let open: Vec<_> = self.open.keys().filter(|(holder, _)| mine(*holder)).cloned().collect();
+                if let Some((_, mapping)) = open.get(which % open.len().max(1)) {
+                    self.close(process, mapping, thread, slow, well);
+                }
+            }
+            _ => {
+                let early = self.early;
+                let free = |memory: &Memory| mine(memory.process) && memory.busy == 0 && (early || memory.handles == 0);
+                if let Some(index) = pick(&self.memory, which, free) {
+                    self.free(index, thread, slow, well);
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, process: usize, thread: usize, text: &str, (slow, well): (bool, bool), then: Then) {
+        let how = if slow {
+            " begins"
+        } else if well {
+            ""
+        } else {
+            " fails"
+        };
+        self.tell(process, thread, &format!("{text}{how}"), What::Other);
+        if slow {
+            self.under_way.insert((process, thread), (well, then));
+        } else {
+            self.settle(well, then);
+        }
+    }
+
+    fn settle(&mut self, well: bool, then: Then) {
+        match then {
+            Then::Nothing => {}
+            Then::Born(memory) if well => self.memory.push(memory),
+            Then::Born(memory) => self.give_back("a", memory.process, &memory.name),
+            Then::Gets(got) => {
+                let memory = self.memory.iter_mut().find(|memory| memory.generation == got.generation).unwrap();
+                memory.busy -= 1;
+                if well {
+                    memory.handles += 1;
+                    self.got.push(got);
+                } else {
+                    self.give_back("h", got.process, &got.name);
+                }
+            }
+            Then::Opens { process, mapping, generation, handle } => {
+                self.got.iter_mut().find(|got| got.name == handle).unwrap().busy -= 1;
+                if well {
+                    self.open.entry((process, mapping)).or_insert((generation, 0)).1 += 1;
+                } else {
+                    self.unbusy(generation);
+                }
+            }
+            Then::Puts(got) => {
+                if let Some(memory) = self.memory.iter_mut().find(|memory| memory.generation == got.generation) {
+                    memory.busy -= 1;
+                }
+                self.got.push(got);
+            }
+            Then::Closes { process, mapping, generation } => {
+                self.open.entry((process, mapping)).or_insert((generation, 0)).1 += 1;
+            }
+            Then::Frees(generation) => self.unbusy(generation),
+        }
+    }
+
+    fn unbusy(&mut self, generation: usize) {
+        self.memory.iter_mut().find(|memory| memory.generation == generation).unwrap().busy -= 1;
+    }
+
+    fn put(&mut self, index: usize, thread: usize, slow: bool, well: bool) {
+        let got = self.got.remove(index);
+        if let Some(memory) = self.memory.iter_mut().find(|memory| memory.generation == got.generation) {
+            // A put that will be refused needs the memory: whether a free meanwhile comes before its put is nobody's guess.
+            if well { memory.handles -= 1 } else { memory.busy += 1 }
+        }
+        let (process, text) = (got.process, format!("put {}", got.name));
+        if well {
+            self.give_back("h", process, &got.name);
+        }
+        if well && !slow {
+            self.tell(process, thread, &text, What::Put(got.name, got.generation));
+        } else {
+            self.call(process, thread, &text, (slow, well), if well { Then::Nothing } else { Then::Puts(got) });
+        }
+    }
+
+    fn close(&mut self, process: usize, mapping: &str, thread: usize, slow: bool, well: bool) {
+        let key = (process, mapping.to_owned());
+        let (generation, opens) = self.open.get_mut(&key).unwrap();
+        let generation = *generation;
+        *opens -= 1;
+        let last = *opens == 0;
+        if last {
+            self.open.remove(&key);
+        }
+        let text = format!("close {mapping}");
+        if well {
+            self.unbusy(generation);
+        }
+        if well && !slow {
+            let kind = if last { What::LastClose(mapping.to_owned(), generation) } else { What::Other };
+            self.tell(process, thread, &text, kind);
+        } else {
+            let back = Then::Closes { process, mapping: mapping.to_owned(), generation };
+            self.call(process, thread, &text, (slow, well), if well { Then::Nothing } else { back });
+        }
+    }
+
+    fn free(&mut self, index: usize, thread: usize, slow: bool, well: bool) {
+        let memory = &mut self.memory[index];
+        let (process, generation, text) = (memory.process, memory.generation, format!("free {}", memory.name));
+        if well {
+            let memory = self.memory.remove(index);
+            self.give_back("a", process, &memory.name);
+            self.freed.insert(generation);
+            self.early_frees += usize::from(memory.handles > 0);
+        } else {
+            memory.busy += 1;
+        }
+        self.call(process, thread, &text, (slow, well), if well { Then::Nothing } else { Then::Frees(generation) });
+    }
+
+    fn tidy_up(&mut self) {
+        while let Some(((process, thread), (well, then))) = self.under_way.pop_first() {
+            self.tell(process, thread, if well { "returns" } else { "fails" }, What::Other);
+            self.settle(well, then);
+        }
+        while let Some((process, mapping)) = self.open.keys().next().cloned() {
+            self.close(process, &mapping, 0, false, true);
+        }
+        while !self.got.is_empty() {
+            self.put(0, 0, false, true);
+        }
+        // Memory that is never freed is no sin of IPC.
+        while self.memory.len() > 1 {
+            self.free(0, 0, false, true);
+        }
+    }
+
+    fn play(&self) -> (String, Vec<&'static str>) {
+        let text: Vec<_> = self.acts.iter().map(|act| act.text.as_str()).collect();
+        let text = text.join("\n");
+        let found =
+            text.parse::<Story>().and_then(|story| story.play()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let mut codes: Vec<_> = found.iter().map(|finding| finding.rule.code).collect();
+        codes.retain(|code| *code != "no-calls-seen");
+        codes.sort_unstable();
+        (text, codes)
+    }
+
+    /// Puts one fault in, at one of the places where it can be, and says what should be found.
+    fn sin(&mut self, fault: usize, place: usize) -> Option<Vec<&'static str>> {
+        let wants_put = fault < 3;
+        let never_again = |index: usize, name: &str| {
+            let again = format!("-> {name}");
+            !self.acts[index..].iter().any(|act| act.text.split(" begins").next().unwrap().ends_with(&again))
+        };
+        let places: Vec<_> = (0..self.acts.len())
+            .filter(|index| match &self.acts[*index].kind {
+                What::Put(name, _) => wants_put && (fault != 0 || never_again(*index, name)),
+                What::LastClose(name, _) => !wants_put && (fault != 3 || never_again(*index, name)),
+                What::Other => false,
+            })
+            .collect();
+        let index = *places.get(place % places.len().max(1))?;
+        let act = self.acts[index].clone();
+        let (What::Put(name, generation) | What::LastClose(name, generation)) = &act.kind else { return None };
+        let freed = self.freed.contains(generation);
+        let thread = act.text.split_once(": ").unwrap().0;
+        match fault {
+            0 => {
+                self.acts.remove(index);
+                Some(vec![if freed { "freed-while-exported" } else { "leaked-handle" }])
+            }
+            1 => {
+                self.acts.insert(index + 1, act);
+                Some(vec!["double-put"])
+            }
+            2 => {
+                let other = (act.process + 1) % PROCESSES;
+                let text = format!("p{other}/9: put {name}");
+                self.acts.insert(index, Act { process: other, text, kind: What::Other });
+                Some(vec!["put-of-unknown"])
+            }
+            3 => {
+                self.acts.remove(index);
+                Some(if freed { vec!["freed-while-open", "leaked-mapping"] } else { vec!["leaked-mapping"] })
+            }
+            4 => {
+                self.acts.insert(index + 1, act);
+                Some(vec!["double-close"])
+            }
+            5 => {
+                self.acts[index].text += " + 1";
+                Some(vec!["open-close-mismatch"])
+            }
+            6 => {
+                self.acts[index].text += " in elsewhere";
+                Some(vec!["open-close-mismatch"])
+            }
+            7 => {
+                let text = format!("{thread}: free {name} fails");
+                self.acts.insert(index, Act { text, kind: What::Other, ..act });
+                Some(vec!["open-close-mismatch"])
+            }
+            _ => {
+                let other = (act.process + 1) % PROCESSES;
+                let text = format!("p{other}/9: close {name}");
+                self.acts.insert(index, Act { process: other, text, kind: What::Other });
+                Some(vec!["close-of-unknown"])
+            }
+        }
+    }
+}
+
+/// One of those that fit.
+fn pick<T>(all: &[T], which: usize, fits: impl Fn(&T) -> bool) -> Option<usize> {
+    let fitting: Vec<_> = (0..all.len()).filter(|index| fits(&all[*index])).collect();
+    fitting.get(which % fitting.len().max(1)).copied()
+}
+
+fn choices() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(any::<u32>(), 100..800)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_faultless_history_yields_nothing(choices in choices()) {
+        let (text, codes) = History::of(choices, false).play();
+        prop_assert!(codes.is_empty(), "{codes:?}\n{text}");
+    }
+
+    #[test]
+    fn a_free_before_its_put_is_a_note_and_no_more(choices in choices()) {
+        let history = History::of(choices, true);
+        let (text, codes) = history.play();
+        prop_assert_eq!(codes, vec!["freed-while-exported"; history.early_frees], "{}", text);
+    }
+
+    #[test]
+    fn one_fault_yields_just_that(choices in choices(), fault in 0_usize..9, place: usize) {
+        let mut history = History::of(choices, false);
+        let Some(expected) = history.sin(fault, place) else { return Ok(()) };
+        let (text, codes) = history.play();
+        prop_assert_eq!(codes, expected, "fault {}\n{}", fault, text);
+    }
+}
+
+#[test]
+fn histories_are_worth_the_name() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let (mut calls, mut faults) = (0, [0; 9]);
+    for _ in 0..50 {
+        let choices = choices().new_tree(&mut runner).unwrap().current();
+        let history = History::of(choices.clone(), false);
+        calls += history.acts.len();
+        for (fault, count) in faults.iter_mut().enumerate() {
+            *count += usize::from(History::of(choices.clone(), false).sin(fault, 1).is_some());
+        }
+    }
+    assert!(calls > 50 * 40, "{calls} lines");
+    assert!(faults.iter().all(|count| *count > 25), "{faults:?}");
+}
