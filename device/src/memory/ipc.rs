@@ -156,7 +156,8 @@ impl Source {
 
     /// Whether the file is large enough for what the handle says.
     fn holds(&self, sealed: &Sealed, length: u64) -> bool {
-        let aligned = sealed.size > 0 && sealed.offset.is_multiple_of(PAGE as u64) && sealed.offset > u64::from(sealed.slot) * 8;
+        let aligned =
+            sealed.size > 0 && sealed.offset.is_multiple_of(PAGE as u64) && sealed.offset > u64::from(sealed.slot) * 8;
         let end = sealed.offset.checked_add(length);
         aligned && end.is_some_and(|end| self.as_file().metadata().is_ok_and(|data| end <= data.size()))
     }

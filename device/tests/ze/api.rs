@@ -1,0 +1,275 @@
+//! What the tests call the device through: the C functions by name, as a program would find them, and little else.
+
+#![allow(non_snake_case, clippy::too_many_arguments, reason = "names and arguments are those of the C API")]
+
+use std::ffi::{c_char, c_void};
+use std::process::{Command, Output};
+use std::ptr::{null, null_mut};
+use std::time::Duration;
+
+pub(crate) use urscope_device::layout;
+use urscope_device::layout::command::{CommandListDesc, CommandQueueDesc, CopyRegion, FenceDesc};
+use urscope_device::layout::device::*;
+use urscope_device::layout::driver::*;
+use urscope_device::layout::event::*;
+use urscope_device::layout::memory::*;
+
+/// Any handle.
+pub(crate) type Handle = *mut c_void;
+
+pub(crate) const SUCCESS: u32 = 0;
+pub(crate) const NOT_READY: u32 = 1;
+pub(crate) const OUT_OF_DEVICE_MEMORY: u32 = 0x7000_0003;
+pub(crate) const UNINITIALIZED: u32 = 0x7800_0001;
+pub(crate) const UNSUPPORTED_VERSION: u32 = 0x7800_0002;
+pub(crate) const UNSUPPORTED_FEATURE: u32 = 0x7800_0003;
+pub(crate) const INVALID_ARGUMENT: u32 = 0x7800_0004;
+pub(crate) const INVALID_NULL_HANDLE: u32 = 0x7800_0005;
+pub(crate) const INVALID_NULL_POINTER: u32 = 0x7800_0007;
+pub(crate) const INVALID_SIZE: u32 = 0x7800_0008;
+pub(crate) const UNSUPPORTED_SIZE: u32 = 0x7800_0009;
+pub(crate) const UNSUPPORTED_ALIGNMENT: u32 = 0x7800_000a;
+pub(crate) const INVALID_ENUMERATION: u32 = 0x7800_000c;
+
+/// No timeout.
+pub(crate) const FOREVER: u64 = u64::MAX;
+
+macro_rules! functions {
+    ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        $(pub(crate) fn $name($($argument: $type),*) -> functions!(@result $($result)?) {
+            let address = urscope_device::ddi::lookup(stringify!($name)).expect(stringify!($name));
+            // SAFETY: the signature is that of ze_api.h, which the device implements.
+            let function = unsafe {
+                std::mem::transmute::<*const (), extern "C" fn($($type),*) -> functions!(@result $($result)?)>(address)
+            };
+            function($($argument),*)
+        })*
+    };
+    (@result) => { u32 };
+    (@result $result:ty) => { $result };
+}
+
+functions! {
+    zeInit(flags: u32);
+    zeInitDrivers(count: *mut u32, drivers: *mut Handle, desc: *const InitDriverTypeDesc);
+    zeDriverGet(count: *mut u32, drivers: *mut Handle);
+    zeDriverGetApiVersion(driver: Handle, version: *mut u32);
+    zeDriverGetProperties(driver: Handle, properties: *mut DriverProperties);
+    zeDriverGetIpcProperties(driver: Handle, properties: *mut DriverIpcProperties);
+    zeDriverGetExtensionProperties(driver: Handle, count: *mut u32, properties: *mut DriverExtensionProperties);
+    zeDriverGetExtensionFunctionAddress(driver: Handle, name: *const c_char, address: *mut *const c_void);
+    zeDriverGetDefaultContext(driver: Handle) -> Handle;
+    zerGetDefaultContext() -> Handle;
+    zerTranslateDeviceHandleToIdentifier(device: Handle) -> u32;
+    zerTranslateIdentifierToDeviceHandle(identifier: u32) -> Handle;
+    zeDeviceGet(driver: Handle, count: *mut u32, devices: *mut Handle);
+    zeDeviceGetSubDevices(device: Handle, count: *mut u32, devices: *mut Handle);
+    zeDeviceGetRootDevice(device: Handle, root: *mut Handle);
+    zeDeviceGetProperties(device: Handle, properties: *mut DeviceProperties);
+    zeDeviceGetComputeProperties(device: Handle, properties: *mut DeviceComputeProperties);
+    zeDeviceGetModuleProperties(device: Handle, properties: *mut DeviceModuleProperties);
+    zeDeviceGetCommandQueueGroupProperties(device: Handle, count: *mut u32, properties: *mut CommandQueueGroupProperties);
+    zeDeviceGetMemoryProperties(device: Handle, count: *mut u32, properties: *mut DeviceMemoryProperties);
+    zeDeviceGetMemoryAccessProperties(device: Handle, properties: *mut DeviceMemoryAccessProperties);
+    zeDeviceGetCacheProperties(device: Handle, count: *mut u32, properties: *mut DeviceCacheProperties);
+    zeDeviceGetImageProperties(device: Handle, properties: *mut DeviceImageProperties);
+    zeDeviceGetExternalMemoryProperties(device: Handle, properties: *mut DeviceExternalMemoryProperties);
+    zeDeviceGetP2PProperties(device: Handle, peer: Handle, properties: *mut DeviceP2pProperties);
+    zeDeviceCanAccessPeer(device: Handle, peer: Handle, value: *mut u8);
+    zeDeviceGetStatus(device: Handle);
+    zeDeviceGetGlobalTimestamps(device: Handle, host: *mut u64, own: *mut u64);
+    zeDeviceSynchronize(device: Handle);
+    zeContextCreate(driver: Handle, desc: *const ContextDesc, context: *mut Handle);
+    zeContextDestroy(context: Handle);
+    zeContextGetStatus(context: Handle);
+    zeMemAllocHost(context: Handle, desc: *const HostMemAllocDesc, size: usize, alignment: usize, out: *mut *mut c_void);
+    zeMemAllocDevice(context: Handle, desc: *const DeviceMemAllocDesc, size: usize, alignment: usize, device: Handle, out: *mut *mut c_void);
+    zeMemAllocShared(context: Handle, desc: *const DeviceMemAllocDesc, host: *const HostMemAllocDesc, size: usize, alignment: usize, device: Handle, out: *mut *mut c_void);
+    zeMemFree(context: Handle, pointer: *mut c_void);
+    zeMemFreeExt(context: Handle, desc: *const MemoryFreeExtDesc, pointer: *mut c_void);
+    zeMemGetAllocProperties(context: Handle, pointer: *const c_void, properties: *mut MemoryAllocationProperties, device: *mut Handle);
+    zeMemGetAddressRange(context: Handle, pointer: *const c_void, base: *mut *mut c_void, size: *mut usize);
+    zeMemGetIpcHandle(context: Handle, pointer: *const c_void, handle: *mut IpcMemHandle);
+    zeMemPutIpcHandle(context: Handle, handle: IpcMemHandle);
+    zeMemOpenIpcHandle(context: Handle, device: Handle, handle: IpcMemHandle, flags: u32, out: *mut *mut c_void);
+    zeMemCloseIpcHandle(context: Handle, pointer: *const c_void);
+    zeCommandQueueCreate(context: Handle, device: Handle, desc: *const CommandQueueDesc, queue: *mut Handle);
+    zeCommandQueueDestroy(queue: Handle);
+    zeCommandQueueExecuteCommandLists(queue: Handle, count: u32, lists: *const Handle, fence: Handle);
+    zeCommandQueueSynchronize(queue: Handle, timeout: u64);
+    zeCommandListCreate(context: Handle, device: Handle, desc: *const CommandListDesc, list: *mut Handle);
+    zeCommandListCreateImmediate(context: Handle, device: Handle, desc: *const CommandQueueDesc, list: *mut Handle);
+    zeCommandListDestroy(list: Handle);
+    zeCommandListClose(list: Handle);
+    zeCommandListReset(list: Handle);
+    zeCommandListHostSynchronize(list: Handle, timeout: u64);
+    zeCommandListImmediateAppendCommandListsExp(list: Handle, count: u32, lists: *const Handle, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendMemoryCopy(list: Handle, to: *mut c_void, from: *const c_void, size: usize, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendMemoryFill(list: Handle, to: *mut c_void, pattern: *const c_void, pattern_size: usize, size: usize, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendMemoryCopyRegion(list: Handle, to: *mut c_void, to_region: *const CopyRegion, to_pitch: u32, to_slice: u32, from: *const c_void, from_region: *const CopyRegion, from_pitch: u32, from_slice: u32, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendBarrier(list: Handle, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendSignalEvent(list: Handle, event: Handle);
+    zeCommandListAppendWaitOnEvents(list: Handle, count: u32, events: *const Handle);
+    zeCommandListAppendEventReset(list: Handle, event: Handle);
+    zeCommandListAppendWriteGlobalTimestamp(list: Handle, to: *mut u64, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendQueryKernelTimestamps(list: Handle, count: u32, queried: *const Handle, to: *mut c_void, offsets: *const usize, signal: Handle, waits: u32, events: *const Handle);
+    zeEventPoolCreate(context: Handle, desc: *const EventPoolDesc, count: u32, devices: *const Handle, pool: *mut Handle);
+    zeEventPoolDestroy(pool: Handle);
+    zeEventCreate(pool: Handle, desc: *const EventDesc, event: *mut Handle);
+    zeEventCounterBasedCreate(context: Handle, device: Handle, desc: *const EventCounterBasedDesc, event: *mut Handle);
+    zeEventDestroy(event: Handle);
+    zeEventHostSignal(event: Handle);
+    zeEventHostReset(event: Handle);
+    zeEventHostSynchronize(event: Handle, timeout: u64);
+    zeEventQueryStatus(event: Handle);
+    zeEventQueryKernelTimestamp(event: Handle, result: *mut KernelTimestampResult);
+    zeFenceCreate(queue: Handle, desc: *const FenceDesc, fence: *mut Handle);
+    zeFenceDestroy(fence: Handle);
+    zeFenceHostSynchronize(fence: Handle, timeout: u64);
+    zeFenceQueryStatus(fence: Handle);
+    zeFenceReset(fence: Handle);
+    zeModuleCreate(context: Handle, device: Handle, desc: *const c_void, module: *mut Handle, log: *mut Handle);
+}
+
+/// All zeroes: a valid value of every layout structure.
+pub(crate) fn zeroed<T>() -> T {
+    // SAFETY: only used for the layout structures, which are integers, arrays of them and pointers.
+    unsafe { std::mem::zeroed() }
+}
+
+/// Demands success.
+#[track_caller]
+pub(crate) fn ok(result: u32) {
+    assert_eq!(result, SUCCESS, "{result:#x}");
+}
+
+/// Lets a call fill a handle, and demands success.
+#[track_caller]
+pub(crate) fn made(make: impl FnOnce(*mut Handle) -> u32) -> Handle {
+    let mut handle = null_mut();
+    ok(make(&raw mut handle));
+    assert!(!handle.is_null());
+    handle
+}
+
+/// The first driver.
+pub(crate) fn driver() -> Handle {
+    ok(zeInit(0));
+    let mut count = 1;
+    made(|driver| zeDriverGet(&raw mut count, driver))
+}
+
+/// All devices.
+pub(crate) fn devices() -> Vec<Handle> {
+    let driver = driver();
+    let mut count = 0;
+    ok(zeDeviceGet(driver, &raw mut count, null_mut()));
+    let mut devices = vec![null_mut(); count as usize];
+    ok(zeDeviceGet(driver, &raw mut count, devices.as_mut_ptr()));
+    devices
+}
+
+/// A context, the first device, and what one makes with them.
+#[derive(Clone, Copy)]
+pub(crate) struct Stage {
+    pub(crate) context: Handle,
+    pub(crate) device: Handle,
+}
+
+// SAFETY: handles of contexts and devices may be used by all threads (ze_api.h).
+unsafe impl Send for Stage {}
+// SAFETY: the same.
+unsafe impl Sync for Stage {}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let driver = driver();
+        let desc: ContextDesc = zeroed();
+        Self { context: made(|context| zeContextCreate(driver, &raw const desc, context)), device: devices()[0] }
+    }
+
+    pub(crate) fn device_memory(self, size: usize) -> *mut c_void {
+        let desc: DeviceMemAllocDesc = zeroed();
+        made(|out| zeMemAllocDevice(self.context, &raw const desc, size, 0, self.device, out))
+    }
+
+    pub(crate) fn free(self, pointer: *mut c_void) {
+        ok(zeMemFree(self.context, pointer));
+    }
+
+    pub(crate) fn immediate_list(self, mode: u32) -> Handle {
+        let desc = CommandQueueDesc { mode, ..zeroed() };
+        made(|list| zeCommandListCreateImmediate(self.context, self.device, &raw const desc, list))
+    }
+
+    pub(crate) fn regular_list(self) -> Handle {
+        let desc: CommandListDesc = zeroed();
+        made(|list| zeCommandListCreate(self.context, self.device, &raw const desc, list))
+    }
+
+    pub(crate) fn queue(self, mode: u32) -> Handle {
+        let desc = CommandQueueDesc { mode, ..zeroed() };
+        made(|queue| zeCommandQueueCreate(self.context, self.device, &raw const desc, queue))
+    }
+
+    pub(crate) fn event_pool(self, count: u32) -> Handle {
+        let desc = EventPoolDesc { flags: 0b101, count, ..zeroed() };
+        made(|pool| zeEventPoolCreate(self.context, &raw const desc, 0, null(), pool))
+    }
+
+    pub(crate) fn events<const N: usize>(self) -> [Handle; N] {
+        let pool = self.event_pool(N as u32);
+        std::array::from_fn(|index| {
+            let desc = EventDesc { index: index as u32, ..zeroed() };
+            made(|event| zeEventCreate(pool, &raw const desc, event))
+        })
+    }
+
+    pub(crate) fn counter_event(self) -> Handle {
+        let desc = EventCounterBasedDesc { flags: 0b111, ..zeroed() };
+        made(|event| zeEventCounterBasedCreate(self.context, self.device, &raw const desc, event))
+    }
+}
+
+/// The bytes at a pointer.
+pub(crate) fn bytes<'a>(pointer: *const c_void, size: usize) -> &'a mut [u8] {
+    // SAFETY: the tests pass live allocations of at least this size, and touch them from one thread at a time.
+    unsafe { std::slice::from_raw_parts_mut(pointer.cast_mut().cast(), size) }
+}
+
+/// Appends a copy without events.
+pub(crate) fn copy(list: Handle, to: *mut c_void, from: *const c_void, size: usize) {
+    ok(zeCommandListAppendMemoryCopy(list, to, from, size, null_mut(), 0, null()));
+}
+
+/// What this process was started as: `None` for the test itself.
+pub(crate) fn role() -> Option<String> {
+    std::env::var("DEVICE_TEST_ROLE").ok()
+}
+
+/// Starts the test `name` of this binary anew in a process of its own, which sees `role` and the variables given.
+pub(crate) fn actor(name: &str, role: &str, variables: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture", "--test-threads=1"]).env("DEVICE_TEST_ROLE", role);
+    command.envs(variables.iter().copied());
+    command
+}
+
+/// Runs an actor to its end and demands that it ends well.
+#[track_caller]
+pub(crate) fn run(mut command: Command) -> Output {
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}\n{text}{}", output.status, String::from_utf8_lossy(&output.stdout));
+    output
+}
+
+/// Descriptors that this process has open.
+pub(crate) fn open_descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Nanoseconds.
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
+}

@@ -1,0 +1,216 @@
+//! Who is there: initialisation, driver, devices and what they say about themselves.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+use crate::api::layout::device::*;
+use crate::api::layout::driver::*;
+use crate::api::layout::stype;
+use crate::api::*;
+
+/// Runs `test` in a process of its own with these variables; true in that process.
+fn with(name: &str, variables: &[(&str, &str)]) -> bool {
+    if role().is_some() {
+        return true;
+    }
+    run(actor(name, "device", variables));
+    false
+}
+
+fn properties(device: Handle) -> DeviceProperties {
+    let mut properties = DeviceProperties { s_type: stype::DEVICE_PROPERTIES, ..zeroed() };
+    ok(zeDeviceGetProperties(device, &raw mut properties));
+    properties
+}
+
+#[test]
+fn both_ways_to_initialise_give_the_same_driver() {
+    ok(zeInit(0));
+    ok(zeInit(1));
+    assert_eq!(zeInit(4), INVALID_ENUMERATION);
+    let desc = InitDriverTypeDesc { flags: u32::MAX, ..zeroed() };
+    let mut count = 0;
+    ok(zeInitDrivers(&raw mut count, null_mut(), &raw const desc));
+    assert_eq!(count, 1);
+    let mut found = null_mut();
+    ok(zeInitDrivers(&raw mut count, &raw mut found, &raw const desc));
+    assert_eq!(found, driver());
+    let npu = InitDriverTypeDesc { flags: 2, ..desc };
+    ok(zeInitDrivers(&raw mut count, null_mut(), &raw const npu));
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn the_driver_says_what_the_adapters_look_for() {
+    let driver = driver();
+    let mut version = 0;
+    ok(zeDriverGetApiVersion(driver, &raw mut version));
+    assert_eq!(version, 1 << 16 | 0x11);
+    let mut properties: DriverProperties = zeroed();
+    ok(zeDriverGetProperties(driver, &raw mut properties));
+    assert!(properties.driver_version & 0xffff >= 38646);
+    let mut ipc: DriverIpcProperties = zeroed();
+    ok(zeDriverGetIpcProperties(driver, &raw mut ipc));
+    assert_eq!(ipc.flags, 1);
+    let mut count = 7;
+    ok(zeDriverGetExtensionProperties(driver, &raw mut count, null_mut()));
+    assert_eq!(count, 0);
+}
+
+#[test]
+fn extension_functions_are_found_by_name_only_when_they_exist() {
+    let driver = driver();
+    let mut address = null::<c_void>();
+    ok(zeDriverGetExtensionFunctionAddress(driver, c"zexCounterBasedEventCreate2".as_ptr(), &raw mut address));
+    assert!(!address.is_null());
+    let missing = zeDriverGetExtensionFunctionAddress(driver, c"zexNothing".as_ptr(), &raw mut address);
+    assert_eq!((missing, address.is_null()), (INVALID_ARGUMENT, true));
+}
+
+#[test]
+fn a_device_is_an_intel_gpu_of_an_ip_version_that_selects_the_v2_adapter() {
+    let mut ip = DeviceIpVersionExt { s_type: stype::DEVICE_IP_VERSION_EXT, ..zeroed() };
+    // A structure that nobody knows stands in front of the one that is asked for.
+    let mut unknown = [0x7777_0001_u64, (&raw mut ip) as u64, 0xaaaa];
+    let mut properties =
+        DeviceProperties { s_type: stype::DEVICE_PROPERTIES, p_next: unknown.as_mut_ptr().cast(), ..zeroed() };
+    ok(zeDeviceGetProperties(devices()[0], &raw mut properties));
+    assert_eq!((properties.kind, properties.vendor_id), (1, 0x8086));
+    assert!(properties.name.starts_with(b"urscope software device\0"));
+    assert_eq!(properties.p_next, unknown.as_mut_ptr().cast());
+    assert!(ip.ip_version >= 0x0500_4000);
+    assert_eq!(unknown[2], 0xaaaa);
+    assert_eq!(properties.timer_resolution, 1);
+    let mut newer = DeviceProperties { s_type: stype::DEVICE_PROPERTIES_1_2, ..zeroed() };
+    ok(zeDeviceGetProperties(devices()[0], &raw mut newer));
+    assert_eq!(newer.timer_resolution, 1_000_000_000);
+}
+
+#[test]
+fn there_is_a_queue_group_for_compute_and_copy() {
+    let device = devices()[0];
+    let mut count = 0;
+    ok(zeDeviceGetCommandQueueGroupProperties(device, &raw mut count, null_mut()));
+    assert_eq!(count, 1);
+    let mut group: CommandQueueGroupProperties = zeroed();
+    ok(zeDeviceGetCommandQueueGroupProperties(device, &raw mut count, &raw mut group));
+    assert_eq!(group.flags & 0b11, 0b11);
+    assert!(group.num_queues >= 1 && group.max_memory_fill_pattern_size >= 128);
+}
+
+#[test]
+fn the_other_queries_answer() {
+    let device = devices()[0];
+    let mut compute: DeviceComputeProperties = zeroed();
+    ok(zeDeviceGetComputeProperties(device, &raw mut compute));
+    assert!(compute.max_total_group_size > 0 && compute.num_sub_group_sizes > 0);
+    let mut module: DeviceModuleProperties = zeroed();
+    ok(zeDeviceGetModuleProperties(device, &raw mut module));
+    let mut access: DeviceMemoryAccessProperties = zeroed();
+    ok(zeDeviceGetMemoryAccessProperties(device, &raw mut access));
+    assert!(access.device_alloc_capabilities & access.host_alloc_capabilities & 1 == 1);
+    let mut image: DeviceImageProperties = zeroed();
+    ok(zeDeviceGetImageProperties(device, &raw mut image));
+    let mut external: DeviceExternalMemoryProperties = zeroed();
+    ok(zeDeviceGetExternalMemoryProperties(device, &raw mut external));
+    let (mut count, mut cache, mut memory): (u32, DeviceCacheProperties, DeviceMemoryProperties) =
+        (1, zeroed(), zeroed());
+    ok(zeDeviceGetCacheProperties(device, &raw mut count, &raw mut cache));
+    ok(zeDeviceGetMemoryProperties(device, &raw mut count, &raw mut memory));
+    assert_eq!(memory.total_size, 4 << 30);
+    let mut root = device;
+    ok(zeDeviceGetRootDevice(device, &raw mut root));
+    assert!(root.is_null());
+    ok(zeDeviceGetSubDevices(device, &raw mut count, null_mut()));
+    assert_eq!(count, 0);
+    ok(zeDeviceGetStatus(device));
+}
+
+#[test]
+fn host_and_device_time_go_on_together() {
+    let device = devices()[0];
+    let (mut host, mut own, mut later) = (0, 0, 0);
+    ok(zeDeviceGetGlobalTimestamps(device, &raw mut host, &raw mut own));
+    ok(zeDeviceGetGlobalTimestamps(device, &raw mut host, &raw mut later));
+    assert!(own > 0 && later >= own);
+}
+
+#[test]
+fn several_devices_are_told_apart_and_reach_each_other() {
+    if !with("discovery::several_devices_are_told_apart_and_reach_each_other", &[("ZE_SOFT_DEVICES", "3")]) {
+        return;
+    }
+    let devices = devices();
+    assert_eq!(devices.len(), 3);
+    let uuids: Vec<_> = devices.iter().map(|device| properties(*device).uuid).collect();
+    assert!(uuids[0] != uuids[1] && uuids[1] != uuids[2] && uuids[0] != uuids[2]);
+    let mut reach = 0;
+    ok(zeDeviceCanAccessPeer(devices[0], devices[2], &raw mut reach));
+    let mut peer: DeviceP2pProperties = zeroed();
+    ok(zeDeviceGetP2PProperties(devices[1], devices[2], &raw mut peer));
+    assert_eq!((reach, peer.flags & 1), (1, 1));
+    for (index, device) in devices.iter().enumerate() {
+        assert_eq!(zerTranslateDeviceHandleToIdentifier(*device), index as u32);
+        assert_eq!(zerTranslateIdentifierToDeviceHandle(index as u32), *device);
+    }
+    assert!(zerTranslateIdentifierToDeviceHandle(3).is_null());
+}
+
+#[test]
+fn memory_and_ip_version_are_what_the_variables_say() {
+    let variables = [("ZE_SOFT_MEMORY", "64M"), ("ZE_SOFT_IP_VERSION", "12.60.7")];
+    if !with("discovery::memory_and_ip_version_are_what_the_variables_say", &variables) {
+        return;
+    }
+    let mut ip = DeviceIpVersionExt { s_type: stype::DEVICE_IP_VERSION_EXT, ..zeroed() };
+    let mut properties = DeviceProperties { p_next: (&raw mut ip).cast(), ..zeroed() };
+    ok(zeDeviceGetProperties(devices()[0], &raw mut properties));
+    assert_eq!(properties.max_mem_alloc_size, 64 << 20);
+    assert_eq!(ip.ip_version, 0x030f_0007);
+}
+
+#[test]
+fn a_bad_variable_is_one_line_on_stderr_and_nothing_on_stdout() {
+    const NAME: &str = "discovery::a_bad_variable_is_one_line_on_stderr_and_nothing_on_stdout";
+    if role().is_some() {
+        assert_eq!(devices().len(), 1);
+        return;
+    }
+    let output = run(actor(NAME, "device", &[("ZE_SOFT_DEVICES", "many")]));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text.lines().filter(|line| line.starts_with("ze_soft: ZE_SOFT_DEVICES=")).count(), 1, "{text}");
+    assert!(!String::from_utf8(output.stdout).unwrap().contains("ze_soft"));
+}
+
+#[test]
+fn a_missing_function_says_its_name_once_when_asked_to() {
+    const NAME: &str = "discovery::a_missing_function_says_its_name_once_when_asked_to";
+    if role().is_some() {
+        let stage = Stage::new();
+        for _ in 0..3 {
+            let result = zeModuleCreate(stage.context, stage.device, null_mut(), null_mut(), null_mut());
+            assert_eq!(result, UNSUPPORTED_FEATURE);
+            // SAFETY: an entry point that is not implemented looks at no argument.
+            let missing: extern "C" fn() -> u32 =
+                unsafe { std::mem::transmute(urscope_device::ddi::lookup("zeSamplerCreate").unwrap()) };
+            assert_eq!(missing(), UNSUPPORTED_FEATURE);
+        }
+        return;
+    }
+    let said = |log: &str| {
+        let output = run(actor(NAME, "device", &[("ZE_SOFT_LOG", log)]));
+        let text = String::from_utf8(output.stderr).unwrap();
+        (text.matches("zeSamplerCreate").count(), text.contains("does not run kernels"))
+    };
+    assert_eq!(said("1"), (1, true));
+    assert_eq!(said("0"), (0, false));
+}
+
+#[test]
+fn the_default_context_is_a_context() {
+    let context = zeDriverGetDefaultContext(driver());
+    assert!(!context.is_null());
+    ok(zeContextGetStatus(context));
+    assert_eq!(zerGetDefaultContext(), context);
+    assert!(zeDriverGetDefaultContext(null_mut()).is_null());
+}

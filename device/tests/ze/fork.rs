@@ -1,0 +1,76 @@
+//! fork() without exec: what a child may do, and what it is told.
+
+use std::ptr::null;
+
+use crate::api::*;
+
+/// Forks; the child ends with what `child` answers, and the parent is told.
+fn forked(child: impl FnOnce() -> i32) -> i32 {
+    // SAFETY: these tests run in a process of their own; the child calls the device, which is what is tested, and ends.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let code = child();
+        // SAFETY: ends the child without running what belongs to its parent.
+        unsafe { libc::_exit(code) };
+    }
+    let mut status = 0;
+    // SAFETY: waitpid writes the status that it is given.
+    assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+    assert!(libc::WIFEXITED(status), "{status:#x}");
+    libc::WEXITSTATUS(status)
+}
+
+#[test]
+fn a_child_of_a_process_that_used_the_device_is_refused_and_can_tear_down() {
+    const NAME: &str = "fork::a_child_of_a_process_that_used_the_device_is_refused_and_can_tear_down";
+    if role().is_none() {
+        run(actor(NAME, "device", &[]));
+        return;
+    }
+    let stage = Stage::new();
+    let list = stage.immediate_list(2);
+    let [gate] = stage.events();
+    let memory = stage.device_memory(4096);
+    ok(zeCommandListAppendWaitOnEvents(list, 1, &raw const gate));
+    let code = forked(|| {
+        let refused = [
+            zeInit(0),
+            zeEventHostSynchronize(gate, FOREVER),
+            zeCommandListHostSynchronize(list, FOREVER),
+            zeCommandListAppendBarrier(list, std::ptr::null_mut(), 0, null()),
+        ];
+        let ended = [
+            zeMemFree(stage.context, memory),
+            zeEventDestroy(gate),
+            zeCommandListDestroy(list),
+            zeContextDestroy(stage.context),
+        ];
+        i32::from(refused != [UNINITIALIZED; 4]) + 2 * i32::from(ended != [SUCCESS; 4])
+    });
+    assert_eq!(code, 0);
+    // The parent is as it was.
+    ok(zeEventHostSignal(gate));
+    ok(zeCommandListHostSynchronize(list, FOREVER));
+    ok(zeEventDestroy(gate));
+    ok(zeCommandListDestroy(list));
+    stage.free(memory);
+}
+
+#[test]
+fn a_child_of_a_process_that_did_not_use_the_device_uses_it_afresh() {
+    const NAME: &str = "fork::a_child_of_a_process_that_did_not_use_the_device_uses_it_afresh";
+    if role().is_none() {
+        run(actor(NAME, "device", &[]));
+        return;
+    }
+    let code = forked(|| {
+        let stage = Stage::new();
+        let list = stage.immediate_list(2);
+        let (to, from) = (stage.device_memory(100), stage.device_memory(100));
+        bytes(from, 100).fill(5);
+        copy(list, to, from, 100);
+        ok(zeCommandListHostSynchronize(list, FOREVER));
+        i32::from(bytes(to, 100) != [5; 100])
+    });
+    assert_eq!(code, 0);
+}

@@ -1,0 +1,132 @@
+//! Handles that are NULL, destroyed, or never were: refused with a code, and nothing happens.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+use crate::api::layout::driver::*;
+use crate::api::*;
+
+/// Points at something that is not ours.
+fn foreign() -> Handle {
+    static SOMETHING: [u64; 64] = [0x4141_4141_4141_4141; 64];
+    SOMETHING.as_ptr().cast_mut().cast::<c_void>()
+}
+
+#[test]
+fn null_handles_are_refused() {
+    let stage = Stage::new();
+    let mut out = null_mut();
+    let nobody = null_mut();
+    for result in [
+        zeDriverGetApiVersion(nobody, null_mut()),
+        zeDeviceGet(nobody, null_mut(), null_mut()),
+        zeDeviceGetProperties(nobody, null_mut()),
+        zeContextCreate(nobody, null(), &raw mut out),
+        zeContextDestroy(nobody),
+        zeMemAllocDevice(nobody, null(), 1, 0, stage.device, &raw mut out),
+        zeMemAllocDevice(stage.context, null(), 1, 0, nobody, &raw mut out),
+        zeMemFree(nobody, foreign()),
+        zeMemOpenIpcHandle(nobody, stage.device, zeroed(), 0, &raw mut out),
+        zeMemOpenIpcHandle(stage.context, nobody, zeroed(), 0, &raw mut out),
+        zeCommandListDestroy(nobody),
+        zeCommandListAppendBarrier(nobody, nobody, 0, null()),
+        zeCommandListHostSynchronize(nobody, 0),
+        zeCommandQueueExecuteCommandLists(nobody, 0, null(), nobody),
+        zeEventDestroy(nobody),
+        zeEventHostSynchronize(nobody, FOREVER),
+        zeFenceHostSynchronize(nobody, FOREVER),
+    ] {
+        assert_eq!(result, INVALID_NULL_HANDLE);
+    }
+}
+
+#[test]
+fn null_pointers_are_refused() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(0);
+    let place = stage.device_memory(64);
+    for result in [
+        zeDriverGet(null_mut(), null_mut()),
+        zeDeviceGetProperties(stage.device, null_mut()),
+        zeContextCreate(driver(), null(), null_mut()),
+        zeMemFree(stage.context, null_mut()),
+        zeMemGetIpcHandle(stage.context, null(), null_mut()),
+        zeMemGetIpcHandle(stage.context, place, null_mut()),
+        zeMemOpenIpcHandle(stage.context, stage.device, zeroed(), 0, null_mut()),
+        zeMemCloseIpcHandle(stage.context, null()),
+        zeCommandListCreateImmediate(stage.context, stage.device, null(), null_mut()),
+        zeCommandListAppendMemoryCopy(list, null_mut(), place, 1, null_mut(), 0, null()),
+        zeCommandListAppendMemoryCopy(list, place, null(), 1, null_mut(), 0, null()),
+        zeCommandListAppendMemoryFill(list, place, null(), 1, 1, null_mut(), 0, null()),
+        zeCommandListAppendWaitOnEvents(list, 1, null()),
+        zeEventPoolCreate(stage.context, null(), 0, null(), null_mut()),
+    ] {
+        assert_eq!(result, INVALID_NULL_POINTER);
+    }
+    assert_eq!(zeCommandListAppendBarrier(list, null_mut(), 1, null()), INVALID_SIZE);
+    assert_eq!(zeCommandListAppendMemoryFill(list, place, place, 0, 1, null_mut(), 0, null()), INVALID_SIZE);
+}
+
+#[test]
+fn foreign_handles_are_refused_wherever_they_stand() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(0);
+    let mut out = null_mut();
+    let stranger = foreign();
+    let strangers = [stranger];
+    for result in [
+        zeDriverGetProperties(stranger, null_mut()),
+        zeDeviceGetProperties(stranger, null_mut()),
+        zeContextDestroy(stranger),
+        zeMemAllocDevice(stranger, null(), 1, 0, stage.device, &raw mut out),
+        zeCommandListAppendBarrier(stranger, null_mut(), 0, null()),
+        zeCommandListAppendBarrier(list, stranger, 0, null()),
+        zeCommandListAppendBarrier(list, null_mut(), 1, strangers.as_ptr()),
+        zeCommandListDestroy(stranger),
+        zeEventHostSignal(stranger),
+        zeFenceReset(stranger),
+        // A handle of another kind is a stranger too.
+        zeCommandListClose(stage.context),
+        zeContextDestroy(list),
+        zeDeviceGetStatus(stage.context),
+    ] {
+        assert_eq!(result, INVALID_ARGUMENT);
+    }
+    ok(zeContextGetStatus(stage.context));
+}
+
+#[test]
+fn destroyed_handles_are_refused() {
+    let stage = Stage::new();
+    let [event] = stage.events();
+    ok(zeEventDestroy(event));
+    assert_eq!(zeEventQueryStatus(event), INVALID_ARGUMENT);
+    assert_eq!(zeEventDestroy(event), INVALID_ARGUMENT);
+    let list = stage.immediate_list(0);
+    ok(zeCommandListDestroy(list));
+    assert_eq!(zeCommandListHostSynchronize(list, 0), INVALID_ARGUMENT);
+    assert_eq!(zeCommandListDestroy(list), INVALID_ARGUMENT);
+    let desc: ContextDesc = zeroed();
+    let context = made(|out| zeContextCreate(driver(), &raw const desc, out));
+    ok(zeContextDestroy(context));
+    assert_eq!(zeContextDestroy(context), INVALID_ARGUMENT);
+}
+
+#[test]
+fn a_place_in_an_event_pool_is_taken_once_at_a_time() {
+    use crate::api::layout::event::EventDesc;
+
+    let stage = Stage::new();
+    let pool = stage.event_pool(2);
+    let create = |index, out| {
+        let desc = EventDesc { index, ..zeroed() };
+        zeEventCreate(pool, &raw const desc, out)
+    };
+    let first = made(|out| create(1, out));
+    let mut out = null_mut();
+    assert_eq!(create(1, &raw mut out), INVALID_ARGUMENT);
+    assert_eq!(create(2, &raw mut out), INVALID_ARGUMENT);
+    ok(zeEventDestroy(first));
+    ok(zeEventDestroy(made(|out| create(1, out))));
+    ok(zeEventPoolDestroy(pool));
+}

@@ -1,0 +1,414 @@
+//! Command lists, queues, events and fences: what they do, in what order, and that appends do not wait.
+//!
+//! Asynchrony is shown with a gate: an event that only the test signals. What stands behind it in a list cannot be done
+//! before, whatever the scheduler does.
+
+use std::ptr::{null, null_mut};
+use std::time::Duration;
+
+use crate::api::layout::command::{CopyRegion, FenceDesc};
+use crate::api::layout::event::*;
+use crate::api::layout::stype;
+use crate::api::*;
+
+const SIZE: usize = 100_003;
+
+/// A list behind a gate that is shut.
+fn gated(stage: Stage, list: Handle) -> Handle {
+    let [gate] = stage.events();
+    ok(zeCommandListAppendWaitOnEvents(list, 1, &raw const gate));
+    gate
+}
+
+fn numbered(memory: &mut [u8]) {
+    for (index, byte) in memory.iter_mut().enumerate() {
+        *byte = (index * 31 % 251) as u8;
+    }
+}
+
+#[test]
+fn an_append_returns_before_the_work_and_the_event_comes_after_it() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(2);
+    let [done] = stage.events();
+    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    numbered(bytes(from, SIZE));
+    let gate = gated(stage, list);
+    ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 0, null()));
+    // The append is back, so nothing but the gate can hold up the copy; and it does.
+    assert_eq!(zeEventQueryStatus(done), NOT_READY);
+    assert_eq!(zeEventHostSynchronize(done, nanoseconds(Duration::from_millis(20))), NOT_READY);
+    assert_eq!(zeCommandListHostSynchronize(list, 0), NOT_READY);
+    assert!(bytes(to, SIZE).iter().all(|byte| *byte == 0));
+    ok(zeEventHostSignal(gate));
+    ok(zeEventHostSynchronize(done, FOREVER));
+    assert_eq!(bytes(to, SIZE), bytes(from, SIZE));
+    ok(zeEventQueryStatus(done));
+    ok(zeCommandListHostSynchronize(list, FOREVER));
+    ok(zeCommandListDestroy(list));
+    stage.free(to);
+    stage.free(from);
+}
+
+#[test]
+fn a_synchronous_list_returns_after_the_work() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(1);
+    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    numbered(bytes(from, SIZE));
+    copy(list, to, from, SIZE);
+    assert_eq!(bytes(to, SIZE), bytes(from, SIZE));
+    ok(zeCommandListDestroy(list));
+}
+
+#[test]
+fn fills_repeat_a_pattern_of_any_size() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(1);
+    let to = stage.device_memory(SIZE);
+    for pattern_size in [1, 2, 3, 4, 8, 16, 24, 128, 1000] {
+        let pattern: Vec<u8> = (0..pattern_size).map(|index| (index + 1) as u8).collect();
+        bytes(to, SIZE).fill(0);
+        let length = SIZE - 5;
+        ok(zeCommandListAppendMemoryFill(
+            list,
+            to,
+            pattern.as_ptr().cast(),
+            pattern_size,
+            length,
+            null_mut(),
+            0,
+            null(),
+        ));
+        let memory = bytes(to, SIZE);
+        assert!(memory[..length].iter().enumerate().all(|(at, byte)| *byte == pattern[at % pattern_size]));
+        assert!(memory[length..].iter().all(|byte| *byte == 0));
+    }
+}
+
+#[test]
+fn a_fill_pattern_may_change_as_soon_as_the_append_is_back() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(2);
+    let to = stage.device_memory(64);
+    let gate = gated(stage, list);
+    let mut pattern = [1_u8, 2];
+    ok(zeCommandListAppendMemoryFill(list, to, pattern.as_ptr().cast(), 2, 64, null_mut(), 0, null()));
+    pattern.fill(9);
+    ok(zeEventHostSignal(gate));
+    ok(zeCommandListHostSynchronize(list, FOREVER));
+    assert_eq!(bytes(to, 4), [1, 2, 1, 2]);
+}
+
+#[test]
+fn a_region_is_copied_row_by_row() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(1);
+    let (to, from) = (stage.device_memory(4096), stage.device_memory(4096));
+    numbered(bytes(from, 4096));
+    let from_region = CopyRegion { origin_x: 3, origin_y: 2, origin_z: 1, width: 5, height: 4, depth: 2 };
+    let to_region = CopyRegion { origin_x: 1, origin_y: 0, origin_z: 0, width: 5, height: 4, depth: 2 };
+    ok(zeCommandListAppendMemoryCopyRegion(
+        list,
+        to,
+        &raw const to_region,
+        16,
+        64,
+        from,
+        &raw const from_region,
+        32,
+        512,
+        null_mut(),
+        0,
+        null(),
+    ));
+    let mut expected = vec![0; 4096];
+    for z in 0..2 {
+        for y in 0..4 {
+            let (target, source) = (z * 64 + y * 16 + 1, (z + 1) * 512 + (y + 2) * 32 + 3);
+            expected[target..target + 5].copy_from_slice(&bytes(from, 4096)[source..source + 5]);
+        }
+    }
+    assert_eq!(bytes(to, 4096), expected);
+}
+
+#[test]
+fn overlapping_ranges_are_copied_as_they_were() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(1);
+    let memory = stage.device_memory(1000);
+    numbered(bytes(memory, 1000));
+    let expected = bytes(memory, 900).to_vec();
+    copy(list, bytes(memory, 1000)[100..].as_mut_ptr().cast(), memory, 900);
+    assert_eq!(bytes(memory, 1000)[100..], expected);
+}
+
+#[test]
+fn lists_wait_for_each_others_events_whatever_the_order_of_appends() {
+    let stage = Stage::new();
+    let lists = [stage.immediate_list(2), stage.immediate_list(2), stage.immediate_list(2)];
+    let [first, second, third] = stage.events();
+    let memory: [_; 4] = std::array::from_fn(|_| stage.device_memory(SIZE));
+    numbered(bytes(memory[0], SIZE));
+    // The last step is appended first.
+    ok(zeCommandListAppendMemoryCopy(lists[2], memory[3], memory[2], SIZE, third, 1, &raw const second));
+    ok(zeCommandListAppendMemoryCopy(lists[1], memory[2], memory[1], SIZE, second, 1, &raw const first));
+    assert_eq!(zeEventQueryStatus(third), NOT_READY);
+    ok(zeCommandListAppendMemoryCopy(lists[0], memory[1], memory[0], SIZE, first, 0, null()));
+    ok(zeEventHostSynchronize(third, FOREVER));
+    assert_eq!(bytes(memory[3], SIZE), bytes(memory[0], SIZE));
+}
+
+#[test]
+fn a_barrier_waits_for_everything_before_it() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(2);
+    let [done] = stage.events();
+    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    let gate = gated(stage, list);
+    copy(list, to, from, SIZE);
+    ok(zeCommandListAppendBarrier(list, done, 0, null()));
+    assert_eq!(zeEventQueryStatus(done), NOT_READY);
+    ok(zeEventHostSignal(gate));
+    ok(zeEventHostSynchronize(done, FOREVER));
+}
+
+#[test]
+fn a_regular_list_runs_when_a_queue_executes_it_and_as_often() {
+    let stage = Stage::new();
+    let (queue, list) = (stage.queue(2), stage.regular_list());
+    let [done] = stage.events();
+    let desc: FenceDesc = zeroed();
+    let fence = made(|fence| zeFenceCreate(queue, &raw const desc, fence));
+    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 0, null()));
+    assert_eq!(zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, fence), INVALID_ARGUMENT);
+    ok(zeCommandListClose(list));
+    let refused = zeCommandListAppendBarrier(list, null_mut(), 0, null());
+    assert_eq!(refused, INVALID_ARGUMENT);
+    assert_eq!((zeEventQueryStatus(done), zeFenceQueryStatus(fence)), (NOT_READY, NOT_READY));
+    for round in 1..=3 {
+        bytes(from, SIZE).fill(round);
+        ok(zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, fence));
+        ok(zeFenceHostSynchronize(fence, FOREVER));
+        ok(zeEventQueryStatus(done));
+        assert!(bytes(to, SIZE).iter().all(|byte| *byte == round));
+        ok(zeFenceReset(fence));
+        ok(zeEventHostReset(done));
+        assert_eq!((zeEventQueryStatus(done), zeFenceQueryStatus(fence)), (NOT_READY, NOT_READY));
+    }
+    ok(zeCommandListReset(list));
+    ok(zeCommandListClose(list));
+    ok(zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, null_mut()));
+    ok(zeCommandQueueSynchronize(queue, FOREVER));
+    assert_eq!(zeEventQueryStatus(done), NOT_READY);
+    ok(zeFenceDestroy(fence));
+    ok(zeCommandListDestroy(list));
+    ok(zeCommandQueueDestroy(queue));
+}
+
+#[test]
+fn a_queue_that_is_held_up_says_so_in_time() {
+    let stage = Stage::new();
+    let (queue, list) = (stage.queue(0), stage.regular_list());
+    let gate = gated(stage, list);
+    ok(zeCommandListClose(list));
+    let desc: FenceDesc = zeroed();
+    let fence = made(|fence| zeFenceCreate(queue, &raw const desc, fence));
+    ok(zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, fence));
+    assert_eq!(zeCommandQueueSynchronize(queue, nanoseconds(Duration::from_millis(5))), NOT_READY);
+    assert_eq!(zeFenceHostSynchronize(fence, 0), NOT_READY);
+    ok(zeEventHostSignal(gate));
+    ok(zeFenceHostSynchronize(fence, FOREVER));
+    ok(zeCommandQueueSynchronize(queue, FOREVER));
+}
+
+#[test]
+fn immediate_lists_execute_regular_ones_too() {
+    let stage = Stage::new();
+    let (immediate, regular) = (stage.immediate_list(2), stage.regular_list());
+    let [gate, done] = stage.events();
+    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    numbered(bytes(from, SIZE));
+    copy(regular, to, from, SIZE);
+    ok(zeCommandListClose(regular));
+    let waits = &raw const gate;
+    ok(zeCommandListImmediateAppendCommandListsExp(immediate, 1, &raw const regular, done, 1, waits));
+    assert_eq!(zeEventQueryStatus(done), NOT_READY);
+    ok(zeEventHostSignal(gate));
+    ok(zeEventHostSynchronize(done, FOREVER));
+    assert_eq!(bytes(to, SIZE), bytes(from, SIZE));
+}
+
+#[test]
+fn events_are_reset_by_the_host_and_by_lists() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(1);
+    let [event] = stage.events();
+    ok(zeCommandListAppendSignalEvent(list, event));
+    ok(zeEventQueryStatus(event));
+    ok(zeCommandListAppendEventReset(list, event));
+    assert_eq!(zeEventQueryStatus(event), NOT_READY);
+    ok(zeEventHostSignal(event));
+    ok(zeEventHostReset(event));
+    assert_eq!(zeEventHostSynchronize(event, 0), NOT_READY);
+}
+
+#[test]
+fn a_counter_based_event_is_waited_for_as_it_was_last_signalled() {
+    let stage = Stage::new();
+    let (list, other) = (stage.immediate_list(2), stage.immediate_list(2));
+    let event = stage.counter_event();
+    let [seen] = stage.events();
+    // A fresh one is done.
+    ok(zeEventQueryStatus(event));
+    ok(zeCommandListAppendSignalEvent(list, event));
+    ok(zeEventHostSynchronize(event, FOREVER));
+    // Without a reset in between it is pending again as soon as the next signal is appended.
+    let gate = gated(stage, list);
+    ok(zeCommandListAppendSignalEvent(list, event));
+    assert_eq!(zeEventQueryStatus(event), NOT_READY);
+    ok(zeCommandListAppendWaitOnEvents(other, 1, &raw const event));
+    ok(zeCommandListAppendSignalEvent(other, seen));
+    assert_eq!(zeEventHostSynchronize(seen, nanoseconds(Duration::from_millis(5))), NOT_READY);
+    ok(zeEventHostSignal(gate));
+    ok(zeEventHostSynchronize(seen, FOREVER));
+    ok(zeEventQueryStatus(event));
+    assert_eq!([zeEventHostSignal(event), zeEventHostReset(event)], [INVALID_ARGUMENT; 2]);
+    assert_eq!(zeCommandListAppendEventReset(list, event), INVALID_ARGUMENT);
+    ok(zeEventDestroy(event));
+}
+
+#[test]
+fn what_cannot_be_shared_yet_is_refused() {
+    let stage = Stage::new();
+    let mut out = null_mut();
+    let pool = EventPoolDesc { flags: 0b11, count: 1, ..zeroed() };
+    assert_eq!(zeEventPoolCreate(stage.context, &raw const pool, 0, null(), &raw mut out), UNSUPPORTED_FEATURE);
+    let event = EventCounterBasedDesc { flags: 0xf, ..zeroed() };
+    let result = zeEventCounterBasedCreate(stage.context, stage.device, &raw const event, &raw mut out);
+    assert_eq!(result, UNSUPPORTED_FEATURE);
+}
+
+#[test]
+fn events_of_a_counter_based_pool_count() {
+    let stage = Stage::new();
+    let extension: [u64; 3] = [u64::from(stype::COUNTER_BASED_EVENT_POOL_EXP_DESC), 0, 3];
+    let desc = EventPoolDesc { p_next: extension.as_ptr().cast_mut().cast(), flags: 1, count: 1, ..zeroed() };
+    let pool = made(|pool| zeEventPoolCreate(stage.context, &raw const desc, 0, null(), pool));
+    let desc: EventDesc = zeroed();
+    let event = made(|event| zeEventCreate(pool, &raw const desc, event));
+    assert_eq!(zeEventHostReset(event), INVALID_ARGUMENT);
+}
+
+#[test]
+fn timestamps_surround_the_work() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(2);
+    let [first, second, queried] = stage.events();
+    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    let (mut host, mut before, mut after) = (0, 0, 0);
+    ok(zeDeviceGetGlobalTimestamps(stage.device, &raw mut host, &raw mut before));
+    let mut result: KernelTimestampResult = zeroed();
+    assert_eq!(zeEventQueryKernelTimestamp(first, &raw mut result), NOT_READY);
+    let written = stage.device_memory(4096);
+    ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, first, 0, null()));
+    ok(zeCommandListAppendWriteGlobalTimestamp(list, written.cast(), null_mut(), 0, null()));
+    ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, second, 0, null()));
+    let both = [first, second];
+    let results = bytes(written, 4096)[8..].as_mut_ptr().cast();
+    ok(zeCommandListAppendQueryKernelTimestamps(list, 2, both.as_ptr(), results, null(), queried, 0, null()));
+    ok(zeEventHostSynchronize(queried, FOREVER));
+    ok(zeDeviceGetGlobalTimestamps(stage.device, &raw mut host, &raw mut after));
+    let word = |at: usize| u64::from_ne_bytes(bytes(written, 4096)[at * 8..][..8].try_into().unwrap());
+    ok(zeEventQueryKernelTimestamp(first, &raw mut result));
+    let [start, end] = [result.global.kernel_start, result.global.kernel_end];
+    assert_eq!([start, end], [result.context.kernel_start, result.context.kernel_end]);
+    assert_eq!([start, end], [word(1), word(2)]);
+    let order = [before, start, end, word(0), word(5), word(6), after];
+    assert!(order.is_sorted(), "{order:?}");
+    assert!(start < end);
+}
+
+#[test]
+fn memory_that_is_freed_too_early_stays_until_the_work_is_done() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(2);
+    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    numbered(bytes(from, SIZE));
+    let expected = bytes(from, SIZE).to_vec();
+    let gate = gated(stage, list);
+    copy(list, to, from, SIZE);
+    stage.free(from);
+    ok(zeEventHostSignal(gate));
+    ok(zeCommandListHostSynchronize(list, FOREVER));
+    assert_eq!(bytes(to, SIZE), expected);
+}
+
+#[test]
+fn a_list_that_is_destroyed_finishes_what_it_has() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(2);
+    let [done] = stage.events();
+    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    numbered(bytes(from, SIZE));
+    let gate = gated(stage, list);
+    ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 0, null()));
+    ok(zeCommandListDestroy(list));
+    assert_eq!(zeEventQueryStatus(done), NOT_READY);
+    ok(zeEventHostSignal(gate));
+    ok(zeEventHostSynchronize(done, FOREVER));
+    assert_eq!(bytes(to, SIZE), bytes(from, SIZE));
+}
+
+#[test]
+fn work_goes_on_when_the_event_it_waits_for_is_destroyed() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(2);
+    let gate = gated(stage, list);
+    ok(zeEventDestroy(gate));
+    ok(zeCommandListHostSynchronize(list, FOREVER));
+}
+
+#[test]
+fn a_device_is_synchronised_with_all_its_lists() {
+    const NAME: &str = "lists::a_device_is_synchronised_with_all_its_lists";
+    if role().is_none() {
+        run(actor(NAME, "device", &[]));
+        return;
+    }
+    let stage = Stage::new();
+    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    let events: [_; 4] = stage.events();
+    let lists = events.map(|event| {
+        let list = stage.immediate_list(2);
+        ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, event, 0, null()));
+        list
+    });
+    ok(zeDeviceSynchronize(stage.device));
+    for (list, event) in lists.into_iter().zip(events) {
+        ok(zeEventQueryStatus(event));
+        ok(zeCommandListHostSynchronize(list, 0));
+    }
+}
+
+#[test]
+fn the_threads_of_lists_end_with_them() {
+    const NAME: &str = "lists::the_threads_of_lists_end_with_them";
+    if role().is_none() {
+        run(actor(NAME, "device", &[]));
+        return;
+    }
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    let stage = Stage::new();
+    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    let before = threads();
+    for _ in 0..200 {
+        let list = stage.immediate_list(2);
+        copy(list, to, from, SIZE);
+        ok(zeCommandListHostSynchronize(list, FOREVER));
+        assert_eq!(threads(), before + 1);
+        ok(zeCommandListDestroy(list));
+        assert_eq!(threads(), before);
+    }
+}

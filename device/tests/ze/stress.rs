@@ -1,0 +1,63 @@
+//! Many threads at once.
+
+use std::ptr::{null, null_mut};
+use std::thread;
+
+use crate::api::layout::memory::IpcMemHandle;
+use crate::api::*;
+
+const THREADS: usize = 8;
+const ROUNDS: usize = 200;
+
+#[test]
+fn threads_do_not_get_into_each_others_way() {
+    let stage = Stage::new();
+    thread::scope(|scope| {
+        for number in 0..THREADS {
+            scope.spawn(move || {
+                let list = stage.immediate_list(if number % 2 == 0 { 2 } else { 1 });
+                let counter = stage.counter_event();
+                let [event] = stage.events();
+                for round in 0..ROUNDS {
+                    let size = 1 + number * 777 + round * 97;
+                    let (to, from) = (stage.device_memory(size), stage.device_memory(size));
+                    let value = (number * 31 + round) as u8;
+                    bytes(from, size).fill(value);
+                    ok(zeCommandListAppendMemoryCopy(list, to, from, size, counter, 0, null()));
+                    ok(zeCommandListAppendBarrier(list, event, 1, &raw const counter));
+                    ok(zeEventHostSynchronize(event, FOREVER));
+                    ok(zeEventHostReset(event));
+                    assert!(bytes(to, size).iter().all(|byte| *byte == value));
+                    let mut handle: IpcMemHandle = zeroed();
+                    ok(zeMemGetIpcHandle(stage.context, to, &raw mut handle));
+                    let opened = made(|out| zeMemOpenIpcHandle(stage.context, stage.device, handle, 0, out));
+                    assert!(bytes(opened, size).iter().all(|byte| *byte == value));
+                    ok(zeMemCloseIpcHandle(stage.context, opened));
+                    ok(zeMemPutIpcHandle(stage.context, handle));
+                    stage.free(to);
+                    stage.free(from);
+                }
+                ok(zeCommandListDestroy(list));
+            });
+        }
+    });
+}
+
+#[test]
+fn a_chain_through_many_lists_comes_out_in_order() {
+    const LINKS: usize = 64;
+    let stage = Stage::new();
+    let lists: Vec<_> = (0..8).map(|_| stage.immediate_list(2)).collect();
+    let events: [_; LINKS] = stage.events();
+    let memory = stage.device_memory(LINKS + 1);
+    bytes(memory, LINKS + 1)[0] = 0x77;
+    let at = |index: usize| (memory as usize + index) as *mut std::ffi::c_void;
+    for link in 0..LINKS {
+        let (signal, waits) = (events[link], if link == 0 { null_mut() } else { events[link - 1] });
+        let count = u32::from(link > 0);
+        let list = lists[link * 5 % lists.len()];
+        ok(zeCommandListAppendMemoryCopy(list, at(link + 1), at(link), 1, signal, count, &raw const waits));
+    }
+    ok(zeEventHostSynchronize(events[LINKS - 1], FOREVER));
+    assert!(bytes(memory, LINKS + 1).iter().all(|byte| *byte == 0x77));
+}
