@@ -64,7 +64,7 @@ pub(super) fn wrapped(text: &str, indent: &str, width: usize) -> String {
 /// A time since the start: `+1.204 ms`.
 pub(super) fn since(nanos: u64) -> String {
     let (value, unit) = match nanos {
-        0..10_000_000 => (nanos as f64 / 1e6, "ms"),
+        0..10_000_000_000 => (nanos as f64 / 1e6, "ms"),
         _ => (nanos as f64 / 1e9, "s"),
     };
     format!("+{value:.3} {unit}")
@@ -88,6 +88,7 @@ mod tests {
     #[test]
     fn a_time_is_told_in_its_unit() {
         assert_eq!(since(1_204_000), "+1.204 ms");
+        assert_eq!(since(1_204_000_000), "+1204.000 ms");
         assert_eq!(since(12_345_678_901), "+12.346 s");
     }
 }

@@ -70,8 +70,7 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     let (who, size, (end, most)) = (scene.actor(), of_size(mapped.size), left(how));
     let released = if how == Left::ContextReleased { format!(" in {}", call(scene.at)) } else { String::new() };
     let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{released}{from}", call(opened));
-    let other = if how == Left::ContextReleased { Some(scene.at) } else { mapped.source };
-    let finding = Finding::new(&RULE, opened, what, message).other(other);
+    let finding = Finding::new(&RULE, opened, what, message).other(mapped.source);
     Some(
         finding
             .values(mapped.size, mapped.fingerprint)
