@@ -28,7 +28,7 @@ fn orphan(then: &str) -> String {
 fn all_that_the_program_started_is_waited_for() {
     let desk = Desk::new();
     let mut running = desk.start(desk.script(&["--no-shim"], &orphan("touch done")));
-    desk.wait_until("the notice", || running.stderr().contains("Ctrl-C judges now"));
+    desk.wait_until("the notice", || running.stderr().contains("ends the waiting"));
     assert!(running.stderr().contains("waiting for"), "{}", running.stderr());
     assert!(running.is_running());
     desk.make("go");
@@ -43,7 +43,7 @@ fn a_signal_after_the_end_of_the_program_ends_the_waiting() {
     for signal in ["INT", "TERM", "HUP"] {
         let desk = Desk::new();
         let mut running = desk.start(desk.script(&["--no-shim"], &orphan("touch done")));
-        desk.wait_until("the notice", || running.stderr().contains("Ctrl-C judges now"));
+        desk.wait_until("the notice", || running.stderr().contains("ends the waiting"));
         assert!(running.is_running());
         running.signal(signal);
         let ended = running.end();
@@ -116,7 +116,7 @@ fn the_report_tells_who_had_not_ended() {
     let mut command = desk.script(&[], &orphan("touch done"));
     command.env("URSCOPE_LIBRARY", command::harmless_library());
     let running = desk.start(command);
-    desk.wait_until("the notice", || running.stderr().contains("Ctrl-C judges now"));
+    desk.wait_until("the notice", || running.stderr().contains("ends the waiting"));
     running.signal("INT");
     let ended = running.end();
     assert_eq!(ended.code, 3);
@@ -134,7 +134,7 @@ fn the_private_directory_stays_for_those_who_are_left() {
     let mut command = desk.script(&["--no-check"], &orphan("readlink $LD_PRELOAD; touch done"));
     command.env("URSCOPE_LIBRARY", &library).env("TMPDIR", desk.path());
     let running = desk.start(command);
-    desk.wait_until("the notice", || running.stderr().contains("Ctrl-C judges now"));
+    desk.wait_until("the notice", || running.stderr().contains("ends the waiting"));
     running.signal("INT");
     assert_eq!(running.end().code, 3);
     desk.make("go");

@@ -153,9 +153,11 @@ impl Vigil {
         if !self.told && !others.is_empty() {
             self.told = true;
             complain(format_args!(
-                "the program has ended; waiting for {} that it started and that still run ({}); Ctrl-C judges now",
+                "the program has ended; waiting for {} that it started and that still run ({}); Ctrl-C, or SIGTERM to {}, \
+                 ends the waiting",
                 counted(others.len()),
-                named(&others)
+                named(&others),
+                process::id()
             ));
         }
     }

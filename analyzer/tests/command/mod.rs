@@ -47,8 +47,9 @@ impl Desk {
 
     /// `urscope` with arguments, output to files, as a pipe would be held open by whoever is left.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_urscope"));
-        command.args(arguments);
+        // A shell that runs the tests in the background lets them ignore SIGINT, and urscope would go on ignoring it.
+        let mut command = Command::new("/usr/bin/env");
+        command.args(["--default-signal", env!("CARGO_BIN_EXE_urscope")]).args(arguments);
         self.surround(&mut command);
         command
     }
