@@ -1,0 +1,80 @@
+//! USM: what is allocated, what is first met as an argument, and what hangs on it when it is freed.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    finding::Place,
+    world::{
+        ProcessId, World,
+        exports::ExportId,
+        process::Aim,
+        records::{Allocation, Mapped},
+        scene::Freed,
+    },
+};
+
+pub(super) fn free(world: &mut World, who: ProcessId, pointer: u64) -> Aim {
+    let Some(life) = world.life_mut(who) else { return Aim::Nothing };
+    let Some(allocation) = life.allocations.get_mut(&pointer).filter(|allocation| !allocation.dying) else {
+        let base = life.mapping_around(pointer).map_or(pointer, |(base, _)| base);
+        if let Some(mapped) = life.mappings.get_mut(&base) {
+            mapped.accused = true;
+        }
+        return Aim::Nothing;
+    };
+    allocation.dying = true;
+    let (serial, size) = (allocation.serial, allocation.size);
+    let exports = std::mem::take(&mut allocation.exports);
+    let freed = Box::new(hanging_on(world, who, Freed::new(pointer, serial, size), &exports));
+    if let Some(allocation) = world.life_mut(who).and_then(|life| life.allocations.get_mut(&pointer)) {
+        allocation.exports = exports;
+    }
+    Aim::Free { pointer, freed }
+}
+
+/// What hangs on an allocation: the handles that are not put, and the mappings that are open.
+fn hanging_on(world: &World, who: ProcessId, mut freed: Freed, exports: &BTreeSet<ExportId>) -> Freed {
+    for export in exports.iter().filter_map(|id| world.exports.get(*id)) {
+        if export.handles > 0 {
+            freed.handles += export.handles;
+            freed.got = Some(export.got);
+            freed.fingerprint = Some(export.fingerprint());
+        }
+        for (process, pointer) in &export.holders {
+            let mapped = world.life(*process).and_then(|life| life.mappings.get(pointer));
+            let Some(opened) = mapped.and_then(Mapped::last_open) else { continue };
+            freed.holders += 1;
+            let better = freed.holder.is_none_or(|(held, _)| held.process == who && opened.process != who);
+            if better {
+                freed.holder = Some((opened, *pointer));
+                freed.fingerprint = Some(export.fingerprint());
+            }
+        }
+    }
+    freed
+}
+
+/// New memory: what was known at these addresses before is no more.
+pub(super) fn allocated(world: &mut World, who: ProcessId, pointer: u64, size: Option<u64>, born: Option<Place>) {
+    let serial = world.next_serial();
+    let Some(life) = world.life(who) else { return };
+    let end = pointer.saturating_add(size.unwrap_or(0).max(1));
+    let mut gone: Vec<u64> = life.allocations.range(pointer..end).map(|(base, _)| *base).collect();
+    gone.extend(life.allocation_at(pointer).map(|(base, _)| base).filter(|base| *base != pointer));
+    for base in gone {
+        forget_allocation(world, who, base);
+    }
+    let Some(life) = world.life_mut(who) else { return };
+    life.allocated.insert(serial);
+    let exports = BTreeSet::new();
+    life.allocations.insert(pointer, Allocation { serial, size, born, dying: false, exports });
+}
+
+pub(super) fn forget_allocation(world: &mut World, who: ProcessId, base: u64) {
+    let Some(life) = world.life_mut(who) else { return };
+    let Some(allocation) = life.allocations.remove(&base) else { return };
+    life.allocated.remove(&allocation.serial);
+    for export in allocation.exports {
+        world.exports.retire(export);
+    }
+}

@@ -1,0 +1,156 @@
+//! How the world moves: what each call does to what lives.
+//!
+//! Death is at the enter, birth at the exit of a success. Every exit finds what its enter aimed at by serial number, so
+//! that a late answer never touches a new life at an old address.
+
+mod handles;
+mod mappings;
+mod memory;
+
+use urscope_schema::{
+    api::Effect,
+    call::{Enter, Exit},
+    handle::Kind,
+};
+
+use self::{
+    handles::{got, has_put, put},
+    mappings::{close, closed, opened, refer, released},
+    memory::{allocated, forget_allocation, free},
+};
+use super::{
+    ProcessId, World,
+    process::{Aim, ContextLife, Inherited, Life, Pending, place_of},
+    records::{Mapped, Serial},
+    scene::Freed,
+};
+use crate::finding::Place;
+
+/// What an exit made visible.
+pub(super) enum Outcome {
+    /// Memory on which something hung has been freed.
+    Freed(Place, Box<Freed>),
+    /// A context has been released for the last time, with these mappings open in it.
+    Released(Place, Vec<(u64, Mapped)>),
+}
+
+impl World {
+    fn next_serial(&mut self) -> Serial {
+        self.serial += 1;
+        self.serial
+    }
+}
+
+/// A call begins.
+pub(super) fn enter(world: &mut World, who: ProcessId, enter: &Enter) {
+    let values = &enter.values;
+    let place = place_of(who, enter);
+    let context = values.context;
+    let aim = match (enter.function.effect(), values.pointer, values.data) {
+        (Effect::Makes(Kind::MemHandle), pointer, _) => {
+            let life = world.life(who);
+            let allocation = pointer.and_then(|pointer| life?.allocation_at(pointer)).map(|(_, found)| found.serial);
+            Aim::Get { pointer, allocation }
+        }
+        (Effect::Makes(Kind::Mapping), ..) => {
+            let (fingerprint, host) = (values.fingerprint, world.process(who).map(|process| process.host));
+            let export = host.zip(fingerprint).and_then(|(host, bytes)| world.exports.of_bytes(host, bytes));
+            Aim::Open { context, fingerprint, export }
+        }
+        (Effect::Makes(Kind::Usm), ..) => Aim::Allocate { size: values.size },
+        (Effect::Ends(Kind::MemHandle), _, Some(data)) => put(world, who, data),
+        (Effect::Ends(Kind::Mapping), Some(pointer), _) => close(world, who, pointer, context),
+        (Effect::Ends(Kind::Usm), Some(pointer), _) => free(world, who, pointer),
+        (Effect::Retains(Kind::Context), ..) => refer(world, who, context, true),
+        (Effect::Releases(Kind::Context), ..) => refer(world, who, context, false),
+        _ => Aim::Nothing,
+    };
+    if let Some(life) = world.life_mut(who) {
+        life.pending.insert(enter.call, Pending { place, aim });
+    }
+}
+
+/// A call returns.
+pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Outcome> {
+    let pending = world.life_mut(who)?.pending.remove(&exit.call);
+    let Exit { function, call, tid, time, result, values } = *exit;
+    // Where the enter is missing, what is born is known at least, so that its end is no surprise.
+    let (place, aim) = match (pending, function.effect()) {
+        (Some(pending), _) => (pending.place, pending.aim),
+        (None, effect) => {
+            let place = Place { process: who, tid, time, call: Some(call), function: Some(function) };
+            let aim = match effect {
+                Effect::Makes(Kind::MemHandle) => Aim::Get { pointer: None, allocation: None },
+                Effect::Makes(Kind::Mapping) => Aim::Open { context: None, fingerprint: None, export: None },
+                Effect::Makes(Kind::Usm) => Aim::Allocate { size: None },
+                _ => Aim::Nothing,
+            };
+            (place, aim)
+        }
+    };
+    let success = result.is_success();
+    let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
+    match aim {
+        Aim::Get { pointer, allocation } => {
+            if let Some(data) = given(values.data) {
+                got(world, place, pointer, allocation, data, values.fingerprint);
+            }
+        }
+        Aim::Open { context, fingerprint, export } => {
+            if let Some(pointer) = given(values.pointer) {
+                opened(world, place, pointer, context, fingerprint, export);
+            }
+        }
+        Aim::Allocate { size } => {
+            if let Some(pointer) = given(values.pointer) {
+                allocated(world, who, pointer, size, Some(place));
+            }
+        }
+        Aim::Put { data, serial } => has_put(world, place, data, serial, success),
+        Aim::Close { pointer, serial, taken, accuse } => {
+            closed(world, place, pointer, serial, taken, success, accuse);
+        }
+        Aim::Free { pointer, freed } => {
+            let life = world.life_mut(who)?;
+            let same = life.allocations.get_mut(&pointer).filter(|allocation| allocation.serial == freed.serial);
+            match (same, success) {
+                (Some(allocation), false) => allocation.dying = false,
+                (Some(_), true) => forget_allocation(world, who, pointer),
+                (None, _) => {}
+            }
+            if success && freed.holders + freed.handles > 0 {
+                return Some(Outcome::Freed(place, freed));
+            }
+        }
+        Aim::Retain { context, serial } => {
+            let counted = world.life_mut(who)?.contexts.get_mut(&context);
+            if let Some(counted) = counted.filter(|counted| !success && counted.serial == serial) {
+                counted.references = counted.references.saturating_sub(1);
+            }
+        }
+        Aim::Release { context, serial, last } => return released(world, place, context, serial, last, success),
+        Aim::Nothing => {
+            if let (Effect::Makes(Kind::Context), Some(context)) = (function.effect(), given(values.context)) {
+                let serial = world.next_serial();
+                world.life_mut(who)?.contexts.insert(context, ContextLife { serial, references: 1 });
+            }
+        }
+    }
+    None
+}
+
+/// A process is over: nothing is open in it, nothing more comes from it.
+pub(super) fn bury(world: &mut World, who: ProcessId) {
+    let World { lives, exports, .. } = world;
+    let Some(life) = lives.get_mut(who.0 as usize) else { return };
+    for (pointer, mapped) in &life.mappings {
+        if let Some(export) = mapped.export {
+            exports.release(export, who, *pointer);
+        }
+    }
+    for export in life.allocations.values().flat_map(|allocation| &allocation.exports) {
+        exports.retire(*export);
+    }
+    let process = life.process.clone();
+    *life = Life { over: true, ..Life::new(process, Inherited::Nothing) };
+}
