@@ -15,7 +15,12 @@ pub struct Opinion(Value);
 impl Opinion {
     /// Fails the test unless the trace loads without a single warning.
     pub fn assert_ok(&self) {
-        assert!(self.0["verdict"] == "ok", "Perfetto does not take this trace as it is: {self:#?}");
+        assert!(self.verdict() == "ok", "Perfetto does not take this trace as it is: {self:#?}");
+    }
+
+    /// "ok", "warnings" or "rejected".
+    pub fn verdict(&self) -> &str {
+        self.0["verdict"].as_str().unwrap_or_else(|| panic!("no verdict: {self:#?}"))
     }
 
     /// One of its counts, such as "slices" or "unfinished".

@@ -11,6 +11,7 @@ mod arrows;
 mod counts;
 mod doctor;
 mod fork;
+mod importer;
 mod kill;
 mod loaders;
 mod memory_saint;
