@@ -1,7 +1,7 @@
 //! The judge: traces in, a judgement out.
 //!
-//! [`paths`] finds the files, [`cursor`] reads one of them record by record, [`court`] feeds all of them to the law in
-//! the order of time, [`tally`] counts what the law says, [`verdict`] draws the line. Nothing is kept but what lives in
+//! `paths` finds the files, `cursor` reads one of them record by record, `court` feeds all of them to the law in
+//! the order of time, `tally` counts what the law says, `verdict` draws the line. Nothing is kept but what lives in
 //! the traced processes: the size of the traces does not matter.
 
 mod alive;
