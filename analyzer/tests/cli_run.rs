@@ -185,7 +185,8 @@ fn a_run_that_saw_nothing_is_not_clean_and_leaves_nothing() {
     assert_eq!((ended.code, ended.stdout.as_str()), (2, "said\n"), "{}", ended.stderr);
     let report = fs::read_to_string(desk.path().join("report.json")).unwrap();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
-    assert_eq!(report["verdict"], "not-judged");
+    assert_eq!((&report["verdict"], &report["exit"]), (&"not-judged".into(), &2.into()));
+    assert!(report["reason"].as_str().unwrap().contains("nothing was traced"), "{report:#}");
     assert!(!desk.path().join("urscope-traces").exists(), "an empty directory is no use to anybody");
 }
 
@@ -212,4 +213,25 @@ fn traces_of_each_run_get_a_directory_of_their_own() {
         assert!(desk.path().join(&folder).join("urscope-x-1-1.json").exists(), "{folder}");
         assert!(ended.stderr.contains(&format!("the traces are in {folder}")), "{}", ended.stderr);
     }
+}
+
+#[test]
+fn only_the_traces_of_the_run_are_judged() {
+    let desk = Desk::new();
+    // A program that writes a trace as the library would, with one call that it got no answer to.
+    let header = r#"{"ph":"M","name":"urscope_header","pid":PID,"tid":PID,"args":{"format":1,"run":"RUN","pid":PID,"host":"h"}}"#;
+    let call = r#"{"ph":"B","name":"urIPCPutMemHandleExp","cat":"ur","pid":PID,"tid":PID,"ts":1.0,"args":{"call":1}}"#;
+    fs::write(desk.path().join("trace"), format!("[\n{header}\n,{call}\n")).unwrap();
+    let script = "sed \"s/RUN/$URSCOPE_RUN/; s/PID/$$/g\" trace >\"$URSCOPE_DIR/urscope-sh-$$-1.json\"; echo $$";
+    for _ in 0..2 {
+        let mut command = desk.script(&["--dir", "traces", "--format", "json", "--report", "report.json"], script);
+        command.env("URSCOPE_LIBRARY", harmless_library());
+        let ended = desk.start(command).end();
+        let report: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(desk.path().join("report.json")).unwrap()).unwrap();
+        let pids: Vec<String> =
+            report["processes"].as_array().unwrap().iter().map(|process| process["pid"].to_string()).collect();
+        assert_eq!(pids, [ended.stdout.trim()], "{report:#}");
+    }
+    assert_eq!(fs::read_dir(desk.path().join("traces")).unwrap().count(), 2, "the earlier trace is still there");
 }

@@ -39,16 +39,14 @@ impl Paper {
 /// Judges, reports and answers the exit code of the verdict.
 pub(crate) fn give(arguments: VerdictArguments, paper: Paper, traces: &Traces, program: &Program, end: &End) -> u8 {
     let options = Options { fail_on: arguments.fail_on.into() };
-    let mut judgement = match traces.of_this_run() {
+    let judgement = match traces.of_this_run() {
+        Ok(files) if files.is_empty() => not_judged(options, nothing_traced(program.obstacle())),
         Ok(files) => judge(&files, &options).unwrap_or_else(|error| not_judged(options, error.to_string())),
         Err(error) => {
             let folder = traces.folder().display();
             not_judged(options, format!("the directory of the traces, {folder}, cannot be read: {error}"))
         }
     };
-    if judgement.verdict == Verdict::NotJudged {
-        judgement.reason = join(judgement.reason.take(), program.obstacle());
-    }
 
     let code = judgement.verdict.exit_code();
     let (written, place) = match paper {
@@ -81,11 +79,13 @@ fn not_judged(options: Options, reason: String) -> Judgement {
     Judgement { reason: Some(reason), ..nothing }
 }
 
-fn join(reason: Option<String>, more: Option<String>) -> Option<String> {
-    match (reason, more) {
-        (Some(reason), Some(more)) => Some(format!("{reason}; {more}")),
-        (reason, more) => reason.or(more),
-    }
+/// Why there is no trace. What the program started may have been fit for tracing, so an obstacle is not all of it.
+fn nothing_traced(obstacle: Option<String>) -> String {
+    let obstacle = obstacle.map(|obstacle| format!("{obstacle}; and ")).unwrap_or_default();
+    format!(
+        "nothing was traced: {obstacle}no process of the run loaded a Unified Runtime adapter with liburscope.so in it; \
+         `urscope doctor` says whether this machine has a runtime and a device"
+    )
 }
 
 /// What a reader of the report has to know about the run itself.
@@ -116,10 +116,10 @@ mod tests {
     use crate::run::descent::Descendant;
 
     #[test]
-    fn a_reason_is_only_added_to() {
-        assert_eq!(join(Some("a".into()), Some("b".into())).as_deref(), Some("a; b"));
-        assert_eq!(join(None, Some("b".into())).as_deref(), Some("b"));
-        assert_eq!(join(Some("a".into()), None).as_deref(), Some("a"));
+    fn an_obstacle_comes_before_what_is_always_true() {
+        assert!(nothing_traced(None).starts_with("nothing was traced: no process of the run loaded"));
+        let said = nothing_traced(Some("app is statically linked".into()));
+        assert!(said.starts_with("nothing was traced: app is statically linked; and no process"), "{said}");
     }
 
     #[test]
