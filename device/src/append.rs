@@ -4,13 +4,12 @@
 //! read what a pointer argument names, except a fill pattern and the descriptions of regions, which the caller may
 //! change as soon as the call returns.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use crate::context::Context;
 use crate::device::Device;
 use crate::event::Event;
-use crate::ffi;
+use crate::ffi::{Address, In};
 use crate::layout::command::CopyRegion;
 use crate::list::CommandList;
 use crate::registry::Handle;
@@ -24,17 +23,17 @@ const TIMESTAMP_RESULT: usize = 32;
 /// `zeCommandListAppendMemoryCopy` (ze_api.h).
 pub extern "C" fn memory_copy(
     list: Handle<CommandList>,
-    to: *mut c_void,
-    from: *const c_void,
+    to: Address,
+    from: Address,
     length: usize,
     signal: Handle<Event>,
     wait_count: u32,
-    waits: *const Handle<Event>,
+    waits: In<Handle<Event>>,
 ) -> ZeResult {
     answer(|| {
         let list = list.get()?;
-        check(to)?;
-        check(from)?;
+        to.check()?;
+        from.check()?;
         append(&list, Work::Copy { to: Place::new(to), from: Place::new(from), length }, signal, wait_count, waits)
     })
 }
@@ -42,13 +41,13 @@ pub extern "C" fn memory_copy(
 /// `zeCommandListAppendMemoryCopyFromContext` (ze_api.h): all contexts share one address space.
 pub extern "C" fn memory_copy_from_context(
     list: Handle<CommandList>,
-    to: *mut c_void,
+    to: Address,
     context: Handle<Context>,
-    from: *const c_void,
+    from: Address,
     length: usize,
     signal: Handle<Event>,
     wait_count: u32,
-    waits: *const Handle<Event>,
+    waits: In<Handle<Event>>,
 ) -> ZeResult {
     match answer(|| context.get().map(drop)) {
         ZeResult::SUCCESS => memory_copy(list, to, from, length, signal, wait_count, waits),
@@ -59,22 +58,22 @@ pub extern "C" fn memory_copy_from_context(
 /// `zeCommandListAppendMemoryFill` (ze_api.h): any pattern size; the last repetition may be cut.
 pub extern "C" fn memory_fill(
     list: Handle<CommandList>,
-    to: *mut c_void,
-    pattern: *const c_void,
+    to: Address,
+    pattern: In<u8>,
     pattern_size: usize,
     length: usize,
     signal: Handle<Event>,
     wait_count: u32,
-    waits: *const Handle<Event>,
+    waits: In<Handle<Event>>,
 ) -> ZeResult {
     answer(|| {
         let list = list.get()?;
-        check(to)?;
-        check(pattern)?;
+        to.check()?;
+        pattern.check()?;
         if pattern_size == 0 {
             return Err(ZeResult::INVALID_SIZE);
         }
-        let pattern = ffi::bytes(pattern, pattern_size)?.into();
+        let pattern = pattern.array(pattern_size)?.into();
         append(&list, Work::Fill { to: Place::new(to), pattern, length }, signal, wait_count, waits)
     })
 }
@@ -82,23 +81,23 @@ pub extern "C" fn memory_fill(
 /// `zeCommandListAppendMemoryCopyRegion` (ze_api.h): pitches in bytes; width and x in bytes; a depth of 0 is 1.
 pub extern "C" fn memory_copy_region(
     list: Handle<CommandList>,
-    to: *mut c_void,
-    to_region: *const CopyRegion,
+    to: Address,
+    to_region: In<CopyRegion>,
     to_pitch: u32,
     to_slice_pitch: u32,
-    from: *const c_void,
-    from_region: *const CopyRegion,
+    from: Address,
+    from_region: In<CopyRegion>,
     from_pitch: u32,
     from_slice_pitch: u32,
     signal: Handle<Event>,
     wait_count: u32,
-    waits: *const Handle<Event>,
+    waits: In<Handle<Event>>,
 ) -> ZeResult {
     answer(|| {
         let list = list.get()?;
-        check(to)?;
-        check(from)?;
-        let (to_region, from_region) = (ffi::read(to_region)?, ffi::read(from_region)?);
+        to.check()?;
+        from.check()?;
+        let (to_region, from_region) = (to_region.read()?, from_region.read()?);
         let extent = [to_region.width as usize, to_region.height as usize, to_region.depth.max(1) as usize];
         let work = Work::CopyRegion {
             to: grid(Place::new(to), &to_region, to_pitch, to_slice_pitch),
@@ -114,7 +113,7 @@ pub extern "C" fn barrier(
     list: Handle<CommandList>,
     signal: Handle<Event>,
     wait_count: u32,
-    waits: *const Handle<Event>,
+    waits: In<Handle<Event>>,
 ) -> ZeResult {
     answer(|| append(&list.get()?, Work::Nothing, signal, wait_count, waits))
 }
@@ -123,16 +122,16 @@ pub extern "C" fn barrier(
 pub extern "C" fn memory_ranges_barrier(
     list: Handle<CommandList>,
     range_count: u32,
-    sizes: *const usize,
-    ranges: *const *const c_void,
+    sizes: In<usize>,
+    ranges: In<Address>,
     signal: Handle<Event>,
     wait_count: u32,
-    waits: *const Handle<Event>,
+    waits: In<Handle<Event>>,
 ) -> ZeResult {
     answer(|| {
         let list = list.get()?;
-        ffi::array(sizes, range_count)?;
-        ffi::array(ranges, range_count)?;
+        sizes.array(range_count as usize)?;
+        ranges.array(range_count as usize)?;
         append(&list, Work::Nothing, signal, wait_count, waits)
     })
 }
@@ -142,15 +141,15 @@ pub extern "C" fn signal_event(list: Handle<CommandList>, event: Handle<Event>) 
     answer(|| {
         let list = list.get()?;
         event.get()?;
-        append(&list, Work::Nothing, event, 0, std::ptr::null())
+        append(&list, Work::Nothing, event, 0, In::NULL)
     })
 }
 
 /// `zeCommandListAppendWaitOnEvents` (ze_api.h).
-pub extern "C" fn wait_on_events(list: Handle<CommandList>, count: u32, events: *const Handle<Event>) -> ZeResult {
+pub extern "C" fn wait_on_events(list: Handle<CommandList>, count: u32, events: In<Handle<Event>>) -> ZeResult {
     answer(|| {
         let list = list.get()?;
-        check(events.cast())?;
+        events.check()?;
         append(&list, Work::Nothing, Handle::NULL, count, events)
     })
 }
@@ -161,22 +160,22 @@ pub extern "C" fn event_reset(list: Handle<CommandList>, event: Handle<Event>) -
         let list = list.get()?;
         let event = event.get()?;
         event.expect_flag()?;
-        append(&list, Work::Reset(event), Handle::NULL, 0, std::ptr::null())
+        append(&list, Work::Reset(event), Handle::NULL, 0, In::NULL)
     })
 }
 
 /// `zeCommandListAppendWriteGlobalTimestamp` (ze_api.h).
 pub extern "C" fn write_global_timestamp(
     list: Handle<CommandList>,
-    to: *mut u64,
+    to: Address,
     signal: Handle<Event>,
     wait_count: u32,
-    waits: *const Handle<Event>,
+    waits: In<Handle<Event>>,
 ) -> ZeResult {
     answer(|| {
         let list = list.get()?;
-        check(to.cast())?;
-        append(&list, Work::Timestamp { to: Place::new(to.cast()) }, signal, wait_count, waits)
+        to.check()?;
+        append(&list, Work::Timestamp { to: Place::new(to) }, signal, wait_count, waits)
     })
 }
 
@@ -184,22 +183,22 @@ pub extern "C" fn write_global_timestamp(
 pub extern "C" fn query_kernel_timestamps(
     list: Handle<CommandList>,
     count: u32,
-    events: *const Handle<Event>,
-    to: *mut c_void,
-    offsets: *const usize,
+    events: In<Handle<Event>>,
+    to: Address,
+    offsets: In<usize>,
     signal: Handle<Event>,
     wait_count: u32,
-    waits: *const Handle<Event>,
+    waits: In<Handle<Event>>,
 ) -> ZeResult {
     answer(|| {
         let list = list.get()?;
-        check(events.cast())?;
-        check(to)?;
-        let events = ffi::objects(events, count)?;
+        events.check()?;
+        to.check()?;
+        let events = events.objects(count)?;
         let offsets: Vec<usize> = if offsets.is_null() {
             (0..events.len()).map(|index| index * TIMESTAMP_RESULT).collect()
         } else {
-            ffi::array(offsets, count)?.to_vec()
+            offsets.array(count as usize)?.to_vec()
         };
         let events = events.into_iter().zip(offsets).collect();
         append(&list, Work::EventTimestamps { to: Place::new(to), events }, signal, wait_count, waits)
@@ -207,11 +206,11 @@ pub extern "C" fn query_kernel_timestamps(
 }
 
 /// `zeCommandListAppendMemoryPrefetch` (ze_api.h): a hint, and all memory is where it is.
-pub extern "C" fn memory_prefetch(list: Handle<CommandList>, pointer: *const c_void, _size: usize) -> ZeResult {
+pub extern "C" fn memory_prefetch(list: Handle<CommandList>, pointer: Address, _size: usize) -> ZeResult {
     answer(|| {
         let list = list.get()?;
-        check(pointer)?;
-        append(&list, Work::Nothing, Handle::NULL, 0, std::ptr::null())
+        pointer.check()?;
+        append(&list, Work::Nothing, Handle::NULL, 0, In::NULL)
     })
 }
 
@@ -219,15 +218,15 @@ pub extern "C" fn memory_prefetch(list: Handle<CommandList>, pointer: *const c_v
 pub extern "C" fn mem_advise(
     list: Handle<CommandList>,
     device: Handle<Device>,
-    pointer: *const c_void,
+    pointer: Address,
     _size: usize,
     _advice: u32,
 ) -> ZeResult {
     answer(|| {
         let list = list.get()?;
         device.get()?;
-        check(pointer)?;
-        append(&list, Work::Nothing, Handle::NULL, 0, std::ptr::null())
+        pointer.check()?;
+        append(&list, Work::Nothing, Handle::NULL, 0, In::NULL)
     })
 }
 
@@ -236,18 +235,14 @@ fn append(
     work: Work,
     signal: Handle<Event>,
     wait_count: u32,
-    waits: *const Handle<Event>,
+    waits: In<Handle<Event>>,
 ) -> Answer {
     if wait_count > 0 && waits.is_null() {
         return Err(ZeResult::INVALID_SIZE);
     }
-    let waits = ffi::objects(waits, wait_count)?;
+    let waits = waits.objects(wait_count)?;
     let signals = signal.get_optional()?;
     list.append(Command { work, waits, signals })
-}
-
-fn check(pointer: *const c_void) -> Answer {
-    if pointer.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
 }
 
 /// The first byte of a region and its pitches. Without a slice pitch a slice is as many rows as the region has.

@@ -3,16 +3,16 @@
 //! A context carries nothing here: all devices share one address space, as on Intel's driver. Must never free what was
 //! allocated in it: the application does.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use crate::device::Device;
 use crate::driver::{self, Driver};
+use crate::ffi::{Address, In, Out};
 use crate::layout::driver::ContextDesc;
 use crate::memory::PAGE;
+use crate::process;
 use crate::registry::{Handle, Object, Registry};
 use crate::result::{Answer, ZeResult, answer, answer_end};
-use crate::{ffi, process};
 
 /// A context.
 pub struct Context {
@@ -35,27 +35,25 @@ impl Object for Context {
 }
 
 /// `zeContextCreate` (ze_api.h).
-pub extern "C" fn create(driver: Handle<Driver>, desc: *const ContextDesc, context: *mut Handle<Context>) -> ZeResult {
-    create_ex(driver, desc, 0, std::ptr::null(), context)
+pub extern "C" fn create(driver: Handle<Driver>, desc: In<ContextDesc>, context: Out<Handle<Context>>) -> ZeResult {
+    create_ex(driver, desc, 0, In::NULL, context)
 }
 
 /// `zeContextCreateEx` (ze_api.h). A context always covers all devices.
 pub extern "C" fn create_ex(
     driver: Handle<Driver>,
-    desc: *const ContextDesc,
+    desc: In<ContextDesc>,
     count: u32,
-    devices: *const Handle<Device>,
-    context: *mut Handle<Context>,
+    devices: In<Handle<Device>>,
+    context: Out<Handle<Context>>,
 ) -> ZeResult {
     answer(|| {
         driver::check(driver)?;
-        ffi::read(desc)?;
-        ffi::objects(devices, count)?;
-        if context.is_null() {
-            return Err(ZeResult::INVALID_NULL_POINTER);
-        }
+        desc.read()?;
+        devices.objects(count)?;
+        context.check()?;
         process::allow_descriptor_fetch();
-        ffi::write(context, Handle::register(Arc::new(Context::new())))
+        context.write(Handle::register(Arc::new(Context::new())))
     })
 }
 
@@ -81,7 +79,7 @@ pub extern "C" fn system_barrier(context: Handle<Context>, device: Handle<Device
 pub extern "C" fn make_memory_resident(
     context: Handle<Context>,
     device: Handle<Device>,
-    pointer: *mut c_void,
+    pointer: Address,
     _size: usize,
 ) -> ZeResult {
     answer(|| check_residency(context, device, pointer))
@@ -91,7 +89,7 @@ pub extern "C" fn make_memory_resident(
 pub extern "C" fn evict_memory(
     context: Handle<Context>,
     device: Handle<Device>,
-    pointer: *mut c_void,
+    pointer: Address,
     _size: usize,
 ) -> ZeResult {
     answer_end(|| check_residency(context, device, pointer))
@@ -102,17 +100,17 @@ pub extern "C" fn query_page_size(
     context: Handle<Context>,
     device: Handle<Device>,
     _size: usize,
-    page_size: *mut usize,
+    page_size: Out<usize>,
 ) -> ZeResult {
     answer(|| {
         context.get()?;
         device.get()?;
-        ffi::write(page_size, PAGE)
+        page_size.write(PAGE)
     })
 }
 
-fn check_residency(context: Handle<Context>, device: Handle<Device>, pointer: *mut c_void) -> Answer {
+fn check_residency(context: Handle<Context>, device: Handle<Device>, pointer: Address) -> Answer {
     context.get()?;
     device.get()?;
-    if pointer.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
+    pointer.check()
 }

@@ -4,8 +4,7 @@
 //! Stands between the table and everybody who calls the device. Must never write past the table of the version that a
 //! caller asks for: older callers hand in shorter tables.
 
-use std::ffi::c_void;
-
+use crate::ffi::Out;
 use crate::log;
 use crate::result::ZeResult;
 
@@ -57,8 +56,9 @@ fn address_in(slots: &[Slot], name: &str) -> Option<*const ()> {
     slots.iter().find(|slot| slot.name == name).map(|slot| slot.address)
 }
 
-/// Fills a caller's DDI table. A table of version 1.n holds the slots that exist since 1.n or before, packed in order.
-fn fill(version: u32, table: *mut c_void, getter: &str) -> ZeResult {
+/// Fills a caller's DDI table. A table of version 1.n holds the slots that exist since 1.n or before, packed in order;
+/// ze_ddi.h promises that what a caller hands in is a table of the version that it asks for.
+fn fill(version: u32, table: Out<*const ()>, getter: &str) -> ZeResult {
     if table.is_null() {
         return ZeResult::INVALID_NULL_POINTER;
     }
@@ -68,8 +68,7 @@ fn fill(version: u32, table: *mut c_void, getter: &str) -> ZeResult {
     let minor = version & 0xffff;
     let slots = TABLES.iter().filter(|candidate| candidate.getter == getter).flat_map(|found| found.slots);
     for (index, slot) in slots.filter(|slot| slot.since <= minor).enumerate() {
-        // SAFETY: ze_ddi.h promises a table of the version asked for; that one has a member for each of these slots.
-        unsafe { table.cast::<*const ()>().add(index).write(slot.address) };
+        table.element(index).write_optional(slot.address);
     }
     ZeResult::SUCCESS
 }
@@ -110,11 +109,8 @@ macro_rules! expand {
             $(entry_point!($extension => $($extension_path)::+);)*
             $($(entry_point!($name $(=> $($path)::+)?);)*)*
             $(
-                /// Hands out the DDI table of this name.
-                ///
-                /// # Safety
-                /// `table` must have room for the table of the version asked for (ze_ddi.h).
-                pub unsafe extern "C" fn $getter(version: u32, table: *mut c_void) -> ZeResult {
+                /// Hands out the DDI table of this name (ze_ddi.h).
+                pub extern "C" fn $getter(version: u32, table: Out<*const ()>) -> ZeResult {
                     fill(version, table, stringify!($getter))
                 }
             )*

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::budget::Budget;
 use crate::driver::{self, Driver};
+use crate::ffi::Out;
 use crate::layout::device::DeviceP2pProperties;
 use crate::registry::{Handle, Object, Registry};
 use crate::result::{ZeResult, answer};
@@ -38,45 +39,45 @@ impl Object for Device {
 }
 
 /// `zeDeviceGet` (ze_api.h).
-pub extern "C" fn get(driver: Handle<Driver>, count: *mut u32, devices: *mut Handle<Device>) -> ZeResult {
+pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, devices: Out<Handle<Device>>) -> ZeResult {
     answer(|| {
         driver::check(driver)?;
-        ffi::enumerate(count, devices, driver::devices(), |place, device| ffi::write(place, Handle::of(device)))
+        ffi::enumerate(count, devices, driver::devices(), |place, device| place.write(Handle::of(device)))
     })
 }
 
 /// `zeDeviceGetSubDevices` (ze_api.h): there are none.
-pub extern "C" fn get_sub_devices(device: Handle<Device>, count: *mut u32, devices: *mut Handle<Device>) -> ZeResult {
+pub extern "C" fn get_sub_devices(device: Handle<Device>, count: Out<u32>, devices: Out<Handle<Device>>) -> ZeResult {
     answer(|| {
         device.get()?;
-        ffi::enumerate(count, devices, &[], |place, item| ffi::write(place, *item))
+        ffi::enumerate(count, devices, &[], |place, item| place.write(*item))
     })
 }
 
 /// `zeDeviceGetRootDevice` (ze_api.h): NULL, because every device is a root device.
-pub extern "C" fn get_root_device(device: Handle<Device>, root: *mut Handle<Device>) -> ZeResult {
-    answer(|| device.get().and_then(|_| ffi::write(root, Handle::NULL)))
+pub extern "C" fn get_root_device(device: Handle<Device>, root: Out<Handle<Device>>) -> ZeResult {
+    answer(|| device.get().and_then(|_| root.write(Handle::NULL)))
 }
 
 /// `zeDeviceGetP2PProperties` (ze_api.h): access and atomics between all devices.
 pub extern "C" fn get_p2p_properties(
     device: Handle<Device>,
     peer: Handle<Device>,
-    properties: *mut DeviceP2pProperties,
+    properties: Out<DeviceP2pProperties>,
 ) -> ZeResult {
     answer(|| {
         device.get()?;
         peer.get()?;
-        ffi::edit(properties, |out| out.flags = 0b11)
+        properties.edit(|out| out.flags = 0b11)
     })
 }
 
 /// `zeDeviceCanAccessPeer` (ze_api.h): always.
-pub extern "C" fn can_access_peer(device: Handle<Device>, peer: Handle<Device>, value: *mut u8) -> ZeResult {
+pub extern "C" fn can_access_peer(device: Handle<Device>, peer: Handle<Device>, value: Out<u8>) -> ZeResult {
     answer(|| {
         device.get()?;
         peer.get()?;
-        ffi::write(value, 1)
+        value.write(1)
     })
 }
 
@@ -86,12 +87,12 @@ pub extern "C" fn get_status(device: Handle<Device>) -> ZeResult {
 }
 
 /// `zeDeviceGetGlobalTimestamps` (ze_api.h): host and device have the same clock.
-pub extern "C" fn get_global_timestamps(device: Handle<Device>, host: *mut u64, own: *mut u64) -> ZeResult {
+pub extern "C" fn get_global_timestamps(device: Handle<Device>, host: Out<u64>, own: Out<u64>) -> ZeResult {
     answer(|| {
         device.get()?;
         let now = clock::now();
-        ffi::write(host, now)?;
-        ffi::write(own, now)
+        host.write(now)?;
+        own.write(now)
     })
 }
 

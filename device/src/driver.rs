@@ -3,13 +3,14 @@
 //! Everything begins here: the first initialisation builds the platform, which then stays for the life of the process.
 //! Must never list an extension that is not implemented.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 use std::sync::{Arc, LazyLock};
 
 use crate::budget::Budget;
 use crate::context::Context;
 use crate::ddi::{API_VERSION, lookup_extension};
 use crate::device::Device;
+use crate::ffi::{In, Out};
 use crate::layout::driver::{DriverExtensionProperties, DriverIpcProperties, DriverProperties, InitDriverTypeDesc};
 use crate::registry::{Handle, Object, Registry};
 use crate::result::{Answer, ZeResult, answer};
@@ -82,35 +83,35 @@ pub extern "C" fn init(flags: u32) -> ZeResult {
 
 /// `zeInitDrivers` (ze_api.h).
 pub extern "C" fn init_drivers(
-    count: *mut u32,
-    drivers: *mut Handle<Driver>,
-    desc: *const InitDriverTypeDesc,
+    count: Out<u32>,
+    drivers: Out<Handle<Driver>>,
+    desc: In<InitDriverTypeDesc>,
 ) -> ZeResult {
     answer(|| {
-        let flags = ffi::read(desc)?.flags;
+        let flags = desc.read()?.flags;
         if flags == 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
         let fitting = if flags & GPU == 0 { &[][..] } else { std::slice::from_ref(&PLATFORM.driver) };
-        ffi::enumerate(count, drivers, fitting, |place, driver| ffi::write(place, *driver))
+        ffi::enumerate(count, drivers, fitting, |place, driver| place.write(*driver))
     })
 }
 
 /// `zeDriverGet` (ze_api.h).
-pub extern "C" fn get(count: *mut u32, drivers: *mut Handle<Driver>) -> ZeResult {
-    answer(|| ffi::enumerate(count, drivers, &[PLATFORM.driver], |place, driver| ffi::write(place, *driver)))
+pub extern "C" fn get(count: Out<u32>, drivers: Out<Handle<Driver>>) -> ZeResult {
+    answer(|| ffi::enumerate(count, drivers, &[PLATFORM.driver], |place, driver| place.write(*driver)))
 }
 
 /// `zeDriverGetApiVersion` (ze_api.h).
-pub extern "C" fn get_api_version(driver: Handle<Driver>, version: *mut u32) -> ZeResult {
-    answer(|| driver.get().and_then(|_| ffi::write(version, API_VERSION)))
+pub extern "C" fn get_api_version(driver: Handle<Driver>, version: Out<u32>) -> ZeResult {
+    answer(|| driver.get().and_then(|_| version.write(API_VERSION)))
 }
 
 /// `zeDriverGetProperties` (ze_api.h).
-pub extern "C" fn get_properties(driver: Handle<Driver>, properties: *mut DriverProperties) -> ZeResult {
+pub extern "C" fn get_properties(driver: Handle<Driver>, properties: Out<DriverProperties>) -> ZeResult {
     answer(|| {
         driver.get()?;
-        ffi::edit(properties, |out| {
+        properties.edit(|out| {
             out.uuid = *b"urscope ze soft\0";
             out.driver_version = DRIVER_VERSION;
         })
@@ -118,40 +119,37 @@ pub extern "C" fn get_properties(driver: Handle<Driver>, properties: *mut Driver
 }
 
 /// `zeDriverGetIpcProperties` (ze_api.h).
-pub extern "C" fn get_ipc_properties(driver: Handle<Driver>, properties: *mut DriverIpcProperties) -> ZeResult {
-    answer(|| driver.get().and_then(|_| ffi::edit(properties, |out| out.flags = IPC_MEMORY)))
+pub extern "C" fn get_ipc_properties(driver: Handle<Driver>, properties: Out<DriverIpcProperties>) -> ZeResult {
+    answer(|| driver.get().and_then(|_| properties.edit(|out| out.flags = IPC_MEMORY)))
 }
 
 /// `zeDriverGetExtensionProperties` (ze_api.h): no extension is listed.
 pub extern "C" fn get_extension_properties(
     driver: Handle<Driver>,
-    count: *mut u32,
-    properties: *mut DriverExtensionProperties,
+    count: Out<u32>,
+    properties: Out<DriverExtensionProperties>,
 ) -> ZeResult {
     answer(|| {
         driver.get()?;
-        ffi::enumerate(count, properties, &[], |place, item| ffi::write(place, *item))
+        ffi::enumerate(count, properties, &[], |place, item| place.write(*item))
     })
 }
 
 /// `zeDriverGetExtensionFunctionAddress` (ze_api.h): `INVALID_ARGUMENT` and NULL for a name that is not known.
 pub extern "C" fn get_extension_function_address(
     driver: Handle<Driver>,
-    name: *const c_char,
-    address: *mut *const (),
+    name: In<c_char>,
+    address: Out<*const ()>,
 ) -> ZeResult {
     answer(|| {
         driver.get()?;
-        if name.is_null() || address.is_null() {
-            return Err(ZeResult::INVALID_NULL_POINTER);
-        }
-        // SAFETY: ze_api.h promises a C string behind a non-NULL name.
-        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        address.check()?;
+        let name = name.text()?;
         let found = lookup_extension(&name);
         if found.is_none() {
             log::note(&format!("there is no extension function {name}"));
         }
-        ffi::write(address, found.unwrap_or(std::ptr::null()))?;
+        address.write(found.unwrap_or(std::ptr::null()))?;
         found.map(drop).ok_or(ZeResult::INVALID_ARGUMENT)
     })
 }
@@ -174,13 +172,13 @@ pub extern "C" fn runtime_get_default_context() -> Handle<Context> {
 }
 
 /// `zeDriverGetLastErrorDescription` (ze_api.h): errors are told apart by their code, so the text is empty.
-pub extern "C" fn get_last_error_description(driver: Handle<Driver>, text: *mut *const c_char) -> ZeResult {
-    answer(|| driver.get().and_then(|_| ffi::write(text, c"".as_ptr())))
+pub extern "C" fn get_last_error_description(driver: Handle<Driver>, text: Out<*const c_char>) -> ZeResult {
+    answer(|| driver.get().and_then(|_| text.write(c"".as_ptr())))
 }
 
 /// `zerGetLastErrorDescription` (zer_api.h).
-pub extern "C" fn runtime_get_last_error_description(text: *mut *const c_char) -> ZeResult {
-    answer(|| ffi::write(text, c"".as_ptr()))
+pub extern "C" fn runtime_get_last_error_description(text: Out<*const c_char>) -> ZeResult {
+    answer(|| text.write(c"".as_ptr()))
 }
 
 /// `zerTranslateDeviceHandleToIdentifier` (zer_api.h): the number of a device, all ones for a bad handle.

@@ -4,13 +4,13 @@
 //! until then a pool or an event that asks for it is refused, because handing out one that cannot be shared would only
 //! move the error. Must never signal an event on behalf of work: that is the stream's business.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use crate::context::Context;
 use crate::device::Device;
+use crate::ffi::{In, Out};
 use crate::layout::event::{
     EventCounterBasedDesc, EventDesc, EventPoolDesc, KernelTimestampData, KernelTimestampResult,
 };
@@ -18,7 +18,7 @@ use crate::layout::stype;
 use crate::registry::{Handle, Object, Registry};
 use crate::result::{Answer, ZeResult, answer, answer_end};
 use crate::signal::{Kind, Outcome, Signal, Stamps};
-use crate::{clock, ffi, log};
+use crate::{clock, log};
 
 /// `ZE_EVENT_POOL_FLAG_IPC`.
 const POOL_IPC: u32 = 1 << 1;
@@ -61,18 +61,17 @@ impl Object for Event {
 /// `zeEventPoolCreate` (ze_api.h).
 pub extern "C" fn pool_create(
     context: Handle<Context>,
-    desc: *const EventPoolDesc,
+    desc: In<EventPoolDesc>,
     count: u32,
-    devices: *const Handle<Device>,
-    pool: *mut Handle<EventPool>,
+    devices: In<Handle<Device>>,
+    pool: Out<Handle<EventPool>>,
 ) -> ZeResult {
     answer(|| {
         context.get()?;
-        let desc = ffi::read(desc)?;
-        ffi::objects(devices, count)?;
-        if pool.is_null() {
-            return Err(ZeResult::INVALID_NULL_POINTER);
-        }
+        let counter_based = desc.has_next(stype::COUNTER_BASED_EVENT_POOL_EXP_DESC);
+        let desc = desc.read()?;
+        devices.objects(count)?;
+        pool.check()?;
         if desc.count == 0 {
             return Err(ZeResult::INVALID_SIZE);
         }
@@ -80,9 +79,8 @@ pub extern "C" fn pool_create(
             log::note("zeEventPoolCreate: event pools cannot be shared between processes yet");
             return Err(ZeResult::UNSUPPORTED_FEATURE);
         }
-        let counter_based = ffi::find::<c_void>(desc.p_next, stype::COUNTER_BASED_EVENT_POOL_EXP_DESC).is_some();
         let taken = Mutex::new(vec![false; desc.count as usize]);
-        ffi::write(pool, Handle::register(Arc::new(EventPool { context, flags: desc.flags, counter_based, taken })))
+        pool.write(Handle::register(Arc::new(EventPool { context, flags: desc.flags, counter_based, taken })))
     })
 }
 
@@ -92,23 +90,21 @@ pub extern "C" fn pool_destroy(pool: Handle<EventPool>) -> ZeResult {
 }
 
 /// `zeEventPoolGetContextHandle` (ze_api.h).
-pub extern "C" fn pool_get_context_handle(pool: Handle<EventPool>, context: *mut Handle<Context>) -> ZeResult {
-    answer(|| ffi::write(context, pool.get()?.context))
+pub extern "C" fn pool_get_context_handle(pool: Handle<EventPool>, context: Out<Handle<Context>>) -> ZeResult {
+    answer(|| context.write(pool.get()?.context))
 }
 
 /// `zeEventPoolGetFlags` (ze_api.h).
-pub extern "C" fn pool_get_flags(pool: Handle<EventPool>, flags: *mut u32) -> ZeResult {
-    answer(|| ffi::write(flags, pool.get()?.flags))
+pub extern "C" fn pool_get_flags(pool: Handle<EventPool>, flags: Out<u32>) -> ZeResult {
+    answer(|| flags.write(pool.get()?.flags))
 }
 
 /// `zeEventCreate` (ze_api.h): `INVALID_ARGUMENT` for an index that is out of range or taken.
-pub extern "C" fn create(pool: Handle<EventPool>, desc: *const EventDesc, event: *mut Handle<Event>) -> ZeResult {
+pub extern "C" fn create(pool: Handle<EventPool>, desc: In<EventDesc>, event: Out<Handle<Event>>) -> ZeResult {
     answer(|| {
         let pool = pool.get()?;
-        let desc = ffi::read(desc)?;
-        if event.is_null() {
-            return Err(ZeResult::INVALID_NULL_POINTER);
-        }
+        let desc = desc.read()?;
+        event.check()?;
         match pool.taken.lock().get_mut(desc.index as usize) {
             Some(taken) if !*taken => *taken = true,
             _ => return Err(ZeResult::INVALID_ARGUMENT),
@@ -116,7 +112,7 @@ pub extern "C" fn create(pool: Handle<EventPool>, desc: *const EventDesc, event:
         let kind = if pool.counter_based { Kind::Counter } else { Kind::Flag };
         let made =
             Event { signal: Signal::new(kind), place: Some((pool, desc.index)), scopes: [desc.signal, desc.wait] };
-        ffi::write(event, Handle::register(Arc::new(made)))
+        event.write(Handle::register(Arc::new(made)))
     })
 }
 
@@ -124,16 +120,14 @@ pub extern "C" fn create(pool: Handle<EventPool>, desc: *const EventDesc, event:
 pub extern "C" fn counter_based_create(
     context: Handle<Context>,
     device: Handle<Device>,
-    desc: *const EventCounterBasedDesc,
-    event: *mut Handle<Event>,
+    desc: In<EventCounterBasedDesc>,
+    event: Out<Handle<Event>>,
 ) -> ZeResult {
     answer(|| {
         context.get()?;
         device.get()?;
-        let desc = ffi::read(desc)?;
-        if event.is_null() {
-            return Err(ZeResult::INVALID_NULL_POINTER);
-        }
+        let desc = desc.read()?;
+        event.check()?;
         if desc.flags & !COUNTER_FLAGS != 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
@@ -142,7 +136,7 @@ pub extern "C" fn counter_based_create(
             return Err(ZeResult::UNSUPPORTED_FEATURE);
         }
         let made = Event { signal: Signal::new(Kind::Counter), place: None, scopes: [desc.signal, desc.wait] };
-        ffi::write(event, Handle::register(Arc::new(made)))
+        event.write(Handle::register(Arc::new(made)))
     })
 }
 
@@ -198,32 +192,32 @@ pub extern "C" fn query_status(event: Handle<Event>) -> ZeResult {
 }
 
 /// `zeEventQueryKernelTimestamp` (ze_api.h): when the work behind the event began and ended, in ticks of the device.
-pub extern "C" fn query_kernel_timestamp(event: Handle<Event>, result: *mut KernelTimestampResult) -> ZeResult {
-    answer(|| ffi::write(result, timestamps(&*event.get()?).ok_or(ZeResult::NOT_READY)?))
+pub extern "C" fn query_kernel_timestamp(event: Handle<Event>, result: Out<KernelTimestampResult>) -> ZeResult {
+    answer(|| result.write(timestamps(&*event.get()?).ok_or(ZeResult::NOT_READY)?))
 }
 
 /// `zeEventGetEventPool` (ze_api.h): `INVALID_ARGUMENT` for an event that has none.
-pub extern "C" fn get_event_pool(event: Handle<Event>, pool: *mut Handle<EventPool>) -> ZeResult {
+pub extern "C" fn get_event_pool(event: Handle<Event>, pool: Out<Handle<EventPool>>) -> ZeResult {
     answer(|| {
         let event = event.get()?;
         let (owner, _) = event.place.as_ref().ok_or(ZeResult::INVALID_ARGUMENT)?;
-        ffi::write(pool, Handle::of(owner))
+        pool.write(Handle::of(owner))
     })
 }
 
 /// `zeEventGetSignalScope` (ze_api.h).
-pub extern "C" fn get_signal_scope(event: Handle<Event>, scope: *mut u32) -> ZeResult {
+pub extern "C" fn get_signal_scope(event: Handle<Event>, scope: Out<u32>) -> ZeResult {
     answer(|| {
         let [signal, _] = event.get()?.scopes;
-        ffi::write(scope, signal)
+        scope.write(signal)
     })
 }
 
 /// `zeEventGetWaitScope` (ze_api.h).
-pub extern "C" fn get_wait_scope(event: Handle<Event>, scope: *mut u32) -> ZeResult {
+pub extern "C" fn get_wait_scope(event: Handle<Event>, scope: Out<u32>) -> ZeResult {
     answer(|| {
         let [_, wait] = event.get()?.scopes;
-        ffi::write(scope, wait)
+        scope.write(wait)
     })
 }
 

@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
+use crate::clock;
+use crate::ffi::{In, Out};
 use crate::layout::command::FenceDesc;
 use crate::queue::CommandQueue;
 use crate::registry::{Handle, Object, Registry};
 use crate::result::{ZeResult, answer, answer_end};
 use crate::signal::{Kind, Outcome, Signal, Stamps};
-use crate::{clock, ffi};
 
 /// `ZE_FENCE_FLAG_SIGNALED`.
 const SIGNALED: u32 = 1;
@@ -28,19 +29,17 @@ impl Object for Fence {
 }
 
 /// `zeFenceCreate` (ze_api.h).
-pub extern "C" fn create(queue: Handle<CommandQueue>, desc: *const FenceDesc, fence: *mut Handle<Fence>) -> ZeResult {
+pub extern "C" fn create(queue: Handle<CommandQueue>, desc: In<FenceDesc>, fence: Out<Handle<Fence>>) -> ZeResult {
     answer(|| {
         queue.get()?;
-        let desc = ffi::read(desc)?;
-        if fence.is_null() {
-            return Err(ZeResult::INVALID_NULL_POINTER);
-        }
+        let desc = desc.read()?;
+        fence.check()?;
         let signal = Arc::new(Signal::new(Kind::Flag));
         if desc.flags & SIGNALED != 0 {
             let now = clock::now();
             signal.reach(signal.promise(), Stamps { start: now, end: now });
         }
-        ffi::write(fence, Handle::register(Arc::new(Fence { signal })))
+        fence.write(Handle::register(Arc::new(Fence { signal })))
     })
 }
 

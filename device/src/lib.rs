@@ -17,11 +17,6 @@
 //! Deliberately absent: kernels, images, system management. Not here yet: physical and virtual memory, and sharing of
 //! events; the modules `memory` and `event` say where they go. Must never print to stdout, and never unwind into C.
 
-#![allow(
-    clippy::not_unsafe_ptr_arg_deref,
-    reason = "the C signatures are those of ze_api.h; see `ffi` for the contract"
-)]
-
 mod append;
 mod budget;
 mod clock;

@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::clock;
 use crate::context::Context;
 use crate::device::Device;
 use crate::event::Event;
+use crate::ffi::{In, Out};
 use crate::layout::command::{CommandListDesc, CommandQueueDesc};
 use crate::registry::{Handle, Object, Registry};
 use crate::result::{Answer, ZeResult, answer, answer_end};
 use crate::stream::{Command, Stream};
 use crate::work::Work;
-use crate::{clock, ffi};
 
 /// The largest fill pattern that the device promises; it takes any.
 pub(crate) const LARGEST_PATTERN: usize = 1 << 16;
@@ -122,13 +123,13 @@ pub(crate) fn check_queue(desc: &CommandQueueDesc) -> Answer {
 pub extern "C" fn create(
     context: Handle<Context>,
     device: Handle<Device>,
-    desc: *const CommandListDesc,
-    list: *mut Handle<CommandList>,
+    desc: In<CommandListDesc>,
+    list: Out<Handle<CommandList>>,
 ) -> ZeResult {
     answer(|| {
         context.get()?;
         let device = device.get()?;
-        let ordinal = ffi::read(desc)?.command_queue_group_ordinal;
+        let ordinal = desc.read()?.command_queue_group_ordinal;
         if ordinal != 0 {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
@@ -140,13 +141,13 @@ pub extern "C" fn create(
 pub extern "C" fn create_immediate(
     context: Handle<Context>,
     device: Handle<Device>,
-    desc: *const CommandQueueDesc,
-    list: *mut Handle<CommandList>,
+    desc: In<CommandQueueDesc>,
+    list: Out<Handle<CommandList>>,
 ) -> ZeResult {
     answer(|| {
         context.get()?;
         let device = device.get()?;
-        let desc = ffi::read(desc)?;
+        let desc = desc.read()?;
         check_queue(&desc)?;
         let stream = Stream::new(Arc::clone(&device));
         let body = Body::Immediate { stream, index: desc.index, synchronous: desc.mode == SYNCHRONOUS };
@@ -187,51 +188,51 @@ pub extern "C" fn host_synchronize(list: Handle<CommandList>, timeout: u64) -> Z
 }
 
 /// `zeCommandListGetDeviceHandle` (ze_api.h).
-pub extern "C" fn get_device_handle(list: Handle<CommandList>, device: *mut Handle<Device>) -> ZeResult {
-    answer(|| ffi::write(device, Handle::of(&list.get()?.device)))
+pub extern "C" fn get_device_handle(list: Handle<CommandList>, device: Out<Handle<Device>>) -> ZeResult {
+    answer(|| device.write(Handle::of(&list.get()?.device)))
 }
 
 /// `zeCommandListGetContextHandle` (ze_api.h).
-pub extern "C" fn get_context_handle(list: Handle<CommandList>, context: *mut Handle<Context>) -> ZeResult {
-    answer(|| ffi::write(context, list.get()?.context))
+pub extern "C" fn get_context_handle(list: Handle<CommandList>, context: Out<Handle<Context>>) -> ZeResult {
+    answer(|| context.write(list.get()?.context))
 }
 
 /// `zeCommandListGetOrdinal` (ze_api.h).
-pub extern "C" fn get_ordinal(list: Handle<CommandList>, ordinal: *mut u32) -> ZeResult {
-    answer(|| ffi::write(ordinal, list.get()?.ordinal))
+pub extern "C" fn get_ordinal(list: Handle<CommandList>, ordinal: Out<u32>) -> ZeResult {
+    answer(|| ordinal.write(list.get()?.ordinal))
 }
 
 /// `zeCommandListImmediateGetIndex` (ze_api.h).
-pub extern "C" fn immediate_get_index(list: Handle<CommandList>, index: *mut u32) -> ZeResult {
+pub extern "C" fn immediate_get_index(list: Handle<CommandList>, index: Out<u32>) -> ZeResult {
     answer(|| match &list.get()?.body {
-        Body::Immediate { index: own, .. } => ffi::write(index, *own),
+        Body::Immediate { index: own, .. } => index.write(*own),
         Body::Regular(_) => Err(ZeResult::INVALID_ARGUMENT),
     })
 }
 
 /// `zeCommandListIsImmediate` (ze_api.h).
-pub extern "C" fn is_immediate(list: Handle<CommandList>, immediate: *mut u8) -> ZeResult {
-    answer(|| ffi::write(immediate, u8::from(matches!(list.get()?.body, Body::Immediate { .. }))))
+pub extern "C" fn is_immediate(list: Handle<CommandList>, immediate: Out<u8>) -> ZeResult {
+    answer(|| immediate.write(u8::from(matches!(list.get()?.body, Body::Immediate { .. }))))
 }
 
 /// `zeCommandListImmediateAppendCommandListsExp` (ze_api.h): the commands of regular lists, as one.
 pub extern "C" fn immediate_append_command_lists(
     list: Handle<CommandList>,
     count: u32,
-    lists: *const Handle<CommandList>,
+    lists: In<Handle<CommandList>>,
     signal: Handle<Event>,
     wait_count: u32,
-    waits: *const Handle<Event>,
+    waits: In<Handle<Event>>,
 ) -> ZeResult {
     answer(|| {
         let list = list.get()?;
         if matches!(list.body, Body::Regular(_)) {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
-        let waits = ffi::objects(waits, wait_count)?;
+        let waits = waits.objects(wait_count)?;
         let signals = signal.get_optional()?;
         let mut commands = vec![Arc::new(Command { work: Work::Nothing, waits, signals: None })];
-        for regular in ffi::objects(lists, count)? {
+        for regular in lists.objects(count)? {
             commands.extend(regular.recorded()?);
         }
         commands.push(Arc::new(Command { work: Work::Nothing, waits: Vec::new(), signals }));
@@ -239,9 +240,7 @@ pub extern "C" fn immediate_append_command_lists(
     })
 }
 
-fn hand_out(list: CommandList, to: *mut Handle<CommandList>) -> Answer {
-    if to.is_null() {
-        return Err(ZeResult::INVALID_NULL_POINTER);
-    }
-    ffi::write(to, Handle::register(Arc::new(list)))
+fn hand_out(list: CommandList, to: Out<Handle<CommandList>>) -> Answer {
+    to.check()?;
+    to.write(Handle::register(Arc::new(list)))
 }

@@ -4,13 +4,10 @@
 //! tracing library, which is not there, and have handles translated, which here are the driver's own. Must never write
 //! more versions than the caller has room for.
 
-use std::ffi::c_void;
-use std::ptr::null_mut;
-
 use crate::ddi::API_VERSION;
-use crate::ffi;
+use crate::ffi::{self, Address, Out};
 use crate::layout::driver::ComponentVersion;
-use crate::result::{Answer, ZeResult, answer};
+use crate::result::{ZeResult, answer};
 
 /// The loader release that this one stands in for.
 const VERSION: [i32; 3] = [1, 28, 2];
@@ -21,51 +18,45 @@ pub extern "C" fn init(_flags: u32) -> ZeResult {
 }
 
 /// `zeLoaderGetTracingHandle`: no tracing library.
-pub extern "C" fn get_tracing_handle() -> *mut c_void {
-    null_mut()
+pub extern "C" fn get_tracing_handle() -> Address {
+    Address::of(0)
 }
 
 /// `zelLoaderGetVersion`.
-pub extern "C" fn get_version(version: *mut ComponentVersion) -> ZeResult {
-    answer(|| ffi::write(version, component()))
+pub extern "C" fn get_version(version: Out<ComponentVersion>) -> ZeResult {
+    answer(|| version.write(component()))
 }
 
 /// `zelLoaderGetVersions` and `zelLoaderGetVersionsInternal`: one component, the loader.
-pub extern "C" fn get_versions(count: *mut usize, versions: *mut ComponentVersion) -> ZeResult {
+pub extern "C" fn get_versions(count: Out<usize>, versions: Out<ComponentVersion>) -> ZeResult {
     answer(|| {
         if versions.is_null() {
-            return ffi::write(count, 1);
+            return count.write(1);
         }
-        if ffi::read(count)? == 0 {
+        if count.read()? == 0 {
             return Ok(());
         }
-        ffi::write(versions, component())
+        versions.write(component())
     })
 }
 
 /// `zelLoaderTranslateHandle` and `zelLoaderTranslateHandleInternal`: loader and driver are one.
-pub extern "C" fn translate_handle(_kind: i32, handle: *mut c_void, translated: *mut *mut c_void) -> ZeResult {
+pub extern "C" fn translate_handle(_kind: i32, handle: Address, translated: Out<Address>) -> ZeResult {
     answer(|| {
-        if handle.is_null() {
-            return Err(ZeResult::INVALID_NULL_POINTER);
-        }
-        ffi::write(translated, handle)
+        handle.check()?;
+        translated.write(handle)
     })
 }
 
 /// `zelGetTracerApiProcAddrTable`: tracing is not offered. Success with an untouched table is what a loader without its
 /// tracing library answers too.
-pub extern "C" fn get_tracer_table(_version: u32, table: *mut c_void) -> ZeResult {
-    answer(|| check(table))
+pub extern "C" fn get_tracer_table(_version: u32, table: Address) -> ZeResult {
+    answer(|| table.check())
 }
 
 /// `zelSetDriverTeardown`.
 pub extern "C" fn set_driver_teardown() -> ZeResult {
     ZeResult::SUCCESS
-}
-
-fn check(pointer: *mut c_void) -> Answer {
-    if pointer.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
 }
 
 fn component() -> ComponentVersion {

@@ -6,6 +6,7 @@
 
 use crate::clock::VALID_BITS;
 use crate::device::Device;
+use crate::ffi::Out;
 use crate::layout::device::{
     CommandQueueGroupProperties, DeviceCacheProperties, DeviceComputeProperties, DeviceExternalMemoryProperties,
     DeviceImageProperties, DeviceIpVersionExt, DeviceMemoryAccessProperties, DeviceMemoryProperties,
@@ -32,11 +33,11 @@ const ALL_ACCESS: u32 = 0b1111;
 const FLOAT: u32 = 0b11_1111;
 
 /// `zeDeviceGetProperties` (ze_api.h).
-pub extern "C" fn get_properties(device: Handle<Device>, properties: *mut DeviceProperties) -> ZeResult {
+pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceProperties>) -> ZeResult {
     answer(|| {
         let device = device.get()?;
         let [slices, subslices, units, threads] = SHAPE;
-        ffi::edit(properties, |out| {
+        properties.edit(|out| {
             out.kind = GPU;
             out.vendor_id = VENDOR;
             out.device_id = DEVICE;
@@ -58,13 +59,13 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: *mut Device
             out.uuid = uuid(device.index);
             out.name = ffi::text("urscope software device");
         })?;
-        for place in ffi::chain(ffi::read(properties)?.p_next) {
-            match ffi::read(place)?.s_type {
+        for place in properties.chain() {
+            match place.read()?.s_type {
                 stype::DEVICE_IP_VERSION_EXT => {
-                    ffi::edit(place.cast::<DeviceIpVersionExt>(), |out| out.ip_version = device.ip_version)?;
+                    place.cast::<DeviceIpVersionExt>().edit(|out| out.ip_version = device.ip_version)?;
                 }
                 stype::EU_COUNT_EXT => {
-                    ffi::edit(place.cast::<EuCountExt>(), |out| out.num_total_eus = slices * subslices * units)?;
+                    place.cast::<EuCountExt>().edit(|out| out.num_total_eus = slices * subslices * units)?;
                 }
                 _ => {}
             }
@@ -74,10 +75,10 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: *mut Device
 }
 
 /// `zeDeviceGetComputeProperties` (ze_api.h).
-pub extern "C" fn get_compute_properties(device: Handle<Device>, properties: *mut DeviceComputeProperties) -> ZeResult {
+pub extern "C" fn get_compute_properties(device: Handle<Device>, properties: Out<DeviceComputeProperties>) -> ZeResult {
     answer(|| {
         device.get()?;
-        ffi::edit(properties, |out| {
+        properties.edit(|out| {
             out.max_total_group_size = 1024;
             (out.max_group_size_x, out.max_group_size_y, out.max_group_size_z) = (1024, 1024, 1024);
             (out.max_group_count_x, out.max_group_count_y, out.max_group_count_z) = (u32::MAX, u32::MAX, u32::MAX);
@@ -89,10 +90,10 @@ pub extern "C" fn get_compute_properties(device: Handle<Device>, properties: *mu
 }
 
 /// `zeDeviceGetModuleProperties` (ze_api.h). SPIR-V is named because the runtime asks; creating a module fails.
-pub extern "C" fn get_module_properties(device: Handle<Device>, properties: *mut DeviceModuleProperties) -> ZeResult {
+pub extern "C" fn get_module_properties(device: Handle<Device>, properties: Out<DeviceModuleProperties>) -> ZeResult {
     answer(|| {
         device.get()?;
-        ffi::edit(properties, |out| {
+        properties.edit(|out| {
             out.spirv_version_supported = 1 << 16 | 4;
             // Half and double precision, 64-bit atomics.
             out.flags = 0b111;
@@ -107,13 +108,13 @@ pub extern "C" fn get_module_properties(device: Handle<Device>, properties: *mut
 /// `zeDeviceGetCommandQueueGroupProperties` (ze_api.h): one group, for compute and copy.
 pub extern "C" fn get_command_queue_group_properties(
     device: Handle<Device>,
-    count: *mut u32,
-    properties: *mut CommandQueueGroupProperties,
+    count: Out<u32>,
+    properties: Out<CommandQueueGroupProperties>,
 ) -> ZeResult {
     answer(|| {
         device.get()?;
         ffi::enumerate(count, properties, &[()], |place, ()| {
-            ffi::edit(place, |out| {
+            place.edit(|out| {
                 // Compute and copy; a cooperative kernel would be one too.
                 out.flags = 0b111;
                 out.max_memory_fill_pattern_size = list::LARGEST_PATTERN;
@@ -126,13 +127,13 @@ pub extern "C" fn get_command_queue_group_properties(
 /// `zeDeviceGetMemoryProperties` (ze_api.h): one memory.
 pub extern "C" fn get_memory_properties(
     device: Handle<Device>,
-    count: *mut u32,
-    properties: *mut DeviceMemoryProperties,
+    count: Out<u32>,
+    properties: Out<DeviceMemoryProperties>,
 ) -> ZeResult {
     answer(|| {
         let device = device.get()?;
         ffi::enumerate(count, properties, &[()], |place, ()| {
-            ffi::edit(place, |out| {
+            place.edit(|out| {
                 out.flags = 0;
                 out.max_clock_rate = 1000;
                 out.max_bus_width = 64;
@@ -147,11 +148,11 @@ pub extern "C" fn get_memory_properties(
 /// takes that too, but a kernel is what the property is about.
 pub extern "C" fn get_memory_access_properties(
     device: Handle<Device>,
-    properties: *mut DeviceMemoryAccessProperties,
+    properties: Out<DeviceMemoryAccessProperties>,
 ) -> ZeResult {
     answer(|| {
         device.get()?;
-        ffi::edit(properties, |out| {
+        properties.edit(|out| {
             out.host_alloc_capabilities = ALL_ACCESS;
             out.device_alloc_capabilities = ALL_ACCESS;
             out.shared_single_device_alloc_capabilities = ALL_ACCESS;
@@ -164,13 +165,13 @@ pub extern "C" fn get_memory_access_properties(
 /// `zeDeviceGetCacheProperties` (ze_api.h): one cache.
 pub extern "C" fn get_cache_properties(
     device: Handle<Device>,
-    count: *mut u32,
-    properties: *mut DeviceCacheProperties,
+    count: Out<u32>,
+    properties: Out<DeviceCacheProperties>,
 ) -> ZeResult {
     answer(|| {
         device.get()?;
         ffi::enumerate(count, properties, &[()], |place, ()| {
-            ffi::edit(place, |out| {
+            place.edit(|out| {
                 out.flags = 0;
                 out.cache_size = 4 << 20;
             })
@@ -179,10 +180,10 @@ pub extern "C" fn get_cache_properties(
 }
 
 /// `zeDeviceGetImageProperties` (ze_api.h): no images.
-pub extern "C" fn get_image_properties(device: Handle<Device>, properties: *mut DeviceImageProperties) -> ZeResult {
+pub extern "C" fn get_image_properties(device: Handle<Device>, properties: Out<DeviceImageProperties>) -> ZeResult {
     answer(|| {
         device.get()?;
-        ffi::edit(properties, |out| {
+        properties.edit(|out| {
             (out.max_image_dims_1d, out.max_image_dims_2d, out.max_image_dims_3d) = (0, 0, 0);
             out.max_image_buffer_size = 0;
             out.max_image_array_slices = 0;
@@ -195,11 +196,11 @@ pub extern "C" fn get_image_properties(device: Handle<Device>, properties: *mut 
 /// `zeDeviceGetExternalMemoryProperties` (ze_api.h): allocations share files, so none has a descriptor of its own.
 pub extern "C" fn get_external_memory_properties(
     device: Handle<Device>,
-    properties: *mut DeviceExternalMemoryProperties,
+    properties: Out<DeviceExternalMemoryProperties>,
 ) -> ZeResult {
     answer(|| {
         device.get()?;
-        ffi::edit(properties, |out| {
+        properties.edit(|out| {
             (out.memory_allocation_import_types, out.memory_allocation_export_types) = (0, 0);
             (out.image_import_types, out.image_export_types) = (0, 0);
         })
@@ -207,10 +208,10 @@ pub extern "C" fn get_external_memory_properties(
 }
 
 /// `zeDevicePciGetPropertiesExt` (ze_api.h): an address in a domain that no machine has, so that it meets no real one.
-pub extern "C" fn pci_get_properties(device: Handle<Device>, properties: *mut PciExtProperties) -> ZeResult {
+pub extern "C" fn pci_get_properties(device: Handle<Device>, properties: Out<PciExtProperties>) -> ZeResult {
     answer(|| {
         let device = device.get()?;
-        ffi::edit(properties, |out| {
+        properties.edit(|out| {
             out.address = [0xffff, device.index, 0, 0];
             (out.gen_version, out.width, out.max_bandwidth) = (-1, -1, -1);
         })

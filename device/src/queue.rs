@@ -4,15 +4,16 @@
 
 use std::sync::Arc;
 
+use crate::clock;
 use crate::context::Context;
 use crate::device::Device;
 use crate::fence::Fence;
+use crate::ffi::{In, Out};
 use crate::layout::command::CommandQueueDesc;
 use crate::list::{self, CommandList};
 use crate::registry::{Handle, Object, Registry};
 use crate::result::{ZeResult, answer, answer_end};
 use crate::stream::Stream;
-use crate::{clock, ffi};
 
 /// A command queue.
 pub struct CommandQueue {
@@ -39,24 +40,22 @@ impl Drop for CommandQueue {
 pub extern "C" fn create(
     context: Handle<Context>,
     device: Handle<Device>,
-    desc: *const CommandQueueDesc,
-    queue: *mut Handle<CommandQueue>,
+    desc: In<CommandQueueDesc>,
+    queue: Out<Handle<CommandQueue>>,
 ) -> ZeResult {
     answer(|| {
         context.get()?;
         let device = device.get()?;
-        let desc = ffi::read(desc)?;
+        let desc = desc.read()?;
         list::check_queue(&desc)?;
-        if queue.is_null() {
-            return Err(ZeResult::INVALID_NULL_POINTER);
-        }
+        queue.check()?;
         let made = CommandQueue {
             stream: Stream::new(device),
             ordinal: desc.ordinal,
             index: desc.index,
             synchronous: desc.mode == list::SYNCHRONOUS,
         };
-        ffi::write(queue, Handle::register(Arc::new(made)))
+        queue.write(Handle::register(Arc::new(made)))
     })
 }
 
@@ -69,20 +68,18 @@ pub extern "C" fn destroy(queue: Handle<CommandQueue>) -> ZeResult {
 pub extern "C" fn execute_command_lists(
     queue: Handle<CommandQueue>,
     count: u32,
-    lists: *const Handle<CommandList>,
+    lists: In<Handle<CommandList>>,
     fence: Handle<Fence>,
 ) -> ZeResult {
     answer(|| {
         let queue = queue.get()?;
-        if lists.is_null() {
-            return Err(ZeResult::INVALID_NULL_POINTER);
-        }
+        lists.check()?;
         if count == 0 {
             return Err(ZeResult::INVALID_SIZE);
         }
         let fence = fence.get_optional()?;
         let mut commands = Vec::new();
-        for list in ffi::objects(lists, count)? {
+        for list in lists.objects(count)? {
             commands.extend(list.recorded()?);
         }
         let ticket = queue.stream.submit(&commands, fence.map(|fence| Arc::clone(&fence.signal)))?;
@@ -102,11 +99,11 @@ pub extern "C" fn synchronize(queue: Handle<CommandQueue>, timeout: u64) -> ZeRe
 }
 
 /// `zeCommandQueueGetOrdinal` (ze_api.h).
-pub extern "C" fn get_ordinal(queue: Handle<CommandQueue>, ordinal: *mut u32) -> ZeResult {
-    answer(|| ffi::write(ordinal, queue.get()?.ordinal))
+pub extern "C" fn get_ordinal(queue: Handle<CommandQueue>, ordinal: Out<u32>) -> ZeResult {
+    answer(|| ordinal.write(queue.get()?.ordinal))
 }
 
 /// `zeCommandQueueGetIndex` (ze_api.h).
-pub extern "C" fn get_index(queue: Handle<CommandQueue>, index: *mut u32) -> ZeResult {
-    answer(|| ffi::write(index, queue.get()?.index))
+pub extern "C" fn get_index(queue: Handle<CommandQueue>, index: Out<u32>) -> ZeResult {
+    answer(|| index.write(queue.get()?.index))
 }

@@ -3,13 +3,13 @@
 //! Made by the append calls, carried out by a stream's worker. Work that touches memory of ours holds a reference to
 //! it, so that a free that comes too early cannot pull it away. Must never touch memory before its turn.
 
-use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
+use crate::clock;
 use crate::event::{self, Event};
+use crate::ffi::Address;
 use crate::memory::{self, Allocation};
-use crate::{clock, ffi};
 
 /// One thing to do.
 pub(crate) enum Work {
@@ -76,8 +76,8 @@ pub(crate) struct Grid {
 
 impl Place {
     /// The place that a pointer argument names.
-    pub(crate) fn new(pointer: *const c_void) -> Self {
-        let address = pointer as usize;
+    pub(crate) fn new(pointer: Address) -> Self {
+        let address = pointer.number();
         Self { address, _keeps: memory::find(address) }
     }
 
@@ -90,9 +90,9 @@ impl Place {
         (self.address + offset) as *mut u8
     }
 
-    /// Writes a value, wherever it falls. A NULL place was refused at the append.
     fn write<T>(&self, offset: usize, value: T) {
-        ffi::write_optional((self.address + offset) as *mut T, value);
+        // SAFETY: as for copy; the place need not be aligned.
+        unsafe { ptr::write_unaligned((self.address + offset) as *mut T, value) };
     }
 }
 

@@ -6,7 +6,6 @@
 //! handle, and must leave nothing open or mapped when it answers an error. All failures to import are
 //! `INVALID_ARGUMENT`, as with Intel's driver.
 
-use std::ffi::c_void;
 use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;
@@ -22,27 +21,27 @@ use super::segment::{OpenSlot, Span};
 use super::{PAGE, exports, map};
 use crate::context::Context;
 use crate::device::Device;
+use crate::ffi::{Address, Out};
 use crate::layout::memory::IpcMemHandle;
+use crate::log;
 use crate::registry::Handle;
 use crate::result::{ZeResult, answer, answer_end};
-use crate::{ffi, log};
 
 /// When this process started. Read once: it cannot change, and a forked child gets no handles.
 static STARTED: LazyLock<u64> = LazyLock::new(|| crate::process::start_time(process::id()).unwrap_or(0));
 
 /// `zeMemGetIpcHandle` (ze_api.h): a handle for the allocation that the pointer lies in; it opens at the base.
-pub extern "C" fn get(context: Handle<Context>, pointer: *const c_void, handle: *mut IpcMemHandle) -> ZeResult {
+pub extern "C" fn get(context: Handle<Context>, pointer: Address, handle: Out<IpcMemHandle>) -> ZeResult {
     answer(|| {
         context.get()?;
-        if pointer.is_null() || handle.is_null() {
-            return Err(ZeResult::INVALID_NULL_POINTER);
-        }
-        let allocation = map::find(pointer as usize).ok_or(ZeResult::INVALID_ARGUMENT)?;
+        pointer.check()?;
+        handle.check()?;
+        let allocation = map::find(pointer.number()).ok_or(ZeResult::INVALID_ARGUMENT)?;
         let Origin::Own { span, .. } = allocation.origin() else {
             return Err(ZeResult::INVALID_ARGUMENT);
         };
         exports::get(span);
-        ffi::write(handle, IpcMemHandle { data: describe(&allocation, span).seal() })
+        handle.write(IpcMemHandle { data: describe(&allocation, span).seal() })
     })
 }
 
@@ -64,14 +63,12 @@ pub extern "C" fn open(
     device: Handle<Device>,
     handle: IpcMemHandle,
     flags: u32,
-    pointer: *mut *mut c_void,
+    pointer: Out<Address>,
 ) -> ZeResult {
     answer(|| {
         context.get()?;
         let device = device.get()?;
-        if pointer.is_null() {
-            return Err(ZeResult::INVALID_NULL_POINTER);
-        }
+        pointer.check()?;
         if flags & !0b11 != 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
@@ -91,18 +88,16 @@ pub extern "C" fn open(
             .map_err(|_| refused("its producer has freed the memory or put the handle"))?;
         let mapping = Mapping::shared(file.as_fd(), sealed.offset, length, PAGE)?;
         let opened = Allocation::opened(mapping, slot, kind, sealed.size as usize, device);
-        ffi::write(pointer, map::insert(opened) as *mut c_void)
+        pointer.write(Address::of(map::insert(opened)))
     })
 }
 
 /// `zeMemCloseIpcHandle` (ze_api.h): `INVALID_ARGUMENT` for anything but an address that open gave.
-pub extern "C" fn close(context: Handle<Context>, pointer: *const c_void) -> ZeResult {
+pub extern "C" fn close(context: Handle<Context>, pointer: Address) -> ZeResult {
     answer_end(|| {
         context.get()?;
-        if pointer.is_null() {
-            return Err(ZeResult::INVALID_NULL_POINTER);
-        }
-        map::remove(pointer as usize, |origin| matches!(origin, Origin::Opened { .. })).map(drop)
+        pointer.check()?;
+        map::remove(pointer.number(), |origin| matches!(origin, Origin::Opened { .. })).map(drop)
     })
 }
 
