@@ -1,6 +1,6 @@
 //! The judge of urscope: reads the traces of many processes as one story.
 //!
-//! [`judge`] reads the files, feeds the law in the order of time and gathers what it says; [`report`] shows that to
+//! [`mod@judge`] reads the files, feeds the law in the order of time and gathers what it says; [`report`] shows that to
 //! people and to programs. The command `urscope` is made of these.
 //!
 //! The library must never print, exit or run a program.
