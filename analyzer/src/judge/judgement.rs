@@ -85,7 +85,7 @@ pub struct Seen {
     pub calls: u64,
     /// How many of these were `urIPC*` calls.
     pub ipc_calls: u64,
-    /// How many calls were seen and not recorded.
+    /// How many records of its calls could not be written.
     pub lost: u64,
     /// How it ended.
     pub ended: Ended,

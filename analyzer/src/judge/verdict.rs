@@ -27,11 +27,16 @@ pub(super) fn draw(mut court: Court, paths: &[PathBuf], fail_on: Severity) -> Ju
             *calls.entry(function.name().to_owned()).or_insert(0) += count;
         }
     }
-    let reason = (court.world.ipc_calls() == 0).then(|| reason(&court, paths));
-    let verdict = match findings.first() {
-        _ if reason.is_some() => Verdict::NotJudged,
-        Some(worst) if worst.severity >= fail_on => Verdict::Findings,
-        _ => Verdict::Clean,
+    let failed = findings.first().is_some_and(|worst| worst.severity >= fail_on);
+    let reason = match court.world.ipc_calls() {
+        0 => Some(reason(&court, paths)),
+        _ if failed => None,
+        _ => gaps(&court),
+    };
+    let verdict = match (&reason, failed) {
+        (Some(_), _) => Verdict::NotJudged,
+        (None, true) => Verdict::Findings,
+        (None, false) => Verdict::Clean,
     };
     let unseen = unseen(&court);
     let skipped_lines = court.parties.iter().map(|party| party.cursor.skipped_lines).sum();
@@ -161,6 +166,22 @@ fn reason(court: &Court, paths: &[PathBuf]) -> String {
     }
 }
 
+/// Why what was seen, without fault as it is, proves nothing: calls are missing.
+fn gaps(court: &Court) -> Option<String> {
+    let gaps: Vec<_> = court.parties.iter().filter(|party| party.has_gaps()).map(gap).collect();
+    (!gaps.is_empty()).then(|| format!("{}; what is there has no fault, but what is missing may", gaps.join("; ")))
+}
+
+fn gap(party: &Party) -> String {
+    let why = match (party.lost(), party.cursor.skipped_lines) {
+        (0, 0) => "it is closed and has no footer".into(),
+        (0, lines) => format!("{} could not be used", number(lines, "line")),
+        (lost, 0) => format!("{} lost", number(lost, "record")),
+        (lost, lines) => format!("{} lost, {} could not be used", number(lost, "record"), number(lines, "line")),
+    };
+    format!("the trace of {} is incomplete: {why}", name(party))
+}
+
 fn number(count: u64, noun: &str) -> String {
     match (count, noun) {
         (1, _) => format!("1 {noun}"),
@@ -181,13 +202,7 @@ fn unseen(court: &Court) -> Vec<String> {
             }));
         }
         if party.ended == Ended::Incomplete {
-            let why = match (party.lost(), party.cursor.skipped_lines) {
-                (0, 0) => "it is closed and has no footer".into(),
-                (0, lines) => format!("{} could not be used", number(lines, "line")),
-                (lost, 0) => format!("{} lost", number(lost, "call")),
-                (lost, lines) => format!("{} lost, {} could not be used", number(lost, "call"), number(lines, "line")),
-            };
-            unseen.push(format!("the trace of {} is incomplete: {why}", name(party)));
+            unseen.push(gap(party));
         }
     }
     let empty = court.empty.iter().map(|path| path.display());

@@ -103,7 +103,7 @@ fn write_process(seen: &Seen, width: usize, out: &mut impl Write) -> io::Result<
     };
     let inside = seen.inside.as_ref().map_or_else(String::new, |inside| format!(" inside {}", plain(inside)));
     let torn = if seen.torn { ", last line cut short" } else { "" };
-    let lost = if seen.lost > 0 { format!(", {} lost", number(seen.lost as usize, "call")) } else { String::new() };
+    let lost = if seen.lost > 0 { format!(", {} lost", number(seen.lost as usize, "record")) } else { String::new() };
     let (name, calls) = (who(&seen.executable, seen.pid), number(seen.calls as usize, "call"));
     writeln!(out, "  {name:<width$}  {calls}, {} of them IPC; {ended}{inside}{torn}{lost}", seen.ipc_calls)
 }

@@ -44,7 +44,9 @@ fn a_damaged_line_is_said_with_its_place_and_makes_the_trace_incomplete() {
     assert!(judgement.skipped[0].offset > 400 && judgement.skipped[0].file.contains("urscope-p-"));
     assert_eq!(judgement.processes[0].ended, Ended::Incomplete);
     assert_eq!(codes(&judgement), [("double-put", 1)]);
-    assert_eq!(judgement.verdict, Verdict::Clean, "nothing is proved where calls are missing");
+    assert_eq!(judgement.verdict, Verdict::NotJudged, "nothing is proved where calls are missing");
+    let reason = judgement.reason.unwrap_or_default();
+    assert!(reason.contains("1 line could not be used"), "{reason}");
 }
 
 #[test]

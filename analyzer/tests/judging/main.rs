@@ -115,7 +115,8 @@ fn lost_calls_make_every_finding_a_note() {
     assert_eq!(judgement.findings[0].process.pid, 200);
     assert_eq!(judgement.findings[1].severity, Severity::Note);
     assert!(judgement.findings[1].message.contains("not proved"), "{}", judgement.findings[1].message);
-    assert_eq!(judgement.unseen, ["the trace of p (pid 100) is incomplete: 1 call lost"]);
+    assert_eq!(judgement.unseen, ["the trace of p (pid 100) is incomplete: 1 record lost"]);
+    assert_eq!(judgement.verdict, Verdict::Findings, "what is proved elsewhere stands");
 }
 
 #[test]
