@@ -1,0 +1,23 @@
+//! A directory that cannot be written to: the calls go on as if we were not there. Alone in its process.
+
+#![allow(clippy::unwrap_used, reason = "a test stops where it is surprised")]
+
+use urscope_schema::{
+    api::{Function, UrResult},
+    call::Values,
+};
+use urscope_shim::{chain, layer::trace};
+
+#[test]
+fn an_unwritable_directory_stops_no_call() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    // SAFETY: the only thread that uses the environment, in a process of its own.
+    unsafe { std::env::set_var("URSCOPE_DIR", file.path().join("below a file")) };
+    for number in 1..=3 {
+        let call = chain::enter(Function::urUSMFree, Values::default());
+        assert_eq!(call, number);
+        chain::exit(Function::urUSMFree, call, UrResult::SUCCESS, Values::default());
+    }
+    assert_eq!(trace::path(), None);
+    trace::end("exit");
+}
