@@ -1,6 +1,6 @@
 //! Every call is seen once, whichever way the program comes to its adapter.
 
-use urscope_tests::{Adapter, Outcome, Release, Trial, trace};
+use urscope_tests::{Adapter, Outcome, Release, Trial, apps, trace};
 
 fn assert_seen_once(outcome: &Outcome) {
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
@@ -33,7 +33,7 @@ fn with_only_the_v2_adapter_loaded() {
 
 #[test]
 fn with_the_adapter_that_the_device_chooses() {
-    let program = urscope_tests::apps::executable("saint", Release::R2026_2);
+    let program = apps::executable("saint", Release::R2026_2);
     assert_seen_once(&Trial::of_program(program).run());
 }
 
@@ -42,6 +42,22 @@ fn with_a_loader_that_the_program_links_itself() {
     for release in [Release::R2026_2, Release::R2026_1] {
         for adapter in [Adapter::V1, Adapter::V2] {
             assert_seen_once(&Trial::of("direct_ur", release, adapter).run());
+        }
+    }
+}
+
+/// The loader is then not behind the preloaded library in any search order, and libsycl's calls go through our symbols.
+#[test]
+fn with_a_runtime_that_is_opened_for_a_library_alone() {
+    for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0] {
+        let library = apps::executable("in_a_library.so", release);
+        let open = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).share())";
+        let python = Trial::of_program(Release::R2026_2.python()).arg("-c").arg(open).arg(library);
+        let outcome = python.adapter(Adapter::V2).run();
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let traces = outcome.traces();
+        for call in ["urIPCGetMemHandleExp", "urIPCPutMemHandleExp", "urUSMDeviceAlloc", "urUSMFree"] {
+            assert_eq!(trace::count(&traces, "E", call), 1, "{call}: {}", outcome.stderr);
         }
     }
 }
