@@ -30,6 +30,9 @@ macro_rules! values {
             /// Names and shapes of the fields, in the order in which they are written.
             pub const FIELDS: &'static [(&'static str, Shape)] = &[$((stringify!($field), Shape::$shape),)*];
 
+            /// No value at all.
+            pub const NONE: Self = Self { $($field: None,)* };
+
             /// Hands every field that is present to `each`, in order.
             #[inline]
             pub fn for_each(&self, mut each: impl FnMut(&'static str, Shape, u64)) {
@@ -48,10 +51,18 @@ values! {
     device: Hex,
     /// A context handle.
     context: Hex,
+    /// A physical memory or event handle.
+    object: Hex,
     /// An address of memory.
     pointer: Hex,
     /// A size in bytes.
     size: Number,
+    /// An offset in bytes.
+    offset: Number,
+    /// A set of flags.
+    flags: Hex,
+    /// How many objects.
+    count: Number,
     /// The address of handle data.
     data: Hex,
     /// The size of handle data in bytes.

@@ -18,6 +18,14 @@ pub enum Kind {
     MemHandle,
     /// Memory of another process, as `urIPCOpenMemHandleExp` mapped it, known by its address in the consumer.
     Mapping,
+    /// A `ur_physical_mem_handle_t`.
+    PhysicalMem,
+    /// Handle data of physical memory, known by its address in the producer.
+    PhysicalMemHandle,
+    /// A `ur_event_handle_t`.
+    Event,
+    /// Handle data of an event, known by its address in the producer.
+    EventHandle,
 }
 
 impl Kind {
@@ -30,6 +38,10 @@ impl Kind {
             Self::Usm => "USM allocation",
             Self::MemHandle => "memory handle",
             Self::Mapping => "mapping",
+            Self::PhysicalMem => "physical memory",
+            Self::PhysicalMemHandle => "physical memory handle",
+            Self::Event => "event",
+            Self::EventHandle => "event handle",
         }
     }
 }

@@ -171,10 +171,14 @@ proptest! {
     #[test]
     fn any_call_comes_back_as_it_was(
         row in 0..Function::COUNT, call in 1_u64.., tid: u32, time in 0_u64..1 << 53,
-        result: u32, words: [Option<u64>; 11],
+        result: u32, words: [Option<u64>; 15],
     ) {
-        let [via, adapter, device, context, pointer, size, data, data_size, fingerprint, property, value] = words;
-        let values = Values { via, adapter, device, context, pointer, size, data, data_size, fingerprint, property, value };
+        let [via, adapter, device, context, object, pointer, size, offset, flags, count, data, ..] = words;
+        let [.., data_size, fingerprint, property, value] = words;
+        let values = Values {
+            via, adapter, device, context, object, pointer, size, offset, flags, count, data, data_size, fingerprint, property,
+            value,
+        };
         let function = Function::ALL[row];
         let records = [
             Record::Enter(Enter { function, call, tid, time: Nanos(time), values }),

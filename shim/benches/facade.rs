@@ -82,22 +82,8 @@ fn facade() {
 struct Writer(Mutex<Pages>);
 
 thread_local! {
-    static OPEN: Cell<(u64, Values)> = const { Cell::new((0, EMPTY)) };
+    static OPEN: Cell<(u64, Values)> = const { Cell::new((0, Values::NONE)) };
 }
-
-const EMPTY: Values = Values {
-    via: None,
-    adapter: None,
-    device: None,
-    context: None,
-    pointer: None,
-    size: None,
-    data: None,
-    data_size: None,
-    fingerprint: None,
-    property: None,
-    value: None,
-};
 
 struct Fields(u64, Values);
 
@@ -124,10 +110,10 @@ impl Subscriber for Writer {
     }
 
     fn new_span(&self, span: &span::Attributes<'_>) -> span::Id {
-        let mut fields = Fields(0, EMPTY);
+        let mut fields = Fields(0, Values::NONE);
         span.record(&mut fields);
         enter(&self.0, fields.0, fields.1);
-        OPEN.set((fields.0, EMPTY));
+        OPEN.set((fields.0, Values::NONE));
         span::Id::from_u64(fields.0 + 1)
     }
 

@@ -17,6 +17,7 @@ use crate::{
     backend::adapter,
     chain,
     raw::answers::{self, Answers},
+    watch::{self, Wanted},
 };
 
 /// How many adapters one process can have under trace. The loader knows five kinds.
@@ -30,17 +31,26 @@ macro_rules! stand_ins {
             $(
                 pub(super) extern "C" fn $name<const VIA: usize>($($param: $role),*) -> UrResult {
                     let real = adapter::$name(VIA);
-                    if !(true $(&& $param.watched())*) {
+                    let mut sources = Sources::default();
+                    $($param.source(&mut sources);)*
+                    let wanted = if true $(&& $param.watched())* { watch::wants(Function::$name, &sources) } else { Wanted::No };
+                    if wanted == Wanted::No {
                         return real($($param),*);
                     }
-                    let (mut values, mut places) = (Values { via: Some(VIA as u64), ..Values::default() }, Places::default());
+                    let event = wanted.event();
+                    let (mut values, mut places) = (Values { via: Some(VIA as u64), ..Values::NONE }, Places::default());
                     $($param.enter(&mut values); $param.out(&mut places);)*
+                    answers::take_flags(&sources, &mut values);
                     answers::take_fingerprint(&mut values);
+                    values.object = event.map_or(values.object, |event| Some(event as u64));
+                    let flags = values.flags;
                     let call = chain::enter(Function::$name, values);
+                    watch::enter(Function::$name, event);
                     let mut answers = Answers::new(places);
                     let to = answers.places();
                     let result = real($($param.redirected(&to)),*);
                     let values = answers.carry_over(result);
+                    watch::exit(Function::$name, event, flags, result, &values);
                     chain::exit(Function::$name, call, result, values);
                     result
                 }

@@ -14,6 +14,7 @@ pub mod door;
 pub mod knobs;
 pub mod layer;
 pub mod raw;
+mod watch;
 
 /// Prepares the library; to be called once, when it is loaded.
 ///
@@ -22,10 +23,10 @@ pub fn start() {
     knobs::read();
     door::dlsym::resolve();
     layer::trace::notices::install();
-    raw::process::on_fork(
-        layer::trace::before_fork,
-        layer::trace::after_fork_in_parent,
-        layer::trace::after_fork_in_child,
-    );
+    let in_child = || {
+        layer::trace::after_fork_in_child();
+        watch::after_fork_in_child();
+    };
+    raw::process::on_fork(layer::trace::before_fork, layer::trace::after_fork_in_parent, in_child);
     raw::process::on_exit(|| layer::trace::end("exit"));
 }

@@ -99,7 +99,7 @@ impl Court {
         while let Some(Reverse((_, index))) = queue.pop() {
             let Some(act) = acts.get_mut(index) else { continue };
             let now = *act;
-            self.feed(index, now);
+            self.feed(index, &now);
             let Some(party) = self.parties.get_mut(index).filter(|_| !matches!(now, Act::End(_))) else { continue };
             *act = party.cursor.next()?;
             queue.push(Reverse((act.order(party.cursor.now), index)));
@@ -120,7 +120,7 @@ impl Court {
         }
     }
 
-    fn feed(&mut self, index: usize, act: Act) {
+    fn feed(&mut self, index: usize, act: &Act) {
         let parent = self.parent_of(index);
         let Some(party) = self.parties.get_mut(index) else { return };
         let mut found = Vec::new();
@@ -138,15 +138,15 @@ impl Court {
                 self.by_id.push(index);
             }
             (Act::Enter(enter), Some(id)) => {
-                self.world.check(id, &enter, &mut found);
-                self.world.enter(id, &enter);
+                self.world.check(id, enter, &mut found);
+                self.world.enter(id, enter);
             }
-            (Act::Exit(exit), Some(id)) => self.world.exit(id, &exit, &mut found),
+            (Act::Exit(exit), Some(id)) => self.world.exit(id, exit, &mut found),
             (Act::End(at), Some(id)) => {
                 party.inside = self.world.inside(id);
                 let (ended, how) = party.how_it_ended();
                 party.ended = ended;
-                self.world.end(id, how, at, &mut found);
+                self.world.end(id, how, *at, &mut found);
             }
             (_, None) => {}
         }

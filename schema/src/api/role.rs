@@ -11,6 +11,9 @@ pub trait Role: Copy {
     /// Puts what is known when the call begins into its values.
     fn enter(self, _values: &mut Values) {}
 
+    /// Notes where the caller has put more than fits into a word.
+    fn source(self, _sources: &mut Sources) {}
+
     /// Notes where the callee will leave an answer.
     fn out(self, _places: &mut Places) {}
 
@@ -29,6 +32,19 @@ pub trait Role: Copy {
     }
 }
 
+/// What the shim must look at before it knows a call: words and addresses of the caller's, 0 where there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    /// Of a structure with `stype`, `pNext` and then `flags` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`).
+    pub desc: usize,
+    /// An event that the call is about.
+    pub event: usize,
+    /// Of a list of events that the call is about.
+    pub events: usize,
+    /// How many events stand there.
+    pub count: u32,
+}
+
 /// Where a call leaves its answers: addresses, 0 where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Places {
@@ -40,12 +56,14 @@ pub struct Places {
     pub data_size: usize,
     /// Of a `ur_context_handle_t`.
     pub context: usize,
+    /// Of a `ur_physical_mem_handle_t` or `ur_event_handle_t`.
+    pub object: usize,
     /// Of a `ur_bool_t` (one byte).
     pub value: usize,
 }
 
 macro_rules! roles {
-    ($($(#[$doc:meta])* $name:ident($word:ty) $(enter $field:ident)? $(out $place:ident)?;)*) => {
+    ($($(#[$doc:meta])* $name:ident($word:ty) $(enter $field:ident)? $(source $source:ident)? $(out $place:ident)?;)*) => {
         $(
             $(#[$doc])*
             #[repr(transparent)]
@@ -57,6 +75,12 @@ macro_rules! roles {
                     #[inline]
                     fn enter(self, values: &mut Values) {
                         values.$field = Some(self.0 as u64);
+                    }
+                )?
+                $(
+                    #[inline]
+                    fn source(self, sources: &mut Sources) {
+                        sources.$source = self.0;
                     }
                 )?
                 $(
@@ -86,6 +110,22 @@ roles! {
     Pointer(usize) enter pointer;
     /// A `size_t` in bytes.
     Size(usize) enter size;
+    /// A `size_t`, an offset in bytes.
+    Offset(usize) enter offset;
+    /// A 32-bit set of flags.
+    Flags(u32) enter flags;
+    /// A 32-bit question.
+    Property(u32) enter property;
+    /// A `ur_physical_mem_handle_t`.
+    PhysicalMem(usize) enter object;
+    /// A `ur_event_handle_t`.
+    Event(usize) enter object source event;
+    /// A `const ur_event_handle_t *`.
+    Events(usize) source events;
+    /// The `uint32_t` that counts the events.
+    Count(u32) enter count source count;
+    /// A pointer to a structure whose flags count.
+    Desc(usize) source desc;
     /// A pointer to handle data.
     Data(usize) enter data;
     /// The `size_t` of the handle data in bytes.
@@ -98,6 +138,8 @@ roles! {
     OutDataSize(usize) out data_size;
     /// A `ur_context_handle_t *`.
     OutContext(usize) out context;
+    /// A `ur_physical_mem_handle_t *` or `ur_event_handle_t *`.
+    OutObject(usize) out object;
     /// A `ur_bool_t *` that receives the answer to a question, or null.
     OutBool(usize) out value;
     /// A word that is passed on and not recorded.

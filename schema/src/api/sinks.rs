@@ -15,6 +15,8 @@ pub enum Effect {
     Releases(Kind),
     /// Nothing: the object is asked.
     Asks(Kind),
+    /// Nothing: the object is used.
+    Uses(Kind),
 }
 
 /// A `ur_<table>_dditable_t` in which we take slots.
@@ -30,11 +32,29 @@ pub enum Table {
     USM,
     /// `ur_ipc_exp_dditable_t`
     IPCExp,
+    /// `ur_event_dditable_t`
+    Event,
+    /// `ur_event_exp_dditable_t`
+    EventExp,
+    /// `ur_physical_mem_dditable_t`
+    PhysicalMem,
+    /// `ur_virtual_mem_dditable_t`
+    VirtualMem,
 }
 
 impl Table {
     /// All tables, in no order that matters.
-    pub const ALL: [Self; 5] = [Self::Adapter, Self::Context, Self::Device, Self::USM, Self::IPCExp];
+    pub const ALL: [Self; 9] = [
+        Self::Adapter,
+        Self::Context,
+        Self::Device,
+        Self::USM,
+        Self::IPCExp,
+        Self::Event,
+        Self::EventExp,
+        Self::PhysicalMem,
+        Self::VirtualMem,
+    ];
 
     /// The name of the function that fills this table, as an adapter exports it.
     pub const fn getter(self) -> &'static str {
@@ -44,6 +64,10 @@ impl Table {
             Self::Device => "urGetDeviceProcAddrTable",
             Self::USM => "urGetUSMProcAddrTable",
             Self::IPCExp => "urGetIPCExpProcAddrTable",
+            Self::Event => "urGetEventProcAddrTable",
+            Self::EventExp => "urGetEventExpProcAddrTable",
+            Self::PhysicalMem => "urGetPhysicalMemProcAddrTable",
+            Self::VirtualMem => "urGetVirtualMemProcAddrTable",
         }
     }
 
@@ -68,6 +92,9 @@ macro_rules! effect {
     };
     (asks $kind:ident) => {
         Effect::Asks(Kind::$kind)
+    };
+    (uses $kind:ident) => {
+        Effect::Uses(Kind::$kind)
     };
 }
 

@@ -35,6 +35,28 @@ macro_rules! ur_functions {
             fn urUSMSharedAlloc(context: Context, device: Device, desc: Unseen, pool: Unseen, size: Size, pointer: OutPointer) in USM[2] makes Usm;
             /// Frees USM.
             fn urUSMFree(context: Context, pointer: Pointer) in USM[3] ends Usm;
+            /// Creates a reusable event; one with the IPC flag can be shared.
+            fn urEventCreateExp(context: Context, device: Device, desc: Desc, event: OutObject) in EventExp[0] makes Event;
+            /// Asks an event for a property; recorded for shared events only, like all that follows of events.
+            fn urEventGetInfo(event: Event, property: Property, size: Unseen, value: Unseen, size_ret: Unseen) in Event[0] asks Event;
+            /// Waits on the host for events.
+            fn urEventWait(count: Count, events: Events) in Event[2] uses Event;
+            /// Takes one more reference to an event.
+            fn urEventRetain(event: Event) in Event[3] retains Event;
+            /// Releases a reference to an event; the last one ends it, or closes it if it was opened.
+            fn urEventRelease(event: Event) in Event[4] releases Event;
+            /// Creates physical memory; what has the IPC flag can be shared.
+            fn urPhysicalMemCreate(context: Context, device: Device, size: Size, properties: Desc, memory: OutObject) in PhysicalMem[0] makes PhysicalMem;
+            /// Takes one more reference to physical memory.
+            fn urPhysicalMemRetain(memory: PhysicalMem) in PhysicalMem[1] retains PhysicalMem;
+            /// Releases a reference to physical memory; the last one ends it.
+            fn urPhysicalMemRelease(memory: PhysicalMem) in PhysicalMem[2] releases PhysicalMem;
+            /// Asks physical memory for a property.
+            fn urPhysicalMemGetInfo(memory: PhysicalMem, property: Property, size: Unseen, value: Unseen, size_ret: Unseen) in PhysicalMem[3] asks PhysicalMem;
+            /// Maps physical memory at a reserved address.
+            fn urVirtualMemMap(context: Context, pointer: Pointer, size: Size, memory: PhysicalMem, offset: Offset, flags: Flags) in VirtualMem[3] uses PhysicalMem;
+            /// Unmaps what is mapped at an address.
+            fn urVirtualMemUnmap(context: Context, pointer: Pointer, size: Size) in VirtualMem[4] uses PhysicalMem;
             /// Gets handle data for device USM, to be carried to another process.
             fn urIPCGetMemHandleExp(context: Context, pointer: Pointer, data: OutData, data_size: OutDataSize) in IPCExp[0] makes MemHandle;
             /// Puts handle data back in the process that got it.
@@ -43,6 +65,20 @@ macro_rules! ur_functions {
             fn urIPCOpenMemHandleExp(context: Context, device: Device, data: Data, data_size: DataSize, pointer: OutPointer) in IPCExp[2] makes Mapping;
             /// Closes a mapping.
             fn urIPCCloseMemHandleExp(context: Context, pointer: Pointer) in IPCExp[3] ends Mapping;
+            /// Gets handle data for physical memory.
+            fn urIPCGetPhysMemHandleExp(context: Context, memory: PhysicalMem, data: OutData, data_size: OutDataSize) in IPCExp[4] makes PhysicalMemHandle;
+            /// Puts handle data of physical memory back.
+            fn urIPCPutPhysMemHandleExp(context: Context, data: Data) in IPCExp[5] ends PhysicalMemHandle;
+            /// Opens handle data of another process as physical memory.
+            fn urIPCOpenPhysMemHandleExp(context: Context, device: Device, data: Data, data_size: DataSize, memory: OutObject) in IPCExp[6] makes PhysicalMem;
+            /// Closes physical memory that was opened: releases a reference to it.
+            fn urIPCClosePhysMemHandleExp(context: Context, memory: PhysicalMem) in IPCExp[7] releases PhysicalMem;
+            /// Gets handle data for an event.
+            fn urIPCGetEventHandleExp(event: Event, data: OutData, data_size: OutDataSize) in IPCExp[8] makes EventHandle;
+            /// Puts handle data of an event back.
+            fn urIPCPutEventHandleExp(context: Context, data: Data) in IPCExp[9] ends EventHandle;
+            /// Opens handle data of another process as an event, which `urEventRelease` ends.
+            fn urIPCOpenEventHandleExp(context: Context, data: Data, data_size: DataSize, event: OutObject) in IPCExp[10] makes Event;
         }
     };
 }

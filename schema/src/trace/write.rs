@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The longest call record in bytes, reached when every field is present and as long as it can be.
-pub const LINE: usize = 768;
+pub const LINE: usize = 896;
 
 /// The longest [`End`] in bytes, with every function called as often as can be counted.
 pub const END_LENGTH: usize = 512 + 56 * Function::COUNT;
@@ -330,8 +330,12 @@ mod tests {
             adapter: most,
             device: most,
             context: most,
+            object: most,
             pointer: most,
             size: most,
+            offset: most,
+            flags: most,
+            count: most,
             data: most,
             data_size: most,
             fingerprint: most,

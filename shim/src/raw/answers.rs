@@ -1,13 +1,19 @@
 //! The places where a call leaves its answers, and how the caller gets them.
 
 use urscope_schema::{
-    api::{UrResult, role::Places},
+    api::{
+        UrResult,
+        role::{Places, Sources},
+    },
     call::Values,
     handle::fingerprint,
 };
 
 /// What an untouched place holds; no address and no size that an adapter would give.
 const UNTOUCHED: usize = 0x5a5a_5a5a_5a5a_5a5a;
+
+/// Where the flags of a description stand: behind a 4-byte `stype`, 4 bytes of nothing and an 8-byte `pNext`.
+const FLAGS: usize = 16;
 
 /// Handle data of memory has 108 or 120 bytes, of events 64, of physical memory 16. A caller may say any size, and only
 /// the adapter knows which are right: above this one nothing is read.
@@ -22,13 +28,14 @@ pub struct Answers {
     pointer: usize,
     data: usize,
     data_size: usize,
+    object: usize,
 }
 
 impl Answers {
     /// Makes places for a call whose caller expects its answers at `caller`.
     #[inline]
     pub fn new(caller: Places) -> Self {
-        Self { caller, pointer: UNTOUCHED, data: UNTOUCHED, data_size: UNTOUCHED }
+        Self { caller, pointer: UNTOUCHED, data: UNTOUCHED, data_size: UNTOUCHED, object: UNTOUCHED }
     }
 
     /// The addresses to pass on. They are good until [`Self::carry_over`].
@@ -38,6 +45,7 @@ impl Answers {
             pointer: (&raw mut self.pointer).expose_provenance(),
             data: (&raw mut self.data).expose_provenance(),
             data_size: (&raw mut self.data_size).expose_provenance(),
+            object: (&raw mut self.object).expose_provenance(),
             context: 0,
             value: 0,
         }
@@ -49,9 +57,10 @@ impl Answers {
         let pointer = carry(&self.pointer, self.caller.pointer);
         let data = carry(&self.data, self.caller.data);
         let data_size = carry(&self.data_size, self.caller.data_size);
-        let mut values = Values { pointer, data, data_size, ..Values::default() };
+        let object = carry(&self.object, self.caller.object);
+        let mut values = Values { pointer, data, data_size, object, ..Values::NONE };
         if !result.is_success() {
-            return Values::default();
+            return Values::NONE;
         }
         take_fingerprint(&mut values);
         if self.caller.context != 0 {
@@ -78,6 +87,28 @@ fn carry(ours: &usize, callers: usize) -> Option<u64> {
     // SAFETY: the callee answered, and would have written this word to the caller's place.
     unsafe { std::ptr::with_exposed_provenance_mut::<usize>(callers).write_unaligned(answer) };
     Some(answer as u64)
+}
+
+/// Adds the flags of the description that a caller hands in, if it does.
+#[inline]
+pub fn take_flags(sources: &Sources, values: &mut Values) {
+    if sources.desc != 0 {
+        let flags = std::ptr::with_exposed_provenance::<u32>(sources.desc + FLAGS);
+        // SAFETY: the caller says that a description stands there, to the adapter, which is about to read it. Both kinds have
+        // their flags behind `stype` and `pNext` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`).
+        values.flags = Some(u64::from(unsafe { flags.read_unaligned() }));
+    }
+}
+
+/// The first of the caller's events that `wanted` accepts, and `None` if there is none.
+#[inline]
+pub fn first_event(sources: &Sources, wanted: impl Fn(usize) -> bool) -> Option<usize> {
+    if sources.events == 0 {
+        return Some(sources.event).filter(|event| *event != 0 && wanted(*event));
+    }
+    let list = std::ptr::with_exposed_provenance::<usize>(sources.events);
+    // SAFETY: the caller says that so many handles stand there, to the adapter, which is about to read them.
+    (0..sources.count as usize).map(|at| unsafe { list.add(at).read_unaligned() }).find(|event| wanted(*event))
 }
 
 /// Adds the fingerprint of the handle data that the values name, if they say where it is and how long.

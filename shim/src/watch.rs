@@ -1,0 +1,155 @@
+//! Which events are worth a record: those that are shared, or can be.
+//!
+//! A SYCL program makes and releases an event for every command. An event is watched from the call that made it with the
+//! IPC flag, or opened it, until its last release; all others pass by at the price of one comparison.
+
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use parking_lot::RwLock;
+use urscope_schema::{
+    api::{Effect, Function, UrResult, role::Sources},
+    call::Values,
+    handle::Kind,
+};
+
+use crate::raw::{answers, renewable::Renewable};
+
+/// `UR_EXP_EVENT_FLAG_IPC_EXP` of `ur_exp_event_flags_t` (`ur_api.h` of 2026.2, line 13980 ff.).
+const IPC: u64 = 2;
+
+/// The watched events and how many references each has.
+static WATCHED: Renewable<RwLock<HashMap<usize, u32>>> = Renewable::new(RwLock::default);
+
+/// How many there are, to be asked without a lock.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a call is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// It is passed on and nothing else.
+    No,
+    /// It is.
+    Yes,
+    /// It is, for the sake of this event.
+    For(usize),
+}
+
+impl Wanted {
+    /// The event that the call is recorded for.
+    pub(crate) fn event(self) -> Option<usize> {
+        match self {
+            Self::For(event) => Some(event),
+            Self::No | Self::Yes => None,
+        }
+    }
+}
+
+/// Whether a call of `function` is recorded.
+///
+/// Every call of an IPC function is: one about an event that cannot be shared is a mistake worth seeing.
+#[inline]
+pub(crate) fn wants(function: Function, sources: &Sources) -> Wanted {
+    let about_events = matches!(
+        function.effect(),
+        Effect::Asks(Kind::Event)
+            | Effect::Uses(Kind::Event)
+            | Effect::Retains(Kind::Event)
+            | Effect::Releases(Kind::Event)
+    );
+    if !about_events {
+        return Wanted::Yes;
+    }
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return Wanted::No;
+    }
+    let watched = WATCHED.get().read();
+    answers::first_event(sources, |event| watched.contains_key(&event)).map_or(Wanted::No, Wanted::For)
+}
+
+/// Follows a call that begins: the last release ends the watching, because the address may be given out again before
+/// the release returns.
+pub(crate) fn enter(function: Function, event: Option<usize>) {
+    if let (Effect::Releases(Kind::Event), Some(event)) = (function.effect(), event) {
+        let mut watched = WATCHED.get().write();
+        if let Some(references) = watched.get_mut(&event) {
+            *references -= 1;
+            if *references == 0 {
+                watched.remove(&event);
+            }
+        }
+        COUNT.store(watched.len(), Ordering::Release);
+    }
+}
+
+/// Follows a call that returned with these answers; `flags` are those that it was handed.
+pub(crate) fn exit(function: Function, event: Option<usize>, flags: Option<u64>, result: UrResult, answers: &Values) {
+    if !result.is_success() {
+        return;
+    }
+    match (function.effect(), event, answers.object) {
+        (Effect::Makes(Kind::Event), _, Some(made))
+            if function.is_ipc() || flags.is_some_and(|flags| flags & IPC != 0) =>
+        {
+            let mut watched = WATCHED.get().write();
+            watched.insert(made as usize, 1);
+            COUNT.store(watched.len(), Ordering::Release);
+        }
+        (Effect::Retains(Kind::Event), Some(event), _) => {
+            if let Some(references) = WATCHED.get().write().get_mut(&event) {
+                *references += 1;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Begins anew with what there was: in a forked child, a thread that waits for the lock does not exist. Where one was just
+/// changing it, nothing is known any more, and the child's events pass by.
+pub(crate) fn after_fork_in_child() {
+    let inherited = WATCHED.get().try_read().map(|watched| watched.clone()).unwrap_or_default();
+    COUNT.store(inherited.len(), Ordering::Release);
+    WATCHED.renew(RwLock::new(inherited));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(event: usize) -> Sources {
+        Sources { event, ..Sources::default() }
+    }
+
+    /// One test, because the events of a process are one set.
+    #[test]
+    fn an_event_is_watched_from_the_call_that_shares_it_to_its_last_release() {
+        let (create, open) = (Function::urEventCreateExp, Function::urIPCOpenEventHandleExp);
+        let (retain, release) = (Function::urEventRetain, Function::urEventRelease);
+        let made = |object| Values { object: Some(object), ..Values::NONE };
+        assert_eq!(wants(release, &about(7)), Wanted::No);
+        exit(create, None, Some(0), UrResult::SUCCESS, &made(7));
+        assert_eq!(wants(release, &about(7)), Wanted::No, "made without the flag");
+        exit(create, None, Some(IPC), UrResult(45), &made(7));
+        assert_eq!(wants(release, &about(7)), Wanted::No, "not made at all");
+        assert_eq!(wants(Function::urIPCGetEventHandleExp, &about(7)), Wanted::Yes, "a mistake worth seeing");
+
+        exit(create, None, Some(IPC), UrResult::SUCCESS, &made(7));
+        exit(open, None, None, UrResult::SUCCESS, &made(8));
+        assert_eq!(wants(release, &about(7)), Wanted::For(7));
+        let list = [1_usize, 8, 7];
+        let sources = Sources { events: list.as_ptr().expose_provenance(), count: 3, ..Sources::default() };
+        assert_eq!(wants(Function::urEventWait, &sources), Wanted::For(8), "the first that is shared");
+
+        exit(retain, Some(7), None, UrResult::SUCCESS, &Values::NONE);
+        enter(release, Some(7));
+        assert_eq!(wants(release, &about(7)), Wanted::For(7), "one reference is left");
+        enter(release, Some(7));
+        assert_eq!(wants(release, &about(7)), Wanted::No);
+        after_fork_in_child();
+        assert_eq!(wants(release, &about(8)), Wanted::For(8));
+        enter(release, Some(8));
+        assert_eq!(COUNT.load(Ordering::Relaxed), 0);
+    }
+}
