@@ -9,7 +9,6 @@ use crate::device::Device;
 use crate::driver::{self, Driver};
 use crate::ffi::{Address, In, Out};
 use crate::layout::driver::ContextDesc;
-use crate::memory::PAGE;
 use crate::process;
 use crate::registry::{Handle, Object, Registry};
 use crate::result::{Answer, ZeResult, answer, answer_end};
@@ -93,20 +92,6 @@ pub extern "C" fn evict_memory(
     _size: usize,
 ) -> ZeResult {
     answer_end(|| check_residency(context, device, pointer))
-}
-
-/// `zeVirtualMemQueryPageSize` (ze_api.h): the same for all sizes.
-pub extern "C" fn query_page_size(
-    context: Handle<Context>,
-    device: Handle<Device>,
-    _size: usize,
-    page_size: Out<usize>,
-) -> ZeResult {
-    answer(|| {
-        context.get()?;
-        device.get()?;
-        page_size.write(PAGE)
-    })
 }
 
 fn check_residency(context: Handle<Context>, device: Handle<Device>, pointer: Address) -> Answer {

@@ -92,7 +92,12 @@ impl<T> In<T> {
 
     /// Whether the chain of this descriptor holds a structure of this type. Types that nobody asks for are passed over.
     pub(crate) fn has_next(self, s_type: u32) -> bool {
-        Out(self.0.cast_mut()).has_next(s_type)
+        self.next_of::<Base>(s_type).is_some()
+    }
+
+    /// The first structure of this type, which `U` must be, in the chain of this descriptor.
+    pub(crate) fn next_of<U>(self, s_type: u32) -> Option<In<U>> {
+        Out(self.0.cast_mut()).next_of(s_type).map(|found: Out<U>| In(found.0.cast_const()))
     }
 }
 
@@ -166,7 +171,12 @@ impl<T> Out<T> {
 
     /// Whether the chain behind this structure holds one of this type.
     pub(crate) fn has_next(self, s_type: u32) -> bool {
-        self.chain().any(|next| next.read().is_ok_and(|base| base.s_type == s_type))
+        self.next_of::<Base>(s_type).is_some()
+    }
+
+    /// The first structure of this type, which `U` must be, in the chain behind this one.
+    pub(crate) fn next_of<U>(self, s_type: u32) -> Option<Out<U>> {
+        self.chain().find(|next| next.read().is_ok_and(|base| base.s_type == s_type)).map(Out::cast)
     }
 
     /// The element of an array argument with this index, which must be below the count that came with the array.

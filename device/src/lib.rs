@@ -14,8 +14,8 @@
 //! * `list`, `append`, `queue`, `event` and `fence` are the command entry points; `work`, `stream` and `signal` are what
 //!   is behind them.
 //!
-//! Deliberately absent: kernels, images, system management. Not here yet: physical and virtual memory, and sharing of
-//! events; the modules `memory` and `event` say where they go. Must never print to stdout, and never unwind into C.
+//! Deliberately absent: kernels, images, system management. Not here yet: sharing of events; the module `event` says
+//! where it goes. Must never print to stdout, and never unwind into C.
 
 mod append;
 mod budget;

@@ -47,6 +47,8 @@ impl ZeResult {
     pub const INVALID_SYNCHRONIZATION_OBJECT: Self = Self(0x7800_000b);
     /// `ZE_RESULT_ERROR_INVALID_ENUMERATION`.
     pub const INVALID_ENUMERATION: Self = Self(0x7800_000c);
+    /// `ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION`.
+    pub const UNSUPPORTED_ENUMERATION: Self = Self(0x7800_000d);
     /// `ZE_RESULT_ERROR_UNKNOWN`.
     pub const UNKNOWN: Self = Self(0x7fff_fffe);
 

@@ -20,7 +20,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub const VARIABLES: [Variable; 4] = [
+pub const VARIABLES: [Variable; 5] = [
     Variable {
         name: "ZE_SOFT_LOG",
         default: "0",
@@ -46,6 +46,13 @@ pub const VARIABLES: [Variable; 4] = [
               from 20.1.0 up and its v1 adapter below",
         read: |text, to| put(&mut to.ip_version, ip_version(text)),
     },
+    Variable {
+        name: "ZE_SOFT_EXPORT_FD",
+        default: "each",
+        doc: "the descriptor that a query of physical memory exports: `each` query gives a new one, which its caller \
+              closes; or `one`, always the same, that nothing here ever closes, as with Intel's driver",
+        read: |text, to| put(&mut to.one_export_fd, one_export_fd(text)),
+    },
 ];
 
 /// The values in force.
@@ -59,6 +66,8 @@ pub struct Settings {
     pub memory: u64,
     /// Device IP version, packed as Intel's drivers do: 10 bits architecture, 8 release, 8 reserved, 6 revision.
     pub ip_version: u32,
+    /// Each physical memory has one exported descriptor, instead of one for each query.
+    pub one_export_fd: bool,
 }
 
 impl Settings {
@@ -108,6 +117,14 @@ fn switch(text: &str) -> Option<bool> {
     }
 }
 
+fn one_export_fd(text: &str) -> Option<bool> {
+    match text {
+        "one" => Some(true),
+        "each" => Some(false),
+        _ => None,
+    }
+}
+
 fn bytes(text: &str) -> Option<u64> {
     let (digits, shift) = match text.char_indices().next_back()? {
         (at, 'k' | 'K') => (text.get(..at)?, 10),
@@ -140,7 +157,9 @@ mod tests {
     #[test]
     fn defaults_are_readable() {
         let (settings, complaints) = Settings::read(|_| None);
-        assert_eq!(settings, Settings { log: false, devices: 1, memory: 4 << 30, ip_version: 0x0500_4000 });
+        let expected =
+            Settings { log: false, devices: 1, memory: 4 << 30, ip_version: 0x0500_4000, one_export_fd: false };
+        assert_eq!(settings, expected);
         assert!(complaints.is_empty());
     }
 
@@ -152,6 +171,7 @@ mod tests {
         assert_eq!(read("ZE_SOFT_IP_VERSION", "12.60.7").0.ip_version, 12 << 22 | 60 << 14 | 7);
         assert_eq!(read("ZE_SOFT_DEVICES", "3").0.devices, 3);
         assert!(read("ZE_SOFT_LOG", "1").0.log);
+        assert!(read("ZE_SOFT_EXPORT_FD", "one").0.one_export_fd);
     }
 
     #[test]
@@ -165,6 +185,7 @@ mod tests {
             ("ZE_SOFT_IP_VERSION", "20.1"),
             ("ZE_SOFT_IP_VERSION", "0xzz"),
             ("ZE_SOFT_LOG", "yes"),
+            ("ZE_SOFT_EXPORT_FD", "two"),
         ] {
             let (settings, complaints) = read(name, value);
             assert_eq!(settings, Settings::read(|_| None).0, "{name}={value}");

@@ -301,22 +301,22 @@ macro_rules! ze_functions {
                  0 zeModuleBuildLogGetString;
             }
             zeGetPhysicalMemProcAddrTable {
-                 0 zePhysicalMemCreate;
-                 0 zePhysicalMemDestroy;
-                15 zePhysicalMemGetProperties;
+                 0 zePhysicalMemCreate => memory::physical::create;
+                 0 zePhysicalMemDestroy => memory::physical::destroy;
+                15 zePhysicalMemGetProperties => memory::physical::get_properties;
             }
             zeGetSamplerProcAddrTable {
                  0 zeSamplerCreate;
                  0 zeSamplerDestroy;
             }
             zeGetVirtualMemProcAddrTable {
-                 0 zeVirtualMemReserve;
-                 0 zeVirtualMemFree;
-                 0 zeVirtualMemQueryPageSize => context::query_page_size;
-                 0 zeVirtualMemMap;
-                 0 zeVirtualMemUnmap;
-                 0 zeVirtualMemSetAccessAttribute;
-                 0 zeVirtualMemGetAccessAttribute;
+                 0 zeVirtualMemReserve => memory::virtual_memory::reserve;
+                 0 zeVirtualMemFree => memory::virtual_memory::free;
+                 0 zeVirtualMemQueryPageSize => memory::virtual_memory::query_page_size;
+                 0 zeVirtualMemMap => memory::virtual_memory::map;
+                 0 zeVirtualMemUnmap => memory::virtual_memory::unmap;
+                 0 zeVirtualMemSetAccessAttribute => memory::virtual_memory::set_access_attribute;
+                 0 zeVirtualMemGetAccessAttribute => memory::virtual_memory::get_access_attribute;
             }
             zeGetFabricEdgeExpProcAddrTable {
                  4 zeFabricEdgeGetExp;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::clock;
 use crate::event::{self, Event};
 use crate::ffi::Address;
-use crate::memory::{self, Allocation};
+use crate::memory::{self, Kept};
 
 /// One thing to do.
 pub(crate) enum Work {
@@ -61,7 +61,7 @@ pub(crate) enum Work {
 /// An address, with what keeps it valid. Addresses of the application's own are its own responsibility.
 pub(crate) struct Place {
     address: usize,
-    _keeps: Option<Arc<Allocation>>,
+    _keeps: Option<Kept>,
 }
 
 /// A place in rows and slices.
@@ -78,7 +78,7 @@ impl Place {
     /// The place that a pointer argument names.
     pub(crate) fn new(pointer: Address) -> Self {
         let address = pointer.number();
-        Self { address, _keeps: memory::find(address) }
+        Self { address, _keeps: memory::keep(address) }
     }
 
     /// The place `offset` bytes further on.

@@ -56,6 +56,60 @@ pub struct MemoryFreeExtDesc {
     pub free_policy: u32,
 }
 
+/// `ze_physical_mem_desc_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct PhysicalMemDesc {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *const c_void,
+    /// `flags`: on the device bit 0, on the host bit 1.
+    pub flags: u32,
+    /// `size`.
+    pub size: usize,
+}
+
+/// `ze_physical_mem_properties_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct PhysicalMemProperties {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `id`.
+    pub id: u64,
+    /// `size`.
+    pub size: usize,
+}
+
+/// `ze_external_memory_export_desc_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ExternalMemoryExportDesc {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *const c_void,
+    /// `flags`: opaque descriptor bit 0, dma_buf bit 1.
+    pub flags: u32,
+}
+
+/// `ze_external_memory_import_fd_t` and `ze_external_memory_export_fd_t`: same shape.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ExternalMemoryFd {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *const c_void,
+    /// `flags`: opaque descriptor bit 0, dma_buf bit 1.
+    pub flags: u32,
+    /// `fd`.
+    pub fd: i32,
+}
+
 /// `ze_ipc_mem_handle_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -77,6 +131,14 @@ mod tests {
         assert_eq!(size_of::<HostMemAllocDesc>(), 24);
         assert_eq!(size_of::<MemoryAllocationProperties>(), 40);
         assert_eq!(size_of::<MemoryFreeExtDesc>(), 24);
+        assert_eq!(size_of::<PhysicalMemDesc>(), 32);
+        assert_eq!(size_of::<PhysicalMemProperties>(), 32);
+        assert_eq!(size_of::<ExternalMemoryExportDesc>(), 24);
+        assert_eq!(size_of::<ExternalMemoryFd>(), 24);
+        assert_eq!(offset_of!(PhysicalMemDesc, flags), 16);
+        assert_eq!(offset_of!(PhysicalMemDesc, size), 24);
+        assert_eq!(offset_of!(PhysicalMemProperties, size), 24);
+        assert_eq!(offset_of!(ExternalMemoryFd, fd), 20);
         assert_eq!(offset_of!(MemoryAllocationProperties, page_size), 32);
         assert_eq!(offset_of!(DeviceMemAllocDesc, ordinal), 20);
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::allocation::{Allocation, Kind, Origin};
-use super::{PAGE, exports, map};
+use super::{PAGE, exports, map, reservation};
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver;
@@ -96,23 +96,24 @@ pub extern "C" fn get_alloc_properties(
     answer(|| {
         context.get()?;
         pointer.check()?;
-        let found = map::find(pointer.number());
+        let found = describe(pointer.number());
         properties.edit(|out| {
-            out.kind = found.as_ref().map_or(UNKNOWN, |allocation| allocation.kind as u32);
-            out.id = found.as_ref().map_or(0, |allocation| allocation.id);
+            out.kind = found.as_ref().map_or(UNKNOWN, |found| found.kind as u32);
+            out.id = found.as_ref().map_or(0, |found| found.id);
             out.page_size = if found.is_some() { PAGE as u64 } else { 0 };
         })?;
         // Memory shares its files with other memory, so a descriptor of its own is not to be had.
         if properties.has_next(stype::EXTERNAL_MEMORY_EXPORT_FD) {
             return Err(ZeResult::UNSUPPORTED_FEATURE);
         }
-        let owner = found.as_ref().and_then(|allocation| allocation.device.as_ref());
+        let owner = found.as_ref().and_then(|found| found.device.as_ref());
         device.write_optional(owner.map_or(Handle::NULL, Handle::of));
         Ok(())
     })
 }
 
-/// `zeMemGetAddressRange` (ze_api.h): base and size of the allocation that the pointer lies in.
+/// `zeMemGetAddressRange` (ze_api.h): base and size of the allocation, or of the mapping of physical memory, that the
+/// pointer lies in.
 pub extern "C" fn get_address_range(
     context: Handle<Context>,
     pointer: Address,
@@ -122,11 +123,31 @@ pub extern "C" fn get_address_range(
     answer(|| {
         context.get()?;
         pointer.check()?;
-        let found = map::find(pointer.number()).ok_or(ZeResult::INVALID_ARGUMENT)?;
-        base.write_optional(Address::of(found.base()));
+        let found = describe(pointer.number()).ok_or(ZeResult::INVALID_ARGUMENT)?;
+        base.write_optional(Address::of(found.base));
         size.write_optional(found.size);
         Ok(())
     })
+}
+
+/// What there is to say about the memory at an address.
+struct Description {
+    kind: Kind,
+    id: u64,
+    device: Option<Arc<Device>>,
+    base: usize,
+    size: usize,
+}
+
+/// Describes the allocation or the mapping that an address lies in. Reserved addresses without memory are nothing.
+fn describe(address: usize) -> Option<Description> {
+    if let Some(found) = map::find(address) {
+        let (base, size) = (found.base(), found.size);
+        return Some(Description { kind: found.kind, id: found.id, device: found.device.clone(), base, size });
+    }
+    let view = reservation::view(address)?;
+    let (physical, base, size) = (view.physical, view.base, view.length);
+    Some(Description { kind: physical.kind, id: physical.id, device: physical.device.clone(), base, size })
 }
 
 /// What a descriptor's chain asks for.

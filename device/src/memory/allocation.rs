@@ -97,7 +97,7 @@ impl Allocation {
 }
 
 /// Identities of opened allocations count down from the top, those of own ones up from 1: they never meet.
-fn next_opened_id() -> u64 {
+pub(crate) fn next_opened_id() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);

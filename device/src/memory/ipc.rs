@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 use super::allocation::{Allocation, Kind, Origin};
 use super::mapping::Mapping;
 use super::sealed::Sealed;
-use super::segment::{OpenSlot, Span};
+use super::segment::{self, OpenSlot, Span};
 use super::{PAGE, exports, map};
 use crate::context::Context;
 use crate::device::Device;
@@ -166,12 +166,10 @@ fn borrow(descriptor: i32) -> Option<ManuallyDrop<File>> {
     known.then(|| ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor) }))
 }
 
-/// Whether a file is the memfd with this inode. Only memfds and shared-memory files can be asked for their seals, so an
-/// ordinary file that happens to have the same inode number is told apart.
+/// Whether a file is the segment with this inode. Segments are told from ordinary files that happen to have the same
+/// inode number.
 fn is_segment(file: &File, inode: u64) -> bool {
-    // SAFETY: F_GET_SEALS only asks.
-    let sealable = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) } >= 0;
-    sealable && file.metadata().is_ok_and(|data| data.ino() == inode)
+    segment::is_ours(file) && file.metadata().is_ok_and(|data| data.ino() == inode)
 }
 
 /// Fetches the producer's descriptor (pidfd_open(2), pidfd_getfd(2)).

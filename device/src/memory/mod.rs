@@ -2,22 +2,42 @@
 //!
 //! `mapping` holds address space, `segment` the shared-memory files behind it, `allocation` what an application sees,
 //! `map` finds the allocation of a pointer, `alloc` and `ipc` are the entry points, `sealed` the bytes of an IPC handle,
-//! `exports` counts the handles that are out.
-//! Physical and virtual memory (`zePhysicalMem*`, `zeVirtualMem*`) will be `physical` and `reserved` beside them: a
-//! physical memory is a segment of its own, a reservation an address range that mappings are put into.
+//! `exports` counts the handles that are out. `physical` is memory without an address, `reservation` addresses without
+//! memory, and `virtual_memory` has the entry points that put one into the other.
 
 pub(crate) mod alloc;
 pub(crate) mod ipc;
+pub(crate) mod physical;
+pub(crate) mod virtual_memory;
 
 mod allocation;
 mod exports;
 mod map;
 mod mapping;
+mod reservation;
 mod sealed;
 mod segment;
 
-pub(crate) use allocation::Allocation;
-pub(crate) use map::find;
+use std::sync::Arc;
+
+use allocation::Allocation;
+use reservation::Use;
 
 /// The page size of the device: the granularity of everything here.
 pub(crate) const PAGE: usize = 4096;
+
+/// What keeps the memory at an address there, for work in flight. Held for its drop.
+pub(crate) enum Kept {
+    /// An allocation.
+    Allocation { _held: Arc<Allocation> },
+    /// A reservation, with all that is mapped in it.
+    Reservation { _held: Use },
+}
+
+/// Keeps the memory at `address` there, if it is ours.
+pub(crate) fn keep(address: usize) -> Option<Kept> {
+    if let Some(allocation) = map::find(address) {
+        return Some(Kept::Allocation { _held: allocation });
+    }
+    reservation::find(address).map(|found| Kept::Reservation { _held: found.in_use() })
+}

@@ -17,7 +17,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,6 +32,13 @@ use crate::settings;
 const SHARED_SLOTS: u32 = 8192;
 /// Segments are this many times larger than the largest allocation that shares one.
 const SHARES: u64 = 4;
+/// What a range that lies alone in its file has behind its slot: a mark and its length.
+const ALONE_MAGIC: u64 = u64::from_le_bytes(*b"zsphysm1");
+const ALONE_MARK: u64 = 8;
+/// Where such a range begins.
+pub(crate) const ALONE_OFFSET: u64 = PAGE as u64;
+/// How every file of ours is sealed: nobody who has its descriptor can make it shorter, and so a touch of it a fault.
+const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 /// The low bits of a slot count the open mappings, the rest is the identity.
 const COUNT_BITS: u32 = 24;
 
@@ -91,9 +98,22 @@ impl Span {
         segment.take(length).ok_or(ZeResult::OUT_OF_HOST_MEMORY)
     }
 
+    /// Takes `length` bytes as `take` does, but in a file of its own that can be told to be one ([`size_alone`]).
+    pub(crate) fn alone(length: u64) -> Answer<Self> {
+        let segment = Arc::new(Segment::new(1, length)?);
+        let mark = [ALONE_MAGIC.to_le_bytes(), length.to_le_bytes()].concat();
+        segment.file.write_all_at(&mark, ALONE_MARK).map_err(|_| ZeResult::OUT_OF_HOST_MEMORY)?;
+        segment.take(length).ok_or(ZeResult::OUT_OF_HOST_MEMORY)
+    }
+
     /// Maps the range.
     pub(crate) fn map(&self, alignment: usize) -> Answer<Mapping> {
         Mapping::shared(self.segment.file.as_fd(), self.offset, self.length as usize, alignment)
+    }
+
+    /// The segment's file.
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.segment.file.as_fd()
     }
 
     /// The number of the segment's descriptor in this process.
@@ -275,14 +295,35 @@ fn largest_share() -> u64 {
 /// A new sparse shared-memory file of `size` bytes.
 fn memory_file(size: u64) -> Answer<File> {
     // SAFETY: the name is a C string literal; memfd_create(2) touches nothing else.
-    let descriptor = unsafe { libc::memfd_create(c"ze_soft".as_ptr(), libc::MFD_CLOEXEC) };
+    let descriptor = unsafe { libc::memfd_create(c"ze_soft".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
     if descriptor < 0 {
         return Err(ZeResult::OUT_OF_HOST_MEMORY);
     }
     // SAFETY: memfd_create has just made the descriptor for us, and nobody else knows it.
     let file = File::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
     file.set_len(size).map_err(|_| ZeResult::OUT_OF_HOST_MEMORY)?;
-    Ok(file)
+    // SAFETY: F_ADD_SEALS takes plain numbers and acts on our file only.
+    let sealed = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SEALS) };
+    if sealed == 0 { Ok(file) } else { Err(ZeResult::OUT_OF_HOST_MEMORY) }
+}
+
+/// Whether a file is shared memory that was made and sealed as ours is. Only such files can be asked for their seals,
+/// so an ordinary file is told apart without being touched.
+pub(crate) fn is_ours(file: &File) -> bool {
+    // SAFETY: F_GET_SEALS only asks.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) == SEALS }
+}
+
+/// The length of the range that lies alone in this file ([`Span::alone`]), `None` if it is another file.
+pub(crate) fn size_alone(file: &File) -> Option<u64> {
+    let mut mark = [[0; 8]; 2];
+    if !is_ours(file) {
+        return None;
+    }
+    file.read_exact_at(mark.as_flattened_mut(), ALONE_MARK).ok()?;
+    let [magic, length] = mark.map(u64::from_le_bytes);
+    let fits = file.metadata().is_ok_and(|data| Some(data.len()) == length.checked_add(ALONE_OFFSET));
+    (magic == ALONE_MAGIC && fits).then_some(length)
 }
 
 /// Frees the pages of a range; it reads as zero afterwards.

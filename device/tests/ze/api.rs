@@ -13,12 +13,14 @@ use urscope_device::layout::device::*;
 use urscope_device::layout::driver::*;
 use urscope_device::layout::event::*;
 use urscope_device::layout::memory::*;
+use urscope_device::layout::stype;
 
 /// Any handle.
 pub(crate) type Handle = *mut c_void;
 
 pub(crate) const SUCCESS: u32 = 0;
 pub(crate) const NOT_READY: u32 = 1;
+pub(crate) const OUT_OF_HOST_MEMORY: u32 = 0x7000_0002;
 pub(crate) const OUT_OF_DEVICE_MEMORY: u32 = 0x7000_0003;
 pub(crate) const UNINITIALIZED: u32 = 0x7800_0001;
 pub(crate) const UNSUPPORTED_VERSION: u32 = 0x7800_0002;
@@ -30,6 +32,7 @@ pub(crate) const INVALID_SIZE: u32 = 0x7800_0008;
 pub(crate) const UNSUPPORTED_SIZE: u32 = 0x7800_0009;
 pub(crate) const UNSUPPORTED_ALIGNMENT: u32 = 0x7800_000a;
 pub(crate) const INVALID_ENUMERATION: u32 = 0x7800_000c;
+pub(crate) const UNSUPPORTED_ENUMERATION: u32 = 0x7800_000d;
 
 /// No timeout.
 pub(crate) const FOREVER: u64 = u64::MAX;
@@ -93,6 +96,16 @@ functions! {
     zeMemPutIpcHandle(context: Handle, handle: IpcMemHandle);
     zeMemOpenIpcHandle(context: Handle, device: Handle, handle: IpcMemHandle, flags: u32, out: *mut *mut c_void);
     zeMemCloseIpcHandle(context: Handle, pointer: *const c_void);
+    zeVirtualMemReserve(context: Handle, start: *const c_void, size: usize, out: *mut *mut c_void);
+    zeVirtualMemFree(context: Handle, pointer: *const c_void, size: usize);
+    zeVirtualMemQueryPageSize(context: Handle, device: Handle, size: usize, page_size: *mut usize);
+    zeVirtualMemMap(context: Handle, pointer: *const c_void, size: usize, physical: Handle, offset: usize, access: u32);
+    zeVirtualMemUnmap(context: Handle, pointer: *const c_void, size: usize);
+    zeVirtualMemSetAccessAttribute(context: Handle, pointer: *const c_void, size: usize, access: u32);
+    zeVirtualMemGetAccessAttribute(context: Handle, pointer: *const c_void, size: usize, access: *mut u32, out_size: *mut usize);
+    zePhysicalMemCreate(context: Handle, device: Handle, desc: *const PhysicalMemDesc, physical: *mut Handle);
+    zePhysicalMemDestroy(context: Handle, physical: Handle);
+    zePhysicalMemGetProperties(context: Handle, physical: Handle, properties: *mut PhysicalMemProperties);
     zeCommandQueueCreate(context: Handle, device: Handle, desc: *const CommandQueueDesc, queue: *mut Handle);
     zeCommandQueueDestroy(queue: Handle);
     zeCommandQueueExecuteCommandLists(queue: Handle, count: u32, lists: *const Handle, fence: Handle);
@@ -191,6 +204,21 @@ impl Stage {
     pub(crate) fn device_memory(self, size: usize) -> *mut c_void {
         let desc: DeviceMemAllocDesc = zeroed();
         made(|out| zeMemAllocDevice(self.context, &raw const desc, size, 0, self.device, out))
+    }
+
+    pub(crate) fn physical(self, size: usize) -> Handle {
+        let desc = PhysicalMemDesc { size, ..zeroed() };
+        made(|out| zePhysicalMemCreate(self.context, self.device, &raw const desc, out))
+    }
+
+    pub(crate) fn exportable(self, size: usize) -> Handle {
+        let export = ExternalMemoryExportDesc { s_type: stype::EXTERNAL_MEMORY_EXPORT_DESC, flags: 1, ..zeroed() };
+        let desc = PhysicalMemDesc { p_next: (&raw const export).cast(), size, ..zeroed() };
+        made(|out| zePhysicalMemCreate(self.context, self.device, &raw const desc, out))
+    }
+
+    pub(crate) fn reserve(self, size: usize) -> *mut c_void {
+        made(|out| zeVirtualMemReserve(self.context, null(), size, out))
     }
 
     pub(crate) fn free(self, pointer: *mut c_void) {

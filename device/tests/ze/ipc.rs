@@ -3,81 +3,15 @@
 //! The other process is this binary in another role; the two talk through the pipes of its standard streams.
 
 use std::ffi::c_void;
-use std::io::{Read, Stdin, Stdout, Write, stdin, stdout};
+use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::ptr::null_mut;
 
 use crate::api::layout::memory::*;
 use crate::api::*;
+use crate::peer::{Peer, Pipe};
 
 const SIZE: usize = 70_001;
-
-/// The other process, which holds memory or opens it, step by step as it is told.
-struct Peer {
-    process: Child,
-    to: Option<ChildStdin>,
-    from: ChildStdout,
-}
-
-impl Peer {
-    fn start(name: &str, role: &str) -> Self {
-        let mut command = actor(name, role, &[]);
-        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (to, from) = (process.stdin.take(), process.stdout.take().unwrap());
-        let mut peer = Self { process, to, from };
-        // The test runner says something first; a mark tells where our own words begin.
-        let mut last = [0; 4];
-        while last != *MARK {
-            last.rotate_left(1);
-            peer.from.read_exact(&mut last[3..]).unwrap();
-        }
-        peer
-    }
-
-    fn send(&mut self, bytes: &[u8]) {
-        self.to.as_mut().unwrap().write_all(bytes).unwrap();
-    }
-
-    fn receive<const N: usize>(&mut self) -> [u8; N] {
-        let mut bytes = [0; N];
-        self.from.read_exact(&mut bytes).unwrap();
-        bytes
-    }
-
-    fn end(mut self) {
-        drop(self.to.take());
-        assert!(self.process.wait().unwrap().success());
-    }
-}
-
-const MARK: &[u8; 4] = b"\0>\0>";
-
-/// The other end of a [`Peer`].
-struct Pipe {
-    from: Stdin,
-    to: Stdout,
-}
-
-impl Pipe {
-    fn open() -> Self {
-        let pipe = Self { from: stdin(), to: stdout() };
-        pipe.send(MARK);
-        pipe
-    }
-
-    fn send(&self, bytes: &[u8]) {
-        let mut out = self.to.lock();
-        out.write_all(bytes).unwrap();
-        out.flush().unwrap();
-    }
-
-    fn receive<const N: usize>(&self) -> [u8; N] {
-        let mut bytes = [0; N];
-        self.from.lock().read_exact(&mut bytes).unwrap();
-        bytes
-    }
-}
 
 fn get(stage: Stage, pointer: *const c_void) -> IpcMemHandle {
     let mut handle: IpcMemHandle = zeroed();

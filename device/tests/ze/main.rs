@@ -11,6 +11,7 @@
 )]
 
 mod api;
+mod peer;
 
 mod discovery;
 mod fork;
@@ -18,5 +19,7 @@ mod handles;
 mod ipc;
 mod lists;
 mod memory;
+mod physical;
 mod stress;
 mod surface;
+mod virtual_memory;

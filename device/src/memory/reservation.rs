@@ -1,0 +1,269 @@
+//! Reserved address space, and the physical memory that is mapped in it.
+//!
+//! Between the virtual-memory entry points and the pages. A reservation is inaccessible but for the ranges where memory
+//! is mapped; mappings may be cut anywhere at a page. Unmapping takes effect at once for everybody who asks, but while
+//! work in flight refers to the reservation the pages themselves stay, so that a command which is still to run does not
+//! fault. Must never drop physical memory under its lock, and never before its pages are out of sight.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+
+use super::mapping::{Access, Mapping};
+use super::physical::PhysicalMemory;
+use crate::result::{Answer, ZeResult};
+
+static LIVE: RwLock<BTreeMap<usize, Arc<Reservation>>> = RwLock::new(BTreeMap::new());
+
+/// Address space that is set aside.
+pub(crate) struct Reservation {
+    // Before the ranges: what they show must be out of sight before it is given back.
+    space: Mapping,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    mapped: Ranges,
+    /// Unmapped, but still there for work in flight.
+    lingering: Ranges,
+    users: usize,
+}
+
+/// Ranges of pages by their first address; they do not overlap.
+#[derive(Default)]
+struct Ranges(BTreeMap<usize, Range>);
+
+#[derive(Clone)]
+struct Range {
+    length: usize,
+    access: Access,
+    /// One for each call that mapped: pieces of one mapping are told from their neighbours by it.
+    mapping: Arc<Mapped>,
+}
+
+struct Mapped {
+    physical: Arc<PhysicalMemory>,
+}
+
+/// A mapping as an application sees it.
+pub(crate) struct View {
+    /// The memory.
+    pub physical: Arc<PhysicalMemory>,
+    /// First address of the mapping.
+    pub base: usize,
+    /// Its length.
+    pub length: usize,
+}
+
+impl Reservation {
+    /// Sets `length` bytes aside, at `wanted` if that is free, and makes them findable. Gives the first address.
+    pub(crate) fn reserve(wanted: usize, length: usize) -> Answer<usize> {
+        let space = Mapping::reserve(wanted, length)?;
+        let base = space.base();
+        LIVE.write().insert(base, Arc::new(Self { space, state: Mutex::default() }));
+        Ok(base)
+    }
+
+    /// Gives up the reservation of just this range, with what is mapped in it, as soon as no work in flight refers to
+    /// it.
+    pub(crate) fn free(base: usize, length: usize) -> Answer {
+        let mut live = LIVE.write();
+        if live.get(&base).is_none_or(|found| found.space.length() != length) {
+            return Err(ZeResult::INVALID_ARGUMENT);
+        }
+        let freed = live.remove(&base);
+        drop(live);
+        drop(freed);
+        Ok(())
+    }
+
+    /// Shows `length` bytes of `physical`, from `offset`, at `base`, where nothing may be mapped yet.
+    pub(crate) fn map(
+        &self,
+        base: usize,
+        length: usize,
+        physical: Arc<PhysicalMemory>,
+        offset: usize,
+        access: Access,
+    ) -> Answer {
+        let mut state = self.state.lock();
+        if state.mapped.overlaps(base, length) {
+            return Err(ZeResult::INVALID_ARGUMENT);
+        }
+        let (file, start) = physical.pages();
+        self.space.show(base, length, file, start + offset as u64, access)?;
+        let replaced = state.lingering.cut(base, length);
+        state.mapped.0.insert(base, Range { length, access, mapping: Arc::new(Mapped { physical }) });
+        drop(state);
+        drop(replaced);
+        Ok(())
+    }
+
+    /// Takes away what is mapped in this range, all of which must be.
+    pub(crate) fn unmap(&self, base: usize, length: usize) -> Answer {
+        let mut state = self.state.lock();
+        if !state.mapped.covers(base, length) {
+            return Err(ZeResult::INVALID_ARGUMENT);
+        }
+        if state.users == 0 {
+            self.space.hide(base, length)?;
+        }
+        let gone = state.mapped.cut(base, length);
+        if state.users > 0 {
+            state.lingering.0.extend(gone);
+            return Ok(());
+        }
+        drop(state);
+        drop(gone);
+        Ok(())
+    }
+
+    /// Changes the access to this range, all of which must be mapped.
+    pub(crate) fn set_access(&self, base: usize, length: usize, access: Access) -> Answer {
+        let mut state = self.state.lock();
+        if !state.mapped.covers(base, length) {
+            return Err(ZeResult::INVALID_ARGUMENT);
+        }
+        self.space.protect(base, length, access)?;
+        let changed = state.mapped.cut(base, length);
+        state.mapped.0.extend(changed.into_iter().map(|(at, range)| (at, Range { access, ..range })));
+        Ok(())
+    }
+
+    /// The access to the page at `base`, and for how many bytes from there on, at most `length`, it is the same.
+    pub(crate) fn access(&self, base: usize, length: usize) -> (Access, usize) {
+        let state = self.state.lock();
+        let (access, mut end) = state.mapped.access_at(base, base + length);
+        while end < base + length {
+            let (next, to) = state.mapped.access_at(end, base + length);
+            if next != access {
+                break;
+            }
+            end = to;
+        }
+        (access, end - base)
+    }
+
+    /// The mapping that `address` lies in.
+    pub(crate) fn view(&self, address: usize) -> Option<View> {
+        let state = self.state.lock();
+        let (at, found) = state.mapped.at(address)?;
+        let same = |(_, range): &(&usize, &Range)| Arc::ptr_eq(&range.mapping, &found.mapping);
+        let (mut base, mut end) = (at, at + found.length);
+        // Other pieces of the same mapping, as long as there is no hole.
+        for (start, range) in state.mapped.0.range(..at).rev().take_while(same) {
+            if start + range.length == base {
+                base = *start;
+            }
+        }
+        for (start, range) in state.mapped.0.range(end..).take_while(same) {
+            if *start == end {
+                end += range.length;
+            }
+        }
+        Some(View { physical: Arc::clone(&found.mapping.physical), base, length: end - base })
+    }
+
+    /// Whether the range lies in this reservation.
+    fn holds(&self, base: usize, length: usize) -> bool {
+        let (start, end) = (self.space.base(), self.space.base() + self.space.length());
+        base >= start && base.checked_add(length).is_some_and(|to| to <= end)
+    }
+
+    /// Keeps the pages there for work in flight.
+    pub(crate) fn in_use(self: Arc<Self>) -> Use {
+        self.state.lock().users += 1;
+        Use(self)
+    }
+}
+
+/// Work in flight that refers to a reservation.
+pub(crate) struct Use(Arc<Reservation>);
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.users -= 1;
+        if state.users > 0 {
+            return;
+        }
+        let gone = std::mem::take(&mut state.lingering);
+        for (at, range) in &gone.0 {
+            // Can only fail for want of memory in the kernel; the pages are then hidden with the reservation.
+            let _ = self.0.space.hide(*at, range.length);
+        }
+        drop(state);
+        drop(gone);
+    }
+}
+
+/// The reservation that `address` lies in.
+pub(crate) fn find(address: usize) -> Option<Arc<Reservation>> {
+    find_range(address, 1)
+}
+
+/// The reservation that all of this range lies in.
+pub(crate) fn find_range(base: usize, length: usize) -> Option<Arc<Reservation>> {
+    let live = LIVE.read();
+    let (_, found) = live.range(..=base).next_back()?;
+    found.holds(base, length).then(|| Arc::clone(found))
+}
+
+/// The mapping that `address` lies in, in whatever reservation.
+pub(crate) fn view(address: usize) -> Option<View> {
+    find(address)?.view(address)
+}
+
+impl Ranges {
+    /// The range that an address lies in.
+    fn at(&self, address: usize) -> Option<(usize, &Range)> {
+        let (base, range) = self.0.range(..=address).next_back()?;
+        (address - base < range.length).then_some((*base, range))
+    }
+
+    fn overlaps(&self, base: usize, length: usize) -> bool {
+        self.at(base).is_some() || self.0.range(base..base + length).next().is_some()
+    }
+
+    fn covers(&self, base: usize, length: usize) -> bool {
+        let mut at = base;
+        while at < base + length {
+            match self.at(at) {
+                Some((start, range)) => at = start + range.length,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// The access at an address, and where it may become another, at most `end`. What is not mapped has none.
+    fn access_at(&self, address: usize, end: usize) -> (Access, usize) {
+        match self.at(address) {
+            Some((start, range)) => (range.access, end.min(start + range.length)),
+            None => (Access::None, self.0.range(address..end).next().map_or(end, |(start, _)| *start)),
+        }
+    }
+
+    /// Takes out all that lies in a range, cutting what lies across its ends.
+    fn cut(&mut self, base: usize, length: usize) -> BTreeMap<usize, Range> {
+        let end = base + length;
+        self.split(base);
+        self.split(end);
+        let mut inside = self.0.split_off(&base);
+        let mut above = inside.split_off(&end);
+        self.0.append(&mut above);
+        inside
+    }
+
+    /// Makes a range that lies across `address` into two.
+    fn split(&mut self, address: usize) {
+        let Some((start, range)) = self.at(address).map(|(start, range)| (start, range.clone())) else { return };
+        if start < address {
+            let upper = Range { length: start + range.length - address, ..range.clone() };
+            self.0.insert(start, Range { length: address - start, ..range });
+            self.0.insert(address, upper);
+        }
+    }
+}

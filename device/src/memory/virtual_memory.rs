@@ -1,0 +1,142 @@
+//! Entry points of virtual memory: reserve addresses, map physical memory there, say who may touch it.
+//!
+//! All check in this order: handles and pointers, enumerations, sizes, alignments, and then whether the range is one
+//! that fits. Must never change anything when the answer is an error.
+
+use std::sync::Arc;
+
+use super::PAGE;
+use super::mapping::Access;
+use super::physical::PhysicalMemory;
+use super::reservation::{self, Reservation};
+use crate::context::Context;
+use crate::device::Device;
+use crate::ffi::{Address, Out};
+use crate::registry::Handle;
+use crate::result::{Answer, ZeResult, answer, answer_end};
+
+/// `zeVirtualMemQueryPageSize` (ze_api.h): the same for all sizes.
+pub extern "C" fn query_page_size(
+    context: Handle<Context>,
+    device: Handle<Device>,
+    size: usize,
+    page_size: Out<usize>,
+) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        device.get()?;
+        page_size.check()?;
+        if size == 0 {
+            return Err(ZeResult::UNSUPPORTED_SIZE);
+        }
+        page_size.write(PAGE)
+    })
+}
+
+/// `zeVirtualMemReserve` (ze_api.h): at `start` if that is free, else elsewhere. A NULL start is no preference.
+pub extern "C" fn reserve(context: Handle<Context>, start: Address, size: usize, pointer: Out<Address>) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        pointer.check()?;
+        check_range(start, size)?;
+        pointer.write(Address::of(Reservation::reserve(start.number(), size)?))
+    })
+}
+
+/// `zeVirtualMemFree` (ze_api.h): `INVALID_ARGUMENT` for anything but a whole reservation. What is mapped is unmapped.
+pub extern "C" fn free(context: Handle<Context>, pointer: Address, size: usize) -> ZeResult {
+    answer_end(|| {
+        context.get()?;
+        pointer.check()?;
+        check_range(pointer, size)?;
+        Reservation::free(pointer.number(), size)
+    })
+}
+
+/// `zeVirtualMemMap` (ze_api.h): `INVALID_ARGUMENT` for what is not reserved, is mapped already, or lies beyond the end
+/// of the physical memory. Physical memory may be mapped at several addresses.
+pub extern "C" fn map(
+    context: Handle<Context>,
+    pointer: Address,
+    size: usize,
+    physical: Handle<PhysicalMemory>,
+    offset: usize,
+    access: u32,
+) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        let physical = physical.get()?;
+        pointer.check()?;
+        let access = Access::from_number(access).ok_or(ZeResult::INVALID_ENUMERATION)?;
+        check_range(pointer, size)?;
+        if !offset.is_multiple_of(PAGE) {
+            return Err(ZeResult::UNSUPPORTED_ALIGNMENT);
+        }
+        if offset.checked_add(size).is_none_or(|end| end > physical.size) {
+            return Err(ZeResult::INVALID_ARGUMENT);
+        }
+        reserved(pointer, size)?.map(pointer.number(), size, physical, offset, access)
+    })
+}
+
+/// `zeVirtualMemUnmap` (ze_api.h): any range of whole pages, all of which must be mapped.
+pub extern "C" fn unmap(context: Handle<Context>, pointer: Address, size: usize) -> ZeResult {
+    answer_end(|| {
+        context.get()?;
+        pointer.check()?;
+        check_range(pointer, size)?;
+        reserved(pointer, size)?.unmap(pointer.number(), size)
+    })
+}
+
+/// `zeVirtualMemSetAccessAttribute` (ze_api.h): any range of whole pages, all of which must be mapped.
+pub extern "C" fn set_access_attribute(
+    context: Handle<Context>,
+    pointer: Address,
+    size: usize,
+    access: u32,
+) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        pointer.check()?;
+        let access = Access::from_number(access).ok_or(ZeResult::INVALID_ENUMERATION)?;
+        check_range(pointer, size)?;
+        reserved(pointer, size)?.set_access(pointer.number(), size, access)
+    })
+}
+
+/// `zeVirtualMemGetAccessAttribute` (ze_api.h): the access of the first page, and how much of the range has the same.
+pub extern "C" fn get_access_attribute(
+    context: Handle<Context>,
+    pointer: Address,
+    size: usize,
+    access: Out<u32>,
+    out_size: Out<usize>,
+) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        pointer.check()?;
+        access.check()?;
+        out_size.check()?;
+        check_range(pointer, size)?;
+        let (found, length) = reserved(pointer, size)?.access(pointer.number(), size);
+        access.write(found as u32)?;
+        out_size.write(length)
+    })
+}
+
+/// The reservation that a range lies in: `INVALID_ARGUMENT` if there is none.
+fn reserved(pointer: Address, size: usize) -> Answer<Arc<Reservation>> {
+    reservation::find_range(pointer.number(), size).ok_or(ZeResult::INVALID_ARGUMENT)
+}
+
+/// Whole pages, at least one.
+fn check_range(pointer: Address, size: usize) -> Answer {
+    if size == 0 || !size.is_multiple_of(PAGE) {
+        return Err(ZeResult::UNSUPPORTED_SIZE);
+    }
+    if !pointer.number().is_multiple_of(PAGE) {
+        return Err(ZeResult::UNSUPPORTED_ALIGNMENT);
+    }
+    Ok(())
+}

@@ -1,0 +1,312 @@
+//! Physical memory: what it takes, what it says, and how its descriptors cross to other memory and other processes.
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::null_mut;
+
+use crate::api::layout::memory::*;
+use crate::api::layout::stype;
+use crate::api::*;
+use crate::peer::{Peer, Pipe};
+
+const PAGE: usize = 4096;
+const SIZE: usize = 5 * PAGE;
+const READ_WRITE: u32 = 1;
+
+fn properties(stage: Stage, memory: Handle) -> PhysicalMemProperties {
+    let mut properties: PhysicalMemProperties = zeroed();
+    ok(zePhysicalMemGetProperties(stage.context, memory, &raw mut properties));
+    properties
+}
+
+/// Asks for a descriptor of these types.
+fn try_export(stage: Stage, memory: Handle, flags: u32) -> (u32, i32) {
+    let mut export = ExternalMemoryFd { s_type: stype::EXTERNAL_MEMORY_EXPORT_FD, flags, fd: -1, ..zeroed() };
+    let mut properties = PhysicalMemProperties { s_type: 0x2_0040, p_next: (&raw mut export).cast(), ..zeroed() };
+    let result = zePhysicalMemGetProperties(stage.context, memory, &raw mut properties);
+    (result, export.fd)
+}
+
+fn export(stage: Stage, memory: Handle) -> OwnedFd {
+    let (result, number) = try_export(stage, memory, 1);
+    ok(result);
+    // SAFETY: an exported descriptor is its caller's.
+    unsafe { OwnedFd::from_raw_fd(number) }
+}
+
+fn try_import(stage: Stage, fd: i32, size: usize, flags: u32) -> (u32, Handle) {
+    let import = ExternalMemoryFd { s_type: stype::EXTERNAL_MEMORY_IMPORT_FD, flags, fd, ..zeroed() };
+    let desc = PhysicalMemDesc { p_next: (&raw const import).cast(), size, ..zeroed() };
+    let mut memory = null_mut();
+    let result = zePhysicalMemCreate(stage.context, stage.device, &raw const desc, &raw mut memory);
+    (result, memory)
+}
+
+fn import(stage: Stage, descriptor: &OwnedFd) -> Handle {
+    let (result, memory) = try_import(stage, descriptor.as_raw_fd(), SIZE, 1);
+    ok(result);
+    memory
+}
+
+fn mapped(stage: Stage, memory: Handle, size: usize) -> *mut c_void {
+    let base = stage.reserve(size);
+    ok(zeVirtualMemMap(stage.context, base, size, memory, 0, READ_WRITE));
+    base
+}
+
+fn fetch(process: u32, number: i32) -> OwnedFd {
+    // SAFETY: pidfd_open and pidfd_getfd take plain numbers, and what they make is ours.
+    unsafe {
+        let process = OwnedFd::from_raw_fd(libc::syscall(libc::SYS_pidfd_open, libc::c_long::from(process), 0) as i32);
+        let number = libc::c_long::from(number);
+        OwnedFd::from_raw_fd(libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) as i32)
+    }
+}
+
+#[test]
+fn memory_says_what_it_is_and_is_counted() {
+    const NAME: &str = "physical::memory_says_what_it_is_and_is_counted";
+    if role().is_none() {
+        run(actor(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]));
+        return;
+    }
+    let stage = Stage::new();
+    let (one, two) = (stage.physical(SIZE), stage.exportable(SIZE));
+    let (first, second) = (properties(stage, one), properties(stage, two));
+    assert_eq!((first.size, second.size), (SIZE, SIZE));
+    assert!(first.id != 0 && first.id != second.id);
+    let create = |size, flags, device| {
+        let (desc, mut out) = (PhysicalMemDesc { size, flags, ..zeroed() }, null_mut());
+        (zePhysicalMemCreate(stage.context, device, &raw const desc, &raw mut out), out)
+    };
+    for (size, flags, expected) in [
+        (0, 0, UNSUPPORTED_SIZE),
+        (100, 0, UNSUPPORTED_SIZE),
+        (PAGE, 4, INVALID_ENUMERATION),
+        (64 << 20, 0, OUT_OF_DEVICE_MEMORY),
+        (1 << 62, 2, OUT_OF_HOST_MEMORY),
+    ] {
+        assert_eq!(create(size, flags, stage.device), (expected, null_mut()));
+    }
+    assert_eq!(create(PAGE, 0, null_mut()).0, INVALID_NULL_HANDLE);
+    // What is destroyed can be had again; host memory is not the device's.
+    let (result, most) = create((64 << 20) - 2 * SIZE, 1, stage.device);
+    ok(result);
+    assert_eq!(create(PAGE, 1, stage.device).0, OUT_OF_DEVICE_MEMORY);
+    let (result, host) = create(PAGE, 2, null_mut());
+    ok(result);
+    let base = mapped(stage, host, PAGE);
+    let (mut described, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), stage.device);
+    ok(zeMemGetAllocProperties(stage.context, base, &raw mut described, &raw mut device));
+    assert_eq!((described.kind, device), (1, null_mut()));
+    ok(zeVirtualMemFree(stage.context, base, PAGE));
+    for memory in [one, two, most, host] {
+        ok(zePhysicalMemDestroy(stage.context, memory));
+        assert_eq!(zePhysicalMemDestroy(stage.context, memory), INVALID_ARGUMENT);
+    }
+    let (result, all) = create(64 << 20, 0, stage.device);
+    ok(result);
+    ok(zePhysicalMemDestroy(stage.context, all));
+}
+
+#[test]
+fn an_import_is_the_same_memory_and_on_its_own() {
+    let stage = Stage::new();
+    let memory = stage.exportable(SIZE);
+    let (one, two) = (export(stage, memory), export(stage, memory));
+    assert_ne!(one.as_raw_fd(), two.as_raw_fd());
+    let (first, second) = (import(stage, &one), import(stage, &two));
+    assert_eq!(properties(stage, first).size, SIZE);
+    drop((one, two));
+    let [a, b, c] = [memory, first, second].map(|memory| mapped(stage, memory, SIZE));
+    bytes(a, SIZE).fill(3);
+    assert!(bytes(b, SIZE).iter().all(|byte| *byte == 3));
+    ok(zeVirtualMemFree(stage.context, a, SIZE));
+    ok(zePhysicalMemDestroy(stage.context, memory));
+    // What was imported can be exported in turn.
+    let third = import(stage, &export(stage, first));
+    let d = mapped(stage, third, SIZE);
+    bytes(d, SIZE)[0] = 4;
+    assert_eq!((bytes(b, 1)[0], bytes(c, 1)[0]), (4, 4));
+    for base in [b, c, d] {
+        ok(zeVirtualMemFree(stage.context, base, SIZE));
+    }
+    for memory in [first, second, third] {
+        ok(zePhysicalMemDestroy(stage.context, memory));
+    }
+}
+
+#[test]
+fn only_what_was_made_for_it_is_exported_and_only_as_a_descriptor() {
+    let stage = Stage::new();
+    let (plain, memory) = (stage.physical(SIZE), stage.exportable(SIZE));
+    assert_eq!(try_export(stage, plain, 1), (INVALID_ARGUMENT, -1));
+    assert_eq!(try_export(stage, memory, 4), (UNSUPPORTED_ENUMERATION, -1));
+    assert_eq!(try_export(stage, memory, 1 << 9), (INVALID_ENUMERATION, -1));
+    for flags in [0, 1, 2, 3] {
+        let (result, number) = try_export(stage, memory, flags);
+        ok(result);
+        // SAFETY: an exported descriptor is its caller's.
+        drop(unsafe { OwnedFd::from_raw_fd(number) });
+    }
+    for (flags, expected) in [(4, UNSUPPORTED_ENUMERATION), (1 << 9, INVALID_ENUMERATION)] {
+        let export = ExternalMemoryExportDesc { s_type: stype::EXTERNAL_MEMORY_EXPORT_DESC, flags, ..zeroed() };
+        let desc = PhysicalMemDesc { p_next: (&raw const export).cast(), size: SIZE, ..zeroed() };
+        let mut out = null_mut();
+        assert_eq!(zePhysicalMemCreate(stage.context, stage.device, &raw const desc, &raw mut out), expected);
+    }
+    ok(zePhysicalMemDestroy(stage.context, plain));
+    ok(zePhysicalMemDestroy(stage.context, memory));
+}
+
+#[test]
+fn a_foreign_descriptor_is_refused_and_left_alone() {
+    const NAME: &str = "physical::a_foreign_descriptor_is_refused_and_left_alone";
+    if role().is_none() {
+        run(actor(NAME, "device", &[]));
+        return;
+    }
+    let stage = Stage::new();
+    let allocation = stage.device_memory(SIZE);
+    let mut handle: IpcMemHandle = zeroed();
+    ok(zeMemGetIpcHandle(stage.context, allocation, &raw mut handle));
+    let segment = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
+    let ordinary = File::open(std::env::current_exe().unwrap()).unwrap();
+    // SAFETY: plain calls that make descriptors, which the files own.
+    let (pipe, memory) = unsafe {
+        let mut ends = [0; 2];
+        assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+        let memory = File::from_raw_fd(libc::memfd_create(c"other".as_ptr(), libc::MFD_ALLOW_SEALING));
+        memory.set_len((SIZE + PAGE) as u64).unwrap();
+        (ends.map(|end| File::from_raw_fd(end)), memory)
+    };
+    let exportable = stage.exportable(SIZE);
+    let good = export(stage, exportable);
+    let before = open_descriptors();
+    for fd in [-1, i32::MIN, 1 << 20, segment, ordinary.as_raw_fd(), pipe[0].as_raw_fd(), memory.as_raw_fd()] {
+        assert_eq!(try_import(stage, fd, SIZE, 1), (OUT_OF_DEVICE_MEMORY, null_mut()), "{fd}");
+    }
+    for size in [PAGE, SIZE - PAGE, SIZE + PAGE, 1 << 40] {
+        assert_eq!(try_import(stage, good.as_raw_fd(), size, 1), (UNSUPPORTED_SIZE, null_mut()), "{size}");
+    }
+    assert_eq!(try_import(stage, good.as_raw_fd(), SIZE, 4), (UNSUPPORTED_ENUMERATION, null_mut()));
+    assert_eq!(open_descriptors(), before);
+    // And nobody can shorten the file under those who have it mapped.
+    let file = File::from(good);
+    assert!(file.set_len(0).is_err() && file.set_len(1 << 30).is_err());
+    ok(zePhysicalMemDestroy(stage.context, exportable));
+    stage.free(allocation);
+}
+
+#[test]
+fn two_processes_map_the_same_memories_side_by_side() {
+    const NAME: &str = "physical::two_processes_map_the_same_memories_side_by_side";
+    const COUNT: usize = 3;
+    let stage = Stage::new();
+    let map = |memories: [Handle; COUNT]| {
+        let base = stage.reserve(COUNT * SIZE);
+        for (index, memory) in memories.into_iter().enumerate() {
+            let at = (base as usize + index * SIZE) as *mut c_void;
+            ok(zeVirtualMemMap(stage.context, at, SIZE, memory, 0, READ_WRITE));
+        }
+        base
+    };
+    if role().is_some() {
+        let pipe = Pipe::open();
+        let memories = [(); COUNT].map(|()| stage.exportable(SIZE));
+        let base = map(memories);
+        for (index, byte) in bytes(base, COUNT * SIZE).iter_mut().enumerate() {
+            *byte = (index % 253) as u8;
+        }
+        let descriptors = memories.map(|memory| export(stage, memory));
+        for descriptor in &descriptors {
+            pipe.send(&descriptor.as_raw_fd().to_ne_bytes());
+        }
+        pipe.receive::<1>();
+        drop(descriptors);
+        pipe.send(b"d");
+        pipe.receive::<1>();
+        assert!(bytes(base, COUNT * SIZE).iter().enumerate().all(|(index, byte)| *byte == (index % 241) as u8));
+        return;
+    }
+    let mut peer = Peer::start(NAME, "producer");
+    let memories = [(); COUNT].map(|()| {
+        let descriptor = fetch(peer.process.id(), i32::from_ne_bytes(peer.receive()));
+        import(stage, &descriptor)
+    });
+    peer.send(b"c");
+    peer.receive::<1>();
+    let base = map(memories);
+    assert!(bytes(base, COUNT * SIZE).iter().enumerate().all(|(index, byte)| *byte == (index % 253) as u8));
+    for (index, byte) in bytes(base, COUNT * SIZE).iter_mut().enumerate() {
+        *byte = (index % 241) as u8;
+    }
+    peer.send(b"w");
+    peer.end();
+    // The producer is gone; the memory is not.
+    assert_eq!(bytes(base, COUNT * SIZE)[240], 240);
+    ok(zeVirtualMemFree(stage.context, base, COUNT * SIZE));
+    for memory in memories {
+        ok(zePhysicalMemDestroy(stage.context, memory));
+    }
+}
+
+#[test]
+fn one_descriptor_for_all_queries_if_it_is_wished_for() {
+    const NAME: &str = "physical::one_descriptor_for_all_queries_if_it_is_wished_for";
+    if role().is_none() {
+        run(actor(NAME, "device", &[("ZE_SOFT_EXPORT_FD", "one")]));
+        return;
+    }
+    let stage = Stage::new();
+    let memory = stage.exportable(SIZE);
+    let (_, number) = try_export(stage, memory, 1);
+    assert_eq!(try_export(stage, memory, 1), (SUCCESS, number));
+    // Destroying does not close it, and it can still be imported.
+    ok(zePhysicalMemDestroy(stage.context, memory));
+    let (result, imported) = try_import(stage, number, SIZE, 1);
+    ok(result);
+    ok(zePhysicalMemDestroy(stage.context, imported));
+    // Once its caller has closed it, the number is dead.
+    let memory = stage.exportable(SIZE);
+    drop(export(stage, memory));
+    let (_, number) = try_export(stage, memory, 1);
+    assert_eq!(try_import(stage, number, SIZE, 1), (OUT_OF_DEVICE_MEMORY, null_mut()));
+    ok(zePhysicalMemDestroy(stage.context, memory));
+}
+
+#[test]
+fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
+    const NAME: &str = "physical::no_descriptor_and_no_mapping_is_lost_over_many_cycles";
+    if role().is_none() {
+        run(actor(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]));
+        return;
+    }
+    let stage = Stage::new();
+    let memory = stage.exportable(SIZE);
+    let base = stage.reserve(SIZE);
+    let cycle = |round: usize| {
+        let descriptor = export(stage, memory);
+        let imported = import(stage, &descriptor);
+        ok(zeVirtualMemMap(stage.context, base, SIZE, imported, 0, READ_WRITE));
+        if round.is_multiple_of(2) {
+            drop(descriptor);
+            ok(zeVirtualMemUnmap(stage.context, base, SIZE));
+            ok(zePhysicalMemDestroy(stage.context, imported));
+        } else {
+            ok(zePhysicalMemDestroy(stage.context, imported));
+            ok(zeVirtualMemUnmap(stage.context, base, SIZE));
+        }
+    };
+    let maps = || std::fs::read_to_string("/proc/self/maps").unwrap().lines().count();
+    (0..10).for_each(cycle);
+    let before = (open_descriptors(), maps());
+    (0..100_000).for_each(cycle);
+    for _ in 0..2000 {
+        let other = stage.exportable(SIZE);
+        drop(export(stage, other));
+        ok(zePhysicalMemDestroy(stage.context, other));
+    }
+    assert_eq!((open_descriptors(), maps()), before);
+}

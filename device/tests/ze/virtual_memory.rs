@@ -1,0 +1,259 @@
+//! Virtual memory: what is reserved, mapped, cut and protected, by hosts and by commands.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+use crate::api::layout::memory::*;
+use crate::api::*;
+
+const PAGE: usize = 4096;
+const NONE: u32 = 0;
+const READ_WRITE: u32 = 1;
+const READ_ONLY: u32 = 2;
+
+fn at(base: *const c_void, pages: usize) -> *mut c_void {
+    (base as usize + pages * PAGE) as *mut c_void
+}
+
+fn access(stage: Stage, base: *const c_void, pages: usize) -> (u32, usize) {
+    let (mut access, mut size) = (77, 0);
+    ok(zeVirtualMemGetAccessAttribute(stage.context, base, pages * PAGE, &raw mut access, &raw mut size));
+    (access, size / PAGE)
+}
+
+/// Whether a byte can be written and read: asked of the kernel, which answers EFAULT where we would fault.
+fn touch(pointer: *mut c_void) -> (bool, bool) {
+    let mut ends = [0; 2];
+    // SAFETY: the kernel writes two descriptors; the reads and writes below are checked by it.
+    unsafe {
+        assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+        let readable = libc::write(ends[1], pointer, 1) == 1;
+        if !readable {
+            assert_eq!(libc::write(ends[1], (&raw const readable).cast(), 1), 1);
+        }
+        let writable = libc::read(ends[0], pointer, 1) == 1;
+        libc::close(ends[0]);
+        libc::close(ends[1]);
+        (writable, readable)
+    }
+}
+
+#[test]
+fn the_page_size_is_one_and_a_size_of_nothing_is_refused() {
+    let stage = Stage::new();
+    let mut size = 0;
+    for asked in [1, 4096, 1 << 30] {
+        ok(zeVirtualMemQueryPageSize(stage.context, stage.device, asked, &raw mut size));
+        assert_eq!(size, PAGE);
+    }
+    assert_eq!(zeVirtualMemQueryPageSize(stage.context, stage.device, 0, &raw mut size), UNSUPPORTED_SIZE);
+    assert_eq!(zeVirtualMemQueryPageSize(stage.context, stage.device, 1, null_mut()), INVALID_NULL_POINTER);
+}
+
+#[test]
+fn several_memories_lie_side_by_side_in_one_reservation() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(1);
+    let pages = [3, 1, 5];
+    let base = stage.reserve(9 * PAGE);
+    let memories = pages.map(|count| stage.physical(count * PAGE));
+    let mut first = 0;
+    for (memory, count) in memories.into_iter().zip(pages) {
+        ok(zeVirtualMemMap(stage.context, at(base, first), count * PAGE, memory, 0, READ_WRITE));
+        first += count;
+    }
+    assert!(bytes(base, 9 * PAGE).iter().all(|byte| *byte == 0));
+    // Commands reach across the seams, and find it as device memory.
+    let source = stage.device_memory(9 * PAGE);
+    for (index, byte) in bytes(source, 9 * PAGE).iter_mut().enumerate() {
+        *byte = (index % 251) as u8;
+    }
+    copy(list, base, source, 9 * PAGE);
+    assert!(bytes(base, 9 * PAGE) == bytes(source, 9 * PAGE));
+    let pattern = [1_u8, 2, 3];
+    let fill = (base as usize + PAGE) as *mut c_void;
+    ok(zeCommandListAppendMemoryFill(list, fill, pattern.as_ptr().cast(), 3, 6000, null_mut(), 0, null()));
+    assert!(bytes(fill, 6000).iter().enumerate().all(|(index, byte)| usize::from(*byte) == index % 3 + 1));
+    for (page, base_page, count) in [(0, 0, 3), (2, 0, 3), (3, 3, 1), (4, 4, 5), (8, 4, 5)] {
+        let (mut properties, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
+        ok(zeMemGetAllocProperties(stage.context, at(base, page), &raw mut properties, &raw mut device));
+        assert_eq!((properties.kind, properties.page_size, device), (2, PAGE as u64, stage.device));
+        let (mut start, mut size) = (null_mut(), 0);
+        ok(zeMemGetAddressRange(stage.context, at(base, page), &raw mut start, &raw mut size));
+        assert_eq!((start, size), (at(base, base_page), count * PAGE));
+    }
+    // Freeing the reservation unmaps; the memory lives on and shows its bytes elsewhere.
+    ok(zeVirtualMemFree(stage.context, base, 9 * PAGE));
+    let other = stage.reserve(PAGE);
+    ok(zeVirtualMemMap(stage.context, other, PAGE, memories[2], 4 * PAGE, READ_ONLY));
+    assert!(bytes(other, PAGE) == &bytes(source, 9 * PAGE)[8 * PAGE..]);
+    ok(zeVirtualMemFree(stage.context, other, PAGE));
+    for memory in memories {
+        ok(zePhysicalMemDestroy(stage.context, memory));
+    }
+    stage.free(source);
+    ok(zeCommandListDestroy(list));
+}
+
+#[test]
+fn parts_of_a_memory_can_be_mapped_anywhere_and_twice() {
+    let stage = Stage::new();
+    let memory = stage.physical(4 * PAGE);
+    let base = stage.reserve(8 * PAGE);
+    ok(zeVirtualMemMap(stage.context, base, 4 * PAGE, memory, 0, READ_WRITE));
+    ok(zeVirtualMemMap(stage.context, at(base, 6), 2 * PAGE, memory, PAGE, READ_WRITE));
+    bytes(at(base, 1), 1)[0] = 11;
+    bytes(at(base, 7), 1)[0] = 22;
+    assert_eq!((bytes(at(base, 6), 1)[0], bytes(at(base, 2), 1)[0]), (11, 22));
+    // Destroyed where it is mapped: it stays until it is unmapped.
+    ok(zePhysicalMemDestroy(stage.context, memory));
+    assert_eq!(bytes(at(base, 6), 1)[0], 11);
+    ok(zeVirtualMemFree(stage.context, base, 8 * PAGE));
+}
+
+#[test]
+fn access_is_enforced_and_told() {
+    let stage = Stage::new();
+    let memory = stage.physical(4 * PAGE);
+    let base = stage.reserve(6 * PAGE);
+    assert_eq!((access(stage, base, 6), touch(base)), ((NONE, 6), (false, false)));
+    ok(zeVirtualMemMap(stage.context, at(base, 1), 4 * PAGE, memory, 0, READ_WRITE));
+    assert_eq!((access(stage, base, 6), touch(base)), ((NONE, 1), (false, false)));
+    assert_eq!((access(stage, at(base, 1), 5), touch(at(base, 1))), ((READ_WRITE, 4), (true, true)));
+    ok(zeVirtualMemSetAccessAttribute(stage.context, at(base, 2), 2 * PAGE, READ_ONLY));
+    assert_eq!((access(stage, at(base, 1), 5), touch(at(base, 1))), ((READ_WRITE, 1), (true, true)));
+    assert_eq!((access(stage, at(base, 2), 4), touch(at(base, 3))), ((READ_ONLY, 2), (false, true)));
+    assert_eq!((access(stage, at(base, 4), 2), touch(at(base, 4))), ((READ_WRITE, 1), (true, true)));
+    ok(zeVirtualMemSetAccessAttribute(stage.context, at(base, 3), PAGE, NONE));
+    assert_eq!((access(stage, at(base, 3), 1), touch(at(base, 3))), ((NONE, 1), (false, false)));
+    // One mapping still, whatever its pages allow.
+    let (mut start, mut size) = (null_mut(), 0);
+    ok(zeMemGetAddressRange(stage.context, at(base, 3), &raw mut start, &raw mut size));
+    assert_eq!((start, size), (at(base, 1), 4 * PAGE));
+    ok(zeVirtualMemSetAccessAttribute(stage.context, at(base, 1), 4 * PAGE, READ_WRITE));
+    assert_eq!((access(stage, at(base, 1), 4), touch(at(base, 3))), ((READ_WRITE, 4), (true, true)));
+    ok(zeVirtualMemUnmap(stage.context, at(base, 2), PAGE));
+    assert_eq!((access(stage, at(base, 2), 4), touch(at(base, 2))), ((NONE, 1), (false, false)));
+    assert_eq!((touch(at(base, 1)), touch(at(base, 3))), ((true, true), (true, true)));
+    ok(zeMemGetAddressRange(stage.context, at(base, 3), &raw mut start, &raw mut size));
+    assert_eq!((start, size), (at(base, 3), 2 * PAGE));
+    let mut properties: MemoryAllocationProperties = zeroed();
+    ok(zeMemGetAllocProperties(stage.context, at(base, 2), &raw mut properties, null_mut()));
+    assert_eq!(properties.kind, 0);
+    assert_eq!(zeMemGetAddressRange(stage.context, at(base, 2), null_mut(), null_mut()), INVALID_ARGUMENT);
+    // A hole can be filled again, with other memory.
+    let other = stage.physical(PAGE);
+    ok(zeVirtualMemMap(stage.context, at(base, 2), PAGE, other, 0, READ_WRITE));
+    assert_eq!(bytes(at(base, 2), 1)[0], 0);
+    ok(zeVirtualMemFree(stage.context, base, 6 * PAGE));
+    ok(zePhysicalMemDestroy(stage.context, memory));
+    ok(zePhysicalMemDestroy(stage.context, other));
+}
+
+#[test]
+fn a_wanted_address_is_had_if_it_is_free() {
+    let stage = Stage::new();
+    let base = stage.reserve(4 * PAGE);
+    let elsewhere = made(|out| zeVirtualMemReserve(stage.context, base, PAGE, out));
+    assert_ne!(elsewhere, base);
+    ok(zeVirtualMemFree(stage.context, elsewhere, PAGE));
+    // A huge range in which nobody else maps meanwhile.
+    let wide = stage.reserve(1 << 40);
+    ok(zeVirtualMemFree(stage.context, wide, 1 << 40));
+    let wanted = (wide as usize + (1 << 39)) as *mut c_void;
+    let found = made(|out| zeVirtualMemReserve(stage.context, wanted, PAGE, out));
+    assert_eq!(found, wanted);
+    ok(zeVirtualMemFree(stage.context, found, PAGE));
+    ok(zeVirtualMemFree(stage.context, base, 4 * PAGE));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_changes_nothing() {
+    let stage = Stage::new();
+    let context = stage.context;
+    let memory = stage.physical(2 * PAGE);
+    let base = stage.reserve(4 * PAGE);
+    let mut out = null_mut();
+    let odd = (base as usize + 8) as *mut c_void;
+    for (result, expected) in [
+        (zeVirtualMemReserve(null_mut(), null(), PAGE, &raw mut out), INVALID_NULL_HANDLE),
+        (zeVirtualMemReserve(context, null(), PAGE, null_mut()), INVALID_NULL_POINTER),
+        (zeVirtualMemReserve(context, null(), 0, &raw mut out), UNSUPPORTED_SIZE),
+        (zeVirtualMemReserve(context, null(), 100, &raw mut out), UNSUPPORTED_SIZE),
+        (zeVirtualMemReserve(context, odd, PAGE, &raw mut out), UNSUPPORTED_ALIGNMENT),
+        (zeVirtualMemReserve(context, null(), usize::MAX - PAGE + 1, &raw mut out), OUT_OF_HOST_MEMORY),
+        (zeVirtualMemMap(context, null(), PAGE, memory, 0, READ_WRITE), INVALID_NULL_POINTER),
+        (zeVirtualMemMap(context, base, PAGE, null_mut(), 0, READ_WRITE), INVALID_NULL_HANDLE),
+        (zeVirtualMemMap(context, base, PAGE, context, 0, READ_WRITE), INVALID_ARGUMENT),
+        (zeVirtualMemMap(context, base, PAGE, memory, 0, 3), INVALID_ENUMERATION),
+        (zeVirtualMemMap(context, base, 0, memory, 0, READ_WRITE), UNSUPPORTED_SIZE),
+        (zeVirtualMemMap(context, base, 100, memory, 0, READ_WRITE), UNSUPPORTED_SIZE),
+        (zeVirtualMemMap(context, odd, PAGE, memory, 0, READ_WRITE), UNSUPPORTED_ALIGNMENT),
+        (zeVirtualMemMap(context, base, PAGE, memory, 8, READ_WRITE), UNSUPPORTED_ALIGNMENT),
+        (zeVirtualMemMap(context, base, 3 * PAGE, memory, 0, READ_WRITE), INVALID_ARGUMENT),
+        (zeVirtualMemMap(context, base, 2 * PAGE, memory, PAGE, READ_WRITE), INVALID_ARGUMENT),
+        (zeVirtualMemMap(context, base, PAGE, memory, usize::MAX - PAGE + 1, READ_WRITE), INVALID_ARGUMENT),
+        (zeVirtualMemMap(context, at(base, 3), 2 * PAGE, memory, 0, READ_WRITE), INVALID_ARGUMENT),
+        (zeVirtualMemMap(context, PAGE as *mut c_void, PAGE, memory, 0, READ_WRITE), INVALID_ARGUMENT),
+        (zeVirtualMemUnmap(context, base, PAGE), INVALID_ARGUMENT),
+        (zeVirtualMemUnmap(context, base, 0), UNSUPPORTED_SIZE),
+        (zeVirtualMemUnmap(context, odd, PAGE), UNSUPPORTED_ALIGNMENT),
+        (zeVirtualMemSetAccessAttribute(context, base, PAGE, READ_ONLY), INVALID_ARGUMENT),
+        (zeVirtualMemSetAccessAttribute(context, base, PAGE, 9), INVALID_ENUMERATION),
+        (zeVirtualMemGetAccessAttribute(context, base, PAGE, null_mut(), null_mut()), INVALID_NULL_POINTER),
+        (zeVirtualMemFree(context, base, PAGE), INVALID_ARGUMENT),
+        (zeVirtualMemFree(context, at(base, 1), 3 * PAGE), INVALID_ARGUMENT),
+        (zeVirtualMemFree(context, null(), PAGE), INVALID_NULL_POINTER),
+        (zeVirtualMemFree(context, base, 0), UNSUPPORTED_SIZE),
+        (zeVirtualMemFree(context, odd, PAGE), UNSUPPORTED_ALIGNMENT),
+    ] {
+        assert_eq!(result, expected);
+    }
+    assert!(out.is_null());
+    ok(zeVirtualMemMap(context, at(base, 1), 2 * PAGE, memory, 0, READ_WRITE));
+    // Taken already, wholly or in part; and unmapping or protecting beyond it.
+    for first in 0..3 {
+        assert_eq!(zeVirtualMemMap(context, at(base, first), 2 * PAGE, memory, 0, READ_WRITE), INVALID_ARGUMENT);
+    }
+    for (first, count) in [(0, 2), (2, 2), (0, 4)] {
+        assert_eq!(zeVirtualMemUnmap(context, at(base, first), count * PAGE), INVALID_ARGUMENT);
+        assert_eq!(zeVirtualMemSetAccessAttribute(context, at(base, first), count * PAGE, NONE), INVALID_ARGUMENT);
+    }
+    assert_eq!((access(stage, at(base, 1), 3), touch(at(base, 2))), ((READ_WRITE, 2), (true, true)));
+    ok(zeVirtualMemFree(context, base, 4 * PAGE));
+    assert_eq!(zeVirtualMemFree(context, base, 4 * PAGE), INVALID_ARGUMENT);
+    ok(zePhysicalMemDestroy(context, memory));
+}
+
+#[test]
+fn work_in_flight_keeps_what_is_unmapped_too_early() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(2);
+    let [gate] = stage.events();
+    let (base, result) = (stage.reserve(3 * PAGE), stage.device_memory(PAGE));
+    let [one, two, three] = [(); 3].map(|()| stage.physical(PAGE));
+    ok(zeVirtualMemMap(stage.context, base, PAGE, one, 0, READ_WRITE));
+    ok(zeVirtualMemMap(stage.context, at(base, 1), PAGE, two, 0, READ_WRITE));
+    bytes(base, PAGE).fill(5);
+    ok(zeCommandListAppendMemoryCopy(list, result, base, PAGE, null_mut(), 1, &raw const gate));
+    ok(zeCommandListAppendMemoryFill(list, at(base, 1), base, 1, PAGE, null_mut(), 0, null()));
+    ok(zeVirtualMemUnmap(stage.context, base, 2 * PAGE));
+    ok(zePhysicalMemDestroy(stage.context, one));
+    assert_eq!(access(stage, base, 2), (NONE, 2));
+    // The second page is used anew meanwhile.
+    ok(zeVirtualMemMap(stage.context, at(base, 1), PAGE, three, 0, READ_WRITE));
+    ok(zeEventHostSignal(gate));
+    ok(zeCommandListHostSynchronize(list, FOREVER));
+    assert!(bytes(result, PAGE).iter().all(|byte| *byte == 5));
+    assert_eq!((touch(base), touch(at(base, 1))), ((false, false), (true, true)));
+    // The same for a whole reservation.
+    ok(zeEventHostReset(gate));
+    ok(zeCommandListAppendMemoryCopy(list, result, at(base, 1), PAGE, null_mut(), 1, &raw const gate));
+    ok(zeVirtualMemFree(stage.context, base, 3 * PAGE));
+    ok(zePhysicalMemDestroy(stage.context, three));
+    ok(zeEventHostSignal(gate));
+    ok(zeCommandListHostSynchronize(list, FOREVER));
+    assert_eq!(touch(at(base, 1)), (false, false));
+    ok(zePhysicalMemDestroy(stage.context, two));
+    ok(zeCommandListDestroy(list));
+}
