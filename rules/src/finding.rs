@@ -53,6 +53,8 @@ pub struct Place {
     pub call: Option<u64>,
     /// In which function.
     pub function: Option<Function>,
+    /// The number of its call stack in the process's trace.
+    pub stack: Option<u64>,
 }
 
 /// A sin, with what proves it.

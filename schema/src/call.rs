@@ -73,6 +73,8 @@ values! {
     property: Hex,
     /// The answer to a question.
     value: Number,
+    /// The number of the call stack ([`crate::trace::records::Stack`]).
+    stack: Number,
 }
 
 /// A call begins.

@@ -15,7 +15,7 @@ use urscope_schema::{
     call::{Enter, Exit, Nanos, Values},
     trace::{
         read::{Reader, Record, Skipped, Why},
-        records::{Clock, Door, Footer, Header},
+        records::{Clock, Door, Footer, Header, Hex, Module, Stack},
         write::{self, CLOSE, End, Line, Totals},
     },
 };
@@ -35,6 +35,8 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
                 Record::Exit(exit) => line.exit(42, base, exit),
                 Record::Header(header) => return write::record(42, &**header),
                 Record::Door(door) => return write::record(42, &**door),
+                Record::Module(module) => return write::record(42, &**module),
+                Record::Stack(stack) => return write::record(42, &**stack),
                 Record::Footer(footer) => {
                     let called = |function: Function| footer.per_function.get(function.name()).copied().unwrap_or(0);
                     let totals = Totals { returned: footer.returned, lost: footer.lost, called: &called };
@@ -77,6 +79,8 @@ fn story() -> (u64, Vec<Record>) {
         Record::Header(Box::new(header)),
         Record::ThreadName(43, "wörker\n".into()),
         Record::Door(Box::new(door)),
+        Record::Module(Box::new(Module { path: "/opt/app".into(), start: Hex(1 << 63), ..Module::default() })),
+        Record::Stack(Box::new(Stack { stack: 1, frames: vec![Hex(0x1234), Hex(u64::MAX)] })),
         Record::Enter(enter),
         Record::Exit(exit),
         Record::Note(Nanos(base + 2_000_000), "said \"so\"".into()),
@@ -171,13 +175,13 @@ proptest! {
     #[test]
     fn any_call_comes_back_as_it_was(
         row in 0..Function::COUNT, call in 1_u64.., tid: u32, time in 0_u64..1 << 53,
-        result: u32, words: [Option<u64>; 15],
+        result: u32, words: [Option<u64>; 16],
     ) {
         let [via, adapter, device, context, object, pointer, size, offset, flags, count, data, ..] = words;
-        let [.., data_size, fingerprint, property, value] = words;
+        let [.., data_size, fingerprint, property, value, stack] = words;
         let values = Values {
             via, adapter, device, context, object, pointer, size, offset, flags, count, data, data_size, fingerprint, property,
-            value,
+            value, stack,
         };
         let function = Function::ALL[row];
         let records = [

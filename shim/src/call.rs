@@ -17,6 +17,7 @@ use crate::{
     backend::adapter,
     chain,
     raw::answers::{self, Answers},
+    stacks,
     watch::{self, Wanted},
 };
 
@@ -42,6 +43,7 @@ macro_rules! stand_ins {
                     $($param.enter(&mut values); $param.out(&mut places);)*
                     answers::take_flags(&sources, &mut values);
                     answers::take_fingerprint(&mut values);
+                    values.stack = stacks::current();
                     values.object = event.map_or(values.object, |event| Some(event as u64));
                     let flags = values.flags;
                     let call = chain::enter(Function::$name, values);

@@ -37,6 +37,8 @@ knobs! {
     directory: PathBuf = "URSCOPE_DIR", default ".", example "/tmp/traces";
     /// 1: says nothing on stderr when all is well. Problems are always said.
     quiet: bool = "URSCOPE_QUIET", default "0", example "1";
+    /// 0: takes no call stacks, so that findings name no source lines.
+    stacks: bool = "URSCOPE_STACKS", default "1", example "0";
     /// The name of the run that this process belongs to; `urscope run` sets it.
     run: String = "URSCOPE_RUN", default "", example "3f2a";
 }

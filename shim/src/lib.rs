@@ -14,6 +14,7 @@ pub mod door;
 pub mod knobs;
 pub mod layer;
 pub mod raw;
+mod stacks;
 mod watch;
 
 /// Prepares the library; to be called once, when it is loaded.
@@ -26,6 +27,7 @@ pub fn start() {
     let in_child = || {
         layer::trace::after_fork_in_child();
         watch::after_fork_in_child();
+        stacks::after_fork_in_child();
     };
     raw::process::on_fork(layer::trace::before_fork, layer::trace::after_fork_in_parent, in_child);
     raw::process::on_exit(|| layer::trace::end("exit"));

@@ -97,6 +97,7 @@ impl Cursor {
                 Ok(Record::Enter(enter)) => format!("a call of {}", enter.function.name()),
                 Ok(Record::Exit(exit)) => format!("the return of {}", exit.function.name()),
                 Ok(Record::Door(_)) => "a door".into(),
+                Ok(Record::Module(_) | Record::Stack(_)) => "a call stack".into(),
                 Ok(Record::Footer(_)) => "the footer".into(),
                 Ok(Record::Foreign) | Err(_) => {
                     foreign += 1;

@@ -162,7 +162,7 @@ impl World {
             End::Running => None,
         };
         if let Some(left) = left.filter(|_| !life.over) {
-            let place = Place { process: who, tid: 0, time: at, call: None, function: None };
+            let place = Place { process: who, tid: 0, time: at, call: None, function: None, stack: None };
             let mut handles: Vec<_> = life
                 .handles
                 .iter()
@@ -189,7 +189,7 @@ impl World {
     /// The run is over. Processes that have not ended are left as they are.
     pub fn finish(&mut self, found: &mut Vec<Finding>) {
         if self.ipc_calls == 0 && !self.lives.is_empty() {
-            let at = Place { process: ProcessId(0), tid: 0, time: Nanos(0), call: None, function: None };
+            let at = Place { process: ProcessId(0), tid: 0, time: Nanos(0), call: None, function: None, stack: None };
             self.look(When::End, at, Sight::NoCalls, found);
         }
     }

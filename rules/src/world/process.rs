@@ -179,6 +179,6 @@ impl Life {
 
 /// The place of a call's enter.
 pub(crate) fn place_of(process: super::ProcessId, enter: &Enter) -> Place {
-    let Enter { function, call, tid, time, .. } = *enter;
-    Place { process, tid, time, call: Some(call), function: Some(function) }
+    let Enter { function, call, tid, time, values } = *enter;
+    Place { process, tid, time, call: Some(call), function: Some(function), stack: values.stack }
 }

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::{
     CALL, NOTE,
-    records::{Door, Footer, Header, Named},
+    records::{Door, Footer, Header, Module, Named, Stack},
 };
 use crate::{
     api::{Function, UrResult},
@@ -34,6 +34,10 @@ pub enum Record {
     ThreadName(u32, String),
     /// A way in.
     Door(Box<Door>),
+    /// A library that stacks lead through.
+    Module(Box<Module>),
+    /// A call stack.
+    Stack(Box<Stack>),
     /// A call begins.
     Enter(Enter),
     /// A call returns.
@@ -226,6 +230,8 @@ fn parse(text: &[u8], base: u64) -> Result<Record, Why> {
     match (event.ph.as_ref(), event.name.as_ref()) {
         ("M", Header::NAME) => Ok(Record::Header(unfit(args)?)),
         ("M", Door::NAME) => Ok(Record::Door(unfit(args)?)),
+        ("M", Module::NAME) => Ok(Record::Module(unfit(args)?)),
+        ("M", Stack::NAME) => Ok(Record::Stack(unfit(args)?)),
         ("M", Footer::NAME) => Ok(Record::Footer(unfit(args)?)),
         ("M", "process_name") => Ok(Record::ProcessName(unfit::<TextArgs<'_>>(args)?.text.into_owned())),
         ("M", "thread_name") => Ok(Record::ThreadName(event.tid()?, unfit::<TextArgs<'_>>(args)?.text.into_owned())),

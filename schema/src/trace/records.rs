@@ -112,6 +112,48 @@ pub struct Footer {
     pub clock: Clock,
 }
 
+/// A 64-bit word that is written as `"0x…"`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Hex(pub u64);
+
+impl Serialize for Hex {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("{:#x}", self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Hex {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        super::read::word(from).map(|word| Self(word.unwrap_or_default()))
+    }
+}
+
+/// `urscope_module`: a library or program that addresses of a stack lie in. It stands in front of the first such stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Module {
+    /// What its own addresses are moved by.
+    pub bias: Hex,
+    /// Its lowest address in the process.
+    pub start: Hex,
+    /// The address behind its highest.
+    pub end: Hex,
+    /// The path it was loaded from.
+    pub path: String,
+    /// Its build id in hexadecimal, or empty.
+    pub build_id: String,
+}
+
+/// `urscope_stack`: a call stack, which calls name by its number. It stands in front of the first of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Stack {
+    /// Its number in the process, from 1 on.
+    pub stack: u64,
+    /// The addresses that its calls return to, innermost first.
+    pub frames: Vec<Hex>,
+}
+
 /// What ties a record's type to its name in the file.
 pub trait Named: Serialize {
     /// The `name` of the `M` event.
@@ -124,6 +166,14 @@ impl Named for Header {
 
 impl Named for Door {
     const NAME: &'static str = "urscope_door";
+}
+
+impl Named for Module {
+    const NAME: &'static str = "urscope_module";
+}
+
+impl Named for Stack {
+    const NAME: &'static str = "urscope_stack";
 }
 
 impl Named for Footer {

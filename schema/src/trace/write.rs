@@ -341,6 +341,7 @@ mod tests {
             fingerprint: most,
             property: most,
             value: most,
+            stack: most,
         };
         let longest = *Function::ALL.iter().max_by_key(|function| function.name().len()).unwrap();
         let result = UrResult::NAMED.iter().max_by_key(|(_, name)| name.len()).unwrap().0;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use libloading::os::unix::{Library, RTLD_LAZY};
+use urscope_schema::trace::records::{self, Hex};
 
 /// A loaded library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +92,77 @@ pub fn find(library: impl AsRef<OsStr>, symbol: &CStr) -> Option<usize> {
     Some(symbol.as_raw_ptr() as usize)
 }
 
+/// The library or program that `address` lies in, as it is described in a trace.
+pub fn describe(address: usize) -> Option<records::Module> {
+    struct Search {
+        address: usize,
+        found: Option<records::Module>,
+    }
+
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
+        // SAFETY: dl_iterate_phdr(3) hands in a valid description, and the data that we gave it.
+        let (info, search) = unsafe { (&*info, &mut *data.cast::<Search>()) };
+        // SAFETY: the description says where its program headers are and how many.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        let bias = info.dlpi_addr as usize;
+        let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let (start, end) = loaded.fold((usize::MAX, 0), |(start, end), header| {
+            let from = bias + header.p_vaddr as usize;
+            (start.min(from), end.max(from + header.p_memsz as usize))
+        });
+        if !(start..end).contains(&search.address) {
+            return 0;
+        }
+        let name = if info.dlpi_name.is_null() {
+            c""
+        } else {
+            // SAFETY: the description's name is a C string.
+            unsafe { CStr::from_ptr(info.dlpi_name) }
+        };
+        // The program itself has no name here.
+        let path =
+            if name.is_empty() { Path::new("/proc/self/exe") } else { Path::new(OsStr::from_bytes(name.to_bytes())) };
+        let path = path.canonicalize().unwrap_or_else(|_| path.into());
+        let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(|header| {
+            let at = std::ptr::with_exposed_provenance::<u8>(bias + header.p_vaddr as usize);
+            // SAFETY: the segment of the library that the header describes is mapped as long as the library is.
+            unsafe { std::slice::from_raw_parts(at, header.p_memsz as usize) }
+        });
+        search.found = Some(records::Module {
+            bias: Hex(bias as u64),
+            start: Hex(start as u64),
+            end: Hex(end as u64),
+            path: path.to_string_lossy().into_owned(),
+            build_id: notes.filter_map(build_id).next().unwrap_or_default(),
+        });
+        1
+    }
+
+    let mut search = Search { address, found: None };
+    // SAFETY: the callback has the signature of dl_iterate_phdr(3), and `search` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    search.found
+}
+
+/// The build id among the notes of a segment, in hexadecimal: note type 3 of the owner `GNU` (elf.h).
+fn build_id(mut notes: &[u8]) -> Option<String> {
+    loop {
+        let (header, rest) = notes.split_first_chunk::<12>()?;
+        let word = |at: usize| Some(u32::from_ne_bytes(*header.get(at..)?.first_chunk()?) as usize);
+        let (owner_size, size, kind) = (word(0)?, word(4)?, word(8)?);
+        let owner = rest.get(..owner_size)?;
+        let rest = rest.get(owner_size.next_multiple_of(4)..)?;
+        if kind == 3 && owner == b"GNU\0" {
+            use std::fmt::Write as _;
+            return Some(rest.get(..size)?.iter().fold(String::new(), |mut text, byte| {
+                let _ = write!(text, "{byte:02x}");
+                text
+            }));
+        }
+        notes = rest.get(size.next_multiple_of(4)..)?;
+    }
+}
+
 /// How many bytes from `address` on are writable data of the library that holds it; 0 if it is none of a library's, or if
 /// it is made read-only after loading.
 pub fn writable_from(address: usize) -> usize {
@@ -145,6 +217,27 @@ mod tests {
         assert!(module.exports(c"malloc"));
         assert!(!module.exports(c"urLoaderInit"));
         assert_eq!(Module::of(1), None);
+    }
+
+    #[test]
+    fn a_module_is_described_with_its_build_id() {
+        let here = build_id as *const c_void as usize;
+        let module = describe(here).unwrap();
+        assert!((module.start.0..module.end.0).contains(&(here as u64)));
+        assert_eq!(Path::new(&module.path), std::env::current_exe().unwrap().canonicalize().unwrap());
+        let libc = describe(libc::malloc as *const c_void as usize).unwrap();
+        assert!(libc.build_id.len() == 40 && libc.path.contains("libc"), "{libc:?}");
+        assert_eq!(describe(1), None);
+    }
+
+    #[test]
+    fn a_note_that_is_cut_short_is_no_build_id() {
+        let note =
+            [&4_u32.to_ne_bytes()[..], &2_u32.to_ne_bytes(), &3_u32.to_ne_bytes(), b"GNU\0", &[0xab, 0x0c]].concat();
+        assert_eq!(build_id(&note).as_deref(), Some("ab0c"));
+        for cut in 0..note.len() {
+            assert_eq!(build_id(&note[..cut]), None, "cut at {cut}");
+        }
     }
 
     #[test]

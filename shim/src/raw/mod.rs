@@ -7,5 +7,6 @@ pub mod clock;
 pub mod pages;
 pub mod process;
 pub mod renewable;
+pub mod stack;
 pub mod stderr;
 pub mod thread;

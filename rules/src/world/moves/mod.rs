@@ -78,7 +78,7 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
     let (place, aim) = match (pending, function.effect()) {
         (Some(pending), _) => (pending.place, pending.aim),
         (None, effect) => {
-            let place = Place { process: who, tid, time, call: Some(call), function: Some(function) };
+            let place = Place { process: who, tid, time, call: Some(call), function: Some(function), stack: None };
             let aim = match effect {
                 Effect::Makes(Kind::MemHandle) => Aim::Get { pointer: None, allocation: None },
                 Effect::Makes(Kind::Mapping) => Aim::Open { context: None, fingerprint: None, export: None },

@@ -15,7 +15,7 @@ use urscope_schema::{
     api::Function,
     call::{Enter, Exit},
     trace::{
-        records::Door,
+        records::{Door, Named},
         write::{self, End, Line, Totals},
     },
 };
@@ -97,6 +97,12 @@ pub fn door(door: Door) {
     let mut state = STATE.get().lock();
     state.append(&line);
     state.doors.push(door);
+}
+
+/// Writes down what calls that follow refer to.
+pub(crate) fn record<R: Named>(record: &R) {
+    let line = write::record(pid(), record);
+    STATE.get().lock().append(&line);
 }
 
 /// Writes down a note of ours, if there is a file.

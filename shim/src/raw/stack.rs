@@ -1,0 +1,199 @@
+//! The call stack, as the addresses that its calls return to.
+//!
+//! Unwinding costs microseconds, so a stack that has been unwound is kept by its thread together with the places its
+//! return addresses were found in. The next call at the same depth only compares: if every place still holds the same
+//! address, it is the same stack, because what a frame looks like is settled by the address it returns to.
+
+use std::{
+    cell::RefCell,
+    ffi::{c_int, c_void},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+/// The most frames that are kept, innermost first.
+pub const DEPTH: usize = 24;
+
+/// How many stacks a thread keeps: a loop of calls has a handful.
+const KEPT: usize = 16;
+
+/// One kept stack.
+#[derive(Clone, Copy)]
+struct Kept {
+    /// The stack pointer it was unwound at, and the generation it belongs to; 0 for none.
+    at: usize,
+    generation: u32,
+    id: u32,
+    len: usize,
+    /// Where a return address stands, and which.
+    frames: [(usize, usize); DEPTH],
+}
+
+const NOTHING: Kept = Kept { at: 0, generation: 0, id: 0, len: 0, frames: [(0, 0); DEPTH] };
+
+struct Cache {
+    kept: [Kept; KEPT],
+    next: usize,
+}
+
+thread_local! {
+    static CACHE: RefCell<Cache> = const { RefCell::new(Cache { kept: [NOTHING; KEPT], next: 0 }) };
+}
+
+static GENERATION: AtomicU32 = AtomicU32::new(1);
+
+/// The number of the current call stack, as `register` gave it for the same frames before; 0 where `register` gave none.
+///
+/// `register` gets the addresses that the calls return to, innermost first, without those in `own`, the addresses of this
+/// library.
+#[inline(never)]
+pub fn number(own: &std::ops::Range<usize>, register: impl FnOnce(&[usize]) -> u32) -> u32 {
+    let marker = 0_u8;
+    let at = (&raw const marker).addr();
+    let generation = GENERATION.load(Ordering::Relaxed);
+    CACHE.with(|cache| {
+        // Unwinding runs no code of the application, but a signal handler may have come in between.
+        let Ok(mut cache) = cache.try_borrow_mut() else { return 0 };
+        let known = cache.kept.iter().find(|kept| kept.at == at && kept.generation == generation && kept.is_current());
+        if let Some(kept) = known {
+            return kept.id;
+        }
+        let mut kept = Kept { at, generation, ..NOTHING };
+        unwind(own, &mut kept);
+        let mut addresses = [0; DEPTH];
+        for (address, (_, found)) in addresses.iter_mut().zip(&kept.frames) {
+            *address = *found;
+        }
+        kept.id = register(addresses.get(..kept.len).unwrap_or_default());
+        let comparable = kept.frames.iter().take(kept.len).all(|(place, _)| *place != 0);
+        let next = cache.next;
+        if let (true, Some(slot)) = (comparable && kept.len > 0, cache.kept.get_mut(next)) {
+            *slot = kept;
+            cache.next = (next + 1) % KEPT;
+        }
+        kept.id
+    })
+}
+
+/// Forgets all kept stacks, of all threads: numbers are given out anew.
+pub fn forget() {
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+}
+
+impl Kept {
+    #[inline]
+    fn is_current(&self) -> bool {
+        self.frames.iter().take(self.len).all(|(place, address)| {
+            // SAFETY: the place lies above the current stack pointer, in a stack that this thread unwound from the same stack
+            // pointer before: from there up to the thread's first frame the memory is mapped as long as the thread lives.
+            unsafe { std::ptr::with_exposed_provenance::<usize>(*place).read_volatile() == *address }
+        })
+    }
+}
+
+struct Unwinding<'a> {
+    own: &'a std::ops::Range<usize>,
+    kept: &'a mut Kept,
+}
+
+unsafe extern "C" {
+    // unwind.h of libgcc_s, which Rust's own library links.
+    fn _Unwind_Backtrace(each: extern "C" fn(*mut c_void, *mut c_void) -> c_int, data: *mut c_void) -> c_int;
+    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    fn _Unwind_GetCFA(context: *mut c_void) -> usize;
+}
+
+fn unwind(own: &std::ops::Range<usize>, kept: &mut Kept) {
+    extern "C" fn each(context: *mut c_void, data: *mut c_void) -> c_int {
+        const CONTINUE: c_int = 0;
+        const END: c_int = 5;
+        // SAFETY: `_Unwind_Backtrace` hands in what it was given, and a context to ask.
+        let (unwinding, address, frame) =
+            unsafe { (&mut *data.cast::<Unwinding<'_>>(), _Unwind_GetIP(context), _Unwind_GetCFA(context)) };
+        if address == 0 {
+            return END;
+        }
+        // The address that a call returns to stands just below what is left of the stack then.
+        let place = frame.wrapping_sub(size_of::<usize>());
+        let ours = place < unwinding.kept.at || unwinding.own.contains(&address);
+        if ours && unwinding.kept.len == 0 {
+            return CONTINUE;
+        }
+        let Some(slot) = unwinding.kept.frames.get_mut(unwinding.kept.len) else { return END };
+        // SAFETY: the unwinder has read this very stack; a frame that is entered otherwise (a signal's) is told by the comparison.
+        let there =
+            frame != 0 && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == address;
+        *slot = (if there { place } else { 0 }, address);
+        unwinding.kept.len += 1;
+        CONTINUE
+    }
+
+    let mut unwinding = Unwinding { own, kept };
+    // SAFETY: the callback has the signature of `_Unwind_Trace_Fn` and does not unwind; the data outlives the call.
+    unsafe { _Unwind_Backtrace(each, (&raw mut unwinding).cast()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Numbers stacks in the order in which they come, and counts how often one had to be unwound.
+    struct Register {
+        seen: RefCell<Vec<Vec<usize>>>,
+        asked: Cell<usize>,
+    }
+
+    impl Register {
+        fn new() -> Self {
+            Self { seen: RefCell::new(Vec::new()), asked: Cell::new(0) }
+        }
+
+        #[inline(never)]
+        fn here(&self) -> u32 {
+            number(&(0..0), |frames| {
+                self.asked.set(self.asked.get() + 1);
+                let mut seen = self.seen.borrow_mut();
+                let place = seen.iter().position(|known| known == frames).unwrap_or_else(|| {
+                    seen.push(frames.to_vec());
+                    seen.len() - 1
+                });
+                place as u32 + 1
+            })
+        }
+    }
+
+    #[inline(never)]
+    fn one(register: &Register) -> u32 {
+        std::hint::black_box(register.here())
+    }
+
+    #[inline(never)]
+    fn other(register: &Register) -> u32 {
+        std::hint::black_box(register.here())
+    }
+
+    /// One test, because forgetting is for all threads at once.
+    #[test]
+    fn a_stack_has_one_number_and_is_unwound_once() {
+        let register = Register::new();
+        let numbers: Vec<u32> = (0..100).map(|_| register.here()).collect();
+        assert!(numbers.iter().all(|number| *number == numbers[0] && *number > 0), "{numbers:?}");
+        assert_eq!(register.asked.get(), 1);
+        assert!(register.seen.borrow()[0].len() > 2);
+
+        let turns: Vec<(u32, u32)> = (0..50).map(|_| (one(&register), other(&register))).collect();
+        assert_ne!(turns[0].0, turns[0].1, "two callers of one depth");
+        assert!(turns.iter().all(|turn| *turn == turns[0]), "{turns:?}");
+        assert_eq!(register.asked.get(), 3);
+        let (first, second) = (one(&register), one(&register));
+        assert_ne!(first, second, "two calls in one line are two places");
+
+        let before = register.asked.get();
+        for _ in 0..3 {
+            forget();
+            register.here();
+        }
+        assert_eq!(register.asked.get(), before + 3, "what is forgotten is unwound again");
+    }
+}
