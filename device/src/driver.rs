@@ -18,8 +18,8 @@ use crate::{ffi, log, process, settings};
 
 /// Low half: build number. The Unified Runtime offers event IPC from 38646 up.
 const DRIVER_VERSION: u32 = (1 << 24) + (17 << 16) + 40_000;
-/// `ZE_IPC_PROPERTY_FLAG_MEMORY`.
-const IPC_MEMORY: u32 = 1;
+/// `ZE_IPC_PROPERTY_FLAG_MEMORY` and `_EVENT_POOL`.
+const SHARED: u32 = 0b11;
 /// `ZE_INIT_FLAG_GPU_ONLY` and `ZE_INIT_DRIVER_TYPE_FLAG_GPU`.
 const GPU: u32 = 1;
 
@@ -120,7 +120,7 @@ pub extern "C" fn get_properties(driver: Handle<Driver>, properties: Out<DriverP
 
 /// `zeDriverGetIpcProperties` (ze_api.h).
 pub extern "C" fn get_ipc_properties(driver: Handle<Driver>, properties: Out<DriverIpcProperties>) -> ZeResult {
-    answer(|| driver.get().and_then(|_| properties.edit(|out| out.flags = IPC_MEMORY)))
+    answer(|| driver.get().and_then(|_| properties.edit(|out| out.flags = SHARED)))
 }
 
 /// `zeDriverGetExtensionProperties` (ze_api.h): no extension is listed.

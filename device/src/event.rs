@@ -1,54 +1,45 @@
-//! Entry points of events and event pools.
+//! Entry points of events.
 //!
-//! What an event *is* stands in `signal`. Sharing events with other processes will be `event_ipc`, beside this file:
-//! until then a pool or an event that asks for it is refused, because handing out one that cannot be shared would only
-//! move the error. Must never signal an event on behalf of work: that is the stream's business.
+//! What an event *is* stands in `signal`, where most of them come from in `pool`, how they are shared with other
+//! processes in `event_ipc`. Must never signal an event on behalf of work: that is the stream's business.
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
+use crate::clock;
 use crate::context::Context;
 use crate::device::Device;
 use crate::ffi::{In, Out};
-use crate::layout::event::{
-    EventCounterBasedDesc, EventDesc, EventPoolDesc, KernelTimestampData, KernelTimestampResult,
-};
-use crate::layout::stype;
+use crate::layout::event::{EventCounterBasedDesc, EventDesc, KernelTimestampData, KernelTimestampResult};
+use crate::memory::board::{Board, Head, Purpose};
+use crate::pool::{EventPool, Seat};
 use crate::registry::{Handle, Object, Registry};
 use crate::result::{Answer, ZeResult, answer, answer_end};
 use crate::signal::{Kind, Outcome, Signal, Stamps};
-use crate::{clock, log};
 
-/// `ZE_EVENT_POOL_FLAG_IPC`.
-const POOL_IPC: u32 = 1 << 1;
 /// `ZE_EVENT_COUNTER_BASED_FLAG_IPC`.
-const COUNTER_IPC: u32 = 1 << 3;
+const IPC: u32 = 1 << 3;
+/// `ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP` and `_HOST_TIMESTAMP`.
+const TIMESTAMPS: u32 = 0b11 << 4;
 /// All flags of a counter-based event: immediate, non-immediate, host visible, IPC, two kinds of timestamp, graphs.
-const COUNTER_FLAGS: u32 = 0b111_1111;
-
-/// An event pool: a number of places for events.
-pub struct EventPool {
-    context: Handle<Context>,
-    flags: u32,
-    counter_based: bool,
-    /// Which places are taken: an index can be used again when its event is destroyed.
-    taken: Mutex<Vec<bool>>,
-}
+const FLAGS: u32 = 0b111_1111;
 
 /// An event.
 pub struct Event {
     /// What is waited for.
     pub(crate) signal: Signal,
-    place: Option<(Arc<EventPool>, u32)>,
+    /// Where it comes from.
+    pub(crate) origin: Origin,
     scopes: [u32; 2],
 }
 
-impl Object for EventPool {
-    fn registry() -> &'static Registry<Self> {
-        static LIVE: Registry<EventPool> = Registry::new();
-        &LIVE
-    }
+/// Where an event comes from.
+pub(crate) enum Origin {
+    /// A place in a pool.
+    Pool(Seat),
+    /// Made by itself: counter-based, with these flags.
+    Single { flags: u32 },
+    /// The same, shared with other processes or opened from one.
+    Board { flags: u32, board: Arc<Board> },
 }
 
 impl Object for Event {
@@ -58,65 +49,20 @@ impl Object for Event {
     }
 }
 
-/// `zeEventPoolCreate` (ze_api.h).
-pub extern "C" fn pool_create(
-    context: Handle<Context>,
-    desc: In<EventPoolDesc>,
-    count: u32,
-    devices: In<Handle<Device>>,
-    pool: Out<Handle<EventPool>>,
-) -> ZeResult {
-    answer(|| {
-        context.get()?;
-        let counter_based = desc.has_next(stype::COUNTER_BASED_EVENT_POOL_EXP_DESC);
-        let desc = desc.read()?;
-        devices.objects(count)?;
-        pool.check()?;
-        if desc.count == 0 {
-            return Err(ZeResult::INVALID_SIZE);
-        }
-        if desc.flags & POOL_IPC != 0 {
-            log::note("zeEventPoolCreate: event pools cannot be shared between processes yet");
-            return Err(ZeResult::UNSUPPORTED_FEATURE);
-        }
-        let taken = Mutex::new(vec![false; desc.count as usize]);
-        pool.write(Handle::register(Arc::new(EventPool { context, flags: desc.flags, counter_based, taken })))
-    })
-}
-
-/// `zeEventPoolDestroy` (ze_api.h). Events that are still alive keep what they need.
-pub extern "C" fn pool_destroy(pool: Handle<EventPool>) -> ZeResult {
-    answer_end(|| pool.retire().map(drop))
-}
-
-/// `zeEventPoolGetContextHandle` (ze_api.h).
-pub extern "C" fn pool_get_context_handle(pool: Handle<EventPool>, context: Out<Handle<Context>>) -> ZeResult {
-    answer(|| context.write(pool.get()?.context))
-}
-
-/// `zeEventPoolGetFlags` (ze_api.h).
-pub extern "C" fn pool_get_flags(pool: Handle<EventPool>, flags: Out<u32>) -> ZeResult {
-    answer(|| flags.write(pool.get()?.flags))
-}
-
 /// `zeEventCreate` (ze_api.h): `INVALID_ARGUMENT` for an index that is out of range or taken.
 pub extern "C" fn create(pool: Handle<EventPool>, desc: In<EventDesc>, event: Out<Handle<Event>>) -> ZeResult {
     answer(|| {
         let pool = pool.get()?;
         let desc = desc.read()?;
         event.check()?;
-        match pool.taken.lock().get_mut(desc.index as usize) {
-            Some(taken) if !*taken => *taken = true,
-            _ => return Err(ZeResult::INVALID_ARGUMENT),
-        }
-        let kind = if pool.counter_based { Kind::Counter } else { Kind::Flag };
-        let made =
-            Event { signal: Signal::new(kind), place: Some((pool, desc.index)), scopes: [desc.signal, desc.wait] };
+        let seat = Seat::take(pool, desc.index)?;
+        let made = Event { signal: seat.signal(), origin: Origin::Pool(seat), scopes: [desc.signal, desc.wait] };
         event.write(Handle::register(Arc::new(made)))
     })
 }
 
-/// `zeEventCounterBasedCreate` (ze_api.h), and `zexCounterBasedEventCreate2` of Intel's driver: same shape.
+/// `zeEventCounterBasedCreate` (ze_api.h), and `zexCounterBasedEventCreate2` of Intel's driver: same shape. An event
+/// that is to be shared cannot have timestamps.
 pub extern "C" fn counter_based_create(
     context: Handle<Context>,
     device: Handle<Device>,
@@ -128,28 +74,51 @@ pub extern "C" fn counter_based_create(
         device.get()?;
         let desc = desc.read()?;
         event.check()?;
-        if desc.flags & !COUNTER_FLAGS != 0 {
+        let flags = desc.flags;
+        if flags & !FLAGS != 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
-        if desc.flags & COUNTER_IPC != 0 {
-            log::note("zeEventCounterBasedCreate: events cannot be shared between processes yet");
-            return Err(ZeResult::UNSUPPORTED_FEATURE);
-        }
-        let made = Event { signal: Signal::new(Kind::Counter), place: None, scopes: [desc.signal, desc.wait] };
+        let scopes = [desc.signal, desc.wait];
+        let made = if flags & IPC == 0 {
+            Event { signal: Signal::new(Kind::Counter), origin: Origin::Single { flags }, scopes }
+        } else if flags & TIMESTAMPS == 0 {
+            Event::on(Board::new(Purpose::Event, Head { count: 1, flags, counters: true })?, scopes)
+        } else {
+            return Err(ZeResult::INVALID_ARGUMENT);
+        };
         event.write(Handle::register(Arc::new(made)))
+    })
+}
+
+/// `zeEventGetCounterBasedFlags` (ze_api.h): `INVALID_ARGUMENT` for an event that is not one by itself.
+pub extern "C" fn get_counter_based_flags(event: Handle<Event>, flags: Out<u32>) -> ZeResult {
+    answer(|| match &event.get()?.origin {
+        Origin::Single { flags: own } | Origin::Board { flags: own, .. } => flags.write(*own),
+        Origin::Pool(_) => Err(ZeResult::INVALID_ARGUMENT),
+    })
+}
+
+/// `zeEventCounterBasedGetDeviceAddress` (ze_api.h): where the counter of a shared event is, and what it comes to.
+/// Other events have no place that a device could look at.
+pub extern "C" fn counter_based_get_device_address(
+    event: Handle<Event>,
+    value: Out<u64>,
+    address: Out<u64>,
+) -> ZeResult {
+    answer(|| {
+        let event = event.get()?;
+        event.signal.is_counter().then_some(()).ok_or(ZeResult::INVALID_ARGUMENT)?;
+        let (promised, at) = event.signal.place().ok_or(ZeResult::UNSUPPORTED_FEATURE)?;
+        value.check()?;
+        address.write(at as u64)?;
+        value.write(promised)
     })
 }
 
 /// `zeEventDestroy` (ze_api.h). Work that waits for it goes on, because nobody can signal it any more.
 pub extern "C" fn destroy(event: Handle<Event>) -> ZeResult {
     answer_end(|| {
-        let event = event.retire()?;
-        event.signal.abandon();
-        if let Some((pool, index)) = &event.place
-            && let Some(taken) = pool.taken.lock().get_mut(*index as usize)
-        {
-            *taken = false;
-        }
+        event.retire()?.end();
         Ok(())
     })
 }
@@ -198,10 +167,9 @@ pub extern "C" fn query_kernel_timestamp(event: Handle<Event>, result: Out<Kerne
 
 /// `zeEventGetEventPool` (ze_api.h): `INVALID_ARGUMENT` for an event that has none.
 pub extern "C" fn get_event_pool(event: Handle<Event>, pool: Out<Handle<EventPool>>) -> ZeResult {
-    answer(|| {
-        let event = event.get()?;
-        let (owner, _) = event.place.as_ref().ok_or(ZeResult::INVALID_ARGUMENT)?;
-        pool.write(Handle::of(owner))
+    answer(|| match &event.get()?.origin {
+        Origin::Pool(seat) => pool.write(Handle::of(seat.pool())),
+        Origin::Single { .. } | Origin::Board { .. } => Err(ZeResult::INVALID_ARGUMENT),
     })
 }
 
@@ -229,6 +197,22 @@ pub(crate) fn timestamps(event: &Event) -> Option<KernelTimestampResult> {
 }
 
 impl Event {
+    /// The counter-based event on a board of its own.
+    pub(crate) fn on(board: Arc<Board>, scopes: [u32; 2]) -> Self {
+        let (signal, flags) = (Signal::shared(Kind::Counter, Arc::clone(&board), 0), board.head().flags);
+        Self { signal, origin: Origin::Board { flags, board }, scopes }
+    }
+
+    /// Its handle is gone: nobody can signal it here, take its place or open it any more.
+    pub(crate) fn end(&self) {
+        self.signal.abandon();
+        match &self.origin {
+            Origin::Pool(seat) => seat.leave(),
+            Origin::Single { .. } => {}
+            Origin::Board { board, .. } => board.withdraw(),
+        }
+    }
+
     /// Refuses what is not allowed on a counter-based event.
     pub(crate) fn expect_flag(&self) -> Answer {
         if self.signal.is_counter() { Err(ZeResult::INVALID_ARGUMENT) } else { Ok(()) }

@@ -11,11 +11,10 @@
 //! * `result`, `ffi`, `registry` and `layout` are the boundary: codes, pointers, handles and structures.
 //! * `driver`, `device`, `properties` and `context` answer who is there.
 //! * `memory` allocates and shares.
-//! * `list`, `append`, `queue`, `event` and `fence` are the command entry points; `work`, `stream` and `signal` are what
-//!   is behind them.
+//! * `list`, `append`, `queue`, `event`, `pool` and `fence` are the command entry points, `event_ipc` those that share
+//!   events; `work`, `stream` and `signal` are what is behind them.
 //!
-//! Deliberately absent: kernels, images, system management. Not here yet: sharing of events; the module `event` says
-//! where it goes. Must never print to stdout, and never unwind into C.
+//! Deliberately absent: kernels, images, system management. Must never print to stdout, and never unwind into C.
 
 mod append;
 mod budget;
@@ -25,6 +24,7 @@ pub mod ddi;
 mod device;
 mod driver;
 mod event;
+mod event_ipc;
 mod fence;
 mod ffi;
 pub mod layout;
@@ -33,6 +33,7 @@ mod loader;
 mod log;
 mod memory;
 mod module;
+mod pool;
 mod process;
 mod properties;
 mod queue;

@@ -29,6 +29,9 @@ macro_rules! ze_functions {
             }
             extensions {
                 zexCounterBasedEventCreate2 => event::counter_based_create;
+                zexCounterBasedEventGetIpcHandle => event_ipc::get;
+                zexCounterBasedEventOpenIpcHandle => event_ipc::open;
+                zexCounterBasedEventCloseIpcHandle => event_ipc::close;
             }
             zeGetGlobalProcAddrTable {
                  0 zeInit => driver::init;
@@ -206,24 +209,24 @@ macro_rules! ze_functions {
                  9 zeEventGetSignalScope => event::get_signal_scope;
                  9 zeEventGetWaitScope => event::get_wait_scope;
                 15 zeEventCounterBasedCreate => event::counter_based_create;
-                15 zeEventCounterBasedGetIpcHandle;
-                15 zeEventCounterBasedOpenIpcHandle;
-                15 zeEventCounterBasedCloseIpcHandle;
-                15 zeEventCounterBasedGetDeviceAddress;
-                17 zeEventGetCounterBasedFlags;
+                15 zeEventCounterBasedGetIpcHandle => event_ipc::get;
+                15 zeEventCounterBasedOpenIpcHandle => event_ipc::open;
+                15 zeEventCounterBasedCloseIpcHandle => event_ipc::close;
+                15 zeEventCounterBasedGetDeviceAddress => event::counter_based_get_device_address;
+                17 zeEventGetCounterBasedFlags => event::get_counter_based_flags;
             }
             zeGetEventExpProcAddrTable {
                  2 zeEventQueryTimestampsExp;
             }
             zeGetEventPoolProcAddrTable {
-                 0 zeEventPoolCreate => event::pool_create;
-                 0 zeEventPoolDestroy => event::pool_destroy;
-                 0 zeEventPoolGetIpcHandle;
-                 0 zeEventPoolOpenIpcHandle;
-                 0 zeEventPoolCloseIpcHandle;
-                 6 zeEventPoolPutIpcHandle;
-                 9 zeEventPoolGetContextHandle => event::pool_get_context_handle;
-                 9 zeEventPoolGetFlags => event::pool_get_flags;
+                 0 zeEventPoolCreate => pool::create;
+                 0 zeEventPoolDestroy => pool::destroy;
+                 0 zeEventPoolGetIpcHandle => event_ipc::pool_get;
+                 0 zeEventPoolOpenIpcHandle => event_ipc::pool_open;
+                 0 zeEventPoolCloseIpcHandle => event_ipc::pool_close;
+                 6 zeEventPoolPutIpcHandle => event_ipc::pool_put;
+                 9 zeEventPoolGetContextHandle => pool::get_context_handle;
+                 9 zeEventPoolGetFlags => pool::get_flags;
             }
             zeGetFenceProcAddrTable {
                  0 zeFenceCreate => fence::create;

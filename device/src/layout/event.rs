@@ -68,6 +68,22 @@ pub struct EventCounterBasedDesc {
     pub wait: u32,
 }
 
+/// `ze_ipc_event_counter_based_handle_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct IpcEventCounterBasedHandle {
+    /// `data`.
+    pub data: [u8; 64],
+}
+
+/// `ze_ipc_event_pool_handle_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct IpcEventPoolHandle {
+    /// `data`.
+    pub data: [u8; 64],
+}
+
 #[cfg(test)]
 mod tests {
     use std::mem::{offset_of, size_of};
@@ -83,5 +99,7 @@ mod tests {
         assert_eq!(offset_of!(EventPoolDesc, count), 20);
         assert_eq!(offset_of!(EventDesc, wait), 24);
         assert_eq!(size_of::<EventCounterBasedDesc>(), 32);
+        assert_eq!(size_of::<IpcEventCounterBasedHandle>(), 64);
+        assert_eq!(size_of::<IpcEventPoolHandle>(), 64);
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! `mapping` holds address space, `segment` the shared-memory files behind it, `allocation` what an application sees,
 //! `map` finds the allocation of a pointer, `alloc` and `ipc` are the entry points, `sealed` the bytes of an IPC handle,
-//! `exports` counts the handles that are out. `physical` is memory without an address, `reservation` addresses without
-//! memory, and `virtual_memory` has the entry points that put one into the other.
+//! `exports` counts the handles that are out, `source` finds the file behind one. `physical` is memory without an address, `reservation` addresses without
+//! memory, and `virtual_memory` has the entry points that put one into the other. `board` is where shared events live.
 
 pub(crate) mod alloc;
+pub(crate) mod board;
 pub(crate) mod ipc;
 pub(crate) mod physical;
 pub(crate) mod virtual_memory;
@@ -17,6 +18,7 @@ mod mapping;
 mod reservation;
 mod sealed;
 mod segment;
+mod source;
 
 use std::sync::Arc;
 

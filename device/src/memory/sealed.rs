@@ -1,8 +1,13 @@
-//! The 64 bytes of a memory IPC handle.
+//! The 64 bytes of an IPC handle: of memory, of an event, of an event pool.
 //!
 //! The first four are the number of a descriptor, because libumf and the Unified Runtime fetch that descriptor from the
 //! producer and put their own in its place before they open the handle. The rest is ours, and closed with a checksum
 //! that leaves those four bytes out. Must never trust a byte before the checksum, the magic and the version are right.
+
+use std::process;
+use std::sync::LazyLock;
+
+use super::segment::Span;
 
 /// What marks the bytes as ours.
 const MAGIC: u32 = u32::from_le_bytes(*b"zsmh");
@@ -17,7 +22,7 @@ type Bytes = [u8; 64];
 pub(crate) struct Sealed {
     /// The descriptor in the first four bytes: the producer's, or one that the consumer has fetched already.
     pub descriptor: i32,
-    /// `ze_memory_type_t` of the allocation.
+    /// `ze_memory_type_t` of the memory, or what else it is (`board::Purpose`).
     pub kind: u16,
     /// The producer, in its own pid namespace.
     pub pid: u32,
@@ -37,7 +42,26 @@ pub(crate) struct Sealed {
     pub exported: i32,
 }
 
+/// When this process started. Read once: it cannot change, and a forked child gets no handles.
+static STARTED: LazyLock<u64> = LazyLock::new(|| crate::process::start_time(process::id()).unwrap_or(0));
+
 impl Sealed {
+    /// What a handle says of a range that this process owns.
+    pub(crate) fn of(span: &Span, kind: u16, size: u64) -> Self {
+        Self {
+            descriptor: span.descriptor(),
+            kind,
+            pid: process::id(),
+            started: *STARTED,
+            inode: span.inode(),
+            size,
+            offset: span.offset(),
+            slot: span.slot() as u16,
+            identity: span.identity(),
+            exported: span.descriptor(),
+        }
+    }
+
     /// The bytes that say this.
     pub(crate) fn seal(&self) -> Bytes {
         let mut writer = Writer { bytes: [0; 64], at: 0 };

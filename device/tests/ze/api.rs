@@ -31,6 +31,7 @@ pub(crate) const INVALID_NULL_POINTER: u32 = 0x7800_0007;
 pub(crate) const INVALID_SIZE: u32 = 0x7800_0008;
 pub(crate) const UNSUPPORTED_SIZE: u32 = 0x7800_0009;
 pub(crate) const UNSUPPORTED_ALIGNMENT: u32 = 0x7800_000a;
+pub(crate) const INVALID_SYNCHRONIZATION_OBJECT: u32 = 0x7800_000b;
 pub(crate) const INVALID_ENUMERATION: u32 = 0x7800_000c;
 pub(crate) const UNSUPPORTED_ENUMERATION: u32 = 0x7800_000d;
 
@@ -128,6 +129,16 @@ functions! {
     zeCommandListAppendQueryKernelTimestamps(list: Handle, count: u32, queried: *const Handle, to: *mut c_void, offsets: *const usize, signal: Handle, waits: u32, events: *const Handle);
     zeEventPoolCreate(context: Handle, desc: *const EventPoolDesc, count: u32, devices: *const Handle, pool: *mut Handle);
     zeEventPoolDestroy(pool: Handle);
+    zeEventPoolGetFlags(pool: Handle, flags: *mut u32);
+    zeEventPoolGetIpcHandle(pool: Handle, handle: *mut IpcEventPoolHandle);
+    zeEventPoolPutIpcHandle(context: Handle, handle: IpcEventPoolHandle);
+    zeEventPoolOpenIpcHandle(context: Handle, handle: IpcEventPoolHandle, pool: *mut Handle);
+    zeEventPoolCloseIpcHandle(pool: Handle);
+    zeEventCounterBasedGetIpcHandle(event: Handle, handle: *mut IpcEventCounterBasedHandle);
+    zeEventCounterBasedOpenIpcHandle(context: Handle, handle: IpcEventCounterBasedHandle, event: *mut Handle);
+    zeEventCounterBasedCloseIpcHandle(event: Handle);
+    zeEventCounterBasedGetDeviceAddress(event: Handle, value: *mut u64, address: *mut u64);
+    zeEventGetCounterBasedFlags(event: Handle, flags: *mut u32);
     zeEventCreate(pool: Handle, desc: *const EventDesc, event: *mut Handle);
     zeEventCounterBasedCreate(context: Handle, device: Handle, desc: *const EventCounterBasedDesc, event: *mut Handle);
     zeEventDestroy(event: Handle);
@@ -254,7 +265,15 @@ impl Stage {
     }
 
     pub(crate) fn counter_event(self) -> Handle {
-        let desc = EventCounterBasedDesc { flags: 0b111, ..zeroed() };
+        self.counter_event_with(0b111)
+    }
+
+    pub(crate) fn shared_event(self) -> Handle {
+        self.counter_event_with(0b1111)
+    }
+
+    fn counter_event_with(self, flags: u32) -> Handle {
+        let desc = EventCounterBasedDesc { flags, ..zeroed() };
         made(|event| zeEventCounterBasedCreate(self.context, self.device, &raw const desc, event))
     }
 }

@@ -51,7 +51,7 @@ fn the_driver_says_what_the_adapters_look_for() {
     assert!(properties.driver_version & 0xffff >= 38646);
     let mut ipc: DriverIpcProperties = zeroed();
     ok(zeDriverGetIpcProperties(driver, &raw mut ipc));
-    assert_eq!(ipc.flags, 1);
+    assert_eq!(ipc.flags, 0b11);
     let mut count = 7;
     ok(zeDriverGetExtensionProperties(driver, &raw mut count, null_mut()));
     assert_eq!(count, 0);

@@ -280,17 +280,6 @@ fn a_counter_based_event_is_waited_for_as_it_was_last_signalled() {
 }
 
 #[test]
-fn what_cannot_be_shared_yet_is_refused() {
-    let stage = Stage::new();
-    let mut out = null_mut();
-    let pool = EventPoolDesc { flags: 0b11, count: 1, ..zeroed() };
-    assert_eq!(zeEventPoolCreate(stage.context, &raw const pool, 0, null(), &raw mut out), UNSUPPORTED_FEATURE);
-    let event = EventCounterBasedDesc { flags: 0xf, ..zeroed() };
-    let result = zeEventCounterBasedCreate(stage.context, stage.device, &raw const event, &raw mut out);
-    assert_eq!(result, UNSUPPORTED_FEATURE);
-}
-
-#[test]
 fn events_of_a_counter_based_pool_count() {
     let stage = Stage::new();
     let extension: [u64; 3] = [u64::from(stype::COUNTER_BASED_EVENT_POOL_EXP_DESC), 0, 3];

@@ -14,6 +14,7 @@ mod api;
 mod peer;
 
 mod discovery;
+mod event_ipc;
 mod fork;
 mod handles;
 mod ipc;

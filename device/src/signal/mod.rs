@@ -2,11 +2,20 @@
 //!
 //! Under events and fences. A *flag* is signalled or not, and stays so until it is reset. A *counter* counts: each append
 //! that signals it promises the next value, whoever waits from then on waits for that value, and it needs no reset; a
-//! fresh one counts as reached. Must never be reached before the work that promised it is done.
+//! fresh one counts as reached. The state lies in this process (`local`), or where other processes see it too (`shared`).
+//!
+//! If two promises in flight on different lists overtake one another, whoever waits for the first may go on with the
+//! second. Must never be reached before any work that promised it is done.
 
+mod local;
+mod shared;
+
+use std::sync::Arc;
 use std::time::Instant;
 
-use parking_lot::{Condvar, Mutex};
+use crate::memory::board::Board;
+use local::Local;
+use shared::Shared;
 
 /// The two ways to be signalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,28 +47,35 @@ pub(crate) enum Outcome {
 }
 
 /// A flag or a counter.
-#[derive(Debug)]
 pub(crate) struct Signal {
     kind: Kind,
-    state: Mutex<State>,
-    changed: Condvar,
+    state: State,
 }
 
-#[derive(Debug)]
-struct State {
-    promised: u64,
-    reached: u64,
-    /// Promises that are still to be kept.
-    pending: u64,
-    stamps: Option<Stamps>,
-    abandoned: bool,
+enum State {
+    Local(Local),
+    Shared(Shared),
+}
+
+/// Asks whichever state there is.
+macro_rules! ask {
+    ($signal:ident, $state:ident => $answer:expr) => {
+        match &$signal.state {
+            State::Local($state) => $answer,
+            State::Shared($state) => $answer,
+        }
+    };
 }
 
 impl Signal {
     /// A flag that is not signalled, or a counter at its beginning.
     pub(crate) fn new(kind: Kind) -> Self {
-        let state = State { promised: 0, reached: 0, pending: 0, stamps: None, abandoned: false };
-        Self { kind, state: Mutex::new(state), changed: Condvar::new() }
+        Self { kind, state: State::Local(Local::default()) }
+    }
+
+    /// The flag or counter in a cell of a board, as it is.
+    pub(crate) fn shared(kind: Kind, board: Arc<Board>, cell: u32) -> Self {
+        Self { kind, state: State::Shared(Shared::new(board, cell)) }
     }
 
     /// Whether this counts.
@@ -69,80 +85,56 @@ impl Signal {
 
     /// The value that work which signals this must reach. For a counter, from now on this is what is waited for.
     pub(crate) fn promise(&self) -> u64 {
-        let mut state = self.state.lock();
-        state.pending += 1;
-        match self.kind {
-            Kind::Flag => 1,
-            Kind::Counter => {
-                state.promised += 1;
-                state.promised
-            }
-        }
+        ask!(self, state => state.promise(self.kind))
     }
 
     /// The value that a wait which begins now waits for.
     pub(crate) fn expected(&self) -> u64 {
         match self.kind {
             Kind::Flag => 1,
-            Kind::Counter => self.state.lock().promised,
+            Kind::Counter => ask!(self, state => state.promised()),
         }
     }
 
     /// The work that promised `value` is done.
     pub(crate) fn reach(&self, value: u64, stamps: Stamps) {
-        let mut state = self.state.lock();
-        state.reached = state.reached.max(value);
-        state.pending = state.pending.saturating_sub(1);
-        state.stamps = Some(stamps);
-        self.changed.notify_all();
+        ask!(self, state => state.reach(value, stamps));
     }
 
     /// Takes a flag back. Nothing for a counter.
     pub(crate) fn reset(&self) {
         if self.kind == Kind::Flag {
-            let mut state = self.state.lock();
-            state.reached = 0;
-            state.stamps = None;
+            ask!(self, state => state.reset());
         }
     }
 
     /// The event was destroyed. Once the work in flight that signals it is done, nobody can any more: whoever still
-    /// waits then goes on.
+    /// waits then goes on. With a shared counter, somebody else has promised what is waited for, and it is waited for.
     pub(crate) fn abandon(&self) {
-        self.state.lock().abandoned = true;
-        self.changed.notify_all();
+        ask!(self, state => state.abandon(self.kind));
     }
 
     /// Whether a wait that begins now would end at once.
     pub(crate) fn is_reached(&self) -> bool {
         let expected = self.expected();
-        self.state.lock().reached >= expected
+        ask!(self, state => state.reached()) >= expected
     }
 
     /// When the last work that signalled this began and ended, once all that was promised is reached.
     pub(crate) fn stamps(&self) -> Option<Stamps> {
-        let state = self.state.lock();
-        if state.reached >= state.promised { state.stamps } else { None }
+        ask!(self, state => state.stamps())
     }
 
     /// Waits until `value` is reached, the deadline (`None` is never) comes, or the event is destroyed.
     pub(crate) fn wait(&self, value: u64, deadline: Option<Instant>) -> Outcome {
-        let mut state = self.state.lock();
-        loop {
-            if state.reached >= value {
-                return Outcome::Reached;
-            }
-            if state.abandoned && state.pending == 0 {
-                return Outcome::Abandoned;
-            }
-            match deadline {
-                None => self.changed.wait(&mut state),
-                Some(deadline) => {
-                    if self.changed.wait_until(&mut state, deadline).timed_out() && state.reached < value {
-                        return Outcome::TimedOut;
-                    }
-                }
-            }
+        ask!(self, state => state.wait(value, deadline))
+    }
+
+    /// For a shared counter, the value that was promised last, and the address of the one that was reached last.
+    pub(crate) fn place(&self) -> Option<(u64, usize)> {
+        match &self.state {
+            State::Shared(state) if self.is_counter() => Some((state.promised(), state.address())),
+            _ => None,
         }
     }
 }
