@@ -280,7 +280,7 @@ macro_rules! ze_functions {
                  3 zeMemFreeExt => memory::alloc::free_ext;
                  6 zeMemPutIpcHandle => memory::ipc::put;
                  9 zeMemGetPitchFor2dImage;
-                15 zeMemGetIpcHandleWithProperties;
+                15 zeMemGetIpcHandleWithProperties => memory::ipc::get_with_properties;
             }
             zeGetMemExpProcAddrTable {
                  6 zeMemGetIpcHandleFromFileDescriptorExp;

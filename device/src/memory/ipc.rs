@@ -7,34 +7,79 @@
 //! `INVALID_ARGUMENT`, as with Intel's driver.
 
 use std::process;
+use std::sync::Arc;
 
 use super::allocation::{Allocation, Kind, Origin};
 use super::mapping::Mapping;
+use super::physical::PhysicalMemory;
 use super::sealed::Sealed;
 use super::segment::OpenSlot;
 use super::source::Source;
-use super::{PAGE, exports, map};
+use super::{PAGE, exports, map, reservation};
 use crate::context::Context;
 use crate::device::Device;
 use crate::ffi::{Address, Out};
 use crate::layout::memory::IpcMemHandle;
 use crate::log;
 use crate::registry::Handle;
-use crate::result::{ZeResult, answer, answer_end};
+use crate::result::{Answer, ZeResult, answer, answer_end};
 
-/// `zeMemGetIpcHandle` (ze_api.h): a handle for the allocation that the pointer lies in; it opens at the base.
+/// `zeMemGetIpcHandle` (ze_api.h): a handle for the allocation, or the physical memory, that the pointer lies in; it
+/// opens at the base.
 pub extern "C" fn get(context: Handle<Context>, pointer: Address, handle: Out<IpcMemHandle>) -> ZeResult {
     answer(|| {
         context.get()?;
         pointer.check()?;
         handle.check()?;
-        let allocation = map::find(pointer.number()).ok_or(ZeResult::INVALID_ARGUMENT)?;
-        let Origin::Own { span, .. } = allocation.origin() else {
-            return Err(ZeResult::INVALID_ARGUMENT);
-        };
-        exports::get(span);
-        handle.write(IpcMemHandle { data: Sealed::of(span, allocation.kind as u16, allocation.size as u64).seal() })
+        handle.write(hand_out(&Shareable::at(pointer.number()).ok_or(ZeResult::INVALID_ARGUMENT)?)?)
     })
+}
+
+/// `zeMemGetIpcHandleWithProperties` (ze_api.h): the same, and instead of a pointer it takes the handle of physical
+/// memory too. There is one type of handle, so what the chain wishes for is passed over.
+pub extern "C" fn get_with_properties(
+    context: Handle<Context>,
+    pointer: Address,
+    _wishes: Address,
+    handle: Out<IpcMemHandle>,
+) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        pointer.check()?;
+        handle.check()?;
+        let found = match Shareable::at(pointer.number()) {
+            Some(found) => found,
+            None => Shareable::Physical(Handle::from_word(pointer.number()).get()?),
+        };
+        handle.write(hand_out(&found)?)
+    })
+}
+
+/// What a handle can be asked for.
+enum Shareable {
+    Allocation(Arc<Allocation>),
+    Physical(Arc<PhysicalMemory>),
+}
+
+impl Shareable {
+    fn at(address: usize) -> Option<Self> {
+        let allocation = map::find(address).map(Self::Allocation);
+        allocation.or_else(|| reservation::view(address).map(|view| Self::Physical(view.physical)))
+    }
+}
+
+/// The handle of what was made in this process: `INVALID_ARGUMENT` for what was opened or imported.
+fn hand_out(memory: &Shareable) -> Answer<IpcMemHandle> {
+    let (span, kind, size) = match memory {
+        Shareable::Allocation(allocation) => match allocation.origin() {
+            Origin::Own { span, .. } => (Some(span), allocation.kind, allocation.size),
+            Origin::Opened { .. } => (None, allocation.kind, allocation.size),
+        },
+        Shareable::Physical(physical) => (physical.span(), physical.kind, physical.size),
+    };
+    let span = span.ok_or(ZeResult::INVALID_ARGUMENT)?;
+    exports::get(span);
+    Ok(IpcMemHandle { data: Sealed::of(span, kind as u16, size as u64).seal() })
 }
 
 /// `zeMemPutIpcHandle` (ze_api.h). A handle that is not known, or whose memory is gone, is no error: the documented

@@ -253,6 +253,57 @@ fn two_processes_map_the_same_memories_side_by_side() {
 }
 
 #[test]
+fn physical_memory_has_ipc_handles_like_other_memory() {
+    const NAME: &str = "physical::physical_memory_has_ipc_handles_like_other_memory";
+    let stage = Stage::new();
+    let open = |handle| made(|out| zeMemOpenIpcHandle(stage.context, stage.device, handle, 0, out));
+    if role().is_some() {
+        let pipe = Pipe::open();
+        for _ in 0..2 {
+            let memory = open(IpcMemHandle { data: pipe.receive() });
+            assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 6));
+            bytes(memory, SIZE).fill(7);
+            ok(zeMemCloseIpcHandle(stage.context, memory));
+            pipe.send(b"c");
+        }
+        return;
+    }
+    let mut peer = Peer::start(NAME, "consumer");
+    let mut handle: IpcMemHandle = zeroed();
+    for memory in [stage.physical(SIZE), stage.exportable(SIZE)] {
+        let base = mapped(stage, memory, SIZE);
+        bytes(base, SIZE).fill(6);
+        // By its own handle, or by an address where it is mapped.
+        ok(zeMemGetIpcHandleWithProperties(stage.context, memory, std::ptr::null(), &raw mut handle));
+        let by_handle = handle.data;
+        ok(zeMemGetIpcHandle(stage.context, (base as usize + PAGE) as *const c_void, &raw mut handle));
+        assert_eq!(handle.data, by_handle);
+        ok(zeMemGetIpcHandleWithProperties(stage.context, base, std::ptr::null(), &raw mut handle));
+        peer.send(&handle.data);
+        peer.receive::<1>();
+        assert!(bytes(base, SIZE).iter().all(|byte| *byte == 7));
+        // Once it is destroyed nobody opens it any more, though it is still mapped here.
+        ok(zePhysicalMemDestroy(stage.context, memory));
+        let mut out = null_mut();
+        assert_eq!(zeMemOpenIpcHandle(stage.context, stage.device, handle, 0, &raw mut out), INVALID_ARGUMENT);
+        assert_eq!(bytes(base, 1)[0], 7);
+        ok(zeVirtualMemFree(stage.context, base, SIZE));
+    }
+    peer.end();
+    // Not for what was imported, nor for any pointer.
+    let memory = stage.exportable(SIZE);
+    let imported = import(stage, &export(stage, memory));
+    let here = &raw const stage;
+    for pointer in [imported.cast_const(), stage.context, here.cast()] {
+        let result = zeMemGetIpcHandleWithProperties(stage.context, pointer, std::ptr::null(), &raw mut handle);
+        assert_eq!(result, INVALID_ARGUMENT);
+    }
+    assert_eq!(zeMemGetIpcHandle(stage.context, memory, &raw mut handle), INVALID_ARGUMENT);
+    ok(zePhysicalMemDestroy(stage.context, memory));
+    ok(zePhysicalMemDestroy(stage.context, imported));
+}
+
+#[test]
 fn one_descriptor_for_all_queries_if_it_is_wished_for() {
     const NAME: &str = "physical::one_descriptor_for_all_queries_if_it_is_wished_for";
     if role().is_none() {
