@@ -12,7 +12,7 @@ use super::{CheckArguments, complain, show, wants_color};
 /// Judges, reports to standard output, and says the verdict by the exit code.
 pub(crate) fn check(arguments: &CheckArguments) -> ExitCode {
     let not_judged = Verdict::NotJudged.exit_code().into();
-    let options = Options { fail_on: arguments.verdict.fail_on.into() };
+    let options = Options { fail_on: arguments.verdict.fail_on.into(), symbols: arguments.symbols.clone() };
     let judgement = match judge(&arguments.paths, &options) {
         Ok(judgement) => judgement,
         Err(error) => {

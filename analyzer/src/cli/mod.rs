@@ -120,6 +120,11 @@ pub(crate) struct CheckArguments {
     #[command(flatten)]
     pub(crate) verdict: VerdictArguments,
 
+    /// A directory with copies of the programs and libraries that ran, for traces of another machine; may be given
+    /// several times. Files are told by their build ids.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) symbols: Vec<PathBuf>,
+
     /// Trace files, or directories with urscope-*.json files in them.
     #[arg(required = true, value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,

@@ -4,6 +4,7 @@
 //! go back: within a file the order of its lines is the order in which things happened.
 
 use std::{
+    collections::HashMap,
     fs::File,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
@@ -15,7 +16,7 @@ use urscope_schema::{
     trace::{
         FORMAT_VERSION,
         read::{Reader, Record, Skipped, Why},
-        records::{Door, Footer, Header},
+        records::{Door, Footer, Header, Hex, Module},
     },
 };
 
@@ -26,6 +27,12 @@ const SKIPS_TOLD: usize = 20;
 
 /// How many doors of a process are kept.
 const DOORS_KEPT: usize = 64;
+
+/// How many libraries of a process are kept.
+const MODULES_KEPT: usize = 1 << 12;
+
+/// How many call stacks of a process are kept, as many as a writer writes.
+const STACKS_KEPT: usize = 1 << 16;
 
 /// How many lines of something else are read in search of a header.
 const FOREIGN_LINES: usize = 1000;
@@ -48,6 +55,8 @@ pub(super) struct Cursor {
     pub(super) skipped_lines: u64,
     pub(super) torn: bool,
     pub(super) calls: Vec<u64>,
+    pub(super) modules: Vec<Module>,
+    pub(super) stacks: HashMap<u64, Vec<Hex>>,
     reader: Reader<BufReader<File>>,
     /// The latest moment so far.
     pub(super) now: Nanos,
@@ -133,6 +142,8 @@ impl Cursor {
             skipped_lines: 0,
             torn: false,
             calls: vec![0; Function::COUNT],
+            modules: Vec::new(),
+            stacks: HashMap::new(),
             reader,
             ahead: None,
             header,
@@ -176,6 +187,10 @@ impl Cursor {
                     return Ok(Act::Exit(exit));
                 }
                 Ok(Record::Door(door)) if self.doors.len() < DOORS_KEPT => self.doors.push(*door),
+                Ok(Record::Module(module)) if self.modules.len() < MODULES_KEPT => self.modules.push(*module),
+                Ok(Record::Stack(stack)) if self.stacks.len() < STACKS_KEPT => {
+                    self.stacks.insert(stack.stack, stack.frames);
+                }
                 Ok(Record::Footer(footer)) => self.footer = Some(*footer),
                 Ok(_) => {}
                 Err(Skipped { why: Why::Torn, .. }) => self.torn = true,

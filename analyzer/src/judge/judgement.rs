@@ -161,6 +161,23 @@ pub struct Side {
     pub function: Option<String>,
     /// In which call.
     pub call: Option<u64>,
+    /// Its call stack, innermost first; empty where none was taken.
+    pub stack: Vec<Frame>,
+}
+
+/// One frame of a call stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// The path of the file that it lies in; empty if it lies in none.
+    pub module: String,
+    /// Its address there, `0x` and hexadecimal.
+    pub offset: String,
+    /// Its function.
+    pub function: Option<String>,
+    /// The source file.
+    pub file: Option<String>,
+    /// The line, from 1 on.
+    pub line: Option<u32>,
 }
 
 /// A line that could not be used.

@@ -1,7 +1,8 @@
 //! The judge: traces in, a judgement out.
 //!
 //! `paths` finds the files, `cursor` reads one of them record by record, `court` feeds all of them to the law in
-//! the order of time, `tally` counts what the law says, `verdict` draws the line. Nothing is kept but what lives in
+//! the order of time, `tally` counts what the law says, `verdict` draws the line, `symbols` names the
+//! frames of the stacks. Nothing is kept but what lives in
 //! the traced processes: the size of the traces does not matter.
 
 mod alive;
@@ -10,6 +11,7 @@ mod cursor;
 mod error;
 mod judgement;
 mod paths;
+mod symbols;
 mod tally;
 mod verdict;
 
@@ -18,18 +20,20 @@ use std::path::PathBuf;
 use urscope_rules::Severity;
 
 pub use error::JudgeError;
-pub use judgement::{Ended, FoundFinding, Judgement, Seen, Side, SkippedLine, VERSION, Verdict};
+pub use judgement::{Ended, FoundFinding, Frame, Judgement, Seen, Side, SkippedLine, VERSION, Verdict};
 
 /// What the judge is asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// From which severity on findings make the verdict [`Verdict::Findings`].
     pub fail_on: Severity,
+    /// Where copies of programs and libraries are, for traces of another machine.
+    pub symbols: Vec<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { fail_on: Severity::Warning }
+        Self { fail_on: Severity::Warning, symbols: Vec::new() }
     }
 }
 
@@ -44,5 +48,5 @@ pub fn judge(paths: &[PathBuf], options: &Options) -> Result<Judgement, JudgeErr
         court.summon(file)?;
     }
     court.hear()?;
-    Ok(verdict::draw(court, paths, options.fail_on))
+    Ok(verdict::draw(court, paths, options))
 }

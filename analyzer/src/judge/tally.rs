@@ -6,7 +6,7 @@ use urscope_rules::{Finding, ProcessId, Severity};
 use urscope_schema::{api::Function, handle::Kind};
 
 /// What makes two findings the same sin.
-type Sin = (&'static str, Severity, ProcessId, Option<Function>, Option<Function>, Option<Kind>);
+type Sin = (&'static str, Severity, ProcessId, Option<Function>, Option<Function>, Option<Kind>, Option<u64>);
 
 /// The findings so far, counted.
 #[derive(Default)]
@@ -21,7 +21,15 @@ impl Tally {
         for finding in found.drain(..) {
             let functions = (finding.at.function, finding.other.and_then(|other| other.function));
             let kind = finding.subject.map(|subject| subject.kind);
-            let sin = (finding.rule.code, finding.severity, finding.at.process, functions.0, functions.1, kind);
+            let sin = (
+                finding.rule.code,
+                finding.severity,
+                finding.at.process,
+                functions.0,
+                functions.1,
+                kind,
+                finding.at.stack,
+            );
             if let Some(known) = self.places.get(&sin).and_then(|place| self.findings.get_mut(*place)) {
                 known.count += finding.count;
             } else {

@@ -9,17 +9,18 @@ use urscope_rules::{Finding, Place, Severity, When, catalog::NO_CALLS_SEEN};
 use urscope_schema::api::Function;
 
 use super::{
-    Ended, FoundFinding, Judgement, Seen, Side, VERSION, Verdict,
+    Ended, FoundFinding, Frame, Judgement, Options, Seen, Side, VERSION, Verdict,
     court::{Court, Party},
+    symbols::Symbols,
 };
 
 /// Draws it.
-pub(super) fn draw(mut court: Court, paths: &[PathBuf], fail_on: Severity) -> Judgement {
+pub(super) fn draw(mut court: Court, paths: &[PathBuf], options: &Options) -> Judgement {
     let found = std::mem::take(&mut court.tally.findings);
-    let clocks = Clocks::of(&court);
+    let mut sides = Sides { starts: starts(&court), symbols: Symbols::new(&options.symbols) };
     let sins = found.into_iter().filter(|finding| finding.rule != NO_CALLS_SEEN);
     let mut findings: Vec<FoundFinding> =
-        sins.map(|finding| excused(&court, finding)).map(|finding| clocks.finding(&court, &finding)).collect();
+        sins.map(|finding| excused(&court, finding)).map(|finding| sides.finding(&court, &finding)).collect();
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
     let mut calls = BTreeMap::new();
     for (function, count) in court.parties.iter().flat_map(|party| Function::ALL.iter().zip(&party.cursor.calls)) {
@@ -27,7 +28,7 @@ pub(super) fn draw(mut court: Court, paths: &[PathBuf], fail_on: Severity) -> Ju
             *calls.entry(function.name().to_owned()).or_insert(0) += count;
         }
     }
-    let failed = findings.first().is_some_and(|worst| worst.severity >= fail_on);
+    let failed = findings.first().is_some_and(|worst| worst.severity >= options.fail_on);
     let reason = match court.world.ipc_calls() {
         0 => Some(reason(&court, paths)),
         _ if failed => None,
@@ -72,19 +73,23 @@ fn name(party: &Party) -> String {
 }
 
 /// When the first process of each host began.
-struct Clocks(HashMap<u64, u64>);
-
-impl Clocks {
-    fn of(court: &Court) -> Self {
-        let mut starts = HashMap::new();
-        for party in &court.parties {
-            let began = party.cursor.began().0;
-            starts.entry(party.host).and_modify(|start: &mut u64| *start = began.min(*start)).or_insert(began);
-        }
-        Self(starts)
+fn starts(court: &Court) -> HashMap<u64, u64> {
+    let mut starts = HashMap::new();
+    for party in &court.parties {
+        let began = party.cursor.began().0;
+        starts.entry(party.host).and_modify(|start: &mut u64| *start = began.min(*start)).or_insert(began);
     }
+    starts
+}
 
-    fn finding(&self, court: &Court, finding: &Finding) -> FoundFinding {
+/// What places are called in a report.
+struct Sides<'a> {
+    starts: HashMap<u64, u64>,
+    symbols: Symbols<'a>,
+}
+
+impl Sides<'_> {
+    fn finding(&mut self, court: &Court, finding: &Finding) -> FoundFinding {
         let process = self.side(court, finding.at);
         FoundFinding {
             rule: finding.rule.code.to_owned(),
@@ -103,9 +108,9 @@ impl Clocks {
         }
     }
 
-    fn side(&self, court: &Court, place: Place) -> Side {
+    fn side(&mut self, court: &Court, place: Place) -> Side {
         let party = party(court, place);
-        let start = party.and_then(|party| self.0.get(&party.host)).copied().unwrap_or_default();
+        let start = party.and_then(|party| self.starts.get(&party.host)).copied().unwrap_or_default();
         Side {
             pid: party.map_or(0, |party| party.cursor.header.pid),
             executable: party.map_or_else(String::new, |party| party.cursor.header.executable.clone()),
@@ -113,7 +118,13 @@ impl Clocks {
             time_ns: place.time.0.saturating_sub(start),
             function: place.function.map(|function| function.name().to_owned()),
             call: place.call,
+            stack: party.map_or_else(Vec::new, |party| self.stack(party, place)),
         }
+    }
+
+    fn stack(&mut self, party: &Party, place: Place) -> Vec<Frame> {
+        let addresses = place.stack.and_then(|number| party.cursor.stacks.get(&number));
+        addresses.map_or_else(Vec::new, |addresses| self.symbols.frames(&party.cursor.modules, addresses))
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use urscope_rules::Severity;
 
 use super::paint::{Paint, plain, since, wrapped};
-use crate::judge::{Ended, FoundFinding, Judgement, Seen, Side, Verdict};
+use crate::judge::{Ended, FoundFinding, Frame, Judgement, Seen, Side, Verdict};
 
 /// How wide text is set.
 const WIDTH: usize = 100;
@@ -77,6 +77,9 @@ fn write_finding(finding: &FoundFinding, out: &mut impl Write, paint: Paint) -> 
     for (label, side) in [("here ", Some(&finding.process)), ("there", finding.other.as_ref())] {
         if let Some(side) = side {
             writeln!(out, "  {} {}", paint.faint(label), place(side))?;
+            for frame in told(&side.stack) {
+                writeln!(out, "        {} {}", paint.faint("at"), written(frame))?;
+            }
         }
     }
     if let Some(bytes) = &finding.fingerprint {
@@ -84,6 +87,39 @@ fn write_finding(finding: &FoundFinding, out: &mut impl Write, paint: Paint) -> 
     }
     let advice = wrapped(&plain(&finding.advice), "        ", WIDTH);
     writeln!(out, "  {} {advice}", paint.faint("help "))
+}
+
+/// The frames that a reader wants: those of the program, and of the runtime where there are no others.
+fn told(stack: &[Frame]) -> impl Iterator<Item = &Frame> {
+    let of_program = |frame: &Frame| {
+        let library = RUNTIME.iter().any(|name| file_name(&frame.module).starts_with(name));
+        let header = frame.file.as_ref().is_some_and(|file| file.starts_with(SYSTEM_HEADERS));
+        !library && !header
+    };
+    let runtime_only = !stack.iter().any(of_program);
+    stack.iter().filter(move |frame| runtime_only || of_program(frame)).take(FRAMES)
+}
+
+/// The beginnings of the names of libraries that are not the program's.
+const RUNTIME: [&str; 5] = ["libsycl", "libur_", "libc.so", "ld-linux", "libstdc++"];
+
+/// Where the headers of the C++ library and other installed code are: templates of theirs are compiled into programs.
+const SYSTEM_HEADERS: &str = "/usr/include/";
+
+/// How many frames of a stack are told.
+const FRAMES: usize = 4;
+
+fn written(frame: &Frame) -> String {
+    let function = frame.function.as_deref().map_or_else(|| frame.offset.clone(), plain);
+    match (&frame.file, frame.line) {
+        (Some(file), Some(line)) => format!("{function} ({}:{line})", plain(file)),
+        (Some(file), None) => format!("{function} ({})", plain(file)),
+        (None, _) => format!("{function} in {}", plain(file_name(&frame.module))),
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
 }
 
 fn place(side: &Side) -> String {

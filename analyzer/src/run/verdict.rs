@@ -38,13 +38,13 @@ impl Paper {
 
 /// Judges, reports and answers the exit code of the verdict.
 pub(crate) fn give(arguments: VerdictArguments, paper: Paper, traces: &Traces, program: &Program, end: &End) -> u8 {
-    let options = Options { fail_on: arguments.fail_on.into() };
+    let options = Options { fail_on: arguments.fail_on.into(), ..Options::default() };
     let judgement = match traces.of_this_run() {
-        Ok(files) if files.is_empty() => not_judged(options, nothing_traced(program.obstacle())),
-        Ok(files) => judge(&files, &options).unwrap_or_else(|error| not_judged(options, error.to_string())),
+        Ok(files) if files.is_empty() => not_judged(&options, nothing_traced(program.obstacle())),
+        Ok(files) => judge(&files, &options).unwrap_or_else(|error| not_judged(&options, error.to_string())),
         Err(error) => {
             let folder = traces.folder().display();
-            not_judged(options, format!("the directory of the traces, {folder}, cannot be read: {error}"))
+            not_judged(&options, format!("the directory of the traces, {folder}, cannot be read: {error}"))
         }
     };
 
@@ -74,8 +74,8 @@ pub(crate) fn give(arguments: VerdictArguments, paper: Paper, traces: &Traces, p
 }
 
 /// The judgement when there is none: what the judge says to no traces at all, with our reason.
-fn not_judged(options: Options, reason: String) -> Judgement {
-    let nothing = judge(&[], &options).unwrap_or_default();
+fn not_judged(options: &Options, reason: String) -> Judgement {
+    let nothing = judge(&[], options).unwrap_or_default();
     Judgement { reason: Some(reason), ..nothing }
 }
 

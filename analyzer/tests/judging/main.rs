@@ -58,7 +58,7 @@ fn what_fails_a_run_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     traces::put(folder.path(), &files("p: alloc a 64\np: get a -> h\np: free a"));
     for (fail_on, verdict) in [(Severity::Note, Verdict::Findings), (Severity::Warning, Verdict::Clean)] {
-        let judgement = judge(&[folder.path().to_owned()], &Options { fail_on }).unwrap();
+        let judgement = judge(&[folder.path().to_owned()], &Options { fail_on, ..Options::default() }).unwrap();
         assert_eq!(judgement.verdict, verdict);
         assert_eq!(codes(&judgement), [("freed-while-exported", 1)]);
     }

@@ -61,3 +61,16 @@ fn nobody_depends_on_a_leaf() {
         }
     }
 }
+
+#[test]
+fn every_dependency_is_justified() {
+    let page = std::fs::read_to_string(urscope_tests::repository().join("docs/dependencies.md")).expect("the page");
+    let packages = metadata().packages;
+    for dependency in packages.iter().flat_map(|package| &package.dependencies) {
+        let name = &dependency.name;
+        assert!(
+            name.starts_with("urscope-") || page.contains(&format!("`{name}`")),
+            "docs/dependencies.md does not say why {name} is there"
+        );
+    }
+}

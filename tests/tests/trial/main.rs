@@ -19,6 +19,7 @@ mod no_skips;
 mod nothing_to_judge;
 mod scripts;
 mod sins;
+mod stacks;
 mod strange_adapter;
 mod torn;
 mod transparency;
