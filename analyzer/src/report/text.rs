@@ -93,7 +93,7 @@ fn write_finding(finding: &FoundFinding, out: &mut impl Write, paint: Paint) -> 
 fn told(stack: &[Frame]) -> impl Iterator<Item = &Frame> {
     let of_program = |frame: &Frame| {
         let library = RUNTIME.iter().any(|name| file_name(&frame.module).starts_with(name));
-        let header = frame.file.as_ref().is_some_and(|file| file.starts_with(SYSTEM_HEADERS));
+        let header = frame.file.as_ref().is_some_and(|file| HEADERS.iter().any(|place| file.contains(place)));
         !library && !header
     };
     let runtime_only = !stack.iter().any(of_program);
@@ -103,14 +103,25 @@ fn told(stack: &[Frame]) -> impl Iterator<Item = &Frame> {
 /// The beginnings of the names of libraries that are not the program's.
 const RUNTIME: [&str; 5] = ["libsycl", "libur_", "libc.so", "ld-linux", "libstdc++"];
 
-/// Where the headers of the C++ library and other installed code are: templates of theirs are compiled into programs.
-const SYSTEM_HEADERS: &str = "/usr/include/";
+/// Where the headers of the C++ library and of the SYCL runtime are: what they define is compiled into programs.
+const HEADERS: [&str; 2] = ["/usr/include/", "/include/sycl/"];
 
 /// How many frames of a stack are told.
 const FRAMES: usize = 4;
 
+/// A function's name without the parameters, where they would fill the line.
+fn short(name: &str) -> String {
+    match name.split_once('(') {
+        Some((before, _)) if name.len() > NAME && !before.is_empty() => format!("{before}(…)"),
+        _ => name.to_owned(),
+    }
+}
+
+/// From how many bytes on a name is long.
+const NAME: usize = 60;
+
 fn written(frame: &Frame) -> String {
-    let function = frame.function.as_deref().map_or_else(|| frame.offset.clone(), plain);
+    let function = frame.function.as_deref().map_or_else(|| frame.offset.clone(), |name| plain(&short(name)));
     match (&frame.file, frame.line) {
         (Some(file), Some(line)) => format!("{function} ({}:{line})", plain(file)),
         (Some(file), None) => format!("{function} ({})", plain(file)),
