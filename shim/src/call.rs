@@ -14,8 +14,7 @@ use urscope_schema::{
 };
 
 use crate::{
-    backend::adapter,
-    chain,
+    backend, chain,
     raw::answers::{self, Answers},
     stacks,
     watch::{self, Wanted},
@@ -31,7 +30,7 @@ macro_rules! stand_ins {
 
             $(
                 pub(super) extern "C" fn $name<const VIA: usize>($($param: $role),*) -> UrResult {
-                    let real = adapter::$name(VIA);
+                    let real = backend::$name::<VIA>();
                     let mut sources = Sources::default();
                     $($param.source(&mut sources);)*
                     let wanted = if true $(&& $param.watched())* { watch::wants(Function::$name, &sources) } else { Wanted::No };

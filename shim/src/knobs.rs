@@ -39,6 +39,8 @@ knobs! {
     quiet: bool = "URSCOPE_QUIET", default "0", example "1";
     /// 0: takes no call stacks, so that findings name no source lines.
     stacks: bool = "URSCOPE_STACKS", default "1", example "0";
+    /// Who shares memory and events: `adapter` (the runtime's own, passed through), `level_zero` (urscope's own), or `auto`: the adapter where it has the entry point, urscope where it has not.
+    backend: Choice = "URSCOPE_BACKEND", default "auto", example "level_zero";
     /// The name of the run that this process belongs to; `urscope run` sets it.
     run: String = "URSCOPE_RUN", default "", example "3f2a";
 }
@@ -73,6 +75,32 @@ impl Knob for bool {
 
     fn fallback(default: &str) -> Self {
         default == "1"
+    }
+}
+
+/// Which backend serves a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The adapter where it has the entry point, ours where it has not.
+    Auto,
+    /// The runtime's own adapter.
+    Adapter,
+    /// Our own.
+    LevelZero,
+}
+
+impl Knob for Choice {
+    fn parse(text: &OsString) -> Result<Self, &'static str> {
+        match text.to_str() {
+            Some("auto") => Ok(Self::Auto),
+            Some("adapter") => Ok(Self::Adapter),
+            Some("level_zero") => Ok(Self::LevelZero),
+            _ => Err("auto, adapter or level_zero"),
+        }
+    }
+
+    fn fallback(default: &str) -> Self {
+        Self::parse(&default.into()).unwrap_or(Self::Auto)
     }
 }
 

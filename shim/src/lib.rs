@@ -27,6 +27,7 @@ pub fn start() {
     let in_child = || {
         layer::trace::after_fork_in_child();
         watch::after_fork_in_child();
+        backend::after_fork_in_child();
         stacks::after_fork_in_child();
     };
     raw::process::on_fork(layer::trace::before_fork, layer::trace::after_fork_in_parent, in_child);

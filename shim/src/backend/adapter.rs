@@ -31,6 +31,12 @@ pub fn keep(via: usize, function: Function, original: *mut c_void) {
     }
 }
 
+/// Whether the adapter has that entry point.
+#[inline]
+pub fn has(via: usize, function: Function) -> bool {
+    place(via, function).is_some_and(|place| !place.load(Ordering::Acquire).is_null())
+}
+
 macro_rules! originals {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
         $(

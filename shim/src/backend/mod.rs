@@ -1,3 +1,126 @@
-//! The backends: who does the work of a call. Today there is one, the runtime's own [`adapter`].
+//! The backends: who does the work of a call.
+//!
+//! [`adapter`] is the runtime's own, passed through; [`level_zero`] is ours. Who serves a call is chosen here and nowhere
+//! else, by what it is about ([`Family`]), by the adapter that it came to, and by `URSCOPE_BACKEND`. A backend must never
+//! unwind into C, and must hand out nothing that the other one would have to take for its own.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
+use urscope_schema::{
+    api::{Effect, Function, UrResult, role::*},
+    handle::Kind,
+    ur_functions,
+};
+
+use crate::{
+    door::ddi,
+    knobs::{self, Choice},
+};
 
 pub mod adapter;
+pub mod level_zero;
+
+/// What can be shared. All functions about one of them go to the same backend, because they pass its objects on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// USM and the mappings of it.
+    Memory,
+    /// Physical memory.
+    PhysicalMem,
+    /// Events.
+    Event,
+}
+
+impl Family {
+    const ALL: [Self; 3] = [Self::Memory, Self::PhysicalMem, Self::Event];
+
+    /// The entry point that shows whether an adapter can share such a thing at all.
+    const fn entry_point(self) -> Function {
+        match self {
+            Self::Memory => Function::urIPCGetMemHandleExp,
+            Self::PhysicalMem => Function::urIPCGetPhysMemHandleExp,
+            Self::Event => Function::urIPCGetEventHandleExp,
+        }
+    }
+
+    /// What a function is about; nothing where it is about all of them.
+    const fn of(function: Function) -> Option<Self> {
+        let (Effect::Makes(kind)
+        | Effect::Ends(kind)
+        | Effect::Retains(kind)
+        | Effect::Releases(kind)
+        | Effect::Asks(kind)
+        | Effect::Uses(kind)) = function.effect();
+        match kind {
+            Kind::Usm | Kind::MemHandle | Kind::Mapping => Some(Self::Memory),
+            Kind::PhysicalMem | Kind::PhysicalMemHandle => Some(Self::PhysicalMem),
+            Kind::Event | Kind::EventHandle => Some(Self::Event),
+            Kind::Adapter | Kind::Device | Kind::Context => None,
+        }
+    }
+
+    /// Whether our own backend serves it, for the adapter of that number.
+    pub fn is_ours(self, via: usize) -> bool {
+        match knobs::read().backend {
+            Choice::Adapter => false,
+            Choice::LevelZero => ddi::is_level_zero(via),
+            Choice::Auto => !adapter::has(via, self.entry_point()) && ddi::is_level_zero(via),
+        }
+    }
+}
+
+/// Whether our own backend sees a call of `function` that came to the adapter of that number.
+#[inline]
+pub fn is_ours(function: Function, via: usize) -> bool {
+    match Family::of(function) {
+        Some(family) => family.is_ours(via),
+        None => Family::ALL.into_iter().any(|family| family.is_ours(via)),
+    }
+}
+
+/// In a forked child: what the parent shared is not the child's to put or close.
+pub fn after_fork_in_child() {
+    level_zero::after_fork_in_child();
+}
+
+macro_rules! backends {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+        /// A backend of ours: what it does not do itself, the adapter does.
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        pub trait Backend {
+            /// The number of the adapter that the calls came to.
+            fn via(&self) -> usize;
+
+            $(
+                #[doc = $doc]
+                fn $name(&self, $($param: $role),*) -> UrResult {
+                    adapter::$name(self.via())($($param),*)
+                }
+            )*
+        }
+
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        mod served {
+            use super::*;
+
+            $(
+                pub(super) extern "C" fn $name<const VIA: usize>($($param: $role),*) -> UrResult {
+                    let call = || Backend::$name(&level_zero::LevelZero::new(VIA), $($param),*);
+                    catch_unwind(AssertUnwindSafe(call)).unwrap_or(UrResult(0x7fff_fffe))
+                }
+            )*
+        }
+
+        $(
+            #[doc = concat!("The function that does the work of `", stringify!($name), "` for the adapter number `VIA`.")]
+            #[allow(non_snake_case, reason = "the names are those of the C functions")]
+            #[inline]
+            pub fn $name<const VIA: usize>() -> extern "C" fn($($role),*) -> UrResult {
+                if is_ours(Function::$name, VIA) { served::$name::<VIA> } else { adapter::$name(VIA) }
+            }
+        )*
+    };
+}
+
+ur_functions!(backends);

@@ -12,7 +12,7 @@
 use std::{
     ffi::c_void,
     ptr::null_mut,
-    sync::atomic::{AtomicPtr, Ordering},
+    sync::atomic::{AtomicBool, AtomicPtr, Ordering},
 };
 
 use parking_lot::Mutex;
@@ -43,13 +43,26 @@ const OWN_TABLE: usize = 1024;
 type Getter = extern "C" fn(u32, *mut *mut c_void) -> UrResult;
 type AdapterGet = extern "C" fn(u32, *mut *mut *mut c_void, *mut u32) -> UrResult;
 
+/// `pfnGetInfo` in `ur_adapter_dditable_t`, and what it says of Level Zero adapters.
+const ADAPTER_GET_INFO: usize = 4;
+const ADAPTER_INFO_BACKEND: u32 = 0;
+const BACKEND_LEVEL_ZERO: u32 = 1;
+
 struct Adapter {
     getters: [AtomicPtr<c_void>; Table::ALL.len()],
     get: AtomicPtr<c_void>,
+    /// What the first word of its handles points at.
+    own_table: AtomicPtr<c_void>,
+    level_zero: AtomicBool,
 }
 
 static KNOWN: [Adapter; ADAPTERS] = [const {
-    Adapter { getters: [const { AtomicPtr::new(null_mut()) }; Table::ALL.len()], get: AtomicPtr::new(null_mut()) }
+    Adapter {
+        getters: [const { AtomicPtr::new(null_mut()) }; Table::ALL.len()],
+        get: AtomicPtr::new(null_mut()),
+        own_table: AtomicPtr::new(null_mut()),
+        level_zero: AtomicBool::new(false),
+    }
 }; ADAPTERS];
 
 /// The libraries behind the numbers, and whether it has been said what came of each.
@@ -202,10 +215,50 @@ extern "C" fn adapter_get<const VIA: usize>(count: u32, adapters: *mut *mut *mut
         // SAFETY: the adapter has just put at least one handle there, or none at all if it has no device.
         let handle = unsafe { *adapters };
         if !handle.is_null() {
+            meet(VIA, handle);
             first_handle(VIA, handle);
         }
     }
     result
+}
+
+/// Remembers what tells the adapter's handles from others', and what is behind it.
+fn meet(via: usize, handle: *mut *mut c_void) {
+    type GetInfo = extern "C" fn(*mut *mut c_void, u32, usize, *mut u32, *mut usize) -> UrResult;
+
+    let Some(known) = KNOWN.get(via).filter(|known| known.own_table.load(Ordering::Acquire).is_null()) else { return };
+    if let Some(get_info) = function(via, Table::Adapter, ADAPTER_GET_INFO) {
+        // SAFETY: this slot holds the adapter's `urAdapterGetInfo`, which has this signature (`ur_api.h`).
+        let get_info = unsafe { std::mem::transmute::<*mut c_void, GetInfo>(get_info) };
+        let mut backend = 0;
+        let result = get_info(handle, ADAPTER_INFO_BACKEND, size_of::<u32>(), &raw mut backend, null_mut());
+        known.level_zero.store(result.is_success() && backend == BACKEND_LEVEL_ZERO, Ordering::Release);
+    }
+    // SAFETY: the first word of every handle of an adapter is a pointer (since 2025.2); it is only compared.
+    known.own_table.store(unsafe { *handle }, Ordering::Release);
+}
+
+/// Whether that is an adapter for Level Zero devices.
+#[inline]
+pub fn is_level_zero(via: usize) -> bool {
+    KNOWN.get(via).is_some_and(|known| known.level_zero.load(Ordering::Acquire))
+}
+
+/// The number of the adapter that a handle is one of.
+///
+/// `handle` must be null or a handle that an adapter made.
+pub fn adapter_of(handle: usize) -> Option<usize> {
+    if handle == 0 {
+        return None;
+    }
+    // SAFETY: the first word of every handle of an adapter is a pointer (since 2025.2); it is only compared.
+    let table = unsafe { *std::ptr::with_exposed_provenance::<*mut c_void>(handle) };
+    KNOWN.iter().position(|known| !table.is_null() && known.own_table.load(Ordering::Acquire) == table)
+}
+
+/// A function that the adapter has in that slot, also one that we do not stand in front of.
+pub fn function(via: usize, table: Table, slot: usize) -> Option<*mut c_void> {
+    ask(table, via).get(slot).copied().filter(|function| !function.is_null())
 }
 
 /// An adapter that nothing has been said of yet, from then on no more.

@@ -1,7 +1,8 @@
 //! The second door: our exported functions, for programs that link a Unified Runtime loader.
 //!
 //! One whose real function is further down passes the call on as it is: the adapter's table sees it, once. One that the
-//! loader does not have records the call itself and answers that there is no such feature.
+//! loader does not have goes where the loader would have sent it, to what stands in front of the adapter whose handle it
+//! was given, and so to our own backend. What nobody can serve is recorded here, and answers that there is no such feature.
 
 use std::{
     ffi::{CString, c_void},
@@ -18,10 +19,15 @@ use urscope_schema::{
 };
 
 use super::{
-    dlsym,
+    ddi, dlsym,
     modules::{self, Module},
 };
-use crate::{chain, layer::trace};
+use crate::{
+    backend,
+    call::{ADAPTERS, stand_in},
+    chain,
+    layer::trace,
+};
 
 /// What stands here after it was looked for in vain; nothing is ever called at it.
 const ABSENT: *mut c_void = std::ptr::without_provenance_mut(1);
@@ -53,20 +59,33 @@ fn look(function: Function) -> *mut c_void {
 
 fn report(function: Function, next: *mut c_void) {
     let module = if next == ABSENT { None } else { Module::of(next as usize) };
+    let ours = module.is_none() && (0..ADAPTERS).any(|via| backend::is_ours(function, via));
     trace::door(Door {
         door: "exported-symbol".into(),
         library: module.as_ref().map(Module::file_name).unwrap_or_default(),
         directory: module.as_ref().map(Module::directory).unwrap_or_default(),
         functions: vec![function.name().into()],
-        problem: if module.is_some() { String::new() } else { "no loaded library has it".into() },
+        problem: if module.is_some() || ours { String::new() } else { "no loaded library has it".into() },
         ..Door::default()
     });
-    if module.is_none() {
+    if ours {
+        tracing::info!(
+            "{} was called, and this Unified Runtime has no such function: urscope's own backend serves it",
+            function.name()
+        );
+    } else if module.is_none() {
         tracing::warn!(
             "{} was called, and this Unified Runtime has no such function: it answers UR_RESULT_ERROR_UNSUPPORTED_FEATURE",
             function.name()
         );
     }
+}
+
+/// What stands in front of the adapter whose handles a call was given, if our backend serves the call.
+fn ours(function: Function, values: &Values) -> Option<*mut c_void> {
+    let handle = values.context.or(values.device).or(values.adapter).or(values.object)?;
+    let via = ddi::adapter_of(handle as usize).filter(|via| backend::is_ours(function, *via))?;
+    stand_in(function, via)
 }
 
 macro_rules! exports {
@@ -77,6 +96,12 @@ macro_rules! exports {
                 extern "C" fn absent($($param: $role),*) -> UrResult {
                     let mut values = Values::default();
                     $($param.enter(&mut values);)*
+                    if let Some(ours) = ours(Function::$name, &values) {
+                        // SAFETY: what stands in an adapter's slot for this function has the row's signature.
+                        let ours =
+                            unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($($role),*) -> UrResult>(ours) };
+                        return ours($($param),*);
+                    }
                     let call = chain::enter(Function::$name, values);
                     chain::exit(Function::$name, call, UrResult::UNSUPPORTED_FEATURE, Values::default());
                     UrResult::UNSUPPORTED_FEATURE

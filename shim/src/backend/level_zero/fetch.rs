@@ -1,0 +1,121 @@
+//! How a descriptor comes from its producer: `pidfd_open(2)` and `pidfd_getfd(2)`, as libumf does.
+//!
+//! A refusal for want of permission is told apart from all others. Must leave no descriptor behind when it fails.
+
+use std::{
+    fs, io,
+    os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
+};
+
+use urscope_schema::api::UrResult;
+
+use super::result::{INVALID_ARGUMENT, INVALID_VALUE};
+use crate::raw::renewable::Renewable;
+
+/// A process, told from another one that was given its pid later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Process {
+    /// The pid, in its own namespace.
+    pub(crate) pid: u32,
+    /// When it started, in the kernel's ticks since boot.
+    pub(crate) started: u64,
+}
+
+static THIS: Renewable<Process> = Renewable::new(this_process);
+
+fn this_process() -> Process {
+    let pid = std::process::id();
+    Process { pid, started: started(pid).unwrap_or(0) }
+}
+
+impl Process {
+    /// This one.
+    pub(crate) fn this() -> Self {
+        *THIS.get()
+    }
+
+    /// Fetches a copy of a descriptor of this process, which must not be the calling one.
+    pub(crate) fn fetch(self, descriptor: i32) -> Result<OwnedFd, UrResult> {
+        self.fetch_or_why(descriptor).map_err(|error| match error.raw_os_error() {
+            Some(libc::EPERM) => INVALID_ARGUMENT,
+            _ => INVALID_VALUE,
+        })
+    }
+
+    fn fetch_or_why(self, descriptor: i32) -> io::Result<OwnedFd> {
+        // SAFETY: pidfd_open(2) takes plain numbers.
+        let process = own(unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid as libc::c_long, 0) })?;
+        // Asked after the process is pinned: if it started when the producer did, it is the producer.
+        if started(self.pid) != Some(self.started) {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        let (process, descriptor) = (libc::c_long::from(process.as_raw_fd()), libc::c_long::from(descriptor));
+        // SAFETY: pidfd_getfd(2) takes plain numbers.
+        own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process, descriptor, 0) })
+    }
+}
+
+/// A second descriptor of the same open file.
+pub(crate) fn duplicate(descriptor: i32) -> io::Result<OwnedFd> {
+    // SAFETY: fcntl(2) with F_DUPFD_CLOEXEC takes plain numbers.
+    own(libc::c_long::from(unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) }))
+}
+
+/// Whether two descriptors of this process stand for the same open file; false where the kernel does not say.
+pub(crate) fn same_file(one: i32, other: i32) -> bool {
+    const KCMP_FILE: libc::c_long = 0;
+    let pid = libc::c_long::from(std::process::id());
+    let (one, other) = (libc::c_long::from(one), libc::c_long::from(other));
+    // SAFETY: kcmp(2) takes plain numbers.
+    unsafe { libc::syscall(libc::SYS_kcmp, pid, pid, KCMP_FILE, one, other) == 0 }
+}
+
+/// In a forked child.
+pub(crate) fn after_fork_in_child() {
+    THIS.renew(this_process());
+}
+
+/// Owns what a system call that makes a descriptor answered. Its errno is taken here, before anything is cleaned up.
+fn own(answer: libc::c_long) -> io::Result<OwnedFd> {
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(answer as i32) })
+}
+
+/// Field 22 of `/proc/<pid>/stat`, counted behind the name, which may hold anything.
+fn started(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_never_was_is_an_invalid_value() {
+        let nobody = Process { pid: i32::MAX as u32, started: 1 };
+        assert_eq!(nobody.fetch(0).map(drop), Err(INVALID_VALUE));
+    }
+
+    #[test]
+    fn a_pid_that_was_given_out_again_is_an_invalid_value() {
+        let parent = std::os::unix::process::parent_id();
+        let stranger = Process { pid: parent, started: started(parent).unwrap() + 1 };
+        assert_eq!(stranger.fetch(0).map(drop), Err(INVALID_VALUE));
+    }
+
+    #[test]
+    fn a_copy_stands_for_the_same_file_and_another_open_does_not() {
+        let file = File::open("/proc/self/stat").unwrap();
+        let other = File::open("/proc/self/stat").unwrap();
+        let copy = duplicate(file.as_raw_fd()).unwrap();
+        assert!(same_file(file.as_raw_fd(), copy.as_raw_fd()));
+        assert!(!same_file(file.as_raw_fd(), other.as_raw_fd()));
+        assert!(duplicate(-1).is_err());
+    }
+}

@@ -1,0 +1,238 @@
+//! Memory: exports of the producer's allocations, and the consumer's mappings.
+//!
+//! The driver's handle of an allocation is got once, however many handles the application gets for pointers into it, and
+//! put with the last of them. Every open is a mapping of its own, with a close of its own. No lock is held across a call
+//! of the driver but that of one allocation's export.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    os::fd::AsRawFd as _,
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use urscope_schema::api::{
+    UrResult,
+    role::{Context, Data, DataSize, Device, OutPointer, Pointer},
+};
+
+use super::{
+    LevelZero, caller,
+    driver::{Block, Driver, IpcHandle, ZeHandle, driver},
+    fetch::Process,
+    issued::{Issued, Said},
+    result::{self, INVALID_ARGUMENT, INVALID_CONTEXT, INVALID_VALUE},
+    seal::{Kind, Refusal, Sealed},
+};
+use crate::{backend::adapter, raw::renewable::Renewable};
+
+/// The driver's handle of one allocation, and how many handles of ours stand on it.
+#[derive(Default)]
+struct Export {
+    handle: Option<IpcHandle>,
+    gets: usize,
+}
+
+/// One get's share in an export.
+struct Share {
+    block: Block,
+    export: Arc<Mutex<Export>>,
+}
+
+static EXPORTS: Renewable<Mutex<HashMap<Block, Arc<Mutex<Export>>>>> = Renewable::new(Mutex::default);
+
+static ISSUED: Issued<Share> = Issued::new(Kind::Memory);
+
+/// Where a mapping came from.
+#[derive(Clone, Copy)]
+enum Origin {
+    /// We opened it; it begins here.
+    Ours { base: usize },
+    /// The adapter opened it, from data of its own.
+    Adapter,
+}
+
+#[derive(Clone, Copy)]
+struct Mapping {
+    context: usize,
+    origin: Origin,
+    /// How often the adapter gave this very pointer; one of ours is given once.
+    opens: usize,
+}
+
+static MAPPINGS: Renewable<Mutex<HashMap<usize, Mapping>>> = Renewable::new(Mutex::default);
+
+/// In a forked child.
+pub(crate) fn after_fork_in_child() {
+    EXPORTS.renew(Mutex::default());
+    MAPPINGS.renew(Mutex::default());
+    ISSUED.forget();
+}
+
+/// `urIPCGetMemHandleExp`
+pub(crate) fn get(at: LevelZero, context: Context, pointer: Pointer, data: usize, size: usize) -> Result<(), UrResult> {
+    let context = at.context(context.0)?;
+    ISSUED.give(data, size, || {
+        let block = driver().block(context, pointer.0).map_err(|_| INVALID_ARGUMENT)?;
+        let offset = pointer.0.checked_sub(block.base).filter(|offset| *offset < block.size).ok_or(INVALID_ARGUMENT)?;
+        let (share, handle) = Share::of(driver(), context, block)?;
+        let said =
+            Said { size: block.size as u64, offset: offset as u64, descriptor: descriptor(&handle), native: handle.0 };
+        Ok((said, share))
+    })
+}
+
+/// `urIPCPutMemHandleExp`
+pub(crate) fn put(at: LevelZero, context: Context, data: Data) -> Result<(), UrResult> {
+    result::handle(context.0)?;
+    result::pointer(data.0)?;
+    let share = ISSUED.take(data.0)?;
+    // A context that cannot be asked any more has no handles to put either.
+    share.end(driver(), at.context(context.0).ok());
+    Ok(())
+}
+
+/// `urIPCOpenMemHandleExp`
+pub(crate) fn open(
+    at: LevelZero,
+    context: Context,
+    device: Device,
+    data: Data,
+    size: DataSize,
+    out: OutPointer,
+) -> Result<(), UrResult> {
+    result::pointer(data.0)?;
+    result::pointer(out.0)?;
+    let (ze_context, ze_device) = (at.context(context.0)?, at.device(device.0)?);
+    let bytes = caller::copy(data.0, size.0)?;
+    let (pointer, origin) = match Sealed::open(&bytes) {
+        Ok(sealed) if sealed.kind == Kind::Memory => open_ours(&sealed, ze_context, ze_device)?,
+        Err(Refusal::NotOurs) => (open_by_adapter(at, context, device, bytes)?, Origin::Adapter),
+        _ => return Err(INVALID_VALUE),
+    };
+    match MAPPINGS.get().lock().entry(pointer) {
+        Entry::Occupied(mut known) if matches!((known.get().origin, origin), (Origin::Adapter, Origin::Adapter)) => {
+            known.get_mut().opens += 1;
+        }
+        place => drop(place.insert_entry(Mapping { context: context.0, origin, opens: 1 })),
+    }
+    caller::give(out.0, pointer);
+    Ok(())
+}
+
+/// `urIPCCloseMemHandleExp`
+pub(crate) fn close(at: LevelZero, context: Context, pointer: Pointer) -> Result<(), UrResult> {
+    result::pointer(pointer.0)?;
+    let ze_context = at.context(context.0)?;
+    // Forgotten first: once it is closed, its address may be another one's.
+    let mapping = {
+        let mut mappings = MAPPINGS.get().lock();
+        let Entry::Occupied(mut known) = mappings.entry(pointer.0) else { return Err(INVALID_ARGUMENT) };
+        if known.get().context != context.0 {
+            return Err(INVALID_CONTEXT);
+        }
+        known.get_mut().opens -= 1;
+        if known.get().opens == 0 { known.remove() } else { *known.get() }
+    };
+    match mapping.origin {
+        Origin::Ours { base } => driver().close(ze_context, base),
+        Origin::Adapter => result::done(adapter::urIPCCloseMemHandleExp(at.via)(context, pointer)),
+    }
+}
+
+/// The last release of a context closes what was opened in it.
+pub(crate) fn end_of_context(context: usize, ze_context: ZeHandle) {
+    let ended: Vec<Mapping> =
+        MAPPINGS.get().lock().extract_if(|_, mapping| mapping.context == context).map(|(_, mapping)| mapping).collect();
+    for mapping in ended {
+        if let Origin::Ours { base } = mapping.origin {
+            let _ = driver().close(ze_context, base);
+        }
+    }
+}
+
+/// The producer's descriptor, which a driver puts first into its handle.
+fn descriptor(handle: &IpcHandle) -> i32 {
+    handle.0.first_chunk().map_or(-1, |first| i32::from_ne_bytes(*first))
+}
+
+fn open_ours(sealed: &Sealed, context: ZeHandle, device: ZeHandle) -> Result<(usize, Origin), UrResult> {
+    let mut handle = IpcHandle(sealed.native);
+    let producer = Process { pid: sealed.pid, started: sealed.started };
+    let fetched = if producer == Process::this() { None } else { Some(producer.fetch(sealed.descriptor)?) };
+    if let (Some(fetched), Some(first)) = (&fetched, handle.0.first_chunk_mut()) {
+        *first = fetched.as_raw_fd().to_ne_bytes();
+    }
+    let base = driver().open(context, device, handle).map_err(result::of_open)?;
+    // The driver knows how much it mapped, whatever the producer says.
+    let size = driver().block(context, base).map_or(sealed.size, |block| block.size as u64);
+    if sealed.offset >= size {
+        let _ = driver().close(context, base);
+        return Err(INVALID_VALUE);
+    }
+    Ok((base + sealed.offset as usize, Origin::Ours { base }))
+}
+
+/// Opens data that the producer's adapter made. The adapter gets a copy, because v1 writes into it.
+fn open_by_adapter(at: LevelZero, context: Context, device: Device, mut bytes: Vec<u8>) -> Result<usize, UrResult> {
+    let mut pointer = 0_usize;
+    let data = Data(bytes.as_mut_ptr().expose_provenance());
+    let out = OutPointer((&raw mut pointer).expose_provenance());
+    if !adapter::has(at.via, urscope_schema::api::Function::urIPCOpenMemHandleExp) {
+        return Err(INVALID_VALUE);
+    }
+    result::done(adapter::urIPCOpenMemHandleExp(at.via)(context, device, data, DataSize(bytes.len()), out))?;
+    // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
+    let pointer = unsafe { (&raw const pointer).read_volatile() };
+    // v1 reports success for an open that failed, and leaves the answer out.
+    if pointer == 0 { Err(INVALID_VALUE) } else { Ok(pointer) }
+}
+
+impl Share {
+    /// A share in the export of an allocation, which the first one makes.
+    fn of(driver: &Driver, context: ZeHandle, block: Block) -> Result<(Self, IpcHandle), UrResult> {
+        let share = Self { block, export: EXPORTS.get().lock().entry(block).or_default().clone() };
+        let got = {
+            let mut export = share.export.lock();
+            let got = export.handle.map_or_else(|| driver.export(context, block.base), Ok);
+            if let Ok(handle) = got {
+                export.handle = Some(handle);
+                export.gets += 1;
+            }
+            got
+        };
+        match got {
+            Ok(handle) => Ok((share, handle)),
+            Err(result) => {
+                share.prune();
+                Err(result)
+            }
+        }
+    }
+
+    /// Gives the share back. With the last one the driver's handle is put, unless the memory, and the handle with it, is
+    /// gone: the driver may have given the handle's number to another one since.
+    fn end(self, driver: &Driver, context: Option<ZeHandle>) {
+        {
+            let mut export = self.export.lock();
+            export.gets -= 1;
+            if export.gets == 0
+                && let Some(handle) = export.handle.take()
+                && let Some(context) = context
+                && driver.block(context, self.block.base) == Ok(self.block)
+            {
+                driver.end_export(context, handle);
+            }
+        }
+        self.prune();
+    }
+
+    /// Forgets an export that nobody has a share in.
+    fn prune(self) {
+        let mut exports = EXPORTS.get().lock();
+        // The table's and this one: nobody else can take one while the table is locked.
+        if Arc::strong_count(&self.export) == 2 && self.export.try_lock().is_some_and(|export| export.gets == 0) {
+            exports.remove(&self.block);
+        }
+    }
+}

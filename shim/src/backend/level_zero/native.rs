@@ -1,0 +1,75 @@
+//! The adapter's public functions that lead from its handles to those of Level Zero, and what else we ask it.
+//!
+//! They are not in the rows, because we stand in front of none of them: they are taken from the adapter's own table getters
+//! the first time they are needed. Must never be given a handle of another adapter.
+
+use std::{ffi::c_void, sync::OnceLock};
+
+use urscope_schema::api::{Table, UrResult};
+
+use super::driver::ZeHandle;
+use crate::{call::ADAPTERS, door::ddi};
+
+/// `ur_native_handle_t` is a word.
+type GetNative = extern "C" fn(usize, *mut usize) -> UrResult;
+type GetInfo = extern "C" fn(usize, u32, usize, *mut c_void, *mut usize) -> UrResult;
+
+/// `UR_CONTEXT_INFO_REFERENCE_COUNT`
+const REFERENCE_COUNT: u32 = 2;
+
+/// The functions of one adapter.
+pub(crate) struct Native {
+    context: Option<GetNative>,
+    context_info: Option<GetInfo>,
+    device: Option<GetNative>,
+}
+
+impl Native {
+    /// Those of the adapter of that number.
+    pub(crate) fn of(via: usize) -> Option<&'static Self> {
+        static ALL: [OnceLock<Native>; ADAPTERS] = [const { OnceLock::new() }; ADAPTERS];
+        Some(ALL.get(via)?.get_or_init(|| {
+            let get_native = |table, slot| {
+                // SAFETY: the slots asked for hold a `ur_pfn…GetNativeHandle_t`, which has this signature (`ur_ddi.h`).
+                ddi::function(via, table, slot)
+                    .map(|found| unsafe { std::mem::transmute::<*mut c_void, GetNative>(found) })
+            };
+            Self {
+                context: get_native(Table::Context, 4),
+                device: get_native(Table::Device, 6),
+                context_info: ddi::function(via, Table::Context, 3)
+                    // SAFETY: this slot holds a `ur_pfnContextGetInfo_t`, which has this signature (`ur_ddi.h`).
+                    .map(|found| unsafe { std::mem::transmute::<*mut c_void, GetInfo>(found) }),
+            }
+        }))
+    }
+
+    /// The driver's context behind the adapter's.
+    pub(crate) fn context(&self, context: usize) -> Result<ZeHandle, UrResult> {
+        ask(self.context, context)
+    }
+
+    /// The driver's device behind the adapter's.
+    pub(crate) fn device(&self, device: usize) -> Result<ZeHandle, UrResult> {
+        ask(self.device, device)
+    }
+
+    /// Whether a release of the context would be the last.
+    pub(crate) fn is_last_reference(&self, context: usize) -> bool {
+        let mut count = 0_u32;
+        let place = (&raw mut count).cast();
+        self.context_info.is_some_and(|ask| {
+            ask(context, REFERENCE_COUNT, size_of::<u32>(), place, std::ptr::null_mut()).is_success()
+        }) && count == 1
+    }
+}
+
+fn ask(function: Option<GetNative>, handle: usize) -> Result<ZeHandle, UrResult> {
+    super::result::handle(handle)?;
+    let function = function.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
+    let mut native = 0;
+    match function(handle, &raw mut native) {
+        UrResult::SUCCESS => Ok(std::ptr::with_exposed_provenance_mut(native)),
+        result => Err(result),
+    }
+}
