@@ -16,7 +16,9 @@ use crate::log;
 use crate::result::{Answer, ZeResult};
 
 /// Bytes of a cell.
-const CELL: u64 = 64;
+const CELL: u64 = size_of::<Cell>() as u64;
+/// So many promises of one event can be under way before a later one is taken for an earlier one.
+const RING: usize = 32;
 
 /// What a board is for. The number stands in its handles, where that of other memory is its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +50,20 @@ pub(crate) struct Cell {
     words: [AtomicU32; 3],
     /// How many signals were promised.
     pub promised: AtomicU64,
-    /// The highest that was reached; of a flag 0 or 1.
-    pub reached: AtomicU64,
     /// When the last work that signalled it began.
     pub start: AtomicU64,
     /// When it ended; 0 before that.
     pub end: AtomicU64,
+    /// For each promise, in turn, the latest of those that share its place that was kept.
+    ring: [AtomicU64; RING],
+}
+
+impl Cell {
+    /// Where it stands that this promise was kept: then no less than its number is there.
+    pub(crate) fn kept(&self, promise: u64) -> &AtomicU64 {
+        let [first, ..] = &self.ring;
+        self.ring.get(promise as usize % RING).unwrap_or(first)
+    }
 }
 
 /// A board: made here, or opened.
@@ -160,7 +170,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_is_as_long_as_the_space_between_cells() {
-        assert_eq!((size_of::<Cell>() as u64, align_of::<Cell>() as u64), (CELL, CELL));
+    fn the_head_and_one_event_fit_on_a_page() {
+        assert_eq!(length(1), PAGE as u64);
+        assert!(CELL.is_multiple_of(align_of::<Cell>() as u64));
     }
 }

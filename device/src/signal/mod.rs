@@ -2,10 +2,9 @@
 //!
 //! Under events and fences. A *flag* is signalled or not, and stays so until it is reset. A *counter* counts: each append
 //! that signals it promises the next value, whoever waits from then on waits for that value, and it needs no reset; a
-//! fresh one counts as reached. The state lies in this process (`local`), or where other processes see it too (`shared`).
-//!
-//! If two promises in flight on different lists overtake one another, whoever waits for the first may go on with the
-//! second. Must never be reached before any work that promised it is done.
+//! fresh one counts as reached. Work on different lists may keep later promises earlier; whoever waits for one waits for
+//! just that one. The state lies in this process (`local`), or where other processes see it too (`shared`). Must never be
+//! reached before the work that promised it is done.
 
 mod local;
 mod shared;
@@ -70,7 +69,7 @@ macro_rules! ask {
 impl Signal {
     /// A flag that is not signalled, or a counter at its beginning.
     pub(crate) fn new(kind: Kind) -> Self {
-        Self { kind, state: State::Local(Local::default()) }
+        Self { kind, state: State::Local(Local::new(kind)) }
     }
 
     /// The flag or counter in a cell of a board, as it is.
@@ -85,7 +84,10 @@ impl Signal {
 
     /// The value that work which signals this must reach. For a counter, from now on this is what is waited for.
     pub(crate) fn promise(&self) -> u64 {
-        ask!(self, state => state.promise(self.kind))
+        match (&self.state, self.kind) {
+            (State::Local(state), _) => state.promise(),
+            (State::Shared(state), kind) => state.promise(kind),
+        }
     }
 
     /// The value that a wait which begins now waits for.
@@ -111,18 +113,22 @@ impl Signal {
     /// The event was destroyed. Once the work in flight that signals it is done, nobody can any more: whoever still
     /// waits then goes on. With a shared counter, somebody else has promised what is waited for, and it is waited for.
     pub(crate) fn abandon(&self) {
-        ask!(self, state => state.abandon(self.kind));
+        match (&self.state, self.kind) {
+            (State::Local(state), _) => state.abandon(),
+            (State::Shared(state), Kind::Flag) => state.abandon(),
+            (State::Shared(_), Kind::Counter) => {}
+        }
     }
 
     /// Whether a wait that begins now would end at once.
     pub(crate) fn is_reached(&self) -> bool {
         let expected = self.expected();
-        ask!(self, state => state.reached()) >= expected
+        ask!(self, state => state.is_kept(expected))
     }
 
-    /// When the last work that signalled this began and ended, once all that was promised is reached.
+    /// When the last work that signalled this began and ended, once what is waited for is reached.
     pub(crate) fn stamps(&self) -> Option<Stamps> {
-        ask!(self, state => state.stamps())
+        if self.is_reached() { ask!(self, state => state.stamps()) } else { None }
     }
 
     /// Waits until `value` is reached, the deadline (`None` is never) comes, or the event is destroyed.
@@ -130,18 +136,21 @@ impl Signal {
         ask!(self, state => state.wait(value, deadline))
     }
 
-    /// For a shared counter, the value that was promised last, and the address of the one that was reached last.
+    /// For a shared counter, the value that was promised last, and the address of a number that is no less once it is
+    /// reached.
     pub(crate) fn place(&self) -> Option<(u64, usize)> {
         match &self.state {
-            State::Shared(state) if self.is_counter() => Some((state.promised(), state.address())),
+            State::Shared(state) if self.is_counter() => Some(state.place()),
             _ => None,
         }
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
     use super::*;
+    use crate::memory::board::{Head, Purpose};
 
     const STAMPS: Stamps = Stamps { start: 1, end: 2 };
 
@@ -163,10 +172,24 @@ mod tests {
         assert!(!counter.is_reached());
         let second = counter.promise();
         counter.reach(first, STAMPS);
-        assert!(!counter.is_reached());
+        assert!(!counter.is_reached() && counter.stamps().is_none());
         assert_eq!(counter.wait(first, None), Outcome::Reached);
         counter.reach(second, STAMPS);
-        assert!(counter.is_reached());
+        assert!(counter.is_reached() && counter.stamps().is_some());
+    }
+
+    #[test]
+    fn a_promise_that_is_overtaken_is_still_waited_for() {
+        let head = Head { count: 1, flags: 0, counters: true };
+        let board = Board::new(Purpose::Event, head).unwrap();
+        for counter in [Signal::new(Kind::Counter), Signal::shared(Kind::Counter, board, 0)] {
+            let (first, second) = (counter.promise(), counter.promise());
+            counter.reach(second, STAMPS);
+            assert!(counter.is_reached());
+            assert_eq!(counter.wait(first, Some(Instant::now())), Outcome::TimedOut);
+            counter.reach(first, STAMPS);
+            assert_eq!(counter.wait(first, None), Outcome::Reached);
+        }
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! Words in shared memory, and a futex to sleep on, so that either side signals and the other wakes. There is no lock in
 //! it that a dying process could take along, and whatever another process writes there, nothing worse comes of it than a
 //! wait that ends too early or too late. A promise whose process dies before it is kept is never kept: a wait without a
-//! deadline for it lasts until somebody signals anew, as with a device that lost the work. Must never be given up to the
-//! board's owner: a cell stays with those who have it open.
+//! deadline for it lasts for good, as with a device that lost the work; later promises are kept all the same. Must never
+//! take a lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use crate::memory::board::{Board, Cell};
 pub(super) struct Shared {
     board: Arc<Board>,
     cell: u32,
-    /// Here, the event was destroyed.
+    /// The event was destroyed, in this process.
     abandoned: AtomicBool,
     /// Promises of this process that are still to be kept.
     pending: AtomicU64,
@@ -44,39 +44,40 @@ impl Shared {
         self.cell().promised.load(Ordering::Acquire)
     }
 
-    pub(super) fn reached(&self) -> u64 {
-        self.cell().reached.load(Ordering::Acquire)
+    pub(super) fn is_kept(&self, value: u64) -> bool {
+        self.cell().kept(value).load(Ordering::Acquire) >= value
     }
 
-    /// The address of the value that was reached last.
-    pub(super) fn address(&self) -> usize {
-        (&raw const self.cell().reached).addr()
+    /// The value that was promised last, and the address of the number that tells when it is kept.
+    pub(super) fn place(&self) -> (u64, usize) {
+        let promised = self.promised();
+        (promised, std::ptr::from_ref(self.cell().kept(promised)).addr())
     }
 
     pub(super) fn reach(&self, value: u64, stamps: Stamps) {
         let cell = self.cell();
         cell.start.store(stamps.start, Ordering::Relaxed);
         cell.end.store(stamps.end, Ordering::Relaxed);
-        cell.reached.fetch_max(value, Ordering::AcqRel);
+        cell.kept(value).fetch_max(value, Ordering::AcqRel);
         self.pending.fetch_sub(1, Ordering::AcqRel);
         wake(&cell.sequence);
     }
 
     pub(super) fn reset(&self) {
         let cell = self.cell();
-        cell.reached.store(0, Ordering::Release);
         cell.end.store(0, Ordering::Relaxed);
+        cell.kept(1).store(0, Ordering::Release);
     }
 
-    pub(super) fn abandon(&self, kind: Kind) {
-        self.abandoned.store(kind == Kind::Flag, Ordering::Release);
+    pub(super) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Release);
         wake(&self.cell().sequence);
     }
 
     pub(super) fn stamps(&self) -> Option<Stamps> {
-        let (cell, reached) = (self.cell(), self.reached());
+        let cell = self.cell();
         let stamps = Stamps { start: cell.start.load(Ordering::Relaxed), end: cell.end.load(Ordering::Relaxed) };
-        (reached > 0 && reached >= self.promised() && stamps.end > 0).then_some(stamps)
+        (stamps.end > 0).then_some(stamps)
     }
 
     pub(super) fn wait(&self, value: u64, deadline: Option<Instant>) -> Outcome {
@@ -84,7 +85,7 @@ impl Shared {
         loop {
             // Read first: what changes after it makes the sleep end at once.
             let seen = sequence.load(Ordering::Acquire);
-            if self.reached() >= value {
+            if self.is_kept(value) {
                 return Outcome::Reached;
             }
             if self.abandoned.load(Ordering::Acquire) && self.pending.load(Ordering::Acquire) == 0 {

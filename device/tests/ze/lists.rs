@@ -280,6 +280,25 @@ fn a_counter_based_event_is_waited_for_as_it_was_last_signalled() {
 }
 
 #[test]
+fn a_wait_for_a_signal_that_is_overtaken_is_still_for_that_one() {
+    let stage = Stage::new();
+    let [slow, fast, waiting] = [(); 3].map(|()| stage.immediate_list(2));
+    for event in [stage.counter_event(), stage.shared_event()] {
+        let [seen] = stage.events();
+        let gate = gated(stage, slow);
+        ok(zeCommandListAppendSignalEvent(slow, event));
+        ok(zeCommandListAppendBarrier(waiting, seen, 1, &raw const event));
+        // The event is used again, as the Unified Runtime does once an application has let go of it.
+        ok(zeCommandListAppendSignalEvent(fast, event));
+        ok(zeEventHostSynchronize(event, FOREVER));
+        assert_eq!(zeEventHostSynchronize(seen, nanoseconds(Duration::from_millis(5))), NOT_READY);
+        ok(zeEventHostSignal(gate));
+        ok(zeEventHostSynchronize(seen, FOREVER));
+        ok(zeEventDestroy(event));
+    }
+}
+
+#[test]
 fn events_of_a_counter_based_pool_count() {
     let stage = Stage::new();
     let extension: [u64; 3] = [u64::from(stype::COUNTER_BASED_EVENT_POOL_EXP_DESC), 0, 3];

@@ -3,6 +3,7 @@
 use std::ptr::{null, null_mut};
 use std::thread;
 
+use crate::api::layout::event::IpcEventCounterBasedHandle;
 use crate::api::layout::memory::IpcMemHandle;
 use crate::api::*;
 
@@ -60,4 +61,41 @@ fn a_chain_through_many_lists_comes_out_in_order() {
     }
     ok(zeEventHostSynchronize(events[LINKS - 1], FOREVER));
     assert!(bytes(memory, LINKS + 1).iter().all(|byte| *byte == 0x77));
+}
+
+#[test]
+fn threads_share_a_reservation_and_an_event() {
+    const PAGE: usize = 4096;
+    let stage = Stage::new();
+    let base = stage.reserve(THREADS * PAGE) as usize;
+    let shared = stage.shared_event();
+    let mut handle: IpcEventCounterBasedHandle = zeroed();
+    ok(zeEventCounterBasedGetIpcHandle(shared, &raw mut handle));
+    thread::scope(|scope| {
+        for number in 0..THREADS {
+            scope.spawn(move || {
+                let (list, own) = (stage.immediate_list(2), (base + number * PAGE) as *mut std::ffi::c_void);
+                let event = made(|out| zeEventCounterBasedOpenIpcHandle(stage.context, handle, out));
+                let source = stage.device_memory(PAGE);
+                for round in 0..ROUNDS {
+                    let memory = stage.physical(PAGE);
+                    ok(zeVirtualMemMap(stage.context, own, PAGE, memory, 0, 1));
+                    let value = (number * 31 + round) as u8;
+                    bytes(source, PAGE).fill(value);
+                    ok(zeCommandListAppendMemoryCopy(list, own, source, PAGE, event, 0, null()));
+                    ok(zeCommandListHostSynchronize(list, FOREVER));
+                    ok(zeEventHostSynchronize(event, FOREVER));
+                    assert!(bytes(own, PAGE).iter().all(|byte| *byte == value));
+                    ok(zeVirtualMemUnmap(stage.context, own, PAGE));
+                    ok(zePhysicalMemDestroy(stage.context, memory));
+                }
+                stage.free(source);
+                ok(zeEventCounterBasedCloseIpcHandle(event));
+                ok(zeCommandListDestroy(list));
+            });
+        }
+    });
+    ok(zeEventQueryStatus(shared));
+    ok(zeEventDestroy(shared));
+    ok(zeVirtualMemFree(stage.context, base as *const std::ffi::c_void, THREADS * PAGE));
 }

@@ -257,3 +257,26 @@ fn work_in_flight_keeps_what_is_unmapped_too_early() {
     ok(zePhysicalMemDestroy(stage.context, two));
     ok(zeCommandListDestroy(list));
 }
+
+#[test]
+fn a_command_may_touch_no_more_than_the_host() {
+    use std::os::unix::process::ExitStatusExt;
+
+    const NAME: &str = "virtual_memory::a_command_may_touch_no_more_than_the_host";
+    let Some(access) = role() else {
+        for access in [NONE, READ_ONLY] {
+            let output = actor(NAME, &access.to_string(), &[]).output().unwrap();
+            assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{access}");
+        }
+        run(actor(NAME, &READ_WRITE.to_string(), &[]));
+        return;
+    };
+    // A fault is what is wanted here: it shall leave no core file behind.
+    // SAFETY: the kernel reads the limit, which lives on our stack.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 }) };
+    let stage = Stage::new();
+    let (list, memory, base) = (stage.immediate_list(2), stage.physical(PAGE), stage.reserve(PAGE));
+    ok(zeVirtualMemMap(stage.context, base, PAGE, memory, 0, access.parse().unwrap()));
+    copy(list, base, stage.device_memory(PAGE), PAGE);
+    ok(zeCommandListHostSynchronize(list, FOREVER));
+}
