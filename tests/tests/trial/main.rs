@@ -8,6 +8,7 @@
 )]
 
 mod arrows;
+mod backend;
 mod counts;
 mod doctor;
 mod fork;

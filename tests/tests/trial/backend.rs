@@ -1,0 +1,103 @@
+//! Our own backend in the place of the adapter's entry points: the same programs see the same things, and what the
+//! released adapters let pass is refused.
+
+use urscope_tests::{Adapter, Outcome, Release, Trial};
+
+fn run(app: &str, release: Release, adapter: Adapter) -> Outcome {
+    let outcome = Trial::of(app, release, adapter).env("URSCOPE_BACKEND", "level_zero").run();
+    assert!(outcome.code < 2, "{app} on {release:?} {adapter:?} ended with {}: {}", outcome.code, outcome.stderr);
+    outcome
+}
+
+fn is_clean(app: &str, release: Release, adapter: Adapter) -> Outcome {
+    let outcome = run(app, release, adapter);
+    let report = outcome.report();
+    assert_eq!((report.verdict(), report.sins()), ("clean", vec![]), "{report:#?}");
+    outcome
+}
+
+/// The last line of what a program with a sin printed.
+fn last_line(app: &str, adapter: Adapter) -> String {
+    run(app, Release::R2026_2, adapter).stdout.lines().last().unwrap_or_default().to_owned()
+}
+
+macro_rules! on_both_adapters {
+    ($($(#[$doc:meta])* fn $name:ident($adapter:ident) $body:block)*) => {
+        $(mod $name {
+            use super::*;
+
+            fn try_on($adapter: Adapter) $body
+
+            $(#[$doc])*
+            #[test]
+            fn on_v1() {
+                try_on(Adapter::V1);
+            }
+
+            $(#[$doc])*
+            #[test]
+            fn on_v2() {
+                try_on(Adapter::V2);
+            }
+        })*
+    };
+}
+
+on_both_adapters! {
+    fn a_faultless_program_is_served_on_every_release(adapter) {
+        for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0] {
+            for app in ["saint", "direct_ur"] {
+                let [ours, theirs] = [is_clean(app, release, adapter), Trial::of(app, release, adapter).run()];
+                assert_eq!(ours.stdout, theirs.stdout, "{app} on {release:?}");
+            }
+        }
+    }
+
+    fn eight_threads_are_served_at_once(adapter) {
+        is_clean("threads_saint", Release::R2026_2, adapter);
+    }
+
+    /// The handle data have the length of ours: no call went to the adapter's entry points.
+    fn the_handle_data_are_ours(adapter) {
+        let traces = is_clean("saint", Release::R2026_2, adapter).traces();
+        let sizes: Vec<u64> = traces
+            .iter()
+            .flat_map(|trace| trace.calls("B").chain(trace.calls("E")))
+            .filter_map(|record| record["args"]["data_size"].as_u64())
+            .collect();
+        assert_eq!(sizes, [128, 128]);
+    }
+
+    /// The adapters accept all of these.
+    fn what_is_not_the_callers_to_end_is_refused(adapter) {
+        for (app, said) in [
+            ("double_put", "second put refused"),
+            ("put_of_unknown", "put of a copy refused"),
+            ("double_close", "second close refused"),
+            ("close_of_unknown", "close of own memory refused"),
+            ("close_interior", "close of an interior pointer refused"),
+            ("close_wrong_context", "close in another context refused"),
+        ] {
+            assert_eq!(last_line(app, adapter), said);
+        }
+    }
+
+    /// v1 itself answers success for each failed open, and writes into the caller's data.
+    fn damaged_data_are_refused_and_whole_ones_left_untouched(adapter) {
+        let lines: Vec<String> =
+            run("damaged_handle", Release::R2026_2, adapter).stdout.lines().map(str::to_owned).collect();
+        assert_eq!(lines.len(), 7, "{lines:#?}");
+        assert_eq!(lines[1..4], ["opened with a bit changed: 0", "opened when cut short: 0", "with a byte too many refused"]);
+        assert_eq!(lines[0].replace("producer wrote", "consumer read"), lines[4]);
+        assert_eq!(lines[5..], ["the data are untouched", "after their put refused"]);
+    }
+}
+
+/// A choice that is none is said, and the default used.
+#[test]
+fn a_backend_that_is_none_is_said() {
+    let outcome = Trial::of("saint", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", "level0").run();
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let said = "URSCOPE_BACKEND=\"level0\" is not auto, adapter or level_zero; \"auto\" is used instead";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+}
