@@ -77,6 +77,11 @@ public:
     require(waitpid(pid, &status, 0) == pid, "cannot wait for the child");
     return status;
   }
+  // Waits for the same, and leaves the waiting for its status to a later call.
+  void await_end() const {
+    siginfo_t gone = {};
+    require(waitid(P_PID, static_cast<id_t>(pid), &gone, WEXITED | WNOWAIT) == 0, "cannot wait for the child");
+  }
   void kill() const { require(::kill(pid, SIGKILL) == 0, "cannot kill the child"); }
 
 private:

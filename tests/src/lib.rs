@@ -15,6 +15,7 @@
 
 pub mod apps;
 pub mod artefacts;
+pub mod fields;
 pub mod perfetto;
 pub mod report;
 pub mod run;

@@ -1,0 +1,15 @@
+// The sin: a handle to physical memory is got and never put. Its memory is released all the same.
+#include "ipc_app.hpp"
+
+#include "physical_app.hpp"
+
+using namespace app;
+
+int main() {
+  return run_alone([] {
+    Gpu gpu;
+    physical_mem memory = make_shared_memory(gpu, granularity(gpu));
+    ipc_physical::get(memory);
+    print("the handle stays");
+  });
+}

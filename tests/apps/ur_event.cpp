@@ -1,0 +1,491 @@
+// Stories of reusable events and their IPC.
+#include "ur_stories.hpp"
+
+using namespace app;
+
+static ur_result_t create(Ur &ur, ur_exp_event_flags_t flags, ur_event_handle_t *event) {
+  const ur_exp_event_desc_t desc = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr, flags};
+  return urEventCreateExp(ur.context, ur.device, &desc, event);
+}
+
+// An event that is released at the end of its story.
+struct Event {
+  explicit Event(Ur &ur, ur_exp_event_flags_t flags = UR_EXP_EVENT_FLAG_IPC_EXP) : ur(ur) {
+    CHECK(create(ur, flags, &event));
+  }
+  // Opens handle data.
+  Event(Ur &ur, const Bytes &data) : ur(ur) {
+    CHECK(urIPCOpenEventHandleExp(ur.context, data.data(), data.size(), &event));
+  }
+  Event(const Event &) = delete;
+  ~Event() {
+    if (event != nullptr) urEventRelease(event);
+  }
+
+  ur_result_t get(Data &data) { return urIPCGetEventHandleExp(event, &data.data, &data.size); }
+  Data get() {
+    Data data;
+    CHECK(get(data));
+    return data;
+  }
+  // The queue signals it behind all that is in it.
+  ur_result_t signal() {
+    ur_event_handle_t signalled = event;
+    const ur_result_t result = urEnqueueEventsWaitWithBarrierExt(ur.queue, nullptr, 0, nullptr, &signalled);
+    require(result != UR_RESULT_SUCCESS || signalled == event, "another event is signalled");
+    return result;
+  }
+  ur_result_t wait() { return urEventWait(1, &event); }
+  // The queue waits for it, and the host for the queue.
+  ur_result_t wait_in_queue() {
+    const ur_result_t result = urEnqueueEventsWaitWithBarrierExt(ur.queue, nullptr, 1, &event, nullptr);
+    return result == UR_RESULT_SUCCESS ? urQueueFinish(ur.queue) : result;
+  }
+  ur_result_t release() { return urEventRelease(std::exchange(event, nullptr)); }
+
+  Ur &ur;
+  ur_event_handle_t event = nullptr;
+};
+
+static ur_result_t put(Ur &ur, const Data &data) { return urIPCPutEventHandleExp(ur.context, data.data); }
+
+template <typename T> static ur_result_t info(ur_event_handle_t event, ur_event_info_t what, T *value) {
+  return urEventGetInfo(event, what, sizeof *value, value, nullptr);
+}
+static void tell_number(Answers &answers, const Event &event, ur_event_info_t what) {
+  uint32_t number = 0;
+  answers << info(event.event, what, &number) << std::to_string(number);
+}
+static void tell_references(Answers &answers, const Event &event) {
+  tell_number(answers, event, UR_EVENT_INFO_REFERENCE_COUNT);
+}
+static void tell_status(Answers &answers, const Event &event) {
+  tell_number(answers, event, UR_EVENT_INFO_COMMAND_EXECUTION_STATUS);
+}
+
+// Creates what is refused; should it not be, releases what came of it.
+static void create_refused(Ur &ur, Answers &answers, ur_exp_event_flags_t flags) {
+  ur_event_handle_t event = nullptr;
+  const ur_result_t result = create(ur, flags, &event);
+  answers << result;
+  if (result == UR_RESULT_SUCCESS) urEventRelease(event);
+}
+
+// Opens bytes that are refused; should they not be, releases what came of them. Tells if the result was touched all the same.
+static void open_refused(Ur &ur, Answers &answers, const Bytes &data) {
+  auto *const untouched = reinterpret_cast<ur_event_handle_t>(&answers);
+  ur_event_handle_t event = untouched;
+  const ur_result_t result = urIPCOpenEventHandleExp(ur.context, data.data(), data.size(), &event);
+  answers << result;
+  if (result == UR_RESULT_SUCCESS) urEventRelease(event);
+  else if (event != untouched) answers << "touched";
+}
+
+static void open_resized(Ur &ur, Answers &answers, int by) {
+  Event event(ur);
+  const Data data = event.get();
+  Bytes bytes = data.copy();
+  bytes.resize(static_cast<size_t>(static_cast<int>(bytes.size()) + by));
+  open_refused(ur, answers, bytes);
+  CHECK(put(ur, data));
+}
+
+static const std::vector<Story> alone = {
+    {"support",
+     [](Ur &ur, Answers &answers) {
+       for (auto what : {UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP, UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP}) {
+         ur_bool_t value = 0;
+         answers << urDeviceGetInfo(ur.device, what, sizeof value, &value, nullptr) << (value ? "yes" : "no");
+       }
+     }},
+    {"create-and-release",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       answers << event.release();
+     }},
+    {"create-with-profiling",
+     [](Ur &ur, Answers &answers) { create_refused(ur, answers, UR_EXP_EVENT_FLAG_ENABLE_PROFILING); }},
+    {"create-shared-with-profiling",
+     [](Ur &ur, Answers &answers) {
+       create_refused(ur, answers, UR_EXP_EVENT_FLAG_IPC_EXP | UR_EXP_EVENT_FLAG_ENABLE_PROFILING);
+     }},
+    {"create-with-undefined-flags",
+     [](Ur &ur, Answers &answers) { create_refused(ur, answers, UR_EXP_EVENT_FLAGS_MASK); }},
+    {"info-status",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       tell_status(answers, event);
+       answers << event.signal() << urQueueFinish(ur.queue);
+       tell_status(answers, event);
+     }},
+    {"info-context",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       ur_context_handle_t context = nullptr;
+       answers << info(event.event, UR_EVENT_INFO_CONTEXT, &context) << (context == ur.context ? "same" : "other");
+     }},
+    {"info-references",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       tell_references(answers, event);
+       answers << urEventRetain(event.event);
+       tell_references(answers, event);
+       answers << urEventRelease(event.event);
+       tell_references(answers, event);
+     }},
+    {"info-profiling",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       CHECK(event.signal());
+       CHECK(event.wait());
+       uint64_t value = 0;
+       answers << urEventGetProfilingInfo(event.event, UR_PROFILING_INFO_COMMAND_END, sizeof value, &value, nullptr);
+     }},
+    {"get-and-put",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       Data data;
+       answers << event.get(data) << (data.data != nullptr && data.size > 0 ? "data" : "nothing") << put(ur, data);
+     }},
+    {"get-twice",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       Data one, other;
+       answers << event.get(one) << event.get(other) << (one.data != other.data ? "two" : "one");
+       answers << put(ur, one) << put(ur, other);
+     }},
+    {"get-of-an-unshared-event",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur, 0);
+       Data data;
+       answers << event.get(data) << (data.data == nullptr && data.size == 0 ? "untouched" : "touched");
+     }},
+    {"get-of-a-profiled-event",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur, UR_EXP_EVENT_FLAG_ENABLE_PROFILING);
+       Data data;
+       answers << event.get(data);
+     }},
+    {"get-of-a-command's-event",
+     [](Ur &ur, Answers &answers) {
+       ur_event_handle_t event = nullptr;
+       CHECK(urEnqueueEventsWait(ur.queue, 0, nullptr, &event));
+       Data data;
+       answers << urIPCGetEventHandleExp(event, &data.data, &data.size) << urEventRelease(event);
+     }},
+    {"get-of-an-imported-event",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       const Data data = event.get();
+       Event imported(ur, data.copy());
+       Data again;
+       answers << imported.get(again);
+       CHECK(put(ur, data));
+     }},
+    {"put-keeps-the-event",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       answers << put(ur, event.get()) << event.signal() << event.wait();
+       Data data;
+       answers << event.get(data) << put(ur, data);
+     }},
+    {"put-keeps-the-imported-event",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       const Data data = event.get();
+       Event imported(ur, data.copy());
+       answers << put(ur, data) << event.signal() << imported.wait();
+     }},
+    {"open-in-the-same-process",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       answers << event.signal() << urQueueFinish(ur.queue);
+       const Data data = event.get();
+       Event imported(ur, data.copy());
+       answers << (imported.event != event.event ? "two" : "one") << imported.wait() << imported.wait_in_queue();
+       tell_status(answers, imported);
+       answers << imported.release() << put(ur, data);
+     }},
+    {"open-before-the-signal",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       const Data data = event.get();
+       Event imported(ur, data.copy());
+       tell_status(answers, imported);
+       answers << event.signal() << imported.wait() << imported.wait_in_queue() << put(ur, data);
+     }},
+    {"open-twice",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       const Data data = event.get();
+       Event one(ur, data.copy()), other(ur, data.copy());
+       answers << event.signal() << (one.event != other.event ? "two" : "one") << one.wait() << other.wait();
+       answers << one.release() << other.wait() << other.release() << put(ur, data);
+     }},
+    {"open-of-one-byte-more", [](Ur &ur, Answers &answers) { open_resized(ur, answers, 1); }},
+    {"open-of-one-byte-less", [](Ur &ur, Answers &answers) { open_resized(ur, answers, -1); }},
+    {"open-of-zeros",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       const Data data = event.get();
+       open_refused(ur, answers, Bytes(data.size));
+       CHECK(put(ur, data));
+     }},
+    {"open-after-put",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       const Data data = event.get();
+       const Bytes bytes = data.copy();
+       answers << put(ur, data);
+       open_refused(ur, answers, bytes);
+     }},
+    {"open-after-release",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       const Data data = event.get();
+       const Bytes bytes = data.copy();
+       answers << put(ur, data) << event.release();
+       open_refused(ur, answers, bytes);
+     }},
+    {"sixteen-round-trips",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       int whole = 0;
+       for (int trip = 0; trip < 16; ++trip) {
+         const Data data = event.get();
+         Event imported(ur, data.copy());
+         CHECK(put(ur, data));
+         CHECK(event.signal());
+         CHECK(imported.wait());
+         CHECK(imported.release());
+         ++whole;
+       }
+       answers << std::to_string(whole);
+     }},
+    {"imported-info",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       const Data data = event.get();
+       Event imported(ur, data.copy());
+       ur_context_handle_t context = nullptr;
+       answers << info(imported.event, UR_EVENT_INFO_CONTEXT, &context) << (context == ur.context ? "same" : "other");
+       tell_references(answers, imported);
+       CHECK(put(ur, data));
+     }},
+    {"imported-is-retained-and-released",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       const Data data = event.get();
+       Event imported(ur, data.copy());
+       CHECK(event.signal());
+       answers << urEventRetain(imported.event) << urEventRelease(imported.event) << imported.wait();
+       answers << imported.release() << event.wait() << put(ur, data);
+     }},
+    {"imported-is-signalled",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       const Data data = event.get();
+       Event imported(ur, data.copy());
+       answers << imported.signal() << event.wait() << event.wait_in_queue() << put(ur, data);
+       tell_status(answers, event);
+     }},
+    {"imported-outlives-the-event",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       const Data data = event.get();
+       Event imported(ur, data.copy());
+       CHECK(event.signal());
+       CHECK(urQueueFinish(ur.queue));
+       answers << put(ur, data) << event.release() << imported.wait();
+       answers << imported.signal() << imported.wait() << imported.release();
+     }},
+};
+
+static const std::vector<StoryOfTwo> of_two = {
+    {"wait-for-another-process",
+     [](Ur &ur, Peer &child, Answers &answers) {
+       Event imported(ur, child.receive());
+       child.say("open");
+       child.await("signalled");
+       answers << imported.wait() << imported.wait_in_queue();
+       tell_status(answers, imported);
+       answers << imported.release();
+       child.say("done");
+     },
+     [](Ur &ur, Peer &parent, Answers &) {
+       Event event(ur);
+       const Data data = event.get();
+       parent.send(data.copy());
+       parent.await("open");
+       CHECK(event.signal());
+       parent.say("signalled");
+       parent.await("done");
+       CHECK(put(ur, data));
+     }},
+    {"wait-after-the-put-of-another-process",
+     [](Ur &ur, Peer &child, Answers &answers) {
+       Event imported(ur, child.receive());
+       child.say("open");
+       child.await("put");
+       answers << imported.wait() << imported.wait_in_queue() << imported.release();
+       child.say("done");
+     },
+     [](Ur &ur, Peer &parent, Answers &) {
+       Event event(ur);
+       const Data data = event.get();
+       parent.send(data.copy());
+       parent.await("open");
+       CHECK(put(ur, data));
+       CHECK(event.signal());
+       parent.say("put");
+       parent.await("done");
+     }},
+    {"signal-for-another-process",
+     [](Ur &ur, Peer &child, Answers &answers) {
+       Event imported(ur, child.receive());
+       answers << imported.signal();
+       child.say("signalled");
+       answers << child.hear();
+     },
+     [](Ur &ur, Peer &parent, Answers &) {
+       Event event(ur);
+       const Data data = event.get();
+       parent.send(data.copy());
+       parent.await("signalled");
+       CHECK(event.wait());
+       CHECK(event.wait_in_queue());
+       parent.say("waited");
+       CHECK(put(ur, data));
+     }},
+    {"open-after-the-put-of-another-process",
+     [](Ur &ur, Peer &child, Answers &answers) {
+       const Bytes data = child.receive();
+       open_refused(ur, answers, data);
+       child.say("done");
+     },
+     [](Ur &ur, Peer &parent, Answers &) {
+       Event event(ur);
+       const Data data = event.get();
+       const Bytes bytes = data.copy();
+       CHECK(put(ur, data));
+       parent.send(bytes);
+       parent.await("done");
+     }},
+    {"imported-outlives-another-process",
+     [](Ur &ur, Peer &child, Answers &answers) {
+       Event imported(ur, child.receive());
+       child.say("end");
+       child.await_end();
+       answers << imported.wait() << imported.signal() << imported.wait() << imported.release();
+     },
+     [](Ur &ur, Peer &parent, Answers &) {
+       Event event(ur);
+       CHECK(event.signal());
+       CHECK(event.wait());
+       parent.send(event.get().copy());
+       parent.await("end");
+     }},
+    {"open-after-the-end-of-another-process",
+     [](Ur &ur, Peer &child, Answers &answers) {
+       const Bytes data = child.receive();
+       child.say("end");
+       child.await_end();
+       open_refused(ur, answers, data);
+     },
+     [](Ur &ur, Peer &parent, Answers &) {
+       Event event(ur);
+       CHECK(event.signal());
+       CHECK(event.wait());
+       parent.send(event.get().copy());
+       parent.await("end");
+     }},
+    {"open-without-permission",
+     [](Ur &ur, Peer &child, Answers &answers) {
+       const Bytes data = child.receive();
+       give_up_the_right_to_trace();
+       open_refused(ur, answers, data);
+       child.say("done");
+     },
+     [](Ur &ur, Peer &parent, Answers &) {
+       Event event(ur);
+       const Data data = event.get();
+       refuse_to_be_traced();
+       parent.send(data.copy());
+       parent.await("done");
+       CHECK(put(ur, data));
+     }},
+};
+
+static const std::vector<Story> apart = {
+    {"get-null-event",
+     [](Ur &, Answers &answers) {
+       Data data;
+       answers << urIPCGetEventHandleExp(nullptr, &data.data, &data.size);
+     }},
+    {"get-null-data",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       Data data;
+       answers << urIPCGetEventHandleExp(event.event, nullptr, &data.size);
+     }},
+    {"get-null-size",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       Data data;
+       answers << urIPCGetEventHandleExp(event.event, &data.data, nullptr);
+     }},
+    {"put-null-context",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       answers << urIPCPutEventHandleExp(nullptr, event.get().data);
+     }},
+    {"put-null-data", [](Ur &ur, Answers &answers) { answers << urIPCPutEventHandleExp(ur.context, nullptr); }},
+    {"open-null-context",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       const Data data = event.get();
+       ur_event_handle_t imported = nullptr;
+       answers << urIPCOpenEventHandleExp(nullptr, data.data, data.size, &imported);
+     }},
+    {"open-null-data",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       ur_event_handle_t imported = nullptr;
+       answers << urIPCOpenEventHandleExp(ur.context, nullptr, event.get().size, &imported);
+     }},
+    {"open-null-result",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       const Data data = event.get();
+       answers << urIPCOpenEventHandleExp(ur.context, data.data, data.size, nullptr);
+     }},
+    {"create-null-context",
+     [](Ur &ur, Answers &answers) {
+       const ur_exp_event_desc_t desc = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr, UR_EXP_EVENT_FLAG_IPC_EXP};
+       ur_event_handle_t event = nullptr;
+       answers << urEventCreateExp(nullptr, ur.device, &desc, &event);
+     }},
+    {"create-null-device",
+     [](Ur &ur, Answers &answers) {
+       const ur_exp_event_desc_t desc = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr, UR_EXP_EVENT_FLAG_IPC_EXP};
+       ur_event_handle_t event = nullptr;
+       answers << urEventCreateExp(ur.context, nullptr, &desc, &event);
+     }},
+    {"create-null-description",
+     [](Ur &ur, Answers &answers) {
+       ur_event_handle_t event = nullptr;
+       answers << urEventCreateExp(ur.context, ur.device, nullptr, &event);
+     }},
+    {"create-null-result",
+     [](Ur &ur, Answers &answers) { answers << create(ur, UR_EXP_EVENT_FLAG_IPC_EXP, nullptr); }},
+    {"wait-null", [](Ur &, Answers &answers) { answers << urEventWait(1, nullptr); }},
+    {"wait-for-none",
+     [](Ur &ur, Answers &answers) {
+       Event event(ur);
+       answers << urEventWait(0, &event.event);
+     }},
+    {"retain-null", [](Ur &, Answers &answers) { answers << urEventRetain(nullptr); }},
+    {"release-null", [](Ur &, Answers &answers) { answers << urEventRelease(nullptr); }},
+};
+
+int main(int argc, char **argv) { return tell_all(argc, argv, alone, of_two, apart); }

@@ -1,0 +1,83 @@
+//! The fields that a record of each function carries, written down by hand from `ur_api.h` and the trace format.
+//!
+//! The table is what the shim generates its records from, said a second time in other words: a parameter that is lost,
+//! doubled or recorded under another name is found here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::trace::Trace;
+
+/// A function, what its begin carries, and what its end carries after a success.
+const FIELDS: [(&str, &str, &str); 24] = [
+    ("urEventCreateExp", "context device flags", "object"),
+    ("urEventGetInfo", "object property", ""),
+    ("urEventRetain", "object", ""),
+    ("urEventRelease", "object", ""),
+    ("urEventWait", "count object", ""),
+    ("urPhysicalMemCreate", "context device size flags", "object"),
+    ("urPhysicalMemGetInfo", "object property", ""),
+    ("urPhysicalMemRetain", "object", ""),
+    ("urPhysicalMemRelease", "object", ""),
+    ("urVirtualMemMap", "context pointer size object offset flags", ""),
+    ("urVirtualMemUnmap", "context pointer size", ""),
+    ("urUSMDeviceAlloc", "context device size", "pointer"),
+    ("urUSMFree", "context pointer", ""),
+    ("urIPCGetMemHandleExp", "context pointer", "data data_size fingerprint"),
+    ("urIPCPutMemHandleExp", "context data", ""),
+    ("urIPCOpenMemHandleExp", "context device data data_size fingerprint", "pointer"),
+    ("urIPCCloseMemHandleExp", "context pointer", ""),
+    ("urIPCGetPhysMemHandleExp", "context object", "data data_size fingerprint"),
+    ("urIPCPutPhysMemHandleExp", "context data", ""),
+    ("urIPCOpenPhysMemHandleExp", "context device data data_size fingerprint", "object"),
+    ("urIPCClosePhysMemHandleExp", "context object", ""),
+    ("urIPCGetEventHandleExp", "object", "data data_size fingerprint"),
+    ("urIPCPutEventHandleExp", "context data", ""),
+    ("urIPCOpenEventHandleExp", "context data data_size fingerprint", "object"),
+];
+
+/// What every record may carry besides.
+const COMMON: [&str; 5] = ["call", "via", "stack", "result", "result_name"];
+
+/// Checks every call of a trace that returned with success: its records carry the fields of the table, and no others.
+pub fn assert_as_declared(trace: &Trace) {
+    let ends: BTreeMap<u64, &Value> = trace.calls("E").map(|end| (number(end), end)).collect();
+    for begin in trace.calls("B") {
+        let name = begin["name"].as_str().expect("a call has a name");
+        let Some((_, at_begin, at_end)) = FIELDS.iter().find(|(function, ..)| *function == name) else {
+            assert!(!name.starts_with("urIPC"), "an entry point that no table knows: {begin}");
+            continue;
+        };
+        let end = ends.get(&number(begin)).unwrap_or_else(|| panic!("a call that never returned: {begin}"));
+        assert_eq!(fields(begin), words(at_begin), "{begin}");
+        let answers = if end["args"]["result"] == 0 { words(at_end) } else { BTreeSet::new() };
+        assert_eq!(fields(end), answers, "{end}");
+    }
+}
+
+/// The values of one field in the begins or ends of a function, in the order of the traces.
+pub fn values(traces: &[Trace], phase: &str, function: &str, field: &str) -> Vec<Value> {
+    let calls = traces.iter().flat_map(|trace| trace.calls(phase)).filter(|record| record["name"] == function);
+    calls.map(|record| record["args"][field].clone()).collect()
+}
+
+/// The same values in an order that is not that of the calls, to compare two functions' values.
+pub fn sorted(traces: &[Trace], phase: &str, function: &str, field: &str) -> Vec<String> {
+    let mut found: Vec<String> = values(traces, phase, function, field).iter().map(Value::to_string).collect();
+    found.sort();
+    found
+}
+
+fn fields(record: &Value) -> BTreeSet<&str> {
+    let found = record["args"].as_object().expect("a call has its fields");
+    found.keys().map(String::as_str).filter(|field| !COMMON.contains(field)).collect()
+}
+
+fn words(text: &str) -> BTreeSet<&str> {
+    text.split_whitespace().collect()
+}
+
+fn number(record: &Value) -> u64 {
+    record["args"]["call"].as_u64().expect("a call has its number")
+}

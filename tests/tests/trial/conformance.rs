@@ -1,0 +1,252 @@
+//! One set of stories, told to several tellers: what Unified Runtime promises, and where a teller's answer differs and why.
+//!
+//! The stories are programs that call the UR loader themselves and print what was answered: `ur_result_t` as numbers
+//! (`0` success, `4` invalid value, `12` invalid event, `39` out of device memory, `45` invalid argument, `46` null handle,
+//! `48` null pointer, `53` invalid enumeration, …), and words for what else was found. Every line is compared, so a
+//! difference that has gone away fails as much as a new one.
+
+use urscope_tests::{Adapter, Release, Trial};
+
+use Teller::{V2, V2Alone, V2Checked, V2OneDescriptor};
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Teller {
+    /// The v2 adapter as it is installed, beside others: the loader finds its functions through each call's first handle.
+    V2,
+    /// The v2 adapter as the only one: the loader calls its functions directly.
+    V2Alone,
+    /// The v2 adapter behind the loader's own validation of parameters.
+    V2Checked,
+    /// The v2 adapter on a driver that exports one and the same descriptor of physical memory each time, as Intel's does.
+    V2OneDescriptor,
+}
+
+impl Teller {
+    fn trial(self, app: &str) -> Trial {
+        let trial = Trial::of(app, Release::R2026_2, Adapter::V2).option("--no-check");
+        match self {
+            V2 => trial,
+            V2Alone => {
+                let library = Release::R2026_2.library("libur_adapter_level_zero_v2.so.0");
+                trial.env("UR_ADAPTERS_FORCE_LOAD", library)
+            }
+            V2Checked => trial.env("UR_ENABLE_LAYERS", "UR_LAYER_PARAMETER_VALIDATION"),
+            V2OneDescriptor => trial.env("ZE_SOFT_EXPORT_FD", "one"),
+        }
+    }
+}
+
+/// A story, what is promised, and who answers otherwise, with the reason.
+///
+/// Nothing is promised about bytes that no get handed out, nor about an exporter that is gone or may not be looked into:
+/// there stands what the adapter makes of the software device's answer.
+type Story = (&'static str, &'static str, &'static [(Teller, &'static str, &'static str)]);
+
+/// Tells all stories of one kind, with urscope in between and without it.
+fn tell(app: &str, which: &str, stories: &[Story], teller: Teller) {
+    let expected: Vec<String> = stories
+        .iter()
+        .map(|(story, promised, otherwise)| {
+            let answer = otherwise.iter().find(|(who, ..)| *who == teller).map_or(promised, |(_, answer, _)| answer);
+            format!("{story}: {answer}")
+        })
+        .collect();
+    let trial = || teller.trial(app).arg(which);
+    for (how, outcome) in [("bare", trial().option("--no-shim").run()), ("traced", trial().run())] {
+        assert_eq!(outcome.code, 0, "{app} {which} {how}, told to {teller:?}: {}", outcome.stderr);
+        let told: Vec<&str> = outcome.stdout.lines().collect();
+        assert_eq!(told, expected, "{app} {which} {how}, told to {teller:?}: {}", outcome.stderr);
+    }
+}
+
+/// Every deviation has a reason, and none says what is promised anyway.
+#[test]
+fn every_deviation_is_one_and_has_its_reason() {
+    for stories in [PHYSICAL, PHYSICAL_OF_TWO, PHYSICAL_NULLS, EVENT, EVENT_OF_TWO, EVENT_NULLS] {
+        for (story, promised, otherwise) in stories {
+            for (teller, answer, reason) in *otherwise {
+                assert!(answer != promised && !reason.is_empty(), "{story}, told to {teller:?}");
+            }
+        }
+    }
+}
+
+const SIZE: &str = "the driver's refusal of the size is translated so; the conformance tests call it a known failure";
+const FLAGS: &str = "undefined flags are ignored";
+const NULL: &str = "the adapter leaves it to the loader's validation to look for nulls";
+const TABLE: &str = "the loader reads the adapter's table from the handle before anybody has looked at it";
+const UNUSED: &str = "the adapter has no use for the context";
+const ONE: &str = "both handles carry the same descriptor, and the first put has closed it";
+const OTHERS: &str = "it releases whatever physical memory it is given";
+
+#[rustfmt::skip]
+const PHYSICAL: &[Story] = &[
+    ("support", "0 yes 0 yes 0 yes", &[]),
+    ("create-and-release", "0", &[]),
+    ("create-of-an-uneven-size", "49", &[(V2, "4", SIZE), (V2Alone, "4", SIZE), (V2Checked, "4", SIZE), (V2OneDescriptor, "4", SIZE)]),
+    ("create-of-nothing", "49", &[(V2, "4", SIZE), (V2Alone, "4", SIZE), (V2Checked, "4", SIZE), (V2OneDescriptor, "4", SIZE)]),
+    ("create-with-undefined-flags", "53", &[(V2, "0", FLAGS), (V2Alone, "0", FLAGS), (V2OneDescriptor, "0", FLAGS)]),
+    ("info-context", "0 same", &[]),
+    ("info-device", "0 same", &[]),
+    ("info-size", "0 same", &[]),
+    ("info-properties", "0 2 0 0", &[]),
+    ("info-references", "0 1 0 0 2 0 0 1", &[]),
+    ("info-unknown", "54", &[(V2Checked, "53", "to the validation it is no value of the enumeration at all")]),
+    ("info-too-small", "49", &[]),
+    ("get-and-put", "0 data 0", &[]),
+    ("get-without-the-flag", "45 untouched", &[]),
+    ("get-twice", "0 0 two 0 0", &[]),
+    ("get-after-put", "0 0 0 0 0", &[(V2OneDescriptor, "0 0 0 4 0", "the second get hands out the descriptor that the put has closed")]),
+    ("put-of-one-of-two", "0 0 0", &[(V2OneDescriptor, "0 4 0", ONE)]),
+    ("put-of-both-and-a-stranger", "0 0 kept", &[(V2OneDescriptor, "0 0 closed", ONE)]),
+    ("open-and-close", "0 0 0", &[]),
+    ("open-shows-the-same-memory", "0 same same 0 0", &[]),
+    ("open-twice", "0 0 two 0 0 0", &[]),
+    ("open-of-one-byte-more", "4", &[]),
+    ("open-of-one-byte-less", "4", &[]),
+    ("open-without-a-size", "4", &[]),
+    ("open-of-pid-zero", "4", &[]),
+    ("open-of-an-unknown-pid", "4", &[]),
+    ("open-of-no-descriptor", "4", &[]),
+    ("open-of-a-closed-descriptor", "4", &[]),
+    ("open-of-another-file", "39", &[]),
+    ("open-after-put", "0 4", &[]),
+    ("open-of-a-stale-handle", "0 4 0", &[]),
+    ("open-after-release", "0 0 0 0", &[]),
+    ("opened-info", "0 same 0 same 0 same 0 2 0 1", &[]),
+    ("opened-is-exported-again", "0 0 0 0", &[]),
+    ("opened-is-retained-and-closed", "0 0 0 1 0 0", &[]),
+    ("opened-is-released", "0 0", &[]),
+    ("close-of-memory-never-opened", "45", &[(V2, "0", OTHERS), (V2Alone, "0", OTHERS), (V2Checked, "0", OTHERS), (V2OneDescriptor, "0", OTHERS)]),
+];
+
+const PHYSICAL_OF_TWO: &[Story] = &[
+    ("open-of-another-process", "0 same 0 same", &[]),
+    ("open-after-the-put-of-another-process", "4", &[]),
+    ("open-after-the-end-of-another-process", "4", &[]),
+    ("open-without-permission", "45", &[]),
+];
+
+#[rustfmt::skip]
+const PHYSICAL_NULLS: &[Story] = &[
+    ("get-null-context", "46", &[(V2, CRASH, TABLE), (V2Alone, "0", UNUSED)]),
+    ("get-null-memory", "46", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
+    ("get-null-data", "48", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
+    ("get-null-size", "48", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
+    ("put-null-context", "46", &[(V2, CRASH, TABLE), (V2Alone, "0", UNUSED)]),
+    ("put-null-data", "48", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
+    ("open-null-context", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("open-null-device", "46", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
+    ("open-null-data", "48", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
+    ("open-null-result", "48", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
+    ("close-null-context", "46", &[(V2, CRASH, TABLE), (V2Alone, "0", UNUSED)]),
+    ("close-null-memory", "46", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
+    ("create-null-context", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("create-null-device", "46", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
+    ("create-null-result", "48", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
+    ("retain-null", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("release-null", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("info-null", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+];
+
+/// The process that told the story was ended by SIGSEGV.
+const CRASH: &str = "signal 11";
+
+const EVENT: &[Story] = &[
+    ("support", "0 yes 0 yes", &[]),
+    ("create-and-release", "0", &[]),
+    ("create-with-profiling", "0", &[]),
+    ("create-shared-with-profiling", "4", &[]),
+    ("create-with-undefined-flags", "53", &[]),
+    ("info-status", "0 0 0 0 0 0", &[]),
+    ("info-context", "0 same", &[]),
+    ("info-references", "0 1 0 0 2 0 0 1", &[]),
+    ("info-profiling", "17", &[]),
+    ("get-and-put", "0 data 0", &[]),
+    ("get-twice", "0 0 two 0 0", &[]),
+    ("get-of-an-unshared-event", "12 untouched", &[]),
+    ("get-of-a-profiled-event", "12", &[]),
+    ("get-of-a-command's-event", "12 0", &[]),
+    ("get-of-an-imported-event", "12", &[]),
+    ("put-keeps-the-event", "0 0 0 0 0", &[]),
+    ("put-keeps-the-imported-event", "0 0 0", &[]),
+    ("open-in-the-same-process", "0 0 two 0 0 0 0 0 0", &[]),
+    ("open-before-the-signal", "0 0 0 0 0 0", &[]),
+    ("open-twice", "0 two 0 0 0 0 0 0", &[]),
+    ("open-of-one-byte-more", "4", &[]),
+    ("open-of-one-byte-less", "4", &[]),
+    ("open-of-zeros", "45", &[]),
+    ("open-after-put", "0 0", &[]),
+    ("open-after-release", "0 0 39", &[]),
+    ("sixteen-round-trips", "16", &[]),
+    ("imported-info", "0 same 0 1", &[]),
+    ("imported-is-retained-and-released", "0 0 0 0 0 0", &[]),
+    ("imported-is-signalled", "0 0 0 0 0 0", &[]),
+    ("imported-outlives-the-event", "0 0 0 0 0 0", &[]),
+];
+
+const EVENT_OF_TWO: &[Story] = &[
+    ("wait-for-another-process", "0 0 0 0 0", &[]),
+    ("wait-after-the-put-of-another-process", "0 0 0", &[]),
+    ("signal-for-another-process", "0 waited", &[]),
+    ("open-after-the-put-of-another-process", "0", &[]),
+    ("imported-outlives-another-process", "0 0 0 0", &[]),
+    ("open-after-the-end-of-another-process", "39", &[]),
+    ("open-without-permission", "39", &[]),
+];
+
+#[rustfmt::skip]
+const EVENT_NULLS: &[Story] = &[
+    ("get-null-event", "46", &[(V2, CRASH, TABLE)]),
+    ("get-null-data", "48", &[]),
+    ("get-null-size", "48", &[]),
+    ("put-null-context", "46", &[(V2, CRASH, TABLE), (V2Alone, "0", UNUSED)]),
+    ("put-null-data", "48", &[]),
+    ("open-null-context", "46", &[(V2, CRASH, TABLE)]),
+    ("open-null-data", "48", &[]),
+    ("open-null-result", "48", &[]),
+    ("create-null-context", "46", &[(V2, CRASH, TABLE)]),
+    ("create-null-device", "46", &[]),
+    ("create-null-description", "48", &[]),
+    ("create-null-result", "48", &[]),
+    ("wait-null", "48", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("wait-for-none", "4", &[(V2, "0", NULL), (V2Alone, "0", NULL)]),
+    ("retain-null", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("release-null", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+];
+
+macro_rules! told {
+    ($($name:ident: $app:literal $which:literal $stories:ident to $($teller:ident)+;)*) => {
+        $(#[test]
+        fn $name() {
+            $(tell($app, $which, $stories, $teller);)+
+        })*
+    };
+}
+
+told! {
+    physical_memory: "ur_physical" "alone" PHYSICAL to V2 V2Alone V2Checked V2OneDescriptor;
+    physical_memory_between_two: "ur_physical" "of-two" PHYSICAL_OF_TWO to V2 V2Alone V2Checked;
+    physical_memory_and_nulls: "ur_physical" "apart" PHYSICAL_NULLS to V2 V2Alone V2Checked;
+    events: "ur_event" "alone" EVENT to V2 V2Alone V2Checked;
+    events_between_two: "ur_event" "of-two" EVENT_OF_TWO to V2 V2Alone V2Checked;
+    events_and_nulls: "ur_event" "apart" EVENT_NULLS to V2 V2Alone V2Checked;
+}
+
+/// A program that links nothing of ours finds the functions by name: ours where we stand in front, the loader's where not.
+#[test]
+fn the_functions_are_found_by_name() {
+    for teller in [V2, V2Alone] {
+        let bare = teller.trial("by_dlsym").option("--no-shim").run();
+        let traced = teller.trial("by_dlsym").run();
+        for outcome in [&bare, &traced] {
+            let said = (outcome.code, outcome.stdout.as_str());
+            assert_eq!(said, (0, "opened an event by name\n"), "{}", outcome.stderr);
+        }
+        let traces = traced.traces();
+        for call in ["urIPCGetEventHandleExp", "urIPCPutEventHandleExp", "urIPCOpenEventHandleExp"] {
+            assert_eq!(urscope_tests::trace::count(&traces, "E", call), 1, "{call}: {}", traced.stderr);
+        }
+    }
+}
