@@ -4,7 +4,11 @@
 //! counted and shown afterwards.
 
 use serde::{Deserialize, Serialize};
-use urscope_schema::{api::Function, call::Nanos, handle::Handle};
+use urscope_schema::{
+    api::{Function, UrResult},
+    call::Nanos,
+    handle::Handle,
+};
 
 use crate::{catalog::Rule, world::ProcessId};
 
@@ -80,4 +84,6 @@ pub struct Finding {
     pub message: String,
     /// What to do.
     pub advice: String,
+    /// What the call is to be answered with where it must not be passed on, or not be taken for a success.
+    pub answer: Option<UrResult>,
 }

@@ -184,8 +184,9 @@ fn the_last_release_of_a_context_leaks_what_is_open_in_it() {
 
 #[test]
 fn success_without_a_result_is_no_birth_and_null_is_no_handle() {
-    expect("p: get a\nc: open u", &[]);
-    expect("p: get a\np: put h", &["put-of-unknown"]);
+    let nothing = "success-without-result";
+    expect("p: get a\nc: open u", &[nothing, nothing]);
+    expect("p: get a\np: put h", &[nothing, "put-of-unknown"]);
 }
 
 #[test]
@@ -198,4 +199,62 @@ fn very_many_left_handles_are_counted_rather_than_told() {
     let found = play(&story);
     assert_eq!(found.len(), 256);
     assert_eq!(found.iter().map(|finding| finding.count).sum::<u64>(), 1000);
+}
+
+#[test]
+fn the_last_reference_to_physical_memory_ends_it() {
+    let begin = "p: physical m ipc\np: get-physical m -> h\np: put-physical h\n";
+    let play = |rest: &str, codes: &[&str]| expect(&format!("{begin}{rest}"), codes);
+    play("p: retain-physical m\np: release-physical m\np: release-physical m", &[]);
+    play("p: retain-physical m fails\np: release-physical m\np: release-physical m", &["double-release"]);
+    play("p: release-physical m fails\np: release-physical m", &[]);
+    play("p: release-physical m\np: physical m\np: release-physical m", &[]);
+    play("p: release-physical m begins\np/2: release-physical m\np: returns", &["double-release"]);
+    play("p: close-physical m\np: close-physical m", &["double-release"]);
+    // Never seen being made: nobody can count its references.
+    play("p: release-physical x\np: release-physical x\np: release-physical m", &[]);
+    play("p: fork c\nc: release-physical m\nc: release-physical m", &[]);
+}
+
+#[test]
+fn references_to_events_are_not_judged() {
+    expect("p: event e ipc\np: get-event e -> h\np: put-event h\np: release-event e\np: release-event e", &[]);
+}
+
+#[test]
+fn handle_data_of_every_kind_is_put_once() {
+    for kind in ["physical", "event"] {
+        let play = |rest: &str, codes: &[&str]| {
+            expect(
+                &format!("p: {kind} m ipc\np: get-{kind} m -> h\n{}", rest.replace("put", &format!("put-{kind}"))),
+                codes,
+            )
+        };
+        play("p: put h", &[]);
+        play("p: put h\np: put h", &["double-put"]);
+        play("p: put h\np: put x", &["put-of-unknown"]);
+        play("p: put h fails\np: put h", &[]);
+        let severity = if kind == "event" { Severity::Note } else { Severity::Warning };
+        assert_eq!(play("", &["leaked-handle"])[0].severity, severity);
+    }
+}
+
+#[test]
+fn a_get_is_judged_by_how_its_object_was_made() {
+    expect("p: event e\np: get-event e -> h fails", &["export-without-flag"]);
+    expect("p: event e\np: event e ipc\np: get-event e -> h\np: put-event h", &[]);
+    // A stranger may have been made before we were there.
+    expect("p: get-event e -> h\np: put-event h", &[]);
+    expect("p: get-physical m -> h\np: put-physical h", &[]);
+}
+
+#[test]
+fn events_without_the_flag_are_forgotten_in_time() {
+    use std::fmt::Write as _;
+    let mut story = String::from("p: event first\np: event e0 ipc\np: get-event e0 -> h\np: put-event h\n");
+    for n in 0..2000 {
+        writeln!(story, "p: event plain{n}").unwrap();
+    }
+    story.push_str("p: get-event first -> h fails\np: get-event plain1999 -> h fails");
+    expect(&story, &["export-without-flag"]);
 }

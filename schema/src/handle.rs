@@ -29,6 +29,16 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// What is shared by handle data of this kind; nothing if it is no handle data.
+    pub const fn shares(self) -> Option<Self> {
+        match self {
+            Self::MemHandle => Some(Self::Usm),
+            Self::PhysicalMemHandle => Some(Self::PhysicalMem),
+            Self::EventHandle => Some(Self::Event),
+            _ => None,
+        }
+    }
+
     /// The word for it in a sentence.
     pub const fn noun(self) -> &'static str {
         match self {

@@ -15,7 +15,7 @@ use urscope_schema::{
     call::{Enter, Exit, Nanos, Values},
     trace::{
         read::{Reader, Record, Skipped, Why},
-        records::{Clock, Door, Footer, Header, Hex, Module, Stack},
+        records::{Clock, Door, Footer, Found, Header, Hex, Module, Stack},
         write::{self, CLOSE, End, Line, Totals},
     },
 };
@@ -45,6 +45,7 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
                 }
                 Record::ThreadName(tid, name) => return write::thread_name(42, *tid, name),
                 Record::Note(time, text) => return write::note(42, 42, *time, base, text),
+                Record::Finding(time, found) => return write::finding(42, 42, *time, base, found),
                 Record::ProcessName(name) => return write::start(42, name, "run"),
                 Record::Foreign => unreachable!("not written by us"),
             }
@@ -84,6 +85,10 @@ fn story() -> (u64, Vec<Record>) {
         Record::Enter(enter),
         Record::Exit(exit),
         Record::Note(Nanos(base + 2_000_000), "said \"so\"".into()),
+        Record::Finding(
+            Nanos(base + 2_000_001),
+            Box::new(Found { rule: "double-put".into(), severity: "error".into(), message: "put \"again\"".into() }),
+        ),
         Record::Footer(Box::new(Footer {
             how: "exit".into(),
             calls: 12,

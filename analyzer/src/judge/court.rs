@@ -53,6 +53,8 @@ impl Party {
     fn how_it_ended(&self) -> (Ended, End) {
         match &self.cursor.footer {
             _ if self.has_gaps() => (Ended::Incomplete, End::Incomplete),
+            // The validation layer ended it in the middle of its work.
+            Some(footer) if footer.how == "abort" => (Ended::Killed, End::Killed),
             Some(_) => (Ended::Exited, End::Exited),
             None if self.execs => (Ended::Exec, End::Exited),
             None if self.cursor.closed() => (Ended::Incomplete, End::Incomplete),

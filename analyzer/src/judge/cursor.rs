@@ -101,7 +101,7 @@ impl Cursor {
         while let Some(item) = reader.next() {
             let found = match item.map_err(unreadable)? {
                 Ok(Record::Header(header)) => return Self::with(path, *header, reader).map(Opened::Trace),
-                Ok(Record::ProcessName(_) | Record::ThreadName(..) | Record::Note(..))
+                Ok(Record::ProcessName(_) | Record::ThreadName(..) | Record::Note(..) | Record::Finding(..))
                 | Err(Skipped { why: Why::Torn, line: 2.., .. }) => continue,
                 Ok(Record::Enter(enter)) => format!("a call of {}", enter.function.name()),
                 Ok(Record::Exit(exit)) => format!("the return of {}", exit.function.name()),

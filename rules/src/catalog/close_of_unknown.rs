@@ -36,7 +36,7 @@ use urscope_schema::handle::Kind;
 
 use super::{
     Rule, When,
-    wording::{call, of_size},
+    wording::{INVALID_ARGUMENT, call, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -69,5 +69,9 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     let (who, what) = (scene.actor(), ending.object);
     let message = format!("{who} closes {:#x} in {}, which is no mapping: {what_it_is}", what.value, call(scene.at));
     let finding = Finding::new(&RULE, scene.at, what, message).other(other).values(size, None);
-    Some(finding.advice("close exactly the pointer that the open returned, in the process that opened it"))
+    Some(
+        finding
+            .advice("close exactly the pointer that the open returned, in the process that opened it")
+            .answer(INVALID_ARGUMENT),
+    )
 }

@@ -38,7 +38,10 @@
 
 use urscope_schema::handle::Kind;
 
-use super::{Rule, When, wording::call};
+use super::{
+    Rule, When,
+    wording::{INVALID_ARGUMENT, call},
+};
 use crate::{
     finding::{Finding, Severity},
     life::Sin,
@@ -75,5 +78,5 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     };
     let message = format!("{who} closes {what} again in {}: {before}", call(scene.at));
     let finding = Finding::new(&RULE, scene.at, what, message).other(closed.or(opened)).values(size, fingerprint);
-    Some(finding.advice("let one owner close each open, once; remove one of the two closes"))
+    Some(finding.advice("let one owner close each open, once; remove one of the two closes").answer(INVALID_ARGUMENT))
 }

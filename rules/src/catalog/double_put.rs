@@ -34,9 +34,10 @@
 //!
 //! Let one owner put each handle, once, with exactly the pointer that its get returned.
 
-use urscope_schema::handle::Kind;
-
-use super::{Rule, When, wording::call};
+use super::{
+    Rule, When,
+    wording::{INVALID_ARGUMENT, call},
+};
 use crate::{
     finding::{Finding, Severity},
     life::Sin,
@@ -54,7 +55,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn look(scene: &Scene<'_>) -> Option<Finding> {
     let Sight::Ending(ending) = scene.sight else { return None };
-    if ending.sin(Kind::MemHandle) != Some(Sin::Again) {
+    if ending.object.kind.shares().is_none() || ending.sin(ending.object.kind) != Some(Sin::Again) {
         return None;
     }
     let (born, died, size, fingerprint) = match ending.target {
@@ -68,5 +69,5 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     let (who, what) = (scene.actor(), ending.object);
     let message = format!("{who} puts {what} again in {}: it was got in {} and {before}", call(scene.at), call(born));
     let finding = Finding::new(&RULE, scene.at, what, message).other(died.or(Some(born))).values(size, fingerprint);
-    Some(finding.advice("let one owner put each handle, once; remove one of the two puts"))
+    Some(finding.advice("let one owner put each handle, once; remove one of the two puts").answer(INVALID_ARGUMENT))
 }

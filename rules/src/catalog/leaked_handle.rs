@@ -17,14 +17,17 @@
 //!
 //! # Good trace
 //!
-//! A get that failed gave nothing, also when its adapter says success.
+//! A get that failed gave nothing. (Of an event's handle data it is never more than a note: SYCL calls that put optional.)
 //!
 //! ```text
 //! producer: alloc p 4096
 //! producer: get p -> h
 //! producer: get p -> h2 fails
-//! producer: get p
 //! producer: put h
+//! producer: physical m ipc
+//! producer: get-physical m -> h3
+//! producer: release-physical m
+//! producer: put-physical h3
 //! producer: exit
 //! ```
 //!
@@ -54,11 +57,20 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::LeftHandle { data, got, left: how } = scene.sight else { return None };
-    let what = handle(Kind::MemHandle, data);
-    let of = got.pointer.map_or_else(String::new, |pointer| format!(" for USM {pointer:#x}"));
+    let Sight::LeftHandle { handle: what, got, left: how } = scene.sight else { return None };
+    let of = match (what.kind, got.pointer) {
+        (Kind::MemHandle, Some(pointer)) => format!(" for USM {pointer:#x}"),
+        (kind, Some(value)) => kind.shares().map_or_else(String::new, |kind| format!(" for {}", handle(kind, value))),
+        (_, None) => String::new(),
+    };
     let (who, size, (end, most)) = (scene.actor(), of_size(got.size), left(how));
+    // SYCL keeps the handle data of an event with the event, and calls its put optional.
+    let most = if what.kind == Kind::EventHandle { Severity::Note } else { most };
     let message = format!("{who} got {what}{of}{size} in {} and never put it; {end}", call(got.born));
     let finding = Finding::new(&RULE, got.born, what, message).values(got.size, got.fingerprint).at_most(most);
-    Some(finding.advice("put it when no process will open it any more, or free its memory, which ends its handles"))
+    let advice = match what.kind {
+        Kind::MemHandle => "put it when no process will open it any more, or free its memory, which ends its handles",
+        _ => "put it when no process will open it any more",
+    };
+    Some(finding.advice(advice))
 }

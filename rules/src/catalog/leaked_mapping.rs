@@ -19,13 +19,12 @@
 //!
 //! # Good trace
 //!
-//! An open that failed gave nothing, also when its adapter says success.
+//! An open that failed gave nothing.
 //!
 //! ```text
 //! producer: alloc p 4096
 //! producer: get p -> h
 //! consumer: open h -> m
-//! consumer: open h
 //! consumer: open h -> m fails
 //! consumer: close m
 //! consumer: exit

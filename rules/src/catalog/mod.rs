@@ -6,14 +6,19 @@
 mod close_of_unknown;
 mod double_close;
 mod double_put;
+mod double_release;
+mod export_of_import;
+mod export_without_flag;
 mod freed_while_exported;
 mod freed_while_open;
+mod invalid_argument;
 mod leaked_handle;
 mod leaked_mapping;
 mod no_calls_seen;
 mod open_close_mismatch;
 mod page;
 mod put_of_unknown;
+mod success_without_result;
 mod wording;
 
 use crate::{
@@ -28,13 +33,18 @@ pub static RULES: &[&Rule] = &[
     &close_of_unknown::RULE,
     &double_close::RULE,
     &double_put::RULE,
+    &double_release::RULE,
+    &export_of_import::RULE,
+    &export_without_flag::RULE,
     &freed_while_exported::RULE,
     &freed_while_open::RULE,
+    &invalid_argument::RULE,
     &leaked_handle::RULE,
     &leaked_mapping::RULE,
     &no_calls_seen::RULE,
     &open_close_mismatch::RULE,
     &put_of_unknown::RULE,
+    &success_without_result::RULE,
 ];
 
 /// The rule of the run in which there was nothing to judge.

@@ -55,5 +55,6 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
         count: 1,
         message: "no call of a urIPC* function was seen in the whole run".into(),
         advice: "see which doors opened in each process, and run urscope doctor".into(),
+        answer: None,
     })
 }

@@ -39,7 +39,7 @@ use urscope_schema::handle::Kind;
 
 use super::{
     Rule, When,
-    wording::{call, handle, of_size},
+    wording::{INVALID_ARGUMENT, INVALID_MEM_OBJECT, call, handle, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -72,7 +72,8 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     let (who, size) = (scene.actor(), of_size(mapped.size));
     let message = format!("{who} {how} in {}; {what}{size} was opened in {}", call(scene.at), call(opened));
     let finding = Finding::new(&RULE, scene.at, what, message).other(Some(opened));
-    Some(finding.values(mapped.size, mapped.fingerprint).advice(advice))
+    let answer = if ending.object.kind == Kind::Usm { INVALID_MEM_OBJECT } else { INVALID_ARGUMENT };
+    Some(finding.values(mapped.size, mapped.fingerprint).advice(advice).answer(answer))
 }
 
 fn mismatch(ending: &Ending<'_>, base: u64, mapped: &Mapped) -> Option<(String, &'static str)> {

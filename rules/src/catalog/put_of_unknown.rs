@@ -38,9 +38,10 @@
 //! Keep the pointer that the get returned and put that one, in the process that got it. Bytes that were received are
 //! the receiver's own: free them as they were allocated.
 
-use urscope_schema::handle::Kind;
-
-use super::{Rule, When, wording::call};
+use super::{
+    Rule, When,
+    wording::{INVALID_ARGUMENT, call},
+};
 use crate::{
     finding::{Finding, Severity},
     life::Sin,
@@ -58,15 +59,17 @@ pub(super) static RULE: Rule = Rule {
 
 fn look(scene: &Scene<'_>) -> Option<Finding> {
     let Sight::Ending(ending) = scene.sight else { return None };
-    if ending.sin(Kind::MemHandle) != Some(Sin::NeverLived) {
+    if ending.object.kind.shares().is_none() || ending.sin(ending.object.kind) != Some(Sin::NeverLived) {
         return None;
     }
     let (who, what) = (scene.actor(), ending.object);
     let message = format!("{who} puts {what} in {}, but no get of this process returned it", call(scene.at));
     let finding = Finding::new(&RULE, scene.at, what, message);
     Some(
-        finding.advice(
-            "put exactly the pointer that the get returned, in the process that got it; never a copy of the bytes",
-        ),
+        finding
+            .advice(
+                "put exactly the pointer that the get returned, in the process that got it; never a copy of the bytes",
+            )
+            .answer(INVALID_ARGUMENT),
     )
 }

@@ -1,6 +1,9 @@
 //! How findings speak: lower case, no final stop, with the values and both places.
 
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{
+    api::UrResult,
+    handle::{Handle, Kind},
+};
 
 use crate::{
     catalog::Rule,
@@ -25,7 +28,13 @@ impl Finding {
             count: 1,
             message,
             advice: String::new(),
+            answer: None,
         }
+    }
+
+    /// The documented result of a call that sins in this way.
+    pub(super) fn answer(self, code: u32) -> Self {
+        Self { answer: Some(UrResult(code)), ..self }
     }
 
     pub(super) fn other(self, other: Option<Place>) -> Self {
@@ -44,6 +53,15 @@ impl Finding {
         Self { severity: self.severity.min(severity), ..self }
     }
 }
+
+/// `UR_RESULT_ERROR_INVALID_ARGUMENT`: what is answered to a put or close of something that cannot be put or closed.
+pub(super) const INVALID_ARGUMENT: u32 = 45;
+
+/// `UR_RESULT_ERROR_INVALID_EVENT`: what is answered to a get of an event that cannot be shared.
+pub(super) const INVALID_EVENT: u32 = 12;
+
+/// `UR_RESULT_ERROR_INVALID_MEM_OBJECT`: what `urUSMFree` answers to a pointer that is no USM.
+pub(super) const INVALID_MEM_OBJECT: u32 = 11;
 
 impl Scene<'_> {
     /// The process that acts.

@@ -16,11 +16,15 @@
 //! | `alloc p 4096`, `free p` | USM |
 //! | `get p -> h`, `put h` | handle data in the producer; without `-> h` the adapter says success and gives nothing |
 //! | `open h -> m`, `close m` | a mapping in the consumer; `-> m` may likewise be left out |
+//! | `physical m ipc`, `retain-physical m`, `release-physical m` | physical memory, with or without the IPC flag |
+//! | `get-physical m -> h`, `put-physical h`, `open-physical h -> n`, `close-physical n` | its handle data |
+//! | `event e ipc`, `retain-event e`, `release-event e` | an event, with or without the IPC flag |
+//! | `get-event e -> h`, `put-event h`, `open-event h -> f` | its handle data |
 //! | `fork child` | a process begins as a copy of this one |
 //! | `exit`, `killed`, `running`, `incomplete` | the process ends |
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!
-//! Behind a call may stand `+ NUMBER` (an address inside), `in CONTEXT`, and `fails` or `begins`. A name is an address: named
+//! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside), `in CONTEXT`, and `fails` or `begins`. A name is an address: named
 //! again as a result, the same address comes again. The bytes of handle data depend on the exported address alone.
 //!
 //! A story becomes records, numbered and timed, that a world plays and that a trace can be written from.
@@ -79,6 +83,8 @@ pub struct Call {
     pub result: Option<String>,
     /// In which context.
     pub context: Option<String>,
+    /// Whether it is made with the IPC flag.
+    pub shared: bool,
     /// The size that is asked for.
     pub size: Option<u64>,
     /// How it goes on.
@@ -106,6 +112,32 @@ pub enum Verb {
     Open,
     /// `urIPCCloseMemHandleExp`
     Close,
+    /// `urPhysicalMemCreate`
+    Physical,
+    /// `urPhysicalMemRetain`
+    RetainPhysical,
+    /// `urPhysicalMemRelease`
+    ReleasePhysical,
+    /// `urIPCGetPhysMemHandleExp`
+    GetPhysical,
+    /// `urIPCPutPhysMemHandleExp`
+    PutPhysical,
+    /// `urIPCOpenPhysMemHandleExp`
+    OpenPhysical,
+    /// `urIPCClosePhysMemHandleExp`
+    ClosePhysical,
+    /// `urEventCreateExp`
+    Event,
+    /// `urEventRetain`
+    RetainEvent,
+    /// `urEventRelease`
+    ReleaseEvent,
+    /// `urIPCGetEventHandleExp`
+    GetEvent,
+    /// `urIPCPutEventHandleExp`
+    PutEvent,
+    /// `urIPCOpenEventHandleExp`
+    OpenEvent,
 }
 
 /// How a call goes on.

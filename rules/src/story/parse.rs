@@ -22,7 +22,7 @@ impl fmt::Display for StoryError {
 
 impl std::error::Error for StoryError {}
 
-const VERBS: [(&str, Verb); 9] = [
+const VERBS: [(&str, Verb); 22] = [
     ("context", Verb::Context),
     ("retain", Verb::Retain),
     ("release", Verb::Release),
@@ -32,6 +32,19 @@ const VERBS: [(&str, Verb); 9] = [
     ("put", Verb::Put),
     ("open", Verb::Open),
     ("close", Verb::Close),
+    ("physical", Verb::Physical),
+    ("retain-physical", Verb::RetainPhysical),
+    ("release-physical", Verb::ReleasePhysical),
+    ("get-physical", Verb::GetPhysical),
+    ("put-physical", Verb::PutPhysical),
+    ("open-physical", Verb::OpenPhysical),
+    ("close-physical", Verb::ClosePhysical),
+    ("event", Verb::Event),
+    ("retain-event", Verb::RetainEvent),
+    ("release-event", Verb::ReleaseEvent),
+    ("get-event", Verb::GetEvent),
+    ("put-event", Verb::PutEvent),
+    ("open-event", Verb::OpenEvent),
 ];
 
 const ENDS: [(&str, End); 4] =
@@ -64,8 +77,16 @@ fn parse(line: &str) -> Result<Line, String> {
         Step::Ends(*end)
     } else if let Some((_, verb)) = VERBS.iter().find(|(word, _)| *word == first) {
         let object = Some(name("a name")?);
-        let mut call =
-            Call { verb: *verb, object, offset: 0, result: None, context: None, size: None, fate: Fate::Returns };
+        let mut call = Call {
+            verb: *verb,
+            object,
+            offset: 0,
+            result: None,
+            context: None,
+            shared: false,
+            size: None,
+            fate: Fate::Returns,
+        };
         if *verb == Verb::Alloc {
             call.size = Some(number(&name("a size")?)?);
         }
@@ -75,9 +96,10 @@ fn parse(line: &str) -> Result<Line, String> {
                 "+" => call.offset = number(value()?)?,
                 "->" => call.result = Some(value()?.to_owned()),
                 "in" => call.context = Some(value()?.to_owned()),
+                "ipc" => call.shared = true,
                 "fails" => call.fate = Fate::Fails,
                 "begins" => call.fate = Fate::Begins,
-                _ => return Err(format!("expected +, ->, in, fails or begins, found {word:?}")),
+                _ => return Err(format!("expected +, ->, in, ipc, fails or begins, found {word:?}")),
             }
         }
         Step::Call(call)
@@ -152,6 +174,9 @@ impl fmt::Display for Call {
         }
         if let Some(context) = &self.context {
             write!(f, " in {context}")?;
+        }
+        if self.shared {
+            f.write_str(" ipc")?;
         }
         match self.fate {
             Fate::Returns => Ok(()),

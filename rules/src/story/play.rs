@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use urscope_schema::{
-    api::{Function, UrResult},
+    api::{Function, UrResult, demand::IPC},
     call::{Enter, Exit, Nanos, Values},
     handle::fingerprint,
 };
@@ -106,6 +106,9 @@ impl Stage {
     }
 
     fn address(&mut self, name: &str) -> u64 {
+        if name == "null" {
+            return 0;
+        }
         let next = 0x1000_0000 + 0x100_0000 * self.addresses.len() as u64;
         *self.addresses.entry(name.to_owned()).or_insert(next)
     }
@@ -169,6 +172,44 @@ impl Stage {
         }
     }
 
+    /// The same, about physical memory and events.
+    fn of_object(
+        actor: usize,
+        call: &Call,
+        object: u64,
+        result: Option<u64>,
+        within: Values,
+    ) -> (Function, Values, Values) {
+        use Function as F;
+        let nothing = Values::default();
+        let of = Values { object: Some(object), ..nothing };
+        let flags = Some(if call.shared { IPC } else { 0 });
+        let device = Some(0xd0);
+        let bytes = fingerprint(&[(actor as u64).to_le_bytes(), object.to_le_bytes()].concat());
+        let got =
+            result.map(|data| Values { data: Some(data), data_size: Some(64), fingerprint: Some(bytes), ..nothing });
+        let got = got.unwrap_or_default();
+        let (data, data_size) = (Some(0xda7a_0000 + actor as u64), Some(64));
+        let open = Values { data, data_size, fingerprint: Some(bytes), ..within };
+        let opened = Values { object: result, ..nothing };
+        let put = Values { data: Some(object), ..within };
+        match call.verb {
+            Verb::RetainPhysical => (F::urPhysicalMemRetain, of, nothing),
+            Verb::ReleasePhysical => (F::urPhysicalMemRelease, of, nothing),
+            Verb::GetPhysical => (F::urIPCGetPhysMemHandleExp, Values { object: Some(object), ..within }, got),
+            Verb::PutPhysical => (F::urIPCPutPhysMemHandleExp, put, nothing),
+            Verb::OpenPhysical => (F::urIPCOpenPhysMemHandleExp, open, opened),
+            Verb::ClosePhysical => (F::urIPCClosePhysMemHandleExp, Values { object: Some(object), ..within }, nothing),
+            Verb::Event => (F::urEventCreateExp, Values { flags, device, ..within }, of),
+            Verb::RetainEvent => (F::urEventRetain, of, nothing),
+            Verb::ReleaseEvent => (F::urEventRelease, of, nothing),
+            Verb::GetEvent => (F::urIPCGetEventHandleExp, of, got),
+            Verb::PutEvent => (F::urIPCPutEventHandleExp, put, nothing),
+            Verb::OpenEvent => (F::urIPCOpenEventHandleExp, open, opened),
+            _ => (F::urPhysicalMemCreate, Values { flags, device, size: Some(1 << 16), ..within }, of),
+        }
+    }
+
     /// A call in words: its function, its arguments, and its answer if it goes well.
     fn words(&mut self, actor: usize, call: &Call) -> (Function, Values, Values) {
         let name = call.object.as_deref().unwrap_or_default();
@@ -207,6 +248,7 @@ impl Stage {
                 (Function::urIPCOpenMemHandleExp, values, Values { pointer: result, ..nothing })
             }
             Verb::Close => (Function::urIPCCloseMemHandleExp, on, nothing),
+            _ => Self::of_object(actor, call, object, result, within),
         }
     }
 }

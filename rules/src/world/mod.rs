@@ -11,8 +11,8 @@ pub(crate) mod records;
 pub(crate) mod scene;
 
 use urscope_schema::{
-    api::Effect,
-    call::{Enter, Exit, Nanos},
+    api::{Effect, demand::Nulls},
+    call::{Enter, Exit, Nanos, Values},
     handle::{Handle, Kind},
 };
 
@@ -111,16 +111,37 @@ impl World {
 
     /// Looks at a call before it is passed on; moves nothing.
     pub fn check(&self, who: ProcessId, enter: &Enter, found: &mut Vec<Finding>) {
-        let Effect::Ends(kind) = enter.function.effect() else { return };
+        self.check_call(who, enter, &enter.function.nulls(&enter.values), found);
+    }
+
+    /// The same, where more is known of the arguments than their record shows.
+    pub fn check_call(&self, who: ProcessId, enter: &Enter, nulls: &Nulls, found: &mut Vec<Finding>) {
+        if let Some(fault) = nulls.fault(enter.function, &enter.values) {
+            self.look(When::Enter, place_of(who, enter), Sight::Argument(fault), found);
+        }
         let Some(life) = self.life(who) else { return };
         let values = &enter.values;
-        let value = if kind == Kind::MemHandle { values.data } else { values.pointer };
+        let (kind, value) = match enter.function.effect() {
+            Effect::Ends(kind) if kind.shares().is_some() => (kind, values.data),
+            Effect::Ends(kind) => (kind, values.pointer),
+            // References to events are also held by commands, which are not recorded.
+            Effect::Releases(Kind::PhysicalMem) => (Kind::PhysicalMem, values.object),
+            Effect::Makes(handle) => {
+                let exported = handle.shares().zip(values.object).map(|(kind, value)| Handle { kind, value });
+                if let Some((object, known)) = exported.and_then(|object| Some((object, life.objects.get(&object)?))) {
+                    self.look(When::Enter, place_of(who, enter), Sight::Exporting(object, known), found);
+                }
+                return;
+            }
+            _ => return,
+        };
         // Null is no object: it is what is left of a get or open that failed under an adapter that says success.
         let Some(value) = value.filter(|value| *value != 0) else { return };
         let object = Handle { kind, value };
         let (state, target) = (life.state(object), life.target(kind, value));
         match target {
             Target::Handle(got) if got.state == State::Alive => return,
+            Target::Object(object) if object.state == State::Alive => return,
             Target::Allocation(_) if kind == Kind::Usm => return,
             Target::Nothing if kind == Kind::Usm || state == State::Inherited => return,
             _ => {}
@@ -137,6 +158,13 @@ impl World {
 
     /// A call returns.
     pub fn exit(&mut self, who: ProcessId, exit: &Exit, found: &mut Vec<Finding>) {
+        if let Effect::Makes(kind) = exit.function.effect()
+            && exit.result.is_success()
+            && !is_answered(kind, &exit.values)
+            && let Some(pending) = self.life(who).and_then(|life| life.pending.get(&exit.call))
+        {
+            self.look(When::Exit, pending.place, Sight::Unanswered(kind), found);
+        }
         let Some(outcome) = moves::exit(self, who, exit) else { return };
         match outcome {
             moves::Outcome::Freed(place, freed) => self.look(When::Exit, place, Sight::Freed(&freed), found),
@@ -154,6 +182,12 @@ impl World {
     ///
     /// From here on nothing is open in it, also when it still runs: what it did since its last record is not known.
     pub fn end(&mut self, who: ProcessId, how: End, at: Nanos, found: &mut Vec<Finding>) {
+        self.look_at_end(who, how, at, found);
+        moves::bury(self, who);
+    }
+
+    /// What a process would leave if it ended like that now; moves nothing, and allocates nothing where nothing is left.
+    pub fn look_at_end(&self, who: ProcessId, how: End, at: Nanos, found: &mut Vec<Finding>) {
         let Some(life) = self.life(who) else { return };
         let left = match how {
             End::Exited => Some(Left::Exited),
@@ -171,8 +205,8 @@ impl World {
                 .filter(|(_, got)| got.allocation.is_none_or(|serial| life.allocated.contains(&serial)))
                 .collect();
             handles.sort_by_key(|(_, got)| got.serial);
-            for (data, got) in handles.iter().take(LEFT_TOLD) {
-                self.look(When::End, place, Sight::LeftHandle { data: **data, got, left }, found);
+            for (handle, got) in handles.iter().take(LEFT_TOLD) {
+                self.look(When::End, place, Sight::LeftHandle { handle: **handle, got, left }, found);
             }
             stand_for_others(handles.len(), found);
             let mut mappings: Vec<_> =
@@ -183,7 +217,6 @@ impl World {
             }
             stand_for_others(mappings.len(), found);
         }
-        moves::bury(self, who);
     }
 
     /// The run is over. Processes that have not ended are left as they are.
@@ -205,6 +238,18 @@ impl World {
     fn life_mut(&mut self, who: ProcessId) -> Option<&mut Life> {
         self.lives.get_mut(who.0 as usize)
     }
+}
+
+/// Whether a success has made what it should have made. A get that is only asked for the size answers with that.
+fn is_answered(kind: Kind, values: &Values) -> bool {
+    let made = match kind {
+        Kind::Usm | Kind::Mapping => values.pointer,
+        Kind::Context => values.context,
+        Kind::PhysicalMem | Kind::Event => values.object,
+        _ if values.data.is_none() => values.data_size,
+        _ => values.data,
+    };
+    made.is_some_and(|made| made != 0)
 }
 
 /// Where more objects were left than are told, the last finding counts for the rest.

@@ -2,7 +2,7 @@
 //!
 //! This module looks up and keeps; the moves are in [`super::moves`].
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use urscope_schema::{
     call::Enter,
@@ -12,7 +12,7 @@ use urscope_schema::{
 use super::{
     Process,
     exports::ExportId,
-    records::{Allocation, Got, Graveyard, Mapped, Serial},
+    records::{Allocation, Got, Graveyard, Mapped, Object, Origin, Serial},
     scene::{Freed, Target},
 };
 use crate::{finding::Place, life::State};
@@ -56,8 +56,11 @@ pub(crate) struct Pending {
 /// What a call under way is about.
 #[derive(Debug)]
 pub(crate) enum Aim {
-    Get { pointer: Option<u64>, allocation: Option<Serial> },
-    Put { data: u64, serial: Serial },
+    Get { kind: Kind, pointer: Option<u64>, allocation: Option<Serial> },
+    Put { handle: Handle, serial: Serial },
+    Make { kind: Kind, origin: Origin },
+    Refer { object: Handle, serial: Serial },
+    Unrefer { object: Handle, serial: Serial },
     Open { context: Option<u64>, fingerprint: Option<u64>, export: Option<ExportId> },
     Close { pointer: u64, serial: Serial, taken: (Option<u64>, Place), accuse: bool },
     Allocate { size: Option<u64> },
@@ -72,7 +75,10 @@ pub(crate) enum Aim {
 pub(crate) struct Life {
     pub(crate) process: Process,
     pub(crate) over: bool,
-    pub(crate) handles: HashMap<u64, Got>,
+    pub(crate) handles: HashMap<Handle, Got>,
+    pub(crate) objects: HashMap<Handle, Object>,
+    /// The events that were made without the IPC flag: their releases are not recorded, so the last few are kept.
+    pub(crate) plain_events: VecDeque<(Handle, Serial)>,
     pub(crate) mappings: BTreeMap<u64, Mapped>,
     pub(crate) allocations: BTreeMap<u64, Allocation>,
     /// The serials of `allocations`.
@@ -89,6 +95,8 @@ impl Life {
             process,
             over: false,
             handles: HashMap::new(),
+            objects: HashMap::new(),
+            plain_events: VecDeque::new(),
             mappings: BTreeMap::new(),
             allocations: BTreeMap::new(),
             allocated: HashSet::new(),
@@ -104,7 +112,8 @@ impl Life {
         let mine = self
             .handles
             .keys()
-            .map(|value| Handle { kind: Kind::MemHandle, value: *value })
+            .chain(self.objects.keys())
+            .copied()
             .chain(self.mappings.keys().map(|value| Handle { kind: Kind::Mapping, value: *value }))
             // What is ended already may have been ended after the fork, for the child's trace begins a little later.
             .chain(self.graves.handles());
@@ -119,7 +128,8 @@ impl Life {
     /// The state of an address.
     pub(crate) fn state(&self, handle: Handle) -> State {
         let alive = match handle.kind {
-            Kind::MemHandle => self.handles.get(&handle.value).map(|got| got.state),
+            kind if kind.shares().is_some() => self.handles.get(&handle).map(|got| got.state),
+            Kind::PhysicalMem | Kind::Event => self.objects.get(&handle).map(|object| object.state),
             Kind::Mapping => self.mappings.get(&handle.value).map(|mapped| mapped.state),
             _ => None,
         };
@@ -147,11 +157,17 @@ impl Life {
 
     /// What the ended object of a call stands for.
     pub(crate) fn target(&self, kind: Kind, value: u64) -> Target<'_> {
+        let handle = Handle { kind, value };
         let buried = |kind| self.graves.get(Handle { kind, value });
         let allocated = || self.allocations.get(&value).filter(|allocation| !allocation.dying);
         match kind {
-            Kind::MemHandle => match (self.handles.get(&value), buried(kind)) {
+            kind if kind.shares().is_some() => match (self.handles.get(&handle), buried(kind)) {
                 (Some(got), _) => Target::Handle(got),
+                (None, Some(grave)) => Target::Buried(grave),
+                (None, None) => Target::Nothing,
+            },
+            Kind::PhysicalMem | Kind::Event => match (self.objects.get(&handle), buried(kind)) {
+                (Some(object), _) => Target::Object(object),
                 (None, Some(grave)) => Target::Buried(grave),
                 (None, None) => Target::Nothing,
             },

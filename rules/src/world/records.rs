@@ -16,7 +16,7 @@ pub(crate) struct Got {
     pub(crate) serial: Serial,
     pub(crate) state: State,
     pub(crate) born: Place,
-    /// The exported memory; unknown where the enter of the get is missing.
+    /// The exported memory or object; unknown where the enter of the get is missing.
     pub(crate) pointer: Option<u64>,
     /// The size of what can be seen through it.
     pub(crate) size: Option<u64>,
@@ -103,6 +103,27 @@ impl Mapped {
         }
         Some(taken)
     }
+}
+
+/// Physical memory or an event that can be shared, or that a get of it is refused for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Object {
+    pub(crate) serial: Serial,
+    pub(crate) state: State,
+    pub(crate) references: u64,
+    pub(crate) born: Place,
+    pub(crate) origin: Origin,
+}
+
+/// Where an object comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Made here with the IPC flag.
+    Shareable,
+    /// Made here without it.
+    Plain,
+    /// Opened from another process's handle data.
+    Imported,
 }
 
 /// USM, allocated or first met as an argument.

@@ -1,10 +1,13 @@
 //! What a rule gets to see: one moment, with everything about it already looked up.
 
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{
+    api::demand::Fault,
+    handle::{Handle, Kind},
+};
 
 use super::{
     World,
-    records::{Allocation, Got, Grave, Mapped, Serial},
+    records::{Allocation, Got, Grave, Mapped, Object, Serial},
 };
 use crate::{
     finding::Place,
@@ -25,12 +28,18 @@ pub(crate) struct Scene<'w> {
 /// What there is to see.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sight<'w> {
-    /// A call begins that ends an object.
+    /// A call begins with an argument that its function forbids.
+    Argument(Fault),
+    /// A call begins that gets handle data for an object.
+    Exporting(Handle, &'w Object),
+    /// A call has answered success, and has not made the object that it should have made.
+    Unanswered(Kind),
+    /// A call begins that ends an object, or takes away a reference to it.
     Ending(Ending<'w>),
     /// Memory has been freed.
     Freed(&'w Freed),
     /// Handle data was left when a process ended.
-    LeftHandle { data: u64, got: &'w Got, left: Left },
+    LeftHandle { handle: Handle, got: &'w Got, left: Left },
     /// A mapping was left when its process ended or its context was released.
     LeftMapping { pointer: u64, mapped: &'w Mapped, left: Left },
     /// The run is over, and no IPC call was in it.
@@ -68,6 +77,8 @@ pub(crate) enum Target<'w> {
     Inside(u64, &'w Mapped),
     /// Something that was ended.
     Buried(&'w Grave),
+    /// Physical memory or an event.
+    Object(&'w Object),
     /// USM of this process.
     Allocation(&'w Allocation),
     /// Nothing that we know.

@@ -4,6 +4,7 @@
 //! time the Rust signature of its C function. A role never reads memory: what stands behind a pointer is fetched
 //! by the shim, which asks [`Role::enter`] and [`Role::out`] where to look.
 
+use super::demand::Null;
 use crate::call::Values;
 
 /// What the shim must know of a parameter.
@@ -24,6 +25,16 @@ pub trait Role: Copy {
     #[must_use]
     fn redirected(self, _to: &Places) -> Self {
         self
+    }
+
+    /// What is missing, if the argument is null or zero.
+    fn null(self) -> Option<Null> {
+        None
+    }
+
+    /// The same, of an argument as it was recorded; nothing where the record does not show it.
+    fn null_in(_values: &Values) -> Option<Null> {
+        None
     }
 
     /// Whether a call with this argument is recorded at all.
@@ -63,7 +74,7 @@ pub struct Places {
 }
 
 macro_rules! roles {
-    ($($(#[$doc:meta])* $name:ident($word:ty) $(enter $field:ident)? $(source $source:ident)? $(out $place:ident)?;)*) => {
+    ($($(#[$doc:meta])* $name:ident($word:ty) $(enter $field:ident)? $(source $source:ident)? $(out $place:ident)? $(null $null:ident $(in $seen:ident)?)?;)*) => {
         $(
             $(#[$doc])*
             #[repr(transparent)]
@@ -94,6 +105,19 @@ macro_rules! roles {
                         if self.0 == 0 || to.$place == 0 { self } else { Self(to.$place) }
                     }
                 )?
+                $(
+                    #[inline]
+                    fn null(self) -> Option<Null> {
+                        if self.0 == 0 { Some(Null::$null) } else { None }
+                    }
+
+                    $(
+                        #[inline]
+                        fn null_in(values: &Values) -> Option<Null> {
+                            if values.$seen == Some(0) { Some(Null::$null) } else { None }
+                        }
+                    )?
+                )?
             }
         )*
     };
@@ -101,15 +125,15 @@ macro_rules! roles {
 
 roles! {
     /// A `ur_adapter_handle_t`.
-    Adapter(usize) enter adapter;
+    Adapter(usize) enter adapter null Handle in adapter;
     /// A `ur_device_handle_t`.
-    Device(usize) enter device;
+    Device(usize) enter device null Handle in device;
     /// A `ur_context_handle_t`.
-    Context(usize) enter context;
+    Context(usize) enter context null Handle in context;
     /// A `void *` into memory that the caller already has.
-    Pointer(usize) enter pointer;
+    Pointer(usize) enter pointer null Memory in pointer;
     /// A `size_t` in bytes.
-    Size(usize) enter size;
+    Size(usize) enter size null Size in size;
     /// A `size_t`, an offset in bytes.
     Offset(usize) enter offset;
     /// A 32-bit set of flags.
@@ -117,35 +141,55 @@ roles! {
     /// A 32-bit question.
     Property(u32) enter property;
     /// A `ur_physical_mem_handle_t`.
-    PhysicalMem(usize) enter object;
+    PhysicalMem(usize) enter object null Handle in object;
     /// A `ur_event_handle_t`.
-    Event(usize) enter object source event;
+    Event(usize) enter object source event null Handle in object;
     /// A `const ur_event_handle_t *`.
-    Events(usize) source events;
+    Events(usize) source events null Pointer;
     /// The `uint32_t` that counts the events.
-    Count(u32) enter count source count;
-    /// A pointer to a structure whose flags count.
-    Desc(usize) source desc;
+    Count(u32) enter count source count null Count in count;
     /// A pointer to handle data.
-    Data(usize) enter data;
+    Data(usize) enter data null Pointer in data;
     /// The `size_t` of the handle data in bytes.
     DataSize(usize) enter data_size;
     /// A `void **` that receives the memory.
-    OutPointer(usize) out pointer;
+    OutPointer(usize) out pointer null Pointer;
     /// A `void **` that receives the handle data, or null.
-    OutData(usize) out data;
+    OutData(usize) out data null Answer;
     /// A `size_t *` that receives the size of the handle data, or null.
-    OutDataSize(usize) out data_size;
+    OutDataSize(usize) out data_size null Answer;
     /// A `ur_context_handle_t *`.
-    OutContext(usize) out context;
+    OutContext(usize) out context null Pointer;
     /// A `ur_physical_mem_handle_t *` or `ur_event_handle_t *`.
-    OutObject(usize) out object;
+    OutObject(usize) out object null Pointer;
     /// A `ur_bool_t *` that receives the answer to a question, or null.
     OutBool(usize) out value;
     /// A word that is passed on and not recorded.
     Unseen(usize);
     /// A 32-bit word that is passed on and not recorded.
     Unseen32(u32);
+}
+
+/// A pointer to a structure whose flags count.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Desc(pub usize);
+
+impl Role for Desc {
+    #[inline]
+    fn source(self, sources: &mut Sources) {
+        sources.desc = self.0;
+    }
+
+    #[inline]
+    fn null(self) -> Option<Null> {
+        if self.0 == 0 { Some(Null::Description) } else { None }
+    }
+
+    #[inline]
+    fn null_in(values: &Values) -> Option<Null> {
+        if values.flags.is_none() { Some(Null::Description) } else { None }
+    }
 }
 
 /// A `ur_device_info_t`, recorded only when it asks for IPC support.

@@ -1,6 +1,10 @@
 //! What a row becomes here: an identity, a name, a place in the adapter's tables, an effect and a text.
 
-use crate::handle::Kind;
+use super::{
+    demand::Nulls,
+    role::{self, Role},
+};
+use crate::{call::Values, handle::Kind};
 
 /// What a successful call does to the life of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -133,6 +137,15 @@ macro_rules! functions {
             /// What a success does.
             pub const fn effect(self) -> Effect {
                 match self { $(Self::$name => effect!($verb $kind),)* }
+            }
+
+            /// The arguments that are missing, of a call as it was recorded.
+            pub fn nulls(self, values: &Values) -> Nulls {
+                let mut nulls = Nulls::default();
+                match self {
+                    $(Self::$name => { $(nulls.note(self, stringify!($param), <role::$role as Role>::null_in(values));)* })*
+                }
+                nulls
             }
 
             /// Parameters and their roles, in C order.

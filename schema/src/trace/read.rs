@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::{
     CALL, NOTE,
-    records::{Door, Footer, Header, Module, Named, Stack},
+    records::{Door, Footer, Found, Header, Module, Named, Stack},
 };
 use crate::{
     api::{Function, UrResult},
@@ -44,6 +44,8 @@ pub enum Record {
     Exit(Exit),
     /// A note of urscope's own.
     Note(Nanos, String),
+    /// What the validation layer found while the program ran. The judge finds it again by itself.
+    Finding(Nanos, Box<Found>),
     /// The end, in order.
     Footer(Box<Footer>),
     /// A well-formed event that is not ours.
@@ -238,6 +240,7 @@ fn parse(text: &[u8], base: u64) -> Result<Record, Why> {
         ("i", "note") if event.cat == NOTE => {
             Ok(Record::Note(event.time(base)?, unfit::<TextArgs<'_>>(args)?.text.into_owned()))
         }
+        ("i", "finding") if event.cat == NOTE => Ok(Record::Finding(event.time(base)?, unfit(args)?)),
         (phase @ ("B" | "E"), name) if event.cat == CALL => {
             let Some(function) = Function::from_name(name) else { return Ok(Record::Foreign) };
             let (tid, time) = (event.tid()?, event.time(base)?);

@@ -98,7 +98,7 @@ pub struct Door {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Footer {
-    /// `exit` or `_exit`.
+    /// `exit` or `_exit`, or `abort` where the validation layer ended the process.
     pub how: String,
     /// How many calls began.
     pub calls: u64,
@@ -152,6 +152,18 @@ pub struct Stack {
     pub stack: u64,
     /// The addresses that its calls return to, innermost first.
     pub frames: Vec<Hex>,
+}
+
+/// The arguments of an instant `finding`: what the validation layer found while the program ran.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Found {
+    /// The rule that was broken.
+    pub rule: String,
+    /// `note`, `warning` or `error`.
+    pub severity: String,
+    /// What happened.
+    pub message: String,
 }
 
 /// What ties a record's type to its name in the file.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{
     CALL, NOTE,
-    records::{Clock, Footer, Named},
+    records::{Clock, Footer, Found, Named},
 };
 use crate::{
     api::Function,
@@ -222,10 +222,18 @@ pub fn thread_name(pid: u32, tid: u32, name: &str) -> Vec<u8> {
 
 /// A note of urscope's own, an instant on a thread.
 pub fn note(pid: u32, tid: u32, time: Nanos, base: u64, text: &str) -> Vec<u8> {
+    instant(pid, tid, time, base, "note", &json!({"text": text}))
+}
+
+/// What the validation layer found, an instant on the thread of the call.
+pub fn finding(pid: u32, tid: u32, time: Nanos, base: u64, found: &Found) -> Vec<u8> {
+    instant(pid, tid, time, base, "finding", &json!(found))
+}
+
+fn instant(pid: u32, tid: u32, time: Nanos, base: u64, name: &str, args: &serde_json::Value) -> Vec<u8> {
     let since = time.0.saturating_sub(base);
-    let args = json!({"text": text});
     format!(
-        "\n,{{\"ph\":\"i\",\"pid\":{pid},\"tid\":{tid},\"ts\":{}.{:03},\"s\":\"t\",\"cat\":\"{NOTE}\",\"name\":\"note\",\"args\":{args}}}",
+        "\n,{{\"ph\":\"i\",\"pid\":{pid},\"tid\":{tid},\"ts\":{}.{:03},\"s\":\"t\",\"cat\":\"{NOTE}\",\"name\":\"{name}\",\"args\":{args}}}",
         since / 1000,
         since % 1000,
     )

@@ -6,22 +6,24 @@
 mod handles;
 mod mappings;
 mod memory;
+mod objects;
 
 use urscope_schema::{
     api::Effect,
     call::{Enter, Exit},
-    handle::Kind,
+    handle::{Handle, Kind},
 };
 
 use self::{
     handles::{got, has_put, put},
     mappings::{close, closed, opened, refer, released},
     memory::{allocated, forget_allocation, free},
+    objects::{made, origin, release, retain, retained, unreferred},
 };
 use super::{
     ProcessId, World,
     process::{Aim, ContextLife, Inherited, Life, Pending, place_of},
-    records::{Mapped, Serial},
+    records::{Mapped, Origin, Serial},
     scene::Freed,
 };
 use crate::finding::Place;
@@ -47,10 +49,18 @@ pub(super) fn enter(world: &mut World, who: ProcessId, enter: &Enter) {
     let place = place_of(who, enter);
     let context = values.context;
     let aim = match (enter.function.effect(), values.pointer, values.data) {
+        (Effect::Makes(kind @ (Kind::PhysicalMemHandle | Kind::EventHandle)), ..) => {
+            Aim::Get { kind, pointer: values.object, allocation: None }
+        }
+        (Effect::Makes(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => {
+            Aim::Make { kind, origin: origin(enter.function, values.flags) }
+        }
+        (Effect::Retains(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => retain(world, who, kind, values.object),
+        (Effect::Releases(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => release(world, who, kind, values.object),
         (Effect::Makes(Kind::MemHandle), pointer, _) => {
             let life = world.life(who);
             let allocation = pointer.and_then(|pointer| life?.allocation_at(pointer)).map(|(_, found)| found.serial);
-            Aim::Get { pointer, allocation }
+            Aim::Get { kind: Kind::MemHandle, pointer, allocation }
         }
         (Effect::Makes(Kind::Mapping), ..) => {
             let (fingerprint, host) = (values.fingerprint, world.process(who).map(|process| process.host));
@@ -58,7 +68,7 @@ pub(super) fn enter(world: &mut World, who: ProcessId, enter: &Enter) {
             Aim::Open { context, fingerprint, export }
         }
         (Effect::Makes(Kind::Usm), ..) => Aim::Allocate { size: values.size },
-        (Effect::Ends(Kind::MemHandle), _, Some(data)) => put(world, who, data),
+        (Effect::Ends(kind), _, Some(value)) if kind.shares().is_some() => put(world, who, Handle { kind, value }),
         (Effect::Ends(Kind::Mapping), Some(pointer), _) => close(world, who, pointer, context),
         (Effect::Ends(Kind::Usm), Some(pointer), _) => free(world, who, pointer),
         (Effect::Retains(Kind::Context), ..) => refer(world, who, context, true),
@@ -80,7 +90,11 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
         (None, effect) => {
             let place = Place { process: who, tid, time, call: Some(call), function: Some(function), stack: None };
             let aim = match effect {
-                Effect::Makes(Kind::MemHandle) => Aim::Get { pointer: None, allocation: None },
+                Effect::Makes(kind) if kind.shares().is_some() => Aim::Get { kind, pointer: None, allocation: None },
+                // Its flags are not known: what is shareable is never accused.
+                Effect::Makes(kind @ (Kind::PhysicalMem | Kind::Event)) => {
+                    Aim::Make { kind, origin: Origin::Shareable }
+                }
                 Effect::Makes(Kind::Mapping) => Aim::Open { context: None, fingerprint: None, export: None },
                 Effect::Makes(Kind::Usm) => Aim::Allocate { size: None },
                 _ => Aim::Nothing,
@@ -91,11 +105,18 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
     let success = result.is_success();
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
     match aim {
-        Aim::Get { pointer, allocation } => {
-            if let Some(data) = given(values.data) {
-                got(world, place, pointer, allocation, data, values.fingerprint);
+        Aim::Get { kind, pointer, allocation } => {
+            if let Some(value) = given(values.data) {
+                got(world, place, pointer, allocation, Handle { kind, value }, values.fingerprint);
             }
         }
+        Aim::Make { kind, origin } => {
+            if let Some(value) = given(values.object) {
+                made(world, place, Handle { kind, value }, origin);
+            }
+        }
+        Aim::Refer { object, serial } => retained(world, who, object, serial, success),
+        Aim::Unrefer { object, serial } => unreferred(world, place, object, serial, success),
         Aim::Open { context, fingerprint, export } => {
             if let Some(pointer) = given(values.pointer) {
                 opened(world, place, pointer, context, fingerprint, export);
@@ -106,7 +127,7 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
                 allocated(world, who, pointer, size, Some(place));
             }
         }
-        Aim::Put { data, serial } => has_put(world, place, data, serial, success),
+        Aim::Put { handle, serial } => has_put(world, place, handle, serial, success),
         Aim::Close { pointer, serial, taken, accuse } => {
             closed(world, place, pointer, serial, taken, success, accuse);
         }

@@ -1,0 +1,84 @@
+//! # What it does
+//!
+//! Finds physical memory that is released, or closed, when no reference to it is left.
+//!
+//! # Why it is bad
+//!
+//! The object is gone with the last reference. On today's adapters the next release reads and frees memory that belongs to
+//! somebody else. (References to events are also held by commands, so of events this cannot be said.)
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: get-physical m -> h
+//! producer: put-physical h
+//! producer: release-physical m
+//! producer: release-physical m
+//! ```
+//!
+//! # Good trace
+//!
+//! Each retain asks for one more release, and what was opened may be closed or released.
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: retain-physical m
+//! producer: get-physical m -> h
+//! consumer: open-physical h -> n
+//! consumer: close-physical n
+//! producer: put-physical h
+//! producer: release-physical m
+//! producer: release-physical m
+//! ```
+//!
+//! # What to do
+//!
+//! Let one owner release each reference, once.
+
+use urscope_schema::handle::Kind;
+
+use super::{
+    Rule, When,
+    wording::{INVALID_ARGUMENT, call},
+};
+use crate::{
+    finding::{Finding, Severity},
+    life::Sin,
+    world::scene::{Scene, Sight, Target},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "double-release",
+    severity: Severity::Error,
+    when: When::Enter,
+    title: "physical memory is released or closed more often than it was made, opened and retained",
+    source: include_str!("double_release.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Ending(ending) = scene.sight else { return None };
+    if ending.sin(Kind::PhysicalMem) != Some(Sin::Again) {
+        return None;
+    }
+    let (born, died) = match ending.target {
+        Target::Buried(grave) => (grave.born, Some(grave.died)),
+        // Its last release is still under way.
+        Target::Object(object) => (object.born, None),
+        _ => return None,
+    };
+    let before = died.map_or_else(
+        || "its last release is under way in another call".into(),
+        |died| format!("its last reference went in {}", call(died)),
+    );
+    let (who, what) = (scene.actor(), ending.object);
+    let message =
+        format!("{who} releases {what} again in {}: it was made in {} and {before}", call(scene.at), call(born));
+    let finding = Finding::new(&RULE, scene.at, what, message).other(died.or(Some(born)));
+    Some(
+        finding
+            .advice("let one owner release each reference, once; remove one of the releases")
+            .answer(INVALID_ARGUMENT),
+    )
+}

@@ -1,0 +1,70 @@
+//! # What it does
+//!
+//! Finds a get on physical memory or on an event that was made without the flag that lets it be shared.
+//!
+//! # Why it is bad
+//!
+//! What can be shared is made in another way by the driver, so the flag cannot be given later: the header answers
+//! UR_RESULT_ERROR_INVALID_ARGUMENT for physical memory and UR_RESULT_ERROR_INVALID_EVENT for an event.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: physical m
+//! producer: get-physical m -> h fails
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: get-physical m -> h
+//! consumer: open-physical h -> n
+//! consumer: get-physical n -> h2
+//! consumer: put-physical h2
+//! consumer: close-physical n
+//! producer: put-physical h
+//! producer: release-physical m
+//! ```
+//!
+//! # What to do
+//!
+//! Make it with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC` or `UR_EXP_EVENT_FLAG_IPC_EXP`; in SYCL, with the property `enable_ipc`.
+
+use urscope_schema::handle::Kind;
+
+use super::{
+    Rule, When,
+    wording::{INVALID_ARGUMENT, INVALID_EVENT, call},
+};
+use crate::{
+    finding::{Finding, Severity},
+    world::{
+        records::Origin,
+        scene::{Scene, Sight},
+    },
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "export-without-flag",
+    severity: Severity::Error,
+    when: When::Enter,
+    title: "a get of physical memory or an event that was made without the IPC flag",
+    source: include_str!("export_without_flag.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Exporting(what, object) = scene.sight else { return None };
+    if object.origin != Origin::Plain {
+        return None;
+    }
+    let (answer, flag) = match what.kind {
+        Kind::Event => (INVALID_EVENT, "UR_EXP_EVENT_FLAG_IPC_EXP"),
+        _ => (INVALID_ARGUMENT, "UR_PHYSICAL_MEM_FLAG_ENABLE_IPC"),
+    };
+    let (who, at, born) = (scene.actor(), call(scene.at), call(object.born));
+    let message = format!("{who} gets handle data in {at} for {what}, which it made without the IPC flag in {born}");
+    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(object.born));
+    Some(finding.advice(format!("make it with {flag}; in SYCL, with the property enable_ipc")).answer(answer))
+}

@@ -1,0 +1,67 @@
+//! # What it does
+//!
+//! Finds a call with an argument that the header lists among the errors of its function: a null handle or pointer, a size
+//! or a number of zero, flags that stand for nothing or exclude each other.
+//!
+//! # Why it is bad
+//!
+//! The adapters leave these checks to Unified Runtime's validation layer, which is off unless asked for. Without it a null
+//! is passed over in silence, or crashes in the loader or the driver, depending on the function and the release.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! consumer: close null
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: close m
+//! producer: put h
+//! ```
+//!
+//! # What to do
+//!
+//! Look at what the call that should have made the object answered. Places for answers are not recorded, so a missing one
+//! is found by the preloaded library only.
+
+use super::{Rule, When, wording::call};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "invalid-argument",
+    severity: Severity::Error,
+    when: When::Enter,
+    title: "an argument is one that the header lists among the errors of the function",
+    source: include_str!("invalid_argument.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Argument(fault) = scene.sight else { return None };
+    let function = scene.at.function.map_or("", |function| function.name());
+    let message = format!("{} passes {} as {} in {}", scene.actor(), fault.why, fault.parameter, call(scene.at));
+    Some(Finding {
+        rule: &RULE,
+        severity: RULE.severity,
+        at: scene.at,
+        other: None,
+        subject: None,
+        size: None,
+        fingerprint: None,
+        count: 1,
+        message,
+        advice: format!(
+            "{function} promises {} for it; see what the call answered that should have made it",
+            fault.answer
+        ),
+        answer: Some(fault.answer),
+    })
+}

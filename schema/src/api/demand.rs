@@ -1,0 +1,196 @@
+//! What the header demands of arguments: what must not be null or zero, and which flags there are.
+//!
+//! It is said here once, by role and by the kind of object, and holds for every row. Only what `ur_api.h` lists among a
+//! function's results is a fault; what only an adapter can know is left to it. Nothing is decided here: a fault is an
+//! answer that the header names, and what is made of it is the law's and the shim's affair.
+
+use super::{Effect, Function, UrResult};
+use crate::{call::Values, handle::Kind};
+
+/// What a null or a zero stands for, by role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Null {
+    /// A handle.
+    Handle,
+    /// A pointer to something that is read or written.
+    Pointer,
+    /// An address of memory.
+    Memory,
+    /// A place for an answer of a get.
+    Answer,
+    /// A description.
+    Description,
+    /// A number of objects.
+    Count,
+    /// A size in bytes.
+    Size,
+}
+
+/// The arguments of a call that are null or zero and must not be: the first of each sort.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Nulls {
+    pointer: Option<&'static str>,
+    handle: Option<&'static str>,
+    count: Option<&'static str>,
+    size: Option<&'static str>,
+}
+
+/// An argument with which the header promises an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The name of the parameter in the function's row.
+    pub parameter: &'static str,
+    /// What is wrong with it.
+    pub why: Wrong,
+    /// The result that the header names.
+    pub answer: UrResult,
+}
+
+/// What is wrong with an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// It is null.
+    Null,
+    /// It is zero.
+    Zero,
+    /// It holds these bits, which stand for nothing.
+    Bits(u64),
+    /// It holds these bits, which exclude each other.
+    Together(u64),
+}
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Zero => f.write_str("0"),
+            Self::Bits(bits) => write!(f, "a set with the bits {bits:#x}, which stand for nothing"),
+            Self::Together(bits) => write!(f, "a set with the bits {bits:#x}, which exclude each other"),
+        }
+    }
+}
+
+/// The flag of an event or of physical memory that can be shared: `UR_EXP_EVENT_FLAG_IPC_EXP`,
+/// `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`.
+pub const IPC: u64 = 1 << 1;
+
+/// `UR_EXP_EVENT_FLAG_ENABLE_PROFILING`
+const PROFILING: u64 = 1 << 0;
+
+impl Nulls {
+    /// Notes an argument, if it is missing and the header lists that among the errors of the function.
+    #[inline]
+    pub const fn note(&mut self, function: Function, parameter: &'static str, null: Option<Null>) {
+        let Some(null) = null else { return };
+        let effect = function.effect();
+        let place = match (null, effect) {
+            // Whether the memory that is to be exported is any at all, only the adapter can say. The header calls both places
+            // of a get of memory optional, and lists their absence among the errors: the adapters take a null for a question
+            // about the other one, and so do we.
+            (Null::Memory, Effect::Makes(_)) | (Null::Answer, Effect::Makes(Kind::MemHandle)) => return,
+            (Null::Description, effect) if !matches!(effect, Effect::Makes(Kind::Event)) => return,
+            (Null::Size, effect) if !matches!(effect, Effect::Makes(Kind::Usm)) => return,
+            (Null::Handle, _) => &mut self.handle,
+            (Null::Pointer | Null::Memory | Null::Answer | Null::Description, _) => &mut self.pointer,
+            (Null::Count, _) => &mut self.count,
+            (Null::Size, _) => &mut self.size,
+        };
+        if place.is_none() {
+            *place = Some(parameter);
+        }
+    }
+
+    /// Whether nothing is missing.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.pointer.is_none() && self.handle.is_none() && self.count.is_none() && self.size.is_none()
+    }
+
+    /// The fault that is answered first: the order is that of Unified Runtime's own validation layer.
+    #[inline]
+    pub fn fault(&self, function: Function, values: &Values) -> Option<Fault> {
+        let fault = |why, code| move |parameter| Fault { parameter, why, answer: UrResult(code) };
+        let pointer = self.pointer.map(fault(Wrong::Null, 48));
+        pointer.or_else(|| self.handle.map(fault(Wrong::Null, 46))).or_else(|| flags(function, values)).or_else(|| {
+            let size = self.size.map(fault(Wrong::Zero, 64));
+            size.or_else(|| self.count.map(fault(Wrong::Zero, 4)))
+        })
+    }
+}
+
+/// Which bits stand for nothing (`UR_*_FLAGS_MASK` of `ur_api.h`, release 2026.2), and which exclude each other.
+const fn masks(effect: Effect) -> (u64, u64) {
+    match effect {
+        // ENABLE_PROFILING and IPC_EXP: events with profiling cannot be exported.
+        Effect::Makes(Kind::Event) => (0xffff_fffc, PROFILING | IPC),
+        Effect::Makes(Kind::PhysicalMem) => (0xffff_fffd, 0),
+        // ur_virtual_mem_access_flags_t
+        Effect::Uses(Kind::PhysicalMem) => (0xffff_fff8, 0),
+        _ => (0, 0),
+    }
+}
+
+#[inline]
+fn flags(function: Function, values: &Values) -> Option<Fault> {
+    let flags = values.flags?;
+    let (unknown, together) = masks(function.effect());
+    let fault = |why, code| Some(Fault { parameter: "flags", why, answer: UrResult(code) });
+    if flags & unknown != 0 {
+        return fault(Wrong::Bits(flags & unknown), 53);
+    }
+    if together != 0 && flags & together == together { fault(Wrong::Together(together), 4) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(function: Function, values: Values) -> Option<u32> {
+        function.nulls(&values).fault(function, &values).map(|fault| fault.answer.0)
+    }
+
+    const NOTHING: Values = Values::NONE;
+
+    #[test]
+    fn a_missing_pointer_is_answered_before_a_missing_handle() {
+        let put = Function::urIPCPutMemHandleExp;
+        let with = |context, data| Values { context: Some(context), data: Some(data), ..NOTHING };
+        assert_eq!(answer(put, with(0, 0)), Some(48));
+        assert_eq!(answer(put, with(0, 1)), Some(46));
+        assert_eq!(answer(put, with(1, 1)), None);
+        assert_eq!(answer(put, NOTHING), None, "what is not recorded is believed");
+    }
+
+    #[test]
+    fn what_the_header_calls_optional_is_no_fault() {
+        let get = Function::urIPCGetMemHandleExp;
+        let mut nulls = Nulls::default();
+        for (parameter, null) in [("pointer", Null::Memory), ("data", Null::Answer), ("data_size", Null::Answer)] {
+            nulls.note(get, parameter, Some(null));
+        }
+        assert!(nulls.is_empty());
+        nulls.note(Function::urIPCGetEventHandleExp, "data", Some(Null::Answer));
+        let fault = nulls.fault(Function::urIPCGetEventHandleExp, &NOTHING).unwrap();
+        assert_eq!((fault.parameter, fault.answer), ("data", UrResult(48)));
+        let memory = Values { context: Some(1), device: Some(1), size: Some(0), ..NOTHING };
+        assert_eq!(answer(Function::urPhysicalMemCreate, memory), None, "properties may be null");
+        assert_eq!(answer(Function::urUSMDeviceAlloc, memory), Some(64));
+        assert_eq!(answer(Function::urEventCreateExp, memory), Some(48));
+    }
+
+    #[test]
+    fn flags_that_stand_for_nothing_and_flags_that_exclude_each_other_are_told_apart() {
+        let with = |flags| Values { context: Some(1), device: Some(1), object: Some(1), flags: Some(flags), ..NOTHING };
+        let [event, memory, map] =
+            [Function::urEventCreateExp, Function::urPhysicalMemCreate, Function::urVirtualMemMap];
+        assert_eq!([0, 1, 2, 3, 4].map(|flags| answer(event, with(flags))), [None, None, None, Some(4), Some(53)]);
+        assert_eq!([0, 1, 2].map(|flags| answer(memory, with(flags))), [None, Some(53), None]);
+        assert_eq!([0, 7, 8].map(|flags| answer(map, with(flags))), [None, None, Some(53)]);
+    }
+
+    #[test]
+    fn waiting_for_no_event_is_a_fault() {
+        let wait = Values { count: Some(0), ..NOTHING };
+        assert_eq!(answer(Function::urEventWait, wait), Some(4));
+    }
+}
