@@ -8,13 +8,14 @@ use std::ffi::c_void;
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::{
-    api::{Function, UrResult, role::*},
+    api::{Function, UrResult, demand::Nulls, role::*},
     call::Values,
     ur_functions,
 };
 
 use crate::{
     backend, chain,
+    layer::validate,
     raw::answers::{self, Answers},
     stacks,
     watch::{self, Wanted},
@@ -34,7 +35,9 @@ macro_rules! stand_ins {
                     let mut sources = Sources::default();
                     $($param.source(&mut sources);)*
                     let wanted = if true $(&& $param.watched())* { watch::wants(Function::$name, &sources) } else { Wanted::No };
-                    if wanted == Wanted::No {
+                    let mut nulls = Nulls::default();
+                    $(nulls.note(Function::$name, stringify!($param), $param.null());)*
+                    if wanted == Wanted::No && (nulls.is_empty() || !validate::is_on()) {
                         return real($($param),*);
                     }
                     let event = wanted.event();
@@ -45,15 +48,17 @@ macro_rules! stand_ins {
                     values.stack = stacks::current();
                     values.object = event.map_or(values.object, |event| Some(event as u64));
                     let flags = values.flags;
-                    let call = chain::enter(Function::$name, values);
+                    let entered = chain::enter(Function::$name, values, &nulls);
+                    if let Some(answer) = entered.answer {
+                        return chain::exit(Function::$name, entered.call, answer, Values::NONE);
+                    }
                     watch::enter(Function::$name, event);
                     let mut answers = Answers::new(places);
                     let to = answers.places();
                     let result = real($($param.redirected(&to)),*);
                     let values = answers.carry_over(result);
                     watch::exit(Function::$name, event, flags, result, &values);
-                    chain::exit(Function::$name, call, result, values);
-                    result
+                    chain::exit(Function::$name, entered.call, result, values)
                 }
             )*
         }

@@ -41,6 +41,10 @@ knobs! {
     stacks: bool = "URSCOPE_STACKS", default "1", example "0";
     /// Who shares memory and events: `adapter` (the runtime's own, passed through), `level_zero` (urscope's own), or `auto`: the adapter where it has the entry point, urscope where it has not.
     backend: Choice = "URSCOPE_BACKEND", default "auto", example "level_zero";
+    /// off: only traces. on: also looks for mistakes while the program runs, and says them on stderr.
+    validate: OnOff = "URSCOPE_VALIDATE", default "on", example "off";
+    /// What becomes of a call with a mistake: `report` (it is passed on), `refuse` (it gets the documented error and goes no further), or `abort` (the program ends).
+    on_error: OnError = "URSCOPE_ON_ERROR", default "report", example "refuse";
     /// The name of the run that this process belongs to; `urscope run` sets it.
     run: String = "URSCOPE_RUN", default "", example "3f2a";
 }
@@ -101,6 +105,50 @@ impl Knob for Choice {
 
     fn fallback(default: &str) -> Self {
         Self::parse(&default.into()).unwrap_or(Self::Auto)
+    }
+}
+
+/// Something that is on or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnOff(pub bool);
+
+impl Knob for OnOff {
+    fn parse(text: &OsString) -> Result<Self, &'static str> {
+        match text.to_str() {
+            Some("on") => Ok(Self(true)),
+            Some("off") => Ok(Self(false)),
+            _ => Err("on or off"),
+        }
+    }
+
+    fn fallback(default: &str) -> Self {
+        Self(default == "on")
+    }
+}
+
+/// What becomes of a call with a mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnError {
+    /// It is passed on.
+    Report,
+    /// It is answered with the documented error.
+    Refuse,
+    /// The program ends.
+    Abort,
+}
+
+impl Knob for OnError {
+    fn parse(text: &OsString) -> Result<Self, &'static str> {
+        match text.to_str() {
+            Some("report") => Ok(Self::Report),
+            Some("refuse") => Ok(Self::Refuse),
+            Some("abort") => Ok(Self::Abort),
+            _ => Err("report, refuse or abort"),
+        }
+    }
+
+    fn fallback(default: &str) -> Self {
+        Self::parse(&default.into()).unwrap_or(Self::Report)
     }
 }
 

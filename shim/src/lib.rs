@@ -26,10 +26,19 @@ pub fn start() {
     layer::trace::notices::install();
     let in_child = || {
         layer::trace::after_fork_in_child();
+        layer::validate::after_fork_in_child();
         watch::after_fork_in_child();
         backend::after_fork_in_child();
         stacks::after_fork_in_child();
     };
-    raw::process::on_fork(layer::trace::before_fork, layer::trace::after_fork_in_parent, in_child);
-    raw::process::on_exit(|| layer::trace::end("exit"));
+    let before = || {
+        layer::validate::before_fork();
+        layer::trace::before_fork();
+    };
+    let in_parent = || {
+        layer::trace::after_fork_in_parent();
+        layer::validate::after_fork_in_parent();
+    };
+    raw::process::on_fork(before, in_parent, in_child);
+    raw::process::on_exit(|| chain::end("exit"));
 }

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it is surprised")]
 
 use urscope_schema::{
-    api::{Function, UrResult},
+    api::{Function, UrResult, demand::Nulls},
     call::Values,
     trace::read::{Reader, Record},
 };
@@ -22,7 +22,9 @@ fn a_full_disk_ends_the_recording_and_nothing_else() {
         libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
     }
     for _ in 0..CALLS {
-        let call = chain::enter(Function::urUSMFree, Values { pointer: Some(0x7f00), ..Values::default() });
+        let call =
+            chain::enter(Function::urUSMFree, Values { pointer: Some(0x7f00), ..Values::default() }, &Nulls::default())
+                .call;
         chain::exit(Function::urUSMFree, call, UrResult::SUCCESS, Values::default());
     }
     trace::end("exit");

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where it is surprised")]
 
 use urscope_schema::{
-    api::{Function, UrResult},
+    api::{Function, UrResult, demand::Nulls},
     call::Values,
 };
 use urscope_shim::{chain, layer::trace};
@@ -14,7 +14,7 @@ fn an_unwritable_directory_stops_no_call() {
     // SAFETY: the only thread that uses the environment, in a process of its own.
     unsafe { std::env::set_var("URSCOPE_DIR", file.path().join("below a file")) };
     for number in 1..=3 {
-        let call = chain::enter(Function::urUSMFree, Values::default());
+        let call = chain::enter(Function::urUSMFree, Values::default(), &Nulls::default()).call;
         assert_eq!(call, number);
         chain::exit(Function::urUSMFree, call, UrResult::SUCCESS, Values::default());
     }

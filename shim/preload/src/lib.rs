@@ -14,11 +14,11 @@ use urscope_schema::{
     ur_functions,
 };
 use urscope_shim::{
+    chain,
     door::{
         dlsym::{REAL, intercept},
         symbols,
     },
-    layer::trace,
     raw::process,
 };
 
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
 }
 
 fn end_now(status: c_int) -> ! {
-    trace::end("_exit");
+    chain::end("_exit");
     process::exit_now(status)
 }
 

@@ -12,7 +12,7 @@ use std::{
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::{
-    api::{Function, UrResult, role::*},
+    api::{Function, UrResult, demand::Nulls, role::*},
     call::Values,
     trace::records::Door,
     ur_functions,
@@ -97,14 +97,16 @@ macro_rules! exports {
                     let mut values = Values::default();
                     $($param.enter(&mut values);)*
                     if let Some(ours) = ours(Function::$name, &values) {
-                        // SAFETY: what stands in an adapter's slot for this function has the row's signature.
                         let ours =
+                            // SAFETY: what stands in an adapter's slot for this function has the row's signature.
                             unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($($role),*) -> UrResult>(ours) };
                         return ours($($param),*);
                     }
-                    let call = chain::enter(Function::$name, values);
-                    chain::exit(Function::$name, call, UrResult::UNSUPPORTED_FEATURE, Values::default());
-                    UrResult::UNSUPPORTED_FEATURE
+                    let mut nulls = Nulls::default();
+                    $(nulls.note(Function::$name, stringify!($param), $param.null());)*
+                    let entered = chain::enter(Function::$name, values, &nulls);
+                    let result = entered.answer.unwrap_or(UrResult::UNSUPPORTED_FEATURE);
+                    chain::exit(Function::$name, entered.call, result, Values::default())
                 }
                 let next = next(Function::$name);
                 if next.is_null() {

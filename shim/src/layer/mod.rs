@@ -1,17 +1,34 @@
 //! The layers: what looks at a call before and after the backend does the work.
 //!
-//! A layer may report; it must never change what a correct program observes, hold a lock across the real call, or
-//! let anything but its own bookkeeping fail.
+//! A layer may report, and may answer a call itself where the specification names an error for it; it must never change
+//! what a correct program observes, hold a lock across the real call, or let anything but its own bookkeeping fail.
 
-use urscope_schema::call::{Enter, Exit};
+use urscope_schema::{
+    api::{UrResult, demand::Nulls},
+    call::{Enter, Exit},
+};
 
 pub mod trace;
+pub mod validate;
 
-/// What a layer can do with a call. Both are called on the thread of the call, from many threads at once.
+/// What a layer makes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    /// It goes on.
+    Passed,
+    /// It goes no further: this is what the caller gets. At the exit, it takes the place of the backend's answer.
+    Answered(UrResult),
+}
+
+/// What a layer can do with a call. All are called on the thread of the call, from many threads at once.
 pub trait Layer: Sync {
-    /// The call begins.
-    fn enter(&self, enter: &Enter);
+    /// The call begins; `nulls` are the arguments that are missing.
+    fn enter(&self, enter: &Enter, nulls: &Nulls) -> Verdict;
 
-    /// The call has returned.
-    fn exit(&self, exit: &Exit);
+    /// The call has returned, or was answered by a layer.
+    fn exit(&self, exit: &Exit) -> Verdict;
+
+    /// The process ends in order, in the way `how`.
+    fn end(&self, how: &'static str);
 }

@@ -128,6 +128,17 @@ pub fn file_size_limit() -> u64 {
     if unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0 { limit.rlim_cur } else { 0 }
 }
 
+/// Whether this thread has a signal blocked: always inside of a signal handler, hardly ever elsewhere.
+pub fn may_be_in_signal_handler() -> bool {
+    // SAFETY: an all-zero set is a valid one; sigprocmask(2) without a new set only fills it.
+    let mut blocked = unsafe { std::mem::zeroed::<libc::sigset_t>() };
+    // SAFETY: as above; sigismember(3) reads the set.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut blocked);
+        (1..libc::SIGRTMIN()).any(|signal| libc::sigismember(&raw const blocked, signal) == 1)
+    }
+}
+
 /// Ends the process at once, without `atexit` handlers: what `_exit(2)` does.
 pub fn exit_now(status: i32) -> ! {
     loop {

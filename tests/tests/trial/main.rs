@@ -9,10 +9,8 @@
 
 mod arrows;
 mod backend;
-mod conformance;
 mod counts;
 mod doctor;
-mod event;
 mod fork;
 mod importer;
 mod kill;
@@ -20,10 +18,10 @@ mod loaders;
 mod memory_saint;
 mod no_skips;
 mod nothing_to_judge;
-mod physical;
 mod scripts;
 mod sins;
 mod stacks;
 mod strange_adapter;
 mod torn;
 mod transparency;
+mod twin;

@@ -12,16 +12,16 @@ use std::{
 
 use parking_lot::{Mutex, MutexGuard};
 use urscope_schema::{
-    api::Function,
+    api::{Function, demand::Nulls},
     call::{Enter, Exit},
     trace::{
-        records::{Door, Named},
+        records::{Door, Found, Named},
         write::{self, End, Line, Totals},
     },
 };
 
 use self::file::TraceFile;
-use super::Layer;
+use super::{Layer, Verdict};
 use crate::{
     chain,
     raw::{clock, process, renewable::Renewable, thread},
@@ -62,7 +62,7 @@ impl State {
 
 impl Layer for Trace {
     #[inline]
-    fn enter(&self, enter: &Enter) {
+    fn enter(&self, enter: &Enter, _: &Nulls) -> Verdict {
         if let Some(called) = CALLED.get(enter.function as usize) {
             called.fetch_add(1, Ordering::Relaxed);
         }
@@ -73,14 +73,20 @@ impl Layer for Trace {
         let mut line = Line::default();
         line.enter(pid(), base(), enter);
         append(&line);
+        Verdict::Passed
     }
 
     #[inline]
-    fn exit(&self, exit: &Exit) {
+    fn exit(&self, exit: &Exit) -> Verdict {
         RETURNED.fetch_add(1, Ordering::Relaxed);
         let mut line = Line::default();
         line.exit(pid(), base(), exit);
         append(&line);
+        Verdict::Passed
+    }
+
+    fn end(&self, how: &'static str) {
+        end(how);
     }
 }
 
@@ -112,6 +118,12 @@ pub fn note(text: &str) {
     if state.file.is_some() {
         state.append(&line);
     }
+}
+
+/// Writes down what the validation layer found, on the thread that it is found on.
+pub fn finding(found: &Found) {
+    let line = write::finding(pid(), thread::id(), clock::now(), base(), found);
+    STATE.get().lock().append(&line);
 }
 
 /// Where this process's trace is written to, if it is.

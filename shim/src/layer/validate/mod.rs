@@ -1,0 +1,152 @@
+//! The validation layer: the law, applied to this process while it runs.
+//!
+//! The same [`World`] as the judge's is fed the calls of this one process, under a short lock that is never held across the
+//! real call: it is looked at and moved before the call is passed on, and moved again when the call has returned. What it
+//! finds is said after the lock is given back ([`report`]). It must never find what the judge does not find in the trace
+//! of the same process, so it is given nothing that does not stand in the trace, but for places for answers that are
+//! missing.
+
+use std::{cell::Cell, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
+use urscope_rules::{End, Finding, Process, ProcessId, World};
+use urscope_schema::{
+    api::demand::Nulls,
+    call::{Enter, Exit},
+};
+
+use super::{Layer, Verdict};
+use crate::{
+    knobs,
+    raw::{clock, process, renewable::Renewable},
+};
+
+mod report;
+
+/// The layer.
+pub struct Validate;
+
+static STATE: Renewable<Mutex<State>> = Renewable::new(Mutex::default);
+
+/// What is known of this process.
+#[derive(Default)]
+struct State {
+    world: World,
+    /// This process in the world, from its first call on.
+    who: Option<ProcessId>,
+    /// Its number: a child of `vfork` shares our memory, and has another one.
+    pid: u32,
+    /// The process that this one was forked from, where it had made calls.
+    parent: Option<ProcessId>,
+    /// It has ended: what comes now is the teardown of libraries.
+    over: bool,
+}
+
+impl State {
+    fn begun(&mut self) -> ProcessId {
+        if let Some(who) = self.who {
+            return who;
+        }
+        let header = process::describe("", false);
+        self.pid = header.pid;
+        let who = self.world.begin(Process {
+            pid: header.pid,
+            start: header.start,
+            host: 0,
+            executable: header.executable,
+            forked_from: self.parent,
+        });
+        // What the child has from its parent is known now; nothing more comes from the parent into this copy of the world.
+        if let Some(parent) = self.parent {
+            self.world.end(parent, End::Running, clock::now(), &mut Vec::new());
+        }
+        self.who = Some(who);
+        who
+    }
+}
+
+/// Whether the layer does anything at all.
+#[inline]
+pub fn is_on() -> bool {
+    knobs::read().validate.0
+}
+
+impl Layer for Validate {
+    fn enter(&self, enter: &Enter, nulls: &Nulls) -> Verdict {
+        fed(|world, who, found| {
+            world.check_call(who, enter, nulls, found);
+            world.enter(who, enter);
+        })
+    }
+
+    fn exit(&self, exit: &Exit) -> Verdict {
+        fed(|world, who, found| world.exit(who, exit, found))
+    }
+
+    fn end(&self, how: &'static str) {
+        // `_exit` may be called in a signal handler, where nothing can be allocated; the judge finds what was left.
+        if !is_on() || (how == "_exit" && process::may_be_in_signal_handler()) {
+            return;
+        }
+        let mut found = Vec::new();
+        let Some(mut state) = STATE.get().try_lock_for(PATIENCE) else { return };
+        if state.over || state.pid != process::id() {
+            return;
+        }
+        state.over = true;
+        if let Some(who) = state.who {
+            state.world.look_at_end(who, End::Exited, clock::now(), &mut found);
+        }
+        drop(state);
+        report::at_end(&found);
+    }
+}
+
+/// How long the end of a process waits for another thread: it may have been stopped with the lock in its hands.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+#[inline]
+fn fed(step: impl FnOnce(&mut World, ProcessId, &mut Vec<Finding>)) -> Verdict {
+    if !is_on() {
+        return Verdict::Passed;
+    }
+    let mut found = Vec::new();
+    let mut state = STATE.get().lock();
+    if !state.over {
+        let who = state.begun();
+        step(&mut state.world, who, &mut found);
+    }
+    drop(state);
+    if found.is_empty() { Verdict::Passed } else { report::found(&found) }
+}
+
+thread_local! {
+    /// The lock, while this thread forks.
+    static HELD: Cell<Option<MutexGuard<'static, State>>> = const { Cell::new(None) };
+}
+
+/// Takes the lock, so that the child does not inherit a world in the middle of a move.
+pub fn before_fork() {
+    if is_on() {
+        HELD.set(Some(STATE.get().lock()));
+    }
+}
+
+/// Gives the lock back.
+pub fn after_fork_in_parent() {
+    HELD.set(None);
+}
+
+/// Goes on with a copy of the parent's world, in which this process begins with its first call. What it has from its
+/// parent is never held against it.
+pub fn after_fork_in_child() {
+    let mut state = State::default();
+    if let Some(mut parents) = HELD.take() {
+        state.world = std::mem::take(&mut parents.world);
+        state.parent = parents.who.or(parents.parent);
+        // To unlock it would be to wake threads that do not exist here.
+        std::mem::forget(parents);
+    }
+    STATE.renew(Mutex::new(state));
+    report::after_fork_in_child();
+}

@@ -1,0 +1,170 @@
+//! The twin: what the validation layer finds in a process while it runs is what the judge finds in that process's trace,
+//! for every rule that one process can see.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use urscope_tests::{Adapter, Outcome, Release, Trial};
+
+/// Every program of one or two processes, saint or sinner, that ends in order.
+const PROGRAMS: [&str; 15] = [
+    "saint",
+    "threads_saint",
+    "fork_child",
+    "direct_ur",
+    "leaked_handle",
+    "leaked_mapping",
+    "double_put",
+    "put_of_unknown",
+    "double_close",
+    "close_of_unknown",
+    "close_wrong_context",
+    "close_by_free",
+    "free_while_open",
+    "free_before_put",
+    "killed_producer",
+];
+
+/// Findings as "pid severity rule", and how often.
+type Found = BTreeMap<(u64, String), u64>;
+
+fn named(finding: &Value) -> String {
+    let word = |name: &str| finding[name].as_str().expect("a finding has words").to_owned();
+    format!("{} {}", word("severity"), word("rule"))
+}
+
+fn live(outcome: &Outcome) -> Found {
+    let mut found = Found::new();
+    for trace in outcome.traces() {
+        let instants = trace.records.iter().filter(|record| record["ph"] == "i" && record["name"] == "finding");
+        for finding in instants {
+            assert_eq!(finding["cat"], "urscope", "{finding}");
+            assert!(finding["args"]["message"].as_str().is_some_and(|text| !text.is_empty()), "{finding}");
+            *found.entry((trace.pid(), named(&finding["args"]))).or_default() += 1;
+        }
+    }
+    found
+}
+
+/// What the judge finds in processes that ended in order, but for what needs the other side.
+fn judged(outcome: &Outcome) -> Found {
+    let report = outcome.report();
+    let mut found = Found::new();
+    for finding in report.findings() {
+        let pid = finding["process"]["pid"].as_u64().expect("a finding names its process");
+        let alone = finding["rule"] != "freed-while-open" || finding["other"]["pid"] == pid;
+        if alone && report.process(pid)["ended"] == "exited" {
+            *found.entry((pid, named(finding))).or_default() += finding["count"].as_u64().unwrap_or(1);
+        }
+    }
+    found
+}
+
+fn are_twins(adapter: Adapter) {
+    for program in PROGRAMS {
+        let trial = Trial::of(program, Release::R2026_2, adapter);
+        let outcome = if program == "fork_child" { trial.arg("calls") } else { trial }.run();
+        assert_eq!(live(&outcome), judged(&outcome), "{program}: {:#?}\n{}", outcome.report(), outcome.stderr);
+    }
+}
+
+#[test]
+fn live_findings_are_the_judges_on_v1() {
+    are_twins(Adapter::V1);
+}
+
+#[test]
+fn live_findings_are_the_judges_on_v2() {
+    are_twins(Adapter::V2);
+}
+
+/// The one thing that differs: how long a mapping is, only the producer's trace tells. Without it, a pointer into its
+/// middle is a stranger, and the mapping is left open.
+#[test]
+fn a_pointer_into_another_process_memory_is_a_stranger_to_one_process() {
+    for adapter in [Adapter::V1, Adapter::V2] {
+        let outcome = Trial::of("close_interior", Release::R2026_2, adapter).run();
+        let found: Vec<String> = live(&outcome).into_keys().map(|(_, sin)| sin).collect();
+        assert_eq!(found, ["error close-of-unknown", "warning leaked-mapping"], "{}", outcome.stderr);
+        assert_eq!(outcome.report().sins(), ["error open-close-mismatch"]);
+    }
+}
+
+/// The lines of standard error that begin with a finding.
+fn said<'a>(outcome: &'a Outcome, sin: &str) -> Vec<&'a str> {
+    let begins = format!("urscope: {}: ", sin.replace(' ', ": "));
+    outcome.stderr.lines().filter(|line| line.starts_with(&begins)).collect()
+}
+
+#[test]
+fn a_sin_is_said_on_standard_error_also_when_it_is_quiet() {
+    for quiet in ["0", "1"] {
+        let outcome = Trial::of("put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
+        assert_eq!(said(&outcome, "error put-of-unknown").len(), 1, "{}", outcome.stderr);
+        let noted = Trial::of("free_before_put", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
+        assert_eq!(said(&noted, "note freed-while-exported").len(), usize::from(quiet == "0"), "{}", noted.stderr);
+    }
+}
+
+#[test]
+fn nothing_is_found_while_it_runs_when_it_is_switched_off() {
+    let outcome = Trial::of("put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_VALIDATE", "off").run();
+    assert_eq!((live(&outcome), said(&outcome, "error put-of-unknown")), (Found::new(), vec![]));
+    assert_eq!(outcome.report().sins(), ["error put-of-unknown"], "the judge finds it by itself");
+}
+
+/// The results of a call in all traces, in order.
+fn results(outcome: &Outcome, entry_point: &str) -> Vec<u64> {
+    let traces = outcome.traces();
+    let exits = traces.iter().flat_map(|trace| trace.calls("E")).filter(|exit| exit["name"] == entry_point);
+    exits.map(|exit| exit["args"]["result"].as_u64().expect("an exit has a result")).collect()
+}
+
+#[test]
+fn a_refused_call_gets_the_documented_error_and_is_recorded_once() {
+    for adapter in [Adapter::V1, Adapter::V2] {
+        let refused = |app: &str| Trial::of(app, Release::R2026_2, adapter).env("URSCOPE_ON_ERROR", "refuse").run();
+        let outcome = refused("double_close");
+        assert!(outcome.stdout.contains("second close refused"), "{}", outcome.stdout);
+        assert_eq!(results(&outcome, "urIPCCloseMemHandleExp"), [0, 45]);
+        assert_eq!(outcome.report().sins(), ["error double-close"]);
+        outcome.traces().iter().for_each(urscope_tests::Trace::assert_whole);
+
+        let outcome = refused("put_of_unknown");
+        assert!(outcome.stdout.contains("put of a copy refused"), "{}", outcome.stdout);
+        assert_eq!(results(&outcome, "urIPCPutMemHandleExp"), [45, 0]);
+        assert_eq!(outcome.report().sins(), ["error put-of-unknown"]);
+    }
+}
+
+#[test]
+fn a_saint_is_never_refused() {
+    for app in ["saint", "threads_saint", "direct_ur", "free_before_put"] {
+        let run =
+            |on_error: &str| Trial::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", on_error).run();
+        for on_error in ["refuse", "abort"] {
+            let (left, strict) = (run("report"), run(on_error));
+            assert_eq!(
+                (strict.code, &strict.stdout),
+                (left.code, &left.stdout),
+                "{app}, {on_error}: {}",
+                strict.stderr
+            );
+        }
+    }
+}
+
+/// The trace of the process that was ended is closed behind its last finding.
+#[test]
+fn an_abort_ends_the_program_at_the_call_and_closes_its_trace() {
+    for (app, sin) in [("put_of_unknown", "error put-of-unknown"), ("double_close", "error double-close")] {
+        let outcome = Trial::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", "abort").run();
+        assert_eq!(said(&outcome, sin).len(), 1, "{}", outcome.stderr);
+        assert!(outcome.report().sins().contains(&sin.to_owned()), "{:#?}", outcome.report());
+        let traces = outcome.traces();
+        let aborted = |record: &Value| record["name"] == "urscope_footer" && record["args"]["how"] == "abort";
+        let ended = traces.iter().find(|trace| trace.records.iter().any(aborted)).expect("a trace that says abort");
+        assert!(ended.closed, "{}", ended.path.display());
+        assert_eq!(ended.unfinished().len(), 1, "the call that it ended in");
+    }
+}
