@@ -9,8 +9,10 @@
 
 mod arrows;
 mod backend;
+mod conformance;
 mod counts;
 mod doctor;
+mod event;
 mod fork;
 mod importer;
 mod kill;
@@ -18,6 +20,7 @@ mod loaders;
 mod memory_saint;
 mod no_skips;
 mod nothing_to_judge;
+mod physical;
 mod scripts;
 mod sins;
 mod stacks;
