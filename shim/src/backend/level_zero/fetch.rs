@@ -42,6 +42,19 @@ impl Process {
         })
     }
 
+    /// Whether it still runs, and lets this process look into it: asked where the driver will fetch by itself, and would
+    /// not say why it could not.
+    pub(crate) fn may_be_asked(self) -> Result<(), UrResult> {
+        if self == Self::this() {
+            return Ok(());
+        }
+        match self.fetch_or_why(0).map_err(|error| error.raw_os_error()) {
+            Ok(_) | Err(Some(libc::EBADF)) => Ok(()),
+            Err(Some(libc::EPERM)) => Err(INVALID_ARGUMENT),
+            Err(_) => Err(INVALID_VALUE),
+        }
+    }
+
     fn fetch_or_why(self, descriptor: i32) -> io::Result<OwnedFd> {
         // SAFETY: pidfd_open(2) takes plain numbers.
         let process = own(unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid as libc::c_long, 0) })?;

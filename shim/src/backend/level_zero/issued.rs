@@ -21,6 +21,7 @@ use crate::raw::renewable::Renewable;
 
 /// Handle data of one get; `K` is what a put gives back.
 struct Data<K> {
+    serial: u64,
     bytes: Box<[u8; seal::SIZE]>,
     keeper: K,
 }
@@ -75,7 +76,7 @@ impl<K: Send> Issued<K> {
         let sealed = Sealed { kind: self.kind, pid, started, serial, size, offset, descriptor, native };
         let bytes = Box::new(sealed.seal());
         let address = bytes.as_ptr().expose_provenance();
-        self.data.get().lock().insert(address, Data { bytes, keeper });
+        self.data.get().lock().insert(address, Data { serial, bytes, keeper });
         address
     }
 
@@ -84,6 +85,11 @@ impl<K: Send> Issued<K> {
         let taken = self.data.get().lock().remove(&data).ok_or(INVALID_ARGUMENT)?;
         drop(taken.bytes);
         Ok(taken.keeper)
+    }
+
+    /// Looks at what keeps the data of that serial good, unless they have been put.
+    pub(crate) fn find<R>(&self, serial: u64, look: impl FnOnce(&K) -> R) -> Option<R> {
+        self.data.get().lock().values().find(|data| data.serial == serial).map(|data| look(&data.keeper))
     }
 
     /// In a forked child: its parent's data are not its own to put.

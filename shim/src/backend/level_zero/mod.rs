@@ -9,7 +9,10 @@
 
 use urscope_schema::api::{
     UrResult,
-    role::{Context, Data, DataSize, Device, OutData, OutDataSize, OutPointer, Pointer},
+    role::{
+        Context, Data, DataSize, Desc, Device, Event, Flags, IpcProperty, Offset, OutBool, OutData, OutDataSize,
+        OutObject, OutPointer, PhysicalMem, Pointer, Property, Size, Unseen,
+    },
 };
 
 use self::{driver::ZeHandle, native::Native, result::answer};
@@ -17,17 +20,23 @@ use super::{Backend, Family, adapter};
 
 mod caller;
 mod driver;
+mod event;
 mod fetch;
 mod issued;
 mod memory;
 mod native;
+mod physical;
 mod result;
 pub mod seal;
+mod support;
 
 /// In a forked child.
 pub fn after_fork_in_child() {
     fetch::after_fork_in_child();
     memory::after_fork_in_child();
+    physical::after_fork_in_child();
+    event::after_fork_in_child();
+    support::after_fork_in_child();
 }
 
 /// Our backend, for the calls that came to one adapter.
@@ -93,5 +102,111 @@ impl Backend for LevelZero {
 
     fn urIPCCloseMemHandleExp(&self, context: Context, pointer: Pointer) -> UrResult {
         answer(|| memory::close(*self, context, pointer))
+    }
+
+    fn urPhysicalMemCreate(
+        &self,
+        context: Context,
+        device: Device,
+        size: Size,
+        properties: Desc,
+        memory: OutObject,
+    ) -> UrResult {
+        answer(|| physical::create(*self, context, device, size, properties, memory))
+    }
+
+    fn urPhysicalMemRetain(&self, memory: PhysicalMem) -> UrResult {
+        answer(|| physical::retain(*self, memory))
+    }
+
+    fn urPhysicalMemRelease(&self, memory: PhysicalMem) -> UrResult {
+        answer(|| physical::release(*self, memory))
+    }
+
+    fn urPhysicalMemGetInfo(
+        &self,
+        memory: PhysicalMem,
+        property: Property,
+        size: Unseen,
+        value: Unseen,
+        size_ret: Unseen,
+    ) -> UrResult {
+        answer(|| physical::get_info(*self, memory, property, [size, value, size_ret]))
+    }
+
+    fn urVirtualMemMap(
+        &self,
+        context: Context,
+        pointer: Pointer,
+        size: Size,
+        memory: PhysicalMem,
+        offset: Offset,
+        flags: Flags,
+    ) -> UrResult {
+        answer(|| physical::map(*self, context, (pointer, size), (memory, offset), flags))
+    }
+
+    fn urIPCGetPhysMemHandleExp(
+        &self,
+        context: Context,
+        memory: PhysicalMem,
+        data: OutData,
+        size: OutDataSize,
+    ) -> UrResult {
+        answer(|| physical::get(context, memory, data.0, size.0))
+    }
+
+    fn urIPCPutPhysMemHandleExp(&self, context: Context, data: Data) -> UrResult {
+        answer(|| physical::put(context, data))
+    }
+
+    fn urIPCOpenPhysMemHandleExp(
+        &self,
+        context: Context,
+        device: Device,
+        data: Data,
+        size: DataSize,
+        memory: OutObject,
+    ) -> UrResult {
+        answer(|| physical::open(*self, context, device, data, size, memory))
+    }
+
+    fn urIPCClosePhysMemHandleExp(&self, context: Context, memory: PhysicalMem) -> UrResult {
+        answer(|| physical::close(*self, context, memory))
+    }
+
+    fn urDeviceGetInfo(
+        &self,
+        device: Device,
+        property: IpcProperty,
+        size: Unseen,
+        value: OutBool,
+        size_ret: Unseen,
+    ) -> UrResult {
+        support::get_info(*self, device, property, [size, Unseen(value.0), size_ret])
+    }
+
+    fn urEventCreateExp(&self, context: Context, device: Device, desc: Desc, event: OutObject) -> UrResult {
+        answer(|| event::create(*self, context, device, desc, event))
+    }
+
+    fn urEventRetain(&self, event: Event) -> UrResult {
+        answer(|| event::retain(*self, event))
+    }
+
+    fn urEventRelease(&self, event: Event) -> UrResult {
+        answer(|| event::release(*self, event))
+    }
+
+    fn urIPCGetEventHandleExp(&self, event: Event, data: OutData, size: OutDataSize) -> UrResult {
+        answer(|| event::get(event, data.0, size.0))
+    }
+
+    fn urIPCPutEventHandleExp(&self, context: Context, data: Data) -> UrResult {
+        answer(|| event::put(context, data))
+    }
+
+    fn urIPCOpenEventHandleExp(&self, context: Context, data: Data, size: DataSize, event: OutObject) -> UrResult {
+        answer(|| event::open(*self, context, data, size, event))
     }
 }

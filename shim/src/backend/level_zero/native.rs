@@ -14,6 +14,16 @@ use crate::{call::ADAPTERS, door::ddi};
 type GetNative = extern "C" fn(usize, *mut usize) -> UrResult;
 type GetInfo = extern "C" fn(usize, u32, usize, *mut c_void, *mut usize) -> UrResult;
 
+type EventOfNative = extern "C" fn(usize, usize, *const EventProperties, *mut usize) -> UrResult;
+
+/// `ur_event_native_properties_t`
+#[repr(C)]
+struct EventProperties {
+    stype: u32,
+    next: *mut c_void,
+    owned: bool,
+}
+
 /// `UR_CONTEXT_INFO_REFERENCE_COUNT`
 const REFERENCE_COUNT: u32 = 2;
 
@@ -22,6 +32,8 @@ pub(crate) struct Native {
     context: Option<GetNative>,
     context_info: Option<GetInfo>,
     device: Option<GetNative>,
+    event: Option<GetNative>,
+    make_event: Option<EventOfNative>,
 }
 
 impl Native {
@@ -37,6 +49,10 @@ impl Native {
             Self {
                 context: get_native(Table::Context, 4),
                 device: get_native(Table::Device, 6),
+                event: get_native(Table::Event, 5),
+                make_event: ddi::function(via, Table::Event, 6)
+                    // SAFETY: this slot holds a `ur_pfnEventCreateWithNativeHandle_t`, which has this signature (`ur_ddi.h`).
+                    .map(|found| unsafe { std::mem::transmute::<*mut c_void, EventOfNative>(found) }),
                 context_info: ddi::function(via, Table::Context, 3)
                     // SAFETY: this slot holds a `ur_pfnContextGetInfo_t`, which has this signature (`ur_ddi.h`).
                     .map(|found| unsafe { std::mem::transmute::<*mut c_void, GetInfo>(found) }),
@@ -52,6 +68,20 @@ impl Native {
     /// The driver's device behind the adapter's.
     pub(crate) fn device(&self, device: usize) -> Result<ZeHandle, UrResult> {
         ask(self.device, device)
+    }
+
+    /// The driver's event behind the adapter's.
+    pub(crate) fn event_behind(&self, event: usize) -> Result<ZeHandle, UrResult> {
+        ask(self.event, event)
+    }
+
+    /// An event of the adapter's around one of the driver's; `owned`: it ends the driver's with its own.
+    pub(crate) fn event_around(&self, context: usize, native: ZeHandle, owned: bool) -> Result<usize, UrResult> {
+        let make = self.make_event.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
+        let properties = EventProperties { stype: 20, next: std::ptr::null_mut(), owned };
+        let mut event = 0;
+        super::result::done(make(native.expose_provenance(), context, &raw const properties, &raw mut event))?;
+        if event == 0 { Err(super::result::UNKNOWN) } else { Ok(event) }
     }
 
     /// Whether a release of the context would be the last.

@@ -1,0 +1,392 @@
+//! Physical memory: objects of ours where it is to be shared, the adapter's own where it is not.
+//!
+//! An object of ours begins with the adapter's dispatch table, as every handle must, and is known to us alone: every call
+//! about it comes through the functions here. `ze_api.h` does not say whose the descriptors are that a driver hands out
+//! and takes in ([`Native`]), so none is closed before it has been seen to be nobody else's.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
+    os::unix::fs::MetadataExt as _,
+    sync::{Arc, Weak},
+};
+
+use parking_lot::Mutex;
+use urscope_schema::api::{
+    UrResult,
+    role::{
+        Context, Data, DataSize, Desc, Device, Flags, Offset, OutObject, PhysicalMem, Pointer, Property, Size, Unseen,
+    },
+};
+
+use super::{
+    LevelZero, caller,
+    driver::{Driver, ZeHandle, driver},
+    fetch::{self, Process},
+    issued::{Issued, Said},
+    result::{
+        self, INVALID_ARGUMENT, INVALID_CONTEXT, INVALID_ENUMERATION, INVALID_SIZE, INVALID_VALUE,
+        UNSUPPORTED_ENUMERATION,
+    },
+    seal::{Kind, NATIVE_SIZE, Sealed},
+};
+use crate::{backend::adapter, raw::renewable::Renewable};
+
+/// `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`
+const ENABLE_IPC: u32 = 2;
+
+/// `ur_physical_mem_properties_t`
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Properties {
+    stype: u32,
+    unused: u32,
+    next: usize,
+    flags: u32,
+    reserved: u32,
+}
+
+/// The driver's object, which the last of ours ends.
+struct Native {
+    context: ZeHandle,
+    handle: ZeHandle,
+    export: Mutex<Option<Lent>>,
+    /// What it was imported by.
+    import: Option<Lent>,
+}
+
+// SAFETY: a driver's handles may be used by any thread (`ze_api.h`: these functions are thread-safe).
+unsafe impl Send for Native {}
+// SAFETY: as above.
+unsafe impl Sync for Native {}
+
+/// A descriptor that the driver knows, and one of the same open file that is ours alone.
+struct Lent {
+    number: Option<RawFd>,
+    own: OwnedFd,
+}
+
+/// A physical memory handle that we hand out.
+#[repr(C)]
+struct Object {
+    /// The adapter's dispatch table: the first word of every handle.
+    table: usize,
+    native: Arc<Native>,
+    context: usize,
+    device: usize,
+    size: usize,
+    opened: bool,
+}
+
+#[derive(Clone)]
+enum Known {
+    Ours(Arc<Object>),
+    Adapters,
+}
+
+/// All physical memory of this family's adapters, and its references.
+static KNOWN: Renewable<Mutex<HashMap<usize, (Known, u32)>>> = Renewable::new(Mutex::default);
+
+/// What an unput get keeps: the descriptor that consumers fetch, and the object for as long as it lives.
+struct Keeper {
+    descriptor: OwnedFd,
+    native: Weak<Native>,
+}
+
+static ISSUED: Issued<Keeper> = Issued::new(Kind::PhysicalMem);
+
+/// In a forked child.
+pub(crate) fn after_fork_in_child() {
+    KNOWN.renew(Mutex::default());
+    ISSUED.forget();
+}
+
+fn find(memory: PhysicalMem) -> Result<Known, UrResult> {
+    result::handle(memory.0)?;
+    KNOWN.get().lock().get(&memory.0).map(|(known, _)| known.clone()).ok_or(INVALID_ARGUMENT)
+}
+
+fn add(object: Object, out: OutObject) {
+    let object = Arc::new(object);
+    let handle = Arc::as_ptr(&object).expose_provenance();
+    KNOWN.get().lock().insert(handle, (Known::Ours(object), 1));
+    caller::give(out.0, handle);
+}
+
+/// `urPhysicalMemCreate`
+pub(crate) fn create(
+    at: LevelZero,
+    context: Context,
+    device: Device,
+    size: Size,
+    properties: Desc,
+    out: OutObject,
+) -> Result<(), UrResult> {
+    result::handle(context.0)?;
+    result::handle(device.0)?;
+    result::pointer(out.0)?;
+    // SAFETY: the caller says that a `ur_physical_mem_properties_t` stands there, or hands in null.
+    let asked = unsafe { std::ptr::with_exposed_provenance::<Properties>(properties.0).as_ref() };
+    let flags = asked.map_or(0, |asked| asked.flags);
+    if flags & !ENABLE_IPC != 0 {
+        return Err(INVALID_ENUMERATION);
+    }
+    if flags & ENABLE_IPC == 0 {
+        let mut made = 0_usize;
+        let place = OutObject((&raw mut made).expose_provenance());
+        result::done(adapter::urPhysicalMemCreate(at.via)(context, device, size, properties, place))?;
+        // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
+        let made = unsafe { (&raw const made).read_volatile() };
+        KNOWN.get().lock().insert(made, (Known::Adapters, 1));
+        caller::give(out.0, made);
+        return Ok(());
+    }
+    if size.0 == 0 {
+        return Err(INVALID_SIZE);
+    }
+    let (ze_context, ze_device) = (at.context(context.0)?, at.device(device.0)?);
+    let handle = driver().make_physical(ze_context, ze_device, size.0)?;
+    let native = Arc::new(Native { context: ze_context, handle, export: Mutex::new(None), import: None });
+    add(object(context, device, size.0, native, false), out);
+    Ok(())
+}
+
+fn object(context: Context, device: Device, size: usize, native: Arc<Native>, opened: bool) -> Object {
+    // SAFETY: a handle of the adapter's, whose first word is its dispatch table (since 2025.2).
+    let table = unsafe { *std::ptr::with_exposed_provenance::<usize>(context.0) };
+    Object { table, native, context: context.0, device: device.0, size, opened }
+}
+
+/// `urPhysicalMemRetain`
+pub(crate) fn retain(at: LevelZero, memory: PhysicalMem) -> Result<(), UrResult> {
+    if let Known::Adapters = find(memory)? {
+        result::done(adapter::urPhysicalMemRetain(at.via)(memory))?;
+    }
+    if let Some((_, references)) = KNOWN.get().lock().get_mut(&memory.0) {
+        *references += 1;
+    }
+    Ok(())
+}
+
+/// `urPhysicalMemRelease`
+pub(crate) fn release(at: LevelZero, memory: PhysicalMem) -> Result<(), UrResult> {
+    result::handle(memory.0)?;
+    // Forgotten first: once it is released, its address may be another one's. The object ends after the lock.
+    let (known, _last) = {
+        let mut all = KNOWN.get().lock();
+        let (known, references) = all.get_mut(&memory.0).ok_or(INVALID_ARGUMENT)?;
+        *references -= 1;
+        let (known, ended) = (known.clone(), *references == 0);
+        (known, if ended { all.remove(&memory.0) } else { None })
+    };
+    match known {
+        Known::Ours(_) => Ok(()),
+        Known::Adapters => result::done(adapter::urPhysicalMemRelease(at.via)(memory)),
+    }
+}
+
+/// `urPhysicalMemGetInfo`
+pub(crate) fn get_info(
+    at: LevelZero,
+    memory: PhysicalMem,
+    property: Property,
+    [size, value, size_ret]: [Unseen; 3],
+) -> Result<(), UrResult> {
+    let Known::Ours(object) = find(memory)? else {
+        return result::done(adapter::urPhysicalMemGetInfo(at.via)(memory, property, size, value, size_ret));
+    };
+    let inform = |bytes: &[u8]| caller::inform(bytes, size.0, value.0, size_ret.0);
+    match property.0 {
+        0 => inform(&object.context.to_ne_bytes()),
+        1 => inform(&object.device.to_ne_bytes()),
+        2 => inform(&object.size.to_ne_bytes()),
+        3 => {
+            let mut bytes = [0; size_of::<Properties>()];
+            let properties = [(0, 37_u32), (16, ENABLE_IPC)];
+            for (at, field) in properties {
+                if let Some(place) = bytes.get_mut(at..at + 4) {
+                    place.copy_from_slice(&field.to_ne_bytes());
+                }
+            }
+            inform(&bytes)
+        }
+        4 => {
+            let references = KNOWN.get().lock().get(&memory.0).map_or(0, |(_, references)| *references);
+            inform(&references.to_ne_bytes())
+        }
+        _ => Err(UNSUPPORTED_ENUMERATION),
+    }
+}
+
+/// `urVirtualMemMap`
+pub(crate) fn map(
+    at: LevelZero,
+    context: Context,
+    (pointer, size): (Pointer, Size),
+    (memory, offset): (PhysicalMem, Offset),
+    flags: Flags,
+) -> Result<(), UrResult> {
+    const READ_WRITE: u32 = 2;
+    const READ_ONLY: u32 = 4;
+    let Ok(Known::Ours(object)) = find(memory) else {
+        return result::done(adapter::urVirtualMemMap(at.via)(context, pointer, size, memory, offset, flags));
+    };
+    let ze_context = at.context(context.0)?;
+    if offset.0.checked_add(size.0).is_none_or(|end| end > object.size) {
+        return Err(INVALID_VALUE);
+    }
+    // `ze_memory_access_attribute_t`
+    let access = match flags.0 {
+        flags if flags & READ_WRITE != 0 => 1,
+        flags if flags & READ_ONLY != 0 => 2,
+        _ => 0,
+    };
+    driver().map(ze_context, pointer.0, size.0, (object.native.handle, offset.0), access)
+}
+
+/// `urIPCGetPhysMemHandleExp`
+pub(crate) fn get(context: Context, memory: PhysicalMem, data: usize, size: usize) -> Result<(), UrResult> {
+    result::handle(context.0)?;
+    result::pointer(data)?;
+    result::pointer(size)?;
+    let Known::Ours(object) = find(memory)? else { return Err(INVALID_ARGUMENT) };
+    ISSUED.give(data, size, || {
+        let descriptor = object.native.descriptor()?;
+        let said = Said {
+            size: object.size as u64,
+            offset: 0,
+            descriptor: descriptor.as_raw_fd(),
+            native: identity(&descriptor).ok_or(INVALID_VALUE)?,
+        };
+        Ok((said, Keeper { descriptor, native: Arc::downgrade(&object.native) }))
+    })
+}
+
+/// `urIPCPutPhysMemHandleExp`
+pub(crate) fn put(context: Context, data: Data) -> Result<(), UrResult> {
+    result::handle(context.0)?;
+    result::pointer(data.0)?;
+    ISSUED.take(data.0).map(|keeper| drop(keeper.descriptor))
+}
+
+/// `urIPCOpenPhysMemHandleExp`
+pub(crate) fn open(
+    at: LevelZero,
+    context: Context,
+    device: Device,
+    data: Data,
+    size: DataSize,
+    out: OutObject,
+) -> Result<(), UrResult> {
+    result::pointer(data.0)?;
+    result::pointer(out.0)?;
+    let (ze_context, ze_device) = (at.context(context.0)?, at.device(device.0)?);
+    let bytes = caller::copy(data.0, size.0)?;
+    let sealed = match Sealed::open(&bytes) {
+        Ok(sealed) if sealed.kind == Kind::PhysicalMem => sealed,
+        _ => return Err(INVALID_VALUE),
+    };
+    let native = fetch_native(&sealed, ze_context, ze_device)?;
+    add(object(context, device, sealed.size as usize, native, true), out);
+    Ok(())
+}
+
+/// `urIPCClosePhysMemHandleExp`
+pub(crate) fn close(at: LevelZero, context: Context, memory: PhysicalMem) -> Result<(), UrResult> {
+    result::handle(context.0)?;
+    match find(memory)? {
+        Known::Ours(object) if !object.opened => Err(INVALID_ARGUMENT),
+        Known::Ours(object) if object.context != context.0 => Err(INVALID_CONTEXT),
+        Known::Ours(_) => release(at, memory),
+        Known::Adapters => Err(INVALID_ARGUMENT),
+    }
+}
+
+/// Tries whether the driver exports physical memory.
+pub(crate) fn can_be_shared(driver: &Driver, context: ZeHandle, device: ZeHandle) -> Result<(), UrResult> {
+    let size = driver.least_physical(context, device)?;
+    let handle = driver.make_physical(context, device, size)?;
+    Native { context, handle, export: Mutex::new(None), import: None }.descriptor().map(drop)
+}
+
+/// The driver's object for what another process, or this one, exported.
+fn fetch_native(sealed: &Sealed, context: ZeHandle, device: ZeHandle) -> Result<Arc<Native>, UrResult> {
+    let producer = Process { pid: sealed.pid, started: sealed.started };
+    let own = if producer == Process::this() {
+        let look = |keeper: &Keeper| (keeper.native.upgrade(), keeper.descriptor.try_clone());
+        let (native, descriptor) = ISSUED.find(sealed.serial, look).ok_or(INVALID_VALUE)?;
+        // Some drivers give an import of what is already here the same kernel object, which the first end of it would
+        // take away from the other: so it stays one.
+        if let Some(native) = native.filter(|native| native.context == context) {
+            return Ok(native);
+        }
+        descriptor.map_err(|_| INVALID_VALUE)?
+    } else {
+        producer.fetch(sealed.descriptor)?
+    };
+    // After a put, the number may stand for another file.
+    if identity(&own) != Some(sealed.native) {
+        return Err(INVALID_VALUE);
+    }
+    let number = fetch::duplicate(own.as_raw_fd()).map_err(|_| INVALID_VALUE)?;
+    let handle =
+        driver().import_physical(context, device, sealed.size as usize, number.as_raw_fd()).map_err(result::of_open)?;
+    // From here on the number is the driver's, if it wants it.
+    let lent = Lent { number: Some(std::os::fd::IntoRawFd::into_raw_fd(number)), own };
+    Ok(Arc::new(Native { context, handle, export: Mutex::new(None), import: Some(lent) }))
+}
+
+/// What tells one file from another: device and inode.
+fn identity(descriptor: &OwnedFd) -> Option<[u8; NATIVE_SIZE]> {
+    let file = File::from(descriptor.try_clone().ok()?);
+    let data = file.metadata().ok()?;
+    let mut bytes = [0; NATIVE_SIZE];
+    for (to, from) in bytes.iter_mut().zip([data.dev(), data.ino()].into_iter().flat_map(u64::to_le_bytes)) {
+        *to = from;
+    }
+    Some(bytes)
+}
+
+impl Native {
+    /// A descriptor of the memory that is the caller's alone.
+    fn descriptor(&self) -> Result<OwnedFd, UrResult> {
+        let mut export = self.export.lock();
+        let lent = match &mut *export {
+            Some(lent) => lent,
+            none => none.insert(self.ask()?),
+        };
+        lent.own.try_clone().map_err(|_| INVALID_VALUE)
+    }
+
+    /// Asks the driver twice: one that answers with the same number keeps it, another one gave two away.
+    fn ask(&self) -> Result<Lent, UrResult> {
+        let first = driver().export_physical(self.context, self.handle)?;
+        let second = driver().export_physical(self.context, self.handle)?;
+        if first == second {
+            let own = fetch::duplicate(first).map_err(|_| INVALID_VALUE)?;
+            return Ok(Lent { number: Some(first), own });
+        }
+        // SAFETY: the driver made both for us just now, and has told us of each once.
+        let [own, _again] = unsafe { [OwnedFd::from_raw_fd(first), OwnedFd::from_raw_fd(second)] };
+        Ok(Lent { number: None, own })
+    }
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        driver().end_physical(self.context, self.handle);
+        drop(self.export.get_mut().take());
+        drop(self.import.take());
+    }
+}
+
+impl Drop for Lent {
+    /// After the driver's object has ended: a number that still stands for our file is nobody's any more.
+    fn drop(&mut self) {
+        if let Some(number) = self.number.filter(|number| fetch::same_file(*number, self.own.as_raw_fd())) {
+            // SAFETY: it stands for the open file that `own` does, which only the ended object and we had.
+            drop(unsafe { OwnedFd::from_raw_fd(number) });
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What our backend can do on a device: found out once per device, by doing it.
+//!
+//! A loader has every function, also where its driver has not; so the functions themselves say nothing. Must leave nothing
+//! behind of what it tries.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+use urscope_schema::api::{
+    UrResult,
+    role::{Device, IpcProperty, OutBool, Unseen},
+};
+
+use super::{
+    LevelZero, caller,
+    driver::{Driver, ZeHandle, driver},
+    physical,
+};
+use crate::{
+    backend::{Family, adapter},
+    raw::renewable::Renewable,
+};
+
+static FOUND: Renewable<Mutex<HashMap<(usize, u32), bool>>> = Renewable::new(Mutex::default);
+
+/// In a forked child.
+pub(crate) fn after_fork_in_child() {
+    FOUND.renew(Mutex::default());
+}
+
+/// `urDeviceGetInfo`
+pub(crate) fn get_info(
+    at: LevelZero,
+    device: Device,
+    property: IpcProperty,
+    [size, value, size_ret]: [Unseen; 3],
+) -> UrResult {
+    let family = match property.0 {
+        0x2023 => Some(Family::Memory),
+        0x2024 => Some(Family::PhysicalMem),
+        0x2026 => Some(Family::Event),
+        _ => None,
+    };
+    let Some(family) = family.filter(|family| family.is_ours(at.via)) else {
+        return adapter::urDeviceGetInfo(at.via)(device, property, size, OutBool(value.0), size_ret);
+    };
+    super::result::answer(|| {
+        let ze_device = at.device(device.0)?;
+        let key = (ze_device.addr(), property.0);
+        let known = FOUND.get().lock().get(&key).copied();
+        let supported = known.unwrap_or_else(|| supports(driver(), ze_device, family) && is_usable(at, device, family));
+        FOUND.get().lock().insert(key, supported);
+        // `UR_RESULT_ERROR_INVALID_SIZE` for a place without room, as `inform` answers.
+        caller::inform(&[u8::from(supported)], size.0, value.0, size_ret.0)
+    })
+}
+
+/// Whether the adapter can do with such a thing what it is for: signal an event again that was made before.
+fn is_usable(at: LevelZero, device: Device, family: Family) -> bool {
+    /// `UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP`
+    const REUSABLE_EVENTS: u32 = 0x2025;
+    let mut answer = 0_u8;
+    let place = OutBool((&raw mut answer).expose_provenance());
+    let ask = adapter::urDeviceGetInfo(at.via);
+    let answered = || ask(device, IpcProperty(REUSABLE_EVENTS), Unseen(1), place, Unseen(0)).is_success();
+    // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
+    family != Family::Event || answered() && unsafe { (&raw const answer).read_volatile() } != 0
+}
+
+fn supports(driver: &Driver, device: ZeHandle, family: Family) -> bool {
+    match family {
+        Family::Memory => driver.shares_memory(),
+        Family::PhysicalMem => {
+            driver.in_a_context(device, |context| physical::can_be_shared(driver, context, device)).is_ok()
+        }
+        Family::Event => {
+            let shared = |context| {
+                let event = driver.make_event(context, device)?;
+                let handle = driver.export_event(event);
+                driver.end_event(event);
+                handle.map(drop)
+            };
+            driver.in_a_context(device, shared).is_ok()
+        }
+    }
+}
