@@ -93,6 +93,70 @@ on_both_adapters! {
     }
 }
 
+on_both_adapters! {
+    /// v1 itself has no physical memory to share.
+    fn physical_memory_is_shared(adapter) {
+        let outcome = is_clean("physical_saint", Release::R2026_2, adapter);
+        let lines: Vec<&str> = outcome.stdout.lines().collect();
+        assert_eq!(lines.len(), 4, "{lines:#?}");
+        assert_eq!(lines[0].replace("producer wrote", "consumer read"), lines[1]);
+        assert_eq!(lines[2].replace("consumer wrote", "producer read"), lines[3]);
+    }
+
+    /// Neither is lost where the driver gives a descriptor with each question, nor where it gives one and keeps it; and
+    /// where the runtime has no such functions, those that we export serve.
+    fn no_descriptor_and_no_memory_is_lost(adapter) {
+        for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0] {
+            for exports in ["each", "one"] {
+                let outcome = Trial::of("backend_cycles", release, adapter)
+                    .env("URSCOPE_BACKEND", "level_zero")
+                    .env("URSCOPE_VALIDATE", "off")
+                    .env("ZE_SOFT_EXPORT_FD", exports)
+                    .option("--no-check")
+                    .run();
+                assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+                let none = ["0 descriptors more", "no memory more"];
+                let expected: Vec<String> =
+                    ["Mem", "PhysMem"].iter().flat_map(|kind| none.map(|what| format!("{kind}: {what}"))).collect();
+                assert_eq!(outcome.stdout.lines().collect::<Vec<_>>(), expected, "{release:?}, {exports}");
+            }
+        }
+    }
+
+    /// Data that the adapter made, as a producer without urscope hands them over.
+    fn data_of_an_adapter_are_opened(adapter) {
+        let outcome = Trial::of("other_backend", Release::R2026_2, adapter)
+            .env("URSCOPE_BACKEND", "adapter")
+            .arg("level_zero")
+            .run();
+        assert!(outcome.code < 2, "{}", outcome.stderr);
+        let lines: Vec<&str> = outcome.stdout.lines().collect();
+        let read = lines[0].replace("producer wrote", "consumer read");
+        assert_eq!(lines[1..], [read.as_str(), read.as_str(), "third close refused"], "{}", outcome.stderr);
+    }
+}
+
+/// The v1 adapter cannot signal an event again, so that there is nothing to share.
+#[test]
+fn events_are_shared_where_queues_can_signal_them() {
+    for mode in [
+        "signalled_before_get",
+        "signalled_after_open",
+        "waited_in_queue",
+        "consumer_signals",
+        "two_signals",
+        "put_before_wait",
+        "import_outlives",
+    ] {
+        let [ours, theirs] = ["level_zero", "adapter"].map(|backend| {
+            Trial::of("event_saint", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend).arg(mode).run()
+        });
+        assert_eq!((ours.code, &ours.stdout), (0, &theirs.stdout), "{mode}: {}", ours.stderr);
+    }
+    let said = run("ipc_refusals", Release::R2026_2, Adapter::V1).stdout;
+    assert!(said.starts_with("memory: yes\nphysical memory: yes\nevent: no\n"), "{said}");
+}
+
 /// A choice that is none is said, and the default used.
 #[test]
 fn a_backend_that_is_none_is_said() {
