@@ -7,7 +7,7 @@
 
 use urscope_tests::{Adapter, Release, Trial};
 
-use Teller::{V2, V2Alone, V2Checked, V2OneDescriptor};
+use Teller::{Ours, V2, V2Alone, V2AloneRefusing, V2Checked, V2OneDescriptor, V2Refusing};
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,17 @@ enum Teller {
     V2Checked,
     /// The v2 adapter on a driver that exports one and the same descriptor of physical memory each time, as Intel's does.
     V2OneDescriptor,
+    /// The v2 adapter behind urscope, which refuses what it finds wrong. It stands in the adapter's table.
+    V2Refusing,
+    /// The same with the adapter as the only one: nothing looks at a handle before urscope does.
+    V2AloneRefusing,
+    /// Our own backend in the place of the v2 adapter's entry points. It stands in the adapter's table.
+    Ours,
+}
+
+/// The only adapter that is loaded.
+fn alone(trial: Trial) -> Trial {
+    trial.env("UR_ADAPTERS_FORCE_LOAD", Release::R2026_2.library("libur_adapter_level_zero_v2.so.0"))
 }
 
 impl Teller {
@@ -27,12 +38,12 @@ impl Teller {
         let trial = Trial::of(app, Release::R2026_2, Adapter::V2).option("--no-check");
         match self {
             V2 => trial,
-            V2Alone => {
-                let library = Release::R2026_2.library("libur_adapter_level_zero_v2.so.0");
-                trial.env("UR_ADAPTERS_FORCE_LOAD", library)
-            }
+            V2Alone => alone(trial),
             V2Checked => trial.env("UR_ENABLE_LAYERS", "UR_LAYER_PARAMETER_VALIDATION"),
             V2OneDescriptor => trial.env("ZE_SOFT_EXPORT_FD", "one"),
+            V2Refusing => trial.env("URSCOPE_ON_ERROR", "refuse"),
+            Ours => trial.env("URSCOPE_BACKEND", "level_zero"),
+            V2AloneRefusing => alone(trial).env("URSCOPE_ON_ERROR", "refuse"),
         }
     }
 }
@@ -43,7 +54,7 @@ impl Teller {
 /// there stands what the adapter makes of the software device's answer.
 type Story = (&'static str, &'static str, &'static [(Teller, &'static str, &'static str)]);
 
-/// Tells all stories of one kind, with urscope in between and without it.
+/// Tells all stories of one kind, with urscope in between and, where the answers are not urscope's own, without it.
 fn tell(app: &str, which: &str, stories: &[Story], teller: Teller) {
     let expected: Vec<String> = stories
         .iter()
@@ -53,7 +64,9 @@ fn tell(app: &str, which: &str, stories: &[Story], teller: Teller) {
         })
         .collect();
     let trial = || teller.trial(app).arg(which);
-    for (how, outcome) in [("bare", trial().option("--no-shim").run()), ("traced", trial().run())] {
+    let bare =
+        (!matches!(teller, V2Refusing | V2AloneRefusing | Ours)).then(|| ("bare", trial().option("--no-shim").run()));
+    for (how, outcome) in bare.into_iter().chain([("traced", trial().run())]) {
         assert_eq!(outcome.code, 0, "{app} {which} {how}, told to {teller:?}: {}", outcome.stderr);
         let told: Vec<&str> = outcome.stdout.lines().collect();
         assert_eq!(told, expected, "{app} {which} {how}, told to {teller:?}: {}", outcome.stderr);
@@ -78,14 +91,16 @@ const NULL: &str = "the adapter leaves it to the loader's validation to look for
 const TABLE: &str = "the loader reads the adapter's table from the handle before anybody has looked at it";
 const UNUSED: &str = "the adapter has no use for the context";
 const ONE: &str = "both handles carry the same descriptor, and the first put has closed it";
+const SEALED: &str = "whatever is not what a get here handed out, or is that no more, is an invalid value";
+const PERMISSION: &str = "a refused look into the exporter is told apart, as for memory";
 const OTHERS: &str = "it releases whatever physical memory it is given";
 
 #[rustfmt::skip]
 const PHYSICAL: &[Story] = &[
     ("support", "0 yes 0 yes 0 yes", &[]),
     ("create-and-release", "0", &[]),
-    ("create-of-an-uneven-size", "49", &[(V2, "4", SIZE), (V2Alone, "4", SIZE), (V2Checked, "4", SIZE), (V2OneDescriptor, "4", SIZE)]),
-    ("create-of-nothing", "49", &[(V2, "4", SIZE), (V2Alone, "4", SIZE), (V2Checked, "4", SIZE), (V2OneDescriptor, "4", SIZE)]),
+    ("create-of-an-uneven-size", "49", &[(V2, "4", SIZE), (V2Alone, "4", SIZE), (V2Checked, "4", SIZE), (V2OneDescriptor, "4", SIZE), (V2Refusing, "4", SIZE), (Ours, "4", SIZE)]),
+    ("create-of-nothing", "49", &[(V2, "4", SIZE), (V2Alone, "4", SIZE), (V2Checked, "4", SIZE), (V2OneDescriptor, "4", SIZE), (V2Refusing, "4", SIZE)]),
     ("create-with-undefined-flags", "53", &[(V2, "0", FLAGS), (V2Alone, "0", FLAGS), (V2OneDescriptor, "0", FLAGS)]),
     ("info-context", "0 same", &[]),
     ("info-device", "0 same", &[]),
@@ -110,7 +125,7 @@ const PHYSICAL: &[Story] = &[
     ("open-of-an-unknown-pid", "4", &[]),
     ("open-of-no-descriptor", "4", &[]),
     ("open-of-a-closed-descriptor", "4", &[]),
-    ("open-of-another-file", "39", &[]),
+    ("open-of-another-file", "39", &[(Ours, "4", SEALED)]),
     ("open-after-put", "0 4", &[]),
     ("open-of-a-stale-handle", "0 4 0", &[]),
     ("open-after-release", "0 0 0 0", &[]),
@@ -118,7 +133,7 @@ const PHYSICAL: &[Story] = &[
     ("opened-is-exported-again", "0 0 0 0", &[]),
     ("opened-is-retained-and-closed", "0 0 0 1 0 0", &[]),
     ("opened-is-released", "0 0", &[]),
-    ("close-of-memory-never-opened", "45", &[(V2, "0", OTHERS), (V2Alone, "0", OTHERS), (V2Checked, "0", OTHERS), (V2OneDescriptor, "0", OTHERS)]),
+    ("close-of-memory-never-opened", "45", &[(V2, "0", OTHERS), (V2Alone, "0", OTHERS), (V2Checked, "0", OTHERS), (V2OneDescriptor, "0", OTHERS), (V2Refusing, "0", OTHERS)]),
 ];
 
 const PHYSICAL_OF_TWO: &[Story] = &[
@@ -130,24 +145,24 @@ const PHYSICAL_OF_TWO: &[Story] = &[
 
 #[rustfmt::skip]
 const PHYSICAL_NULLS: &[Story] = &[
-    ("get-null-context", "46", &[(V2, CRASH, TABLE), (V2Alone, "0", UNUSED)]),
+    ("get-null-context", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (V2Alone, "0", UNUSED)]),
     ("get-null-memory", "46", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
     ("get-null-data", "48", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
     ("get-null-size", "48", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
-    ("put-null-context", "46", &[(V2, CRASH, TABLE), (V2Alone, "0", UNUSED)]),
+    ("put-null-context", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (V2Alone, "0", UNUSED)]),
     ("put-null-data", "48", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
-    ("open-null-context", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("open-null-context", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
     ("open-null-device", "46", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
     ("open-null-data", "48", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
     ("open-null-result", "48", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
-    ("close-null-context", "46", &[(V2, CRASH, TABLE), (V2Alone, "0", UNUSED)]),
+    ("close-null-context", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (V2Alone, "0", UNUSED)]),
     ("close-null-memory", "46", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
-    ("create-null-context", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("create-null-context", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
     ("create-null-device", "46", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
     ("create-null-result", "48", &[(V2, CRASH, NULL), (V2Alone, CRASH, NULL)]),
-    ("retain-null", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
-    ("release-null", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
-    ("info-null", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("retain-null", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("release-null", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("info-null", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
 ];
 
 /// The process that told the story was ended by SIGSEGV.
@@ -176,9 +191,9 @@ const EVENT: &[Story] = &[
     ("open-twice", "0 two 0 0 0 0 0 0", &[]),
     ("open-of-one-byte-more", "4", &[]),
     ("open-of-one-byte-less", "4", &[]),
-    ("open-of-zeros", "45", &[]),
+    ("open-of-zeros", "45", &[(Ours, "4", SEALED)]),
     ("open-after-put", "0 0", &[]),
-    ("open-after-release", "0 0 39", &[]),
+    ("open-after-release", "0 0 39", &[(Ours, "0 0 4", SEALED)]),
     ("sixteen-round-trips", "16", &[]),
     ("imported-info", "0 same 0 1", &[]),
     ("imported-is-retained-and-released", "0 0 0 0 0 0", &[]),
@@ -192,28 +207,28 @@ const EVENT_OF_TWO: &[Story] = &[
     ("signal-for-another-process", "0 waited", &[]),
     ("open-after-the-put-of-another-process", "0", &[]),
     ("imported-outlives-another-process", "0 0 0 0", &[]),
-    ("open-after-the-end-of-another-process", "39", &[]),
-    ("open-without-permission", "39", &[]),
+    ("open-after-the-end-of-another-process", "39", &[(Ours, "4", SEALED)]),
+    ("open-without-permission", "39", &[(Ours, "45", PERMISSION)]),
 ];
 
 #[rustfmt::skip]
 const EVENT_NULLS: &[Story] = &[
-    ("get-null-event", "46", &[(V2, CRASH, TABLE)]),
+    ("get-null-event", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE)]),
     ("get-null-data", "48", &[]),
     ("get-null-size", "48", &[]),
-    ("put-null-context", "46", &[(V2, CRASH, TABLE), (V2Alone, "0", UNUSED)]),
+    ("put-null-context", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (V2Alone, "0", UNUSED)]),
     ("put-null-data", "48", &[]),
-    ("open-null-context", "46", &[(V2, CRASH, TABLE)]),
+    ("open-null-context", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE)]),
     ("open-null-data", "48", &[]),
     ("open-null-result", "48", &[]),
-    ("create-null-context", "46", &[(V2, CRASH, TABLE)]),
+    ("create-null-context", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE)]),
     ("create-null-device", "46", &[]),
     ("create-null-description", "48", &[]),
     ("create-null-result", "48", &[]),
-    ("wait-null", "48", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
-    ("wait-for-none", "4", &[(V2, "0", NULL), (V2Alone, "0", NULL)]),
-    ("retain-null", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
-    ("release-null", "46", &[(V2, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("wait-null", "48", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("wait-for-none", "4", &[(Ours, "0", "the wait is the adapter's own"), (V2, "0", NULL), (V2Alone, "0", NULL)]),
+    ("retain-null", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
+    ("release-null", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
 ];
 
 macro_rules! told {
@@ -226,12 +241,12 @@ macro_rules! told {
 }
 
 told! {
-    physical_memory: "ur_physical" "alone" PHYSICAL to V2 V2Alone V2Checked V2OneDescriptor;
-    physical_memory_between_two: "ur_physical" "of-two" PHYSICAL_OF_TWO to V2 V2Alone V2Checked;
-    physical_memory_and_nulls: "ur_physical" "apart" PHYSICAL_NULLS to V2 V2Alone V2Checked;
-    events: "ur_event" "alone" EVENT to V2 V2Alone V2Checked;
-    events_between_two: "ur_event" "of-two" EVENT_OF_TWO to V2 V2Alone V2Checked;
-    events_and_nulls: "ur_event" "apart" EVENT_NULLS to V2 V2Alone V2Checked;
+    physical_memory: "ur_physical" "alone" PHYSICAL to V2 V2Alone V2Checked V2OneDescriptor V2Refusing Ours;
+    physical_memory_between_two: "ur_physical" "of-two" PHYSICAL_OF_TWO to V2 V2Alone V2Checked V2Refusing Ours;
+    physical_memory_and_nulls: "ur_physical" "apart" PHYSICAL_NULLS to V2 V2Alone V2Checked V2Refusing V2AloneRefusing Ours;
+    events: "ur_event" "alone" EVENT to V2 V2Alone V2Checked V2Refusing Ours;
+    events_between_two: "ur_event" "of-two" EVENT_OF_TWO to V2 V2Alone V2Checked V2Refusing Ours;
+    events_and_nulls: "ur_event" "apart" EVENT_NULLS to V2 V2Alone V2Checked V2Refusing V2AloneRefusing Ours;
 }
 
 /// A program that links nothing of ours finds the functions by name: ours where we stand in front, the loader's where not.
