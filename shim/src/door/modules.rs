@@ -123,7 +123,7 @@ pub fn describe(address: usize) -> Option<records::Module> {
         let path =
             if name.is_empty() { Path::new("/proc/self/exe") } else { Path::new(OsStr::from_bytes(name.to_bytes())) };
         let path = path.canonicalize().unwrap_or_else(|_| path.into());
-        let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(|header| {
+        let mut notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(|header| {
             let at = std::ptr::with_exposed_provenance::<u8>(bias + header.p_vaddr as usize);
             // SAFETY: the segment of the library that the header describes is mapped as long as the library is.
             unsafe { std::slice::from_raw_parts(at, header.p_memsz as usize) }
@@ -133,7 +133,7 @@ pub fn describe(address: usize) -> Option<records::Module> {
             start: Hex(start as u64),
             end: Hex(end as u64),
             path: path.to_string_lossy().into_owned(),
-            build_id: notes.filter_map(build_id).next().unwrap_or_default(),
+            build_id: notes.find_map(build_id).unwrap_or_default(),
         });
         1
     }
