@@ -3,9 +3,9 @@
 //! All gets of one pointer of one allocation have equal bytes and are one export. An export outlives the put of its
 //! handles and the freeing of its memory, because its bytes do; the number of those that are over is bounded.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-use super::{ProcessId, records::Serial};
+use super::{ProcessId, hash::Map, records::Serial};
 use crate::finding::Place;
 
 /// The number of an export, never the same twice.
@@ -39,8 +39,8 @@ impl Export {
 /// All exports of all processes.
 #[derive(Debug, Default)]
 pub(crate) struct Exports {
-    all: HashMap<ExportId, Export>,
-    latest: HashMap<(u64, u64), ExportId>,
+    all: Map<ExportId, Export>,
+    latest: Map<(u64, u64), ExportId>,
     retired: VecDeque<(ExportId, u64)>,
     next: u64,
 }

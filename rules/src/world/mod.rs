@@ -5,6 +5,7 @@
 //! was left. Memory grows with what lives, not with what has been.
 
 pub(crate) mod exports;
+mod hash;
 mod moves;
 mod process;
 pub(crate) mod records;

@@ -2,7 +2,7 @@
 //!
 //! This module looks up and keeps; the moves are in [`super::moves`].
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use urscope_schema::{
     call::Enter,
@@ -12,6 +12,7 @@ use urscope_schema::{
 use super::{
     Process,
     exports::ExportId,
+    hash::{Map, Set},
     records::{Allocation, Got, Graveyard, Mapped, Object, Origin, Serial},
     scene::{Freed, Target},
 };
@@ -24,7 +25,7 @@ pub(crate) enum Inherited {
     #[default]
     Nothing,
     /// What had lived in the parent.
-    These(HashSet<Handle>),
+    These(Set<Handle>),
     /// The parent was not traced, or its records are gone: every unknown handle may be the parent's.
     Anything,
 }
@@ -75,16 +76,16 @@ pub(crate) enum Aim {
 pub(crate) struct Life {
     pub(crate) process: Process,
     pub(crate) over: bool,
-    pub(crate) handles: HashMap<Handle, Got>,
-    pub(crate) objects: HashMap<Handle, Object>,
+    pub(crate) handles: Map<Handle, Got>,
+    pub(crate) objects: Map<Handle, Object>,
     /// The events that were made without the IPC flag: their releases are not recorded, so the last few are kept.
     pub(crate) plain_events: VecDeque<(Handle, Serial)>,
     pub(crate) mappings: BTreeMap<u64, Mapped>,
     pub(crate) allocations: BTreeMap<u64, Allocation>,
     /// The serials of `allocations`.
-    pub(crate) allocated: HashSet<Serial>,
-    pub(crate) contexts: HashMap<u64, ContextLife>,
-    pub(crate) pending: HashMap<u64, Pending>,
+    pub(crate) allocated: Set<Serial>,
+    pub(crate) contexts: Map<u64, ContextLife>,
+    pub(crate) pending: Map<u64, Pending>,
     pub(crate) graves: Graveyard,
     pub(crate) inherited: Inherited,
 }
@@ -94,14 +95,14 @@ impl Life {
         Self {
             process,
             over: false,
-            handles: HashMap::new(),
-            objects: HashMap::new(),
+            handles: Map::default(),
+            objects: Map::default(),
             plain_events: VecDeque::new(),
             mappings: BTreeMap::new(),
             allocations: BTreeMap::new(),
-            allocated: HashSet::new(),
-            contexts: HashMap::new(),
-            pending: HashMap::new(),
+            allocated: Set::default(),
+            contexts: Map::default(),
+            pending: Map::default(),
             graves: Graveyard::default(),
             inherited,
         }

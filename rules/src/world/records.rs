@@ -1,10 +1,10 @@
 //! What the world keeps of each object while it lives, and what it remembers afterwards.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use urscope_schema::handle::Handle;
 
-use super::exports::ExportId;
+use super::{exports::ExportId, hash::Map};
 use crate::{finding::Place, life::State};
 
 /// Tells the lives at one address apart: never the same twice.
@@ -152,7 +152,7 @@ pub(crate) struct Grave {
 /// The last graves of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Graveyard {
-    graves: HashMap<Handle, (u64, Grave)>,
+    graves: Map<Handle, (u64, Grave)>,
     order: VecDeque<(u64, Handle)>,
     next: u64,
 }
