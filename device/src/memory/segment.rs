@@ -49,6 +49,8 @@ static SHARED: Mutex<Vec<Arc<Segment>>> = Mutex::new(Vec::new());
 pub(crate) struct Segment {
     file: File,
     inode: u64,
+    /// Whether it holds more than one range.
+    shared: bool,
     head: Mapping,
     ranges: Mutex<Ranges>,
 }
@@ -191,7 +193,7 @@ impl Segment {
             live: 0,
             lingering: Vec::new(),
         };
-        Ok(Self { file, inode, head: head_mapping, ranges: Mutex::new(ranges) })
+        Ok(Self { file, inode, shared: slots > 1, head: head_mapping, ranges: Mutex::new(ranges) })
     }
 
     fn take(self: &Arc<Self>, length: u64) -> Option<Span> {
@@ -229,7 +231,10 @@ impl Segment {
         ranges.lingering = open;
         let gone: Vec<(u32, u64, u64)> = gone;
         for (slot, offset, length) in gone {
-            punch_hole(self.file.as_fd(), offset, length);
+            // A file for one range goes with it. Until then, who imported it by its descriptor, and is in no slot, may use it.
+            if self.shared {
+                punch_hole(self.file.as_fd(), offset, length);
+            }
             ranges.free_slots.push(slot);
             ranges.release(offset, length);
         }
