@@ -1,6 +1,8 @@
 //! Events shared between processes, in every order of signal and wait: real SYCL programs, their data and their records.
 
-use urscope_tests::{Adapter, Outcome, Release, Trace, Trial, fields, perfetto, trace};
+use urscope_tests::{Adapter, Release, Trial, fields, trace};
+
+use crate::whole::{assert_counts, whole_traces};
 
 const GET: &str = "urIPCGetEventHandleExp";
 const PUT: &str = "urIPCPutEventHandleExp";
@@ -78,28 +80,6 @@ fn said(stdout: &str) -> Vec<String> {
         }
     }
     lines
-}
-
-/// The traces of a run, each of them whole, with all fields, and to Perfetto's liking.
-fn whole_traces(outcome: &Outcome) -> Vec<Trace> {
-    let traces = outcome.traces();
-    for trace in &traces {
-        trace.assert_whole();
-        assert!(trace.closed, "{} was not closed at the end of its process", trace.path.display());
-        fields::assert_as_declared(trace);
-    }
-    for opinion in perfetto::opinions(&outcome.trace_files(), &[]) {
-        opinion.assert_ok();
-        assert_eq!(opinion.count("unfinished"), 0);
-    }
-    traces
-}
-
-fn assert_counts(outcome: &Outcome, traces: &[Trace], expected: [(&str, usize); 3]) {
-    for (call, count) in expected {
-        assert_eq!((trace::count(traces, "B", call), trace::count(traces, "E", call)), (count, count), "{call}");
-        assert_eq!(outcome.report().calls(call), count as u64, "{call} in the report");
-    }
 }
 
 #[test]

@@ -28,3 +28,4 @@ mod strange_adapter;
 mod torn;
 mod transparency;
 mod twin;
+mod whole;
