@@ -2,6 +2,7 @@
 
 use std::{
     ffi::{CStr, OsStr, c_int, c_void},
+    ops::Range,
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
@@ -45,31 +46,17 @@ impl Module {
 
     /// The libraries whose file names begin with one of `names`, with links followed: the last name tells the version.
     pub fn paths_of(names: &[&str]) -> Vec<String> {
-        struct Search<'a> {
-            names: &'a [&'a str],
-            found: Vec<String>,
-        }
-
-        unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
-            // SAFETY: dl_iterate_phdr(3) hands in a valid description, and the data that we gave it.
-            let (info, search) = unsafe { (&*info, &mut *data.cast::<Search<'_>>()) };
-            if info.dlpi_name.is_null() {
-                return 0;
-            }
-            // SAFETY: the description's name is a C string.
-            let path = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()));
+        let mut found = Vec::new();
+        first_loaded(|loaded| {
+            let path = Path::new(loaded.name);
             let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
-            if search.names.iter().any(|wanted| name.starts_with(wanted)) {
+            if names.iter().any(|wanted| name.starts_with(wanted)) {
                 let path = path.canonicalize().unwrap_or_else(|_| path.into());
-                search.found.push(path.to_string_lossy().into_owned());
+                found.push(path.to_string_lossy().into_owned());
             }
-            0
-        }
-
-        let mut search = Search { names, found: Vec::new() };
-        // SAFETY: the callback has the signature of dl_iterate_phdr(3), and `search` outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
-        search.found
+            None::<()>
+        });
+        found
     }
 
     /// The last part of the path.
@@ -94,54 +81,30 @@ pub fn find(library: impl AsRef<OsStr>, symbol: &CStr) -> Option<usize> {
 
 /// The library or program that `address` lies in, as it is described in a trace.
 pub fn describe(address: usize) -> Option<records::Module> {
-    struct Search {
-        address: usize,
-        found: Option<records::Module>,
-    }
-
-    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
-        // SAFETY: dl_iterate_phdr(3) hands in a valid description, and the data that we gave it.
-        let (info, search) = unsafe { (&*info, &mut *data.cast::<Search>()) };
-        // SAFETY: the description says where its program headers are and how many.
-        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-        let bias = info.dlpi_addr as usize;
-        let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-        let (start, end) = loaded.fold((usize::MAX, 0), |(start, end), header| {
-            let from = bias + header.p_vaddr as usize;
-            (start.min(from), end.max(from + header.p_memsz as usize))
-        });
-        if !(start..end).contains(&search.address) {
-            return 0;
+    first_loaded(|loaded| {
+        let parts = loaded.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let (start, end) = parts
+            .map(|header| loaded.span(header))
+            .fold((usize::MAX, 0), |(start, end), span| (start.min(span.start), end.max(span.end)));
+        if !(start..end).contains(&address) {
+            return None;
         }
-        let name = if info.dlpi_name.is_null() {
-            c""
-        } else {
-            // SAFETY: the description's name is a C string.
-            unsafe { CStr::from_ptr(info.dlpi_name) }
-        };
         // The program itself has no name here.
-        let path =
-            if name.is_empty() { Path::new("/proc/self/exe") } else { Path::new(OsStr::from_bytes(name.to_bytes())) };
+        let path = Path::new(if loaded.name.is_empty() { OsStr::new("/proc/self/exe") } else { loaded.name });
         let path = path.canonicalize().unwrap_or_else(|_| path.into());
-        let mut notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(|header| {
-            let at = std::ptr::with_exposed_provenance::<u8>(bias + header.p_vaddr as usize);
+        let mut notes = loaded.headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(|header| {
+            let span = loaded.span(header);
             // SAFETY: the segment of the library that the header describes is mapped as long as the library is.
-            unsafe { std::slice::from_raw_parts(at, header.p_memsz as usize) }
+            unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(span.start), span.len()) }
         });
-        search.found = Some(records::Module {
-            bias: Hex(bias as u64),
+        Some(records::Module {
+            bias: Hex(loaded.bias as u64),
             start: Hex(start as u64),
             end: Hex(end as u64),
             path: path.to_string_lossy().into_owned(),
             build_id: notes.find_map(build_id).unwrap_or_default(),
-        });
-        1
-    }
-
-    let mut search = Search { address, found: None };
-    // SAFETY: the callback has the signature of dl_iterate_phdr(3), and `search` outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
-    search.found
+        })
+    })
 }
 
 /// The build id among the notes of a segment, in hexadecimal: note type 3 of the owner `GNU` (elf.h).
@@ -166,41 +129,69 @@ fn build_id(mut notes: &[u8]) -> Option<String> {
 /// How many bytes from `address` on are writable data of the library that holds it; 0 if it is none of a library's, or if
 /// it is made read-only after loading.
 pub fn writable_from(address: usize) -> usize {
-    struct Search {
-        address: usize,
-        writable: usize,
-    }
-
-    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, data: *mut c_void) -> c_int {
-        // SAFETY: dl_iterate_phdr(3) hands in a valid description, and the data that we gave it.
-        let (info, search) = unsafe { (&*info, &mut *data.cast::<Search>()) };
-        // SAFETY: the description says where its program headers are and how many.
-        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-        let span = |header: &libc::Elf64_Phdr| {
-            let from = info.dlpi_addr as usize + header.p_vaddr as usize;
-            from..from + header.p_memsz as usize
-        };
-        for header in headers {
-            let span = span(header);
-            if !span.contains(&search.address) {
-                continue;
-            }
+    first_loaded(|loaded| {
+        let around = loaded.headers.iter().filter(|header| loaded.span(header).contains(&address));
+        let mut writable = None;
+        for header in around {
             match header.p_type {
-                libc::PT_LOAD if header.p_flags & libc::PF_W != 0 => search.writable = span.end - search.address,
-                libc::PT_GNU_RELRO => {
-                    search.writable = 0;
-                    return 1;
-                }
+                libc::PT_LOAD if header.p_flags & libc::PF_W != 0 => writable = Some(loaded.span(header).end - address),
+                libc::PT_GNU_RELRO => return Some(0),
                 _ => {}
             }
         }
-        c_int::from(search.writable > 0)
+        writable
+    })
+    .unwrap_or(0)
+}
+
+/// What the dynamic loader says of a library or program that is loaded.
+struct Loaded<'a> {
+    /// What its own addresses are moved by.
+    bias: usize,
+    /// Its path as it was opened, empty for the program.
+    name: &'a OsStr,
+    headers: &'a [libc::Elf64_Phdr],
+}
+
+impl Loaded<'_> {
+    /// The addresses that one of its headers is about.
+    fn span(&self, header: &libc::Elf64_Phdr) -> Range<usize> {
+        let from = self.bias + header.p_vaddr as usize;
+        from..from + header.p_memsz as usize
+    }
+}
+
+/// Shows what is loaded to `each`, one after the other, until it has an answer.
+fn first_loaded<T, F: FnMut(&Loaded<'_>) -> Option<T>>(each: F) -> Option<T> {
+    struct Search<T, F> {
+        each: F,
+        answer: Option<T>,
     }
 
-    let mut search = Search { address, writable: 0 };
+    unsafe extern "C" fn look<T, F: FnMut(&Loaded<'_>) -> Option<T>>(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        data: *mut c_void,
+    ) -> c_int {
+        // SAFETY: dl_iterate_phdr(3) hands in a valid description, and the data that we gave it.
+        let (info, search) = unsafe { (&*info, &mut *data.cast::<Search<T, F>>()) };
+        let name = if info.dlpi_name.is_null() {
+            c""
+        } else {
+            // SAFETY: the description's name is a C string.
+            unsafe { CStr::from_ptr(info.dlpi_name) }
+        };
+        // SAFETY: the description says where its program headers are and how many.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        let loaded = Loaded { bias: info.dlpi_addr as usize, name: OsStr::from_bytes(name.to_bytes()), headers };
+        search.answer = (search.each)(&loaded);
+        c_int::from(search.answer.is_some())
+    }
+
+    let mut search = Search { each, answer: None };
     // SAFETY: the callback has the signature of dl_iterate_phdr(3), and `search` outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
-    search.writable
+    unsafe { libc::dl_iterate_phdr(Some(look::<T, F>), (&raw mut search).cast()) };
+    search.answer
 }
 
 #[cfg(test)]
