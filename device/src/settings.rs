@@ -6,7 +6,7 @@
 use std::env;
 use std::sync::LazyLock;
 
-use crate::log;
+use crate::{ddi, log};
 
 /// One variable: its name, its default as one would write it, what it means, and how it is read.
 pub struct Variable {
@@ -20,7 +20,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub const VARIABLES: [Variable; 5] = [
+pub const VARIABLES: [Variable; 6] = [
     Variable {
         name: "ZE_SOFT_LOG",
         default: "0",
@@ -53,10 +53,17 @@ pub const VARIABLES: [Variable; 5] = [
               closes; or `one`, always the same, that nothing here ever closes, as with Intel's driver",
         read: |text, to| put(&mut to.one_export_fd, one_export_fd(text)),
     },
+    Variable {
+        name: "ZE_SOFT_FAIL",
+        default: "none",
+        doc: "functions that do nothing but fail, from the first initialisation on, each with its `ze_result_t`, as \
+              `zeMemOpenIpcHandle:0x70000002`; several are separated by commas",
+        read: |text, to| put(&mut to.faults, faults(text)),
+    },
 ];
 
 /// The values in force.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Say what goes wrong on stderr.
     pub log: bool,
@@ -68,6 +75,8 @@ pub struct Settings {
     pub ip_version: u32,
     /// Each physical memory has one exported descriptor, instead of one for each query.
     pub one_export_fd: bool,
+    /// Functions that fail, by their C names, and the codes that they answer.
+    pub faults: Vec<(String, u32)>,
 }
 
 impl Settings {
@@ -99,6 +108,9 @@ pub fn get() -> &'static Settings {
         for line in complaints {
             log::warn(&line);
         }
+        for (function, code) in &settings.faults {
+            ddi::fail(function, *code);
+        }
         settings
     });
     &SETTINGS
@@ -122,6 +134,18 @@ fn one_export_fd(text: &str) -> Option<bool> {
         "one" => Some(true),
         "each" => Some(false),
         _ => None,
+    }
+}
+
+fn faults(text: &str) -> Option<Vec<(String, u32)>> {
+    let fault = |text: &str| {
+        let (function, code) = text.trim().split_once(':')?;
+        let code = u32::from_str_radix(code.strip_prefix("0x")?, 16).ok()?;
+        (code != 0 && ddi::can_fail(function)).then(|| (function.to_owned(), code))
+    };
+    match text {
+        "" | "none" => Some(Vec::new()),
+        _ => text.split(',').map(fault).collect(),
     }
 }
 
@@ -157,8 +181,7 @@ mod tests {
     #[test]
     fn defaults_are_readable() {
         let (settings, complaints) = Settings::read(|_| None);
-        let expected =
-            Settings { log: false, devices: 1, memory: 4 << 30, ip_version: 0x0500_4000, one_export_fd: false };
+        let expected = Settings { devices: 1, memory: 4 << 30, ip_version: 0x0500_4000, ..Settings::default() };
         assert_eq!(settings, expected);
         assert!(complaints.is_empty());
     }
@@ -172,6 +195,9 @@ mod tests {
         assert_eq!(read("ZE_SOFT_DEVICES", "3").0.devices, 3);
         assert!(read("ZE_SOFT_LOG", "1").0.log);
         assert!(read("ZE_SOFT_EXPORT_FD", "one").0.one_export_fd);
+        let faults = read("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:0x70000002, zexCounterBasedEventCreate2:0x1").0.faults;
+        let expected = [("zeMemOpenIpcHandle", 0x7000_0002), ("zexCounterBasedEventCreate2", 1)];
+        assert_eq!(faults, expected.map(|(function, code)| (function.to_owned(), code)));
     }
 
     #[test]
@@ -186,6 +212,13 @@ mod tests {
             ("ZE_SOFT_IP_VERSION", "0xzz"),
             ("ZE_SOFT_LOG", "yes"),
             ("ZE_SOFT_EXPORT_FD", "two"),
+            ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle"),
+            ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:1879048194"),
+            ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:0x0"),
+            ("ZE_SOFT_FAIL", "zeNothing:0x70000002"),
+            ("ZE_SOFT_FAIL", "zeSamplerCreate:0x70000002"),
+            ("ZE_SOFT_FAIL", "zeDriverGetDefaultContext:0x70000002"),
+            ("ZE_SOFT_FAIL", "zeInit:0x78000001,"),
         ] {
             let (settings, complaints) = read(name, value);
             assert_eq!(settings, Settings::read(|_| None).0, "{name}={value}");

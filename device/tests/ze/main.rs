@@ -15,6 +15,7 @@ mod peer;
 
 mod discovery;
 mod event_ipc;
+mod faults;
 mod fork;
 mod handles;
 mod ipc;

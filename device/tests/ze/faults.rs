@@ -1,0 +1,75 @@
+//! Functions that are made to fail.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+use crate::api::layout::memory::*;
+use crate::api::*;
+
+const CODE: u32 = 0x7001_0000;
+
+/// Runs the test `name` in a process whose functions fail as `faults` says; true in that process.
+fn with(name: &str, faults: &str) -> bool {
+    if role().is_none() {
+        run(actor(name, "device", &[("ZE_SOFT_FAIL", faults)]));
+    }
+    role().is_some()
+}
+
+#[test]
+fn a_function_answers_its_code_and_does_nothing() {
+    if !with("faults::a_function_answers_its_code_and_does_nothing", "zeMemOpenIpcHandle:0x70010000") {
+        return;
+    }
+    let stage = Stage::new();
+    let memory = stage.device_memory(4096);
+    let mut handle: IpcMemHandle = zeroed();
+    ok(zeMemGetIpcHandle(stage.context, memory, &raw mut handle));
+    let mut out = null_mut();
+    assert_eq!(zeMemOpenIpcHandle(stage.context, stage.device, handle, 0, &raw mut out), CODE);
+    assert!(out.is_null());
+    stage.free(memory);
+}
+
+/// Seven arguments, the last of them on the stack, come through as they are where another function fails.
+#[test]
+fn the_others_work_as_ever() {
+    if !with("faults::the_others_work_as_ever", "zeMemFree:0x70010000,zeMemCloseIpcHandle:0x78000004") {
+        return;
+    }
+    let stage = Stage::new();
+    let [from, to] = [stage.device_memory(4096), stage.device_memory(4096)];
+    bytes(from, 4096).fill(3);
+    let (list, [done]) = (stage.immediate_list(2), stage.events());
+    ok(zeCommandListAppendMemoryCopy(list, to, from, 4096, done, 0, null()));
+    ok(zeEventHostSynchronize(done, FOREVER));
+    assert!(bytes(to, 4096).iter().all(|byte| *byte == 3));
+    assert_eq!((zeMemFree(stage.context, from), zeMemCloseIpcHandle(stage.context, to)), (CODE, INVALID_ARGUMENT));
+    assert_eq!(bytes(from, 1), [3], "it is still there");
+}
+
+/// A driver's extension functions have no symbol, and a loader looks its functions up in the tables.
+#[test]
+fn a_function_fails_however_it_is_found() {
+    if !with(
+        "faults::a_function_fails_however_it_is_found",
+        "zexCounterBasedEventCreate2:0x70010000,zeFenceReset:0x70010000",
+    ) {
+        return;
+    }
+    let mut address = null::<c_void>();
+    ok(zeDriverGetExtensionFunctionAddress(driver(), c"zexCounterBasedEventCreate2".as_ptr(), &raw mut address));
+    // SAFETY: it takes a context, a device, a descriptor and a place, as zeEventCounterBasedCreate does.
+    let create: extern "C" fn(Handle, Handle, *const c_void, *mut Handle) -> u32 =
+        unsafe { std::mem::transmute(address) };
+    assert_eq!(create(null_mut(), null_mut(), null(), null_mut()), CODE);
+
+    let mut table = [0_usize; 8];
+    let getter = urscope_device::ddi::lookup("zeGetFenceProcAddrTable").unwrap();
+    // SAFETY: every getter has this signature (ze_ddi.h), and there is room for its five members.
+    let fill: extern "C" fn(u32, *mut usize) -> u32 = unsafe { std::mem::transmute(getter) };
+    ok(fill(urscope_device::ddi::API_VERSION, table.as_mut_ptr()));
+    // SAFETY: the fifth member is zeFenceReset (ze_ddi.h).
+    let reset: extern "C" fn(Handle) -> u32 = unsafe { std::mem::transmute(table[4]) };
+    assert_eq!(reset(null_mut()), CODE);
+}
