@@ -1,6 +1,7 @@
 //! The process: what the kernel knows of it, and the moments at which it forks and ends.
 
 use std::{
+    ffi::{c_int, c_void},
     fs,
     os::unix::fs::MetadataExt as _,
     path::Path,
@@ -99,6 +100,10 @@ pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
 }
 
 /// Arranges for `end` to be called when the process calls `exit` or `quick_exit`, or returns from `main`.
+///
+/// It belongs to no library, so that it does not run when this one is finalized, but in the order in which all were
+/// arranged. The library is preloaded: its constructor comes before the C library arranges for the finalizing of all
+/// libraries, and `end` therefore behind the last destructor.
 pub fn on_exit(end: fn()) {
     static END: AtomicUsize = AtomicUsize::new(0);
 
@@ -108,15 +113,21 @@ pub fn on_exit(end: fn()) {
         end();
     }
 
+    extern "C" fn call_end_of_all(_: *mut c_void) {
+        call_end();
+    }
+
     unsafe extern "C" {
+        // The C++ ABI (3.3.6.3); without a library's handle, what is arranged waits for the end of the process.
+        fn __cxa_atexit(handler: extern "C" fn(*mut c_void), argument: *mut c_void, library: *mut c_void) -> c_int;
         // stdlib.h; the libc crate does not declare it for this target.
-        fn at_quick_exit(handler: extern "C" fn()) -> libc::c_int;
+        fn at_quick_exit(handler: extern "C" fn()) -> c_int;
     }
 
     END.store(end as usize, Ordering::Release);
-    // SAFETY: the handler is an `extern "C"` function of a library that is never unloaded.
+    // SAFETY: the handlers are `extern "C"` functions of a library that is never unloaded; they need no argument.
     unsafe {
-        libc::atexit(call_end);
+        __cxa_atexit(call_end_of_all, std::ptr::null_mut(), std::ptr::null_mut());
         at_quick_exit(call_end);
     }
 }

@@ -12,6 +12,7 @@ mod backend;
 mod conformance;
 mod counts;
 mod doctor;
+mod ending;
 mod event;
 mod fork;
 mod importer;
