@@ -17,6 +17,19 @@ pub extern "C" fn init(_flags: u32) -> ZeResult {
     ZeResult::SUCCESS
 }
 
+/// `zelLoaderDriverCheck`: there is one driver, and it is fit for use. The static loader of API 1.13, which the adapters of
+/// 2025.3 contain, gives up without this function; the newer ones do not ask any more.
+pub extern "C" fn driver_check(
+    _flags: u32,
+    _desc: Address,
+    _ze_global: Address,
+    _zes_global: Address,
+    _reinit: Address,
+    _sysman_only: bool,
+) -> ZeResult {
+    ZeResult::SUCCESS
+}
+
 /// `zeLoaderGetTracingHandle`: no tracing library.
 pub extern "C" fn get_tracing_handle() -> Address {
     Address::of(0)

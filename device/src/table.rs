@@ -18,6 +18,7 @@ macro_rules! ze_functions {
         $sink! {
             loader {
                 zeLoaderInit => loader::init;
+                zelLoaderDriverCheck => loader::driver_check;
                 zeLoaderGetTracingHandle => loader::get_tracing_handle;
                 zelLoaderGetVersion => loader::get_version;
                 zelLoaderGetVersions => loader::get_versions;

@@ -60,14 +60,13 @@ int main(int argc, char **argv) {
     cycle(ur, "Mem", memory, times);
     CHECK(urUSMFree(ur.context, memory));
 
-    // As in the header of 2026.2: the older ones have neither the flag nor its name.
-    struct { uint32_t stype; void *next; uint32_t flags; } properties = {37, nullptr, 2};
+    const ur_physical_mem_properties_t properties = {UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES, nullptr,
+                                                     UR_PHYSICAL_MEM_FLAG_ENABLE_IPC};
     size_t size = 0;
     CHECK(urVirtualMemGranularityGetInfo(ur.context, ur.device, 1, UR_VIRTUAL_MEM_GRANULARITY_INFO_RECOMMENDED,
                                          sizeof size, &size, nullptr));
     ur_physical_mem_handle_t physical = nullptr;
-    CHECK(urPhysicalMemCreate(ur.context, ur.device, size,
-                              reinterpret_cast<ur_physical_mem_properties_t *>(&properties), &physical));
+    CHECK(urPhysicalMemCreate(ur.context, ur.device, size, &properties, &physical));
     cycle(ur, "PhysMem", physical, times);
     CHECK(urPhysicalMemRelease(physical));
   });

@@ -9,6 +9,8 @@ use crate::repository;
 /// A release of the SYCL runtime that the tests run against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
+    /// 2025.3.3: the UR loader is a library of its own; no IPC entry points, no SYCL for them.
+    R2025_3,
     /// 2026.0.0: the UR loader is a library of its own; four IPC entry points.
     R2026_0,
     /// 2026.1.2: as 2026.0.
@@ -21,6 +23,7 @@ impl Release {
     /// The version, as `scripts/setup --runtime` takes it.
     pub fn version(self) -> &'static str {
         match self {
+            Self::R2025_3 => "2025.3.3",
             Self::R2026_0 => "2026.0.0",
             Self::R2026_1 => "2026.1.2",
             Self::R2026_2 => "2026.2.0",
@@ -31,7 +34,7 @@ impl Release {
     ///
     /// Setting up is quick when it has been done before, and may be asked for by several tests at once.
     pub fn folder(self) -> PathBuf {
-        static READY: [OnceLock<()>; 3] = [const { OnceLock::new() }; 3];
+        static READY: [OnceLock<()>; 4] = [const { OnceLock::new() }; 4];
         READY[self as usize].get_or_init(|| set_up(&["--tests", "--runtime", self.version()]));
         repository().join("target/runtime").join(self.version())
     }

@@ -33,7 +33,8 @@ pub enum Family {
 }
 
 impl Family {
-    const ALL: [Self; 3] = [Self::Memory, Self::PhysicalMem, Self::Event];
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Memory, Self::PhysicalMem, Self::Event];
 
     /// The entry point that shows whether an adapter can share such a thing at all.
     const fn entry_point(self) -> Function {

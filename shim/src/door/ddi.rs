@@ -23,7 +23,7 @@ use urscope_schema::{
 
 use super::modules::{self, Module};
 use crate::{
-    backend::adapter,
+    backend::{Family, adapter},
     call::{ADAPTERS, stand_in},
     layer::trace,
 };
@@ -344,6 +344,7 @@ unsafe fn find(table: *mut *mut c_void, room: usize, filled: &[*mut c_void]) -> 
 fn report(door: Door) {
     let (library, slots, ipc) = (door.library.clone(), door.slots, door.ipc_slots);
     let problem = door.problem.clone();
+    let ours = Family::ALL.into_iter().any(|family| family.is_ours(door.via as usize));
     let seen = door.functions.iter().filter(|name| Function::from_name(name).is_some_and(Function::is_ipc)).count();
     trace::door(door);
     let path = trace::path().map_or("no trace is written".into(), |path| format!("trace in {}", path.display()));
@@ -353,6 +354,11 @@ fn report(door: Door) {
         tracing::info!("watching {library} through its adapter table: {took}, {of}; {path}");
     } else if seen > 0 {
         tracing::info!("watching {library} through its adapter table: {took}, {of} ({problem}); {path}");
+    } else if problem.is_empty() && ours {
+        tracing::info!(
+            "watching {library} through its adapter table: {took}; it has no urIPC entry points, \
+             those that urscope exports are served by its own backend; {path}"
+        );
     } else {
         tracing::warn!(
             "cannot watch {library}: {}; its calls go on unseen, and the verdict will say so",

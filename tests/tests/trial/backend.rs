@@ -53,6 +53,19 @@ on_both_adapters! {
         }
     }
 
+    /// 2025.3 has no entry points to share anything: a program that calls them by name is served all the same.
+    fn a_release_without_entry_points_is_served(adapter) {
+        for backend in ["auto", "level_zero"] {
+            let trial = || Trial::of("direct_ur", Release::R2025_3, adapter);
+            let outcome = trial().env("URSCOPE_BACKEND", backend).run();
+            assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
+            assert_eq!(outcome.stdout, "producer wrote 42\nconsumer read 42\n");
+            assert!(!outcome.stderr.contains("cannot watch"), "{}", outcome.stderr);
+            let bare = trial().untraced().run();
+            assert_ne!(bare.code, 0, "the runtime serves it by itself: {}", bare.stdout);
+        }
+    }
+
     fn eight_threads_are_served_at_once(adapter) {
         is_clean("threads_saint", Release::R2026_2, adapter);
     }
@@ -106,7 +119,7 @@ on_both_adapters! {
     /// Neither is lost where the driver gives a descriptor with each question, nor where it gives one and keeps it; and
     /// where the runtime has no such functions, those that we export serve.
     fn no_descriptor_and_no_memory_is_lost(adapter) {
-        for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0] {
+        for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0, Release::R2025_3] {
             for exports in ["each", "one"] {
                 let outcome = Trial::of("backend_cycles", release, adapter)
                     .env("URSCOPE_BACKEND", "level_zero")
