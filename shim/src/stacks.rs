@@ -69,6 +69,13 @@ fn register(frames: &[usize]) -> u32 {
     number
 }
 
+/// The addresses of a stack, innermost first.
+pub(crate) fn frames(number: u64) -> Option<Vec<u64>> {
+    let known = KNOWN.get().lock();
+    let (frames, _) = known.numbers.iter().find(|(_, known)| u64::from(**known) == number)?;
+    Some(frames.iter().map(|frame| *frame as u64).collect())
+}
+
 /// Begins anew: the child's trace has no stacks yet.
 pub(crate) fn after_fork_in_child() {
     KNOWN.renew(Mutex::default());

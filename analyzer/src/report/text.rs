@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use urscope_rules::Severity;
+use urscope_schema::trace::records::is_of_runtime;
 
 use super::paint::{Paint, plain, since, wrapped};
 use crate::judge::{Ended, FoundFinding, Frame, Judgement, Seen, Side, Verdict};
@@ -92,16 +93,12 @@ fn write_finding(finding: &FoundFinding, out: &mut impl Write, paint: Paint) -> 
 /// The frames that a reader wants: those of the program, and of the runtime where there are no others.
 fn told(stack: &[Frame]) -> impl Iterator<Item = &Frame> {
     let of_program = |frame: &Frame| {
-        let library = RUNTIME.iter().any(|name| file_name(&frame.module).starts_with(name));
         let header = frame.file.as_ref().is_some_and(|file| HEADERS.iter().any(|place| file.contains(place)));
-        !library && !header
+        !is_of_runtime(&frame.module) && !header
     };
     let runtime_only = !stack.iter().any(of_program);
     stack.iter().filter(move |frame| runtime_only || of_program(frame)).take(FRAMES)
 }
-
-/// The beginnings of the names of libraries that are not the program's.
-const RUNTIME: [&str; 5] = ["libsycl", "libur_", "libc.so", "ld-linux", "libstdc++"];
 
 /// Where the headers of the C++ library and of the SYCL runtime are: what they define is compiled into programs.
 const HEADERS: [&str; 2] = ["/usr/include/", "/include/sycl/"];

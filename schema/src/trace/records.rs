@@ -144,6 +144,15 @@ pub struct Module {
     pub build_id: String,
 }
 
+/// The beginnings of the names of libraries that are not the program's.
+const RUNTIME: [&str; 5] = ["libsycl", "libur_", "libc.so", "ld-linux", "libstdc++"];
+
+/// Whether a library at that path is one of the runtime's: its frames are told only where a stack has no others.
+pub fn is_of_runtime(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    RUNTIME.iter().any(|beginning| name.starts_with(beginning))
+}
+
 /// `urscope_stack`: a call stack, which calls name by its number. It stands in front of the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -6,6 +6,7 @@
 //! A door must refuse what it does not recognise, say so, and leave the program alone.
 
 pub mod ddi;
+pub mod demangle;
 pub mod dlsym;
 pub mod modules;
 pub mod symbols;

@@ -4,6 +4,7 @@
 
 pub mod answers;
 pub mod clock;
+pub mod elf;
 pub mod pages;
 pub mod process;
 pub mod renewable;

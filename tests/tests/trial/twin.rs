@@ -106,6 +106,30 @@ fn a_sin_is_said_on_standard_error_also_when_it_is_quiet() {
     }
 }
 
+/// Both ends are told with the program's own functions, and with offsets that other tools understand.
+#[test]
+fn a_sin_is_said_with_the_call_stacks_of_both_places() {
+    let line = |stacks: &str, app: &str, sin: &str| {
+        let outcome = Trial::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_STACKS", stacks).run();
+        let said = said(&outcome, sin);
+        assert_eq!(said.len(), 1, "{}", outcome.stderr);
+        said[0].to_owned()
+    };
+    let both = line("1", "double_close", "error double-close");
+    let (_, stacks) = both.split_once("; here ").expect("a stack");
+    let (here, there) = stacks.split_once("; there ").expect("another stack");
+    for stack in [here, there] {
+        let frames: Vec<&str> = stack.split(" ← ").collect();
+        assert!(frames.iter().all(|frame| frame.contains(" (double_close+0x")), "{both}");
+        assert!(frames.iter().any(|frame| frame.starts_with("consumer(")), "{both}");
+    }
+    assert_ne!(here, there, "two calls in two lines: {both}");
+    let leak = line("1", "leaked_handle", "warning leaked-handle");
+    assert!(leak.contains("; here ") && !leak.contains("; there "), "a leak is told with the get: {leak}");
+    let bare = line("0", "double_close", "error double-close");
+    assert!(!bare.contains("; here ") && !bare.contains("; there "), "{bare}");
+}
+
 #[test]
 fn nothing_is_found_while_it_runs_when_it_is_switched_off() {
     let outcome = Trial::of("put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_VALIDATE", "off").run();

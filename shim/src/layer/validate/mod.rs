@@ -21,6 +21,7 @@ use crate::{
     raw::{clock, process, renewable::Renewable},
 };
 
+mod frames;
 mod report;
 
 /// The layer.

@@ -1,0 +1,131 @@
+//! A call stack in words, for one line on stderr.
+//!
+//! The judge finds source lines afterwards; here the symbol tables must do. Files are read and memory is allocated, so this
+//! is for findings only, and nothing of ours may be locked meanwhile.
+
+use std::path::Path;
+
+use urscope_schema::trace::records::is_of_runtime;
+
+use crate::{
+    door::{demangle::demangle, modules},
+    raw::elf,
+    stacks,
+};
+
+/// How many frames are told.
+const FRAMES: usize = 6;
+
+/// From how many bytes on a name is shortened, and the most letters that are left.
+const LONG: usize = 60;
+const LONGEST: usize = 120;
+
+/// The program's own frames of a stack, innermost first: `put (app+0x1234) ← main (app+0x5678)`. The runtime's stand there
+/// only where there are no others. An offset is what `addr2line -e` takes.
+pub(super) fn told(stack: u64) -> Option<String> {
+    let frames: Vec<Frame> = stacks::frames(stack)?.into_iter().map(Frame::of).collect();
+    // What starts a program is none of it.
+    let last = frames.iter().position(|frame| frame.function.as_deref() == Some("main"));
+    let frames = frames.get(..last.map_or(frames.len(), |last| last + 1)).unwrap_or(&frames);
+    let own = |frame: &&Frame| frame.is_of_program();
+    let runtime_only = !frames.iter().any(|frame| own(&frame));
+    let told: Vec<String> =
+        frames.iter().filter(|frame| runtime_only || own(frame)).take(FRAMES).map(Frame::told).collect();
+    if told.is_empty() { None } else { Some(told.join(" ← ")) }
+}
+
+/// One address of a stack.
+struct Frame {
+    function: Option<String>,
+    /// The path of the program or library; empty for an address of nobody.
+    module: String,
+    offset: u64,
+}
+
+impl Frame {
+    fn of(address: u64) -> Self {
+        // A call returns behind itself, perhaps into the next function.
+        let inside = address.saturating_sub(1);
+        let Some(module) = modules::describe(inside as usize) else {
+            return Self { function: None, module: String::new(), offset: address };
+        };
+        let offset = inside.wrapping_sub(module.bias.0);
+        let function = elf::function(Path::new(&module.path), offset).map(|name| demangle(&name));
+        Self { function, module: module.path, offset }
+    }
+
+    /// Of a template of the C++ library, too, that was compiled into it: the program's own code may be inlined there.
+    fn is_of_program(&self) -> bool {
+        !is_of_runtime(&self.module)
+    }
+
+    fn told(&self) -> String {
+        let module = self.module.rsplit('/').next().unwrap_or_default();
+        let text = match &self.function {
+            Some(function) => format!("{} ({module}+{:#x})", short(function), self.offset),
+            None if module.is_empty() => format!("{:#x}", self.offset),
+            None => format!("{module}+{:#x}", self.offset),
+        };
+        text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    }
+}
+
+/// A name that does not fill the line: without its parameters and the arguments of templates, if it is long.
+fn short(name: &str) -> String {
+    let mut bare = String::new();
+    let mut depth = 0_usize;
+    for letter in name.chars() {
+        match letter {
+            '(' if depth == 0 && !bare.is_empty() => {
+                bare.push_str("(…)");
+                break;
+            }
+            '<' => {
+                depth += 1;
+                if depth == 1 {
+                    bare.push_str("<…>");
+                }
+            }
+            '>' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => bare.push(letter),
+            _ => {}
+        }
+    }
+    let told = if name.len() > LONG { bare.as_str() } else { name };
+    if told.chars().count() > LONGEST { told.chars().take(LONGEST).chain(['…']).collect() } else { told.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(function: &str, module: &str) -> Frame {
+        Frame { function: Some(function.into()), module: module.into(), offset: 0x12 }
+    }
+
+    #[test]
+    fn a_frame_is_told_as_far_as_it_is_known() {
+        assert_eq!(frame("main", "/bin/app").told(), "main (app+0x12)");
+        assert_eq!(Frame { function: None, module: "/bin/a\npp".into(), offset: 1 }.told(), "a?pp+0x1");
+        assert_eq!(Frame { function: None, module: String::new(), offset: 1 }.told(), "0x1");
+        let here = Frame::of(short as *const () as u64 + 1);
+        assert!(here.told().contains("short"), "{}", here.told());
+    }
+
+    #[test]
+    fn a_long_name_is_cut() {
+        let long = format!("app::put({})", "int, ".repeat(20));
+        assert_eq!(short(&long), "app::put(…)");
+        let template =
+            "std::_Function_handler<void (app::Peer&), void (*)(app::Peer&)>::_M_invoke(std::_Any_data const&)";
+        assert_eq!(short(template), "std::_Function_handler<…>::_M_invoke(…)");
+        assert_eq!(short("app::put(int)"), "app::put(int)");
+        assert_eq!(short(&"ü".repeat(500)).chars().count(), LONGEST + 1);
+    }
+
+    #[test]
+    fn the_runtime_is_told_from_the_program() {
+        assert!(frame("app::put(int)", "/bin/app").is_of_program());
+        assert!(!frame("urIPCPutMemHandleExp", "/lib/libur_loader.so.0").is_of_program());
+    }
+}
