@@ -1,11 +1,13 @@
 //! # What it does
 //!
-//! Finds a pointer that is closed although no open of this process returned it.
+//! Finds a pointer that is closed although no open of this process returned it, and physical memory that is closed although
+//! this process made it itself.
 //!
 //! # Why it is bad
 //!
 //! The mapping that was meant stays open, and with it the memory of the other process. The adapters answer
-//! `UR_RESULT_ERROR_INVALID_ARGUMENT`, which SYCL turns into an exception in the middle of a clean-up.
+//! `UR_RESULT_ERROR_INVALID_ARGUMENT`, which SYCL turns into an exception in the middle of a clean-up. Physical memory of one's
+//! own they release as if `urPhysicalMemRelease` had been called; that is a warning.
 //!
 //! # Bad trace
 //!
@@ -30,9 +32,9 @@
 //! # What to do
 //!
 //! Close exactly the pointer that the open returned, in the process that opened it. The exporter's own pointer is not
-//! closed, it is freed.
+//! closed, it is freed; its own physical memory is released.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::handle::{Handle, Kind};
 
 use super::{
     Rule, When,
@@ -40,21 +42,29 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    life::Sin,
-    world::scene::{Scene, Sight, Target},
+    life::{Sin, State},
+    world::{
+        records::Object,
+        scene::{Scene, Sight, Target},
+    },
 };
 
 pub(super) static RULE: Rule = Rule {
     code: "close-of-unknown",
     severity: Severity::Error,
     when: When::Enter,
-    title: "a pointer is closed that this process never opened",
+    title: "a pointer or physical memory is closed that this process never opened",
     source: include_str!("close_of_unknown.rs"),
     look,
 };
 
 fn look(scene: &Scene<'_>) -> Option<Finding> {
     let Sight::Ending(ending) = scene.sight else { return None };
+    if let Target::Object(own) = ending.target
+        && own.state == State::Alive
+    {
+        return Some(own_memory(scene, ending.object, own));
+    }
     if ending.sin(Kind::Mapping) != Some(Sin::NeverLived) {
         return None;
     }
@@ -74,4 +84,16 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
             .advice("close exactly the pointer that the open returned, in the process that opened it")
             .answer(INVALID_ARGUMENT),
     )
+}
+
+/// What this process made is released by its own function; the adapters take the one for the other.
+fn own_memory(scene: &Scene<'_>, what: Handle, own: &Object) -> Finding {
+    let (who, size, born) = (scene.actor(), of_size(own.size), call(own.born));
+    let message = format!("{who} closes {what}{size} in {}, which it did not open but made in {born}", call(scene.at));
+    Finding::new(&RULE, scene.at, what, message)
+        .other(Some(own.born))
+        .values(own.size, None)
+        .at_most(Severity::Warning)
+        .advice("release what this process made with urPhysicalMemRelease; close only what it opened")
+        .answer(INVALID_ARGUMENT)
 }

@@ -59,6 +59,7 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
         return None;
     }
     let (born, died, size, fingerprint) = match ending.target {
+        Target::Buried(grave) if grave.excused => return None,
         Target::Buried(grave) => (grave.born, Some(grave.died), grave.size, grave.fingerprint),
         // The first put is still under way.
         Target::Handle(got) => (got.born, None, got.size, got.fingerprint),

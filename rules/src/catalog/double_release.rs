@@ -63,6 +63,7 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
         return None;
     }
     let (born, died) = match ending.target {
+        Target::Buried(grave) if grave.excused => return None,
         Target::Buried(grave) => (grave.born, Some(grave.died)),
         // Its last release is still under way.
         Target::Object(object) => (object.born, None),

@@ -14,6 +14,7 @@
 //! producer: get-event e -> h
 //! consumer: open-event h -> i
 //! consumer: get-event i -> h2 fails
+//! consumer: release-event i
 //! producer: put-event h
 //! ```
 //!

@@ -1,11 +1,13 @@
 //! # What it does
 //!
-//! Notes memory that is freed before the handles got of it are put, while nobody has it open.
+//! Notes memory that is freed before the handles got of it are put, while nobody has it open; and physical memory or an event
+//! whose last reference is released before that.
 //!
 //! # Why it is bad
 //!
 //! It is not: SYCL allows it, and freeing the memory ends its handles. But the bytes of the handle are worthless from
-//! then on, and nothing keeps a consumer that still holds them from opening them.
+//! then on, and nothing keeps a consumer that still holds them from opening them. The handles of physical memory and of
+//! events do not end with it: their put is still to come.
 //!
 //! # Bad trace
 //!
@@ -36,7 +38,7 @@ use urscope_schema::handle::Kind;
 
 use super::{
     Rule, When,
-    wording::{call, handle, number, of_size},
+    wording::{call, number, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -47,7 +49,7 @@ pub(super) static RULE: Rule = Rule {
     code: "freed-while-exported",
     severity: Severity::Note,
     when: When::Exit,
-    title: "memory is freed before its handles are put, which SYCL allows",
+    title: "memory, physical memory or an event is freed before its handles are put, which is allowed",
     source: include_str!("freed_while_exported.rs"),
     look,
 };
@@ -55,15 +57,18 @@ pub(super) static RULE: Rule = Rule {
 fn look(scene: &Scene<'_>) -> Option<Finding> {
     let Sight::Freed(freed) = scene.sight else { return None };
     let got = freed.got.filter(|_| freed.holder.is_none())?;
-    let what = handle(Kind::Usm, freed.pointer);
+    let what = freed.what;
     let (who, size, at) = (scene.actor(), of_size(freed.size), call(scene.at));
     let handles = number(freed.handles, "handle");
+    let (frees, advice) = match what.kind {
+        Kind::Usm => ("frees", "SYCL allows it; put before the free to be plain about it"),
+        _ => (
+            "releases",
+            "it is allowed; put before the last release to be plain about it, for the put is due all the same",
+        ),
+    };
     let message =
-        format!("{who} frees {what}{size} in {at} with {handles} of it not put, the last got in {}", call(got));
+        format!("{who} {frees} {what}{size} in {at} with {handles} of it not put, the last got in {}", call(got));
     let finding = Finding::new(&RULE, scene.at, what, message).other(Some(got));
-    Some(
-        finding
-            .values(freed.size, freed.fingerprint)
-            .advice("SYCL allows it; put before the free to be plain about it"),
-    )
+    Some(finding.values(freed.size, freed.fingerprint).advice(advice))
 }

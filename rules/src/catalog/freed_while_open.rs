@@ -41,11 +41,9 @@
 //!
 //! Let the consumer close before the producer frees: a message back, a barrier, or the exit of the consumer.
 
-use urscope_schema::handle::Kind;
-
 use super::{
     Rule, When,
-    wording::{call, handle, name, number, of_size},
+    wording::{call, name, number, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -64,7 +62,7 @@ pub(super) static RULE: Rule = Rule {
 fn look(scene: &Scene<'_>) -> Option<Finding> {
     let Sight::Freed(freed) = scene.sight else { return None };
     let (opened, pointer) = freed.holder?;
-    let what = handle(Kind::Usm, freed.pointer);
+    let what = freed.what;
     let (who, size, at) = (scene.actor(), of_size(freed.size), call(scene.at));
     let holder = if opened.process == scene.at.process {
         "this process itself".into()

@@ -1,6 +1,7 @@
 //! # What it does
 //!
-//! Finds handle data that was got and neither put nor ended by freeing its memory when its process exited.
+//! Finds handle data that was got and neither put nor ended by freeing its memory when its process exited or its context was
+//! released.
 //!
 //! # Why it is bad
 //!
@@ -26,14 +27,14 @@
 //! producer: put h
 //! producer: physical m ipc
 //! producer: get-physical m -> h3
-//! producer: release-physical m
 //! producer: put-physical h3
+//! producer: release-physical m
 //! producer: exit
 //! ```
 //!
 //! # What to do
 //!
-//! Put each handle when no process will open it any more, in the process that got it. Of a process that was killed, or
+//! Put each handle when no process will open it any more, in the process that got it, before its context goes. Of a process that was killed, or
 //! whose trace is incomplete, this is only a note.
 
 use urscope_schema::handle::Kind;
@@ -44,7 +45,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    world::scene::{Left, Scene, Sight},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -66,7 +67,8 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     let (who, size, (end, most)) = (scene.actor(), of_size(got.size), left(how));
     // SYCL keeps the handle data of an event with the event, and calls its put optional.
     let most = if what.kind == Kind::EventHandle { Severity::Note } else { most };
-    let message = format!("{who} got {what}{of}{size} in {} and never put it; {end}", call(got.born));
+    let released = if how == Left::ContextReleased { format!(" in {}", call(scene.at)) } else { String::new() };
+    let message = format!("{who} got {what}{of}{size} in {} and never put it; {end}{released}", call(got.born));
     let finding = Finding::new(&RULE, got.born, what, message).values(got.size, got.fingerprint).at_most(most);
     let advice = match what.kind {
         Kind::MemHandle => "put it when no process will open it any more, or free its memory, which ends its handles",

@@ -12,14 +12,18 @@ mod export_without_flag;
 mod freed_while_exported;
 mod freed_while_open;
 mod invalid_argument;
+mod leaked_event;
 mod leaked_handle;
 mod leaked_mapping;
+mod leaked_physical_memory;
 mod no_calls_seen;
 mod open_close_mismatch;
 mod page;
 mod put_of_unknown;
 mod success_without_result;
+mod use_after_put;
 mod wording;
+mod wrong_kind;
 
 use crate::{
     finding::{Finding, Severity},
@@ -39,12 +43,16 @@ pub static RULES: &[&Rule] = &[
     &freed_while_exported::RULE,
     &freed_while_open::RULE,
     &invalid_argument::RULE,
+    &leaked_event::RULE,
     &leaked_handle::RULE,
     &leaked_mapping::RULE,
+    &leaked_physical_memory::RULE,
     &no_calls_seen::RULE,
     &open_close_mismatch::RULE,
     &put_of_unknown::RULE,
     &success_without_result::RULE,
+    &use_after_put::RULE,
+    &wrong_kind::RULE,
 ];
 
 /// The rule of the run in which there was nothing to judge.

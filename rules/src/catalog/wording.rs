@@ -10,6 +10,7 @@ use crate::{
     finding::{Finding, Place, Severity},
     world::{
         ProcessId, World,
+        records::Object,
         scene::{Left, Scene},
     },
 };
@@ -56,6 +57,9 @@ impl Finding {
 
 /// `UR_RESULT_ERROR_INVALID_ARGUMENT`: what is answered to a put or close of something that cannot be put or closed.
 pub(super) const INVALID_ARGUMENT: u32 = 45;
+
+/// `UR_RESULT_ERROR_INVALID_VALUE`: what is answered to handle data whose size is not that of its kind.
+pub(super) const INVALID_VALUE: u32 = 4;
 
 /// `UR_RESULT_ERROR_INVALID_EVENT`: what is answered to a get of an event that cannot be shared.
 pub(super) const INVALID_EVENT: u32 = 12;
@@ -106,6 +110,26 @@ pub(super) fn times(count: u64) -> String {
 /// `1 handle`, `2 handles`
 pub(super) fn number(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// An opened object that was left: its finding, but for the advice. It stands at the open; the context's release is named.
+pub(super) fn left_object(rule: &'static Rule, scene: &Scene<'_>, what: Handle, object: &Object, how: Left) -> Finding {
+    let (who, size, (end, most)) = (scene.actor(), of_size(object.size), left(how));
+    let ends = if what.kind == Kind::Event { "released" } else { "closed or released" };
+    let released = if how == Left::ContextReleased { format!(" in {}", call(scene.at)) } else { String::new() };
+    let from =
+        object.source.map_or_else(String::new, |source| format!("; its handle data came from {}", scene.place(source)));
+    let references = match object.references {
+        1 => String::new(),
+        more => format!(", with {} left", number(more, "reference")),
+    };
+    let opened = call(object.born);
+    let message =
+        format!("{who} opened {what}{size} in {opened} and never {ends} it{references}; {end}{released}{from}");
+    Finding::new(rule, object.born, what, message)
+        .other(object.source)
+        .values(object.size, object.fingerprint)
+        .at_most(most)
 }
 
 /// A handle by its kind and value.

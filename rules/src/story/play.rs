@@ -174,6 +174,7 @@ impl Stage {
 
     /// The same, about physical memory and events.
     fn of_object(
+        &mut self,
         actor: usize,
         call: &Call,
         object: u64,
@@ -186,11 +187,14 @@ impl Stage {
         let flags = Some(if call.shared { IPC } else { 0 });
         let device = Some(0xd0);
         let bytes = fingerprint(&[(actor as u64).to_le_bytes(), object.to_le_bytes()].concat());
-        let got =
-            result.map(|data| Values { data: Some(data), data_size: Some(64), fingerprint: Some(bytes), ..nothing });
+        let data_size = Some(if matches!(call.verb, Verb::GetEvent | Verb::OpenEvent) { 64 } else { 16 });
+        let got = result.map(|data| Values { data: Some(data), data_size, fingerprint: Some(bytes), ..nothing });
+        if let (Verb::GetPhysical | Verb::GetEvent, Some(name)) = (call.verb, &call.result) {
+            self.bytes.insert(name.clone(), bytes);
+        }
         let got = got.unwrap_or_default();
-        let (data, data_size) = (Some(0xda7a_0000 + actor as u64), Some(64));
-        let open = Values { data, data_size, fingerprint: Some(bytes), ..within };
+        let fingerprint = Some(self.bytes_of(call.object.as_deref().unwrap_or_default()));
+        let open = Values { data: Some(0xda7a_0000 + actor as u64), data_size, fingerprint, ..within };
         let opened = Values { object: result, ..nothing };
         let put = Values { data: Some(object), ..within };
         match call.verb {
@@ -208,6 +212,11 @@ impl Stage {
             Verb::OpenEvent => (F::urIPCOpenEventHandleExp, open, opened),
             _ => (F::urPhysicalMemCreate, Values { flags, device, size: Some(1 << 16), ..within }, of),
         }
+    }
+
+    /// The fingerprint of the handle data of that name; a name that was never got stands for bytes of its own.
+    fn bytes_of(&self, name: &str) -> u64 {
+        self.bytes.get(name).copied().unwrap_or_else(|| fingerprint(name.as_bytes()))
     }
 
     /// A call in words: its function, its arguments, and its answer if it goes well.
@@ -242,13 +251,13 @@ impl Stage {
             }
             Verb::Put => (Function::urIPCPutMemHandleExp, Values { data: Some(object), ..within }, nothing),
             Verb::Open => {
-                let bytes = self.bytes.get(name).copied().unwrap_or_else(|| fingerprint(name.as_bytes()));
+                let bytes = self.bytes_of(name);
                 let (data, data_size) = (Some(0xda7a_0000 + actor as u64), Some(120));
                 let values = Values { data, data_size, fingerprint: Some(bytes), ..within };
                 (Function::urIPCOpenMemHandleExp, values, Values { pointer: result, ..nothing })
             }
             Verb::Close => (Function::urIPCCloseMemHandleExp, on, nothing),
-            _ => Self::of_object(actor, call, object, result, within),
+            _ => self.of_object(actor, call, object, result, within),
         }
     }
 }

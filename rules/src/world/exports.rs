@@ -1,9 +1,12 @@
 //! Who exported which bytes: how an open in one process finds the get in another.
 //!
-//! All gets of one pointer of one allocation have equal bytes and are one export. An export outlives the put of its
-//! handles and the freeing of its memory, because its bytes do; the number of those that are over is bounded.
+//! All gets of one object with equal bytes are one export: of memory, all those of one pointer of one allocation. An export
+//! outlives the put of its handles and the freeing of its memory, because its bytes do; the number of those that are over
+//! is bounded.
 
 use std::collections::VecDeque;
+
+use urscope_schema::handle::Kind;
 
 use super::{ProcessId, hash::Map, records::Serial};
 use crate::finding::Place;
@@ -12,18 +15,29 @@ use crate::finding::Place;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ExportId(u64);
 
-/// Memory that can be opened elsewhere.
+/// What is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    /// The kind of its handle data.
+    pub(crate) kind: Kind,
+    /// The life that is exported: an allocation, physical memory or an event.
+    pub(crate) serial: Option<Serial>,
+    /// What can be seen through it.
+    pub(crate) size: Option<u64>,
+}
+
+/// Memory or an event that can be opened elsewhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Export {
     key: (u64, u64),
     process: ProcessId,
-    allocation: Option<Serial>,
-    /// What can be seen through it.
-    pub(crate) size: Option<u64>,
+    pub(crate) subject: Subject,
     /// The latest get.
     pub(crate) got: Place,
     /// How many of its handles are not put.
     pub(crate) handles: u64,
+    /// The put of the last of them.
+    put: Option<Place>,
     /// Who has it open: a mapping of a process.
     pub(crate) holders: Vec<(ProcessId, u64)>,
     retired: u64,
@@ -36,11 +50,19 @@ impl Export {
     }
 }
 
+/// Who exported bytes last.
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    id: ExportId,
+    /// How many exports of these bytes have handles that are not put: a forked child may get the bytes of its parent.
+    alive: u64,
+}
+
 /// All exports of all processes.
 #[derive(Debug, Default)]
 pub(crate) struct Exports {
     all: Map<ExportId, Export>,
-    latest: Map<(u64, u64), ExportId>,
+    latest: Map<(u64, u64), Latest>,
     retired: VecDeque<(ExportId, u64)>,
     next: u64,
 }
@@ -56,50 +78,66 @@ impl Exports {
 
     /// The latest export of these bytes on this host.
     pub(crate) fn of_bytes(&self, host: u64, fingerprint: u64) -> Option<ExportId> {
-        self.latest.get(&(host, fingerprint)).copied()
+        self.latest.get(&(host, fingerprint)).map(|latest| latest.id)
+    }
+
+    /// The put with which the bytes of an export were over, if no handle with equal bytes is left anywhere.
+    pub(crate) fn over(&self, id: ExportId) -> Option<Place> {
+        let export = self.all.get(&id)?;
+        export.put.filter(|_| self.latest.get(&export.key).is_some_and(|latest| latest.alive == 0))
     }
 
     /// A get has returned.
-    pub(crate) fn export(
-        &mut self,
-        (host, fingerprint): (u64, u64),
-        allocation: Option<Serial>,
-        size: Option<u64>,
-        got: Place,
-    ) -> ExportId {
+    pub(crate) fn export(&mut self, (host, fingerprint): (u64, u64), subject: Subject, got: Place) -> ExportId {
         let key = (host, fingerprint);
-        if let Some(id) = self.latest.get(&key)
-            && let Some(export) = self.all.get_mut(id)
-            && (export.process, export.allocation) == (got.process, allocation)
+        if let Some(latest) = self.latest.get_mut(&key)
+            && let Some(export) = self.all.get_mut(&latest.id)
+            && (export.process, export.subject.kind, export.subject.serial)
+                == (got.process, subject.kind, subject.serial)
         {
+            latest.alive += u64::from(export.handles == 0);
             export.got = got;
             export.handles += 1;
+            export.put = None;
             export.retired = 0;
-            return *id;
+            return latest.id;
         }
         self.next += 1;
         let id = ExportId(self.next);
         let (process, holders) = (got.process, Vec::new());
-        self.all.insert(id, Export { key, process, allocation, size, got, handles: 1, holders, retired: 0 });
-        self.latest.insert(key, id);
+        self.all.insert(id, Export { key, process, subject, got, handles: 1, put: None, holders, retired: 0 });
+        let latest = self.latest.entry(key).or_insert(Latest { id, alive: 0 });
+        *latest = Latest { id, alive: latest.alive + 1 };
         id
     }
 
-    /// A put of one of its handles has begun.
-    pub(crate) fn put(&mut self, id: ExportId) {
-        if let Some(export) = self.all.get_mut(&id) {
-            export.handles = export.handles.saturating_sub(1);
-            if export.handles == 0 {
-                self.retire(id);
-            }
+    /// One of its handles is over: by the put that has begun at `put`, or by the end of its context.
+    pub(crate) fn put(&mut self, id: ExportId, put: Option<Place>) {
+        let Some(export) = self.all.get_mut(&id).filter(|export| export.handles > 0) else { return };
+        export.handles -= 1;
+        if export.handles == 0 {
+            export.put = put;
+            let key = export.key;
+            self.alive(key, |alive| alive.saturating_sub(1));
+            self.retire(id);
         }
     }
 
     /// That put was refused.
     pub(crate) fn put_refused(&mut self, id: ExportId) {
-        if let Some(export) = self.all.get_mut(&id) {
-            export.handles += 1;
-            export.retired = 0;
+        let Some(export) = self.all.get_mut(&id) else { return };
+        export.handles += 1;
+        export.put = None;
+        export.retired = 0;
+        if export.handles == 1 {
+            let key = export.key;
+            self.alive(key, |alive| alive + 1);
+        }
+    }
+
+    fn alive(&mut self, key: (u64, u64), change: impl FnOnce(u64) -> u64) {
+        if let Some(latest) = self.latest.get_mut(&key) {
+            latest.alive = change(latest.alive);
         }
     }
 
@@ -134,8 +172,12 @@ impl Exports {
             {
                 if export.holders.is_empty() {
                     let key = export.key;
+                    let with_handles = export.handles > 0;
                     self.all.remove(&old);
-                    if self.latest.get(&key) == Some(&old) {
+                    if with_handles {
+                        self.alive(key, |alive| alive.saturating_sub(1));
+                    }
+                    if self.latest.get(&key).is_some_and(|latest| latest.id == old) {
                         self.latest.remove(&key);
                     }
                 } else {

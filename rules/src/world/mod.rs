@@ -6,22 +6,25 @@
 
 pub(crate) mod exports;
 mod hash;
+mod leaving;
 mod moves;
 mod process;
 pub(crate) mod records;
 pub(crate) mod scene;
 
 use urscope_schema::{
-    api::{Effect, demand::Nulls},
+    api::{Effect, Function, demand::Nulls},
     call::{Enter, Exit, Nanos, Values},
     handle::{Handle, Kind},
 };
 
 use self::{
-    exports::Exports,
-    process::{Inherited, Life, place_of},
-    records::Serial,
-    scene::{Ending, Left, Scene, Sight, Target},
+    exports::{ExportId, Exports},
+    leaving::Leaving,
+    moves::contexts::Remains,
+    process::{Aim, Inherited, Life, place_of},
+    records::{Object, Origin, Serial},
+    scene::{Confusion, Ending, Left, Opened, Scene, Sight, Target},
 };
 use crate::{
     catalog::{self, When},
@@ -75,9 +78,6 @@ pub struct World {
     ipc_calls: u64,
 }
 
-/// How many left objects of a kind are told one by one when a process ends; the last one stands for all others.
-const LEFT_TOLD: usize = 256;
-
 impl World {
     /// An empty world.
     pub fn new() -> Self {
@@ -127,10 +127,9 @@ impl World {
             Effect::Ends(kind) => (kind, values.pointer),
             // References to events are also held by commands, which are not recorded.
             Effect::Releases(Kind::PhysicalMem) => (Kind::PhysicalMem, values.object),
-            Effect::Makes(handle) => {
-                let exported = handle.shares().zip(values.object).map(|(kind, value)| Handle { kind, value });
-                if let Some((object, known)) = exported.and_then(|object| Some((object, life.objects.get(&object)?))) {
-                    self.look(When::Enter, place_of(who, enter), Sight::Exporting(object, known), found);
+            Effect::Makes(made) => {
+                if let Some(sight) = self.making(who, life, enter, made) {
+                    self.look(When::Enter, place_of(who, enter), sight, found);
                 }
                 return;
             }
@@ -142,13 +141,52 @@ impl World {
         let (state, target) = (life.state(object), life.target(kind, value));
         match target {
             Target::Handle(got) if got.state == State::Alive => return,
-            Target::Object(object) if object.state == State::Alive => return,
+            // What was made here is released, not closed.
+            Target::Object(object)
+                if object.state == State::Alive && (!enter.function.is_ipc() || object.origin == Origin::Imported) =>
+            {
+                return;
+            }
             Target::Allocation(_) if kind == Kind::Usm => return,
-            Target::Nothing if kind == Kind::Usm || state == State::Inherited => return,
+            Target::Nothing if state == State::Inherited => return,
+            Target::Nothing => {
+                if let Some((is, born)) = life.of_another_kind(kind, value) {
+                    let confusion = Confusion { taken_for: kind, is, born, fingerprint: None };
+                    self.look(When::Enter, place_of(who, enter), Sight::OtherKind(confusion), found);
+                    return;
+                }
+                if kind == Kind::Usm {
+                    return;
+                }
+            }
             _ => {}
         }
         let ending = Ending { object, context: values.context, state, target };
         self.look(When::Enter, place_of(who, enter), Sight::Ending(ending), found);
+    }
+
+    /// What there is to see of a call that is to make an object: what it gets handle data of, or what it opens.
+    fn making<'w>(&'w self, who: ProcessId, life: &'w Life, enter: &Enter, made: Kind) -> Option<Sight<'w>> {
+        let values = &enter.values;
+        if let Some(taken_for) = opens(enter.function) {
+            let found = self.exports.get(self.export_of(who, values.fingerprint)?)?;
+            let is = Handle { kind: found.subject.kind, value: values.data.unwrap_or_default() };
+            let confusion = Confusion { taken_for, is, born: found.got, fingerprint: values.fingerprint };
+            return (is.kind != taken_for).then_some(Sight::OtherKind(confusion));
+        }
+        let kind = made.shares()?;
+        let value = if kind == Kind::Usm { values.pointer? } else { values.object? };
+        let object = Handle { kind, value };
+        if let Some(known) = life.objects.get(&object) {
+            return Some(Sight::Exporting(object, known));
+        }
+        let (is, born) = life.of_another_kind(kind, value)?;
+        Some(Sight::OtherKind(Confusion { taken_for: kind, is, born, fingerprint: None }))
+    }
+
+    /// The latest export of the bytes that a process holds.
+    fn export_of(&self, who: ProcessId, fingerprint: Option<u64>) -> Option<ExportId> {
+        self.exports.of_bytes(self.process(who)?.host, fingerprint?)
     }
 
     /// A call begins: moves, says nothing.
@@ -160,21 +198,26 @@ impl World {
     /// A call returns.
     pub fn exit(&mut self, who: ProcessId, exit: &Exit, found: &mut Vec<Finding>) {
         if let Effect::Makes(kind) = exit.function.effect()
-            && exit.result.is_success()
-            && !is_answered(kind, &exit.values)
             && let Some(pending) = self.life(who).and_then(|life| life.pending.get(&exit.call))
         {
-            self.look(When::Exit, pending.place, Sight::Unanswered(kind), found);
+            let well = exit.result.is_success() && is_answered(kind, &exit.values);
+            if exit.result.is_success() && !well {
+                self.look(When::Exit, pending.place, Sight::Unanswered(kind), found);
+            }
+            if let Aim::Open { stale: Some(stale), .. } = &pending.aim {
+                let opened = if well { Opened::Well } else { Opened::Not(exit.result) };
+                self.look(When::Exit, pending.place, Sight::Stale(stale, opened), found);
+            }
         }
         let Some(outcome) = moves::exit(self, who, exit) else { return };
         match outcome {
             moves::Outcome::Freed(place, freed) => self.look(When::Exit, place, Sight::Freed(&freed), found),
-            moves::Outcome::Released(place, mappings) => {
-                for (pointer, mapped) in mappings.iter().take(LEFT_TOLD) {
-                    let sight = Sight::LeftMapping { pointer: *pointer, mapped, left: Left::ContextReleased };
-                    self.look(When::End, place, sight, found);
-                }
-                stand_for_others(mappings.len(), found);
+            moves::Outcome::Released(place, remains) => {
+                let Remains { handles, mappings, objects } = &*remains;
+                let leaving = Leaving { world: self, place, left: Left::ContextReleased };
+                leaving.handles(handles.iter().map(|(handle, got)| (*handle, got)), found);
+                leaving.mappings(mappings.iter().map(|(pointer, mapped)| (*pointer, mapped)), found);
+                leaving.objects(objects.iter().map(|(handle, object)| (*handle, object)), found);
             }
         }
     }
@@ -198,25 +241,19 @@ impl World {
         };
         if let Some(left) = left.filter(|_| !life.over) {
             let place = Place { process: who, tid: 0, time: at, call: None, function: None, stack: None };
-            let mut handles: Vec<_> = life
-                .handles
-                .iter()
-                .filter(|(_, got)| got.state == State::Alive)
-                // Freeing the memory ends its handles, too.
-                .filter(|(_, got)| got.allocation.is_none_or(|serial| life.allocated.contains(&serial)))
-                .collect();
-            handles.sort_by_key(|(_, got)| got.serial);
-            for (handle, got) in handles.iter().take(LEFT_TOLD) {
-                self.look(When::End, place, Sight::LeftHandle { handle: **handle, got, left }, found);
-            }
-            stand_for_others(handles.len(), found);
-            let mut mappings: Vec<_> =
-                life.mappings.iter().filter(|(_, mapped)| mapped.state == State::Alive && !mapped.accused).collect();
-            mappings.sort_by_key(|(_, mapped)| mapped.serial);
-            for (pointer, mapped) in mappings.iter().take(LEFT_TOLD) {
-                self.look(When::End, place, Sight::LeftMapping { pointer: **pointer, mapped, left }, found);
-            }
-            stand_for_others(mappings.len(), found);
+            let leaving = Leaving { world: self, place, left };
+            let handles = life.handles.iter().map(|(handle, got)| (*handle, got));
+            leaving.handles(
+                handles
+                    .filter(|(_, got)| got.state == State::Alive && !got.accused)
+                    .filter(|(handle, got)| life.must_put(*handle, got)),
+                found,
+            );
+            let mappings = life.mappings.iter().map(|(pointer, mapped)| (*pointer, mapped));
+            leaving.mappings(mappings.filter(|(_, mapped)| mapped.state == State::Alive && !mapped.accused), found);
+            let objects = life.objects.iter().map(|(handle, object)| (*handle, object));
+            let opened = |object: &Object| object.origin == Origin::Imported && object.state == State::Alive;
+            leaving.objects(objects.filter(|(_, object)| opened(object) && !object.accused), found);
         }
     }
 
@@ -253,9 +290,12 @@ fn is_answered(kind: Kind, values: &Values) -> bool {
     made.is_some_and(|made| made != 0)
 }
 
-/// Where more objects were left than are told, the last finding counts for the rest.
-fn stand_for_others(left: usize, found: &mut [Finding]) {
-    if let (Some(more @ 1..), Some(last)) = (left.checked_sub(LEFT_TOLD), found.last_mut()) {
-        last.count += more as u64;
+/// The kind of the handle data that a function opens; nothing if it opens none.
+fn opens(function: Function) -> Option<Kind> {
+    match function.effect() {
+        Effect::Makes(Kind::Mapping) => Some(Kind::MemHandle),
+        Effect::Makes(Kind::PhysicalMem) if function.is_ipc() => Some(Kind::PhysicalMemHandle),
+        Effect::Makes(Kind::Event) if function.is_ipc() => Some(Kind::EventHandle),
+        _ => None,
     }
 }

@@ -14,7 +14,7 @@ use super::{
     exports::ExportId,
     hash::{Map, Set},
     records::{Allocation, Got, Graveyard, Mapped, Object, Origin, Serial},
-    scene::{Freed, Target},
+    scene::{Freed, Stale, Target},
 };
 use crate::{finding::Place, life::State};
 
@@ -57,17 +57,58 @@ pub(crate) struct Pending {
 /// What a call under way is about.
 #[derive(Debug)]
 pub(crate) enum Aim {
-    Get { kind: Kind, pointer: Option<u64>, allocation: Option<Serial> },
-    Put { handle: Handle, serial: Serial },
-    Make { kind: Kind, origin: Origin },
-    Refer { object: Handle, serial: Serial },
-    Unrefer { object: Handle, serial: Serial },
-    Open { context: Option<u64>, fingerprint: Option<u64>, export: Option<ExportId> },
-    Close { pointer: u64, serial: Serial, taken: (Option<u64>, Place), accuse: bool },
-    Allocate { size: Option<u64> },
-    Free { pointer: u64, freed: Box<Freed> },
-    Retain { context: u64, serial: Serial },
-    Release { context: u64, serial: Serial, last: bool },
+    Get {
+        kind: Kind,
+        pointer: Option<u64>,
+        exported: Option<Serial>,
+        context: Option<u64>,
+    },
+    Put {
+        handle: Handle,
+        serial: Serial,
+    },
+    Make {
+        kind: Kind,
+        origin: Origin,
+        context: Option<u64>,
+        size: Option<u64>,
+    },
+    Refer {
+        object: Handle,
+        serial: Serial,
+    },
+    Unrefer {
+        object: Handle,
+        serial: Serial,
+    },
+    Open {
+        kind: Kind,
+        context: Option<u64>,
+        fingerprint: Option<u64>,
+        export: Option<ExportId>,
+        stale: Option<Box<Stale>>,
+    },
+    Close {
+        pointer: u64,
+        serial: Serial,
+        taken: (Option<u64>, Place),
+        accuse: bool,
+    },
+    Allocate {
+        size: Option<u64>,
+    },
+    Free {
+        freed: Box<Freed>,
+    },
+    Retain {
+        context: u64,
+        serial: Serial,
+    },
+    Release {
+        context: u64,
+        serial: Serial,
+        last: bool,
+    },
     Nothing,
 }
 
@@ -126,6 +167,11 @@ impl Life {
         }
     }
 
+    /// Whether handle data has to be put: freeing the memory ends its handles, too.
+    pub(crate) fn must_put(&self, handle: Handle, got: &Got) -> bool {
+        handle.kind != Kind::MemHandle || got.exported.is_none_or(|serial| self.allocated.contains(&serial))
+    }
+
     /// The state of an address.
     pub(crate) fn state(&self, handle: Handle) -> State {
         let alive = match handle.kind {
@@ -154,6 +200,25 @@ impl Life {
         let (base, mapped) = self.mappings.range(..pointer).next_back()?;
         let inside = mapped.size.is_some_and(|size| pointer - base < size);
         (inside && mapped.state == State::Alive).then_some((*base, mapped))
+    }
+
+    /// What lives at an address that a call takes for something of `kind`, if it is of another kind. Events without the IPC
+    /// flag are left out, because their end is not recorded; and memory that is taken for a mapping or the reverse is a
+    /// mistake of its own.
+    pub(crate) fn of_another_kind(&self, kind: Kind, value: u64) -> Option<(Handle, Place)> {
+        let handles = [Kind::MemHandle, Kind::PhysicalMemHandle, Kind::EventHandle].into_iter().filter_map(|kind| {
+            let got = self.handles.get(&Handle { kind, value })?;
+            (got.state == State::Alive).then_some((kind, got.born))
+        });
+        let objects = [Kind::PhysicalMem, Kind::Event].into_iter().filter_map(|kind| {
+            let object = self.objects.get(&Handle { kind, value })?;
+            let certain = kind == Kind::PhysicalMem || object.origin != Origin::Plain;
+            (object.state == State::Alive && certain).then_some((kind, object.born))
+        });
+        let mapped = self.mappings.get(&value).filter(|mapped| mapped.state == State::Alive && kind != Kind::Usm);
+        let mapping = mapped.and_then(Mapped::last_open).map(|born| (Kind::Mapping, born));
+        let mut found = handles.chain(objects).chain(mapping).filter(|(found, _)| *found != kind);
+        found.next().map(|(kind, born)| (Handle { kind, value }, born))
     }
 
     /// What the ended object of a call stands for.

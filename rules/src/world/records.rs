@@ -22,8 +22,12 @@ pub(crate) struct Got {
     pub(crate) size: Option<u64>,
     pub(crate) fingerprint: Option<u64>,
     pub(crate) export: Option<ExportId>,
-    /// The allocation it exports: while that lives, the handle must be put.
-    pub(crate) allocation: Option<Serial>,
+    /// The life it exports: the handle data of memory must be put while that lives.
+    pub(crate) exported: Option<Serial>,
+    /// The context it was got in; of an event, the one that its object belongs to.
+    pub(crate) context: Option<u64>,
+    /// A finding has already been made of the way in which it was ended: its leak is the same sin.
+    pub(crate) accused: bool,
 }
 
 /// Opened memory of another process.
@@ -113,6 +117,17 @@ pub(crate) struct Object {
     pub(crate) references: u64,
     pub(crate) born: Place,
     pub(crate) origin: Origin,
+    pub(crate) context: Option<u64>,
+    pub(crate) size: Option<u64>,
+    /// How much handle data of it is not put.
+    pub(crate) handles: u64,
+    /// The last get of it.
+    pub(crate) got: Option<Place>,
+    /// The fingerprint of the handle data it was opened from, and the get that these came from.
+    pub(crate) fingerprint: Option<u64>,
+    pub(crate) source: Option<Place>,
+    /// A finding has already been made of the way in which it was ended: its leak is the same sin.
+    pub(crate) accused: bool,
 }
 
 /// Where an object comes from.

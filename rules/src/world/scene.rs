@@ -1,7 +1,7 @@
 //! What a rule gets to see: one moment, with everything about it already looked up.
 
 use urscope_schema::{
-    api::demand::Fault,
+    api::{UrResult, demand::Fault},
     handle::{Handle, Kind},
 };
 
@@ -36,12 +36,18 @@ pub(crate) enum Sight<'w> {
     Unanswered(Kind),
     /// A call begins that ends an object, or takes away a reference to it.
     Ending(Ending<'w>),
-    /// Memory has been freed.
+    /// A call begins with an object that it takes for one of another kind.
+    OtherKind(Confusion),
+    /// Handle data has been opened, or was refused, after its last put.
+    Stale(&'w Stale, Opened),
+    /// Memory has been freed, or physical memory or an event released for the last time.
     Freed(&'w Freed),
     /// Handle data was left when a process ended.
     LeftHandle { handle: Handle, got: &'w Got, left: Left },
     /// A mapping was left when its process ended or its context was released.
     LeftMapping { pointer: u64, mapped: &'w Mapped, left: Left },
+    /// Opened physical memory or an opened event was left when its process ended or its context was released.
+    LeftObject { handle: Handle, object: &'w Object, left: Left },
     /// The run is over, and no IPC call was in it.
     NoCalls,
 }
@@ -66,6 +72,39 @@ impl Ending<'_> {
     }
 }
 
+/// An object that is taken for one of another kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Confusion {
+    /// What the call takes it for.
+    pub(crate) taken_for: Kind,
+    /// What it is: an object of this process, or the handle data that was handed to an open.
+    pub(crate) is: Handle,
+    /// The call that made it.
+    pub(crate) born: Place,
+    /// The fingerprint of the handle data that was handed to an open.
+    pub(crate) fingerprint: Option<u64>,
+}
+
+/// Handle data that is opened after its last put.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stale {
+    /// The copy that was handed to the open.
+    pub(crate) handle: Handle,
+    pub(crate) got: Place,
+    pub(crate) put: Place,
+    pub(crate) size: Option<u64>,
+    pub(crate) fingerprint: u64,
+}
+
+/// What became of an open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opened {
+    /// It made what it should have made.
+    Well,
+    /// It was refused, or made nothing.
+    Not(UrResult),
+}
+
 /// What an address stands for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target<'w> {
@@ -85,10 +124,10 @@ pub(crate) enum Target<'w> {
     Nothing,
 }
 
-/// Memory that is being freed, with what hung on it when the free began.
+/// Memory that is being freed, or an object whose last reference is being released, with what hung on it when that began.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Freed {
-    pub(crate) pointer: u64,
+    pub(crate) what: Handle,
     pub(crate) serial: Serial,
     pub(crate) size: Option<u64>,
     pub(crate) fingerprint: Option<u64>,
@@ -117,7 +156,7 @@ pub(crate) enum Left {
 
 impl Freed {
     /// With nothing hanging on it.
-    pub(crate) fn new(pointer: u64, serial: Serial, size: Option<u64>) -> Self {
-        Self { pointer, serial, size, fingerprint: None, handles: 0, got: None, holders: 0, holder: None }
+    pub(crate) fn new(what: Handle, serial: Serial, size: Option<u64>) -> Self {
+        Self { what, serial, size, fingerprint: None, handles: 0, got: None, holders: 0, holder: None }
     }
 }

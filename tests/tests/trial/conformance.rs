@@ -133,7 +133,7 @@ const PHYSICAL: &[Story] = &[
     ("opened-is-exported-again", "0 0 0 0", &[]),
     ("opened-is-retained-and-closed", "0 0 0 1 0 0", &[]),
     ("opened-is-released", "0 0", &[]),
-    ("close-of-memory-never-opened", "45", &[(V2, "0", OTHERS), (V2Alone, "0", OTHERS), (V2Checked, "0", OTHERS), (V2OneDescriptor, "0", OTHERS), (V2Refusing, "0", OTHERS)]),
+    ("close-of-memory-never-opened", "45", &[(V2, "0", OTHERS), (V2Alone, "0", OTHERS), (V2Checked, "0", OTHERS), (V2OneDescriptor, "0", OTHERS)]),
 ];
 
 const PHYSICAL_OF_TWO: &[Story] = &[

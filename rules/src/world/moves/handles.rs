@@ -8,7 +8,8 @@ use crate::{
     life::{Event, State, step},
     world::{
         ProcessId, World,
-        process::Aim,
+        exports::Subject,
+        process::{Aim, Life},
         records::{Got, Grave, Serial},
     },
 };
@@ -16,45 +17,98 @@ use crate::{
 /// From so many exports of one allocation on, those are looked for that are forgotten already.
 const MANY_EXPORTS: usize = 1024;
 
-pub(super) fn put(world: &mut World, who: ProcessId, handle: Handle) -> Aim {
-    let Some(got) = world.life_mut(who).and_then(|life| life.handles.get_mut(&handle)) else { return Aim::Nothing };
+/// A get begins: what it exports is known by now.
+pub(super) fn get(
+    world: &World,
+    who: ProcessId,
+    kind: Kind,
+    (pointer, object, context): (Option<u64>, Option<u64>, Option<u64>),
+) -> Aim {
+    let life = world.life(who);
+    if kind == Kind::MemHandle {
+        let found = pointer.and_then(|pointer| life?.allocation_at(pointer));
+        return Aim::Get { kind, pointer, exported: found.map(|(_, found)| found.serial), context };
+    }
+    let found = kind.shares().zip(object).and_then(|(kind, value)| life?.objects.get(&Handle { kind, value }));
+    let context = context.or(found.and_then(|found| found.context));
+    Aim::Get { kind, pointer: object, exported: found.map(|found| found.serial), context }
+}
+
+pub(super) fn put(world: &mut World, at: Place, handle: Handle) -> Aim {
+    let who = at.process;
+    let Some(got) = world.life_mut(who).and_then(|life| life.handles.get_mut(&handle)) else {
+        super::accuse(world, who, handle.kind, handle.value);
+        return Aim::Nothing;
+    };
     let before = got.state;
     got.state = step(before, Event::Ending).next;
-    let (serial, export) = (got.serial, got.export);
-    if let (State::Alive, Some(export)) = (before, export) {
-        world.exports.put(export);
+    let (serial, export, is_over) = (got.serial, got.export, before == State::Alive && !got.accused);
+    if is_over {
+        hang(world, who, handle, |handles| handles.saturating_sub(1));
+    }
+    if let Some(export) = export.filter(|_| is_over) {
+        world.exports.put(export, Some(at));
     }
     Aim::Put { handle, serial }
+}
+
+/// It has been ended in a wrong way, which is told at that call: from here on nothing hangs on it.
+pub(super) fn accuse(world: &mut World, who: ProcessId, handle: Handle) {
+    let Some(got) = world.life_mut(who).and_then(|life| life.handles.get_mut(&handle)) else { return };
+    if std::mem::replace(&mut got.accused, true) {
+        return;
+    }
+    let export = got.export;
+    hang(world, who, handle, |handles| handles.saturating_sub(1));
+    if let Some(export) = export {
+        world.exports.put(export, None);
+    }
+}
+
+/// Changes how much handle data hangs on the physical memory or event that a handle was got of.
+fn hang(world: &mut World, who: ProcessId, handle: Handle, change: impl FnOnce(u64) -> u64) {
+    let Some(life) = world.life_mut(who).filter(|_| handle.kind != Kind::MemHandle) else { return };
+    let Life { handles, objects, .. } = life;
+    let Some(got) = handles.get(&handle) else { return };
+    let object = handle.kind.shares().zip(got.pointer).map(|(kind, value)| Handle { kind, value });
+    let known = object.and_then(|object| objects.get_mut(&object));
+    if let Some(known) = known.filter(|known| got.exported == Some(known.serial)) {
+        known.handles = change(known.handles);
+    }
 }
 
 pub(super) fn got(
     world: &mut World,
     born: Place,
-    pointer: Option<u64>,
-    allocation: Option<Serial>,
+    (pointer, exported, context): (Option<u64>, Option<Serial>, Option<u64>),
     handle: Handle,
     fingerprint: Option<u64>,
 ) {
     let who = born.process;
+    let of_memory = handle.kind == Kind::MemHandle;
     let known = |world: &World| {
         let (base, found) = world.life(who)?.allocation_at(pointer?)?;
         Some((base, found.serial, found.size))
     };
-    let found = match (allocation, pointer) {
-        // Physical memory and events are known by their own handles, and nothing hangs on the export of one.
-        _ if handle.kind != Kind::MemHandle => None,
+    let found = match (exported, pointer) {
+        // Physical memory and events are known by their own handles.
+        _ if !of_memory => None,
         (None, Some(stranger)) if known(world).is_none() => {
             allocated(world, who, stranger, None, None);
             known(world)
         }
-        _ => known(world).filter(|(_, serial, _)| allocation.is_none_or(|aimed| aimed == *serial)),
+        _ => known(world).filter(|(_, serial, _)| exported.is_none_or(|aimed| aimed == *serial)),
     };
-    let size = found.and_then(|(base, _, size)| size?.checked_sub(pointer? - base));
-    let allocation = allocation.or(found.map(|(_, serial, _)| serial));
+    let object = handle.kind.shares().zip(pointer).map(|(kind, value)| Handle { kind, value });
+    let known = object.and_then(|object| world.life(who)?.objects.get(&object));
+    let size = match known.filter(|known| exported == Some(known.serial)) {
+        Some(known) => known.size,
+        None => found.and_then(|(base, _, size)| size?.checked_sub(pointer? - base)),
+    };
+    let exported = exported.or(found.map(|(_, serial, _)| serial));
     let host = world.process(who).map_or(0, |process| process.host);
-    let export = fingerprint
-        .filter(|_| handle.kind == Kind::MemHandle)
-        .map(|bytes| world.exports.export((host, bytes), allocation, size, born));
+    let subject = Subject { kind: handle.kind, serial: exported, size };
+    let export = fingerprint.map(|bytes| world.exports.export((host, bytes), subject, born));
     let serial = world.next_serial();
     let World { lives, exports, .. } = world;
     let Some(life) = lives.get_mut(who.0 as usize) else { return };
@@ -66,27 +120,42 @@ pub(super) fn got(
     {
         allocation.exports.retain(|id| exports.get(*id).is_some());
     }
+    let known = object.and_then(|object| life.objects.get_mut(&object));
+    if let Some(known) = known.filter(|known| exported == Some(known.serial)) {
+        known.handles += 1;
+        known.got = Some(born);
+    }
     life.graves.forget(handle);
-    let new = Got { serial, state: State::Alive, born, pointer, size, fingerprint, export, allocation };
+    let state = State::Alive;
+    let new = Got { serial, state, born, pointer, size, fingerprint, export, exported, context, accused: false };
     // Whatever was there has ended where we do not see.
     if let Some(Got { state: State::Alive, export: Some(export), .. }) = life.handles.insert(handle, new) {
-        exports.put(export);
+        exports.put(export, None);
     }
 }
 
 pub(super) fn has_put(world: &mut World, died: Place, handle: Handle, serial: Serial, success: bool) {
-    let World { lives, exports, .. } = world;
-    let Some(life) = lives.get_mut(died.process.0 as usize) else { return };
+    let who = died.process;
+    let Some(life) = world.life_mut(who) else { return };
     let Some(got) = life.handles.get_mut(&handle).filter(|got| got.serial == serial) else { return };
     let next = step(got.state, if success { Event::Ended } else { Event::Refused }).next;
     let before = std::mem::replace(&mut got.state, next);
-    match (before, next, got.export) {
-        (State::Dying, State::Alive, Some(export)) => exports.put_refused(export),
-        (State::Alive, State::Dead, Some(export)) => exports.put(export),
+    let Got { born, size, fingerprint, export, accused, .. } = *got;
+    match (before, next) {
+        _ if accused => {}
+        (State::Dying, State::Alive) => {
+            hang(world, who, handle, |handles| handles + 1);
+            export.inspect(|export| world.exports.put_refused(*export));
+        }
+        (State::Alive, State::Dead) => {
+            hang(world, who, handle, |handles| handles.saturating_sub(1));
+            export.inspect(|export| world.exports.put(*export, Some(died)));
+        }
         _ => {}
     }
-    if next == State::Dead {
-        let Got { born, size, fingerprint, .. } = *got;
+    if next == State::Dead
+        && let Some(life) = world.life_mut(who)
+    {
         life.handles.remove(&handle);
         let grave = Grave { born, died, size, fingerprint, excused: false };
         life.graves.bury(handle, grave);

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use urscope_schema::handle::{Handle, Kind};
+
+use super::accuse;
 use crate::{
     finding::Place,
     world::{
@@ -17,19 +20,25 @@ pub(super) fn free(world: &mut World, who: ProcessId, pointer: u64) -> Aim {
     let Some(life) = world.life_mut(who) else { return Aim::Nothing };
     let Some(allocation) = life.allocations.get_mut(&pointer).filter(|allocation| !allocation.dying) else {
         let base = life.mapping_around(pointer).map_or(pointer, |(base, _)| base);
-        if let Some(mapped) = life.mappings.get_mut(&base) {
-            mapped.accused = true;
+        match life.mappings.get_mut(&base) {
+            Some(mapped) => mapped.accused = true,
+            None => accuse(world, who, Kind::Usm, pointer),
         }
         return Aim::Nothing;
     };
     allocation.dying = true;
     let (serial, size) = (allocation.serial, allocation.size);
     let exports = std::mem::take(&mut allocation.exports);
-    let freed = Box::new(hanging_on(world, who, Freed::new(pointer, serial, size), &exports));
+    let freed = Box::new(hanging_on(
+        world,
+        who,
+        Freed::new(Handle { kind: Kind::Usm, value: pointer }, serial, size),
+        &exports,
+    ));
     if let Some(allocation) = world.life_mut(who).and_then(|life| life.allocations.get_mut(&pointer)) {
         allocation.exports = exports;
     }
-    Aim::Free { pointer, freed }
+    Aim::Free { freed }
 }
 
 /// What hangs on an allocation: the handles that are not put, and the mappings that are open.

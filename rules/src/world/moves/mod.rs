@@ -3,6 +3,7 @@
 //! Death is at the enter, birth at the exit of a success. Every exit finds what its enter aimed at by serial number, so
 //! that a late answer never touches a new life at an old address.
 
+pub(super) mod contexts;
 mod handles;
 mod mappings;
 mod memory;
@@ -10,30 +11,33 @@ mod objects;
 
 use urscope_schema::{
     api::Effect,
-    call::{Enter, Exit},
+    call::{Enter, Exit, Values},
     handle::{Handle, Kind},
 };
 
 use self::{
-    handles::{got, has_put, put},
-    mappings::{close, closed, opened, refer, released},
+    contexts::{Remains, refer, released},
+    handles::{get, got, has_put, put},
+    mappings::{close, closed, opened},
     memory::{allocated, forget_allocation, free},
-    objects::{made, origin, release, retain, retained, unreferred},
+    objects::{imported, made, origin, release, retain, retained, unreferred},
 };
 use super::{
     ProcessId, World,
+    exports::ExportId,
+    opens,
     process::{Aim, ContextLife, Inherited, Life, Pending, place_of},
-    records::{Mapped, Origin, Serial},
-    scene::Freed,
+    records::{Origin, Serial},
+    scene::{Freed, Stale},
 };
 use crate::finding::Place;
 
 /// What an exit made visible.
 pub(super) enum Outcome {
-    /// Memory on which something hung has been freed.
+    /// Memory or an object on which something hung has been freed.
     Freed(Place, Box<Freed>),
-    /// A context has been released for the last time, with these mappings open in it.
-    Released(Place, Vec<(u64, Mapped)>),
+    /// A context has been released for the last time, with this left in it.
+    Released(Place, Box<Remains>),
 }
 
 impl World {
@@ -49,26 +53,17 @@ pub(super) fn enter(world: &mut World, who: ProcessId, enter: &Enter) {
     let place = place_of(who, enter);
     let context = values.context;
     let aim = match (enter.function.effect(), values.pointer, values.data) {
-        (Effect::Makes(kind @ (Kind::PhysicalMemHandle | Kind::EventHandle)), ..) => {
-            Aim::Get { kind, pointer: values.object, allocation: None }
+        (Effect::Makes(kind), pointer, _) if kind.shares().is_some() => {
+            get(world, who, kind, (pointer, values.object, context))
         }
+        (Effect::Makes(kind), ..) if let Some(data) = opens(enter.function) => open(world, who, (kind, data), values),
         (Effect::Makes(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => {
-            Aim::Make { kind, origin: origin(enter.function, values.flags) }
+            Aim::Make { kind, origin: origin(values.flags), context, size: values.size }
         }
         (Effect::Retains(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => retain(world, who, kind, values.object),
         (Effect::Releases(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => release(world, who, kind, values.object),
-        (Effect::Makes(Kind::MemHandle), pointer, _) => {
-            let life = world.life(who);
-            let allocation = pointer.and_then(|pointer| life?.allocation_at(pointer)).map(|(_, found)| found.serial);
-            Aim::Get { kind: Kind::MemHandle, pointer, allocation }
-        }
-        (Effect::Makes(Kind::Mapping), ..) => {
-            let (fingerprint, host) = (values.fingerprint, world.process(who).map(|process| process.host));
-            let export = host.zip(fingerprint).and_then(|(host, bytes)| world.exports.of_bytes(host, bytes));
-            Aim::Open { context, fingerprint, export }
-        }
         (Effect::Makes(Kind::Usm), ..) => Aim::Allocate { size: values.size },
-        (Effect::Ends(kind), _, Some(value)) if kind.shares().is_some() => put(world, who, Handle { kind, value }),
+        (Effect::Ends(kind), _, Some(value)) if kind.shares().is_some() => put(world, place, Handle { kind, value }),
         (Effect::Ends(Kind::Mapping), Some(pointer), _) => close(world, who, pointer, context),
         (Effect::Ends(Kind::Usm), Some(pointer), _) => free(world, who, pointer),
         (Effect::Retains(Kind::Context), ..) => refer(world, who, context, true),
@@ -77,6 +72,33 @@ pub(super) fn enter(world: &mut World, who: ProcessId, enter: &Enter) {
     };
     if let Some(life) = world.life_mut(who) {
         life.pending.insert(enter.call, Pending { place, aim });
+    }
+}
+
+/// An open begins: which export its bytes are of, and whether their last put has begun by now.
+fn open(world: &World, who: ProcessId, (kind, of): (Kind, Kind), values: &Values) -> Aim {
+    let Values { context, fingerprint, data, .. } = *values;
+    let of_this_kind = |id: &ExportId| world.exports.get(*id).is_some_and(|found| found.subject.kind == of);
+    let export = world.export_of(who, fingerprint).filter(of_this_kind);
+    let stale = export.and_then(|id| {
+        let (put, found) = (world.exports.over(id)?, world.exports.get(id)?);
+        let handle = Handle { kind: found.subject.kind, value: data.unwrap_or_default() };
+        let (got, size, fingerprint) = (found.got, found.subject.size, found.fingerprint());
+        Some(Box::new(Stale { handle, got, put, size, fingerprint }))
+    });
+    Aim::Open { kind, context, fingerprint, export, stale }
+}
+
+/// A call takes the object at an address for one of another kind. Whatever becomes of it, it is told once.
+fn accuse(world: &mut World, who: ProcessId, taken_for: Kind, value: u64) {
+    let Some(life) = world.life_mut(who) else { return };
+    let Some((is, _)) = life.of_another_kind(taken_for, value) else { return };
+    if is.kind.shares().is_some() {
+        handles::accuse(world, who, is);
+    } else if let Some(object) = life.objects.get_mut(&is) {
+        object.accused = true;
+    } else if let Some(mapped) = life.mappings.get_mut(&value) {
+        mapped.accused = true;
     }
 }
 
@@ -90,12 +112,16 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
         (None, effect) => {
             let place = Place { process: who, tid, time, call: Some(call), function: Some(function), stack: None };
             let aim = match effect {
-                Effect::Makes(kind) if kind.shares().is_some() => Aim::Get { kind, pointer: None, allocation: None },
+                Effect::Makes(kind) if kind.shares().is_some() => {
+                    Aim::Get { kind, pointer: None, exported: None, context: None }
+                }
+                Effect::Makes(kind) if opens(function).is_some() => {
+                    Aim::Open { kind, context: None, fingerprint: None, export: None, stale: None }
+                }
                 // Its flags are not known: what is shareable is never accused.
                 Effect::Makes(kind @ (Kind::PhysicalMem | Kind::Event)) => {
-                    Aim::Make { kind, origin: Origin::Shareable }
+                    Aim::Make { kind, origin: Origin::Shareable, context: None, size: None }
                 }
-                Effect::Makes(Kind::Mapping) => Aim::Open { context: None, fingerprint: None, export: None },
                 Effect::Makes(Kind::Usm) => Aim::Allocate { size: None },
                 _ => Aim::Nothing,
             };
@@ -105,23 +131,25 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
     let success = result.is_success();
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
     match aim {
-        Aim::Get { kind, pointer, allocation } => {
+        Aim::Get { kind, pointer, exported, context } => {
             if let Some(value) = given(values.data) {
-                got(world, place, pointer, allocation, Handle { kind, value }, values.fingerprint);
+                got(world, place, (pointer, exported, context), Handle { kind, value }, values.fingerprint);
             }
         }
-        Aim::Make { kind, origin } => {
+        Aim::Make { kind, origin, context, size } => {
             if let Some(value) = given(values.object) {
-                made(world, place, Handle { kind, value }, origin);
+                made(world, place, Handle { kind, value }, origin, (context, size));
             }
         }
         Aim::Refer { object, serial } => retained(world, who, object, serial, success),
-        Aim::Unrefer { object, serial } => unreferred(world, place, object, serial, success),
-        Aim::Open { context, fingerprint, export } => {
-            if let Some(pointer) = given(values.pointer) {
+        Aim::Unrefer { object, serial } => return unreferred(world, place, object, serial, success),
+        Aim::Open { kind, context, fingerprint, export, .. } => match (given(values.pointer), given(values.object)) {
+            (Some(pointer), _) if kind == Kind::Mapping => {
                 opened(world, place, pointer, context, fingerprint, export);
             }
-        }
+            (_, Some(value)) => imported(world, place, Handle { kind, value }, context, (fingerprint, export)),
+            _ => {}
+        },
         Aim::Allocate { size } => {
             if let Some(pointer) = given(values.pointer) {
                 allocated(world, who, pointer, size, Some(place));
@@ -131,7 +159,8 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
         Aim::Close { pointer, serial, taken, accuse } => {
             closed(world, place, pointer, serial, taken, success, accuse);
         }
-        Aim::Free { pointer, freed } => {
+        Aim::Free { freed } => {
+            let pointer = freed.what.value;
             let life = world.life_mut(who)?;
             let same = life.allocations.get_mut(&pointer).filter(|allocation| allocation.serial == freed.serial);
             match (same, success) {
@@ -168,6 +197,9 @@ pub(super) fn bury(world: &mut World, who: ProcessId) {
         if let Some(export) = mapped.export {
             exports.release(export, who, *pointer);
         }
+    }
+    for export in life.handles.values().filter_map(|got| got.export) {
+        exports.retire(export);
     }
     for export in life.allocations.values().flat_map(|allocation| &allocation.exports) {
         exports.retire(*export);

@@ -2,17 +2,20 @@
 //! release.
 
 use urscope_schema::{
-    api::{Function, demand::IPC},
+    api::demand::IPC,
     handle::{Handle, Kind},
 };
 
+use super::{Outcome, accuse};
 use crate::{
     finding::Place,
     life::{Event, State, step},
     world::{
         ProcessId, World,
-        process::Aim,
+        exports::ExportId,
+        process::{Aim, Life},
         records::{Grave, Object, Origin, Serial},
+        scene::Freed,
     },
 };
 
@@ -20,21 +23,38 @@ use crate::{
 const PLAIN_EVENTS: usize = 1024;
 
 /// What a call makes that was handed these flags.
-pub(super) fn origin(function: Function, flags: Option<u64>) -> Origin {
-    if function.is_ipc() {
-        Origin::Imported
-    } else if flags.is_some_and(|flags| flags & IPC != 0) {
-        Origin::Shareable
-    } else {
-        Origin::Plain
-    }
+pub(super) fn origin(flags: Option<u64>) -> Origin {
+    if flags.is_some_and(|flags| flags & IPC != 0) { Origin::Shareable } else { Origin::Plain }
 }
 
-pub(super) fn made(world: &mut World, born: Place, handle: Handle, origin: Origin) {
+/// An object of `size` bytes has been made in a context.
+pub(super) fn made(
+    world: &mut World,
+    born: Place,
+    handle: Handle,
+    origin: Origin,
+    (context, size): (Option<u64>, Option<u64>),
+) {
     let serial = world.next_serial();
     let Some(life) = world.life_mut(born.process) else { return };
     life.graves.forget(handle);
-    life.objects.insert(handle, Object { serial, state: State::Alive, references: 1, born, origin });
+    life.objects.insert(
+        handle,
+        Object {
+            serial,
+            state: State::Alive,
+            references: 1,
+            born,
+            origin,
+            context,
+            size,
+            handles: 0,
+            got: None,
+            fingerprint: None,
+            source: None,
+            accused: false,
+        },
+    );
     if handle.kind == Kind::Event && origin == Origin::Plain {
         life.plain_events.push_back((handle, serial));
         if life.plain_events.len() > PLAIN_EVENTS
@@ -43,6 +63,22 @@ pub(super) fn made(world: &mut World, born: Place, handle: Handle, origin: Origi
         {
             life.objects.remove(&oldest);
         }
+    }
+}
+
+/// An object has been opened from handle data.
+pub(super) fn imported(
+    world: &mut World,
+    born: Place,
+    handle: Handle,
+    context: Option<u64>,
+    (fingerprint, export): (Option<u64>, Option<ExportId>),
+) {
+    let (source, size) =
+        export.and_then(|id| world.exports.get(id)).map_or((None, None), |from| (Some(from.got), from.subject.size));
+    made(world, born, handle, Origin::Imported, (context, size));
+    if let Some(object) = known(world, born.process, handle) {
+        (object.fingerprint, object.source) = (fingerprint, source);
     }
 }
 
@@ -67,7 +103,12 @@ pub(super) fn retained(world: &mut World, who: ProcessId, object: Handle, serial
 /// A reference is given back; the object dies with the last.
 pub(super) fn release(world: &mut World, who: ProcessId, kind: Kind, value: Option<u64>) -> Aim {
     let Some(object) = value.map(|value| Handle { kind, value }) else { return Aim::Nothing };
-    let Some(counted) = known(world, who, object).filter(|counted| counted.references > 0) else { return Aim::Nothing };
+    let Some(counted) = known(world, who, object).filter(|counted| counted.references > 0) else {
+        if !world.life(who).is_some_and(|life| life.objects.contains_key(&object)) {
+            accuse(world, who, kind, object.value);
+        }
+        return Aim::Nothing;
+    };
     counted.references -= 1;
     if counted.references == 0 {
         counted.state = step(counted.state, Event::Ending).next;
@@ -75,22 +116,35 @@ pub(super) fn release(world: &mut World, who: ProcessId, kind: Kind, value: Opti
     Aim::Unrefer { object, serial: counted.serial }
 }
 
-pub(super) fn unreferred(world: &mut World, died: Place, object: Handle, serial: Serial, success: bool) {
-    let Some(counted) = known(world, died.process, object).filter(|counted| counted.serial == serial) else { return };
+/// A reference has been given back; says what hung on the object, if it was the last one.
+pub(super) fn unreferred(
+    world: &mut World,
+    died: Place,
+    object: Handle,
+    serial: Serial,
+    success: bool,
+) -> Option<Outcome> {
+    let counted = known(world, died.process, object).filter(|counted| counted.serial == serial)?;
     if !success {
         counted.references += 1;
         counted.state = step(counted.state, Event::Refused).next;
-        return;
+        return None;
     }
     if counted.references > 0 {
-        return;
+        return None;
     }
-    let born = counted.born;
-    let Some(life) = world.life_mut(died.process) else { return };
-    life.objects.remove(&object);
-    // An event's address may be used again by one that is not recorded.
-    if object.kind == Kind::PhysicalMem {
-        let grave = Grave { born, died, size: None, fingerprint: None, excused: false };
-        life.graves.bury(object, grave);
+    let (handles, got) = (counted.handles, counted.got);
+    let freed = Freed { handles, got, ..Freed::new(object, serial, counted.size) };
+    let gone = *counted;
+    bury(world.life_mut(died.process)?, object, &gone, died, false);
+    (handles > 0).then(|| Outcome::Freed(died, Box::new(freed)))
+}
+
+/// An object is no more. An event's address may be used again by one that is not recorded.
+pub(super) fn bury(life: &mut Life, handle: Handle, object: &Object, died: Place, excused: bool) {
+    life.objects.remove(&handle);
+    if handle.kind == Kind::PhysicalMem {
+        let grave = Grave { born: object.born, died, size: object.size, fingerprint: object.fingerprint, excused };
+        life.graves.bury(handle, grave);
     }
 }

@@ -1,0 +1,63 @@
+//! # What it does
+//!
+//! Finds an event that a process opened from handle data and still holds references to when the process ends or the event's
+//! context is released.
+//!
+//! # Why it is bad
+//!
+//! An opened event keeps the event of the other process in the driver, and has no close of its own: `urEventRelease` ends it.
+//! (References that commands hold are the adapter's own and are not counted.)
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: event e ipc
+//! producer: get-event e -> h
+//! consumer: open-event h -> i
+//! producer: put-event h
+//! producer: release-event e
+//! ```
+//!
+//! # Good trace
+//!
+//! The producer may be done with its event first: what was opened lives on.
+//!
+//! ```text
+//! producer: event e ipc
+//! producer: get-event e -> h
+//! consumer: context c
+//! consumer: open-event h -> i in c
+//! consumer: retain-event i
+//! producer: put-event h
+//! producer: release-event e
+//! consumer: release-event i
+//! consumer: release-event i
+//! consumer: release c
+//! ```
+//!
+//! # What to do
+//!
+//! Release it once for the open and once for each retain, before its context; in SYCL, let the event object be destroyed.
+
+use urscope_schema::handle::Kind;
+
+use super::{Rule, When, wording::left_object};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "leaked-event",
+    severity: Severity::Warning,
+    when: When::End,
+    title: "an event is opened and never released",
+    source: include_str!("leaked_event.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::LeftObject { handle, object, left } = scene.sight else { return None };
+    let finding = (handle.kind == Kind::Event).then(|| left_object(&RULE, scene, handle, object, left))?;
+    Some(finding.advice("release it with urEventRelease before its context goes; in SYCL, destroy the event object"))
+}

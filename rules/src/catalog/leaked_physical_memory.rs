@@ -1,0 +1,63 @@
+//! # What it does
+//!
+//! Finds physical memory that a process opened from handle data and still holds references to when the process ends or the
+//! memory's context is released.
+//!
+//! # Why it is bad
+//!
+//! What is open keeps the memory of the other process alive, and a descriptor in this one. The end of the process frees both;
+//! in a long-lived process they are lost.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: get-physical m -> h
+//! consumer: open-physical h -> n
+//! producer: put-physical h
+//! producer: release-physical m
+//! ```
+//!
+//! # Good trace
+//!
+//! `urPhysicalMemRelease` ends it as well as `urIPCClosePhysMemHandleExp`.
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: get-physical m -> h
+//! consumer: context c
+//! consumer: open-physical h -> n in c
+//! consumer: open-physical h -> n2 in c
+//! consumer: close-physical n
+//! consumer: release-physical n2
+//! consumer: release c
+//! producer: put-physical h
+//! producer: release-physical m
+//! ```
+//!
+//! # What to do
+//!
+//! Close it once for the open, and release it once for each retain, before its context; in SYCL, let the object be destroyed.
+
+use urscope_schema::handle::Kind;
+
+use super::{Rule, When, wording::left_object};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "leaked-physical-memory",
+    severity: Severity::Warning,
+    when: When::End,
+    title: "physical memory is opened and never closed",
+    source: include_str!("leaked_physical_memory.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::LeftObject { handle, object, left } = scene.sight else { return None };
+    let finding = (handle.kind == Kind::PhysicalMem).then(|| left_object(&RULE, scene, handle, object, left))?;
+    Some(finding.advice("close it before its context goes; in SYCL, destroy the physical_mem object"))
+}

@@ -1,0 +1,77 @@
+//! # What it does
+//!
+//! Finds handle data that is opened, in this process or another one, after the last handle with these bytes was put.
+//!
+//! # Why it is bad
+//!
+//! The put says that nobody will open the bytes any more. What comes of an open then depends on the kind and the adapter:
+//! physical memory cannot be opened, because the put has closed its descriptor; memory can, as long as it is not freed; an
+//! event can, as long as it lives. Where the open failed, it is an error; where it worked by luck, a warning; and a note of an
+//! event, because the header says of its put that it does not destroy the event. (SYCL 2026.2 keeps the handle data of an
+//! event until the event is destroyed, whatever the program puts.)
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: get-physical m -> h
+//! producer: put-physical h
+//! consumer: open-physical h -> n fails
+//! producer: release-physical m
+//! ```
+//!
+//! # Good trace
+//!
+//! What is open stays open. Two gets of the same memory hand out equal bytes, which are good until the second is put.
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! producer: get p -> h2
+//! producer: put h
+//! consumer: open h -> m
+//! producer: put h2
+//! consumer: close m
+//! producer: free p
+//! ```
+//!
+//! # What to do
+//!
+//! Put when every process has opened what it needs: wait for a message back, or a barrier.
+
+use urscope_schema::handle::Kind;
+
+use super::{Rule, When, wording::call};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Opened, Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "use-after-put",
+    severity: Severity::Error,
+    when: When::Exit,
+    title: "handle data is opened after its put",
+    source: include_str!("use_after_put.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Stale(stale, opened) = scene.sight else { return None };
+    let what = stale.handle;
+    let (became, most) = match (opened, what.kind) {
+        (Opened::Not(result), _) => (format!("was answered {result}"), Severity::Error),
+        (Opened::Well, Kind::EventHandle) => ("was let, because the event still lives".into(), Severity::Note),
+        (Opened::Well, _) => ("was let, by luck".into(), Severity::Warning),
+    };
+    let (who, at, put) = (scene.actor(), call(scene.at), scene.place(stale.put));
+    let message =
+        format!("{who} opens {what} in {at} and {became}: it was put in {put}, having been got in {}", call(stale.got));
+    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(stale.put));
+    Some(
+        finding
+            .values(stale.size, Some(stale.fingerprint))
+            .at_most(most)
+            .advice("put when every process has opened what it needs: wait for a message back, or a barrier"),
+    )
+}

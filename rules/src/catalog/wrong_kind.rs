@@ -1,0 +1,80 @@
+//! # What it does
+//!
+//! Finds a call that is given an object of another kind than its own: handle data of physical memory that is put as an event's,
+//! an event that is closed as physical memory, bytes of one kind that are handed to the open of another.
+//!
+//! # Why it is bad
+//!
+//! The three kinds of handle data are blocks of different sizes from different allocators, and the handles of objects are
+//! pointers that an adapter believes: it reads and frees what lies there. The bytes of a handle it can tell apart, by their
+//! size alone.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: get-physical m -> h
+//! producer: put-event h
+//! producer: release-physical m
+//! ```
+//!
+//! # Good trace
+//!
+//! Each kind by its own functions. An address may be of one kind now and of another later.
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: get-physical m -> h
+//! consumer: open-physical h -> n
+//! consumer: close-physical n
+//! producer: put-physical h
+//! producer: event e ipc
+//! producer: get-event e -> h
+//! producer: put-event h
+//! ```
+//!
+//! # What to do
+//!
+//! Keep with each handle what it is a handle of, and send that along with its bytes.
+
+use urscope_schema::handle::Kind;
+
+use super::{
+    Rule, When,
+    wording::{INVALID_ARGUMENT, INVALID_EVENT, INVALID_MEM_OBJECT, INVALID_VALUE, call},
+};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "wrong-kind",
+    severity: Severity::Error,
+    when: When::Enter,
+    title: "an object is handed to a function that is for another kind",
+    source: include_str!("wrong_kind.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::OtherKind(confusion) = scene.sight else { return None };
+    let what = confusion.is;
+    let answer = match (confusion.fingerprint, confusion.taken_for) {
+        (Some(_), _) => INVALID_VALUE,
+        (None, Kind::Event) => INVALID_EVENT,
+        (None, Kind::Usm) => INVALID_MEM_OBJECT,
+        (None, _) => INVALID_ARGUMENT,
+    };
+    let (who, at, born) = (scene.actor(), call(scene.at), scene.place(confusion.born));
+    let (taken_for, is) = (confusion.taken_for.noun(), what.kind.noun());
+    let message =
+        format!("{who} hands {:#x} to {at} for the {taken_for} it takes, but it is {is} from {born}", what.value);
+    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(confusion.born));
+    Some(
+        finding
+            .values(None, confusion.fingerprint)
+            .advice("keep with each handle what it is a handle of, and use the functions of that kind")
+            .answer(answer),
+    )
+}

@@ -1,0 +1,68 @@
+//! What is left when a process ends or a context is released: each thing is looked at, up to a limit.
+
+use urscope_schema::handle::{Handle, Kind};
+
+use super::{
+    World,
+    records::{Got, Mapped, Object, Serial},
+    scene::{Left, Sight},
+};
+use crate::{
+    catalog::When,
+    finding::{Finding, Place},
+};
+
+/// How many left objects of a kind are told one by one when a process ends; the last one stands for all others.
+const LEFT_TOLD: usize = 256;
+
+/// What a process or a context leaves when it goes.
+#[derive(Clone, Copy)]
+pub(super) struct Leaving<'w> {
+    pub(super) world: &'w World,
+    pub(super) place: Place,
+    pub(super) left: Left,
+}
+
+impl<'w> Leaving<'w> {
+    pub(super) fn handles(self, left: impl Iterator<Item = (Handle, &'w Got)>, found: &mut Vec<Finding>) {
+        let sight = |handle, got| Sight::LeftHandle { handle, got, left: self.left };
+        self.tell(left, |got| got.serial, sight, found);
+    }
+
+    pub(super) fn mappings(self, left: impl Iterator<Item = (u64, &'w Mapped)>, found: &mut Vec<Finding>) {
+        let sight = |pointer, mapped| Sight::LeftMapping { pointer, mapped, left: self.left };
+        self.tell(left, |mapped| mapped.serial, sight, found);
+    }
+
+    pub(super) fn objects(self, left: impl Iterator<Item = (Handle, &'w Object)>, found: &mut Vec<Finding>) {
+        let sight = |handle, object| Sight::LeftObject { handle, object, left: self.left };
+        let (memory, events): (Vec<_>, Vec<_>) = left.partition(|(handle, _)| handle.kind == Kind::PhysicalMem);
+        for of_a_kind in [memory, events] {
+            self.tell(of_a_kind.into_iter(), |object| object.serial, sight, found);
+        }
+    }
+
+    /// Tells the first of what is left, in the order in which it was made; the last one told stands for all others.
+    fn tell<K, V: 'w>(
+        self,
+        left: impl Iterator<Item = (K, &'w V)>,
+        serial: impl Fn(&V) -> Serial,
+        sight: impl Fn(K, &'w V) -> Sight<'w>,
+        found: &mut Vec<Finding>,
+    ) {
+        let mut left: Vec<_> = left.collect();
+        left.sort_by_key(|(_, what)| serial(what));
+        let all = left.len();
+        for (key, what) in left.into_iter().take(LEFT_TOLD) {
+            self.world.look(When::End, self.place, sight(key, what), found);
+        }
+        stand_for_others(all, found);
+    }
+}
+
+/// Where more objects were left than are told, the last finding counts for the rest.
+fn stand_for_others(left: usize, found: &mut [Finding]) {
+    if let (Some(more @ 1..), Some(last)) = (left.checked_sub(LEFT_TOLD), found.last_mut()) {
+        last.count += more as u64;
+    }
+}
