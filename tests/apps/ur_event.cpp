@@ -1,5 +1,5 @@
 // Stories of reusable events and their IPC.
-#include "ur_stories.hpp"
+#include "ur_every_kind.hpp"
 
 using namespace app;
 
@@ -15,7 +15,7 @@ struct Event {
   }
   // Opens handle data.
   Event(Ur &ur, const Bytes &data) : ur(ur) {
-    CHECK(urIPCOpenEventHandleExp(ur.context, data.data(), data.size(), &event));
+    CHECK(open(ur, data, &event));
   }
   Event(const Event &) = delete;
   ~Event() {
@@ -43,11 +43,18 @@ struct Event {
   }
   ur_result_t release() { return urEventRelease(std::exchange(event, nullptr)); }
 
+  using Opened = ur_event_handle_t;
+  static ur_result_t put(Ur &ur, const Data &data) { return urIPCPutEventHandleExp(ur.context, data.data); }
+  static ur_result_t open(Ur &ur, const Bytes &data, Opened *event) {
+    return urIPCOpenEventHandleExp(ur.context, data.data(), data.size(), event);
+  }
+  static ur_result_t close(Ur &, Opened event) { return urEventRelease(event); }
+
   Ur &ur;
   ur_event_handle_t event = nullptr;
 };
 
-static ur_result_t put(Ur &ur, const Data &data) { return urIPCPutEventHandleExp(ur.context, data.data); }
+constexpr auto put = Event::put;
 
 template <typename T> static ur_result_t info(ur_event_handle_t event, ur_event_info_t what, T *value) {
   return urEventGetInfo(event, what, sizeof *value, value, nullptr);
@@ -69,25 +76,6 @@ static void create_refused(Ur &ur, Answers &answers, ur_exp_event_flags_t flags)
   const ur_result_t result = create(ur, flags, &event);
   answers << result;
   if (result == UR_RESULT_SUCCESS) urEventRelease(event);
-}
-
-// Opens bytes that are refused; should they not be, releases what came of them. Tells if the result was touched all the same.
-static void open_refused(Ur &ur, Answers &answers, const Bytes &data) {
-  auto *const untouched = reinterpret_cast<ur_event_handle_t>(&answers);
-  ur_event_handle_t event = untouched;
-  const ur_result_t result = urIPCOpenEventHandleExp(ur.context, data.data(), data.size(), &event);
-  answers << result;
-  if (result == UR_RESULT_SUCCESS) urEventRelease(event);
-  else if (event != untouched) answers << "touched";
-}
-
-static void open_resized(Ur &ur, Answers &answers, int by) {
-  Event event(ur);
-  const Data data = event.get();
-  Bytes bytes = data.copy();
-  bytes.resize(static_cast<size_t>(static_cast<int>(bytes.size()) + by));
-  open_refused(ur, answers, bytes);
-  CHECK(put(ur, data));
 }
 
 static const std::vector<Story> alone = {
@@ -140,19 +128,6 @@ static const std::vector<Story> alone = {
        CHECK(event.wait());
        uint64_t value = 0;
        answers << urEventGetProfilingInfo(event.event, UR_PROFILING_INFO_COMMAND_END, sizeof value, &value, nullptr);
-     }},
-    {"get-and-put",
-     [](Ur &ur, Answers &answers) {
-       Event event(ur);
-       Data data;
-       answers << event.get(data) << (data.data != nullptr && data.size > 0 ? "data" : "nothing") << put(ur, data);
-     }},
-    {"get-twice",
-     [](Ur &ur, Answers &answers) {
-       Event event(ur);
-       Data one, other;
-       answers << event.get(one) << event.get(other) << (one.data != other.data ? "two" : "one");
-       answers << put(ur, one) << put(ur, other);
      }},
     {"get-of-an-unshared-event",
      [](Ur &ur, Answers &answers) {
@@ -214,38 +189,13 @@ static const std::vector<Story> alone = {
        tell_status(answers, imported);
        answers << event.signal() << imported.wait() << imported.wait_in_queue() << put(ur, data);
      }},
-    {"open-twice",
+    {"both-of-two-opened-are-signalled",
      [](Ur &ur, Answers &answers) {
        Event event(ur);
        const Data data = event.get();
        Event one(ur, data.copy()), other(ur, data.copy());
        answers << event.signal() << (one.event != other.event ? "two" : "one") << one.wait() << other.wait();
        answers << one.release() << other.wait() << other.release() << put(ur, data);
-     }},
-    {"open-of-one-byte-more", [](Ur &ur, Answers &answers) { open_resized(ur, answers, 1); }},
-    {"open-of-one-byte-less", [](Ur &ur, Answers &answers) { open_resized(ur, answers, -1); }},
-    {"open-of-zeros",
-     [](Ur &ur, Answers &answers) {
-       Event event(ur);
-       const Data data = event.get();
-       open_refused(ur, answers, Bytes(data.size));
-       CHECK(put(ur, data));
-     }},
-    {"open-after-put",
-     [](Ur &ur, Answers &answers) {
-       Event event(ur);
-       const Data data = event.get();
-       const Bytes bytes = data.copy();
-       answers << put(ur, data);
-       open_refused(ur, answers, bytes);
-     }},
-    {"open-after-release",
-     [](Ur &ur, Answers &answers) {
-       Event event(ur);
-       const Data data = event.get();
-       const Bytes bytes = data.copy();
-       answers << put(ur, data) << event.release();
-       open_refused(ur, answers, bytes);
      }},
     {"sixteen-round-trips",
      [](Ur &ur, Answers &answers) {
@@ -357,20 +307,6 @@ static const std::vector<StoryOfTwo> of_two = {
        parent.say("waited");
        CHECK(put(ur, data));
      }},
-    {"open-after-the-put-of-another-process",
-     [](Ur &ur, Peer &child, Answers &answers) {
-       const Bytes data = child.receive();
-       open_refused(ur, answers, data);
-       child.say("done");
-     },
-     [](Ur &ur, Peer &parent, Answers &) {
-       Event event(ur);
-       const Data data = event.get();
-       const Bytes bytes = data.copy();
-       CHECK(put(ur, data));
-       parent.send(bytes);
-       parent.await("done");
-     }},
     {"imported-outlives-another-process",
      [](Ur &ur, Peer &child, Answers &answers) {
        Event imported(ur, child.receive());
@@ -384,35 +320,6 @@ static const std::vector<StoryOfTwo> of_two = {
        CHECK(event.wait());
        parent.send(event.get().copy());
        parent.await("end");
-     }},
-    {"open-after-the-end-of-another-process",
-     [](Ur &ur, Peer &child, Answers &answers) {
-       const Bytes data = child.receive();
-       child.say("end");
-       child.await_end();
-       open_refused(ur, answers, data);
-     },
-     [](Ur &ur, Peer &parent, Answers &) {
-       Event event(ur);
-       CHECK(event.signal());
-       CHECK(event.wait());
-       parent.send(event.get().copy());
-       parent.await("end");
-     }},
-    {"open-without-permission",
-     [](Ur &ur, Peer &child, Answers &answers) {
-       const Bytes data = child.receive();
-       give_up_the_right_to_trace();
-       open_refused(ur, answers, data);
-       child.say("done");
-     },
-     [](Ur &ur, Peer &parent, Answers &) {
-       Event event(ur);
-       const Data data = event.get();
-       refuse_to_be_traced();
-       parent.send(data.copy());
-       parent.await("done");
-       CHECK(put(ur, data));
      }},
 };
 
@@ -488,4 +395,8 @@ static const std::vector<Story> apart = {
     {"release-null", [](Ur &, Answers &answers) { answers << urEventRelease(nullptr); }},
 };
 
-int main(int argc, char **argv) { return tell_all(argc, argv, alone, of_two, apart); }
+int main(int argc, char **argv) {
+  return tell_all(argc, argv,
+                  {both(alone_of_every_kind<Event>(), alone), both(of_two_of_every_kind<Event>(), of_two), apart,
+                   misuse_of_every_kind<Event>()});
+}

@@ -1,5 +1,5 @@
 // Stories of physical memory and its IPC.
-#include "ur_stories.hpp"
+#include "ur_every_kind.hpp"
 
 #include <climits>
 
@@ -35,15 +35,18 @@ struct Memory {
   }
   ur_result_t release() { return urPhysicalMemRelease(std::exchange(memory, nullptr)); }
 
+  using Opened = ur_physical_mem_handle_t;
+  static ur_result_t put(Ur &ur, const Data &data) { return urIPCPutPhysMemHandleExp(ur.context, data.data); }
+  static ur_result_t open(Ur &ur, const Bytes &data, Opened *memory) {
+    return urIPCOpenPhysMemHandleExp(ur.context, ur.device, data.data(), data.size(), memory);
+  }
+  static ur_result_t close(Ur &ur, Opened memory) { return urIPCClosePhysMemHandleExp(ur.context, memory); }
+
   Ur &ur;
   ur_physical_mem_handle_t memory = nullptr;
 };
 
-static ur_result_t put(Ur &ur, const Data &data) { return urIPCPutPhysMemHandleExp(ur.context, data.data); }
-static ur_result_t open(Ur &ur, const Bytes &data, ur_physical_mem_handle_t *memory) {
-  return urIPCOpenPhysMemHandleExp(ur.context, ur.device, data.data(), data.size(), memory);
-}
-static ur_result_t close(Ur &ur, ur_physical_mem_handle_t memory) { return urIPCClosePhysMemHandleExp(ur.context, memory); }
+constexpr auto put = Memory::put;
 
 template <typename T> static ur_result_t info(ur_physical_mem_handle_t memory, ur_physical_mem_info_t what, T *value) {
   return urPhysicalMemGetInfo(memory, what, sizeof *value, value, nullptr);
@@ -62,36 +65,8 @@ static void tell_flags(Answers &answers, ur_physical_mem_handle_t memory) {
   answers << info(memory, UR_PHYSICAL_MEM_INFO_PROPERTIES, &properties) << std::to_string(properties.flags);
 }
 
-// Opens bytes that are refused; should they not be, closes what came of them. Tells if the result was touched all the same.
-static void open_refused(Ur &ur, Answers &answers, const Bytes &data) {
-  auto *const untouched = reinterpret_cast<ur_physical_mem_handle_t>(&answers);
-  ur_physical_mem_handle_t memory = untouched;
-  const ur_result_t result = open(ur, data, &memory);
-  answers << result;
-  if (result == UR_RESULT_SUCCESS) close(ur, memory);
-  else if (memory != untouched) answers << "touched";
-}
-
-// Opens handle data of which one field was changed. Where the field stands is the v2 adapter's affair; wherever another
-// teller keeps it, these are not the bytes that it gave.
-template <typename T> static void open_altered(Ur &ur, Answers &answers, size_t offset, T value) {
-  Memory memory(ur);
-  const Data data = memory.get();
-  Bytes bytes = data.copy();
-  std::memcpy(bytes.data() + offset, &value, sizeof value);
-  open_refused(ur, answers, bytes);
-  put(ur, data);
-}
+// Where the v2 adapter's handle data have their fields.
 constexpr size_t at_pid = 0, at_descriptor = 4, at_size = 8;
-
-static void open_resized(Ur &ur, Answers &answers, int by) {
-  Memory memory(ur);
-  const Data data = memory.get();
-  Bytes bytes = data.copy();
-  bytes.resize(static_cast<size_t>(static_cast<int>(bytes.size()) + by));
-  open_refused(ur, answers, bytes);
-  put(ur, data);
-}
 
 // The memory mapped somewhere, as long as this lives. Host memory of the queue's device can be copied to and from it.
 struct Mapped {
@@ -104,15 +79,8 @@ struct Mapped {
     urVirtualMemUnmap(ur.context, start, size);
     urVirtualMemFree(ur.context, start, size);
   }
-  void fill(uint8_t byte) {
-    const std::vector<uint8_t> data(size, byte);
-    CHECK(urEnqueueUSMMemcpy(ur.queue, true, start, data.data(), size, 0, nullptr, nullptr));
-  }
-  std::string compare(uint8_t byte) {
-    std::vector<uint8_t> data(size);
-    CHECK(urEnqueueUSMMemcpy(ur.queue, true, data.data(), start, size, 0, nullptr, nullptr));
-    return data == std::vector<uint8_t>(size, byte) ? "same" : "other";
-  }
+  void fill(uint8_t byte) { app::fill(ur, start, size, byte); }
+  std::string compare(uint8_t byte) { return app::compare(ur, start, size, byte); }
 
   Ur &ur;
   size_t size;
@@ -192,64 +160,18 @@ static const std::vector<Story> alone = {
        uint8_t value = 0;
        answers << info(memory.memory, UR_PHYSICAL_MEM_INFO_SIZE, &value);
      }},
-    {"get-and-put",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       Data data;
-       answers << memory.get(data) << (data.data != nullptr && data.size > 0 ? "data" : "nothing") << put(ur, data);
-     }},
     {"get-without-the-flag",
      [](Ur &ur, Answers &answers) {
        Memory memory(ur, 0);
        Data data;
        answers << memory.get(data) << (data.data == nullptr && data.size == 0 ? "untouched" : "touched");
      }},
-    {"get-twice",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       Data one, other;
-       answers << memory.get(one) << memory.get(other) << (one.data != other.data ? "two" : "one");
-       answers << put(ur, one) << put(ur, other);
-     }},
-    {"get-after-put",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       Data data;
-       answers << memory.get(data) << put(ur, data) << memory.get(data);
-       open_refused(ur, answers, data.copy());
-       answers << put(ur, data);
-     }},
-    {"put-of-one-of-two",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       const Data one = memory.get(), other = memory.get();
-       answers << put(ur, one);
-       open_refused(ur, answers, other.copy());
-       answers << put(ur, other);
-     }},
-    // Between the two puts the program opens a file of its own, which may get the number that the first put has closed.
-    {"put-of-both-and-a-stranger",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       const Data one = memory.get(), other = memory.get();
-       answers << put(ur, one);
-       const int stranger = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-       answers << put(ur, other) << (fcntl(stranger, F_GETFD) >= 0 ? "kept" : "closed");
-       ::close(stranger);
-     }},
-    {"open-and-close",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       const Data data = memory.get();
-       ur_physical_mem_handle_t opened = nullptr;
-       answers << open(ur, data.copy(), &opened) << close(ur, opened) << put(ur, data);
-     }},
     {"open-shows-the-same-memory",
      [](Ur &ur, Answers &answers) {
        Memory memory(ur);
        const Data data = memory.get();
        ur_physical_mem_handle_t opened = nullptr;
-       answers << open(ur, data.copy(), &opened);
+       answers << Memory::open(ur, data.copy(), &opened);
        {
          Mapped own(ur, memory.memory), foreign(ur, opened);
          own.fill(1);
@@ -257,65 +179,31 @@ static const std::vector<Story> alone = {
          foreign.fill(2);
          answers << own.compare(2);
        }
-       answers << close(ur, opened) << put(ur, data);
+       answers << Memory::close(ur, opened) << put(ur, data);
      }},
-    {"open-twice",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       const Data data = memory.get();
-       ur_physical_mem_handle_t one = nullptr, other = nullptr;
-       answers << open(ur, data.copy(), &one) << open(ur, data.copy(), &other) << (one != other ? "two" : "one");
-       answers << close(ur, one) << close(ur, other) << put(ur, data);
-     }},
-    {"open-of-one-byte-more", [](Ur &ur, Answers &answers) { open_resized(ur, answers, 1); }},
-    {"open-of-one-byte-less", [](Ur &ur, Answers &answers) { open_resized(ur, answers, -1); }},
-    {"open-without-a-size", [](Ur &ur, Answers &answers) { open_altered(ur, answers, at_size, size_t{0}); }},
-    {"open-of-pid-zero", [](Ur &ur, Answers &answers) { open_altered(ur, answers, at_pid, 0); }},
-    {"open-of-an-unknown-pid", [](Ur &ur, Answers &answers) { open_altered(ur, answers, at_pid, INT_MAX); }},
-    {"open-of-no-descriptor", [](Ur &ur, Answers &answers) { open_altered(ur, answers, at_descriptor, -1); }},
-    {"open-of-a-closed-descriptor", [](Ur &ur, Answers &answers) { open_altered(ur, answers, at_descriptor, 1 << 20); }},
+    {"open-without-a-size", [](Ur &ur, Answers &answers) { open_altered<Memory>(ur, answers, at_size, size_t{0}); }},
+    {"open-of-pid-zero", [](Ur &ur, Answers &answers) { open_altered<Memory>(ur, answers, at_pid, 0); }},
+    {"open-of-an-unknown-pid", [](Ur &ur, Answers &answers) { open_altered<Memory>(ur, answers, at_pid, INT_MAX); }},
+    {"open-of-no-descriptor", [](Ur &ur, Answers &answers) { open_altered<Memory>(ur, answers, at_descriptor, -1); }},
+    {"open-of-a-closed-descriptor", [](Ur &ur, Answers &answers) { open_altered<Memory>(ur, answers, at_descriptor, 1 << 20); }},
     {"open-of-another-file",
      [](Ur &ur, Answers &answers) {
        const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-       open_altered(ur, answers, at_descriptor, file);
+       open_altered<Memory>(ur, answers, at_descriptor, file);
        ::close(file);
-     }},
-    {"open-after-put",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       const Data data = memory.get();
-       const Bytes bytes = data.copy();
-       answers << put(ur, data);
-       open_refused(ur, answers, bytes);
-     }},
-    {"open-of-a-stale-handle",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       const Data kept = memory.get(), stale = memory.get();
-       const Bytes bytes = stale.copy();
-       answers << put(ur, stale);
-       open_refused(ur, answers, bytes);
-       answers << put(ur, kept);
-     }},
-    {"open-after-release",
-     [](Ur &ur, Answers &answers) {
-       Memory memory(ur);
-       const Data data = memory.get();
-       ur_physical_mem_handle_t opened = nullptr;
-       answers << memory.release() << open(ur, data.copy(), &opened) << close(ur, opened) << put(ur, data);
      }},
     {"opened-info",
      [](Ur &ur, Answers &answers) {
        Memory memory(ur);
        const Data data = memory.get();
        ur_physical_mem_handle_t opened = nullptr;
-       CHECK(open(ur, data.copy(), &opened));
+       CHECK(Memory::open(ur, data.copy(), &opened));
        compare_info(answers, opened, UR_PHYSICAL_MEM_INFO_CONTEXT, ur.context);
        compare_info(answers, opened, UR_PHYSICAL_MEM_INFO_DEVICE, ur.device);
        compare_info(answers, opened, UR_PHYSICAL_MEM_INFO_SIZE, granularity(ur));
        tell_flags(answers, opened);
        tell_references(answers, opened);
-       CHECK(close(ur, opened));
+       CHECK(Memory::close(ur, opened));
        CHECK(put(ur, data));
      }},
     {"opened-is-exported-again",
@@ -323,11 +211,11 @@ static const std::vector<Story> alone = {
        Memory memory(ur);
        const Data data = memory.get();
        ur_physical_mem_handle_t opened = nullptr, again = nullptr;
-       CHECK(open(ur, data.copy(), &opened));
+       CHECK(Memory::open(ur, data.copy(), &opened));
        Data exported;
        answers << urIPCGetPhysMemHandleExp(ur.context, opened, &exported.data, &exported.size);
-       answers << open(ur, exported.copy(), &again) << close(ur, again) << put(ur, exported);
-       CHECK(close(ur, opened));
+       answers << Memory::open(ur, exported.copy(), &again) << Memory::close(ur, again) << put(ur, exported);
+       CHECK(Memory::close(ur, opened));
        CHECK(put(ur, data));
      }},
     {"opened-is-retained-and-closed",
@@ -335,24 +223,24 @@ static const std::vector<Story> alone = {
        Memory memory(ur);
        const Data data = memory.get();
        ur_physical_mem_handle_t opened = nullptr;
-       CHECK(open(ur, data.copy(), &opened));
-       answers << urPhysicalMemRetain(opened) << close(ur, opened);
+       CHECK(Memory::open(ur, data.copy(), &opened));
+       answers << urPhysicalMemRetain(opened) << Memory::close(ur, opened);
        tell_references(answers, opened);
-       answers << close(ur, opened) << put(ur, data);
+       answers << Memory::close(ur, opened) << put(ur, data);
      }},
     {"opened-is-released",
      [](Ur &ur, Answers &answers) {
        Memory memory(ur);
        const Data data = memory.get();
        ur_physical_mem_handle_t opened = nullptr;
-       CHECK(open(ur, data.copy(), &opened));
+       CHECK(Memory::open(ur, data.copy(), &opened));
        answers << urPhysicalMemRelease(opened) << put(ur, data);
      }},
     {"close-of-memory-never-opened",
      [](Ur &ur, Answers &answers) {
        Memory memory(ur);
        CHECK(urPhysicalMemRetain(memory.memory));
-       const ur_result_t result = close(ur, memory.memory);
+       const ur_result_t result = Memory::close(ur, memory.memory);
        answers << result;
        if (result != UR_RESULT_SUCCESS) urPhysicalMemRelease(memory.memory);
      }},
@@ -369,13 +257,13 @@ static const std::vector<StoryOfTwo> of_two = {
     {"open-of-another-process",
      [](Ur &ur, Peer &child, Answers &answers) {
        ur_physical_mem_handle_t opened = nullptr;
-       answers << open(ur, child.receive(), &opened);
+       answers << Memory::open(ur, child.receive(), &opened);
        {
          Mapped mapped(ur, opened);
          answers << mapped.compare(1);
          mapped.fill(2);
        }
-       answers << close(ur, opened);
+       answers << Memory::close(ur, opened);
        child.say("written");
        answers << child.hear();
      },
@@ -385,49 +273,6 @@ static const std::vector<StoryOfTwo> of_two = {
        send_handle(ur, parent, memory, data);
        parent.await("written");
        parent.say(Mapped(ur, memory.memory).compare(2));
-       CHECK(put(ur, data));
-     }},
-    {"open-after-the-put-of-another-process",
-     [](Ur &ur, Peer &child, Answers &answers) {
-       const Bytes data = child.receive();
-       child.await("put");
-       open_refused(ur, answers, data);
-       child.say("done");
-     },
-     [](Ur &ur, Peer &parent, Answers &) {
-       Memory memory(ur);
-       Data data;
-       send_handle(ur, parent, memory, data);
-       CHECK(put(ur, data));
-       parent.say("put");
-       parent.await("done");
-     }},
-    {"open-after-the-end-of-another-process",
-     [](Ur &ur, Peer &child, Answers &answers) {
-       const Bytes data = child.receive();
-       child.say("end");
-       child.await_end();
-       open_refused(ur, answers, data);
-     },
-     [](Ur &ur, Peer &parent, Answers &) {
-       Memory memory(ur);
-       Data data;
-       send_handle(ur, parent, memory, data);
-       parent.await("end");
-     }},
-    {"open-without-permission",
-     [](Ur &ur, Peer &child, Answers &answers) {
-       const Bytes data = child.receive();
-       give_up_the_right_to_trace();
-       open_refused(ur, answers, data);
-       child.say("done");
-     },
-     [](Ur &ur, Peer &parent, Answers &) {
-       Memory memory(ur);
-       Data data;
-       refuse_to_be_traced();
-       send_handle(ur, parent, memory, data);
-       parent.await("done");
        CHECK(put(ur, data));
      }},
 };
@@ -498,7 +343,7 @@ static const std::vector<Story> apart = {
     {"close-null-context",
      [](Ur &ur, Answers &answers) {
        with_handle(ur, answers, [&](Memory &, Data &data, ur_physical_mem_handle_t &opened) {
-         CHECK(open(ur, data.copy(), &opened));
+         CHECK(Memory::open(ur, data.copy(), &opened));
          return urIPCClosePhysMemHandleExp(nullptr, opened);
        });
      }},
@@ -526,4 +371,8 @@ static const std::vector<Story> apart = {
      }},
 };
 
-int main(int argc, char **argv) { return tell_all(argc, argv, alone, of_two, apart); }
+int main(int argc, char **argv) {
+  return tell_all(argc, argv,
+                  {both(alone_of_every_kind<Memory>(), alone), both(of_two_of_every_kind<Memory>(), of_two), apart,
+                   misuse_of_every_kind<Memory>()});
+}

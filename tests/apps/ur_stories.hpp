@@ -28,54 +28,80 @@ private:
 };
 
 struct Story {
-  const char *name;
+  std::string name;
   void (*tell)(Ur &, Answers &);
+  // Functions of the device that fail meanwhile, as ZE_SOFT_FAIL has them; for a process of its own.
+  std::string faults = {};
 };
 
 // A story of two processes. The child is started for it; whoever adds to the answers prints them.
 struct StoryOfTwo {
-  const char *name;
+  std::string name;
   void (*parent)(Ur &, Peer &child, Answers &);
   void (*child)(Ur &, Peer &parent, Answers &);
+};
+
+// The stories of a program.
+struct Stories {
+  std::vector<Story> alone;
+  std::vector<StoryOfTwo> of_two;
+  // Each in a process of its own.
+  std::vector<Story> apart;
+  // Told only to who refuses what is undefined.
+  std::vector<Story> misuse;
+  // Each in a process of its own.
+  std::vector<Story> faults = {};
 };
 
 inline void tell(const Story &story, Ur &ur) {
   Answers answers;
   story.tell(ur, answers);
-  print(std::string(story.name) + ":" + answers.line());
+  print(story.name + ":" + answers.line());
 }
 
-template <typename Role> void tell_side(const char *name, Role role, Ur &ur, Peer &other) {
+template <typename Role> void tell_side(const std::string &name, Role role, Ur &ur, Peer &other) {
   Answers answers;
   role(ur, other, answers);
-  if (!answers.line().empty()) print(std::string(name) + ":" + answers.line());
+  if (!answers.line().empty()) print(name + ":" + answers.line());
 }
 
 // Tells one story in another process, which a crash may end.
-inline void tell_apart(const char *name) {
+inline void tell_apart(const Story &story) {
   char self[4096] = {};
   require(readlink("/proc/self/exe", self, sizeof self - 1) > 0, "cannot find this program");
-  char role[] = "only";
-  char *const arguments[] = {self, role, const_cast<char *>(name), nullptr};
+  require(setenv("ZE_SOFT_FAIL", story.faults.c_str(), 1) == 0, "cannot tell the device to fail");
+  std::string role = "only", name = story.name;
+  char *const arguments[] = {self, role.data(), name.data(), nullptr};
   pid_t pid = 0;
   int status = 0;
   require(posix_spawn(&pid, self, nullptr, nullptr, arguments, environ) == 0, "cannot start the child");
   require(waitpid(pid, &status, 0) == pid, "cannot wait for the child");
-  if (WIFSIGNALED(status)) print(std::string(name) + ": signal " + std::to_string(WTERMSIG(status)));
+  if (WIFSIGNALED(status)) print(name + ": signal " + std::to_string(WTERMSIG(status)));
 }
 
-// A program of stories. The arguments choose: "alone", "of-two" or "apart".
-inline int tell_all(int argc, char **argv, const std::vector<Story> &alone, const std::vector<StoryOfTwo> &of_two,
-                    const std::vector<Story> &apart) {
+template <typename T> const T &find(const std::vector<T> &stories, const std::string &name) {
+  const auto named = [&](const T &story) { return story.name == name; };
+  const auto story = std::find_if(stories.begin(), stories.end(), named);
+  require(story != stories.end(), "no such story: " + name);
+  return *story;
+}
+
+// One list behind the other.
+template <typename T> std::vector<T> both(std::vector<T> first, const std::vector<T> &second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+// A program of stories. The arguments choose which: "alone", "of-two", "apart", "misuse" or "faults".
+inline int tell_all(int argc, char **argv, const Stories &stories) {
   const std::string what = argc > 1 ? argv[1] : "";
-  const auto named = [](const std::string &name) { return [name](const auto &story) { return name == story.name; }; };
   return guarded([&] {
-    if (what == "alone") {
+    if (what == "alone" || what == "misuse") {
       Ur ur;
-      for (const auto &story : alone) tell(story, ur);
+      for (const auto &story : what == "alone" ? stories.alone : stories.misuse) tell(story, ur);
     } else if (what == "of-two") {
       Ur ur;
-      for (const auto &story : of_two) {
+      for (const auto &story : stories.of_two) {
         Peer child = start_child();
         child.say(story.name);
         tell_side(story.name, story.parent, ur, child);
@@ -83,20 +109,18 @@ inline int tell_all(int argc, char **argv, const std::vector<Story> &alone, cons
       }
     } else if (what == "child") {
       Peer parent(std::atoi(argv[2]));
-      const std::string name = parent.hear();
-      const auto story = std::find_if(of_two.begin(), of_two.end(), named(name));
-      require(story != of_two.end(), "no such story: " + name);
+      const auto &story = find(stories.of_two, parent.hear());
       Ur ur;
-      tell_side(story->name, story->child, ur, parent);
-    } else if (what == "apart") {
-      for (const auto &story : apart) tell_apart(story.name);
+      tell_side(story.name, story.child, ur, parent);
+    } else if (what == "apart" || what == "faults") {
+      for (const auto &story : what == "apart" ? stories.apart : stories.faults) tell_apart(story);
     } else if (what == "only") {
-      const auto story = std::find_if(apart.begin(), apart.end(), named(argv[2]));
-      require(story != apart.end(), std::string("no such story: ") + argv[2]);
+      const auto all = both(stories.apart, stories.faults);
+      const auto &story = find(all, argv[2]);
       Ur ur;
-      tell(*story, ur);
+      tell(story, ur);
     } else {
-      require(false, "which stories? alone, of-two or apart");
+      require(false, "which stories? alone, of-two, apart, misuse or faults");
     }
   });
 }
@@ -112,10 +136,26 @@ struct Data {
   }
 };
 
-// From now on nobody may fetch our descriptors but who has the right to trace any process.
-inline void refuse_to_be_traced() { require(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "cannot become undumpable"); }
+// Fills memory that the device may touch with one byte, and compares it.
+inline void fill(Ur &ur, void *start, size_t size, uint8_t byte) {
+  const std::vector<uint8_t> data(size, byte);
+  CHECK(urEnqueueUSMMemcpy(ur.queue, true, start, data.data(), size, 0, nullptr, nullptr));
+}
+inline std::string compare(Ur &ur, const void *start, size_t size, uint8_t byte) {
+  std::vector<uint8_t> data(size);
+  CHECK(urEnqueueUSMMemcpy(ur.queue, true, data.data(), start, size, 0, nullptr, nullptr));
+  return data == std::vector<uint8_t>(size, byte) ? "same" : "other";
+}
 
-// Gives up that right, if we have it: for good, so this is for the last story of a process.
+// As long as this lives, nobody may fetch our descriptors but who has the right to trace any process.
+class Untraceable {
+public:
+  Untraceable() { require(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "cannot become undumpable"); }
+  Untraceable(const Untraceable &) = delete;
+  ~Untraceable() { prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); }
+};
+
+// Gives up that right, if we have it: for good, so this is for a child, which tells one story.
 inline void give_up_the_right_to_trace() {
   struct {
     uint32_t version;

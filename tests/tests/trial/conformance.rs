@@ -1,13 +1,20 @@
 //! One set of stories, told to several tellers: what Unified Runtime promises, and where a teller's answer differs and why.
 //!
 //! The stories are programs that call the UR loader themselves and print what was answered: `ur_result_t` as numbers
-//! (`0` success, `4` invalid value, `12` invalid event, `39` out of device memory, `45` invalid argument, `46` null handle,
+//! (`0` success, `4` invalid value, `5` invalid context, `12` invalid event, `39` out of device memory, `45` invalid argument, `46` null handle,
 //! `48` null pointer, `53` invalid enumeration, …), and words for what else was found. Every line is compared, so a
 //! difference that has gone away fails as much as a new one.
 
 use urscope_tests::{Adapter, Release, Trial};
 
-use Teller::{Ours, V2, V2Alone, V2AloneRefusing, V2Checked, V2OneDescriptor, V2Refusing};
+use Teller::{
+    Ours, OursOnV1, OursOneDescriptor, V1, V1Refusing, V2, V2Alone, V2AloneRefusing, V2Checked, V2OneDescriptor,
+    V2Refusing,
+};
+
+use memory::{MEMORY, MEMORY_FAULTS, MEMORY_NULLS, MEMORY_OF_TWO};
+
+mod memory;
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +31,16 @@ enum Teller {
     V2Refusing,
     /// The same with the adapter as the only one: nothing looks at a handle before urscope does.
     V2AloneRefusing,
+    /// The v1 adapter as it is installed, beside others.
+    V1,
+    /// The same behind urscope, which refuses what it finds wrong.
+    V1Refusing,
     /// Our own backend in the place of the v2 adapter's entry points. It stands in the adapter's table.
     Ours,
+    /// The same on the driver that exports one and the same descriptor.
+    OursOneDescriptor,
+    /// Our own backend in the place of the v1 adapter's entry points.
+    OursOnV1,
 }
 
 /// The only adapter that is loaded.
@@ -35,14 +50,16 @@ fn alone(trial: Trial) -> Trial {
 
 impl Teller {
     fn trial(self, app: &str) -> Trial {
-        let trial = Trial::of(app, Release::R2026_2, Adapter::V2).option("--no-check");
+        let adapter = if matches!(self, V1 | V1Refusing | OursOnV1) { Adapter::V1 } else { Adapter::V2 };
+        let trial = Trial::of(app, Release::R2026_2, adapter).option("--no-check");
         match self {
-            V2 => trial,
+            V1 | V2 => trial,
             V2Alone => alone(trial),
             V2Checked => trial.env("UR_ENABLE_LAYERS", "UR_LAYER_PARAMETER_VALIDATION"),
             V2OneDescriptor => trial.env("ZE_SOFT_EXPORT_FD", "one"),
-            V2Refusing => trial.env("URSCOPE_ON_ERROR", "refuse"),
-            Ours => trial.env("URSCOPE_BACKEND", "level_zero"),
+            V1Refusing | V2Refusing => trial.env("URSCOPE_ON_ERROR", "refuse"),
+            Ours | OursOnV1 => trial.env("URSCOPE_BACKEND", "level_zero"),
+            OursOneDescriptor => trial.env("URSCOPE_BACKEND", "level_zero").env("ZE_SOFT_EXPORT_FD", "one"),
             V2AloneRefusing => alone(trial).env("URSCOPE_ON_ERROR", "refuse"),
         }
     }
@@ -64,8 +81,8 @@ fn tell(app: &str, which: &str, stories: &[Story], teller: Teller) {
         })
         .collect();
     let trial = || teller.trial(app).arg(which);
-    let bare =
-        (!matches!(teller, V2Refusing | V2AloneRefusing | Ours)).then(|| ("bare", trial().option("--no-shim").run()));
+    let is_adapters = matches!(teller, V1 | V2 | V2Alone | V2Checked | V2OneDescriptor);
+    let bare = is_adapters.then(|| ("bare", trial().option("--no-shim").run()));
     for (how, outcome) in bare.into_iter().chain([("traced", trial().run())]) {
         assert_eq!(outcome.code, 0, "{app} {which} {how}, told to {teller:?}: {}", outcome.stderr);
         let told: Vec<&str> = outcome.stdout.lines().collect();
@@ -76,8 +93,10 @@ fn tell(app: &str, which: &str, stories: &[Story], teller: Teller) {
 /// Every deviation has a reason, and none says what is promised anyway.
 #[test]
 fn every_deviation_is_one_and_has_its_reason() {
-    for stories in [PHYSICAL, PHYSICAL_OF_TWO, PHYSICAL_NULLS, EVENT, EVENT_OF_TWO, EVENT_NULLS] {
-        for (story, promised, otherwise) in stories {
+    let physical = [PHYSICAL, PHYSICAL_OF_TWO, PHYSICAL_NULLS];
+    let event = [EVENT, EVENT_OF_TWO, EVENT_NULLS];
+    for stories in [MISUSE].iter().chain(&physical).chain(&event).chain(&memory::ALL) {
+        for (story, promised, otherwise) in *stories {
             for (teller, answer, reason) in *otherwise {
                 assert!(answer != promised && !reason.is_empty(), "{story}, told to {teller:?}");
             }
@@ -94,12 +113,34 @@ const ONE: &str = "both handles carry the same descriptor, and the first put has
 const SEALED: &str = "whatever is not what a get here handed out, or is that no more, is an invalid value";
 const PERMISSION: &str = "a refused look into the exporter is told apart, as for memory";
 const OTHERS: &str = "it releases whatever physical memory it is given";
+const DESCRIPTORS: &str =
+    "a lack of descriptors is told apart from data that are wrong, as the adapter does for memory";
+
+/// What is undefined, and refused by who knows what a get handed out.
+const MISUSE: &[Story] =
+    &[("put-twice", "0 45", &[]), ("put-of-a-copy", "45 0", &[]), ("put-of-the-middle", "45 0", &[])];
 
 #[rustfmt::skip]
 const PHYSICAL: &[Story] = &[
+    ("get-and-put", "0 data 0", &[]),
+    ("get-twice", "0 0 two 0 0", &[]),
+    ("get-after-put", "0 0 0 0 0", &[(V2OneDescriptor, "0 0 0 4 0", "the second get hands out the descriptor that the put has closed")]),
+    ("put-of-one-of-two", "0 0 0", &[(V2OneDescriptor, "0 4 0", ONE)]),
+    ("put-of-both-and-a-stranger", "0 0 kept", &[(V2OneDescriptor, "0 0 closed", ONE)]),
+    ("put-after-release", "0 0", &[]),
+    ("release-without-put", "0 0 0", &[]),
+    ("open-and-close", "0 0 0", &[]),
+    ("open-twice", "0 0 two 0 0 0", &[]),
+    ("open-a-hundred-times", "0", &[]),
+    ("open-of-one-byte-more", "4", &[]),
+    ("open-of-one-byte-less", "4", &[]),
+    ("open-of-zeros", "4", &[]),
+    ("open-after-put", "0 4", &[]),
+    ("open-of-a-stale-handle", "0 4 0", &[]),
+    ("open-after-release", "0 0 0", &[]),
     ("support", "0 yes 0 yes 0 yes", &[]),
     ("create-and-release", "0", &[]),
-    ("create-of-an-uneven-size", "49", &[(V2, "4", SIZE), (V2Alone, "4", SIZE), (V2Checked, "4", SIZE), (V2OneDescriptor, "4", SIZE), (V2Refusing, "4", SIZE), (Ours, "4", SIZE)]),
+    ("create-of-an-uneven-size", "49", &[(V2, "4", SIZE), (V2Alone, "4", SIZE), (V2Checked, "4", SIZE), (V2OneDescriptor, "4", SIZE), (V2Refusing, "4", SIZE)]),
     ("create-of-nothing", "49", &[(V2, "4", SIZE), (V2Alone, "4", SIZE), (V2Checked, "4", SIZE), (V2OneDescriptor, "4", SIZE), (V2Refusing, "4", SIZE)]),
     ("create-with-undefined-flags", "53", &[(V2, "0", FLAGS), (V2Alone, "0", FLAGS), (V2OneDescriptor, "0", FLAGS)]),
     ("info-context", "0 same", &[]),
@@ -109,26 +150,14 @@ const PHYSICAL: &[Story] = &[
     ("info-references", "0 1 0 0 2 0 0 1", &[]),
     ("info-unknown", "54", &[(V2Checked, "53", "to the validation it is no value of the enumeration at all")]),
     ("info-too-small", "49", &[]),
-    ("get-and-put", "0 data 0", &[]),
     ("get-without-the-flag", "45 untouched", &[]),
-    ("get-twice", "0 0 two 0 0", &[]),
-    ("get-after-put", "0 0 0 0 0", &[(V2OneDescriptor, "0 0 0 4 0", "the second get hands out the descriptor that the put has closed")]),
-    ("put-of-one-of-two", "0 0 0", &[(V2OneDescriptor, "0 4 0", ONE)]),
-    ("put-of-both-and-a-stranger", "0 0 kept", &[(V2OneDescriptor, "0 0 closed", ONE)]),
-    ("open-and-close", "0 0 0", &[]),
     ("open-shows-the-same-memory", "0 same same 0 0", &[]),
-    ("open-twice", "0 0 two 0 0 0", &[]),
-    ("open-of-one-byte-more", "4", &[]),
-    ("open-of-one-byte-less", "4", &[]),
     ("open-without-a-size", "4", &[]),
     ("open-of-pid-zero", "4", &[]),
     ("open-of-an-unknown-pid", "4", &[]),
     ("open-of-no-descriptor", "4", &[]),
     ("open-of-a-closed-descriptor", "4", &[]),
-    ("open-of-another-file", "39", &[(Ours, "4", SEALED)]),
-    ("open-after-put", "0 4", &[]),
-    ("open-of-a-stale-handle", "0 4 0", &[]),
-    ("open-after-release", "0 0 0 0", &[]),
+    ("open-of-another-file", "39", &[(Ours, "4", SEALED), (OursOneDescriptor, "4", SEALED)]),
     ("opened-info", "0 same 0 same 0 same 0 2 0 1", &[]),
     ("opened-is-exported-again", "0 0 0 0", &[]),
     ("opened-is-retained-and-closed", "0 0 0 1 0 0", &[]),
@@ -137,10 +166,12 @@ const PHYSICAL: &[Story] = &[
 ];
 
 const PHYSICAL_OF_TWO: &[Story] = &[
-    ("open-of-another-process", "0 same 0 same", &[]),
+    ("open-leaves-the-data-alone", "0 untouched", &[]),
     ("open-after-the-put-of-another-process", "4", &[]),
     ("open-after-the-end-of-another-process", "4", &[]),
     ("open-without-permission", "45", &[]),
+    ("open-without-descriptors", "4 0 0 none-lost", &[(Ours, "38 0 0 none-lost", DESCRIPTORS)]),
+    ("open-of-another-process", "0 same 0 same", &[]),
 ];
 
 #[rustfmt::skip]
@@ -169,6 +200,22 @@ const PHYSICAL_NULLS: &[Story] = &[
 const CRASH: &str = "signal 11";
 
 const EVENT: &[Story] = &[
+    ("get-and-put", "0 data 0", &[]),
+    ("get-twice", "0 0 two 0 0", &[]),
+    ("get-after-put", "0 0 0 0 0", &[]),
+    ("put-of-one-of-two", "0 0 0", &[]),
+    ("put-of-both-and-a-stranger", "0 0 kept", &[]),
+    ("put-after-release", "0 0", &[]),
+    ("release-without-put", "0 0 0", &[]),
+    ("open-and-close", "0 0 0", &[]),
+    ("open-twice", "0 0 two 0 0 0", &[]),
+    ("open-a-hundred-times", "0", &[]),
+    ("open-of-one-byte-more", "4", &[]),
+    ("open-of-one-byte-less", "4", &[]),
+    ("open-of-zeros", "45", &[(Ours, "4", SEALED)]),
+    ("open-after-put", "0 0", &[]),
+    ("open-of-a-stale-handle", "0 0 0", &[]),
+    ("open-after-release", "0 39 0", &[(Ours, "0 4 0", SEALED)]),
     ("support", "0 yes 0 yes", &[]),
     ("create-and-release", "0", &[]),
     ("create-with-profiling", "0", &[]),
@@ -178,8 +225,6 @@ const EVENT: &[Story] = &[
     ("info-context", "0 same", &[]),
     ("info-references", "0 1 0 0 2 0 0 1", &[]),
     ("info-profiling", "17", &[]),
-    ("get-and-put", "0 data 0", &[]),
-    ("get-twice", "0 0 two 0 0", &[]),
     ("get-of-an-unshared-event", "12 untouched", &[]),
     ("get-of-a-profiled-event", "12", &[]),
     ("get-of-a-command's-event", "12 0", &[]),
@@ -188,12 +233,7 @@ const EVENT: &[Story] = &[
     ("put-keeps-the-imported-event", "0 0 0", &[]),
     ("open-in-the-same-process", "0 0 two 0 0 0 0 0 0", &[]),
     ("open-before-the-signal", "0 0 0 0 0 0", &[]),
-    ("open-twice", "0 two 0 0 0 0 0 0", &[]),
-    ("open-of-one-byte-more", "4", &[]),
-    ("open-of-one-byte-less", "4", &[]),
-    ("open-of-zeros", "45", &[(Ours, "4", SEALED)]),
-    ("open-after-put", "0 0", &[]),
-    ("open-after-release", "0 0 39", &[(Ours, "0 0 4", SEALED)]),
+    ("both-of-two-opened-are-signalled", "0 two 0 0 0 0 0 0", &[]),
     ("sixteen-round-trips", "16", &[]),
     ("imported-info", "0 same 0 1", &[]),
     ("imported-is-retained-and-released", "0 0 0 0 0 0", &[]),
@@ -202,13 +242,15 @@ const EVENT: &[Story] = &[
 ];
 
 const EVENT_OF_TWO: &[Story] = &[
+    ("open-leaves-the-data-alone", "0 untouched", &[]),
+    ("open-after-the-put-of-another-process", "0", &[]),
+    ("open-after-the-end-of-another-process", "39", &[(Ours, "4", SEALED)]),
+    ("open-without-permission", "39", &[(Ours, "45", PERMISSION)]),
+    ("open-without-descriptors", "39 0 0 none-lost", &[(Ours, "38 0 0 none-lost", DESCRIPTORS)]),
     ("wait-for-another-process", "0 0 0 0 0", &[]),
     ("wait-after-the-put-of-another-process", "0 0 0", &[]),
     ("signal-for-another-process", "0 waited", &[]),
-    ("open-after-the-put-of-another-process", "0", &[]),
     ("imported-outlives-another-process", "0 0 0 0", &[]),
-    ("open-after-the-end-of-another-process", "39", &[(Ours, "4", SEALED)]),
-    ("open-without-permission", "39", &[(Ours, "45", PERMISSION)]),
 ];
 
 #[rustfmt::skip]
@@ -241,12 +283,19 @@ macro_rules! told {
 }
 
 told! {
-    physical_memory: "ur_physical" "alone" PHYSICAL to V2 V2Alone V2Checked V2OneDescriptor V2Refusing Ours;
+    memory: "ur_memory" "alone" MEMORY to V2 V2Alone V2Checked V2Refusing Ours V1 V1Refusing OursOnV1;
+    memory_between_two: "ur_memory" "of-two" MEMORY_OF_TWO to V2 V2Alone V2Checked V2Refusing Ours V1 V1Refusing OursOnV1;
+    memory_and_nulls: "ur_memory" "apart" MEMORY_NULLS to V2 V2Alone V2Checked V2Refusing V2AloneRefusing Ours V1 V1Refusing OursOnV1;
+    memory_and_a_driver_that_refuses: "ur_memory" "faults" MEMORY_FAULTS to V2 V2Refusing Ours V1 V1Refusing OursOnV1;
+    memory_and_undefined_puts: "ur_memory" "misuse" MISUSE to V2Refusing Ours V1Refusing OursOnV1;
+    physical_memory: "ur_physical" "alone" PHYSICAL to V2 V2Alone V2Checked V2OneDescriptor V2Refusing Ours OursOneDescriptor;
     physical_memory_between_two: "ur_physical" "of-two" PHYSICAL_OF_TWO to V2 V2Alone V2Checked V2Refusing Ours;
     physical_memory_and_nulls: "ur_physical" "apart" PHYSICAL_NULLS to V2 V2Alone V2Checked V2Refusing V2AloneRefusing Ours;
+    physical_memory_and_undefined_puts: "ur_physical" "misuse" MISUSE to V2Refusing Ours;
     events: "ur_event" "alone" EVENT to V2 V2Alone V2Checked V2Refusing Ours;
     events_between_two: "ur_event" "of-two" EVENT_OF_TWO to V2 V2Alone V2Checked V2Refusing Ours;
     events_and_nulls: "ur_event" "apart" EVENT_NULLS to V2 V2Alone V2Checked V2Refusing V2AloneRefusing Ours;
+    events_and_undefined_puts: "ur_event" "misuse" MISUSE to V2Refusing Ours;
 }
 
 /// A program that links nothing of ours finds the functions by name: ours where we stand in front, the loader's where not.

@@ -195,6 +195,6 @@ pub(crate) fn open(
         keep(event, std::ptr::null_mut(), true, out);
         return Ok(());
     }
-    let native = driver().open_event(ze_context, IpcHandle(sealed.native)).map_err(result::of_open)?;
+    let native = driver().open_event(ze_context, IpcHandle(sealed.native)).map_err(result::of_import)?;
     share(at, context, native, true, out).inspect_err(|_| driver().close_event(native))
 }

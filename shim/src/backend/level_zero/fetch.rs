@@ -9,7 +9,7 @@ use std::{
 
 use urscope_schema::api::UrResult;
 
-use super::result::{INVALID_ARGUMENT, INVALID_VALUE};
+use super::result;
 use crate::raw::renewable::Renewable;
 
 /// A process, told from another one that was given its pid later.
@@ -36,10 +36,7 @@ impl Process {
 
     /// Fetches a copy of a descriptor of this process, which must not be the calling one.
     pub(crate) fn fetch(self, descriptor: i32) -> Result<OwnedFd, UrResult> {
-        self.fetch_or_why(descriptor).map_err(|error| match error.raw_os_error() {
-            Some(libc::EPERM) => INVALID_ARGUMENT,
-            _ => INVALID_VALUE,
-        })
+        self.fetch_or_why(descriptor).map_err(|refusal| result::of_kernel(&refusal))
     }
 
     /// Whether it still runs, and lets this process look into it: asked where the driver will fetch by itself, and would
@@ -48,10 +45,9 @@ impl Process {
         if self == Self::this() {
             return Ok(());
         }
-        match self.fetch_or_why(0).map_err(|error| error.raw_os_error()) {
-            Ok(_) | Err(Some(libc::EBADF)) => Ok(()),
-            Err(Some(libc::EPERM)) => Err(INVALID_ARGUMENT),
-            Err(_) => Err(INVALID_VALUE),
+        match self.fetch_or_why(0) {
+            Err(refusal) if refusal.raw_os_error() != Some(libc::EBADF) => Err(result::of_kernel(&refusal)),
+            _ => Ok(()),
         }
     }
 
@@ -59,7 +55,7 @@ impl Process {
         // SAFETY: pidfd_open(2) takes plain numbers.
         let process = own(unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid as libc::c_long, 0) })?;
         // Asked after the process is pinned: if it started when the producer did, it is the producer.
-        if started(self.pid) != Some(self.started) {
+        if started(self.pid)? != self.started {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
         let (process, descriptor) = (libc::c_long::from(process.as_raw_fd()), libc::c_long::from(descriptor));
@@ -98,16 +94,17 @@ fn own(answer: libc::c_long) -> io::Result<OwnedFd> {
 }
 
 /// Field 22 of `/proc/<pid>/stat`, counted behind the name, which may hold anything.
-fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+fn started(pid: u32) -> io::Result<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let field = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_ascii_whitespace().nth(19));
+    field.and_then(|field| field.parse().ok()).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::File;
 
-    use super::*;
+    use super::{result::INVALID_VALUE, *};
 
     #[test]
     fn a_process_that_never_was_is_an_invalid_value() {

@@ -159,7 +159,13 @@ fn descriptor(handle: &IpcHandle) -> i32 {
 fn open_ours(sealed: &Sealed, context: ZeHandle, device: ZeHandle) -> Result<(usize, Origin), UrResult> {
     let mut handle = IpcHandle(sealed.native);
     let producer = Process { pid: sealed.pid, started: sealed.started };
-    let fetched = if producer == Process::this() { None } else { Some(producer.fetch(sealed.descriptor)?) };
+    let fetched = if producer == Process::this() {
+        // The driver's handle may be good for other data that have not been put.
+        ISSUED.find(sealed.serial, |_| ()).ok_or(INVALID_VALUE)?;
+        None
+    } else {
+        Some(producer.fetch(sealed.descriptor)?)
+    };
     if let (Some(fetched), Some(first)) = (&fetched, handle.0.first_chunk_mut()) {
         *first = fetched.as_raw_fd().to_ne_bytes();
     }

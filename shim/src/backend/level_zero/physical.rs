@@ -7,6 +7,7 @@
 use std::{
     collections::HashMap,
     fs::File,
+    mem::ManuallyDrop,
     os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
     os::unix::fs::MetadataExt as _,
     sync::{Arc, Weak},
@@ -25,10 +26,7 @@ use super::{
     driver::{Driver, ZeHandle, driver},
     fetch::{self, Process},
     issued::{Issued, Said},
-    result::{
-        self, INVALID_ARGUMENT, INVALID_CONTEXT, INVALID_ENUMERATION, INVALID_SIZE, INVALID_VALUE,
-        UNSUPPORTED_ENUMERATION,
-    },
+    result::{self, INVALID_ARGUMENT, INVALID_CONTEXT, INVALID_ENUMERATION, INVALID_VALUE, UNSUPPORTED_ENUMERATION},
     seal::{Kind, NATIVE_SIZE, Sealed},
 };
 use crate::{backend::adapter, raw::renewable::Renewable};
@@ -135,18 +133,16 @@ pub(crate) fn create(
     if flags & ENABLE_IPC == 0 {
         let mut made = 0_usize;
         let place = OutObject((&raw mut made).expose_provenance());
-        result::done(adapter::urPhysicalMemCreate(at.via)(context, device, size, properties, place))?;
+        let made_by_adapter = adapter::urPhysicalMemCreate(at.via)(context, device, size, properties, place);
+        result::done(made_by_adapter).map_err(result::of_size)?;
         // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
         let made = unsafe { (&raw const made).read_volatile() };
         KNOWN.get().lock().insert(made, (Known::Adapters, 1));
         caller::give(out.0, made);
         return Ok(());
     }
-    if size.0 == 0 {
-        return Err(INVALID_SIZE);
-    }
     let (ze_context, ze_device) = (at.context(context.0)?, at.device(device.0)?);
-    let handle = driver().make_physical(ze_context, ze_device, size.0)?;
+    let handle = driver().make_physical(ze_context, ze_device, size.0).map_err(result::of_size)?;
     let native = Arc::new(Native { context: ze_context, handle, export: Mutex::new(None), import: None });
     add(object(context, device, size.0, native, false), out);
     Ok(())
@@ -257,7 +253,7 @@ pub(crate) fn get(context: Context, memory: PhysicalMem, data: usize, size: usiz
             size: object.size as u64,
             offset: 0,
             descriptor: descriptor.as_raw_fd(),
-            native: identity(&descriptor).ok_or(INVALID_VALUE)?,
+            native: identity(&descriptor)?,
         };
         Ok((said, Keeper { descriptor, native: Arc::downgrade(&object.native) }))
     })
@@ -321,31 +317,32 @@ fn fetch_native(sealed: &Sealed, context: ZeHandle, device: ZeHandle) -> Result<
         if let Some(native) = native.filter(|native| native.context == context) {
             return Ok(native);
         }
-        descriptor.map_err(|_| INVALID_VALUE)?
+        descriptor.map_err(|refusal| result::of_kernel(&refusal))?
     } else {
         producer.fetch(sealed.descriptor)?
     };
     // After a put, the number may stand for another file.
-    if identity(&own) != Some(sealed.native) {
+    if identity(&own)? != sealed.native {
         return Err(INVALID_VALUE);
     }
-    let number = fetch::duplicate(own.as_raw_fd()).map_err(|_| INVALID_VALUE)?;
-    let handle =
-        driver().import_physical(context, device, sealed.size as usize, number.as_raw_fd()).map_err(result::of_open)?;
+    let number = fetch::duplicate(own.as_raw_fd()).map_err(|refusal| result::of_kernel(&refusal))?;
+    let imported = driver().import_physical(context, device, sealed.size as usize, number.as_raw_fd());
+    let handle = imported.map_err(result::of_import)?;
     // From here on the number is the driver's, if it wants it.
     let lent = Lent { number: Some(std::os::fd::IntoRawFd::into_raw_fd(number)), own };
     Ok(Arc::new(Native { context, handle, export: Mutex::new(None), import: Some(lent) }))
 }
 
 /// What tells one file from another: device and inode.
-fn identity(descriptor: &OwnedFd) -> Option<[u8; NATIVE_SIZE]> {
-    let file = File::from(descriptor.try_clone().ok()?);
-    let data = file.metadata().ok()?;
+fn identity(descriptor: &OwnedFd) -> Result<[u8; NATIVE_SIZE], UrResult> {
+    // SAFETY: the descriptor is open for as long as it is borrowed, and nothing closes this second owner of it.
+    let file = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor.as_raw_fd()) });
+    let data = file.metadata().map_err(|refusal| result::of_kernel(&refusal))?;
     let mut bytes = [0; NATIVE_SIZE];
     for (to, from) in bytes.iter_mut().zip([data.dev(), data.ino()].into_iter().flat_map(u64::to_le_bytes)) {
         *to = from;
     }
-    Some(bytes)
+    Ok(bytes)
 }
 
 impl Native {
@@ -356,7 +353,7 @@ impl Native {
             Some(lent) => lent,
             none => none.insert(self.ask()?),
         };
-        lent.own.try_clone().map_err(|_| INVALID_VALUE)
+        lent.own.try_clone().map_err(|refusal| result::of_kernel(&refusal))
     }
 
     /// Asks the driver twice: one that answers with the same number keeps it, another one gave two away.
@@ -364,7 +361,7 @@ impl Native {
         let first = driver().export_physical(self.context, self.handle)?;
         let second = driver().export_physical(self.context, self.handle)?;
         if first == second {
-            let own = fetch::duplicate(first).map_err(|_| INVALID_VALUE)?;
+            let own = fetch::duplicate(first).map_err(|refusal| result::of_kernel(&refusal))?;
             return Ok(Lent { number: Some(first), own });
         }
         // SAFETY: the driver made both for us just now, and has told us of each once.

@@ -2,6 +2,8 @@
 //!
 //! Must never make a success of anything but a success.
 
+use std::io;
+
 use urscope_schema::api::UrResult;
 
 /// Made with a value that it cannot have.
@@ -55,10 +57,27 @@ impl ZeResult {
     }
 }
 
-/// What a driver's refusal to open means: lack of something stays what it is, all else is the fault of the data.
+/// What a driver's refusal to open means: an argument that it finds wrong are the data; all else stays what it is.
 pub(crate) fn of_open(refusal: UrResult) -> UrResult {
-    match refusal {
-        UrResult::UNSUPPORTED_FEATURE | DEVICE_LOST | UNINITIALIZED | OUT_OF_HOST_MEMORY => refusal,
+    if refusal == INVALID_ARGUMENT { INVALID_VALUE } else { refusal }
+}
+
+/// The same of physical memory and events, where Intel's driver answers OUT_OF_DEVICE_MEMORY to data that are wrong.
+pub(crate) fn of_import(refusal: UrResult) -> UrResult {
+    if refusal == OUT_OF_DEVICE_MEMORY { INVALID_VALUE } else { of_open(refusal) }
+}
+
+/// What a driver's refusal to make something of a size means, where only the size can be wrong.
+pub(crate) fn of_size(refusal: UrResult) -> UrResult {
+    if refusal == INVALID_VALUE { INVALID_SIZE } else { refusal }
+}
+
+/// What the kernel's refusal of a descriptor means. A lack of descriptors is no fault of anybody's data, and neither is
+/// the want of a permission, which is told apart.
+pub(crate) fn of_kernel(refusal: &io::Error) -> UrResult {
+    match refusal.raw_os_error() {
+        Some(libc::EPERM) => INVALID_ARGUMENT,
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => OUT_OF_HOST_MEMORY,
         _ => INVALID_VALUE,
     }
 }
@@ -100,7 +119,11 @@ mod tests {
 
     #[test]
     fn data_that_a_driver_refuses_are_an_invalid_value() {
-        assert_eq!(of_open(INVALID_ARGUMENT), INVALID_VALUE);
-        assert_eq!(of_open(UrResult::UNSUPPORTED_FEATURE), UrResult::UNSUPPORTED_FEATURE);
+        assert_eq!([INVALID_ARGUMENT, INVALID_VALUE].map(of_open), [INVALID_VALUE; 2]);
+        assert_eq!([INVALID_ARGUMENT, OUT_OF_DEVICE_MEMORY].map(of_import), [INVALID_VALUE; 2]);
+        for lack in [UrResult::UNSUPPORTED_FEATURE, DEVICE_LOST, OUT_OF_HOST_MEMORY] {
+            assert_eq!((of_open(lack), of_import(lack)), (lack, lack));
+        }
+        assert_eq!(of_open(OUT_OF_DEVICE_MEMORY), OUT_OF_DEVICE_MEMORY);
     }
 }
