@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::runtime::Release;
 use crate::{artefacts, repository};
 
-/// The executable of `tests/apps/<name>.cpp`, compiled against a release.
+/// The executable of `tests/apps/<name>.cpp`, or `.c`, compiled against a release.
 pub fn executable(name: &str, release: Release) -> PathBuf {
     release.folder();
     let output = Command::new(repository().join("scripts/compile-app"))

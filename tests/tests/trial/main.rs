@@ -22,6 +22,7 @@ mod memory_saint;
 mod no_skips;
 mod nothing_to_judge;
 mod physical;
+mod plain_c;
 mod scripts;
 mod sins;
 mod stacks;
