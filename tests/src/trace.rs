@@ -107,7 +107,8 @@ pub fn count(traces: &[Trace], phase: &str, entry_point: &str) -> usize {
     traces.iter().map(|trace| trace.count(phase, entry_point)).sum()
 }
 
-fn call_number(record: &Value) -> u64 {
+/// The number of a call in its process.
+pub fn call_number(record: &Value) -> u64 {
     record["args"]["call"].as_u64().unwrap_or_else(|| panic!("a call without its number: {record}"))
 }
 

@@ -67,9 +67,9 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
         (None, _) => INVALID_ARGUMENT,
     };
     let (who, at, born) = (scene.actor(), call(scene.at), scene.place(confusion.born));
-    let (taken_for, is) = (confusion.taken_for.noun(), what.kind.noun());
+    let taken_for = confusion.taken_for.noun();
     let message =
-        format!("{who} hands {:#x} to {at} for the {taken_for} it takes, but it is {is} from {born}", what.value);
+        format!("{who} hands {what}, which is from {born}, to {at}, which takes it for another kind: {taken_for}");
     let finding = Finding::new(&RULE, scene.at, what, message).other(Some(confusion.born));
     Some(
         finding

@@ -1,10 +1,17 @@
 //! Each sin is found for what it is, and nothing else is found with it, on both adapters.
 
-use urscope_tests::{Adapter, Release, Trial};
+use serde_json::Value;
+use urscope_tests::{
+    Adapter::{self, V1, V2},
+    Outcome, Release, Trial, apps, trace,
+};
 
 /// Runs a program and compares what is found, as "severity rule".
 fn finds(app: &str, adapter: Adapter, expected: &[&str]) {
-    let outcome = Trial::of(app, Release::R2026_2, adapter).run();
+    is_found(&Trial::of(app, Release::R2026_2, adapter).run(), expected);
+}
+
+fn is_found(outcome: &Outcome, expected: &[&str]) {
     let report = outcome.report();
     assert_eq!(report.sins(), expected, "{report:#?}");
     for finding in report.findings() {
@@ -49,10 +56,125 @@ sins! {
     memory_that_is_freed_before_its_put: "free_before_put", ["note freed-while-exported"];
 }
 
+/// A finding stands in the process and at the call that its trace has, and at the line of the program that holds `text`.
+fn stands_at(outcome: &Outcome, app: &str, finding: &Value, text: &str) {
+    let place = &finding["process"];
+    let traces = outcome.traces();
+    let its_own = traces.iter().find(|trace| place["pid"] == trace.pid()).expect("a process that has a trace");
+    let call = its_own.calls("B").find(|call| trace::call_number(call) == finding["call"].as_u64().unwrap_or(0));
+    assert_eq!(call.map(|call| &call["name"]), Some(&finding["function"]), "{finding:#?}");
+    let source = std::fs::read_to_string(apps::source(&format!("{app}.cpp"))).expect("a source can be read");
+    let lines: Vec<usize> = source.lines().enumerate().filter(|(_, line)| line.contains(text)).map(|at| at.0).collect();
+    let [line] = lines[..] else { panic!("{text:?} stands in {} lines of {app}.cpp", lines.len()) };
+    let file = format!("/{app}.cpp");
+    let here =
+        |frame: &Value| frame["file"].as_str().is_some_and(|it| it.ends_with(&file)) && frame["line"] == line + 1;
+    assert!(
+        place["stack"].as_array().is_some_and(|frames| frames.iter().any(here)),
+        "not in line {}: {finding:#?}",
+        line + 1
+    );
+}
+
+/// Runs a program, and compares what is found, where, and what the program says it was answered.
+fn finds_at(app: &str, trial: Trial, expected: &[&str], text: &str, said: &str) {
+    let outcome = trial.run();
+    is_found(&outcome, expected);
+    assert!(outcome.stdout.lines().any(|line| line == said), "{}{}", outcome.stdout, outcome.stderr);
+    for finding in outcome.report().findings() {
+        stands_at(&outcome, app, finding, text);
+    }
+}
+
+macro_rules! sins_at {
+    ($($name:ident: $app:literal on $($adapter:ident)+, $expected:expr, $text:literal, $said:literal;)*) => {
+        $(#[test]
+        fn $name() {
+            $(finds_at($app, Trial::of($app, Release::R2026_2, Adapter::$adapter), &$expected, $text, $said);)+
+        })*
+    };
+}
+
+sins_at! {
+    a_put_of_null: "put_null" on V1 V2, ["error invalid-argument"], "with_data_at(handle, nullptr)", "put of null accepted";
+    memory_that_is_opened_after_its_put: "use_after_put" on V1 V2, ["warning use-after-put"], "open_and_read(",
+        "consumer read 8388608 bytes, 48fc79ea180794e8";
+    physical_memory_that_is_opened_after_its_put: "physical_use_after_put" on V2, ["error use-after-put"],
+        "ipc_physical::open(", "open after the put refused";
+    bytes_of_one_kind_that_are_opened_as_another: "open_of_another_kind" on V2, ["error wrong-kind"], "ipc::open(",
+        "open as memory refused";
+    opened_physical_memory_that_is_never_closed: "physical_leaked_memory" on V2, ["warning leaked-physical-memory"],
+        "ipc_physical::open(", "consumer keeps 1 granule";
+    an_opened_event_that_is_never_released: "event_leaked" on V2, ["warning leaked-event"], "ipc_event::open(",
+        "consumer keeps an event that is complete";
+    handle_data_of_an_event_that_is_never_put: "event_leaked_handle" on V2, ["note leaked-handle"], "ipc_event::get(",
+        "the handle stays";
+}
+
+/// Handle data of physical memory outlives the memory.
+#[test]
+fn handle_data_of_physical_memory_that_is_never_put() {
+    finds("physical_leaked_handle", V2, &["note freed-while-exported", "warning leaked-handle"]);
+}
+
+/// Each sin, what is found, in which line, and what the adapters that know what it is about answer.
+type Told = (&'static str, &'static str, &'static str, &'static [(Adapter, &'static str)]);
+
+#[rustfmt::skip]
+const TOLD_TO_UR: [Told; 8] = [
+    ("get_of_an_imported_event", "error export-of-import", "urIPCGetEventHandleExp(imported,", &[(V2, "get of an imported event: 12")]),
+    ("get_of_plain_memory", "error export-without-flag", "get of plain memory", &[(V1, "get of plain memory: 44"), (V2, "get of plain memory: 45")]),
+    ("get_of_a_plain_event", "error export-without-flag", "get of a plain event", &[(V2, "get of a plain event: 12")]),
+    ("open_of_a_put_event", "note use-after-put", "open(ur.context, received,", &[(V2, "open of a put event: 0")]),
+    ("put_as_an_event", "error wrong-kind", "put as an event's", &[(V2, "put as an event's: 0")]),
+    ("close_of_own_memory", "warning close-of-unknown", "urIPCClosePhysMemHandleExp(", &[(V1, "close of own memory: 44"), (V2, "close of own memory: 0")]),
+    ("memory_before_put", "note freed-while-exported", "CHECK(urPhysicalMemRelease(memory)); //", &[(V2, "put after the release: 0")]),
+    ("event_before_put", "note freed-while-exported", "CHECK(urEventRelease(event)); //", &[(V2, "put after the release: 0")]),
+];
+
+#[test]
+fn what_sycl_keeps_a_program_from_is_found_in_one_that_speaks_to_unified_runtime() {
+    for (sin, expected, text, answers) in TOLD_TO_UR {
+        for (adapter, said) in answers {
+            let trial = Trial::of("ur_sins", Release::R2026_2, *adapter).arg(sin);
+            finds_at("ur_sins", trial, &[expected], text, said);
+        }
+    }
+}
+
+/// On the only adapter, so that nothing but urscope looks at a handle whose object is gone.
+#[test]
+fn physical_memory_that_is_released_once_too_often_is_found_and_refused() {
+    let library = Release::R2026_2.library("libur_adapter_level_zero_v2.so.0");
+    let trial = Trial::of("ur_sins", Release::R2026_2, V2).arg("second_release");
+    let trial = trial.env("UR_ADAPTERS_FORCE_LOAD", library).env("URSCOPE_ON_ERROR", "refuse");
+    finds_at("ur_sins", trial, &["error double-release"], "print(\"second release", "second release: 45");
+}
+
+/// What a context leaves is told at its release, not at the end of the process.
+#[test]
+fn what_was_opened_or_got_in_a_context_is_left_when_that_goes() {
+    let outcome = Trial::of("ur_sins", Release::R2026_2, V2).arg("imports_behind_their_context").run();
+    is_found(&outcome, &["warning leaked-event", "warning leaked-physical-memory"]);
+    let report = outcome.report();
+    stands_at(&outcome, "ur_sins", report.finding("leaked-event"), "open(context, copy(of_event)");
+    stands_at(&outcome, "ur_sins", report.finding("leaked-physical-memory"), "urIPCOpenPhysMemHandleExp(context,");
+    let [memory, mapping] = ["leaked_handle", "leaked_mapping"].map(|app| {
+        let report = Trial::of(app, Release::R2026_2, V2).run().report();
+        report.finding(&app.replace('_', "-"))["message"].as_str().expect("a message").to_owned()
+    });
+    for rule in ["leaked-event", "leaked-physical-memory"].map(|rule| report.finding(rule)["message"].to_string()) {
+        assert!(rule.contains("its context was released without it in call "), "{rule}");
+    }
+    for message in [memory, mapping] {
+        assert!(message.contains("its context was released without it in call "), "{message}");
+    }
+}
+
 /// The other process of a sin between two is named.
 #[test]
 fn the_process_on_the_other_side_is_named() {
-    let report = Trial::of("free_while_open", Release::R2026_2, Adapter::V2).run().report();
+    let report = Trial::of("free_while_open", Release::R2026_2, V2).run().report();
     let finding = report.finding("freed-while-open");
     let [one, other] = ["process", "other"].map(|side| finding[side]["pid"].as_u64().expect("both sides are named"));
     assert_ne!(one, other);
@@ -64,7 +186,7 @@ fn the_process_on_the_other_side_is_named() {
 #[test]
 fn a_note_fails_only_when_asked_for() {
     let run = |severity: &str| {
-        Trial::of("free_before_put", Release::R2026_2, Adapter::V2).option("--fail-on").option(severity).run().code
+        Trial::of("free_before_put", Release::R2026_2, V2).option("--fail-on").option(severity).run().code
     };
     assert_eq!((run("error"), run("warning"), run("note")), (0, 0, 1));
 }

@@ -1,0 +1,162 @@
+// Sins against physical memory and events that SYCL itself keeps a program from: one process, told to Unified Runtime.
+//
+// The argument says which. Each prints what it was answered, as ur_result_t.
+#include "ur_app.hpp"
+
+#include <map>
+
+using namespace app;
+
+struct Data {
+  void *data = nullptr;
+  size_t size = 0;
+};
+
+static std::string number(ur_result_t result) { return std::to_string(result); }
+
+static ur_physical_mem_handle_t make_memory(Ur &ur, ur_physical_mem_flags_t flags = UR_PHYSICAL_MEM_FLAG_ENABLE_IPC) {
+  size_t size = 0;
+  CHECK(urVirtualMemGranularityGetInfo(ur.context, ur.device, 1, UR_VIRTUAL_MEM_GRANULARITY_INFO_RECOMMENDED, sizeof size,
+                                       &size, nullptr));
+  const ur_physical_mem_properties_t properties = {UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES, nullptr, flags};
+  ur_physical_mem_handle_t memory = nullptr;
+  CHECK(urPhysicalMemCreate(ur.context, ur.device, size, &properties, &memory));
+  return memory;
+}
+
+static ur_event_handle_t make_event(Ur &ur, ur_exp_event_flags_t flags = UR_EXP_EVENT_FLAG_IPC_EXP) {
+  const ur_exp_event_desc_t desc = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr, flags};
+  ur_event_handle_t event = nullptr;
+  CHECK(urEventCreateExp(ur.context, ur.device, &desc, &event));
+  return event;
+}
+
+static Data get(Ur &ur, ur_physical_mem_handle_t memory) {
+  Data got;
+  CHECK(urIPCGetPhysMemHandleExp(ur.context, memory, &got.data, &got.size));
+  return got;
+}
+
+static Data get(ur_event_handle_t event) {
+  Data got;
+  CHECK(urIPCGetEventHandleExp(event, &got.data, &got.size));
+  return got;
+}
+
+// What was received elsewhere is a copy.
+static Bytes copy(const Data &got) {
+  const auto *bytes = static_cast<const std::byte *>(got.data);
+  return Bytes(bytes, bytes + got.size);
+}
+
+static ur_result_t open(ur_context_handle_t context, const Bytes &data, ur_event_handle_t *event) {
+  return urIPCOpenEventHandleExp(context, data.data(), data.size(), event);
+}
+
+static void get_of_an_imported_event(Ur &ur) {
+  ur_event_handle_t event = make_event(ur), imported = nullptr;
+  const Data got = get(event);
+  CHECK(open(ur.context, copy(got), &imported));
+  Data again;
+  print("get of an imported event: " + number(urIPCGetEventHandleExp(imported, &again.data, &again.size)));
+  CHECK(urEventRelease(imported));
+  CHECK(urIPCPutEventHandleExp(ur.context, got.data));
+  CHECK(urEventRelease(event));
+}
+
+static void get_of_plain_memory(Ur &ur) {
+  ur_physical_mem_handle_t memory = make_memory(ur, 0);
+  Data got;
+  print("get of plain memory: " + number(urIPCGetPhysMemHandleExp(ur.context, memory, &got.data, &got.size)));
+  CHECK(urPhysicalMemRelease(memory));
+}
+
+static void get_of_a_plain_event(Ur &ur) {
+  ur_event_handle_t event = make_event(ur, 0);
+  Data got;
+  print("get of a plain event: " + number(urIPCGetEventHandleExp(event, &got.data, &got.size)));
+  CHECK(urEventRelease(event));
+}
+
+static void open_of_a_put_event(Ur &ur) {
+  ur_event_handle_t event = make_event(ur), imported = nullptr;
+  const Data got = get(event);
+  const Bytes received = copy(got);
+  CHECK(urIPCPutEventHandleExp(ur.context, got.data));
+  print("open of a put event: " + number(open(ur.context, received, &imported)));
+  if (imported != nullptr) CHECK(urEventRelease(imported));
+  CHECK(urEventRelease(event));
+}
+
+// The event's put frees the block of the other kind and leaves its descriptor open.
+static void put_as_an_event(Ur &ur) {
+  ur_physical_mem_handle_t memory = make_memory(ur);
+  const Data got = get(ur, memory);
+  print("put as an event's: " + number(urIPCPutEventHandleExp(ur.context, got.data)));
+  CHECK(urPhysicalMemRelease(memory));
+}
+
+static void close_of_own_memory(Ur &ur) {
+  const ur_result_t result = urIPCClosePhysMemHandleExp(ur.context, make_memory(ur));
+  print("close of own memory: " + number(result));
+}
+
+// The second release reads what the first has freed: it is harmless only where it is refused before the loader looks.
+static void second_release(Ur &ur) {
+  ur_physical_mem_handle_t memory = make_memory(ur);
+  CHECK(urIPCPutPhysMemHandleExp(ur.context, get(ur, memory).data));
+  CHECK(urPhysicalMemRelease(memory));
+  print("second release: " + number(urPhysicalMemRelease(memory)));
+}
+
+static void memory_before_put(Ur &ur) {
+  ur_physical_mem_handle_t memory = make_memory(ur);
+  const Data got = get(ur, memory);
+  CHECK(urPhysicalMemRelease(memory)); // with handle data of it not put
+  print("put after the release: " + number(urIPCPutPhysMemHandleExp(ur.context, got.data)));
+}
+
+static void event_before_put(Ur &ur) {
+  ur_event_handle_t event = make_event(ur);
+  const Data got = get(event);
+  CHECK(urEventRelease(event)); // with handle data of it not put
+  print("put after the release: " + number(urIPCPutEventHandleExp(ur.context, got.data)));
+}
+
+static void imports_behind_their_context(Ur &ur) {
+  ur_physical_mem_handle_t memory = make_memory(ur), opened = nullptr;
+  ur_event_handle_t event = make_event(ur), imported = nullptr;
+  const Data of_memory = get(ur, memory), of_event = get(event);
+  ur_context_handle_t context = nullptr;
+  CHECK(urContextCreate(1, &ur.device, nullptr, &context));
+  const Bytes bytes = copy(of_memory);
+  CHECK(urIPCOpenPhysMemHandleExp(context, ur.device, bytes.data(), bytes.size(), &opened));
+  CHECK(open(context, copy(of_event), &imported));
+  print("release of their context: " + number(urContextRelease(context)));
+  CHECK(urIPCPutPhysMemHandleExp(ur.context, of_memory.data));
+  CHECK(urIPCPutEventHandleExp(ur.context, of_event.data));
+  CHECK(urPhysicalMemRelease(memory));
+  CHECK(urEventRelease(event));
+}
+
+static const std::map<std::string, void (*)(Ur &)> sins = {
+    {"get_of_an_imported_event", get_of_an_imported_event},
+    {"get_of_plain_memory", get_of_plain_memory},
+    {"get_of_a_plain_event", get_of_a_plain_event},
+    {"open_of_a_put_event", open_of_a_put_event},
+    {"put_as_an_event", put_as_an_event},
+    {"close_of_own_memory", close_of_own_memory},
+    {"second_release", second_release},
+    {"memory_before_put", memory_before_put},
+    {"event_before_put", event_before_put},
+    {"imports_behind_their_context", imports_behind_their_context},
+};
+
+int main(int argc, char **argv) {
+  return run_alone([=] {
+    const auto sin = sins.find(argc > 1 ? argv[1] : "");
+    require(sin != sins.end(), "which sin?");
+    Ur ur;
+    sin->second(ur);
+  });
+}
