@@ -166,6 +166,17 @@ fn what_is_not_ours_is_stepped_over_and_said_with_its_place() {
     assert!(matches!(said[4].why, Why::Damaged(_)), "{said:?}");
 }
 
+/// White space counts where something stands behind it: left out, it would make one number of two.
+#[test]
+fn white_space_inside_a_line_is_kept_in_whatever_pieces_the_file_is_read() {
+    let spaces = " ".repeat(200);
+    let event = format!("{{\"ph\":\"M\",\"name\":\"process_name\",\"args\":{{\"name\":\"a{spaces}b\"}}}}{spaces}\n");
+    let bytes = format!("[\n{event},{{\"ph\":\"M\",\"tid\":1{spaces}2}}\n{spaces}");
+    assert_eq!(read(bytes.as_bytes())[0], Ok(Record::ProcessName(format!("a{spaces}b"))));
+    let whole: Vec<_> = Reader::new(bytes.as_bytes()).map(Result::unwrap).collect();
+    assert_eq!(read(bytes.as_bytes()), whole);
+}
+
 #[test]
 fn a_line_without_end_does_not_fill_the_memory() {
     let mut bytes = b"[\n".to_vec();

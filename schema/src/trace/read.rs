@@ -128,13 +128,12 @@ impl<R: BufRead> Reader<R> {
                 }
                 None => (chunk, chunk.len()),
             };
-            // The unwritten rest of a file is megabytes of spaces: they are not worth keeping.
             let kept = if self.line.is_empty() { part.trim_ascii_start() } else { part };
-            if self.line.len() + kept.trim_ascii_end().len() > LINE_LIMIT {
-                too_long = true;
-            } else if !kept.trim_ascii_end().is_empty() {
-                self.line.extend_from_slice(kept);
-            }
+            // The unwritten rest of a file is megabytes of spaces: those beyond the limit are not worth keeping, and what
+            // says something behind them stands beyond it too.
+            let room = LINE_LIMIT - self.line.len();
+            too_long |= kept.trim_ascii_end().len() > room;
+            self.line.extend_from_slice(kept.get(..room).unwrap_or(kept));
             self.input.consume(used);
             self.offset += used as u64;
             if ended {
