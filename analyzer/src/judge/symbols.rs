@@ -6,12 +6,12 @@
 use std::{
     collections::HashMap,
     fmt::Write as _,
-    fs,
+    fs::{self, File},
     path::{Path, PathBuf},
 };
 
 use addr2line::Loader;
-use object::Object as _;
+use object::{Object as _, ReadCache};
 use urscope_schema::trace::records::{Hex, Module};
 
 use super::judgement::Frame;
@@ -85,9 +85,15 @@ fn open(module: &Module, directories: &[PathBuf]) -> Option<Loader> {
 }
 
 /// Whether a file is the build that ran. A build without an id is believed to be.
+///
+/// A trace may name anything as its library. What is no ordinary file, or has no size (as most files of `/proc`), may have no end
+/// or keep its reader waiting: it is not opened.
 fn is_build(file: &Path, build_id: &str) -> bool {
-    let Ok(bytes) = fs::read(file) else { return false };
-    let Ok(object) = object::File::parse(&*bytes) else { return false };
+    if !fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() > 0) {
+        return false;
+    }
+    let Ok(cache) = File::open(file).map(ReadCache::new) else { return false };
+    let Ok(object) = object::File::parse(&cache) else { return false };
     let id = object.build_id().ok().flatten().unwrap_or_default();
     hexadecimal(id) == build_id
 }
@@ -147,6 +153,19 @@ mod tests {
         let directories = [directory.path().to_owned()];
         let frames = Symbols::new(&directories).frames(&[module.clone()], &[Hex(module.bias.0 + offset + 1)]);
         assert!(frames.iter().any(|frame| frame.function.is_some()), "{frames:?}");
+    }
+
+    #[test]
+    fn a_library_that_has_no_end_or_never_answers_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let (start, end) = (Hex(0), Hex(u64::MAX));
+        for path in ["/dev/zero", "/dev/tty", "/proc/kmsg", "/proc", pipe.to_str().unwrap()] {
+            let module = Module { bias: start, start, end, path: path.into(), build_id: String::new() };
+            let frames = Symbols::new(&[]).frames(&[module], &[Hex(0x1234)]);
+            assert_eq!(frames, [Frame { module: path.into(), offset: "0x1233".into(), ..Frame::default() }]);
+        }
     }
 
     #[test]
