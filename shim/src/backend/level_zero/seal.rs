@@ -59,11 +59,11 @@ pub struct Sealed {
 /// Why data are not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// They are of another make: another length, or another beginning.
+    /// They are of another make: they have another beginning.
     NotOurs,
     /// They are of a version of the format that this urscope does not know.
     Version,
-    /// They are ours, and damaged.
+    /// They begin as ours do, and are damaged, cut short or too long.
     Damaged,
 }
 
@@ -98,11 +98,12 @@ impl Sealed {
 
     /// What these bytes say, if [`Self::seal`] made them and nothing happened to them since.
     pub fn open(bytes: &[u8]) -> Result<Self, Refusal> {
-        let bytes: &[u8; SIZE] = bytes.try_into().map_err(|_| Refusal::NotOurs)?;
-        let mut fields = Fields(bytes);
-        if fields.take() != Some(MAGIC) {
+        if !bytes.starts_with(&MAGIC) {
             return Err(Refusal::NotOurs);
         }
+        let bytes: &[u8; SIZE] = bytes.try_into().map_err(|_| Refusal::Damaged)?;
+        let mut fields = Fields(bytes);
+        let _: Option<[u8; MAGIC.len()]> = fields.take();
         if bytes.last_chunk::<8>().map(|sum| u64::from_le_bytes(*sum)) != Some(checksum(bytes)) {
             return Err(Refusal::Damaged);
         }
@@ -213,10 +214,12 @@ mod tests {
                 bytes[bit / 8] ^= 1 << (bit % 8);
                 assert!(Sealed::open(&bytes).is_err(), "bit {bit}");
             }
+            // Of any length, also that of an adapter's: what begins as ours is never taken for another's.
             for length in 0..SIZE {
-                assert_eq!(Sealed::open(&whole[..length]), Err(Refusal::NotOurs));
+                let refusal = if length < MAGIC.len() { Refusal::NotOurs } else { Refusal::Damaged };
+                assert_eq!(Sealed::open(&whole[..length]), Err(refusal));
             }
-            assert_eq!(Sealed::open(&[&whole[..], &[0]].concat()), Err(Refusal::NotOurs));
+            assert_eq!(Sealed::open(&[&whole[..], &[0]].concat()), Err(Refusal::Damaged));
         }
     }
 
