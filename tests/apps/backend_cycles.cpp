@@ -1,64 +1,119 @@
-// Gets, opens, closes and puts memory and physical memory over and over, in one process, and counts its descriptors.
+// Gets, opens, closes and puts memory, physical memory and events over and over, in one process, and counts what it holds.
 //
 // The functions are looked up by name, as a program does that shall run where the runtime has none of them.
+//
+//   backend_cycles [TIMES [THREADS]]
+#include "counts.hpp"
 #include "ur_app.hpp"
 
-#include <dirent.h>
+#include <atomic>
 #include <dlfcn.h>
-#include <malloc.h>
+#include <thread>
 
 using namespace app;
 
-static size_t descriptors() {
-  size_t count = 0;
-  DIR *folder = opendir("/proc/self/fd");
-  while (readdir(folder) != nullptr) ++count;
-  closedir(folder);
-  return count;
-}
+// An object to share, and its four functions. `void **` and what is passed by value have the same shape in all releases.
+struct Shared {
+  const char *kind;
+  std::function<ur_result_t(void **, size_t *)> get;
+  std::function<ur_result_t(void *)> put;
+  std::function<ur_result_t(const void *, size_t, void **)> open;
+  std::function<ur_result_t(void *)> close;
+};
 
-template <typename Function> static Function find(const char *name) {
-  auto function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-  require(function != nullptr, std::string("there is no ") + name);
+template <typename Function> static Function *find(const std::string &name) {
+  auto *function = reinterpret_cast<Function *>(dlsym(RTLD_DEFAULT, name.c_str()));
+  require(function != nullptr, "there is no " + name);
   return function;
 }
 
-// `void **` and what is passed by value have the same shape in all releases.
-using Get = ur_result_t (*)(void *, void *, void **, size_t *);
-using Put = ur_result_t (*)(void *, void *);
-using Open = ur_result_t (*)(void *, void *, const void *, size_t, void **);
+// Memory and physical memory.
+static Shared shared(Ur &ur, const std::string &kind, void *object) {
+  const std::string end = kind + "HandleExp";
+  auto *get = find<ur_result_t(void *, void *, void **, size_t *)>("urIPCGet" + end);
+  auto *put = find<ur_result_t(void *, void *)>("urIPCPut" + end);
+  auto *open = find<ur_result_t(void *, void *, const void *, size_t, void **)>("urIPCOpen" + end);
+  auto *close = find<ur_result_t(void *, void *)>("urIPCClose" + end);
+  return {kind == "Mem" ? "memory" : "physical memory",
+          [=, &ur](void **data, size_t *size) { return get(ur.context, object, data, size); },
+          [=, &ur](void *data) { return put(ur.context, data); },
+          [=, &ur](const void *data, size_t size, void **out) { return open(ur.context, ur.device, data, size, out); },
+          [=, &ur](void *opened) { return close(ur.context, opened); }};
+}
 
-// What is the same for both kinds.
-static void cycle(Ur &ur, const char *kind, void *object, int times) {
-  const std::string name = kind;
-  const auto get = find<Get>(("urIPCGet" + name + "HandleExp").c_str());
-  const auto put = find<Put>(("urIPCPut" + name + "HandleExp").c_str());
-  const auto open = find<Open>(("urIPCOpen" + name + "HandleExp").c_str());
-  const auto close = find<Put>(("urIPCClose" + name + "HandleExp").c_str());
-  size_t before = 0, bytes = 0;
-  for (int i = 0; i < times; ++i) {
-    if (i == times / 10) before = descriptors(), bytes = mallinfo2().uordblks;
-    void *data[2], *opened[2];
-    size_t size = 0;
-    for (void *&one : data) CHECK(get(ur.context, object, &one, &size));
-    for (int j : {0, 1}) CHECK(open(ur.context, ur.device, data[j], size, &opened[j]));
-    CHECK(put(ur.context, data[0]));
-    require(put(ur.context, data[0]) == UR_RESULT_ERROR_INVALID_ARGUMENT, "a second put was accepted");
-    for (void *one : opened) CHECK(close(ur.context, one));
-    CHECK(put(ur.context, data[1]));
-  }
-  print(name + ": " + std::to_string(descriptors() - before) + " descriptors more");
-  print(name + (mallinfo2().uordblks < bytes + 4096 ? ": no memory more" : ": memory more"));
+static Shared shared_event(Ur &ur, void *event) {
+  auto *get = find<ur_result_t(void *, void **, size_t *)>("urIPCGetEventHandleExp");
+  auto *put = find<ur_result_t(void *, void *)>("urIPCPutEventHandleExp");
+  auto *open = find<ur_result_t(void *, const void *, size_t, void **)>("urIPCOpenEventHandleExp");
+  auto *release = find<ur_result_t(void *)>("urEventRelease");
+  return {"event", [=](void **data, size_t *size) { return get(event, data, size); },
+          [=, &ur](void *data) { return put(ur.context, data); },
+          [=, &ur](const void *data, size_t size, void **out) { return open(ur.context, data, size, out); },
+          [=](void *opened) { return release(opened); }};
+}
+
+// Two handles of an object, opened once each, and a put before they are closed. A put too many can be tried where no other thread
+// may have been given the same address since.
+static void cycle(const Shared &object, bool alone) {
+  void *data[2], *opened[2];
+  size_t size = 0;
+  for (void *&one : data) CHECK(object.get(&one, &size));
+  for (int j : {0, 1}) CHECK(object.open(data[j], size, &opened[j]));
+  CHECK(object.put(data[0]));
+  if (alone) require(object.put(data[0]) == UR_RESULT_ERROR_INVALID_ARGUMENT, "a second put was accepted");
+  for (void *one : opened) CHECK(object.close(one));
+  CHECK(object.put(data[1]));
+}
+
+// A tenth more before anything is counted: what is kept for the next time is there by then.
+static void cycle_alone(const Shared &object, int times) {
+  for (int i = 0; i < times / 10; ++i) cycle(object, true);
+  const Holdings before;
+  for (int i = 0; i < times; ++i) cycle(object, true);
+  print(std::string(object.kind) + ": " + Holdings().more_than(before));
+}
+
+// All threads with all objects, each in an order of its own.
+static void cycle_in_threads(const std::vector<Shared> &objects, int times, int threads) {
+  std::vector<std::thread> running;
+  std::atomic<int> ready{0}, failed{0};
+  std::atomic<bool> counted{false}, over{false};
+  const auto work = [&](int number, int rounds) {
+    for (int i = 0; i < rounds && failed == 0; ++i)
+      for (size_t j = 0; j < objects.size(); ++j) cycle(objects[(j + static_cast<size_t>(number)) % objects.size()], false);
+  };
+  for (int number = 0; number < threads; ++number)
+    running.emplace_back([&, number] {
+      failed += guarded([&] { work(number, times / 10); });
+      ++ready;
+      while (!counted) std::this_thread::yield();
+      failed += guarded([&] { work(number, times); });
+      ++ready;
+      while (!over) std::this_thread::yield();
+    });
+  const auto all = [&](int turn) {
+    while (ready < turn * threads) usleep(1000);
+  };
+  all(1);
+  const Holdings before;
+  counted = true;
+  all(2);
+  const std::string more = Holdings().more_than(before, false);
+  over = true;
+  for (auto &thread : running) thread.join();
+  require(failed == 0, "a thread failed");
+  print(std::to_string(threads) + " threads: " + more);
 }
 
 int main(int argc, char **argv) {
   const int times = argc > 1 ? std::atoi(argv[1]) : 1000;
-  return run_alone([times] {
+  const int threads = argc > 2 ? std::atoi(argv[2]) : 1;
+  return run_alone([=] {
     Ur ur;
+    std::vector<Shared> objects;
     void *memory = nullptr;
     CHECK(urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, 1 << 20, &memory));
-    cycle(ur, "Mem", memory, times);
-    CHECK(urUSMFree(ur.context, memory));
+    objects.push_back(shared(ur, "Mem", memory));
 
     const ur_physical_mem_properties_t properties = {UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES, nullptr,
                                                      UR_PHYSICAL_MEM_FLAG_ENABLE_IPC};
@@ -67,7 +122,24 @@ int main(int argc, char **argv) {
                                          sizeof size, &size, nullptr));
     ur_physical_mem_handle_t physical = nullptr;
     CHECK(urPhysicalMemCreate(ur.context, ur.device, size, &properties, &physical));
-    cycle(ur, "PhysMem", physical, times);
+    objects.push_back(shared(ur, "PhysMem", physical));
+
+    ur_bool_t events = false;
+    ur_event_handle_t event = nullptr;
+    if (urDeviceGetInfo(ur.device, UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP, sizeof events, &events, nullptr) != UR_RESULT_SUCCESS)
+      events = false;
+    if (events) {
+      const ur_exp_event_desc_t desc = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr, UR_EXP_EVENT_FLAG_IPC_EXP};
+      CHECK(find<decltype(urEventCreateExp)>("urEventCreateExp")(ur.context, ur.device, &desc, &event));
+      objects.push_back(shared_event(ur, event));
+    }
+
+    if (threads > 1) cycle_in_threads(objects, times, threads);
+    else
+      for (const Shared &object : objects) cycle_alone(object, times);
+
+    if (events) CHECK(urEventRelease(event));
     CHECK(urPhysicalMemRelease(physical));
+    CHECK(urUSMFree(ur.context, memory));
   });
 }

@@ -3,6 +3,8 @@
 
 use urscope_tests::{Adapter, Outcome, Release, Trial};
 
+use crate::on_both_adapters;
+
 fn run(app: &str, release: Release, adapter: Adapter) -> Outcome {
     let outcome = Trial::of(app, release, adapter).env("URSCOPE_BACKEND", "level_zero").run();
     assert!(outcome.code < 2, "{app} on {release:?} {adapter:?} ended with {}: {}", outcome.code, outcome.stderr);
@@ -19,28 +21,6 @@ fn is_clean(app: &str, release: Release, adapter: Adapter) -> Outcome {
 /// The last line of what a program with a sin printed.
 fn last_line(app: &str, adapter: Adapter) -> String {
     run(app, Release::R2026_2, adapter).stdout.lines().last().unwrap_or_default().to_owned()
-}
-
-macro_rules! on_both_adapters {
-    ($($(#[$doc:meta])* fn $name:ident($adapter:ident) $body:block)*) => {
-        $(mod $name {
-            use super::*;
-
-            fn try_on($adapter: Adapter) $body
-
-            $(#[$doc])*
-            #[test]
-            fn on_v1() {
-                try_on(Adapter::V1);
-            }
-
-            $(#[$doc])*
-            #[test]
-            fn on_v2() {
-                try_on(Adapter::V2);
-            }
-        })*
-    };
 }
 
 on_both_adapters! {
@@ -114,26 +94,6 @@ on_both_adapters! {
         assert_eq!(lines.len(), 4, "{lines:#?}");
         assert_eq!(lines[0].replace("producer wrote", "consumer read"), lines[1]);
         assert_eq!(lines[2].replace("consumer wrote", "producer read"), lines[3]);
-    }
-
-    /// Neither is lost where the driver gives a descriptor with each question, nor where it gives one and keeps it; and
-    /// where the runtime has no such functions, those that we export serve.
-    fn no_descriptor_and_no_memory_is_lost(adapter) {
-        for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0, Release::R2025_3] {
-            for exports in ["each", "one"] {
-                let outcome = Trial::of("backend_cycles", release, adapter)
-                    .env("URSCOPE_BACKEND", "level_zero")
-                    .env("URSCOPE_VALIDATE", "off")
-                    .env("ZE_SOFT_EXPORT_FD", exports)
-                    .option("--no-check")
-                    .run();
-                assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-                let none = ["0 descriptors more", "no memory more"];
-                let expected: Vec<String> =
-                    ["Mem", "PhysMem"].iter().flat_map(|kind| none.map(|what| format!("{kind}: {what}"))).collect();
-                assert_eq!(outcome.stdout.lines().collect::<Vec<_>>(), expected, "{release:?}, {exports}");
-            }
-        }
     }
 
     /// Data that the adapter made, as a producer without urscope hands them over.

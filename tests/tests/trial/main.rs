@@ -13,6 +13,7 @@ mod conformance;
 mod counts;
 mod doctor;
 mod ending;
+mod endurance;
 mod event;
 mod fork;
 mod importer;
@@ -31,3 +32,27 @@ mod torn;
 mod transparency;
 mod twin;
 mod whole;
+
+/// Tests that are run on either adapter.
+macro_rules! on_both_adapters {
+    ($($(#[$doc:meta])* fn $name:ident($adapter:ident) $body:block)*) => {
+        $(mod $name {
+            use super::*;
+
+            fn try_on($adapter: Adapter) $body
+
+            $(#[$doc])*
+            #[test]
+            fn on_v1() {
+                try_on(Adapter::V1);
+            }
+
+            $(#[$doc])*
+            #[test]
+            fn on_v2() {
+                try_on(Adapter::V2);
+            }
+        })*
+    };
+}
+pub(crate) use on_both_adapters;

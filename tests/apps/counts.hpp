@@ -1,0 +1,60 @@
+// What a process holds, as the system sees it.
+#pragma once
+
+#include "peer.hpp"
+
+#include <fstream>
+
+#include <dirent.h>
+#include <malloc.h>
+
+namespace app {
+
+inline size_t descriptors() {
+  size_t count = 0;
+  DIR *folder = opendir("/proc/self/fd");
+  while (readdir(folder) != nullptr) ++count;
+  closedir(folder);
+  return count;
+}
+
+// How many lines of a file hold a word; the first number behind the word in `number`.
+inline size_t lines_with(const char *file, const std::string &word, size_t *number = nullptr) {
+  size_t count = 0;
+  std::ifstream input(file);
+  for (std::string line; std::getline(input, line);) {
+    const size_t at = line.find(word);
+    if (at == std::string::npos) continue;
+    ++count;
+    if (number != nullptr) *number = std::strtoull(line.c_str() + at + word.size(), nullptr, 10);
+  }
+  return count;
+}
+
+// What a process has: its descriptors, its mappings of the software device's memory, and memory of its own. The trace that
+// is written meanwhile is none of them.
+struct Holdings {
+  size_t open = descriptors();
+  size_t mapped = lines_with("/proc/self/maps", "memfd:ze_soft");
+  // Of the first heap only, but to the byte; the other in KiB, of all heaps and stacks.
+  size_t bytes = mallinfo2().uordblks;
+  size_t resident = resident_now();
+
+  // What is more than before, in words. With several threads, their heaps grow and shrink as luck has it.
+  std::string more_than(const Holdings &before, bool alone = true) const {
+    const bool memory = (alone && bytes >= before.bytes + 4096) || resident >= before.resident + 512;
+    return std::to_string(open - before.open) + " descriptors, " + std::to_string(mapped - before.mapped) + " mappings and " +
+           (memory ? std::to_string(bytes - before.bytes) + " bytes, " + std::to_string(resident - before.resident) + " KiB"
+                   : "no memory") +
+           " more";
+  }
+
+private:
+  static size_t resident_now() {
+    size_t kib = 0;
+    require(lines_with("/proc/self/status", "RssAnon:", &kib) == 1, "the system does not say what is resident");
+    return kib;
+  }
+};
+
+} // namespace app
