@@ -33,6 +33,17 @@ macro_rules! values {
             /// No value at all.
             pub const NONE: Self = Self { $($field: None,)* };
 
+            /// Takes the fields off the front of `line` that stand there as the writer writes them, in its order.
+            #[inline]
+            pub(crate) fn scan(line: &mut &[u8], value: impl Fn(&mut &[u8]) -> Option<u64>) -> Option<Self> {
+                let mut values = Self::NONE;
+                $(if let Some(rest) = line.strip_prefix(concat!(",\"", stringify!($field), "\":").as_bytes()) {
+                    *line = rest;
+                    values.$field = Some(value(line)?);
+                })*
+                Some(values)
+            }
+
             /// Hands every field that is present to `each`, in order.
             #[inline]
             pub fn for_each(&self, mut each: impl FnMut(&'static str, Shape, u64)) {

@@ -5,15 +5,16 @@ use std::{
     process::ExitCode,
 };
 
-use urscope_analyzer::{Options, Verdict, judge};
+use urscope_analyzer::{Options, Verdict};
 
-use super::{CheckArguments, complain, show, wants_color};
+use super::{CheckArguments, complain, judge_watched, show, wants_color};
 
 /// Judges, reports to standard output, and says the verdict by the exit code.
 pub(crate) fn check(arguments: &CheckArguments) -> ExitCode {
     let not_judged = Verdict::NotJudged.exit_code().into();
-    let options = Options { fail_on: arguments.verdict.fail_on.into(), symbols: arguments.symbols.clone() };
-    let judgement = match judge(&arguments.paths, &options) {
+    let (fail_on, symbols) = (arguments.verdict.fail_on.into(), arguments.symbols.clone());
+    let options = Options { fail_on, symbols, ..Options::default() };
+    let judgement = match judge_watched(&arguments.paths, &options) {
         Ok(judgement) => judgement,
         Err(error) => {
             complain(error);

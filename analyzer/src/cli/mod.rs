@@ -5,6 +5,7 @@
 mod check;
 mod options;
 mod output;
+mod patience;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use options::{Device, FailOn, Format};
 pub(crate) use output::{complain, show, wants_color};
+pub(crate) use patience::judge_watched;
 
 use crate::{doctor, run};
 

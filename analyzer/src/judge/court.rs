@@ -1,17 +1,19 @@
 //! All processes before the law: their traces are merged by time and fed to one world.
 
 use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap},
-    path::{Path, PathBuf},
+    cmp::{Ordering, Reverse},
+    collections::{BinaryHeap, HashMap, binary_heap::PeekMut},
+    path::PathBuf,
+    sync::Arc,
 };
 
 use urscope_rules::{End, Place, Process, ProcessId, World};
-use urscope_schema::call::Nanos;
+use urscope_schema::{call::Nanos, trace::records::Header};
 
 use super::{
-    Ended, JudgeError, alive,
-    cursor::{Act, Cursor, Opened},
+    Ended, JudgeError, Progress, alive,
+    cursor::{Act, Cursor, Moment, Notes, Opened},
+    lanes::{self, Lanes},
     tally::Tally,
 };
 
@@ -30,7 +32,12 @@ pub(super) struct Court {
 
 /// A process.
 pub(super) struct Party {
-    pub(super) cursor: Cursor,
+    /// Who it is. The moment of its clock is the moment at which it began.
+    pub(super) header: Header,
+    /// Complete when it has ended.
+    pub(super) notes: Notes,
+    /// Its trace, until the hearing begins.
+    cursor: Option<Box<Cursor>>,
     pub(super) host: u64,
     pub(super) id: Option<ProcessId>,
     /// A later trace of the same process exists: it became another program.
@@ -40,39 +47,87 @@ pub(super) struct Party {
 }
 
 impl Party {
+    /// When it began.
+    pub(super) fn began(&self) -> Nanos {
+        Nanos(self.header.clock.monotonic_ns)
+    }
+
     /// Whether calls may be missing in its trace.
     pub(super) fn has_gaps(&self) -> bool {
-        self.cursor.skipped_lines > 0 || self.lost() > 0
+        self.notes.skipped_lines > 0 || self.lost() > 0
     }
 
     /// How many calls were seen and not recorded.
     pub(super) fn lost(&self) -> u64 {
-        self.cursor.footer.as_ref().map_or(0, |footer| footer.lost)
+        self.notes.footer.as_ref().map_or(0, |footer| footer.lost)
     }
 
     fn how_it_ended(&self) -> (Ended, End) {
-        match &self.cursor.footer {
+        match &self.notes.footer {
             _ if self.has_gaps() => (Ended::Incomplete, End::Incomplete),
             // The validation layer ended it in the middle of its work.
             Some(footer) if footer.how == "abort" => (Ended::Killed, End::Killed),
             Some(_) => (Ended::Exited, End::Exited),
             None if self.execs => (Ended::Exec, End::Exited),
-            None if self.cursor.closed() => (Ended::Incomplete, End::Incomplete),
-            None if alive::is_alive(&self.cursor.header) => (Ended::Running, End::Running),
+            None if self.notes.closed => (Ended::Incomplete, End::Incomplete),
+            None if alive::is_alive(&self.header) => (Ended::Running, End::Running),
             None => (Ended::Killed, End::Killed),
         }
     }
 }
 
+/// What a process does next.
+struct Next {
+    order: Moment,
+    index: usize,
+    act: Act,
+}
+
+impl Ord for Next {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.order, self.index).cmp(&(other.order, other.index))
+    }
+}
+
+impl PartialOrd for Next {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Next {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Next {}
+
 impl Court {
-    /// Takes a file in.
-    pub(super) fn summon(&mut self, path: &Path) -> Result<(), JudgeError> {
-        match Cursor::open(path)? {
-            Opened::Nothing => self.empty.push(path.to_owned()),
-            Opened::Trace(cursor) => {
-                let host = self.host_key(&cursor);
-                let ended = Ended::Incomplete;
-                self.parties.push(Party { cursor: *cursor, host, id: None, execs: false, ended, inside: None });
+    /// Takes files in.
+    pub(super) fn summon(&mut self, files: &[PathBuf]) -> Result<(), JudgeError> {
+        for path in files {
+            match Cursor::open(path, lanes::buffer_size(files.len()))? {
+                Opened::Nothing => self.empty.push(path.clone()),
+                Opened::Trace(mut cursor) => {
+                    if !lanes::stay_open(files.len()) {
+                        cursor.rest();
+                    }
+                    let header = cursor.header().clone();
+                    let host = self.host_key(&header);
+                    let (ended, notes) = (Ended::Incomplete, Notes::default());
+                    let cursor = Some(cursor);
+                    self.parties.push(Party {
+                        header,
+                        notes,
+                        cursor,
+                        host,
+                        id: None,
+                        execs: false,
+                        ended,
+                        inside: None,
+                    });
+                }
             }
         }
         Ok(())
@@ -80,31 +135,34 @@ impl Court {
 
     /// Within equal keys clocks and handles mean the same. The boot says more than the host's name, which differs
     /// between containers that share a device.
-    fn host_key(&mut self, cursor: &Cursor) -> u64 {
-        let header = &cursor.header;
+    fn host_key(&mut self, header: &Header) -> u64 {
         let name = if header.boot_id.is_empty() { &header.host } else { &header.boot_id };
         let next = self.hosts.len() as u64;
         *self.hosts.entry((name.clone(), header.time_namespace)).or_insert(next)
     }
 
     /// Hears all of them to the end.
-    pub(super) fn hear(&mut self) -> Result<(), JudgeError> {
-        self.parties.sort_by_key(|party| (party.cursor.began(), party.host, party.cursor.header.pid));
+    pub(super) fn hear(&mut self, progress: &Arc<Progress>) -> Result<(), JudgeError> {
+        self.parties.sort_by_key(|party| (party.began(), party.host, party.header.pid));
         self.find_execs();
-        let mut queue = BinaryHeap::new();
-        let mut acts = Vec::with_capacity(self.parties.len());
-        for (index, party) in self.parties.iter().enumerate() {
-            let act = Act::Begin(party.cursor.began());
-            queue.push(Reverse((act.order(Nanos(0)), index)));
-            acts.push(act);
-        }
-        while let Some(Reverse((_, index))) = queue.pop() {
-            let Some(act) = acts.get_mut(index) else { continue };
-            let now = *act;
-            self.feed(index, &now);
-            let Some(party) = self.parties.get_mut(index).filter(|_| !matches!(now, Act::End(_))) else { continue };
-            *act = party.cursor.next()?;
-            queue.push(Reverse((act.order(party.cursor.now), index)));
+        let cursors = self.parties.iter_mut().filter_map(|party| party.cursor.take()).collect();
+        let mut lanes = Lanes::start(cursors, progress);
+        let mut queue: BinaryHeap<_> = (self.parties.iter().map(|party| Act::Begin(party.began())).enumerate())
+            .map(|(index, act)| Reverse(Next { order: act.order(Nanos(0)), index, act }))
+            .collect();
+        while let Some(mut first) = queue.peek_mut() {
+            let Next { index, act, .. } = first.0;
+            if matches!(act, Act::End(_))
+                && let Some(party) = self.parties.get_mut(index)
+                && let Some(cursor) = lanes.take(index)
+            {
+                party.notes = cursor.notes;
+            }
+            self.feed(index, &act);
+            match lanes.next(index)? {
+                Some((order, act)) => first.0 = Next { order, index, act },
+                None => drop(PeekMut::pop(first)),
+            }
         }
         let mut found = Vec::new();
         self.world.finish(&mut found);
@@ -116,7 +174,7 @@ impl Court {
         let mut latest = HashMap::new();
         for index in (0..self.parties.len()).rev() {
             if let Some(party) = self.parties.get_mut(index) {
-                let header = &party.cursor.header;
+                let header = &party.header;
                 party.execs = latest.insert((party.host, header.pid, header.start), index).is_some();
             }
         }
@@ -128,7 +186,7 @@ impl Court {
         let mut found = Vec::new();
         match (act, party.id) {
             (Act::Begin(_), _) => {
-                let header = &party.cursor.header;
+                let header = &party.header;
                 let id = self.world.begin(Process {
                     pid: header.pid,
                     start: header.start,
@@ -158,11 +216,11 @@ impl Court {
     /// The process that this one is a forked copy of: the latest of its parent's number that runs the same program. One
     /// whose parent is not to be found is a child of somebody unknown.
     fn parent_of(&self, index: usize) -> Option<ProcessId> {
-        let party = self.parties.get(index).filter(|party| party.id.is_none() && party.cursor.header.forked)?;
-        let header = &party.cursor.header;
+        let party = self.parties.get(index).filter(|party| party.id.is_none() && party.header.forked)?;
+        let header = &party.header;
         let begun = self.by_id.iter().rev().filter_map(|index| self.parties.get(*index));
         let parent = begun.filter(|other| other.host == party.host).find(|other| {
-            let other = &other.cursor.header;
+            let other = &other.header;
             other.pid == header.parent && other.executable == header.executable
         });
         Some(parent.and_then(|parent| parent.id).unwrap_or(ProcessId::UNKNOWN))

@@ -5,7 +5,6 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
 };
@@ -20,7 +19,7 @@ use urscope_schema::{
     },
 };
 
-use super::{JudgeError, SkippedLine};
+use super::{JudgeError, SkippedLine, source::Source};
 
 /// How many of a file's unusable lines are told one by one.
 const SKIPS_TOLD: usize = 20;
@@ -47,20 +46,29 @@ pub(super) enum Opened {
 
 /// A trace that is being read.
 pub(super) struct Cursor {
+    header: Header,
+    pub(super) notes: Notes,
+    reader: Reader<BufReader<Source>>,
+    /// The latest moment so far.
+    now: Nanos,
+    ahead: Option<Act>,
+    over: bool,
+}
+
+/// What a process says of itself besides its calls, as far as its trace has been read.
+#[derive(Default)]
+pub(super) struct Notes {
     pub(super) path: PathBuf,
-    pub(super) header: Header,
     pub(super) doors: Vec<Door>,
     pub(super) footer: Option<Footer>,
     pub(super) skipped: Vec<SkippedLine>,
     pub(super) skipped_lines: u64,
     pub(super) torn: bool,
+    /// Whether the file was closed, which only an orderly exit does.
+    pub(super) closed: bool,
     pub(super) calls: Vec<u64>,
     pub(super) modules: Vec<Module>,
     pub(super) stacks: HashMap<u64, Vec<Hex>>,
-    reader: Reader<BufReader<File>>,
-    /// The latest moment so far.
-    pub(super) now: Nanos,
-    ahead: Option<Act>,
 }
 
 /// What a process does.
@@ -72,9 +80,12 @@ pub(super) enum Act {
     End(Nanos),
 }
 
+/// When, and what comes first of things that happen at the same time in several processes: whatever excuses.
+pub(super) type Moment = (Nanos, u8);
+
 impl Act {
-    /// When, and what comes first of things that happen at the same time in several processes: whatever excuses.
-    pub(super) fn order(&self, now: Nanos) -> (Nanos, u8) {
+    /// Its moment, where the process is at `now`.
+    pub(super) fn order(&self, now: Nanos) -> Moment {
         match self {
             Self::Begin(time) => (*time, 0),
             Self::Exit(_) => (now, 1),
@@ -86,10 +97,12 @@ impl Act {
 
 impl Cursor {
     /// Opens a file and reads up to its header.
-    pub(super) fn open(path: &Path) -> Result<Opened, JudgeError> {
+    ///
+    /// `buffer` is how many bytes of it are kept in memory.
+    pub(super) fn open(path: &Path, buffer: usize) -> Result<Opened, JudgeError> {
         let unreadable = |source| JudgeError::Unreadable { path: path.to_owned(), source };
         let not_a_trace = |found: String| JudgeError::NotATrace { path: path.to_owned(), found };
-        let mut input = BufReader::with_capacity(1 << 16, File::open(path).map_err(unreadable)?);
+        let mut input = BufReader::with_capacity(buffer, Source::open(path).map_err(unreadable)?);
         let start = input.fill_buf().map_err(unreadable)?.trim_ascii_start();
         match start.first() {
             None | Some(b'[') => {}
@@ -124,7 +137,7 @@ impl Cursor {
         }
     }
 
-    fn with(path: &Path, header: Header, reader: Reader<BufReader<File>>) -> Result<Box<Self>, JudgeError> {
+    fn with(path: &Path, header: Header, reader: Reader<BufReader<Source>>) -> Result<Box<Self>, JudgeError> {
         let path = path.to_owned();
         if header.format == 0 {
             return Err(JudgeError::NotATrace { path, found: "its header has no format number".into() });
@@ -133,51 +146,67 @@ impl Cursor {
             let Header { format, urscope: writer, .. } = header;
             return Err(JudgeError::Newer { path, format, writer, ours: FORMAT_VERSION });
         }
-        let mut cursor = Self {
-            path,
-            now: Nanos(0),
-            doors: Vec::new(),
-            footer: None,
-            skipped: Vec::new(),
-            skipped_lines: 0,
-            torn: false,
-            calls: vec![0; Function::COUNT],
-            modules: Vec::new(),
-            stacks: HashMap::new(),
-            reader,
-            ahead: None,
-            header,
-        };
+        let notes = Notes { path, calls: vec![0; Function::COUNT], ..Notes::default() };
+        let mut cursor = Self { header, notes, reader, now: Nanos(0), ahead: None, over: false };
         let first = cursor.read()?;
         // The header's own clock is read before the first call begins; where it says otherwise the calls are believed.
         let began = Nanos(cursor.header.clock.monotonic_ns);
-        let began = if cursor.calls.iter().any(|count| *count > 0) { began.min(cursor.now) } else { began };
+        let called = cursor.notes.calls.iter().any(|count| *count > 0);
+        cursor.header.clock.monotonic_ns = if called { began.min(cursor.now) } else { began }.0;
         cursor.ahead = Some(first);
-        cursor.header.clock.monotonic_ns = began.0;
         Ok(Box::new(cursor))
     }
 
-    /// When the process began.
-    pub(super) fn began(&self) -> Nanos {
-        Nanos(self.header.clock.monotonic_ns)
+    /// Who wrote it. The moment of its clock is the moment at which the process began.
+    pub(super) fn header(&self) -> &Header {
+        &self.header
     }
 
-    /// The next act.
-    pub(super) fn next(&mut self) -> Result<Act, JudgeError> {
-        match self.ahead.take() {
-            Some(act) => Ok(act),
-            None => self.read(),
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.notes.path
+    }
+
+    /// Whether the last act has been read.
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// How many bytes have been read.
+    pub(super) fn offset(&self) -> u64 {
+        self.reader.offset()
+    }
+
+    /// Gives the file's descriptor back until more is read.
+    pub(super) fn rest(&mut self) {
+        self.reader.input_mut().get_mut().rest();
+    }
+
+    /// Reads on, until there are `limit` acts or the last one is among them.
+    pub(super) fn fill(&mut self, acts: &mut Vec<(Moment, Act)>, limit: usize) -> Result<(), JudgeError> {
+        while acts.len() < limit && !self.over {
+            let act = match self.ahead.take() {
+                Some(act) => act,
+                None => self.read()?,
+            };
+            self.over = matches!(act, Act::End(_));
+            acts.push((act.order(self.now), act));
         }
+        Ok(())
     }
 
     fn read(&mut self) -> Result<Act, JudgeError> {
         loop {
-            let Some(item) = self.reader.next() else { return Ok(Act::End(self.ended())) };
-            let item = item.map_err(|source| JudgeError::Unreadable { path: self.path.clone(), source })?;
+            let Some(item) = self.reader.next() else {
+                self.notes.closed = self.reader.closed();
+                return Ok(Act::End(self.ended()));
+            };
+            let notes = &mut self.notes;
+            let item = item.map_err(|source| JudgeError::Unreadable { path: notes.path.clone(), source })?;
             match item {
                 Ok(Record::Enter(enter)) => {
                     self.now = self.now.max(enter.time);
-                    if let Some(count) = self.calls.get_mut(enter.function as usize) {
+                    if let Some(count) = notes.calls.get_mut(enter.function as usize) {
                         *count += 1;
                     }
                     return Ok(Act::Enter(enter));
@@ -186,19 +215,19 @@ impl Cursor {
                     self.now = self.now.max(exit.time);
                     return Ok(Act::Exit(exit));
                 }
-                Ok(Record::Door(door)) if self.doors.len() < DOORS_KEPT => self.doors.push(*door),
-                Ok(Record::Module(module)) if self.modules.len() < MODULES_KEPT => self.modules.push(*module),
-                Ok(Record::Stack(stack)) if self.stacks.len() < STACKS_KEPT => {
-                    self.stacks.insert(stack.stack, stack.frames);
+                Ok(Record::Door(door)) if notes.doors.len() < DOORS_KEPT => notes.doors.push(*door),
+                Ok(Record::Module(module)) if notes.modules.len() < MODULES_KEPT => notes.modules.push(*module),
+                Ok(Record::Stack(stack)) if notes.stacks.len() < STACKS_KEPT => {
+                    notes.stacks.insert(stack.stack, stack.frames);
                 }
-                Ok(Record::Footer(footer)) => self.footer = Some(*footer),
+                Ok(Record::Footer(footer)) => notes.footer = Some(*footer),
                 Ok(_) => {}
-                Err(Skipped { why: Why::Torn, .. }) => self.torn = true,
+                Err(Skipped { why: Why::Torn, .. }) => notes.torn = true,
                 Err(Skipped { offset, line, why }) => {
-                    self.skipped_lines += 1;
-                    if self.skipped.len() < SKIPS_TOLD {
-                        let (file, why) = (self.path.display().to_string(), why.to_string());
-                        self.skipped.push(SkippedLine { file, line, offset, why });
+                    notes.skipped_lines += 1;
+                    if notes.skipped.len() < SKIPS_TOLD {
+                        let (file, why) = (notes.path.display().to_string(), why.to_string());
+                        notes.skipped.push(SkippedLine { file, line, offset, why });
                     }
                 }
             }
@@ -206,12 +235,7 @@ impl Cursor {
     }
 
     fn ended(&self) -> Nanos {
-        let footer = self.footer.as_ref().map_or(0, |footer| footer.clock.monotonic_ns);
-        self.now.max(Nanos(footer)).max(self.began())
-    }
-
-    /// Whether the file was closed, which only an orderly exit does.
-    pub(super) fn closed(&self) -> bool {
-        self.reader.closed()
+        let footer = self.notes.footer.as_ref().map_or(0, |footer| footer.clock.monotonic_ns);
+        self.now.max(Nanos(footer)).max(Nanos(self.header.clock.monotonic_ns))
     }
 }

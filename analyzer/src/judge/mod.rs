@@ -1,6 +1,6 @@
 //! The judge: traces in, a judgement out.
 //!
-//! `paths` finds the files, `cursor` reads one of them record by record, `court` feeds all of them to the law in
+//! `paths` finds the files, `source` and `cursor` read one of them record by record, `lanes` many of them at once, `court` feeds all of them to the law in
 //! the order of time, `tally` counts what the law says, `verdict` draws the line, `symbols` names the
 //! frames of the stacks. Nothing is kept but what lives in
 //! the traced processes: the size of the traces does not matter.
@@ -10,17 +10,21 @@ mod court;
 mod cursor;
 mod error;
 mod judgement;
+mod lanes;
 mod paths;
+mod progress;
+mod source;
 mod symbols;
 mod tally;
 mod verdict;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use urscope_rules::Severity;
 
 pub use error::JudgeError;
 pub use judgement::{Ended, FoundFinding, Frame, Judgement, Seen, Side, SkippedLine, VERSION, Verdict};
+pub use progress::Progress;
 
 /// What the judge is asked for.
 #[derive(Clone, Debug)]
@@ -29,11 +33,13 @@ pub struct Options {
     pub fail_on: Severity,
     /// Where copies of programs and libraries are, for traces of another machine.
     pub symbols: Vec<PathBuf>,
+    /// Where the judge says how far it has come.
+    pub progress: Arc<Progress>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { fail_on: Severity::Warning, symbols: Vec::new() }
+        Self { fail_on: Severity::Warning, symbols: Vec::new(), progress: Arc::default() }
     }
 }
 
@@ -43,10 +49,9 @@ impl Default for Options {
 /// cannot be taken for what it should be is an error, because a verdict over the rest could be wrong.
 pub fn judge(paths: &[PathBuf], options: &Options) -> Result<Judgement, JudgeError> {
     let files = paths::traces(paths)?;
+    options.progress.expect(&files);
     let mut court = court::Court::default();
-    for file in &files {
-        court.summon(file)?;
-    }
-    court.hear()?;
+    court.summon(&files)?;
+    court.hear(&options.progress)?;
     Ok(verdict::draw(court, paths, options))
 }

@@ -23,7 +23,7 @@ pub(super) fn draw(mut court: Court, paths: &[PathBuf], options: &Options) -> Ju
         sins.map(|finding| excused(&court, finding)).map(|finding| sides.finding(&court, &finding)).collect();
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
     let mut calls = BTreeMap::new();
-    for (function, count) in court.parties.iter().flat_map(|party| Function::ALL.iter().zip(&party.cursor.calls)) {
+    for (function, count) in court.parties.iter().flat_map(|party| Function::ALL.iter().zip(&party.notes.calls)) {
         if *count > 0 {
             *calls.entry(function.name().to_owned()).or_insert(0) += count;
         }
@@ -40,8 +40,8 @@ pub(super) fn draw(mut court: Court, paths: &[PathBuf], options: &Options) -> Ju
         (None, false) => Verdict::Clean,
     };
     let unseen = unseen(&court);
-    let skipped_lines = court.parties.iter().map(|party| party.cursor.skipped_lines).sum();
-    let skipped = court.parties.iter_mut().flat_map(|party| std::mem::take(&mut party.cursor.skipped)).collect();
+    let skipped_lines = court.parties.iter().map(|party| party.notes.skipped_lines).sum();
+    let skipped = court.parties.iter_mut().flat_map(|party| std::mem::take(&mut party.notes.skipped)).collect();
     let processes = court.parties.into_iter().map(seen).collect();
     let exit = verdict.exit_code();
     Judgement { version: VERSION, verdict, exit, reason, processes, calls, findings, unseen, skipped, skipped_lines }
@@ -67,7 +67,7 @@ fn party(court: &Court, place: Place) -> Option<&Party> {
 }
 
 fn name(party: &Party) -> String {
-    let header = &party.cursor.header;
+    let header = &party.header;
     let file = header.executable.rsplit('/').next().unwrap_or_default();
     format!("{} (pid {})", if file.is_empty() { "a process" } else { file }, header.pid)
 }
@@ -76,7 +76,7 @@ fn name(party: &Party) -> String {
 fn starts(court: &Court) -> HashMap<u64, u64> {
     let mut starts = HashMap::new();
     for party in &court.parties {
-        let began = party.cursor.began().0;
+        let began = party.began().0;
         starts.entry(party.host).and_modify(|start: &mut u64| *start = began.min(*start)).or_insert(began);
     }
     starts
@@ -112,8 +112,8 @@ impl Sides<'_> {
         let party = party(court, place);
         let start = party.and_then(|party| self.starts.get(&party.host)).copied().unwrap_or_default();
         Side {
-            pid: party.map_or(0, |party| party.cursor.header.pid),
-            executable: party.map_or_else(String::new, |party| party.cursor.header.executable.clone()),
+            pid: party.map_or(0, |party| party.header.pid),
+            executable: party.map_or_else(String::new, |party| party.header.executable.clone()),
             tid: place.tid,
             time_ns: place.time.0.saturating_sub(start),
             function: place.function.map(|function| function.name().to_owned()),
@@ -123,30 +123,30 @@ impl Sides<'_> {
     }
 
     fn stack(&mut self, party: &Party, place: Place) -> Vec<Frame> {
-        let addresses = place.stack.and_then(|number| party.cursor.stacks.get(&number));
-        addresses.map_or_else(Vec::new, |addresses| self.symbols.frames(&party.cursor.modules, addresses))
+        let addresses = place.stack.and_then(|number| party.notes.stacks.get(&number));
+        addresses.map_or_else(Vec::new, |addresses| self.symbols.frames(&party.notes.modules, addresses))
     }
 }
 
 fn seen(party: Party) -> Seen {
-    let calls = || Function::ALL.iter().zip(&party.cursor.calls);
+    let calls = || Function::ALL.iter().zip(&party.notes.calls);
     let (all, ipc) = (calls().map(|(_, n)| n).sum(), calls().filter(|(f, _)| f.is_ipc()).map(|(_, n)| n).sum());
     let lost = party.lost();
-    let cursor = party.cursor;
+    let (header, notes) = (party.header, party.notes);
     Seen {
-        pid: cursor.header.pid,
-        host: cursor.header.host,
-        executable: cursor.header.executable,
-        command: cursor.header.command,
-        began_ns: cursor.header.clock.monotonic_ns,
+        pid: header.pid,
+        host: header.host,
+        executable: header.executable,
+        command: header.command,
+        began_ns: header.clock.monotonic_ns,
         calls: all,
         ipc_calls: ipc,
         lost,
         ended: party.ended,
         inside: party.inside.and_then(|place| place.function).map(|function| function.name().to_owned()),
-        torn: cursor.torn,
-        doors: cursor.doors,
-        file: cursor.path.display().to_string(),
+        torn: notes.torn,
+        doors: notes.doors,
+        file: notes.path.display().to_string(),
     }
 }
 
@@ -161,9 +161,9 @@ fn reason(court: &Court, paths: &[PathBuf]) -> String {
         );
     }
     let problems = unseen(court);
-    let calls: u64 = court.parties.iter().flat_map(|party| &party.cursor.calls).sum();
+    let calls: u64 = court.parties.iter().flat_map(|party| &party.notes.calls).sum();
     let processes = court.parties.len();
-    let open = court.parties.iter().flat_map(|party| &party.cursor.doors).filter(|door| door.slots > 0).count();
+    let open = court.parties.iter().flat_map(|party| &party.notes.doors).filter(|door| door.slots > 0).count();
     let (calls, processes) = (number(calls, "call"), number(processes as u64, "process"));
     match (problems.is_empty(), open) {
         (false, _) => format!("no urIPC* call was seen: {}", problems.join("; ")),
@@ -184,7 +184,7 @@ fn gaps(court: &Court) -> Option<String> {
 }
 
 fn gap(party: &Party) -> String {
-    let why = match (party.lost(), party.cursor.skipped_lines) {
+    let why = match (party.lost(), party.notes.skipped_lines) {
         (0, 0) => "it is closed and has no footer".into(),
         (0, lines) => format!("{} could not be used", number(lines, "line")),
         (lost, 0) => format!("{} lost", number(lost, "record")),
@@ -205,8 +205,8 @@ fn number(count: u64, noun: &str) -> String {
 fn unseen(court: &Court) -> Vec<String> {
     let mut unseen = Vec::new();
     for party in &court.parties {
-        let problems = party.cursor.doors.iter().filter(|door| !door.problem.is_empty());
-        if party.cursor.calls.iter().all(|count| *count == 0) {
+        let problems = party.notes.doors.iter().filter(|door| !door.problem.is_empty());
+        if party.notes.calls.iter().all(|count| *count == 0) {
             unseen.extend(problems.map(|door| {
                 let library = if door.library.is_empty() { String::new() } else { format!(" of {}", door.library) };
                 format!("in {} the door {}{library} did not open: {}", name(party), door.door, door.problem)

@@ -14,7 +14,7 @@ use super::{
     program::Program,
     traces::Traces,
 };
-use crate::cli::{Format, VerdictArguments, complain, show, wants_color};
+use crate::cli::{Format, VerdictArguments, complain, judge_watched, show, wants_color};
 
 /// Where the report is written.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(crate) fn give(arguments: VerdictArguments, paper: Paper, traces: &Traces, p
     let options = Options { fail_on: arguments.fail_on.into(), ..Options::default() };
     let judgement = match traces.of_this_run() {
         Ok(files) if files.is_empty() => not_judged(&options, nothing_traced(program.obstacle())),
-        Ok(files) => judge(&files, &options).unwrap_or_else(|error| not_judged(&options, error.to_string())),
+        Ok(files) => judge_watched(&files, &options).unwrap_or_else(|error| not_judged(&options, error.to_string())),
         Err(error) => {
             let folder = traces.folder().display();
             not_judged(&options, format!("the directory of the traces, {folder}, cannot be read: {error}"))

@@ -124,6 +124,18 @@ macro_rules! functions {
                 match self { $(Self::$name => stringify!($name),)* }
             }
 
+            /// The function of that C name.
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::from_bytes(name.as_bytes())
+            }
+
+            /// The same, for a name of unknown encoding.
+            #[inline]
+            pub(crate) fn from_bytes(name: &[u8]) -> Option<Self> {
+                $(if name == stringify!($name).as_bytes() { return Some(Self::$name); })*
+                None
+            }
+
             /// One sentence.
             pub const fn doc(self) -> &'static str {
                 match self { $(Self::$name => $doc.trim_ascii(),)* }
@@ -159,11 +171,6 @@ macro_rules! functions {
 ur_functions!(functions);
 
 impl Function {
-    /// The function of that C name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|function| function.name() == name)
-    }
-
     /// Whether it is one of the `urIPC*` entry points, the ones a verdict is about.
     pub const fn is_ipc(self) -> bool {
         matches!(self.slot().0, Table::IPCExp)

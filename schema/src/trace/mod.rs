@@ -5,6 +5,7 @@
 
 pub mod read;
 pub mod records;
+mod scan;
 pub mod write;
 
 /// The version of the format that this crate writes, and the newest that it reads.

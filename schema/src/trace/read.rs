@@ -8,12 +8,14 @@ use std::{
     io::{self, BufRead},
 };
 
+use memchr::memchr;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::value::RawValue;
 
 use super::{
     CALL, NOTE,
     records::{Door, Footer, Found, Header, Module, Named, Stack},
+    scan,
 };
 use crate::{
     api::{Function, UrResult},
@@ -96,6 +98,11 @@ impl<R: BufRead> Reader<R> {
         Self { input, line: Vec::new(), offset: 0, number: 0, base: 0, closed: false }
     }
 
+    /// Where it reads from.
+    pub fn input_mut(&mut self) -> &mut R {
+        &mut self.input
+    }
+
     /// Whether the closing bracket has been read.
     pub fn closed(&self) -> bool {
         self.closed
@@ -104,6 +111,19 @@ impl<R: BufRead> Reader<R> {
     /// How many bytes have been read.
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// The next record, if it is one of a call that stands as a whole in what has been read ahead.
+    #[inline]
+    fn next_call(&mut self) -> Option<Record> {
+        let ahead = self.input.fill_buf().ok()?;
+        let line = ahead.get(..memchr(b'\n', ahead)?)?;
+        let record = scan::call(line.strip_prefix(b",")?, self.base)?;
+        let used = line.len() + 1;
+        self.input.consume(used);
+        self.offset += used as u64;
+        self.number += 1;
+        Some(record)
     }
 
     /// Fills `self.line` with the next line, spaces around it left out; says its start, whether it was too long and
@@ -121,7 +141,7 @@ impl<R: BufRead> Reader<R> {
             if chunk.is_empty() {
                 break;
             }
-            let (part, used) = match chunk.iter().position(|byte| *byte == b'\n') {
+            let (part, used) = match memchr(b'\n', chunk) {
                 Some(end) => {
                     ended = true;
                     (chunk.get(..end).unwrap_or_default(), end + 1)
@@ -153,6 +173,9 @@ impl<R: BufRead> Iterator for Reader<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
+            if let Some(record) = self.next_call() {
+                return Some(Ok(Ok(record)));
+            }
             let (offset, too_long, ended) = match self.next_line() {
                 Ok(Some(line)) => line,
                 Ok(None) => return None,
@@ -225,6 +248,13 @@ struct TextArgs<'a> {
 }
 
 fn parse(text: &[u8], base: u64) -> Result<Record, Why> {
+    match scan::call(text, base) {
+        Some(record) => Ok(record),
+        None => parse_json(text, base),
+    }
+}
+
+pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
     let text = std::str::from_utf8(text).map_err(|error| Why::Damaged(error.to_string()))?;
     let event: Event<'_> = serde_json::from_str(text).map_err(|error| Why::Damaged(error.to_string()))?;
     let args = event.args.map_or("{}", RawValue::get);

@@ -1,0 +1,53 @@
+//! What a person sees who waits for the judge: nothing in the first second, then how far it has come.
+
+use std::{
+    io::{self, IsTerminal as _},
+    path::PathBuf,
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use urscope_analyzer::{JudgeError, Judgement, Options, judge, judge::Progress};
+
+/// Nobody is told to wait for less.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// How often the bar is drawn.
+const TURN: Duration = Duration::from_millis(100);
+
+const STYLE: &str = "{bar:40} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+
+/// Judges, and shows its progress if standard error is a terminal.
+pub(crate) fn judge_watched(paths: &[PathBuf], options: &Options) -> Result<Judgement, JudgeError> {
+    if !io::stderr().is_terminal() {
+        return judge(paths, options);
+    }
+    thread::scope(|scope| {
+        let (over, wait) = mpsc::channel::<()>();
+        let progress = &options.progress;
+        scope.spawn(move || {
+            if wait.recv_timeout(SHORT) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let bar = bar(progress);
+            while wait.recv_timeout(TURN) == Err(RecvTimeoutError::Timeout) {
+                bar.set_length(progress.all().max(progress.read()));
+                bar.set_position(progress.read());
+            }
+            bar.finish_and_clear();
+        });
+        let judgement = judge(paths, options);
+        drop(over);
+        judgement
+    })
+}
+
+fn bar(progress: &Progress) -> ProgressBar {
+    let bar = ProgressBar::new(progress.all());
+    match ProgressStyle::with_template(STYLE) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}

@@ -1,0 +1,160 @@
+//! Many files at once: each is a lane whose next acts other threads read ahead while the law hears the present ones.
+//!
+//! What is read ahead is bounded over all lanes together, and so is the number of files that are open.
+
+use std::{
+    io,
+    num::NonZero,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{self, Receiver, Sender},
+    },
+    thread,
+};
+
+use super::{
+    JudgeError, Progress,
+    cursor::{Act, Cursor, Moment},
+};
+
+/// How many acts may wait in all lanes together.
+const ACTS_AHEAD: usize = 1 << 17;
+
+/// How many bytes may be buffered for all lanes together.
+const BYTES_AHEAD: usize = 1 << 26;
+
+/// With more lanes than this, no file stays open between two reads.
+const FILES_OPEN: usize = 256;
+
+/// How much of each of `files` files is to be buffered, in bytes.
+pub(super) fn buffer_size(files: usize) -> usize {
+    (BYTES_AHEAD / files.max(1)).clamp(1 << 14, 1 << 18)
+}
+
+/// Whether each of `files` files may stay open.
+pub(super) fn stay_open(files: usize) -> bool {
+    files <= FILES_OPEN
+}
+
+/// What one file does, in its own order.
+type Acts = Vec<(Moment, Act)>;
+
+/// What a thread is to read.
+struct Job {
+    lane: usize,
+    cursor: Box<Cursor>,
+    /// To be filled.
+    acts: Acts,
+}
+
+/// What it has read.
+struct Batch {
+    lane: usize,
+    cursor: Box<Cursor>,
+    acts: Result<Acts, JudgeError>,
+}
+
+/// One file.
+struct Lane {
+    path: PathBuf,
+    acts: Acts,
+    at: usize,
+    ahead: Option<Batch>,
+    /// Whether the file has been read to its end.
+    over: bool,
+    /// Then present until it is taken.
+    cursor: Option<Box<Cursor>>,
+}
+
+/// All files of a hearing.
+pub(super) struct Lanes {
+    lanes: Vec<Lane>,
+    jobs: Sender<Job>,
+    batches: Receiver<Batch>,
+}
+
+impl Lanes {
+    /// Starts to read all of them.
+    pub(super) fn start(cursors: Vec<Box<Cursor>>, progress: &Arc<Progress>) -> Self {
+        let (jobs, waiting) = mpsc::channel();
+        let (done, batches) = mpsc::channel();
+        let waiting = Arc::new(Mutex::new(waiting));
+        let limit = (ACTS_AHEAD / 2 / cursors.len().max(1)).clamp(16, 2048);
+        let rests = !stay_open(cursors.len());
+        // One more thread hears what they read.
+        let threads = thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1);
+        for _ in 0..threads.clamp(1, cursors.len().max(1)) {
+            let (waiting, done, progress) = (waiting.clone(), done.clone(), progress.clone());
+            thread::spawn(move || read(&waiting, &done, &progress, limit, rests));
+        }
+        let mut lanes = Vec::with_capacity(cursors.len());
+        for (lane, cursor) in cursors.into_iter().enumerate() {
+            let path = cursor.path().to_owned();
+            lanes.push(Lane { path, acts: Vec::new(), at: 0, ahead: None, over: false, cursor: None });
+            drop(jobs.send(Job { lane, cursor, acts: Vec::new() }));
+        }
+        Self { lanes, jobs, batches }
+    }
+
+    /// The next act of a lane; nothing behind its end.
+    pub(super) fn next(&mut self, lane: usize) -> Result<Option<(Moment, Act)>, JudgeError> {
+        loop {
+            let Some(here) = self.lanes.get_mut(lane) else { return Ok(None) };
+            if let Some(next) = here.acts.get(here.at) {
+                here.at += 1;
+                return Ok(Some(*next));
+            }
+            if here.over {
+                return Ok(None);
+            }
+            match here.ahead.take() {
+                Some(batch) => {
+                    let mut spent = std::mem::replace(&mut here.acts, batch.acts?);
+                    here.at = 0;
+                    here.over = batch.cursor.is_over();
+                    if here.over {
+                        here.cursor = Some(batch.cursor);
+                    } else {
+                        spent.clear();
+                        drop(self.jobs.send(Job { lane, cursor: batch.cursor, acts: spent }));
+                    }
+                }
+                None => self.receive(lane)?,
+            }
+        }
+    }
+
+    /// What was noted of a file that has been read to its end.
+    pub(super) fn take(&mut self, lane: usize) -> Option<Box<Cursor>> {
+        self.lanes.get_mut(lane)?.cursor.take()
+    }
+
+    fn receive(&mut self, lane: usize) -> Result<(), JudgeError> {
+        let batch = self.batches.recv().map_err(|_| {
+            let path = self.lanes.get(lane).map(|lane| lane.path.clone()).unwrap_or_default();
+            JudgeError::Unreadable { path, source: io::Error::other("the thread that read it stopped") }
+        })?;
+        if let Some(lane) = self.lanes.get_mut(batch.lane) {
+            lane.ahead = Some(batch);
+        }
+        Ok(())
+    }
+}
+
+/// Reads what is waiting until nobody will ask again.
+fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Batch>, progress: &Progress, limit: usize, rests: bool) {
+    loop {
+        let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Job { lane, mut cursor, mut acts }) = job else { return };
+        let before = cursor.offset();
+        let read = cursor.fill(&mut acts, limit);
+        progress.add(cursor.offset() - before);
+        if rests {
+            cursor.rest();
+        }
+        if done.send(Batch { lane, cursor, acts: read.map(|()| acts) }).is_err() {
+            return;
+        }
+    }
+}
