@@ -11,7 +11,7 @@ use urscope_rules::{End, Place, Process, ProcessId, World};
 use urscope_schema::{call::Nanos, trace::records::Header};
 
 use super::{
-    Ended, JudgeError, Progress, alive,
+    Ended, JudgeError, Listener, Progress, alive,
     cursor::{Act, Cursor, Moment, Notes, Opened},
     lanes::{self, Lanes},
     tally::Tally,
@@ -142,7 +142,7 @@ impl Court {
     }
 
     /// Hears all of them to the end.
-    pub(super) fn hear(&mut self, progress: &Arc<Progress>) -> Result<(), JudgeError> {
+    pub(super) fn hear(&mut self, progress: &Arc<Progress>, listener: &mut dyn Listener) -> Result<(), JudgeError> {
         self.parties.sort_by_key(|party| (party.began(), party.host, party.header.pid));
         self.find_execs();
         let cursors = self.parties.iter_mut().filter_map(|party| party.cursor.take()).collect();
@@ -158,7 +158,7 @@ impl Court {
             {
                 party.notes = cursor.notes;
             }
-            self.feed(index, &act);
+            self.feed(index, &act, listener);
             match lanes.next(index)? {
                 Some((order, act)) => first.0 = Next { order, index, act },
                 None => drop(PeekMut::pop(first)),
@@ -180,7 +180,7 @@ impl Court {
         }
     }
 
-    fn feed(&mut self, index: usize, act: &Act) {
+    fn feed(&mut self, index: usize, act: &Act, listener: &mut dyn Listener) {
         let parent = self.parent_of(index);
         let Some(party) = self.parties.get_mut(index) else { return };
         let mut found = Vec::new();
@@ -195,17 +195,23 @@ impl Court {
                     forked_from: parent,
                 });
                 party.id = Some(id);
+                listener.begin(&self.world, id, header);
                 self.by_id.push(index);
             }
             (Act::Enter(enter), Some(id)) => {
+                listener.enter(&self.world, id, enter);
                 self.world.check(id, enter, &mut found);
                 self.world.enter(id, enter);
             }
-            (Act::Exit(exit), Some(id)) => self.world.exit(id, exit, &mut found),
+            (Act::Exit(exit), Some(id)) => {
+                self.world.exit(id, exit, &mut found);
+                listener.exit(&self.world, id, exit);
+            }
             (Act::End(at), Some(id)) => {
                 party.inside = self.world.inside(id);
                 let (ended, how) = party.how_it_ended();
                 party.ended = ended;
+                listener.end(&self.world, id, *at, ended);
                 self.world.end(id, how, *at, &mut found);
             }
             (_, None) => {}

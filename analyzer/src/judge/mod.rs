@@ -1,9 +1,9 @@
 //! The judge: traces in, a judgement out.
 //!
-//! `paths` finds the files, `source` and `cursor` read one of them record by record, `lanes` many of them at once, `court` feeds all of them to the law in
-//! the order of time, `tally` counts what the law says, `verdict` draws the line, `symbols` names the
-//! frames of the stacks. Nothing is kept but what lives in
-//! the traced processes: the size of the traces does not matter.
+//! `paths` finds the files, `source` and `cursor` read one of them record by record, `lanes` many of them at once, `court`
+//! feeds all of them to the law in the order of time, `tally` counts what the law says, `verdict` draws the line, `symbols`
+//! names the frames of the stacks. A [`Listener`] hears it all as well. Nothing is kept but what lives in the traced
+//! processes: the size of the traces does not matter.
 
 mod alive;
 mod court;
@@ -11,6 +11,7 @@ mod cursor;
 mod error;
 mod judgement;
 mod lanes;
+mod listener;
 mod paths;
 mod progress;
 mod source;
@@ -24,6 +25,7 @@ use urscope_rules::Severity;
 
 pub use error::JudgeError;
 pub use judgement::{Ended, FoundFinding, Frame, Judgement, Seen, Side, SkippedLine, VERSION, Verdict};
+pub use listener::Listener;
 pub use progress::Progress;
 
 /// What the judge is asked for.
@@ -48,10 +50,15 @@ impl Default for Options {
 /// No traces at all, or traces without a call, are a judgement too: [`Verdict::NotJudged`], with the reason. A file that
 /// cannot be taken for what it should be is an error, because a verdict over the rest could be wrong.
 pub fn judge(paths: &[PathBuf], options: &Options) -> Result<Judgement, JudgeError> {
+    hear(paths, options, &mut ())
+}
+
+/// The same, while somebody else listens.
+pub fn hear(paths: &[PathBuf], options: &Options, listener: &mut dyn Listener) -> Result<Judgement, JudgeError> {
     let files = paths::traces(paths)?;
     options.progress.expect(&files);
     let mut court = court::Court::default();
     court.summon(&files)?;
-    court.hear(&options.progress)?;
+    court.hear(&options.progress, listener)?;
     Ok(verdict::draw(court, paths, options))
 }

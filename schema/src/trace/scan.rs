@@ -133,6 +133,7 @@ impl Scan<'_> {
 const NO_DIGIT: u8 = 0xff;
 
 /// What a byte is as a hexadecimal digit of the writer.
+#[expect(clippy::indexing_slicing, reason = "a place outside would not compile")]
 const DIGITS: [u8; 256] = {
     let mut table = [NO_DIGIT; 256];
     let mut digit = 0;
