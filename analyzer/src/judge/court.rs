@@ -37,7 +37,7 @@ pub(super) struct Party {
     /// Complete when it has ended.
     pub(super) notes: Notes,
     /// Its trace, until the hearing begins.
-    cursor: Option<Box<Cursor>>,
+    cursor: Option<Cursor>,
     pub(super) host: u64,
     pub(super) id: Option<ProcessId>,
     /// A later trace of the same process exists: it became another program.
@@ -116,7 +116,7 @@ impl Court {
                     let header = cursor.header().clone();
                     let host = self.host_key(&header);
                     let (ended, notes) = (Ended::Incomplete, Notes::default());
-                    let cursor = Some(cursor);
+                    let cursor = Some(*cursor);
                     self.parties.push(Party {
                         header,
                         notes,

@@ -43,7 +43,7 @@ type Acts = Vec<(Moment, Act)>;
 /// What a thread is to read.
 struct Job {
     lane: usize,
-    cursor: Box<Cursor>,
+    cursor: Cursor,
     /// To be filled.
     acts: Acts,
 }
@@ -51,7 +51,7 @@ struct Job {
 /// What it has read.
 struct Batch {
     lane: usize,
-    cursor: Box<Cursor>,
+    cursor: Cursor,
     acts: Result<Acts, JudgeError>,
 }
 
@@ -64,19 +64,19 @@ struct Lane {
     /// Whether the file has been read to its end.
     over: bool,
     /// Then present until it is taken.
-    cursor: Option<Box<Cursor>>,
+    cursor: Option<Cursor>,
 }
 
 /// All files of a hearing.
 pub(super) struct Lanes {
-    lanes: Vec<Lane>,
+    all: Vec<Lane>,
     jobs: Sender<Job>,
     batches: Receiver<Batch>,
 }
 
 impl Lanes {
     /// Starts to read all of them.
-    pub(super) fn start(cursors: Vec<Box<Cursor>>, progress: &Arc<Progress>) -> Self {
+    pub(super) fn start(cursors: Vec<Cursor>, progress: &Arc<Progress>) -> Self {
         let (jobs, waiting) = mpsc::channel();
         let (done, batches) = mpsc::channel();
         let waiting = Arc::new(Mutex::new(waiting));
@@ -94,13 +94,13 @@ impl Lanes {
             lanes.push(Lane { path, acts: Vec::new(), at: 0, ahead: None, over: false, cursor: None });
             drop(jobs.send(Job { lane, cursor, acts: Vec::new() }));
         }
-        Self { lanes, jobs, batches }
+        Self { all: lanes, jobs, batches }
     }
 
     /// The next act of a lane; nothing behind its end.
     pub(super) fn next(&mut self, lane: usize) -> Result<Option<(Moment, Act)>, JudgeError> {
         loop {
-            let Some(here) = self.lanes.get_mut(lane) else { return Ok(None) };
+            let Some(here) = self.all.get_mut(lane) else { return Ok(None) };
             if let Some(next) = here.acts.get(here.at) {
                 here.at += 1;
                 return Ok(Some(*next));
@@ -126,16 +126,16 @@ impl Lanes {
     }
 
     /// What was noted of a file that has been read to its end.
-    pub(super) fn take(&mut self, lane: usize) -> Option<Box<Cursor>> {
-        self.lanes.get_mut(lane)?.cursor.take()
+    pub(super) fn take(&mut self, lane: usize) -> Option<Cursor> {
+        self.all.get_mut(lane)?.cursor.take()
     }
 
     fn receive(&mut self, lane: usize) -> Result<(), JudgeError> {
         let batch = self.batches.recv().map_err(|_| {
-            let path = self.lanes.get(lane).map(|lane| lane.path.clone()).unwrap_or_default();
+            let path = self.all.get(lane).map(|lane| lane.path.clone()).unwrap_or_default();
             JudgeError::Unreadable { path, source: io::Error::other("the thread that read it stopped") }
         })?;
-        if let Some(lane) = self.lanes.get_mut(batch.lane) {
+        if let Some(lane) = self.all.get_mut(batch.lane) {
             lane.ahead = Some(batch);
         }
         Ok(())
