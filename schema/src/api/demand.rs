@@ -18,6 +18,12 @@ pub enum Null {
     Memory,
     /// A place for an answer of a get.
     Answer,
+    /// A place for the answer to a question.
+    Value,
+    /// The size of that place.
+    ValueSize,
+    /// A place for the size of the answer.
+    AnswerSize,
     /// A description.
     Description,
     /// A number of objects.
@@ -33,6 +39,35 @@ pub struct Nulls {
     handle: Option<&'static str>,
     count: Option<&'static str>,
     size: Option<&'static str>,
+    /// The places for answers that may be left out, but not all, and not each with any size.
+    optional: Optional,
+}
+
+/// Which of the arguments that belong together are null or zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Optional {
+    /// How many places for answers of a get.
+    answers: u8,
+    value: bool,
+    value_size: bool,
+    answer_size: bool,
+}
+
+impl Optional {
+    /// What is wrong with them together, and the result that the header names.
+    const fn fault(self) -> Option<(&'static str, Wrong, u32)> {
+        if self.answers == 2 {
+            Some(("data", Wrong::AllNull, 48))
+        } else if self.value && !self.value_size {
+            Some(("value", Wrong::Null, 48))
+        } else if self.value && self.answer_size {
+            Some(("value", Wrong::AllNull, 48))
+        } else if self.value_size && !self.value {
+            Some(("size", Wrong::Zero, 49))
+        } else {
+            None
+        }
+    }
 }
 
 /// An argument with which the header promises an error.
@@ -57,6 +92,8 @@ pub enum Wrong {
     Bits(u64),
     /// It holds these bits, which exclude each other.
     Together(u64),
+    /// It is null, and so is each other place for an answer.
+    AllNull,
 }
 
 impl std::fmt::Display for Wrong {
@@ -65,6 +102,7 @@ impl std::fmt::Display for Wrong {
             Self::Null => f.write_str("null"),
             Self::Zero => f.write_str("0"),
             Self::Bits(bits) => write!(f, "a set with the bits {bits:#x}, which stand for nothing"),
+            Self::AllNull => f.write_str("null, like every other place for an answer,"),
             Self::Together(bits) => write!(f, "a set with the bits {bits:#x}, which exclude each other"),
         }
     }
@@ -84,10 +122,28 @@ impl Nulls {
         let Some(null) = null else { return };
         let effect = function.effect();
         let place = match (null, effect) {
-            // Whether the memory that is to be exported is any at all, only the adapter can say. The header calls both places
-            // of a get of memory optional, and lists their absence among the errors: the adapters take a null for a question
-            // about the other one, and so do we.
-            (Null::Memory, Effect::Makes(_)) | (Null::Answer, Effect::Makes(Kind::MemHandle)) => return,
+            // Whether the memory that is to be exported is any at all, only the adapter can say; and for questions about physical
+            // memory the header lists no such errors.
+            (Null::Memory, Effect::Makes(_))
+            | (Null::Value | Null::ValueSize | Null::AnswerSize, Effect::Asks(Kind::PhysicalMem)) => return,
+            // The header calls both places of a get of memory optional, and lists their absence among the errors: the adapters
+            // take a null for a question about the other one, and so do we.
+            (Null::Answer, Effect::Makes(Kind::MemHandle)) => {
+                self.optional.answers += 1;
+                return;
+            }
+            (Null::Value, _) => {
+                self.optional.value = true;
+                return;
+            }
+            (Null::ValueSize, _) => {
+                self.optional.value_size = true;
+                return;
+            }
+            (Null::AnswerSize, _) => {
+                self.optional.answer_size = true;
+                return;
+            }
             (Null::Description, effect) if !matches!(effect, Effect::Makes(Kind::Event)) => return,
             (Null::Size, effect) if !matches!(effect, Effect::Makes(Kind::Usm)) => return,
             (Null::Handle, _) => &mut self.handle,
@@ -103,17 +159,26 @@ impl Nulls {
     /// Whether nothing is missing.
     #[inline]
     pub const fn is_empty(&self) -> bool {
-        self.pointer.is_none() && self.handle.is_none() && self.count.is_none() && self.size.is_none()
+        self.pointer.is_none()
+            && self.handle.is_none()
+            && self.count.is_none()
+            && self.size.is_none()
+            && self.optional.fault().is_none()
     }
 
     /// The fault that is answered first: the order is that of Unified Runtime's own validation layer.
     #[inline]
     pub fn fault(&self, function: Function, values: &Values) -> Option<Fault> {
         let fault = |why, code| move |parameter| Fault { parameter, why, answer: UrResult(code) };
-        let pointer = self.pointer.map(fault(Wrong::Null, 48));
+        let together = self.optional.fault();
+        let together = |wanted| {
+            together.filter(|(.., code)| *code == wanted).map(|(parameter, why, code)| fault(why, code)(parameter))
+        };
+        let pointer = self.pointer.map(fault(Wrong::Null, 48)).or_else(|| together(48));
         pointer.or_else(|| self.handle.map(fault(Wrong::Null, 46))).or_else(|| flags(function, values)).or_else(|| {
-            let size = self.size.map(fault(Wrong::Zero, 64));
-            size.or_else(|| self.count.map(fault(Wrong::Zero, 4)))
+            let size = self.size.map(fault(Wrong::Zero, 64)).or_else(|| together(49));
+            let none = if matches!(function.effect(), Effect::Makes(Kind::Context)) { 49 } else { 4 };
+            size.or_else(|| self.count.map(fault(Wrong::Zero, none)))
         })
     }
 }
@@ -123,7 +188,11 @@ const fn masks(effect: Effect) -> (u64, u64) {
     match effect {
         // ENABLE_PROFILING and IPC_EXP: events with profiling cannot be exported.
         Effect::Makes(Kind::Event) => (0xffff_fffc, PROFILING | IPC),
-        Effect::Makes(Kind::PhysicalMem) => (0xffff_fffd, 0),
+        // The lowest bit stood for something to be defined until 2026.1, and for nothing since: whoever sets it is left alone.
+        Effect::Makes(Kind::PhysicalMem) => (0xffff_fffc, 0),
+        Effect::Makes(Kind::Context) => (0xffff_fffe, 0),
+        // ur_usm_advice_flags_t
+        Effect::Makes(Kind::Usm) => (0xfffe_0000, 0),
         // ur_virtual_mem_access_flags_t
         Effect::Uses(Kind::PhysicalMem) => (0xffff_fff8, 0),
         _ => (0, 0),
@@ -168,6 +237,10 @@ mod tests {
         for (parameter, null) in [("pointer", Null::Memory), ("data", Null::Answer), ("data_size", Null::Answer)] {
             nulls.note(get, parameter, Some(null));
         }
+        assert!(!nulls.is_empty());
+        assert_eq!(nulls.fault(get, &NOTHING).map(|fault| fault.answer), Some(UrResult(48)), "nothing to answer to");
+        let mut nulls = Nulls::default();
+        nulls.note(get, "data", Some(Null::Answer));
         assert!(nulls.is_empty());
         nulls.note(Function::urIPCGetEventHandleExp, "data", Some(Null::Answer));
         let fault = nulls.fault(Function::urIPCGetEventHandleExp, &NOTHING).unwrap();
@@ -184,13 +257,32 @@ mod tests {
         let [event, memory, map] =
             [Function::urEventCreateExp, Function::urPhysicalMemCreate, Function::urVirtualMemMap];
         assert_eq!([0, 1, 2, 3, 4].map(|flags| answer(event, with(flags))), [None, None, None, Some(4), Some(53)]);
-        assert_eq!([0, 1, 2].map(|flags| answer(memory, with(flags))), [None, Some(53), None]);
+        assert_eq!([0, 1, 2, 4].map(|flags| answer(memory, with(flags))), [None, None, None, Some(53)]);
         assert_eq!([0, 7, 8].map(|flags| answer(map, with(flags))), [None, None, Some(53)]);
     }
 
     #[test]
-    fn waiting_for_no_event_is_a_fault() {
-        let wait = Values { count: Some(0), ..NOTHING };
-        assert_eq!(answer(Function::urEventWait, wait), Some(4));
+    fn a_list_of_nothing_is_a_fault() {
+        let none = Values { count: Some(0), ..NOTHING };
+        assert_eq!(answer(Function::urEventWait, none), Some(4));
+        assert_eq!(answer(Function::urContextCreate, none), Some(49));
+    }
+
+    #[test]
+    fn a_question_has_a_place_for_its_answer_or_for_the_size() {
+        let ask = |function: Function, zero: &[&str]| {
+            let nulls = function.nulls_of(|parameter| u64::from(!zero.contains(&parameter)));
+            assert_eq!(nulls.is_empty(), nulls.fault(function, &NOTHING).is_none());
+            nulls.fault(function, &NOTHING).map(|fault| fault.answer.0)
+        };
+        for function in [Function::urDeviceGetInfo, Function::urEventGetInfo] {
+            assert_eq!(ask(function, &[]), None);
+            assert_eq!(ask(function, &["size_ret"]), None);
+            assert_eq!(ask(function, &["size", "value"]), None, "how long is the answer?");
+            assert_eq!(ask(function, &["size"]), Some(49));
+            assert_eq!(ask(function, &["value"]), Some(48));
+            assert_eq!(ask(function, &["size", "value", "size_ret"]), Some(48));
+        }
+        assert_eq!(ask(Function::urPhysicalMemGetInfo, &["value"]), None, "the header lists no error");
     }
 }

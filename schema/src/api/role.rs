@@ -46,8 +46,11 @@ pub trait Role: Copy {
 /// What the shim must look at before it knows a call: words and addresses of the caller's, 0 where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
-    /// Of a structure with `stype`, `pNext` and then `flags` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`).
+    /// Of a structure with `stype`, `pNext` and then `flags` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`,
+    /// `ur_context_properties_t`).
     pub desc: usize,
+    /// Of a `ur_usm_desc_t`.
+    pub usm_desc: usize,
     /// An event that the call is about.
     pub event: usize,
     /// Of a list of events that the call is about.
@@ -144,9 +147,13 @@ roles! {
     PhysicalMem(usize) enter object null Handle in object;
     /// A `ur_event_handle_t`.
     Event(usize) enter object source event null Handle in object;
+    /// A `const ur_device_handle_t *`.
+    Devices(usize) null Pointer;
+    /// A `const ur_usm_desc_t *`, or null.
+    UsmDesc(usize) source usm_desc;
     /// A `const ur_event_handle_t *`.
     Events(usize) source events null Pointer;
-    /// The `uint32_t` that counts the events.
+    /// The `uint32_t` that counts the objects of a list.
     Count(u32) enter count source count null Count in count;
     /// A pointer to handle data.
     Data(usize) enter data null Pointer in data;
@@ -163,11 +170,15 @@ roles! {
     /// A `ur_physical_mem_handle_t *` or `ur_event_handle_t *`.
     OutObject(usize) out object null Pointer;
     /// A `ur_bool_t *` that receives the answer to a question, or null.
-    OutBool(usize) out value;
+    OutBool(usize) out value null Value;
+    /// A place for the answer to a question that is not recorded, or null.
+    OutValue(usize) null Value;
+    /// The `size_t` of that place in bytes.
+    ValueSize(usize) null ValueSize;
+    /// A `size_t *` that receives the size of the answer, or null.
+    OutValueSize(usize) null AnswerSize;
     /// A word that is passed on and not recorded.
     Unseen(usize);
-    /// A 32-bit word that is passed on and not recorded.
-    Unseen32(u32);
 }
 
 /// A pointer to a structure whose flags count.
@@ -226,7 +237,7 @@ mod tests {
     fn a_role_is_as_wide_as_what_c_passes() {
         assert_eq!(size_of::<Context>(), size_of::<*mut u8>());
         assert_eq!(size_of::<OutDataSize>(), size_of::<*mut usize>());
-        assert_eq!(size_of::<Unseen32>(), size_of::<u32>());
+        assert_eq!(size_of::<Count>(), size_of::<u32>());
         assert_eq!(size_of::<IpcProperty>(), size_of::<u32>());
     }
 

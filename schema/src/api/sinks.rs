@@ -160,6 +160,17 @@ macro_rules! functions {
                 nulls
             }
 
+            /// The arguments that are missing, where each parameter has the word that `of` gives for its name.
+            pub fn nulls_of(self, of: impl Fn(&'static str) -> u64) -> Nulls {
+                let mut nulls = Nulls::default();
+                match self {
+                    $(Self::$name => {
+                        $(nulls.note(self, stringify!($param), role::$role(of(stringify!($param)) as _).null());)*
+                    })*
+                }
+                nulls
+            }
+
             /// Parameters and their roles, in C order.
             pub const fn parameters(self) -> &'static [(&'static str, &'static str)] {
                 match self { $(Self::$name => &[$((stringify!($param), stringify!($role)),)*],)* }

@@ -20,25 +20,25 @@ macro_rules! ur_functions {
             /// Releases a reference to an adapter; the last one tears the runtime down.
             fn urAdapterRelease(adapter: Adapter) in Adapter[1] releases Adapter;
             /// Asks a device for a property; only the questions about IPC support are recorded.
-            fn urDeviceGetInfo(device: Device, property: IpcProperty, size: Unseen, value: OutBool, size_ret: Unseen) in Device[1] asks Device;
+            fn urDeviceGetInfo(device: Device, property: IpcProperty, size: ValueSize, value: OutBool, size_ret: OutValueSize) in Device[1] asks Device;
             /// Creates a context, the owner of allocations and mappings.
-            fn urContextCreate(count: Unseen32, devices: Unseen, properties: Unseen, context: OutContext) in Context[0] makes Context;
+            fn urContextCreate(count: Count, devices: Devices, properties: Desc, context: OutContext) in Context[0] makes Context;
             /// Takes one more reference to a context.
             fn urContextRetain(context: Context) in Context[1] retains Context;
             /// Releases a reference to a context; the last one ends what still lives in it.
             fn urContextRelease(context: Context) in Context[2] releases Context;
             /// Allocates host USM.
-            fn urUSMHostAlloc(context: Context, desc: Unseen, pool: Unseen, size: Size, pointer: OutPointer) in USM[0] makes Usm;
+            fn urUSMHostAlloc(context: Context, desc: UsmDesc, pool: Unseen, size: Size, pointer: OutPointer) in USM[0] makes Usm;
             /// Allocates device USM.
-            fn urUSMDeviceAlloc(context: Context, device: Device, desc: Unseen, pool: Unseen, size: Size, pointer: OutPointer) in USM[1] makes Usm;
+            fn urUSMDeviceAlloc(context: Context, device: Device, desc: UsmDesc, pool: Unseen, size: Size, pointer: OutPointer) in USM[1] makes Usm;
             /// Allocates shared USM.
-            fn urUSMSharedAlloc(context: Context, device: Device, desc: Unseen, pool: Unseen, size: Size, pointer: OutPointer) in USM[2] makes Usm;
+            fn urUSMSharedAlloc(context: Context, device: Device, desc: UsmDesc, pool: Unseen, size: Size, pointer: OutPointer) in USM[2] makes Usm;
             /// Frees USM.
             fn urUSMFree(context: Context, pointer: Pointer) in USM[3] ends Usm;
             /// Creates a reusable event; one with the IPC flag can be shared.
             fn urEventCreateExp(context: Context, device: Device, desc: Desc, event: OutObject) in EventExp[0] makes Event;
             /// Asks an event for a property; recorded for shared events only, like all that follows of events.
-            fn urEventGetInfo(event: Event, property: Property, size: Unseen, value: Unseen, size_ret: Unseen) in Event[0] asks Event;
+            fn urEventGetInfo(event: Event, property: Property, size: ValueSize, value: OutValue, size_ret: OutValueSize) in Event[0] asks Event;
             /// Waits on the host for events.
             fn urEventWait(count: Count, events: Events) in Event[2] uses Event;
             /// Takes one more reference to an event.
@@ -52,7 +52,7 @@ macro_rules! ur_functions {
             /// Releases a reference to physical memory; the last one ends it.
             fn urPhysicalMemRelease(memory: PhysicalMem) in PhysicalMem[2] releases PhysicalMem;
             /// Asks physical memory for a property.
-            fn urPhysicalMemGetInfo(memory: PhysicalMem, property: Property, size: Unseen, value: Unseen, size_ret: Unseen) in PhysicalMem[3] asks PhysicalMem;
+            fn urPhysicalMemGetInfo(memory: PhysicalMem, property: Property, size: ValueSize, value: OutValue, size_ret: OutValueSize) in PhysicalMem[3] asks PhysicalMem;
             /// Maps physical memory at a reserved address.
             fn urVirtualMemMap(context: Context, pointer: Pointer, size: Size, memory: PhysicalMem, offset: Offset, flags: Flags) in VirtualMem[3] uses PhysicalMem;
             /// Unmaps what is mapped at an address.

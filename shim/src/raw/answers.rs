@@ -92,11 +92,18 @@ fn carry(ours: &usize, callers: usize) -> Option<u64> {
 /// Adds the flags of the description that a caller hands in, if it does.
 #[inline]
 pub fn take_flags(sources: &Sources, values: &mut Values) {
+    let word = |address: usize| {
+        // SAFETY: the caller says that a description stands there, to the adapter, which is about to read it. All kinds have
+        // their flags behind `stype` and `pNext` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`,
+        // `ur_context_properties_t`), and `ur_usm_desc_t` has its `hints` there.
+        Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_unaligned() }))
+    };
     if sources.desc != 0 {
-        let flags = std::ptr::with_exposed_provenance::<u32>(sources.desc + FLAGS);
-        // SAFETY: the caller says that a description stands there, to the adapter, which is about to read it. Both kinds have
-        // their flags behind `stype` and `pNext` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`).
-        values.flags = Some(u64::from(unsafe { flags.read_unaligned() }));
+        values.flags = word(sources.desc + FLAGS);
+    }
+    if sources.usm_desc != 0 {
+        // Most descriptions of USM ask for nothing, and every allocation of a SYCL program has one.
+        values.flags = word(sources.usm_desc + FLAGS).filter(|hints| *hints != 0);
     }
 }
 

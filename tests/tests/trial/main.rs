@@ -7,6 +7,7 @@
     reason = "this is test code: a panic is how it reports"
 )]
 
+mod arguments;
 mod arrows;
 mod backend;
 mod conformance;

@@ -11,7 +11,7 @@ use urscope_schema::api::{
     UrResult,
     role::{
         Context, Data, DataSize, Desc, Device, Event, Flags, IpcProperty, Offset, OutBool, OutData, OutDataSize,
-        OutObject, OutPointer, PhysicalMem, Pointer, Property, Size, Unseen,
+        OutObject, OutPointer, OutValue, OutValueSize, PhysicalMem, Pointer, Property, Size, ValueSize,
     },
 };
 
@@ -127,11 +127,11 @@ impl Backend for LevelZero {
         &self,
         memory: PhysicalMem,
         property: Property,
-        size: Unseen,
-        value: Unseen,
-        size_ret: Unseen,
+        size: ValueSize,
+        value: OutValue,
+        size_ret: OutValueSize,
     ) -> UrResult {
-        answer(|| physical::get_info(*self, memory, property, [size, value, size_ret]))
+        answer(|| physical::get_info(*self, memory, property, (size, value, size_ret)))
     }
 
     fn urVirtualMemMap(
@@ -179,11 +179,11 @@ impl Backend for LevelZero {
         &self,
         device: Device,
         property: IpcProperty,
-        size: Unseen,
+        size: ValueSize,
         value: OutBool,
-        size_ret: Unseen,
+        size_ret: OutValueSize,
     ) -> UrResult {
-        support::get_info(*self, device, property, [size, Unseen(value.0), size_ret])
+        support::get_info(*self, device, property, (size, value, size_ret))
     }
 
     fn urEventCreateExp(&self, context: Context, device: Device, desc: Desc, event: OutObject) -> UrResult {

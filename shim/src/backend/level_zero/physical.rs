@@ -17,7 +17,8 @@ use parking_lot::Mutex;
 use urscope_schema::api::{
     UrResult,
     role::{
-        Context, Data, DataSize, Desc, Device, Flags, Offset, OutObject, PhysicalMem, Pointer, Property, Size, Unseen,
+        Context, Data, DataSize, Desc, Device, Flags, Offset, OutObject, OutValue, OutValueSize, PhysicalMem, Pointer,
+        Property, Size, ValueSize,
     },
 };
 
@@ -187,7 +188,7 @@ pub(crate) fn get_info(
     at: LevelZero,
     memory: PhysicalMem,
     property: Property,
-    [size, value, size_ret]: [Unseen; 3],
+    (size, value, size_ret): (ValueSize, OutValue, OutValueSize),
 ) -> Result<(), UrResult> {
     let Known::Ours(object) = find(memory)? else {
         return result::done(adapter::urPhysicalMemGetInfo(at.via)(memory, property, size, value, size_ret));

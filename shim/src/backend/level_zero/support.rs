@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use urscope_schema::api::{
     UrResult,
-    role::{Device, IpcProperty, OutBool, Unseen},
+    role::{Device, IpcProperty, OutBool, OutValueSize, ValueSize},
 };
 
 use super::{
@@ -33,7 +33,7 @@ pub(crate) fn get_info(
     at: LevelZero,
     device: Device,
     property: IpcProperty,
-    [size, value, size_ret]: [Unseen; 3],
+    (size, value, size_ret): (ValueSize, OutBool, OutValueSize),
 ) -> UrResult {
     let family = match property.0 {
         0x2023 => Some(Family::Memory),
@@ -42,7 +42,7 @@ pub(crate) fn get_info(
         _ => None,
     };
     let Some(family) = family.filter(|family| family.is_ours(at.via)) else {
-        return adapter::urDeviceGetInfo(at.via)(device, property, size, OutBool(value.0), size_ret);
+        return adapter::urDeviceGetInfo(at.via)(device, property, size, value, size_ret);
     };
     super::result::answer(|| {
         let ze_device = at.device(device.0)?;
@@ -62,7 +62,7 @@ fn is_usable(at: LevelZero, device: Device, family: Family) -> bool {
     let mut answer = 0_u8;
     let place = OutBool((&raw mut answer).expose_provenance());
     let ask = adapter::urDeviceGetInfo(at.via);
-    let answered = || ask(device, IpcProperty(REUSABLE_EVENTS), Unseen(1), place, Unseen(0)).is_success();
+    let answered = || ask(device, IpcProperty(REUSABLE_EVENTS), ValueSize(1), place, OutValueSize(0)).is_success();
     // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
     family != Family::Event || answered() && unsafe { (&raw const answer).read_volatile() } != 0
 }

@@ -1,0 +1,84 @@
+// Stories of arguments that the header lists among the errors of a function, and of some that only look so.
+#include "ur_stories.hpp"
+
+using namespace app;
+
+// The four ways of asking for a property: the header refuses three of them.
+template <typename Ask> static void ask(Answers &answers, Ask get_info) {
+  uint64_t value[64];
+  size_t size = 0;
+  answers << get_info(0, value, nullptr) << get_info(sizeof value, nullptr, &size) << get_info(0, nullptr, nullptr);
+  answers << get_info(0, nullptr, &size) << get_info(sizeof value, value, nullptr);
+}
+
+static ur_result_t allocate(Ur &ur, size_t size, ur_usm_advice_flags_t hints, uint32_t align) {
+  const ur_usm_desc_t desc = {UR_STRUCTURE_TYPE_USM_DESC, nullptr, hints, align};
+  void *memory = nullptr;
+  const ur_result_t result = urUSMDeviceAlloc(ur.context, ur.device, &desc, nullptr, size, &memory);
+  if (result == UR_RESULT_SUCCESS && memory != nullptr) urUSMFree(ur.context, memory);
+  return result;
+}
+
+static ur_result_t make_context(Ur &ur, uint32_t count, ur_context_flags_t flags) {
+  const ur_context_properties_t properties = {UR_STRUCTURE_TYPE_CONTEXT_PROPERTIES, nullptr, flags};
+  ur_context_handle_t context = nullptr;
+  const ur_result_t result = urContextCreate(count, &ur.device, &properties, &context);
+  if (result == UR_RESULT_SUCCESS) urContextRelease(context);
+  return result;
+}
+
+struct Shared {
+  explicit Shared(Ur &ur) {
+    const ur_exp_event_desc_t desc = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr, UR_EXP_EVENT_FLAG_IPC_EXP};
+    CHECK(urEventCreateExp(ur.context, ur.device, &desc, &event));
+  }
+  ~Shared() { urEventRelease(event); }
+  ur_event_handle_t event = nullptr;
+};
+
+static const std::vector<Story> alone = {
+    {"info-of-a-device",
+     [](Ur &ur, Answers &answers) {
+       ask(answers, [&](size_t size, void *value, size_t *size_ret) {
+         return urDeviceGetInfo(ur.device, UR_DEVICE_INFO_NAME, size, value, size_ret);
+       });
+     }},
+    {"info-of-support",
+     [](Ur &ur, Answers &answers) {
+       ask(answers, [&](size_t size, void *value, size_t *size_ret) {
+         return urDeviceGetInfo(ur.device, UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP, size, value, size_ret);
+       });
+     }},
+    {"info-of-an-event",
+     [](Ur &ur, Answers &answers) {
+       Shared shared(ur);
+       ask(answers, [&](size_t size, void *value, size_t *size_ret) {
+         return urEventGetInfo(shared.event, UR_EVENT_INFO_REFERENCE_COUNT, size, value, size_ret);
+       });
+     }},
+    {"wait-for-nothing",
+     [](Ur &ur, Answers &answers) {
+       Shared shared(ur);
+       answers << urEventWait(0, &shared.event) << urEventWait(1, &shared.event);
+     }},
+    {"context-of-no-device", [](Ur &ur, Answers &answers) { answers << make_context(ur, 0, 0); }},
+    {"context-with-undefined-flags",
+     [](Ur &ur, Answers &answers) { answers << make_context(ur, 1, 2) << make_context(ur, 1, 0); }},
+    {"memory-of-no-size", [](Ur &ur, Answers &answers) { answers << allocate(ur, 0, 0, 0); }},
+    {"memory-with-undefined-hints",
+     [](Ur &ur, Answers &answers) { answers << allocate(ur, 4096, 1u << 20, 0) << allocate(ur, 4096, 1u << 1, 0); }},
+    {"memory-unevenly-aligned",
+     [](Ur &ur, Answers &answers) {
+       for (uint32_t align : {3, 48, 64}) answers << allocate(ur, 4096, 0, align);
+     }},
+    {"get-of-memory-into-nothing",
+     [](Ur &ur, Answers &answers) {
+       void *memory = nullptr;
+       CHECK(urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, 4096, &memory));
+       answers << urIPCGetMemHandleExp(ur.context, memory, nullptr, nullptr);
+       CHECK(urUSMFree(ur.context, memory));
+     }},
+    {"free-of-nothing", [](Ur &ur, Answers &answers) { answers << urUSMFree(ur.context, nullptr); }},
+};
+
+int main(int argc, char **argv) { return tell_all(argc, argv, alone, {}, {}); }
