@@ -20,7 +20,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub const VARIABLES: [Variable; 6] = [
+pub const VARIABLES: [Variable; 7] = [
     Variable {
         name: "ZE_SOFT_LOG",
         default: "0",
@@ -51,7 +51,14 @@ pub const VARIABLES: [Variable; 6] = [
         default: "each",
         doc: "the descriptor that a query of physical memory exports: `each` query gives a new one, which its caller \
               closes; or `one`, always the same, that nothing here ever closes, as with Intel's driver",
-        read: |text, to| put(&mut to.one_export_fd, one_export_fd(text)),
+        read: |text, to| put(&mut to.one_export_fd, either(text, "each", "one")),
+    },
+    Variable {
+        name: "ZE_SOFT_IMPORT_FD",
+        default: "copy",
+        doc: "the descriptor that physical memory is imported by: the import makes a `copy` of its own; or it will `keep` \
+              the number, and closes it when the memory is destroyed, whatever it stands for by then, as Intel's driver",
+        read: |text, to| put(&mut to.keep_import_fd, either(text, "copy", "keep")),
     },
     Variable {
         name: "ZE_SOFT_FAIL",
@@ -75,6 +82,8 @@ pub struct Settings {
     pub ip_version: u32,
     /// Each physical memory has one exported descriptor, instead of one for each query.
     pub one_export_fd: bool,
+    /// An import keeps the caller's descriptor and closes it at its end, instead of making a copy.
+    pub keep_import_fd: bool,
     /// Functions that fail, by their C names, and the codes that they answer.
     pub faults: Vec<(String, u32)>,
 }
@@ -129,12 +138,9 @@ fn switch(text: &str) -> Option<bool> {
     }
 }
 
-fn one_export_fd(text: &str) -> Option<bool> {
-    match text {
-        "one" => Some(true),
-        "each" => Some(false),
-        _ => None,
-    }
+/// Whether it is the second of two words.
+fn either(text: &str, first: &str, second: &str) -> Option<bool> {
+    [first, second].contains(&text).then_some(text == second)
 }
 
 fn faults(text: &str) -> Option<Vec<(String, u32)>> {
@@ -195,6 +201,7 @@ mod tests {
         assert_eq!(read("ZE_SOFT_DEVICES", "3").0.devices, 3);
         assert!(read("ZE_SOFT_LOG", "1").0.log);
         assert!(read("ZE_SOFT_EXPORT_FD", "one").0.one_export_fd);
+        assert!(read("ZE_SOFT_IMPORT_FD", "keep").0.keep_import_fd);
         let faults = read("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:0x70000002, zexCounterBasedEventCreate2:0x1").0.faults;
         let expected = [("zeMemOpenIpcHandle", 0x7000_0002), ("zexCounterBasedEventCreate2", 1)];
         assert_eq!(faults, expected.map(|(function, code)| (function.to_owned(), code)));
@@ -212,6 +219,7 @@ mod tests {
             ("ZE_SOFT_IP_VERSION", "0xzz"),
             ("ZE_SOFT_LOG", "yes"),
             ("ZE_SOFT_EXPORT_FD", "two"),
+            ("ZE_SOFT_IMPORT_FD", "one"),
             ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle"),
             ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:1879048194"),
             ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:0x0"),

@@ -145,6 +145,13 @@ template <typename Kind> std::vector<Story> alone_of_every_kind() {
          open_and_close<Kind>(ur, answers, Bytes(data.size));
          CHECK(Kind::put(ur, data));
        }},
+      {"open-of-garbage",
+       [](Ur &ur, Answers &answers) {
+         Kind object(ur);
+         const Data data = object.get();
+         open_and_close<Kind>(ur, answers, Bytes(data.size, std::byte{0xa5}));
+         CHECK(Kind::put(ur, data));
+       }},
       {"open-after-put",
        [](Ur &ur, Answers &answers) {
          Kind object(ur);

@@ -192,6 +192,15 @@ static const std::vector<Story> alone = {
        open_altered<Memory>(ur, answers, at_descriptor, file);
        ::close(file);
      }},
+    {"memory-outlives-what-was-opened",
+     [](Ur &ur, Answers &answers) {
+       Memory memory(ur);
+       Mapped(ur, memory.memory).fill(1);
+       const Data data = memory.get();
+       ur_physical_mem_handle_t opened = nullptr;
+       answers << Memory::open(ur, data.copy(), &opened) << Memory::close(ur, opened);
+       answers << Mapped(ur, memory.memory).compare(1) << put(ur, data);
+     }},
     {"opened-info",
      [](Ur &ur, Answers &answers) {
        Memory memory(ur);
@@ -275,6 +284,20 @@ static const std::vector<StoryOfTwo> of_two = {
        parent.say(Mapped(ur, memory.memory).compare(2));
        CHECK(put(ur, data));
      }},
+    // Between open and close the program opens files of its own, which may get a number that the open has closed.
+    {"close-and-strangers",
+     [](Ur &ur, Peer &child, Answers &answers) {
+       ur_physical_mem_handle_t opened = nullptr;
+       answers << Memory::open(ur, child.receive(), &opened);
+       std::vector<int> strangers(8);
+       for (int &stranger : strangers) stranger = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+       answers << Memory::close(ur, opened);
+       bool kept = true;
+       for (int stranger : strangers) kept = ::close(stranger) == 0 && kept;
+       answers << (kept ? "kept" : "closed");
+       child.say("done");
+     },
+     export_and_wait<Memory>},
 };
 
 // What is wrong with a call to which null is handed. Each needs memory that is otherwise right.

@@ -3,12 +3,12 @@
 //! What is made without the wish to export it shares the segments of all memory. What can be exported has a segment of
 //! its own, whose head says so (`segment::Span::alone`): its descriptor is what crosses to another process, and what
 //! import looks for. An import duplicates the caller's descriptor and is from then on independent of it, and of the
-//! exporter.
+//! exporter; with `ZE_SOFT_IMPORT_FD=keep` it takes the number over as well.
 //!
 //! **Who owns an exported descriptor?** `ze_api.h` does not say. Intel's driver gives the same number on every query
 //! and leaves it open; the Unified Runtime closes what it got, so its second get there is of a dead number. Here each
 //! query gives a descriptor of its own, which its caller closes; `ZE_SOFT_EXPORT_FD=one` does as Intel's driver.
-//! Must never close a descriptor that was handed out or handed in.
+//! Must never close a descriptor that was handed out, nor one that was handed in unless it is told to keep it.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
@@ -60,7 +60,22 @@ enum Backing {
         _charge: Charge,
     },
     /// Made by whoever exported this file.
-    Imported(File),
+    Imported {
+        file: File,
+        /// What else ends with it. Held for its drop.
+        _kept: Option<Kept>,
+    },
+}
+
+/// The number of a descriptor that was handed in, with `ZE_SOFT_IMPORT_FD=keep`: closed with the memory, as Intel's driver
+/// does, which is a stranger's by then if whoever handed it in has closed it too.
+struct Kept(i32);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // SAFETY: close(2) takes a plain number. That it may be another file's by now is the fault that is shown here.
+        unsafe { libc::close(self.0) };
+    }
 }
 
 impl Object for PhysicalMemory {
@@ -75,7 +90,7 @@ impl PhysicalMemory {
     pub(crate) fn pages(&self) -> (BorrowedFd<'_>, u64) {
         match &self.backing {
             Backing::Own { span, .. } => (span.file(), span.offset()),
-            Backing::Imported(file) => (file.as_fd(), segment::ALONE_OFFSET),
+            Backing::Imported { file, .. } => (file.as_fd(), segment::ALONE_OFFSET),
         }
     }
 
@@ -83,7 +98,7 @@ impl PhysicalMemory {
     pub(crate) fn span(&self) -> Option<&Span> {
         match &self.backing {
             Backing::Own { span, .. } => Some(span),
-            Backing::Imported(_) => None,
+            Backing::Imported { .. } => None,
         }
     }
 
@@ -205,7 +220,8 @@ impl PhysicalMemory {
             log::note("zePhysicalMemCreate: the memory to import has another size");
             return Err(ZeResult::UNSUPPORTED_SIZE);
         }
-        let (id, backing) = (next_opened_id(), Backing::Imported(file));
+        let kept = settings::get().keep_import_fd.then(|| Kept(import.fd));
+        let (id, backing) = (next_opened_id(), Backing::Imported { file, _kept: kept });
         Ok(Self { id, size, kind, device, backing, exportable: true, exported: Mutex::default() })
     }
 }

@@ -328,6 +328,27 @@ fn one_descriptor_for_all_queries_if_it_is_wished_for() {
 }
 
 #[test]
+fn an_imported_number_is_closed_with_the_memory_if_it_is_wished_for() {
+    const NAME: &str = "physical::an_imported_number_is_closed_with_the_memory_if_it_is_wished_for";
+    if role().is_none() {
+        run(actor(NAME, "device", &[("ZE_SOFT_IMPORT_FD", "keep")]));
+        return;
+    }
+    let stage = Stage::new();
+    let memory = stage.exportable(SIZE);
+    let (_, number) = try_export(stage, memory, 1);
+    let before = open_descriptors();
+    let (result, imported) = try_import(stage, number, SIZE, 1);
+    ok(result);
+    // What was not imported is not kept.
+    assert_eq!(try_import(stage, number, 2 * SIZE, 1).0, UNSUPPORTED_SIZE);
+    ok(zePhysicalMemDestroy(stage.context, imported));
+    assert_eq!(open_descriptors(), before - 1);
+    assert_eq!(try_import(stage, number, SIZE, 1), (OUT_OF_DEVICE_MEMORY, null_mut()));
+    ok(zePhysicalMemDestroy(stage.context, memory));
+}
+
+#[test]
 fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
     const NAME: &str = "physical::no_descriptor_and_no_mapping_is_lost_over_many_cycles";
     if role().is_none() {

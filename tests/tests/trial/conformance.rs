@@ -25,7 +25,8 @@ enum Teller {
     V2Alone,
     /// The v2 adapter behind the loader's own validation of parameters.
     V2Checked,
-    /// The v2 adapter on a driver that exports one and the same descriptor of physical memory each time, as Intel's does.
+    /// The v2 adapter on a driver that exports one and the same descriptor of physical memory each time, and keeps the
+    /// number of an imported one, as Intel's does.
     V2OneDescriptor,
     /// The v2 adapter behind urscope, which refuses what it finds wrong. It stands in the adapter's table.
     V2Refusing,
@@ -37,7 +38,7 @@ enum Teller {
     V1Refusing,
     /// Our own backend in the place of the v2 adapter's entry points. It stands in the adapter's table.
     Ours,
-    /// The same on the driver that exports one and the same descriptor.
+    /// The same on the driver that has such a way with descriptors.
     OursOneDescriptor,
     /// Our own backend in the place of the v1 adapter's entry points.
     OursOnV1,
@@ -48,6 +49,11 @@ fn alone(trial: Trial) -> Trial {
     trial.env("UR_ADAPTERS_FORCE_LOAD", Release::R2026_2.library("libur_adapter_level_zero_v2.so.0"))
 }
 
+/// The device's descriptors of physical memory are as those of Intel's driver.
+fn intels_descriptors(trial: Trial) -> Trial {
+    trial.env("ZE_SOFT_EXPORT_FD", "one").env("ZE_SOFT_IMPORT_FD", "keep")
+}
+
 impl Teller {
     fn trial(self, app: &str) -> Trial {
         let adapter = if matches!(self, V1 | V1Refusing | OursOnV1) { Adapter::V1 } else { Adapter::V2 };
@@ -56,10 +62,10 @@ impl Teller {
             V1 | V2 => trial,
             V2Alone => alone(trial),
             V2Checked => trial.env("UR_ENABLE_LAYERS", "UR_LAYER_PARAMETER_VALIDATION"),
-            V2OneDescriptor => trial.env("ZE_SOFT_EXPORT_FD", "one"),
+            V2OneDescriptor => intels_descriptors(trial),
             V1Refusing | V2Refusing => trial.env("URSCOPE_ON_ERROR", "refuse"),
             Ours | OursOnV1 => trial.env("URSCOPE_BACKEND", "level_zero"),
-            OursOneDescriptor => trial.env("URSCOPE_BACKEND", "level_zero").env("ZE_SOFT_EXPORT_FD", "one"),
+            OursOneDescriptor => intels_descriptors(trial).env("URSCOPE_BACKEND", "level_zero"),
             V2AloneRefusing => alone(trial).env("URSCOPE_ON_ERROR", "refuse"),
         }
     }
@@ -113,6 +119,7 @@ const ONE: &str = "both handles carry the same descriptor, and the first put has
 const SEALED: &str = "whatever is not what a get here handed out, or is that no more, is an invalid value";
 const PERMISSION: &str = "a refused look into the exporter is told apart, as for memory";
 const OTHERS: &str = "it releases whatever physical memory it is given";
+const V1_EVENTS: &str = "the v1 adapter cannot signal an event again, so that there is nothing to share";
 const DESCRIPTORS: &str =
     "a lack of descriptors is told apart from data that are wrong, as the adapter does for memory";
 
@@ -135,10 +142,11 @@ const PHYSICAL: &[Story] = &[
     ("open-of-one-byte-more", "4", &[]),
     ("open-of-one-byte-less", "4", &[]),
     ("open-of-zeros", "4", &[]),
+    ("open-of-garbage", "4", &[]),
     ("open-after-put", "0 4", &[]),
     ("open-of-a-stale-handle", "0 4 0", &[]),
     ("open-after-release", "0 0 0", &[]),
-    ("support", "0 yes 0 yes 0 yes", &[]),
+    ("support", "0 yes 0 yes 0 yes", &[(OursOnV1, "0 yes 0 yes 0 no", V1_EVENTS)]),
     ("create-and-release", "0", &[]),
     ("create-of-an-uneven-size", "49", &[(V2, "4", SIZE), (V2Alone, "4", SIZE), (V2Checked, "4", SIZE), (V2OneDescriptor, "4", SIZE), (V2Refusing, "4", SIZE)]),
     ("create-of-nothing", "49", &[(V2, "4", SIZE), (V2Alone, "4", SIZE), (V2Checked, "4", SIZE), (V2OneDescriptor, "4", SIZE), (V2Refusing, "4", SIZE)]),
@@ -157,7 +165,8 @@ const PHYSICAL: &[Story] = &[
     ("open-of-an-unknown-pid", "4", &[]),
     ("open-of-no-descriptor", "4", &[]),
     ("open-of-a-closed-descriptor", "4", &[]),
-    ("open-of-another-file", "39", &[(Ours, "4", SEALED), (OursOneDescriptor, "4", SEALED)]),
+    ("open-of-another-file", "39", &[(Ours, "4", SEALED), (OursOneDescriptor, "4", SEALED), (OursOnV1, "4", SEALED)]),
+    ("memory-outlives-what-was-opened", "0 0 same 0", &[]),
     ("opened-info", "0 same 0 same 0 same 0 2 0 1", &[]),
     ("opened-is-exported-again", "0 0 0 0", &[]),
     ("opened-is-retained-and-closed", "0 0 0 1 0 0", &[]),
@@ -165,13 +174,15 @@ const PHYSICAL: &[Story] = &[
     ("close-of-memory-never-opened", "45", &[(V2, "0", OTHERS), (V2Alone, "0", OTHERS), (V2Checked, "0", OTHERS), (V2OneDescriptor, "0", OTHERS)]),
 ];
 
+#[rustfmt::skip]
 const PHYSICAL_OF_TWO: &[Story] = &[
     ("open-leaves-the-data-alone", "0 untouched", &[]),
     ("open-after-the-put-of-another-process", "4", &[]),
     ("open-after-the-end-of-another-process", "4", &[]),
     ("open-without-permission", "45", &[]),
-    ("open-without-descriptors", "4 0 0 none-lost", &[(Ours, "38 0 0 none-lost", DESCRIPTORS)]),
+    ("open-without-descriptors", "4 0 0 none-lost", &[(Ours, "38 0 0 none-lost", DESCRIPTORS), (OursOneDescriptor, "38 0 0 none-lost", DESCRIPTORS), (OursOnV1, "38 0 0 none-lost", DESCRIPTORS)]),
     ("open-of-another-process", "0 same 0 same", &[]),
+    ("close-and-strangers", "0 0 kept", &[(V2OneDescriptor, "0 0 closed", "adapter and driver both close the imported descriptor")]),
 ];
 
 #[rustfmt::skip]
@@ -213,6 +224,7 @@ const EVENT: &[Story] = &[
     ("open-of-one-byte-more", "4", &[]),
     ("open-of-one-byte-less", "4", &[]),
     ("open-of-zeros", "45", &[(Ours, "4", SEALED)]),
+    ("open-of-garbage", "45", &[(Ours, "4", SEALED)]),
     ("open-after-put", "0 0", &[]),
     ("open-of-a-stale-handle", "0 0 0", &[]),
     ("open-after-release", "0 39 0", &[(Ours, "0 4 0", SEALED)]),
@@ -288,8 +300,8 @@ told! {
     memory_and_nulls: "ur_memory" "apart" MEMORY_NULLS to V2 V2Alone V2Checked V2Refusing V2AloneRefusing Ours V1 V1Refusing OursOnV1;
     memory_and_a_driver_that_refuses: "ur_memory" "faults" MEMORY_FAULTS to V2 V2Refusing Ours V1 V1Refusing OursOnV1;
     memory_and_undefined_puts: "ur_memory" "misuse" MISUSE to V2Refusing Ours V1Refusing OursOnV1;
-    physical_memory: "ur_physical" "alone" PHYSICAL to V2 V2Alone V2Checked V2OneDescriptor V2Refusing Ours OursOneDescriptor;
-    physical_memory_between_two: "ur_physical" "of-two" PHYSICAL_OF_TWO to V2 V2Alone V2Checked V2Refusing Ours;
+    physical_memory: "ur_physical" "alone" PHYSICAL to V2 V2Alone V2Checked V2OneDescriptor V2Refusing Ours OursOneDescriptor OursOnV1;
+    physical_memory_between_two: "ur_physical" "of-two" PHYSICAL_OF_TWO to V2 V2Alone V2Checked V2OneDescriptor V2Refusing Ours OursOneDescriptor OursOnV1;
     physical_memory_and_nulls: "ur_physical" "apart" PHYSICAL_NULLS to V2 V2Alone V2Checked V2Refusing V2AloneRefusing Ours;
     physical_memory_and_undefined_puts: "ur_physical" "misuse" MISUSE to V2Refusing Ours;
     events: "ur_event" "alone" EVENT to V2 V2Alone V2Checked V2Refusing Ours;

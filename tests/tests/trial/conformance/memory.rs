@@ -41,6 +41,7 @@ pub(super) const MEMORY: &[Story] = &[
     ("open-of-one-byte-more", "4", &[]),
     ("open-of-one-byte-less", "4", &[]),
     ("open-of-zeros", "45", &[(V1, "0 nothing", SILENT), (Ours, "4", SEALED), (OursOnV1, "4", SEALED)]),
+    ("open-of-garbage", "45", &[(V1, "0 nothing", SILENT), (Ours, "4", SEALED), (OursOnV1, "4", SEALED)]),
     ("open-after-put", "0 0", &[(Ours, "0 4", SEALED), (OursOnV1, "0 4", SEALED)]),
     ("open-of-a-stale-handle", "0 0 0", &[(Ours, "0 4 0", SEALED), (OursOnV1, "0 4 0", SEALED)]),
     ("open-after-release", "0 45 0", &[(V1, "0 0 nothing 0", SILENT), (Ours, "0 4 0", SEALED), (OursOnV1, "0 4 0", SEALED)]),
