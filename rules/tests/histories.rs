@@ -28,8 +28,8 @@ struct Act {
 
 #[derive(Clone, Debug, PartialEq)]
 enum What {
-    /// A put that returned at once, well: of which handle and which memory.
-    Put(String, usize),
+    /// A put that returned at once, well: of which handle and which memory, and whether it was the last of these bytes.
+    Put(String, usize, bool),
     /// Likewise a close, of which mapping, of which memory; it was the last of its pointer.
     LastClose(String, usize),
     Other,
@@ -261,7 +261,9 @@ impl History {
             self.give_back("h", process, &got.name);
         }
         if well && !slow {
-            self.tell(process, thread, &text, What::Put(got.name, got.generation));
+            let equal = |other: &Got| (other.generation, other.offset) == (got.generation, got.offset);
+            let last = !self.got.iter().any(equal);
+            self.tell(process, thread, &text, What::Put(got.name, got.generation, last));
         } else {
             self.call(process, thread, &text, (slow, well), if well { Then::Nothing } else { Then::Puts(got) });
         }
@@ -333,21 +335,23 @@ impl History {
 
     /// Puts one fault in, at one of the places where it can be, and says what should be found.
     fn sin(&mut self, fault: usize, place: usize) -> Option<Vec<&'static str>> {
-        let wants_put = fault < 3;
+        let wants_put = fault < 3 || fault == 9;
         let never_again = |index: usize, name: &str| {
             let again = format!("-> {name}");
             !self.acts[index..].iter().any(|act| act.text.split(" begins").next().unwrap().ends_with(&again))
         };
         let places: Vec<_> = (0..self.acts.len())
             .filter(|index| match &self.acts[*index].kind {
-                What::Put(name, _) => wants_put && (fault != 0 || never_again(*index, name)),
+                What::Put(name, _, last) => {
+                    wants_put && (fault != 0 || never_again(*index, name)) && (fault != 9 || *last)
+                }
                 What::LastClose(name, _) => !wants_put && (fault != 3 || never_again(*index, name)),
                 What::Other => false,
             })
             .collect();
         let index = *places.get(place % places.len().max(1))?;
         let act = self.acts[index].clone();
-        let (What::Put(name, generation) | What::LastClose(name, generation)) = &act.kind else { return None };
+        let (What::Put(name, generation, _) | What::LastClose(name, generation)) = &act.kind else { return None };
         let freed = self.freed.contains(generation);
         let thread = act.text.split_once(": ").unwrap().0;
         match fault {
@@ -386,6 +390,14 @@ impl History {
                 self.acts.insert(index, Act { text, kind: What::Other, ..act });
                 Some(vec!["open-close-mismatch"])
             }
+            9 => {
+                let other = (act.process + 1) % PROCESSES;
+                for line in ["close late".to_owned(), format!("open {name} -> late")] {
+                    let text = format!("p{other}/9: {line}");
+                    self.acts.insert(index + 1, Act { process: other, text, kind: What::Other });
+                }
+                Some(vec!["use-after-put"])
+            }
             _ => {
                 let other = (act.process + 1) % PROCESSES;
                 let text = format!("p{other}/9: close {name}");
@@ -423,7 +435,7 @@ proptest! {
     }
 
     #[test]
-    fn one_fault_yields_just_that(choices in choices(), fault in 0_usize..9, place: usize) {
+    fn one_fault_yields_just_that(choices in choices(), fault in 0_usize..10, place: usize) {
         let mut history = History::of(choices, false);
         let Some(expected) = history.sin(fault, place) else { return Ok(()) };
         let (text, codes) = history.play();
@@ -434,7 +446,7 @@ proptest! {
 #[test]
 fn histories_are_worth_the_name() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let (mut calls, mut faults) = (0, [0; 9]);
+    let (mut calls, mut faults) = (0, [0; 10]);
     for _ in 0..50 {
         let choices = choices().new_tree(&mut runner).unwrap().current();
         let history = History::of(choices.clone(), false);

@@ -216,6 +216,10 @@ fn an_object_is_told_by_its_kind_and_once() {
         assert_ne!(found[0].other.unwrap().process, found[0].at.process, "the get");
         assert_eq!(found[0].answer.unwrap().0, 4, "INVALID_VALUE");
     }
+    // An address belongs to what was born there last.
+    let reborn = "p: physical m ipc\np: get-physical m -> h\np: put-physical h\np: event e ipc\np: get-event e -> h\n";
+    expect(&format!("{reborn}p: put-physical h\np: put-event h"), &[wrong]);
+    expect(&format!("{reborn}p: put-event h\np: put-event h"), &["double-put"]);
     // What nobody knows is of no kind.
     expect(&format!("{begin}p: put-event u\n{end}"), &["put-of-unknown"]);
     expect(&format!("{begin}p: fork q\nq: put-event h\n{end}"), &["put-of-unknown"]);

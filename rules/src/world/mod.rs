@@ -149,7 +149,8 @@ impl World {
             }
             Target::Allocation(_) if kind == Kind::Usm => return,
             Target::Nothing if state == State::Inherited => return,
-            Target::Nothing => {
+            // An address belongs to what was born there last.
+            Target::Nothing | Target::Buried(_) => {
                 if let Some((is, born)) = life.of_another_kind(kind, value) {
                     let confusion = Confusion { taken_for: kind, is, born, fingerprint: None };
                     self.look(When::Enter, place_of(who, enter), Sight::OtherKind(confusion), found);

@@ -1,0 +1,409 @@
+//! Any faultless history of physical memory and events yields no finding; any one fault in it yields just what that fault is.
+//!
+//! Histories are made by letting random numbers choose what three processes of two threads do next, among what is allowed.
+//! Calls take their time or are refused, and an address is used again as soon as its end has returned.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test stops where it is surprised"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::{prelude::*, strategy::ValueTree as _};
+use urscope_rules::story::Story;
+
+const PROCESSES: usize = 3;
+const THREADS: usize = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sort {
+    Physical,
+    Event,
+}
+
+use Sort::{Event, Physical};
+
+impl Sort {
+    fn word(self) -> &'static str {
+        if self == Physical { "physical" } else { "event" }
+    }
+
+    fn other(self) -> Self {
+        if self == Physical { Event } else { Physical }
+    }
+
+    /// The rule of one that was opened and left.
+    fn leak(self) -> &'static str {
+        if self == Physical { "leaked-physical-memory" } else { "leaked-event" }
+    }
+}
+
+/// A line, with what a fault needs to know of it.
+#[derive(Clone, Debug)]
+struct Act {
+    process: usize,
+    text: String,
+    kind: What,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum What {
+    /// A put that returned at once, well: of which handle. Its bytes were over with it.
+    Put(Sort, String),
+    /// The release or close that ended an object that had been opened.
+    EndOfImport(Sort, String),
+    /// An object was made that can be shared.
+    Made(Sort, String),
+    /// It was opened.
+    Opened(Sort, String),
+    Other,
+}
+
+#[derive(Clone, Debug)]
+struct Object {
+    sort: Sort,
+    process: usize,
+    name: String,
+    opened: bool,
+    references: usize,
+    /// Handle data that is not put, and calls under way.
+    busy: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Got {
+    sort: Sort,
+    process: usize,
+    name: String,
+    object: String,
+    busy: usize,
+}
+
+/// What a call under way does when it returns.
+#[derive(Clone, Debug)]
+enum Then {
+    Made(Object),
+    Opened(Object, String),
+    Got(Got),
+    /// The end was refused, or a reference is one more: what it was about is left as it is here.
+    Puts(Got),
+    Referred(Object),
+}
+
+#[derive(Default)]
+struct History {
+    choices: std::vec::IntoIter<u32>,
+    acts: Vec<Act>,
+    objects: Vec<Object>,
+    got: Vec<Got>,
+    under_way: BTreeMap<(usize, usize), (bool, Then)>,
+    names: BTreeSet<String>,
+}
+
+impl History {
+    fn of(choices: Vec<u32>) -> Self {
+        let mut history = Self { choices: choices.into_iter(), ..Self::default() };
+        while history.choices.len() > 0 {
+            history.step();
+        }
+        history.tidy_up();
+        history
+    }
+
+    fn choose(&mut self, among: usize) -> usize {
+        self.choices.next().unwrap_or(1) as usize % among.max(1)
+    }
+
+    /// The lowest free name: so that addresses come again as soon as they can.
+    fn name(&mut self, what: &str, process: usize) -> String {
+        let name = (0..usize::MAX).map(|n| format!("{what}{process}x{n}")).find(|name| !self.names.contains(name));
+        self.names.insert(name.clone().unwrap());
+        name.unwrap()
+    }
+
+    fn tell(&mut self, process: usize, thread: usize, text: &str, kind: What) {
+        self.acts.push(Act { process, text: format!("p{process}/{}: {text}", thread + 1), kind });
+    }
+
+    fn step(&mut self) {
+        let (process, thread) = (self.choose(PROCESSES), self.choose(THREADS));
+        if let Some((well, then)) = self.under_way.remove(&(process, thread)) {
+            self.tell(process, thread, if well { "returns" } else { "fails" }, What::Other);
+            return self.settle(well, then);
+        }
+        let (what, which, how) = (self.choose(7), self.choose(8), self.choose(6));
+        // 0 and 1: it takes its time; 1 and 2: it is refused.
+        let how = (how < 2, how == 0 || how > 2);
+        let sort = if which.is_multiple_of(2) { Physical } else { Event };
+        match what {
+            0 => {
+                let name = self.name("o", process);
+                let object = Object { sort, process, name, opened: false, references: 1, busy: 0 };
+                let (text, kind) =
+                    (format!("{} {} ipc", sort.word(), object.name), What::Made(sort, object.name.clone()));
+                self.call((process, thread), &text, kind, how, Then::Made(object));
+            }
+            1 => {
+                // What was opened can be shared on, if it is no event.
+                let fits = |object: &Object| object.process == process && !(object.opened && object.sort == Event);
+                let Some(index) = pick(&self.objects, which, fits) else { return };
+                self.objects[index].busy += 1;
+                let Object { sort, name: object, .. } = self.objects[index].clone();
+                let got = Got { sort, process, name: self.name("h", process), object, busy: 0 };
+                let text = format!("get-{} {} -> {}", sort.word(), got.object, got.name);
+                self.call((process, thread), &text, What::Other, how, Then::Got(got));
+            }
+            2 => {
+                let Some(index) = pick(&self.got, which, |got| got.process == process && got.busy == 0) else { return };
+                self.put(index, thread, how);
+            }
+            3 | 4 => {
+                let Some(index) = pick(&self.got, which, |_| true) else { return };
+                self.got[index].busy += 1;
+                let Got { sort, name: handle, .. } = self.got[index].clone();
+                let name = self.name("i", process);
+                let text = format!("open-{} {handle} -> {name}", sort.word());
+                let object = Object { sort, process, name, opened: true, references: 1, busy: 0 };
+                let kind = What::Opened(sort, object.name.clone());
+                self.call((process, thread), &text, kind, how, Then::Opened(object, handle));
+            }
+            5 => {
+                let Some(index) = pick(&self.objects, which, |object| object.process == process) else { return };
+                let object = &mut self.objects[index];
+                object.busy += 1;
+                object.references += usize::from(how.1);
+                let (text, then) = (format!("retain-{} {}", object.sort.word(), object.name), object.clone());
+                self.call((process, thread), &text, What::Other, how, Then::Referred(then));
+            }
+            _ => {
+                let idle = |object: &Object| object.process == process && object.busy == 0;
+                if let Some(index) = pick(&self.objects, which, idle) {
+                    self.release(index, thread, how);
+                }
+            }
+        }
+    }
+
+    fn call(
+        &mut self,
+        (process, thread): (usize, usize),
+        text: &str,
+        kind: What,
+        (slow, well): (bool, bool),
+        then: Then,
+    ) {
+        let how = match (slow, well) {
+            (true, _) => " begins",
+            (false, true) => "",
+            (false, false) => " fails",
+        };
+        let kind = if well && !slow { kind } else { What::Other };
+        self.tell(process, thread, &format!("{text}{how}"), kind);
+        if slow {
+            self.under_way.insert((process, thread), (well, then));
+        } else {
+            self.settle(well, then);
+        }
+    }
+
+    fn settle(&mut self, well: bool, then: Then) {
+        match then {
+            Then::Made(object) if well => self.objects.push(object),
+            Then::Made(object) => drop(self.names.remove(&object.name)),
+            Then::Opened(object, handle) => {
+                self.got.iter_mut().find(|got| got.name == handle).unwrap().busy -= 1;
+                self.settle(well, Then::Made(object));
+            }
+            Then::Got(got) if well => self.got.push(got),
+            Then::Got(got) => {
+                self.names.remove(&got.name);
+                self.object(&got.object).busy -= 1;
+            }
+            Then::Puts(got) if well => {
+                self.names.remove(&got.name);
+                self.object(&got.object).busy -= 1;
+            }
+            Then::Puts(got) => self.got.push(got),
+            Then::Referred(object) => self.object(&object.name).busy -= 1,
+        }
+    }
+
+    fn object(&mut self, name: &str) -> &mut Object {
+        self.objects.iter_mut().find(|object| object.name == name).unwrap()
+    }
+
+    fn put(&mut self, index: usize, thread: usize, how: (bool, bool)) {
+        let got = self.got.remove(index);
+        let (process, text) = (got.process, format!("put-{} {}", got.sort.word(), got.name));
+        // All handle data of one object has equal bytes in a story.
+        let last = !self.got.iter().any(|other| other.object == got.object);
+        let kind = if last { What::Put(got.sort, got.name.clone()) } else { What::Other };
+        self.call((process, thread), &text, kind, how, Then::Puts(got));
+    }
+
+    fn release(&mut self, index: usize, thread: usize, (slow, well): (bool, bool)) {
+        let object = self.objects[index].clone();
+        let verb = if object.opened && object.sort == Physical { "close" } else { "release" };
+        let text = format!("{verb}-{} {}", object.sort.word(), object.name);
+        let last = object.references == 1;
+        let kind =
+            if last && object.opened { What::EndOfImport(object.sort, object.name.clone()) } else { What::Other };
+        if well && last {
+            // Its address may be made again once it has returned; here, at once.
+            self.objects.remove(index);
+            self.names.remove(&object.name);
+            return self.tell(object.process, thread, &text, kind);
+        }
+        let object = &mut self.objects[index];
+        object.references -= usize::from(well);
+        object.busy += 1;
+        let then = object.clone();
+        self.call((then.process, thread), &text, kind, (slow, well), Then::Referred(then));
+    }
+
+    fn tidy_up(&mut self) {
+        while let Some(((process, thread), (well, then))) = self.under_way.pop_first() {
+            self.tell(process, thread, if well { "returns" } else { "fails" }, What::Other);
+            self.settle(well, then);
+        }
+        while !self.got.is_empty() {
+            self.put(0, 0, (false, true));
+        }
+        while !self.objects.is_empty() {
+            self.release(0, 0, (false, true));
+        }
+    }
+
+    fn play(&self) -> (String, Vec<&'static str>) {
+        let text: Vec<_> = self.acts.iter().map(|act| act.text.as_str()).collect();
+        let text = text.join("\n");
+        let found =
+            text.parse::<Story>().and_then(|story| story.play()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let mut codes: Vec<_> = found.iter().map(|finding| finding.rule.code).collect();
+        codes.retain(|code| *code != "no-calls-seen");
+        codes.sort_unstable();
+        (text, codes)
+    }
+
+    /// Puts a line in, of a thread that is inside of no call.
+    fn insert(&mut self, index: usize, process: usize, text: &str) {
+        self.acts.insert(index, Act { process, text: format!("p{process}/9: {text}"), kind: What::Other });
+    }
+
+    /// Puts one fault in, at one of the places where it can be, and says what should be found.
+    fn sin(&mut self, fault: usize, place: usize) -> Option<Vec<&'static str>> {
+        let never_again = |index: usize, name: &str| {
+            let born = |text: &str| {
+                let text = text.split(" begins").next().unwrap();
+                text.ends_with(&format!("-> {name}")) || text.ends_with(&format!(" {name} ipc"))
+            };
+            !self.acts[index + 1..].iter().any(|act| born(&act.text))
+        };
+        let fits = |index: &usize| match (&self.acts[*index].kind, fault) {
+            (What::Put(_, name), 0) | (What::EndOfImport(_, name), 3) => never_again(*index, name),
+            (What::EndOfImport(Physical, name), 4) => never_again(*index, name),
+            (What::Put(..), 1 | 2) | (What::Made(Physical, _), 5) | (What::Opened(Event, _), 6) => true,
+            (What::Made(..), 7) | (What::Opened(Physical, _), 8) => true,
+            _ => false,
+        };
+        let places: Vec<_> = (0..self.acts.len()).filter(fits).collect();
+        let index = *places.get(place % places.len().max(1))?;
+        let act = self.acts[index].clone();
+        let (What::Put(sort, name) | What::EndOfImport(sort, name) | What::Made(sort, name) | What::Opened(sort, name)) =
+            &act.kind
+        else {
+            return None;
+        };
+        let (process, other) = (act.process, (act.process + 1) % PROCESSES);
+        match fault {
+            // Never put: its object is ended all the same.
+            0 => {
+                self.acts.remove(index);
+                Some(vec!["freed-while-exported", "leaked-handle"])
+            }
+            1 => {
+                let (word, ends) = (sort.word(), if *sort == Physical { "close" } else { "release" });
+                self.insert(index + 1, other, &format!("open-{word} {name} -> late"));
+                self.insert(index + 2, other, &format!("{ends}-{word} late"));
+                Some(vec!["use-after-put"])
+            }
+            2 => {
+                self.insert(index, process, &format!("put-{} {name} fails", sort.other().word()));
+                Some(vec!["wrong-kind"])
+            }
+            3 => {
+                self.acts.remove(index);
+                Some(vec![sort.leak()])
+            }
+            4 => {
+                self.insert(index + 1, process, &format!("close-physical {name}"));
+                Some(vec!["double-release"])
+            }
+            5 => {
+                self.insert(index + 1, process, &format!("close-physical {name} fails"));
+                Some(vec!["close-of-unknown"])
+            }
+            6 => {
+                self.insert(index + 1, process, &format!("get-event {name} -> never fails"));
+                Some(vec!["export-of-import"])
+            }
+            7 => {
+                self.insert(index + 1, process, &format!("get-{} {name} -> never fails", sort.other().word()));
+                Some(vec!["wrong-kind"])
+            }
+            _ => {
+                let handle = act.text.split("open-physical ").nth(1)?.split(' ').next()?.to_owned();
+                self.insert(index, other, &format!("open-event {handle} -> never fails"));
+                Some(vec!["wrong-kind"])
+            }
+        }
+    }
+}
+
+/// One of those that fit.
+fn pick<T>(all: &[T], which: usize, fits: impl Fn(&T) -> bool) -> Option<usize> {
+    let fitting: Vec<_> = (0..all.len()).filter(|index| fits(&all[*index])).collect();
+    fitting.get(which % fitting.len().max(1)).copied()
+}
+
+fn choices() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(any::<u32>(), 100..800)
+}
+
+const FAULTS: usize = 9;
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_faultless_history_yields_nothing(choices in choices()) {
+        let (text, codes) = History::of(choices).play();
+        prop_assert!(codes.is_empty(), "{codes:?}\n{text}");
+    }
+
+    #[test]
+    fn one_fault_yields_just_that(choices in choices(), fault in 0..FAULTS, place: usize) {
+        let mut history = History::of(choices);
+        let Some(expected) = history.sin(fault, place) else { return Ok(()) };
+        let (text, codes) = history.play();
+        prop_assert_eq!(codes, expected, "fault {}\n{}", fault, text);
+    }
+}
+
+#[test]
+fn histories_are_worth_the_name() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let (mut calls, mut faults) = (0, [0; FAULTS]);
+    for _ in 0..50 {
+        let choices = choices().new_tree(&mut runner).unwrap().current();
+        calls += History::of(choices.clone()).acts.len();
+        for (fault, count) in faults.iter_mut().enumerate() {
+            *count += usize::from(History::of(choices.clone()).sin(fault, 1).is_some());
+        }
+    }
+    assert!(calls > 50 * 40, "{calls} lines");
+    assert!(faults.iter().all(|count| *count > 20), "{faults:?}");
+}
