@@ -303,10 +303,14 @@ impl History {
             !self.acts[index + 1..].iter().any(|act| born(&act.text))
         };
         let fits = |index: &usize| match (&self.acts[*index].kind, fault) {
-            (What::Put(_, name), 0) | (What::EndOfImport(_, name), 3) => never_again(*index, name),
-            (What::EndOfImport(Physical, name), 4) => never_again(*index, name),
-            (What::Put(..), 1 | 2) | (What::Made(Physical, _), 5) | (What::Opened(Event, _), 6) => true,
-            (What::Made(..), 7) | (What::Opened(Physical, _), 8) => true,
+            (What::Put(_, name), 0) | (What::EndOfImport(_, name), 3) | (What::EndOfImport(Physical, name), 4) => {
+                never_again(*index, name)
+            }
+            (What::Put(..), 1 | 2)
+            | (What::Made(Physical, _), 5)
+            | (What::Opened(Event, _), 6)
+            | (What::Made(..), 7)
+            | (What::Opened(Physical, _), 8) => true,
             _ => false,
         };
         let places: Vec<_> = (0..self.acts.len()).filter(fits).collect();
