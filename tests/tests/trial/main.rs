@@ -19,6 +19,7 @@ mod event;
 mod fork;
 mod importer;
 mod kill;
+mod left_out;
 mod loaders;
 mod memory_saint;
 mod no_skips;
