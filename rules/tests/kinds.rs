@@ -171,6 +171,9 @@ fn bytes_are_good_as_long_as_one_handle_with_them_is() {
     expect(&format!("{two}p: put g fails\nc: open h -> m\nc: close m\np: put g"), &[]);
     // Another pointer into the same memory has other bytes.
     expect(&format!("{two}p: get a + 8 -> k\np: put g\nc: open k -> m\nc: close m\np: put k"), &[]);
+    // Equal bytes of memory that was there before, whose handle was never put: which of the two was meant, nobody knows.
+    let twice = "p: alloc a 64\np: get a -> h\np: free a\np: alloc a 64\np: get a -> g\np: put g\n";
+    expect(&format!("{twice}c: open h -> m\nc: close m"), &["freed-while-exported"]);
     // An open that began before the put is in time.
     expect("p: get a -> h\nc: open h -> m begins\np: put h\nc: returns\nc: close m", &[]);
     // Equal bytes of another host are strangers.

@@ -36,7 +36,7 @@ pub(crate) struct Export {
     pub(crate) got: Place,
     /// How many of its handles are not put.
     pub(crate) handles: u64,
-    /// The put of the last of them.
+    /// The put after which none was left, the last time that was so.
     put: Option<Place>,
     /// Who has it open: a mapping of a process.
     pub(crate) holders: Vec<(ProcessId, u64)>,
@@ -98,7 +98,6 @@ impl Exports {
             latest.alive += u64::from(export.handles == 0);
             export.got = got;
             export.handles += 1;
-            export.put = None;
             export.retired = 0;
             return latest.id;
         }
@@ -127,7 +126,6 @@ impl Exports {
     pub(crate) fn put_refused(&mut self, id: ExportId) {
         let Some(export) = self.all.get_mut(&id) else { return };
         export.handles += 1;
-        export.put = None;
         export.retired = 0;
         if export.handles == 1 {
             let key = export.key;
