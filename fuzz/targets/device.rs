@@ -1,0 +1,237 @@
+//! The handles of the software device: whatever is done to a real one, opening it is safe and leaves nothing behind.
+//!
+//! The handles are those of a real producer, a second process of this program, and of this one. An input says which,
+//! and what of it is changed; a producer of bad will computes the checksum anew. Neither process may be harmed: the
+//! producer is looked after, and descriptors and mappings are counted, every few thousand inputs.
+
+#![no_main]
+
+use std::{
+    cell::RefCell,
+    env,
+    ffi::c_void,
+    fs,
+    io::{Read, Write, stdin, stdout},
+    process::{Child, Command, Stdio},
+    ptr::{null, null_mut},
+};
+
+use libfuzzer_sys::fuzz_target;
+use urscope_device::{
+    ddi,
+    layout::{
+        event::{EventCounterBasedDesc, EventPoolDesc, IpcEventCounterBasedHandle, IpcEventPoolHandle},
+        memory::{DeviceMemAllocDesc, IpcMemHandle},
+    },
+};
+
+type Handle = *mut c_void;
+type Bytes = [u8; 64];
+
+/// Says that this process is the producer.
+const ROLE: &str = "URSCOPE_FUZZ_PRODUCER";
+/// After so many inputs, everything is counted.
+const ROUND: u64 = 4096;
+
+macro_rules! functions {
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {
+        $(#[allow(non_snake_case, reason = "the names of the C API")]
+        fn $name($($argument: $type),*) -> u32 {
+            let address = ddi::lookup(stringify!($name)).expect(stringify!($name));
+            // SAFETY: the signature is that of ze_api.h, which the device implements.
+            let function = unsafe { std::mem::transmute::<*const (), extern "C" fn($($type),*) -> u32>(address) };
+            function($($argument),*)
+        })*
+    };
+}
+
+functions! {
+    zeInit(flags: u32);
+    zeDriverGet(count: *mut u32, drivers: *mut Handle);
+    zeDeviceGet(driver: Handle, count: *mut u32, devices: *mut Handle);
+    zeContextCreate(driver: Handle, desc: *const [usize; 3], context: *mut Handle);
+    zeMemAllocDevice(context: Handle, desc: *const DeviceMemAllocDesc, size: usize, alignment: usize, device: Handle, out: *mut Handle);
+    zeMemGetIpcHandle(context: Handle, pointer: Handle, handle: *mut IpcMemHandle);
+    zeMemOpenIpcHandle(context: Handle, device: Handle, handle: IpcMemHandle, flags: u32, out: *mut Handle);
+    zeMemPutIpcHandle(context: Handle, handle: IpcMemHandle);
+    zeMemCloseIpcHandle(context: Handle, pointer: Handle);
+    zeEventCounterBasedCreate(context: Handle, device: Handle, desc: *const EventCounterBasedDesc, event: *mut Handle);
+    zeEventCounterBasedGetIpcHandle(event: Handle, handle: *mut IpcEventCounterBasedHandle);
+    zeEventCounterBasedOpenIpcHandle(context: Handle, handle: IpcEventCounterBasedHandle, event: *mut Handle);
+    zeEventCounterBasedCloseIpcHandle(event: Handle);
+    zeEventQueryStatus(event: Handle);
+    zeEventPoolCreate(context: Handle, desc: *const EventPoolDesc, count: u32, devices: *const Handle, pool: *mut Handle);
+    zeEventPoolGetIpcHandle(pool: Handle, handle: *mut IpcEventPoolHandle);
+    zeEventPoolPutIpcHandle(context: Handle, handle: IpcEventPoolHandle);
+    zeEventPoolOpenIpcHandle(context: Handle, handle: IpcEventPoolHandle, pool: *mut Handle);
+    zeEventPoolCloseIpcHandle(pool: Handle);
+}
+
+/// Lets a call fill a place.
+fn made(make: impl FnOnce(*mut Handle) -> u32) -> Handle {
+    let mut handle = null_mut();
+    assert_eq!(make(&raw mut handle), 0);
+    handle
+}
+
+/// All zeroes: a valid value of every layout structure.
+fn zeroed<T>() -> T {
+    // SAFETY: only used for the layout structures, which are integers, arrays of them and pointers.
+    unsafe { std::mem::zeroed() }
+}
+
+#[derive(Clone, Copy)]
+struct Stage {
+    context: Handle,
+    device: Handle,
+}
+
+impl Stage {
+    fn new() -> Self {
+        assert_eq!(zeInit(0), 0);
+        let mut count = 1;
+        let driver = made(|out| zeDriverGet(&raw mut count, out));
+        let device = made(|out| zeDeviceGet(driver, &raw mut count, out));
+        let context = made(|out| zeContextCreate(driver, &raw const *Box::leak(Box::new([0xd, 0, 0])), out));
+        Self { context, device }
+    }
+
+    fn memory(self, size: usize) -> Bytes {
+        let desc: DeviceMemAllocDesc = zeroed();
+        let memory = made(|out| zeMemAllocDevice(self.context, &raw const desc, size, 0, self.device, out));
+        let mut handle: IpcMemHandle = zeroed();
+        assert_eq!(zeMemGetIpcHandle(self.context, memory, &raw mut handle), 0);
+        handle.data
+    }
+
+    /// A handle of each kind. The objects live as long as the process.
+    fn produce(self) -> [Bytes; 4] {
+        let desc = EventCounterBasedDesc { flags: 0xf, ..zeroed() };
+        let event = made(|out| zeEventCounterBasedCreate(self.context, self.device, &raw const desc, out));
+        let desc = EventPoolDesc { flags: 0b11, count: 100, ..zeroed() };
+        let pool = made(|out| zeEventPoolCreate(self.context, &raw const desc, 0, null(), out));
+        let (mut of_event, mut of_pool): (IpcEventCounterBasedHandle, IpcEventPoolHandle) = (zeroed(), zeroed());
+        assert_eq!(zeEventCounterBasedGetIpcHandle(event, &raw mut of_event), 0);
+        assert_eq!(zeEventPoolGetIpcHandle(pool, &raw mut of_pool), 0);
+        // In a file with other memory, and in one of its own.
+        [self.memory(5000), self.memory(64 << 20), of_event.data, of_pool.data]
+    }
+
+    /// Opens what may be a handle of any kind, and closes what it was one of. How many were.
+    fn try_all(self, data: Bytes) -> usize {
+        let mut opened = 0;
+        let mut out = null_mut();
+        if zeMemOpenIpcHandle(self.context, self.device, IpcMemHandle { data }, 0, &raw mut out) == 0 {
+            // SAFETY: the call has just said that memory of at least a byte is mapped there.
+            let first = unsafe { out.cast::<u8>().read_volatile() };
+            assert_eq!(first, 0, "neither process has ever written to its memory");
+            assert_eq!(zeMemCloseIpcHandle(self.context, out), 0);
+            opened += 1;
+        }
+        if zeEventCounterBasedOpenIpcHandle(self.context, IpcEventCounterBasedHandle { data }, &raw mut out) == 0 {
+            assert!(zeEventQueryStatus(out) <= 1);
+            assert_eq!(zeEventCounterBasedCloseIpcHandle(out), 0);
+            opened += 1;
+        }
+        if zeEventPoolOpenIpcHandle(self.context, IpcEventPoolHandle { data }, &raw mut out) == 0 {
+            assert_eq!(zeEventPoolCloseIpcHandle(out), 0);
+            opened += 1;
+        }
+        opened
+    }
+}
+
+/// The checksum of a handle, put right.
+fn reseal(data: &mut Bytes) {
+    let sum = data[4..60].iter().fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+    data[60..].copy_from_slice(&sum.to_le_bytes());
+}
+
+struct Bench {
+    stage: Stage,
+    handles: Vec<Bytes>,
+    producer: Child,
+    inputs: u64,
+    before: [usize; 2],
+}
+
+impl Bench {
+    fn new() -> Self {
+        let stage = Stage::new();
+        let me = env::current_exe().expect("this program has a path");
+        let mut producer = Command::new(me)
+            .env(ROLE, "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this program can be started again");
+        let mut theirs = [[0; 64]; 4];
+        let from = producer.stdout.as_mut().expect("its output is a pipe");
+        from.read_exact(theirs.as_flattened_mut()).expect("the producer says its handles");
+        let handles = [theirs, stage.produce()].concat();
+        for handle in &handles {
+            let mut resealed = *handle;
+            reseal(&mut resealed);
+            assert_eq!((resealed, stage.try_all(resealed)), (*handle, 1), "this is how handles are sealed");
+        }
+        Self { stage, handles, producer, inputs: 0, before: counts() }
+    }
+
+    fn open(&mut self, data: &[u8]) {
+        let Some(([which, how], rest)) = data.split_first_chunk() else { return };
+        let mut handle = self.handles[usize::from(*which) % self.handles.len()];
+        if how & 2 != 0 {
+            handle = [0; 64];
+            handle.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        } else {
+            for change in rest.chunks_exact(2) {
+                handle[usize::from(change[0]) % 64] ^= change[1];
+            }
+        }
+        if how & 1 != 0 {
+            reseal(&mut handle);
+        }
+        self.stage.try_all(handle);
+        if how & 4 != 0 {
+            // Puts of what may be handles of this process: nobody else's can be opened any less for it.
+            assert_eq!(zeMemPutIpcHandle(self.stage.context, IpcMemHandle { data: handle }), 0);
+            assert_eq!(zeEventPoolPutIpcHandle(self.stage.context, IpcEventPoolHandle { data: handle }), 0);
+        }
+        self.inputs += 1;
+        if self.inputs.is_multiple_of(ROUND) {
+            self.look();
+        }
+    }
+
+    /// Whether all is as it was.
+    fn look(&mut self) {
+        assert_eq!(counts(), self.before, "descriptors and mappings");
+        assert!(self.producer.try_wait().is_ok_and(|ended| ended.is_none()), "the producer died");
+        for handle in &self.handles[..4] {
+            assert_eq!(self.stage.try_all(*handle), 1, "the producer's handles do not open any more");
+        }
+    }
+}
+
+/// How many descriptors this process has open, and how many ranges of the device's memory mapped.
+fn counts() -> [usize; 2] {
+    let descriptors = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    [descriptors, fs::read_to_string("/proc/self/maps").unwrap_or_default().matches("ze_soft").count()]
+}
+
+thread_local! {
+    static BENCH: RefCell<Bench> = RefCell::new(Bench::new());
+}
+
+fuzz_target!(
+    init: {
+        if env::var_os(ROLE).is_some() {
+            let handles = Stage::new().produce();
+            stdout().write_all(handles.as_flattened()).and_then(|()| stdout().flush()).expect("somebody listens");
+            // Until the other end is closed: this process lives as long as its consumer.
+            let _ = stdin().read(&mut [0]);
+            std::process::exit(0);
+        }
+    },
+    |data: &[u8]| BENCH.with_borrow_mut(|bench| bench.open(data))
+);
