@@ -31,8 +31,7 @@ pub extern "C" fn get(event: Handle<Event>, handle: Out<IpcEventCounterBasedHand
 }
 
 /// `zeEventCounterBasedOpenIpcHandle` (ze_api.h), and `zexCounterBasedEventOpenIpcHandle`: a new event for each call,
-/// also in the producer itself. `INVALID_ARGUMENT` for bytes that are not a handle, `OUT_OF_DEVICE_MEMORY` for one that
-/// cannot be imported.
+/// also in the producer itself. `OUT_OF_DEVICE_MEMORY` for bytes that are not a handle, as for one that cannot be imported.
 pub extern "C" fn open(
     context: Handle<Context>,
     handle: IpcEventCounterBasedHandle,

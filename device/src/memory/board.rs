@@ -95,8 +95,8 @@ impl Board {
         Ok(Arc::new(board))
     }
 
-    /// The board of a handle: `INVALID_ARGUMENT` for bytes that are not a handle of such a board,
-    /// `OUT_OF_DEVICE_MEMORY` if it cannot be had, as with Intel's driver.
+    /// The board of a handle: `OUT_OF_DEVICE_MEMORY` for bytes that are not a handle of such a board, and if it cannot be
+    /// had. Intel's driver does not look at the bytes, and says this when it has failed to import what they say.
     pub(crate) fn open(purpose: Purpose, bytes: &[u8; 64]) -> Answer<Arc<Self>> {
         let fails = |why: &str| {
             log::note(&format!("cannot open an IPC handle of an {purpose:?}: {why}"));
@@ -105,7 +105,7 @@ impl Board {
         // Nobody but us looks at these bytes, so the first four are as they were too.
         let sealed = Sealed::open(bytes)
             .filter(|sealed| sealed.kind == purpose as u16 && sealed.descriptor == sealed.exported)
-            .ok_or(ZeResult::INVALID_ARGUMENT)?;
+            .ok_or_else(|| fails("the bytes are damaged or not a handle of ours"))?;
         let file = Source::of(&sealed).map_err(|why| fails(&why))?;
         if !sealed.size.is_multiple_of(PAGE as u64) || !file.holds(&sealed, sealed.size) {
             return Err(fails("it lies outside of its file"));

@@ -1,0 +1,221 @@
+//! Which events have handles, what a handle opens, and which bytes are refused.
+
+use super::*;
+
+#[test]
+fn an_event_can_be_opened_in_its_own_process_and_many_times() {
+    let stage = Stage::new();
+    let list = stage.immediate_list(2);
+    let event = stage.shared_event();
+    let (first, second) = (open(stage, get(event)), open(stage, get(event)));
+    assert!(first != second && first != event);
+    let [gate] = stage.events();
+    for signalled in [event, first, second] {
+        ok(zeEventHostReset(gate));
+        ok(zeCommandListAppendBarrier(list, signalled, 1, &raw const gate));
+        assert_eq!([event, first, second].map(zeEventQueryStatus), [NOT_READY; 3]);
+        ok(zeEventHostSignal(gate));
+        assert_eq!([event, first, second].map(|event| zeEventHostSynchronize(event, FOREVER)), [SUCCESS; 3]);
+    }
+    ok(zeEventCounterBasedCloseIpcHandle(first));
+    assert_eq!(zeEventCounterBasedCloseIpcHandle(first), INVALID_ARGUMENT);
+    ok(zeEventDestroy(event));
+    ok(zeCommandListAppendSignalEvent(list, second));
+    ok(zeEventHostSynchronize(second, FOREVER));
+    ok(zeEventDestroy(second));
+    ok(zeCommandListDestroy(list));
+}
+
+#[test]
+fn only_what_was_made_for_it_is_shared_and_closed() {
+    let stage = Stage::new();
+    let [flag] = stage.events();
+    let (plain, shared) = (stage.counter_event(), stage.shared_event());
+    let opened = open(stage, get(shared));
+    let mut handle: IpcEventCounterBasedHandle = zeroed();
+    for event in [flag, plain, opened] {
+        assert_eq!(zeEventCounterBasedGetIpcHandle(event, &raw mut handle), INVALID_ARGUMENT);
+    }
+    assert_eq!(handle.data, [0; 64]);
+    assert_eq!(zeEventCounterBasedGetIpcHandle(null_mut(), &raw mut handle), INVALID_NULL_HANDLE);
+    assert_eq!(zeEventCounterBasedGetIpcHandle(shared, null_mut()), INVALID_NULL_POINTER);
+    for event in [flag, plain, shared] {
+        assert_eq!(zeEventCounterBasedCloseIpcHandle(event), INVALID_ARGUMENT);
+        assert_ne!(zeEventQueryStatus(event), INVALID_ARGUMENT);
+    }
+    assert_eq!([zeEventHostSignal(opened), zeEventHostReset(opened)], [INVALID_ARGUMENT; 2]);
+    let mut result: KernelTimestampResult = zeroed();
+    assert_eq!(zeEventQueryKernelTimestamp(opened, &raw mut result), NOT_READY);
+    // Timestamps and sharing exclude one another.
+    for flags in [0x1f, 0x2f, 0x3f] {
+        let (desc, mut out) = (EventCounterBasedDesc { flags, ..zeroed() }, null_mut());
+        let made = zeEventCounterBasedCreate(stage.context, stage.device, &raw const desc, &raw mut out);
+        assert_eq!(made, INVALID_ARGUMENT);
+    }
+    let (mut flags, mut value, mut address) = (0, 0, 0);
+    for (event, expected) in [(plain, 0x7), (shared, 0xf), (opened, 0xf)] {
+        ok(zeEventGetCounterBasedFlags(event, &raw mut flags));
+        assert_eq!(flags, expected);
+    }
+    assert_eq!(zeEventGetCounterBasedFlags(flag, &raw mut flags), INVALID_ARGUMENT);
+    // Where the counter is, and what it comes to.
+    let list = stage.immediate_list(1);
+    ok(zeCommandListAppendSignalEvent(list, opened));
+    ok(zeEventCounterBasedGetDeviceAddress(shared, &raw mut value, &raw mut address));
+    assert_eq!((value, bytes(address as *const c_void, 8)[0]), (1, 1));
+    assert_eq!(zeEventCounterBasedGetDeviceAddress(flag, &raw mut value, &raw mut address), INVALID_ARGUMENT);
+    assert_eq!(zeEventCounterBasedGetDeviceAddress(plain, &raw mut value, &raw mut address), UNSUPPORTED_FEATURE);
+}
+
+#[test]
+fn damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind() {
+    const NAME: &str = "event_ipc::handles::damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind";
+    if role().is_none() {
+        run(actor(NAME, "device", &[]));
+        return;
+    }
+    let stage = Stage::new();
+    let (event, pool) = (stage.shared_event(), pool(stage, 0b11, 4));
+    let (handle, pool_handle) = (get(event), get_pool(pool));
+    let memory = stage.device_memory(4096);
+    let mut memory_handle: layout::memory::IpcMemHandle = zeroed();
+    ok(zeMemGetIpcHandle(stage.context, memory, &raw mut memory_handle));
+    let refused_pool = |data| {
+        let mut out = null_mut();
+        let result = zeEventPoolOpenIpcHandle(stage.context, IpcEventPoolHandle { data }, &raw mut out);
+        assert!(out.is_null());
+        result
+    };
+    let maps = || std::fs::read_to_string("/proc/self/maps").unwrap().lines().count();
+    let before = (open_descriptors(), maps());
+    for byte in 0..64 {
+        for change in [0x01, 0x80, 0xff] {
+            let (mut one, mut two) = (handle.data, pool_handle.data);
+            one[byte] ^= change;
+            two[byte] ^= change;
+            assert_eq!([refused(stage, one), refused_pool(two)], [OUT_OF_DEVICE_MEMORY; 2], "byte {byte}");
+        }
+    }
+    for data in [[0; 64], [0x41; 64], [0xff; 64], memory_handle.data] {
+        assert_eq!([refused(stage, data), refused_pool(data)], [OUT_OF_DEVICE_MEMORY; 2]);
+    }
+    // Each handle opens its own kind only.
+    assert_eq!([refused(stage, pool_handle.data), refused_pool(handle.data)], [OUT_OF_DEVICE_MEMORY; 2]);
+    let mut out = null_mut();
+    for data in [handle.data, pool_handle.data] {
+        let foreign = layout::memory::IpcMemHandle { data };
+        let result = zeMemOpenIpcHandle(stage.context, stage.device, foreign, 0, &raw mut out);
+        assert_eq!(result, INVALID_ARGUMENT);
+        ok(zeMemPutIpcHandle(stage.context, foreign));
+    }
+    assert_eq!((open_descriptors(), maps()), before);
+    ok(zeEventCounterBasedCloseIpcHandle(open(stage, handle)));
+    ok(zeEventDestroy(event));
+    assert_eq!(refused(stage, handle.data), OUT_OF_DEVICE_MEMORY);
+    assert_eq!(zeEventCounterBasedOpenIpcHandle(stage.context, handle, null_mut()), INVALID_NULL_POINTER);
+    assert_eq!(zeEventCounterBasedOpenIpcHandle(null_mut(), handle, &raw mut out), INVALID_NULL_HANDLE);
+}
+
+#[test]
+fn a_maker_that_does_not_let_its_descriptors_be_fetched_is_a_clean_error() {
+    const NAME: &str = "event_ipc::handles::a_maker_that_does_not_let_its_descriptors_be_fetched_is_a_clean_error";
+    match role().as_deref() {
+        Some("other") => {
+            // SAFETY: plain numbers. A process that is not dumpable may be traced by root only.
+            unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
+            converse();
+        }
+        Some(_) => {
+            let (stage, pipe) = (Stage::new(), Pipe::open());
+            // SAFETY: plain numbers. Root gives up what would let it trace everybody; the runner's user stays as it is.
+            unsafe { libc::setuid(65_534) };
+            pipe.send(&refused(stage, pipe.receive()).to_ne_bytes());
+        }
+        None => {
+            let mut maker = Peer::converse(NAME, b'm', &[]);
+            let mut opener = Peer::start(NAME, "opener");
+            opener.send(&maker.receive::<64>());
+            assert_eq!(u32::from_ne_bytes(opener.receive()), OUT_OF_DEVICE_MEMORY);
+            opener.end();
+            maker.end();
+        }
+    }
+}
+
+#[test]
+fn the_names_of_intels_driver_lead_to_the_same() {
+    let stage = Stage::new();
+    let find = |name: &std::ffi::CStr| {
+        let mut address = null();
+        ok(zeDriverGetExtensionFunctionAddress(driver(), name.as_ptr(), &raw mut address));
+        address
+    };
+    // SAFETY: the signatures are those of Intel's driver headers, which the device implements.
+    let (create, get, open, close) = unsafe {
+        use std::mem::transmute as function;
+        (
+            function::<*const c_void, extern "C" fn(Handle, Handle, *const EventCounterBasedDesc, *mut Handle) -> u32>(
+                find(c"zexCounterBasedEventCreate2"),
+            ),
+            function::<*const c_void, extern "C" fn(Handle, *mut IpcEventCounterBasedHandle) -> u32>(find(
+                c"zexCounterBasedEventGetIpcHandle",
+            )),
+            function::<*const c_void, extern "C" fn(Handle, IpcEventCounterBasedHandle, *mut Handle) -> u32>(find(
+                c"zexCounterBasedEventOpenIpcHandle",
+            )),
+            function::<*const c_void, extern "C" fn(Handle) -> u32>(find(c"zexCounterBasedEventCloseIpcHandle")),
+        )
+    };
+    let desc = EventCounterBasedDesc { s_type: 0x3_001c, flags: 0xf, signal: 4, ..zeroed() };
+    let event = made(|out| create(stage.context, stage.device, &raw const desc, out));
+    let mut handle: IpcEventCounterBasedHandle = zeroed();
+    ok(get(event, &raw mut handle));
+    ok(close(made(|out| open(stage.context, handle, out))));
+    ok(zeEventDestroy(event));
+}
+
+#[test]
+fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
+    const NAME: &str = "event_ipc::handles::no_descriptor_and_no_mapping_is_lost_over_many_cycles";
+    match role().as_deref() {
+        Some("other") => converse(),
+        Some(_) => {
+            let mut maker = Peer::converse(NAME, b'm', &[]);
+            let remote = IpcEventCounterBasedHandle { data: maker.receive() };
+            let stage = Stage::new();
+            let list = stage.immediate_list(2);
+            let cycle = |round: usize| {
+                let event = stage.shared_event();
+                let opened = open(stage, get(event));
+                ok(zeCommandListAppendSignalEvent(list, opened));
+                if round.is_multiple_of(2) {
+                    ok(zeEventHostSynchronize(event, FOREVER));
+                    ok(zeEventCounterBasedCloseIpcHandle(opened));
+                    ok(zeEventDestroy(event));
+                } else {
+                    ok(zeEventDestroy(event));
+                    ok(zeEventHostSynchronize(opened, FOREVER));
+                    ok(zeEventCounterBasedCloseIpcHandle(opened));
+                }
+                if round.is_multiple_of(8) {
+                    ok(zeEventCounterBasedCloseIpcHandle(open(stage, remote)));
+                    let pool = pool(stage, 0b11, 100);
+                    ok(zeEventPoolCloseIpcHandle(made(|out| {
+                        zeEventPoolOpenIpcHandle(stage.context, get_pool(pool), out)
+                    })));
+                    ok(zeEventPoolDestroy(pool));
+                }
+            };
+            let counts = || {
+                ok(zeCommandListHostSynchronize(list, FOREVER));
+                (open_descriptors(), std::fs::read_to_string("/proc/self/maps").unwrap().matches("ze_soft").count())
+            };
+            (0..16).for_each(cycle);
+            let before = counts();
+            (0..100_000).for_each(cycle);
+            assert_eq!(counts(), before);
+            maker.end();
+        }
+        None => drop(run(actor(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]))),
+    }
+}

@@ -1,0 +1,140 @@
+//! Events shared between processes: counter-based ones by themselves, others by their pool; either side signals.
+
+use std::ffi::c_void;
+use std::io::Read;
+use std::ptr::{null, null_mut};
+use std::thread;
+use std::time::Duration;
+
+use crate::api::layout::event::*;
+use crate::api::*;
+use crate::peer::{Peer, Pipe};
+
+mod conversations;
+mod handles;
+mod pools;
+
+fn get(event: Handle) -> IpcEventCounterBasedHandle {
+    let mut handle: IpcEventCounterBasedHandle = zeroed();
+    ok(zeEventCounterBasedGetIpcHandle(event, &raw mut handle));
+    handle
+}
+
+fn open(stage: Stage, handle: IpcEventCounterBasedHandle) -> Handle {
+    made(|event| zeEventCounterBasedOpenIpcHandle(stage.context, handle, event))
+}
+
+/// The code of an open that must fail, and leave its result alone.
+fn refused(stage: Stage, data: [u8; 64]) -> u32 {
+    let mut event = null_mut();
+    let result = zeEventCounterBasedOpenIpcHandle(stage.context, IpcEventCounterBasedHandle { data }, &raw mut event);
+    assert!(event.is_null());
+    result
+}
+
+fn pool(stage: Stage, flags: u32, count: u32) -> Handle {
+    let desc = EventPoolDesc { flags, count, ..zeroed() };
+    made(|pool| zeEventPoolCreate(stage.context, &raw const desc, 0, null(), pool))
+}
+
+fn event_of(pool: Handle, index: u32) -> Handle {
+    let desc = EventDesc { index, ..zeroed() };
+    made(|event| zeEventCreate(pool, &raw const desc, event))
+}
+
+fn get_pool(pool: Handle) -> IpcEventPoolHandle {
+    let mut handle: IpcEventPoolHandle = zeroed();
+    ok(zeEventPoolGetIpcHandle(pool, &raw mut handle));
+    handle
+}
+
+fn soon() -> u64 {
+    nanoseconds(Duration::from_millis(5))
+}
+
+/// One side of a conversation about one event: does what a letter says, and answers a result code.
+struct Side {
+    stage: Stage,
+    list: Handle,
+    /// Holds up the list until it is let go.
+    gate: Handle,
+    pool: Handle,
+    event: Handle,
+}
+
+impl Side {
+    fn new() -> Self {
+        let stage = Stage::new();
+        let [gate] = stage.events();
+        Self { stage, list: stage.immediate_list(2), gate, pool: null_mut(), event: null_mut() }
+    }
+
+    fn act(&self, letter: u8) -> u32 {
+        let event = &raw const self.event;
+        match letter {
+            // Signals at once, or as soon as the gate opens.
+            b's' => zeCommandListAppendSignalEvent(self.list, self.event),
+            b'g' => {
+                ok(zeEventHostReset(self.gate));
+                ok(zeCommandListAppendWaitOnEvents(self.list, 1, &raw const self.gate));
+                zeCommandListAppendBarrier(self.list, self.event, 0, null())
+            }
+            b'o' => zeEventHostSignal(self.gate),
+            b'h' => zeEventHostSignal(self.event),
+            b'r' => zeEventHostReset(self.event),
+            // Waits: on the host, for a while, in a list, and for the list.
+            b'w' => zeEventHostSynchronize(self.event, FOREVER),
+            b't' => zeEventHostSynchronize(self.event, soon()),
+            b'q' => zeEventQueryStatus(self.event),
+            b'd' => zeCommandListAppendWaitOnEvents(self.list, 1, event),
+            b'l' => zeCommandListHostSynchronize(self.list, FOREVER),
+            b'L' => zeCommandListHostSynchronize(self.list, soon()),
+            b'c' => zeEventCounterBasedCloseIpcHandle(self.event),
+            b'x' => zeEventDestroy(self.event),
+            b'X' => zeEventDestroy(self.event).max(zeEventPoolCloseIpcHandle(self.pool)),
+            _ => unreachable!("{letter}"),
+        }
+    }
+}
+
+/// Plays the other side, with an event (`e`) or the second event of a pool (`p`) that it opens.
+fn converse() {
+    let (mut side, pipe) = (Side::new(), Pipe::open());
+    match pipe.receive() {
+        [b'e'] => side.event = open(side.stage, IpcEventCounterBasedHandle { data: pipe.receive() }),
+        [b'p'] => {
+            let handle = IpcEventPoolHandle { data: pipe.receive() };
+            side.pool = made(|pool| zeEventPoolOpenIpcHandle(side.stage.context, handle, pool));
+            side.event = event_of(side.pool, 1);
+        }
+        // Makes an event of its own and hands it out.
+        _ => {
+            side.event = side.stage.shared_event();
+            pipe.send(&get(side.event).data);
+        }
+    }
+    let mut letter = [0];
+    while pipe.from.lock().read(&mut letter).unwrap() == 1 {
+        pipe.send(&side.act(letter[0]).to_ne_bytes());
+    }
+}
+
+impl Peer {
+    fn converse(name: &str, opening: u8, handle: &[u8]) -> Self {
+        let mut peer = Self::start(name, "other");
+        peer.send(&[opening]);
+        peer.send(handle);
+        peer
+    }
+
+    fn answers(&mut self, letter: u8) -> u32 {
+        self.send(&[letter]);
+        u32::from_ne_bytes(self.receive())
+    }
+
+    fn does(&mut self, letters: &str) {
+        for letter in letters.bytes() {
+            assert_eq!(self.answers(letter), SUCCESS, "{}", char::from(letter));
+        }
+    }
+}

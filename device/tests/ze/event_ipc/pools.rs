@@ -1,0 +1,85 @@
+//! Event pools that are shared, and the places in them.
+
+use super::*;
+
+#[test]
+fn the_events_of_a_shared_pool_are_the_same_in_both_processes() {
+    const NAME: &str = "event_ipc::pools::the_events_of_a_shared_pool_are_the_same_in_both_processes";
+    if role().is_some() {
+        return converse();
+    }
+    let mut side = Side::new();
+    let pool = pool(side.stage, 0b11, 200);
+    side.event = event_of(pool, 1);
+    let other = event_of(pool, 199);
+    ok(side.act(b'h'));
+    let handle = get_pool(pool);
+    let mut peer = Peer::converse(NAME, b'p', &handle.data);
+    // Opening takes nothing back, and the other side's reset does.
+    peer.does("qr");
+    assert_eq!([side.act(b'q'), peer.answers(b't')], [NOT_READY; 2]);
+    for _ in 0..3 {
+        let event = side.event as usize;
+        let waiter = thread::spawn(move || zeEventHostSynchronize(event as Handle, FOREVER));
+        ok(side.act(b'd'));
+        assert_eq!(side.act(b'L'), NOT_READY);
+        peer.does("h");
+        ok(waiter.join().unwrap());
+        ok(side.act(b'l'));
+        peer.does("r");
+        peer.does("d");
+        assert_eq!(peer.answers(b'L'), NOT_READY);
+        ok(side.act(b's'));
+        peer.does("lw");
+        ok(side.act(b'r'));
+    }
+    assert_eq!(zeEventQueryStatus(other), NOT_READY);
+    // After the last put nobody opens it any more; who has it, has it.
+    ok(zeEventPoolPutIpcHandle(side.stage.context, handle));
+    let mut out = null_mut();
+    let late = zeEventPoolOpenIpcHandle(side.stage.context, handle, &raw mut out);
+    assert_eq!(late, OUT_OF_DEVICE_MEMORY);
+    ok(zeEventPoolDestroy(pool));
+    peer.does("hX");
+    ok(side.act(b'q'));
+    peer.end();
+    ok(zeEventDestroy(side.event));
+    ok(zeEventDestroy(other));
+}
+
+#[test]
+fn a_pool_is_closed_by_who_opened_it_and_destroyed_by_who_made_it() {
+    let stage = Stage::new();
+    let (plain, shared) = (pool(stage, 0b1, 2), pool(stage, 0b111, 2));
+    let mut handle: IpcEventPoolHandle = zeroed();
+    assert_eq!(zeEventPoolGetIpcHandle(plain, &raw mut handle), INVALID_SYNCHRONIZATION_OBJECT);
+    assert_eq!(zeEventPoolGetIpcHandle(shared, null_mut()), INVALID_NULL_POINTER);
+    assert_eq!(zeEventPoolGetIpcHandle(null_mut(), &raw mut handle), INVALID_NULL_HANDLE);
+    let opened = made(|out| zeEventPoolOpenIpcHandle(stage.context, get_pool(shared), out));
+    let mut flags = 0;
+    ok(zeEventPoolGetFlags(opened, &raw mut flags));
+    assert_eq!(flags, 0b111);
+    assert_eq!(zeEventPoolGetIpcHandle(opened, &raw mut handle), INVALID_ARGUMENT);
+    assert_eq!(zeEventPoolDestroy(opened), INVALID_ARGUMENT);
+    assert_eq!([zeEventPoolCloseIpcHandle(plain), zeEventPoolCloseIpcHandle(shared)], [INVALID_ARGUMENT; 2]);
+    // Each pool seats its own events; the state is one, with its timestamps.
+    let (one, two) = (event_of(shared, 0), event_of(opened, 0));
+    let mut result: KernelTimestampResult = zeroed();
+    assert_eq!(zeEventQueryKernelTimestamp(two, &raw mut result), NOT_READY);
+    let list = stage.immediate_list(1);
+    ok(zeCommandListAppendBarrier(list, one, 0, null()));
+    ok(zeEventQueryKernelTimestamp(two, &raw mut result));
+    assert!(result.global.kernel_start > 0 && result.global.kernel_end >= result.global.kernel_start);
+    ok(zeEventPoolCloseIpcHandle(opened));
+    assert_eq!(zeEventPoolCloseIpcHandle(opened), INVALID_ARGUMENT);
+    ok(zeEventQueryStatus(two));
+    ok(zeEventDestroy(two));
+    ok(zeEventDestroy(one));
+    // A place that is taken anew is not signalled.
+    let again = event_of(shared, 0);
+    assert_eq!(zeEventQueryStatus(again), NOT_READY);
+    ok(zeEventDestroy(again));
+    ok(zeEventPoolDestroy(shared));
+    let (desc, mut out) = (EventPoolDesc { flags: 0b1_0000, count: 1, ..zeroed() }, null_mut());
+    assert_eq!(zeEventPoolCreate(stage.context, &raw const desc, 0, null(), &raw mut out), INVALID_ENUMERATION);
+}
