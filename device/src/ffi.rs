@@ -169,11 +169,6 @@ impl<T> Out<T> {
         std::iter::successors(next(self.cast()), move |place| next(*place)).take(LONGEST_CHAIN)
     }
 
-    /// Whether the chain behind this structure holds one of this type.
-    pub(crate) fn has_next(self, s_type: u32) -> bool {
-        self.next_of::<Base>(s_type).is_some()
-    }
-
     /// The first structure of this type, which `U` must be, in the chain behind this one.
     pub(crate) fn next_of<U>(self, s_type: u32) -> Option<Out<U>> {
         self.chain().find(|next| next.read().is_ok_and(|base| base.s_type == s_type)).map(Out::cast)

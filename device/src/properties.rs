@@ -13,6 +13,7 @@ use crate::layout::device::{
     DeviceModuleProperties, DeviceProperties, EuCountExt, PciExtProperties,
 };
 use crate::layout::stype;
+use crate::memory::physical::DESCRIPTORS;
 use crate::registry::Handle;
 use crate::result::{ZeResult, answer};
 use crate::{ffi, list};
@@ -193,7 +194,8 @@ pub extern "C" fn get_image_properties(device: Handle<Device>, properties: Out<D
     })
 }
 
-/// `zeDeviceGetExternalMemoryProperties` (ze_api.h): allocations share files, so none has a descriptor of its own.
+/// `zeDeviceGetExternalMemoryProperties` (ze_api.h): allocations can be exported as descriptors, of either type, and not
+/// imported.
 pub extern "C" fn get_external_memory_properties(
     device: Handle<Device>,
     properties: Out<DeviceExternalMemoryProperties>,
@@ -201,7 +203,7 @@ pub extern "C" fn get_external_memory_properties(
     answer(|| {
         device.get()?;
         properties.edit(|out| {
-            (out.memory_allocation_import_types, out.memory_allocation_export_types) = (0, 0);
+            (out.memory_allocation_import_types, out.memory_allocation_export_types) = (0, DESCRIPTORS);
             (out.image_import_types, out.image_export_types) = (0, 0);
         })
     })

@@ -284,8 +284,8 @@ macro_rules! ze_functions {
                 15 zeMemGetIpcHandleWithProperties => memory::ipc::get_with_properties;
             }
             zeGetMemExpProcAddrTable {
-                 6 zeMemGetIpcHandleFromFileDescriptorExp;
-                 6 zeMemGetFileDescriptorFromIpcHandleExp;
+                 6 zeMemGetIpcHandleFromFileDescriptorExp => memory::ipc::get_by_descriptor;
+                 6 zeMemGetFileDescriptorFromIpcHandleExp => memory::ipc::get_descriptor;
                  7 zeMemSetAtomicAccessAttributeExp;
                  7 zeMemGetAtomicAccessAttributeExp;
             }

@@ -5,12 +5,16 @@
 use std::sync::Arc;
 
 use super::allocation::{Allocation, Kind, Origin};
+use super::physical::check_type;
 use super::{PAGE, exports, map, reservation};
 use crate::context::Context;
 use crate::device::Device;
 use crate::driver;
 use crate::ffi::{Address, In, Out};
-use crate::layout::memory::{DeviceMemAllocDesc, HostMemAllocDesc, MemoryAllocationProperties, MemoryFreeExtDesc};
+use crate::layout::memory::{
+    DeviceMemAllocDesc, ExternalMemoryExportDesc, ExternalMemoryFd, HostMemAllocDesc, MemoryAllocationProperties,
+    MemoryFreeExtDesc,
+};
 use crate::layout::stype;
 use crate::registry::Handle;
 use crate::result::{Answer, ZeResult, answer, answer_end};
@@ -86,7 +90,9 @@ pub extern "C" fn free_ext(context: Handle<Context>, desc: In<MemoryFreeExtDesc>
     free(context, pointer)
 }
 
-/// `zeMemGetAllocProperties` (ze_api.h). A pointer that is not ours has type "unknown" and no device.
+/// `zeMemGetAllocProperties` (ze_api.h). A pointer that is not ours has type "unknown" and no device. If the chain asks for a
+/// descriptor: that of memory that was made to be exported, which stays the device's; other memory shares its file with
+/// more, and is `UNSUPPORTED_FEATURE`.
 pub extern "C" fn get_alloc_properties(
     context: Handle<Context>,
     pointer: Address,
@@ -102,9 +108,11 @@ pub extern "C" fn get_alloc_properties(
             out.id = found.as_ref().map_or(0, |found| found.id);
             out.page_size = if found.is_some() { PAGE as u64 } else { 0 };
         })?;
-        // Memory shares its files with other memory, so a descriptor of its own is not to be had.
-        if properties.has_next(stype::EXTERNAL_MEMORY_EXPORT_FD) {
-            return Err(ZeResult::UNSUPPORTED_FEATURE);
+        if let Some(export) = properties.next_of::<ExternalMemoryFd>(stype::EXTERNAL_MEMORY_EXPORT_FD) {
+            check_type(export.read()?.flags)?;
+            let allocation = map::find(pointer.number());
+            let number = allocation.and_then(|found| found.descriptor()).ok_or(ZeResult::UNSUPPORTED_FEATURE)?;
+            export.edit(|out| out.fd = number)?;
         }
         let owner = found.as_ref().and_then(|found| found.device.as_ref());
         device.write_optional(owner.map_or(Handle::NULL, Handle::of));
@@ -155,6 +163,8 @@ fn describe(address: usize) -> Option<Description> {
 struct Wishes {
     /// To make memory of a foreign descriptor.
     import: bool,
+    /// To have a descriptor of its own.
+    export: bool,
     /// To be let beyond the largest size of an allocation.
     any_size: bool,
 }
@@ -163,7 +173,15 @@ impl Wishes {
     fn of<T>(desc: In<T>) -> Answer<Self> {
         desc.check()?;
         let import = desc.has_next(stype::EXTERNAL_MEMORY_IMPORT_FD);
-        Ok(Self { import, any_size: desc.has_next(stype::RELAXED_ALLOCATION_LIMITS_EXP_DESC) })
+        let export = desc.next_of::<ExternalMemoryExportDesc>(stype::EXTERNAL_MEMORY_EXPORT_DESC);
+        if let Some(export) = export {
+            check_type(export.read()?.flags)?;
+        }
+        Ok(Self {
+            import,
+            export: export.is_some(),
+            any_size: desc.has_next(stype::RELAXED_ALLOCATION_LIMITS_EXP_DESC),
+        })
     }
 }
 
@@ -192,6 +210,6 @@ fn place(
     }
     let budget = Arc::clone(budget);
     let charge = |bytes| budget.charge(bytes).ok_or(exhausted);
-    let allocation = Allocation::new(kind, device, size, alignment, charge)?;
+    let allocation = Allocation::new(kind, device, size, alignment, wishes.export, charge)?;
     pointer.write(Address::of(map::insert(allocation)))
 }

@@ -52,6 +52,8 @@ pub(crate) enum Origin {
     Own {
         /// The pages.
         span: Span,
+        /// Whether they lie in a file of their own, whose descriptor may be handed out.
+        exportable: bool,
         /// What it takes of the memory that there is. Held for its drop.
         _charge: Charge,
     },
@@ -63,20 +65,21 @@ pub(crate) enum Origin {
 }
 
 impl Allocation {
-    /// Makes memory of `size` bytes, all zero. `alignment` is 0 or a power of 2.
+    /// Makes memory of `size` bytes, all zero. `alignment` is 0 or a power of 2. What is exportable has a file of its own.
     pub(crate) fn new(
         kind: Kind,
         device: Option<Arc<Device>>,
         size: usize,
         alignment: usize,
+        exportable: bool,
         charge: impl FnOnce(u64) -> Answer<Charge>,
     ) -> Answer<Self> {
         let length = size.checked_next_multiple_of(PAGE).ok_or(ZeResult::UNSUPPORTED_SIZE)?;
         let charge = charge(length as u64)?;
-        let span = Span::take(length as u64)?;
+        let span = if exportable { Span::alone(length as u64)? } else { Span::take(length as u64)? };
         let mapping = span.map(alignment)?;
         let id = span.identity();
-        let origin = Origin::Own { span, _charge: charge };
+        let origin = Origin::Own { span, exportable, _charge: charge };
         Ok(Self { mapping, origin, size, kind, id, device })
     }
 
@@ -88,6 +91,14 @@ impl Allocation {
     /// Its first address.
     pub(crate) fn base(&self) -> usize {
         self.mapping.base()
+    }
+
+    /// The descriptor of the file that holds nothing else, if it was made to be exported.
+    pub(crate) fn descriptor(&self) -> Option<i32> {
+        match &self.origin {
+            Origin::Own { span, exportable: true, .. } => Some(span.descriptor()),
+            _ => None,
+        }
     }
 
     /// Where it comes from.

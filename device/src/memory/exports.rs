@@ -37,6 +37,11 @@ pub(crate) fn put(identity: u64) {
     }
 }
 
+/// Whether a handle is out.
+pub(crate) fn is_out(identity: u64) -> bool {
+    OUT.lock().contains_key(&identity)
+}
+
 /// The memory was freed, and with it all its handles.
 pub(crate) fn end(identity: u64) {
     if let Some(export) = OUT.lock().remove(&identity) {

@@ -82,6 +82,33 @@ fn hand_out(memory: &Shareable) -> Answer<IpcMemHandle> {
     Ok(IpcMemHandle { data: Sealed::of(span, kind as u16, size as u64).seal() })
 }
 
+/// `zeMemGetFileDescriptorFromIpcHandleExp` (ze_api.h): the descriptor that a handle of this process says, which stays the
+/// device's. It may be that of a file with other memory too. What is not such a handle, or was put, is `OUT_OF_HOST_MEMORY`, as
+/// with Intel's driver.
+pub extern "C" fn get_descriptor(context: Handle<Context>, handle: IpcMemHandle, descriptor: Out<u64>) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        descriptor.check()?;
+        let own = |sealed: &Sealed| {
+            let memory = Kind::from_number(u32::from(sealed.kind)).is_some();
+            memory && sealed.pid == process::id() && exports::is_out(sealed.identity)
+        };
+        let sealed = Sealed::open(&handle.data).filter(own).ok_or(ZeResult::OUT_OF_HOST_MEMORY)?;
+        descriptor.write(sealed.exported as u64)
+    })
+}
+
+/// `zeMemGetIpcHandleFromFileDescriptorExp` (ze_api.h): a handle for the memory that `zeMemGetAllocProperties` has said this
+/// descriptor of. Any other is `OUT_OF_HOST_MEMORY`, as with Intel's driver.
+pub extern "C" fn get_by_descriptor(context: Handle<Context>, descriptor: u64, handle: Out<IpcMemHandle>) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        handle.check()?;
+        let found = i32::try_from(descriptor).ok().and_then(map::exported).ok_or(ZeResult::OUT_OF_HOST_MEMORY)?;
+        handle.write(hand_out(&Shareable::Allocation(found))?)
+    })
+}
+
 /// `zeMemPutIpcHandle` (ze_api.h). A handle that is not known, or whose memory is gone, is no error: the documented
 /// driver answers success, and freeing the memory ends its handles anyway.
 pub extern "C" fn put(context: Handle<Context>, handle: IpcMemHandle) -> ZeResult {

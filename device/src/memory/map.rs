@@ -28,6 +28,11 @@ pub(crate) fn find(address: usize) -> Option<Arc<Allocation>> {
     (address - base < allocation.size).then(|| Arc::clone(allocation))
 }
 
+/// The allocation that was made to be exported and has this descriptor.
+pub(crate) fn exported(descriptor: i32) -> Option<Arc<Allocation>> {
+    LIVE.read().values().find(|allocation| allocation.descriptor() == Some(descriptor)).map(Arc::clone)
+}
+
 /// Takes out the allocation that begins at `base`: `INVALID_ARGUMENT` if there is none, or if it does not come from
 /// where `wanted` says.
 pub(crate) fn remove(base: usize, wanted: impl FnOnce(&Origin) -> bool) -> Answer<Arc<Allocation>> {

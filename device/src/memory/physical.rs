@@ -32,7 +32,7 @@ use crate::{driver, log, settings};
 /// `ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST`; bit 0 is "on the device", the default.
 const ON_HOST: u32 = 1 << 1;
 /// `ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD` and `_DMA_BUF`: both are the same descriptor here.
-const DESCRIPTORS: u32 = 0b11;
+pub(crate) const DESCRIPTORS: u32 = 0b11;
 /// All external memory types that there are.
 const ALL_TYPES: u32 = 0xff;
 
@@ -227,7 +227,7 @@ impl PhysicalMemory {
 }
 
 /// Refuses types of external memory that are not descriptors. No type is the default, which is one.
-fn check_type(flags: u32) -> Answer {
+pub(crate) fn check_type(flags: u32) -> Answer {
     if flags & !ALL_TYPES != 0 {
         return Err(ZeResult::INVALID_ENUMERATION);
     }

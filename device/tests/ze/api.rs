@@ -95,6 +95,8 @@ functions! {
     zeMemGetAddressRange(context: Handle, pointer: *const c_void, base: *mut *mut c_void, size: *mut usize);
     zeMemGetIpcHandle(context: Handle, pointer: *const c_void, handle: *mut IpcMemHandle);
     zeMemGetIpcHandleWithProperties(context: Handle, pointer: *const c_void, wishes: *const c_void, handle: *mut IpcMemHandle);
+    zeMemGetFileDescriptorFromIpcHandleExp(context: Handle, handle: IpcMemHandle, descriptor: *mut u64);
+    zeMemGetIpcHandleFromFileDescriptorExp(context: Handle, descriptor: u64, handle: *mut IpcMemHandle);
     zeMemPutIpcHandle(context: Handle, handle: IpcMemHandle);
     zeMemOpenIpcHandle(context: Handle, device: Handle, handle: IpcMemHandle, flags: u32, out: *mut *mut c_void);
     zeMemCloseIpcHandle(context: Handle, pointer: *const c_void);

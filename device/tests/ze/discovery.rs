@@ -113,6 +113,7 @@ fn the_other_queries_answer() {
     ok(zeDeviceGetImageProperties(device, &raw mut image));
     let mut external: DeviceExternalMemoryProperties = zeroed();
     ok(zeDeviceGetExternalMemoryProperties(device, &raw mut external));
+    assert_eq!((external.memory_allocation_import_types, external.memory_allocation_export_types), (0, 0b11));
     let (mut count, mut cache, mut memory): (u32, DeviceCacheProperties, DeviceMemoryProperties) =
         (1, zeroed(), zeroed());
     ok(zeDeviceGetCacheProperties(device, &raw mut count, &raw mut cache));

@@ -13,11 +13,13 @@
 mod api;
 mod peer;
 
+mod descriptors;
 mod discovery;
 mod event_ipc;
 mod faults;
 mod fork;
 mod handles;
+mod hostile;
 mod ipc;
 mod lists;
 mod memory;
