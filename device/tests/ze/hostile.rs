@@ -89,7 +89,9 @@ fn forged_handles_harm_neither_process() {
     match role().as_deref() {
         Some("producer") => {
             let (stage, pipe) = (Stage::new(), Pipe::open());
-            produce(stage).iter().for_each(|handle| pipe.send(handle));
+            for handle in produce(stage) {
+                pipe.send(&handle);
+            }
             pipe.receive::<1>();
             // Its own handles still open where they were made.
             pipe.send(&[produce(stage).map(|handle| try_all(stage, handle)).iter().sum::<usize>() as u8]);
