@@ -1,13 +1,15 @@
 //! The judge of urscope: reads the traces of many processes as one story.
 //!
 //! [`mod@judge`] reads the files, feeds the law in the order of time and gathers what it says; [`report`] shows that to
-//! people and to programs. The command `urscope` is made of these.
+//! people and to programs, [`explain`] what the rules say of themselves. The command `urscope` is made of these.
 //!
 //! The library must never print, exit or run a program.
 
 #![forbid(unsafe_code)]
 
+pub mod explain;
 pub mod judge;
+pub mod plain;
 pub mod report;
 
 pub use judge::{JudgeError, Judgement, Options, Verdict, judge};

@@ -20,7 +20,9 @@ fn the_version_and_the_help_are_said() {
     let desk = Desk::new();
     let version = desk.run(&["--version"]);
     assert_eq!((version.code, version.stdout), (0, format!("urscope {}\n", env!("CARGO_PKG_VERSION"))));
-    for arguments in [&["--help"][..], &["run", "--help"], &["check", "--help"], &["doctor", "--help"]] {
+    for arguments in
+        [&["--help"][..], &["run", "--help"], &["check", "--help"], &["doctor", "--help"], &["explain", "--help"]]
+    {
         let help = desk.run(arguments);
         assert_eq!(help.code, 0);
         assert!(help.stdout.contains("Examples:") && help.stdout.contains("Exit code"), "{}", help.stdout);
@@ -43,6 +45,21 @@ fn traces_that_are_not_there_cannot_be_judged() {
     let desk = Desk::new();
     let ended = desk.run(&["check", "nowhere"]);
     assert_eq!(ended.code, 2, "{ended:?}");
+}
+
+#[test]
+fn a_rule_explains_itself() {
+    let desk = Desk::new();
+    let list = desk.run(&["explain"]);
+    assert_eq!((list.code, list.stderr.as_str()), (0, ""));
+    assert!(list.stdout.contains("leaked-handle") && list.stdout.contains("warning"), "{}", list.stdout);
+    let page = desk.run(&["explain", "leaked-handle"]);
+    assert_eq!(page.code, 0);
+    let head = "leaked-handle (warning): ";
+    assert!(page.stdout.starts_with(head) && page.stdout.contains("# What to do"), "{}", page.stdout);
+    let slip = desk.run(&["explain", "leaked_handel"]);
+    assert_eq!((slip.code, slip.stdout.as_str()), (2, ""));
+    assert!(slip.stderr.contains("did you mean leaked-handle"), "{}", slip.stderr);
 }
 
 fn doctor(desk: &Desk, arguments: &[&str]) -> (i32, Value) {

@@ -3,6 +3,7 @@
 //! Nothing is done here but reading arguments; each subcommand has its own module.
 
 mod check;
+mod explain;
 mod options;
 mod output;
 mod patience;
@@ -31,6 +32,7 @@ use crate::{doctor, run};
         urscope run -- ./producer --size 4096       trace a program and all it starts, then judge\n  \
         urscope run --device software -- ./app      the same on a machine without a GPU\n  \
         urscope check urscope-traces/app-1          judge traces that are there already\n  \
+        urscope explain freed-while-open            what a rule is about\n  \
         urscope doctor                              can this machine do it?\n\n\
         Exit codes: 0 clean, 1 findings, 2 could not judge. `urscope run` ends with the program's own exit code if \
         that is not 0."
@@ -44,6 +46,7 @@ struct Cli {
 enum Command {
     Run(RunArguments),
     Check(CheckArguments),
+    Explain(ExplainArguments),
     Doctor(DoctorArguments),
     #[command(hide = true, subcommand)]
     DoctorProbe(doctor::probe::Role),
@@ -132,6 +135,18 @@ pub(crate) struct CheckArguments {
     pub(crate) paths: Vec<PathBuf>,
 }
 
+/// Say what a rule is about: what it does, why that is bad, a bad and a good story, what to do.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope explain                     all rules, and how bad what they find is\n  \
+        urscope explain freed-while-open\n\n\
+        Exit codes: 0 said, 2 there is no such rule.")]
+pub(crate) struct ExplainArguments {
+    /// The name of the rule; without one, all are listed.
+    #[arg(value_name = "RULE")]
+    pub(crate) rule: Option<String>,
+}
+
 /// Say whether this machine can do it, and what to do if not.
 ///
 /// Looks for the SYCL runtime, its adapters and the Level Zero loader, and tries whether one process may take a file
@@ -162,6 +177,7 @@ pub(crate) fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Explain(arguments) => explain::explain(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::DoctorProbe(role) => doctor::probe::play(role),
     }

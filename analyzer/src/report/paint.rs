@@ -1,4 +1,4 @@
-//! Colour, and the guard in front of the terminal.
+//! Colour, and how words, times and numbers are set.
 
 use std::fmt;
 
@@ -37,14 +37,6 @@ impl Paint {
     }
 }
 
-/// Text of a trace, without anything that could steer a terminal or turn a line around.
-pub(super) fn plain(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
-}
-
 /// Lines of at most `width` characters where words allow it, each behind `indent`.
 pub(super) fn wrapped(text: &str, indent: &str, width: usize) -> String {
     let (mut lines, mut line) = (Vec::new(), String::new());
@@ -73,11 +65,6 @@ pub(super) fn since(nanos: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nothing_in_a_trace_steers_a_terminal() {
-        assert_eq!(plain("a\x1b[2Jb\u{202e}c\nd\u{9b}"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d\u{fffd}");
-    }
 
     #[test]
     fn long_text_is_wrapped_between_words() {

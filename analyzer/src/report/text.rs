@@ -5,8 +5,11 @@ use std::io::{self, Write};
 use urscope_rules::Severity;
 use urscope_schema::trace::records::is_of_runtime;
 
-use super::paint::{Paint, plain, since, wrapped};
-use crate::judge::{Ended, FoundFinding, Frame, Judgement, Seen, Side, Verdict};
+use super::paint::{Paint, since, wrapped};
+use crate::{
+    judge::{Ended, FoundFinding, Frame, Judgement, Seen, Side, Verdict},
+    plain::plain,
+};
 
 /// How wide text is set.
 const WIDTH: usize = 100;

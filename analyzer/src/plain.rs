@@ -1,0 +1,57 @@
+//! The guard in front of whoever reads: text of a trace, without anything that could steer a terminal or turn a line around.
+//!
+//! What a trace holds was written by a program under test. Names of executables, threads, functions and files are chosen by
+//! others, and may be chosen to hurt.
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+/// Whether a character does something else than stand in its place: it controls a terminal, turns the direction of
+/// what follows (UAX #9), or ends a line.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// The text, with a replacement for each character that steers.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// The same of every text that a value holds, so that none can be forgotten. A value that is no JSON yields nothing.
+pub(crate) fn plain_all<T: Serialize + DeserializeOwned>(value: &T) -> Option<T> {
+    fn clean(value: &mut Value) {
+        match value {
+            Value::String(text) => *text = plain(text),
+            Value::Array(values) => values.iter_mut().for_each(clean),
+            Value::Object(fields) => {
+                let taken = std::mem::take(fields);
+                fields.extend(taken.into_iter().map(|(name, mut value)| {
+                    clean(&mut value);
+                    (plain(&name), value)
+                }));
+            }
+            _ => {}
+        }
+    }
+    let mut value = serde_json::to_value(value).ok()?;
+    clean(&mut value);
+    serde_json::from_value(value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_trace_steers_a_terminal() {
+        assert_eq!(plain("a\x1b[2Jb\u{202e}c\nd\u{9b}"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d\u{fffd}");
+        assert_eq!(plain("naïve 名前 🙂"), "naïve 名前 🙂");
+    }
+
+    #[test]
+    fn every_text_of_a_value_is_cleaned() {
+        let value = serde_json::json!({"a\n": ["b\x07", {"c": "\u{2066}"}], "d": 1});
+        assert_eq!(plain_all(&value), Some(serde_json::json!({"a\u{fffd}": ["b\u{fffd}", {"c": "\u{fffd}"}], "d": 1})));
+    }
+}
