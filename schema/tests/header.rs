@@ -110,6 +110,7 @@ const NOT_OF_ARGUMENTS: [&str; 7] = [
 
 const NEWER: &str =
     "a newer release has more properties, and every adapter answers an error to one that it does not know";
+const QUEUE: &str = "a queue cannot be shared: of what it is asked to do, only the event that it signals is looked at";
 const OPTIONAL: &str =
     "the comments of the parameters call it optional, and the adapters take a null for a question about the other one";
 
@@ -121,6 +122,12 @@ const CONDITIONS: &[(&str, &str, How)] = &[
     ("UR_RESULT_ERROR_INVALID_EVENT", "", Adapter),
     ("UR_RESULT_ERROR_INVALID_MEM_OBJECT", "", Adapter),
     ("UR_RESULT_ERROR_INVALID_NULL_HANDLE", "\"If device handles in phDevices are not valid handles.\"", Adapter),
+    ("UR_RESULT_ERROR_INVALID_QUEUE", "", Adapter),
+    ("UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST", "phEventWaitList", Adapter),
+    ("UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST", "If event objects in phEventWaitList", Adapter),
+    ("UR_RESULT_ERROR_INVALID_VALUE", "", Adapter),
+    ("UR_RESULT_ERROR_INVALID_NULL_HANDLE", "NULL == hQueue", Left(QUEUE)),
+    ("UR_RESULT_ERROR_INVALID_ENUMERATION", "NULL != pProperties && UR_EXP_ENQUEUE_EXT_FLAGS_MASK", Left(QUEUE)),
     ("UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS", "An event in phEventWaitList has", Adapter),
     ("UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION", "If propName is not supported by the adapter.", Adapter),
     ("UR_RESULT_ERROR_UNSUPPORTED_FEATURE", "If any device associated with hContext reports false", Adapter),

@@ -179,6 +179,8 @@ roles! {
     OutValueSize(usize) null AnswerSize;
     /// A word that is passed on and not recorded.
     Unseen(usize);
+    /// A 32-bit word that is passed on and not recorded.
+    Unseen32(u32);
 }
 
 /// A pointer to a structure whose flags count.
@@ -200,6 +202,19 @@ impl Role for Desc {
     #[inline]
     fn null_in(values: &Values) -> Option<Null> {
         if values.flags.is_none() { Some(Null::Description) } else { None }
+    }
+}
+
+/// A `ur_event_handle_t *` that receives the event of a command, or holds a reusable event that the command is to signal.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InOutEvent(pub usize);
+
+impl Role for InOutEvent {
+    #[inline]
+    fn source(self, sources: &mut Sources) {
+        sources.events = self.0;
+        sources.count = u32::from(self.0 != 0);
     }
 }
 

@@ -44,11 +44,13 @@ pub enum Table {
     PhysicalMem,
     /// `ur_virtual_mem_dditable_t`
     VirtualMem,
+    /// `ur_enqueue_dditable_t`
+    Enqueue,
 }
 
 impl Table {
     /// All tables, in no order that matters.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Adapter,
         Self::Context,
         Self::Device,
@@ -58,6 +60,7 @@ impl Table {
         Self::EventExp,
         Self::PhysicalMem,
         Self::VirtualMem,
+        Self::Enqueue,
     ];
 
     /// The name of the function that fills this table, as an adapter exports it.
@@ -72,6 +75,7 @@ impl Table {
             Self::EventExp => "urGetEventExpProcAddrTable",
             Self::PhysicalMem => "urGetPhysicalMemProcAddrTable",
             Self::VirtualMem => "urGetVirtualMemProcAddrTable",
+            Self::Enqueue => "urGetEnqueueProcAddrTable",
         }
     }
 
@@ -186,6 +190,18 @@ impl Function {
     pub const fn is_ipc(self) -> bool {
         matches!(self.slot().0, Table::IPCExp)
     }
+
+    /// The slot of the function in an adapter's table of `length` slots; nothing where the length is of no known release.
+    ///
+    /// `ur_enqueue_dditable_t` has lost its first function in 2026.2 (`pfnKernelLaunch`) and has had 25 since then.
+    pub const fn slot_in(self, length: usize) -> Option<usize> {
+        match (self.slot(), length) {
+            ((Table::Enqueue, slot), 25) => Some(slot),
+            ((Table::Enqueue, slot), 26) => Some(slot + 1),
+            ((Table::Enqueue, _), _) => None,
+            ((_, slot), _) => Some(slot),
+        }
+    }
 }
 
 /// The text of `docs/functions.md`.
@@ -228,6 +244,13 @@ mod tests {
                 assert_ne!(a.slot(), b.slot(), "{} and {}", a.name(), b.name());
             }
         }
+    }
+
+    #[test]
+    fn a_table_that_lost_its_first_slot_is_known_by_its_length() {
+        let barrier = Function::urEnqueueEventsWaitWithBarrierExt;
+        assert_eq!([24, 25, 26, 27].map(|length| barrier.slot_in(length)), [None, Some(24), Some(25), None]);
+        assert_eq!(Function::urIPCCloseMemHandleExp.slot_in(4), Some(3));
     }
 
     #[test]

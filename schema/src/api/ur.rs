@@ -8,7 +8,7 @@
 //! * the parameters stand in C order and are named after the trace field that shows them; a role
 //!   ([`crate::api::role`]) says how one is passed and when it can be read;
 //! * `TABLE[SLOT]` is the place in `ur_<table>_dditable_t` (`ur_ddi.h` of release 2026.2), these tables having only
-//!   ever grown at their end;
+//!   ever grown at their end, but for one ([`crate::api::Function::slot_in`]);
 //! * the effect ([`crate::api::Effect`]) says what a success does to the life of an object of that kind.
 
 /// Hands every row to the macro `$sink`, in one call.
@@ -45,6 +45,8 @@ macro_rules! ur_functions {
             fn urEventRetain(event: Event) in Event[3] retains Event;
             /// Releases a reference to an event; the last one ends it, or closes it if it was opened.
             fn urEventRelease(event: Event) in Event[4] releases Event;
+            /// Makes a queue wait for events, and signals a reusable event behind them.
+            fn urEnqueueEventsWaitWithBarrierExt(queue: Unseen, properties: Unseen, count: Unseen32, events: Unseen, event: InOutEvent) in Enqueue[24] uses Event;
             /// Creates physical memory; what has the IPC flag can be shared.
             fn urPhysicalMemCreate(context: Context, device: Device, size: Size, properties: Desc, memory: OutObject) in PhysicalMem[0] makes PhysicalMem;
             /// Takes one more reference to physical memory.

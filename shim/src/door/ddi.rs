@@ -12,7 +12,7 @@
 use std::{
     ffi::c_void,
     ptr::null_mut,
-    sync::atomic::{AtomicBool, AtomicPtr, Ordering},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering},
 };
 
 use parking_lot::Mutex;
@@ -46,6 +46,7 @@ type AdapterGet = extern "C" fn(u32, *mut *mut *mut c_void, *mut u32) -> UrResul
 /// `pfnGetInfo` in `ur_adapter_dditable_t`, and what it says of Level Zero adapters.
 const ADAPTER_GET_INFO: usize = 4;
 const ADAPTER_INFO_BACKEND: u32 = 0;
+const ADAPTER_INFO_VERSION: u32 = 2;
 const BACKEND_LEVEL_ZERO: u32 = 1;
 
 struct Adapter {
@@ -54,6 +55,7 @@ struct Adapter {
     /// What the first word of its handles points at.
     own_table: AtomicPtr<c_void>,
     level_zero: AtomicBool,
+    version: AtomicU32,
 }
 
 static KNOWN: [Adapter; ADAPTERS] = [const {
@@ -62,6 +64,7 @@ static KNOWN: [Adapter; ADAPTERS] = [const {
         get: AtomicPtr::new(null_mut()),
         own_table: AtomicPtr::new(null_mut()),
         level_zero: AtomicBool::new(false),
+        version: AtomicU32::new(0),
     }
 }; ADAPTERS];
 
@@ -134,6 +137,7 @@ fn our_getter(table: Table, via: usize) -> Option<Getter> {
         row!(6: 0 1 2 3 4 5 6 7),
         row!(7: 0 1 2 3 4 5 6 7),
         row!(8: 0 1 2 3 4 5 6 7),
+        row!(9: 0 1 2 3 4 5 6 7),
     ];
     OURS.get(table as usize)?.get(via).copied()
 }
@@ -166,9 +170,9 @@ fn ask(table: Table, via: usize) -> Vec<*mut c_void> {
 unsafe fn take(table: Table, via: usize, slots: *mut *mut c_void, filled: &[*mut c_void]) -> Vec<Function> {
     let mut taken = Vec::new();
     for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == table) {
-        let index = function.slot().1;
         // An older adapter's table is shorter: what it does not fill is not ours to write.
-        let (Some(original), Some(ours)) = (filled.get(index).copied(), stand_in(function, via)) else { continue };
+        let place = function.slot_in(filled.len()).and_then(|index| Some((index, filled.get(index).copied()?)));
+        let (Some((index, original)), Some(ours)) = (place, stand_in(function, via)) else { continue };
         if original.is_null() {
             continue;
         }
@@ -230,9 +234,13 @@ fn meet(via: usize, handle: *mut *mut c_void) {
     if let Some(get_info) = function(via, Table::Adapter, ADAPTER_GET_INFO) {
         // SAFETY: this slot holds the adapter's `urAdapterGetInfo`, which has this signature (`ur_api.h`).
         let get_info = unsafe { std::mem::transmute::<*mut c_void, GetInfo>(get_info) };
-        let mut backend = 0;
-        let result = get_info(handle, ADAPTER_INFO_BACKEND, size_of::<u32>(), &raw mut backend, null_mut());
-        known.level_zero.store(result.is_success() && backend == BACKEND_LEVEL_ZERO, Ordering::Release);
+        let ask = |property| {
+            let mut answer = 0;
+            let result = get_info(handle, property, size_of::<u32>(), &raw mut answer, null_mut());
+            result.is_success().then_some(answer)
+        };
+        known.version.store(ask(ADAPTER_INFO_VERSION).unwrap_or(0), Ordering::Release);
+        known.level_zero.store(ask(ADAPTER_INFO_BACKEND) == Some(BACKEND_LEVEL_ZERO), Ordering::Release);
     }
     // SAFETY: the first word of every handle of an adapter is a pointer (since 2025.2); it is only compared.
     known.own_table.store(unsafe { *handle }, Ordering::Release);
@@ -242,6 +250,11 @@ fn meet(via: usize, handle: *mut *mut c_void) {
 #[inline]
 pub fn is_level_zero(via: usize) -> bool {
     KNOWN.get(via).is_some_and(|known| known.level_zero.load(Ordering::Acquire))
+}
+
+/// Which generation of its kind the adapter is (`UR_ADAPTER_INFO_VERSION`): 1 or 2; 0 where it does not say.
+pub fn version(via: usize) -> u32 {
+    KNOWN.get(via).map_or(0, |known| known.version.load(Ordering::Acquire))
 }
 
 /// The number of the adapter that a handle is one of.

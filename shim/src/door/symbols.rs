@@ -88,6 +88,13 @@ fn ours(function: Function, values: &Values) -> Option<*mut c_void> {
     stand_in(function, via)
 }
 
+/// What a call is answered that nobody serves: where our backend would have, it lacks a handle to tell for which adapter.
+fn unserved(function: Function, values: &Values, nulls: &Nulls) -> UrResult {
+    let served = (0..ADAPTERS).any(|via| backend::is_ours(function, via));
+    let fault = if served { nulls.fault(function, values) } else { None };
+    fault.map_or(UrResult::UNSUPPORTED_FEATURE, |fault| fault.answer)
+}
+
 macro_rules! exports {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
         $(
@@ -105,7 +112,7 @@ macro_rules! exports {
                     let mut nulls = Nulls::default();
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
                     let entered = chain::enter(Function::$name, values, &nulls);
-                    let result = entered.answer.unwrap_or(UrResult::UNSUPPORTED_FEATURE);
+                    let result = entered.answer.unwrap_or_else(|| unserved(Function::$name, &values, &nulls));
                     chain::exit(Function::$name, entered.call, result, Values::default())
                 }
                 let next = next(Function::$name);

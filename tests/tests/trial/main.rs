@@ -30,6 +30,7 @@ mod scripts;
 mod sins;
 mod stacks;
 mod strange_adapter;
+mod support;
 mod torn;
 mod transparency;
 mod twin;

@@ -63,6 +63,18 @@ pub(crate) struct EventDesc {
     wait: u32,
 }
 
+/// `ze_command_queue_desc_t`.
+#[repr(C)]
+pub(crate) struct QueueDesc {
+    stype: u32,
+    next: *const c_void,
+    ordinal: u32,
+    index: u32,
+    flags: u32,
+    mode: u32,
+    priority: u32,
+}
+
 /// `ze_context_desc_t`.
 #[repr(C)]
 pub(crate) struct ContextDesc {
@@ -142,8 +154,20 @@ driver! {
     fn import_event(context: ZeHandle, handle: IpcHandle, event: *mut ZeHandle) = b"zeEventCounterBasedOpenIpcHandle\0";
     /// Its end.
     fn end_import(event: ZeHandle) = b"zeEventCounterBasedCloseIpcHandle\0";
+    /// Whether what was last to signal it has done so.
+    fn query_event(event: ZeHandle) = b"zeEventQueryStatus\0";
     /// The end of an event that was made here.
     fn destroy_event(event: ZeHandle) = b"zeEventDestroy\0";
+    /// A list that works off what is appended to it, in order.
+    fn create_list(context: ZeHandle, device: ZeHandle, desc: *const QueueDesc, made: *mut ZeHandle) = b"zeCommandListCreateImmediate\0";
+    /// Its wait for events.
+    fn append_wait(list: ZeHandle, count: u32, events: *const ZeHandle) = b"zeCommandListAppendWaitOnEvents\0";
+    /// Its signal of an event.
+    fn append_signal(list: ZeHandle, event: ZeHandle) = b"zeCommandListAppendSignalEvent\0";
+    /// A wait for all that was appended to it.
+    fn finish_list(list: ZeHandle, timeout: u64) = b"zeCommandListHostSynchronize\0";
+    /// Its end.
+    fn destroy_list(list: ZeHandle) = b"zeCommandListDestroy\0";
     /// The drivers that there are.
     fn drivers(count: *mut u32, drivers: *mut ZeHandle) = b"zeDriverGet\0";
     /// The devices of a driver.
@@ -295,12 +319,14 @@ impl Driver {
         Ok(page)
     }
 
-    /// `zeEventCounterBasedCreate`, of an event that can be exported.
-    pub(crate) fn make_event(&self, context: ZeHandle, device: ZeHandle) -> Result<ZeHandle, UrResult> {
-        // Immediate and other lists, visible to the host, to be shared.
-        const FLAGS: u32 = 0b1111;
+    /// `zeEventCounterBasedCreate`; `shared`: of an event that can be exported.
+    pub(crate) fn make_event(&self, context: ZeHandle, device: ZeHandle, shared: bool) -> Result<ZeHandle, UrResult> {
+        // Immediate and other lists, visible to the host.
+        const FLAGS: u32 = 0b0111;
+        const FLAG_IPC: u32 = 0b1000;
         const SCOPE_HOST: u32 = 4;
-        let desc = EventDesc { stype: 0x2003a, next: null(), flags: FLAGS, signal: SCOPE_HOST, wait: 0 };
+        let flags = if shared { FLAGS | FLAG_IPC } else { FLAGS };
+        let desc = EventDesc { stype: 0x2003a, next: null(), flags, signal: SCOPE_HOST, wait: 0 };
         let mut made = null_mut();
         self.create_event(context, device, &raw const desc, &raw mut made)?;
         if made.is_null() { Err(super::result::UNKNOWN) } else { Ok(made) }
@@ -309,6 +335,11 @@ impl Driver {
     /// `zeEventDestroy`
     pub(crate) fn end_event(&self, event: ZeHandle) {
         let _ = self.destroy_event(event);
+    }
+
+    /// `zeEventQueryStatus`: whether nothing is left to signal it.
+    pub(crate) fn is_signalled(&self, event: ZeHandle) -> bool {
+        self.query_event(event).is_ok()
     }
 
     /// `zeEventCounterBasedGetIpcHandle`
@@ -328,6 +359,31 @@ impl Driver {
     /// `zeEventCounterBasedCloseIpcHandle`
     pub(crate) fn close_event(&self, event: ZeHandle) {
         let _ = self.end_import(event);
+    }
+
+    /// `zeCommandListCreateImmediate`, of a list that works in order and on its own time.
+    pub(crate) fn make_list(&self, context: ZeHandle, device: ZeHandle) -> Result<ZeHandle, UrResult> {
+        const IN_ORDER: u32 = 2;
+        const ASYNCHRONOUS: u32 = 2;
+        // Every group of queues can wait and signal: the first will do.
+        let [ordinal, index, priority] = [0; 3];
+        let desc =
+            QueueDesc { stype: 0xe, next: null(), ordinal, index, flags: IN_ORDER, mode: ASYNCHRONOUS, priority };
+        let mut made = null_mut();
+        self.create_list(context, device, &raw const desc, &raw mut made)?;
+        if made.is_null() { Err(super::result::UNKNOWN) } else { Ok(made) }
+    }
+
+    /// Has a list signal an event when another one has been signalled.
+    pub(crate) fn signal_behind(&self, list: ZeHandle, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
+        self.append_wait(list, 1, &raw const first)?;
+        self.append_signal(list, event)
+    }
+
+    /// Waits until a list has done what was appended to it, and ends it.
+    pub(crate) fn end_list(&self, list: ZeHandle) {
+        let _ = self.finish_list(list, u64::MAX);
+        let _ = self.destroy_list(list);
     }
 
     /// Tries something in a context of our own, on the driver of that device.

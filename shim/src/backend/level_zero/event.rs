@@ -1,24 +1,25 @@
 //! Events that are shared: events of the adapter's around driver's events of ours.
 //!
-//! Where the adapter can make such an event, it does; elsewhere it makes its event around the driver's
-//! (`urEventCreateWithNativeHandle`). What we know of it stands beside, by its handle. An event that was made here is the
-//! adapter's to end, when its queues are done with it; one that we opened is closed by us, after its last release.
+//! Where the adapter can make such an event, it does, and ends it; elsewhere it makes its event around the driver's
+//! (`urEventCreateWithNativeHandle`), the signals are ours ([`signal`]), and so is the end of the driver's event. What we
+//! know of an event stands beside, by its handle.
 
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use urscope_schema::api::{
-    UrResult,
-    role::{Context, Data, DataSize, Desc, Device, Event, OutObject},
+    Function, UrResult,
+    role::{Context, Data, DataSize, Desc, Device, Event, InOutEvent, OutObject},
 };
 
 use super::{
     LevelZero, caller,
-    driver::{IpcHandle, ZeHandle, driver},
+    driver::{Driver, IpcHandle, ZeHandle, driver},
     fetch::Process,
     issued::{Issued, Said},
     result::{self, INVALID_ENUMERATION, INVALID_EVENT, INVALID_VALUE},
     seal::{Kind, Sealed},
+    signal::{self, Barrier, Place},
 };
 use crate::{backend::adapter, raw::renewable::Renewable};
 
@@ -35,12 +36,24 @@ struct Description {
     flags: u32,
 }
 
-/// An event that is shared, and the driver's event behind it; 0 if that is the adapter's alone to deal with.
+/// An event that we made or opened, and the driver's event behind it; 0 if that is the adapter's alone to deal with.
 #[derive(Clone, Copy)]
 struct Shared {
     native: usize,
-    opened: bool,
+    origin: Origin,
+    /// Where we signal it; nothing if the adapter's queues do.
+    signalled: Option<Place>,
     references: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// It was made here, to be used again and no more.
+    Plain,
+    /// It was made here, to be shared.
+    Shared,
+    /// It was opened.
+    Opened,
 }
 
 static SHARED: Renewable<Mutex<HashMap<usize, Shared>>> = Renewable::new(Mutex::default);
@@ -70,33 +83,67 @@ pub(crate) fn create(
     if flags & !(PROFILING | IPC) != 0 {
         return Err(INVALID_ENUMERATION);
     }
-    if flags & IPC == 0 {
-        return result::done(adapter::urEventCreateExp(at.via)(context, device, desc, out));
-    }
-    if flags & PROFILING != 0 {
+    let (shared, profiled) = (flags & IPC != 0, flags & PROFILING != 0);
+    if shared && profiled {
         return Err(INVALID_VALUE);
     }
-    // One of the adapter's own making its queues can signal; one around an event of ours, wait for.
-    if let Some((event, native)) = made_by_adapter(at, context, device, desc) {
-        keep(event, native, false, out);
+    supported(at)?;
+    if adapter::has(at.via, Function::urEventCreateExp) {
+        if !shared {
+            return result::done(adapter::urEventCreateExp(at.via)(context, device, desc, out));
+        }
+        let (event, native) = made_by_adapter(at, context, device, desc).ok_or(UrResult::UNSUPPORTED_FEATURE)?;
+        keep(event, native, Origin::Shared, None, out);
         return Ok(());
     }
-    let native = driver().make_event(at.context(context.0)?, at.device(device.0)?)?;
-    share(at, context, native, false, out).inspect_err(|_| driver().end_event(native))
+    if profiled {
+        return Err(UrResult::UNSUPPORTED_FEATURE);
+    }
+    let (ze_context, ze_device) = (at.context(context.0)?, at.device(device.0)?);
+    let native = driver().make_event(ze_context, ze_device, shared)?;
+    let origin = if shared { Origin::Shared } else { Origin::Plain };
+    wrap(at, context, native, origin, Place::new(ze_context, ze_device), out)
+        .inspect_err(|_| driver().end_event(native))
+}
+
+/// Refuses what the adapter's queues could not wait for.
+fn supported(at: LevelZero) -> Result<(), UrResult> {
+    if at.shares_events() { Ok(()) } else { Err(UrResult::UNSUPPORTED_FEATURE) }
 }
 
 /// Makes the adapter's event around the driver's.
-fn share(at: LevelZero, context: Context, native: ZeHandle, opened: bool, out: OutObject) -> Result<(), UrResult> {
-    let event = at.native()?.event_around(context.0, native, !opened)?;
-    keep(event, native, opened, out);
+fn wrap(
+    at: LevelZero,
+    context: Context,
+    native: ZeHandle,
+    origin: Origin,
+    signalled: Place,
+    out: OutObject,
+) -> Result<(), UrResult> {
+    let event = at.native()?.event_around(context.0, native)?;
+    keep(event, native, origin, Some(signalled), out);
     Ok(())
 }
 
 /// Hands an event out, and knows it again.
-fn keep(event: usize, native: ZeHandle, opened: bool, out: OutObject) {
-    let shared = Shared { native: native.expose_provenance(), opened, references: 1 };
+fn keep(event: usize, native: ZeHandle, origin: Origin, signalled: Option<Place>, out: OutObject) {
+    let shared = Shared { native: native.expose_provenance(), origin, signalled, references: 1 };
     SHARED.get().lock().insert(event, shared);
     caller::give(out.0, event);
+}
+
+/// `urEnqueueEventsWaitWithBarrierExt`
+pub(crate) fn enqueue(at: LevelZero, barrier: Barrier, event: InOutEvent) -> Result<(), UrResult> {
+    // SAFETY: the caller says that there is a place for an event, or hands in null. An older release calls it one for the
+    // answer only, so that what stands there may be anything: it is compared and nothing else.
+    let asked = unsafe { std::ptr::with_exposed_provenance::<usize>(event.0).as_ref() }.copied();
+    let known = asked.and_then(|asked| Some((asked, SHARED.get().lock().get(&asked).copied()?)));
+    match known {
+        Some((asked, Shared { native, signalled: Some(place), .. })) => {
+            signal::behind(at, barrier, asked, std::ptr::with_exposed_provenance_mut(native), place)
+        }
+        _ => barrier.enqueue(at, event),
+    }
 }
 
 /// An event as the adapter itself makes them to be shared; nothing where it cannot.
@@ -148,19 +195,20 @@ pub(crate) fn release(at: LevelZero, event: Event) -> Result<(), UrResult> {
         if all.get(&event.0).is_some_and(|shared| shared.references == 0) { all.remove(&event.0) } else { None }
     };
     result::done(adapter::urEventRelease(at.via)(event))?;
-    if let Some(shared) = last.filter(|shared| shared.opened && shared.native != 0) {
-        driver().close_event(std::ptr::with_exposed_provenance_mut(shared.native));
+    if let Some(Shared { native, origin, signalled: Some(place), .. }) = last {
+        signal::end(place, native, if origin == Origin::Opened { Driver::close_event } else { Driver::end_event });
     }
     Ok(())
 }
 
 /// `urIPCGetEventHandleExp`
-pub(crate) fn get(event: Event, data: usize, size: usize) -> Result<(), UrResult> {
+pub(crate) fn get(at: LevelZero, event: Event, data: usize, size: usize) -> Result<(), UrResult> {
     result::handle(event.0)?;
     result::pointer(data)?;
     result::pointer(size)?;
+    supported(at)?;
     let known = SHARED.get().lock().get(&event.0).copied();
-    let shared = known.filter(|shared| !shared.opened).ok_or(INVALID_EVENT)?;
+    let shared = known.filter(|shared| shared.origin == Origin::Shared).ok_or(INVALID_EVENT)?;
     ISSUED.give(data, size, || {
         let handle = driver().export_event(std::ptr::with_exposed_provenance_mut(shared.native))?;
         Ok((Said { size: 0, offset: 0, descriptor: -1, native: handle.0 }, ()))
@@ -168,9 +216,10 @@ pub(crate) fn get(event: Event, data: usize, size: usize) -> Result<(), UrResult
 }
 
 /// `urIPCPutEventHandleExp`
-pub(crate) fn put(context: Context, data: Data) -> Result<(), UrResult> {
+pub(crate) fn put(at: LevelZero, context: Context, data: Data) -> Result<(), UrResult> {
     result::handle(context.0)?;
     result::pointer(data.0)?;
+    supported(at)?;
     ISSUED.take(data.0)
 }
 
@@ -185,6 +234,7 @@ pub(crate) fn open(
     result::pointer(data.0)?;
     result::pointer(out.0)?;
     let ze_context = at.context(context.0)?;
+    supported(at)?;
     let bytes = caller::copy(data.0, size.0)?;
     let sealed = match Sealed::open(&bytes) {
         Ok(sealed) if sealed.kind == Kind::Event => sealed,
@@ -192,9 +242,10 @@ pub(crate) fn open(
     };
     Process { pid: sealed.pid, started: sealed.started }.may_be_asked()?;
     if let Some(event) = opened_by_adapter(at, context, &sealed) {
-        keep(event, std::ptr::null_mut(), true, out);
+        keep(event, std::ptr::null_mut(), Origin::Opened, None, out);
         return Ok(());
     }
+    let place = Place::new(ze_context, at.native()?.first_device(context.0)?);
     let native = driver().open_event(ze_context, IpcHandle(sealed.native)).map_err(result::of_import)?;
-    share(at, context, native, true, out).inspect_err(|_| driver().close_event(native))
+    wrap(at, context, native, Origin::Opened, place, out).inspect_err(|_| driver().close_event(native))
 }

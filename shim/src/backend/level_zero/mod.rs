@@ -8,15 +8,17 @@
 //! written to but the places for answers.
 
 use urscope_schema::api::{
-    UrResult,
+    Function, UrResult,
     role::{
-        Context, Data, DataSize, Desc, Device, Event, Flags, IpcProperty, Offset, OutBool, OutData, OutDataSize,
-        OutObject, OutPointer, OutValue, OutValueSize, PhysicalMem, Pointer, Property, Size, ValueSize,
+        Context, Data, DataSize, Desc, Device, Event, Flags, InOutEvent, IpcProperty, Offset, OutBool, OutData,
+        OutDataSize, OutObject, OutPointer, OutValue, OutValueSize, PhysicalMem, Pointer, Property, Size, Unseen,
+        Unseen32, ValueSize,
     },
 };
 
 use self::{driver::ZeHandle, native::Native, result::answer};
 use super::{Backend, Family, adapter};
+use crate::door::ddi;
 
 mod caller;
 mod driver;
@@ -28,6 +30,7 @@ mod native;
 mod physical;
 mod result;
 pub mod seal;
+mod signal;
 mod support;
 
 /// In a forked child.
@@ -36,6 +39,7 @@ pub fn after_fork_in_child() {
     memory::after_fork_in_child();
     physical::after_fork_in_child();
     event::after_fork_in_child();
+    signal::after_fork_in_child();
     support::after_fork_in_child();
 }
 
@@ -55,6 +59,16 @@ impl LevelZero {
         Native::of(self.via).ok_or(UrResult::UNSUPPORTED_FEATURE)
     }
 
+    /// Whether the adapter can do with an event what sharing is for: wait for it each time anew, when it is signalled again.
+    ///
+    /// v1 cannot: an event that it has seen complete once is complete for good, and no queue of its waits for it any more.
+    /// A later one can, and where it has no function that makes such events, ours signal them ([`signal`]).
+    fn shares_events(self) -> bool {
+        let has = |function| adapter::has(self.via, function);
+        ddi::version(self.via) >= 2
+            && (has(Function::urEventCreateExp) || has(Function::urEnqueueEventsWaitWithBarrierExt))
+    }
+
     fn context(self, context: usize) -> Result<ZeHandle, UrResult> {
         self.native()?.context(context)
     }
@@ -70,13 +84,15 @@ impl Backend for LevelZero {
     }
 
     fn urContextRelease(&self, context: Context) -> UrResult {
-        if Family::Memory.is_ours(self.via)
-            && context.0 != 0
+        if context.0 != 0
             && let Ok(native) = self.native()
             && native.is_last_reference(context.0)
             && let Ok(ze_context) = native.context(context.0)
         {
-            memory::end_of_context(context.0, ze_context);
+            if Family::Memory.is_ours(self.via) {
+                memory::end_of_context(context.0, ze_context);
+            }
+            signal::end_of_context(ze_context);
         }
         adapter::urContextRelease(self.via)(context)
     }
@@ -198,12 +214,23 @@ impl Backend for LevelZero {
         answer(|| event::release(*self, event))
     }
 
+    fn urEnqueueEventsWaitWithBarrierExt(
+        &self,
+        queue: Unseen,
+        properties: Unseen,
+        count: Unseen32,
+        events: Unseen,
+        event: InOutEvent,
+    ) -> UrResult {
+        answer(|| event::enqueue(*self, signal::Barrier { queue, properties, count, events }, event))
+    }
+
     fn urIPCGetEventHandleExp(&self, event: Event, data: OutData, size: OutDataSize) -> UrResult {
-        answer(|| event::get(event, data.0, size.0))
+        answer(|| event::get(*self, event, data.0, size.0))
     }
 
     fn urIPCPutEventHandleExp(&self, context: Context, data: Data) -> UrResult {
-        answer(|| event::put(context, data))
+        answer(|| event::put(*self, context, data))
     }
 
     fn urIPCOpenEventHandleExp(&self, context: Context, data: Data, size: DataSize, event: OutObject) -> UrResult {

@@ -24,6 +24,8 @@ struct EventProperties {
     owned: bool,
 }
 
+/// `UR_CONTEXT_INFO_DEVICES`
+const DEVICES: u32 = 1;
 /// `UR_CONTEXT_INFO_REFERENCE_COUNT`
 const REFERENCE_COUNT: u32 = 2;
 
@@ -75,13 +77,24 @@ impl Native {
         ask(self.event, event)
     }
 
-    /// An event of the adapter's around one of the driver's; `owned`: it ends the driver's with its own.
-    pub(crate) fn event_around(&self, context: usize, native: ZeHandle, owned: bool) -> Result<usize, UrResult> {
+    /// An event of the adapter's around one of the driver's, which it does not end with its own.
+    pub(crate) fn event_around(&self, context: usize, native: ZeHandle) -> Result<usize, UrResult> {
         let make = self.make_event.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
-        let properties = EventProperties { stype: 20, next: std::ptr::null_mut(), owned };
+        let properties = EventProperties { stype: 20, next: std::ptr::null_mut(), owned: false };
         let mut event = 0;
         super::result::done(make(native.expose_provenance(), context, &raw const properties, &raw mut event))?;
         if event == 0 { Err(super::result::UNKNOWN) } else { Ok(event) }
+    }
+
+    /// The driver's device behind the first of a context's.
+    pub(crate) fn first_device(&self, context: usize) -> Result<ZeHandle, UrResult> {
+        let ask = self.context_info.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
+        let mut size = 0;
+        super::result::done(ask(context, DEVICES, 0, std::ptr::null_mut(), &raw mut size))?;
+        let mut devices = vec![0_usize; size / size_of::<usize>()];
+        let place = devices.as_mut_ptr().cast();
+        super::result::done(ask(context, DEVICES, size, place, std::ptr::null_mut()))?;
+        self.device(devices.first().copied().unwrap_or(0))
     }
 
     /// Whether a release of the context would be the last.

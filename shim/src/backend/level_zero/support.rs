@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use urscope_schema::api::{
-    UrResult,
+    Function, UrResult,
     role::{Device, IpcProperty, OutBool, OutValueSize, ValueSize},
 };
 
@@ -20,6 +20,9 @@ use crate::{
     backend::{Family, adapter},
     raw::renewable::Renewable,
 };
+
+/// `UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP`
+const REUSABLE_EVENTS: u32 = 0x2025;
 
 static FOUND: Renewable<Mutex<HashMap<(usize, u32), bool>>> = Renewable::new(Mutex::default);
 
@@ -41,6 +44,12 @@ pub(crate) fn get_info(
         0x2026 => Some(Family::Event),
         _ => None,
     };
+    if property.0 == REUSABLE_EVENTS
+        && Family::Event.is_ours(at.via)
+        && !adapter::has(at.via, Function::urEventCreateExp)
+    {
+        return super::result::answer(|| caller::inform(&[u8::from(at.shares_events())], size.0, value.0, size_ret.0));
+    }
     let Some(family) = family.filter(|family| family.is_ours(at.via)) else {
         return adapter::urDeviceGetInfo(at.via)(device, property, size, value, size_ret);
     };
@@ -57,8 +66,9 @@ pub(crate) fn get_info(
 
 /// Whether the adapter can do with such a thing what it is for: signal an event again that was made before.
 fn is_usable(at: LevelZero, device: Device, family: Family) -> bool {
-    /// `UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP`
-    const REUSABLE_EVENTS: u32 = 0x2025;
+    if family == Family::Event && !adapter::has(at.via, Function::urEventCreateExp) {
+        return at.shares_events();
+    }
     let mut answer = 0_u8;
     let place = OutBool((&raw mut answer).expose_provenance());
     let ask = adapter::urDeviceGetInfo(at.via);
@@ -75,7 +85,7 @@ fn supports(driver: &Driver, device: ZeHandle, family: Family) -> bool {
         }
         Family::Event => {
             let shared = |context| {
-                let event = driver.make_event(context, device)?;
+                let event = driver.make_event(context, device, true)?;
                 let handle = driver.export_event(event);
                 driver.end_event(event);
                 handle.map(drop)

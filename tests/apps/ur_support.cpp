@@ -1,0 +1,41 @@
+// What the device says that it can share, and what comes of it for events.
+//
+// Each line is the ur_result_t of a call, and what a question was answered.
+#include "ur_app.hpp"
+
+using namespace app;
+
+static void ask(const Ur &ur, const char *what, ur_device_info_t property) {
+  ur_bool_t value = 2;
+  const ur_result_t result = urDeviceGetInfo(ur.device, property, sizeof value, &value, nullptr);
+  const char *const words[] = {" no", " yes", ""};
+  print(std::string(what) + ": " + std::to_string(result) + words[value]);
+}
+
+int main() {
+  return run_alone([] {
+    Ur ur;
+    ask(ur, "memory", UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP);
+    ask(ur, "physical memory", UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP);
+    ask(ur, "reusable events", UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP);
+    ask(ur, "events", UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP);
+
+    const ur_exp_event_desc_t desc = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr, UR_EXP_EVENT_FLAG_IPC_EXP};
+    ur_event_handle_t event = nullptr, opened = nullptr;
+    void *data = nullptr;
+    size_t size = 0;
+    const ur_result_t created = urEventCreateExp(ur.context, ur.device, &desc, &event);
+    // Where there is none to be made, that of a command, and any bytes.
+    if (created != UR_RESULT_SUCCESS) CHECK(urEnqueueEventsWait(ur.queue, 0, nullptr, &event));
+    const ur_result_t got = urIPCGetEventHandleExp(event, &data, &size);
+    const Bytes bytes(128);
+    const bool none = got != UR_RESULT_SUCCESS;
+    const ur_result_t open = urIPCOpenEventHandleExp(ur.context, none ? bytes.data() : data,
+                                                     none ? bytes.size() : size, &opened);
+    print("an event: " + std::to_string(created) + ", its get: " + std::to_string(got) +
+          ", its open: " + std::to_string(open));
+    if (open == UR_RESULT_SUCCESS) CHECK(urEventRelease(opened));
+    if (!none) CHECK(urIPCPutEventHandleExp(ur.context, data));
+    CHECK(urEventRelease(event));
+  });
+}
