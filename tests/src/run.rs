@@ -103,10 +103,24 @@ impl Trial {
             .arg(&self.program)
             .args(&self.program_arguments)
             .env("ONEAPI_DEVICE_SELECTOR", "level_zero:*")
+            .envs(validation().map(|value| ("URSCOPE_VALIDATE", value)))
             .envs(self.environment);
         let ended = run_to_end(command, folder.path());
         Outcome { code: ended.code, stdout: ended.stdout, stderr: ended.stderr, folder }
     }
+}
+
+/// The variable with which all runs of a suite can be told another `URSCOPE_VALIDATE` than the default; a test's own
+/// choice comes first.
+const VALIDATION: &str = "URSCOPE_TRIAL_VALIDATE";
+
+fn validation() -> Option<OsString> {
+    env::var_os(VALIDATION)
+}
+
+/// Whether runs look for mistakes while the program runs, unless a test says otherwise.
+pub fn is_validated() -> bool {
+    validation().is_none_or(|value| value == "on")
 }
 
 /// What a run left behind.

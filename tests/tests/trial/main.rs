@@ -26,6 +26,7 @@ mod no_skips;
 mod nothing_to_judge;
 mod physical;
 mod plain_c;
+mod repeated;
 mod scripts;
 mod sins;
 mod stacks;

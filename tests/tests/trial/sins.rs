@@ -3,12 +3,15 @@
 use serde_json::Value;
 use urscope_tests::{
     Adapter::{self, V1, V2},
-    Outcome, Release, Trial, apps, trace,
+    Outcome, Release, Trial, apps, run, trace,
 };
 
 /// Runs a program and compares what is found, as "severity rule".
 fn finds(app: &str, adapter: Adapter, expected: &[&str]) {
-    is_found(&Trial::of(app, Release::R2026_2, adapter).run(), expected);
+    let outcome = Trial::of(app, Release::R2026_2, adapter).run();
+    is_found(&outcome, expected);
+    let live = outcome.traces().iter().any(|trace| trace.records.iter().any(|record| record["name"] == "finding"));
+    assert!(run::is_validated() || !live, "validation was to be off: {}", outcome.stderr);
 }
 
 fn is_found(outcome: &Outcome, expected: &[&str]) {
@@ -147,7 +150,8 @@ fn what_sycl_keeps_a_program_from_is_found_in_one_that_speaks_to_unified_runtime
 fn physical_memory_that_is_released_once_too_often_is_found_and_refused() {
     let library = Release::R2026_2.library("libur_adapter_level_zero_v2.so.0");
     let trial = Trial::of("ur_sins", Release::R2026_2, V2).arg("second_release");
-    let trial = trial.env("UR_ADAPTERS_FORCE_LOAD", library).env("URSCOPE_ON_ERROR", "refuse");
+    let trial =
+        trial.env("UR_ADAPTERS_FORCE_LOAD", library).env("URSCOPE_VALIDATE", "on").env("URSCOPE_ON_ERROR", "refuse");
     finds_at("ur_sins", trial, &["error double-release"], "print(\"second release", "second release: 45");
 }
 
