@@ -81,4 +81,4 @@ static const std::vector<Story> alone = {
     {"free-of-nothing", [](Ur &ur, Answers &answers) { answers << urUSMFree(ur.context, nullptr); }},
 };
 
-int main(int argc, char **argv) { return tell_all(argc, argv, alone, {}, {}); }
+int main(int argc, char **argv) { return tell_all(argc, argv, {alone, {}, {}, {}}); }
