@@ -12,6 +12,11 @@ pub fn command() -> PathBuf {
     profile_folder().join("urscope")
 }
 
+/// The library that `LD_PRELOAD` names, for a process that `urscope run` does not start with it.
+pub fn preloaded() -> PathBuf {
+    profile_folder().join("liburscope.so")
+}
+
 /// Where cargo puts what it builds; the tests' own products go there as well.
 pub fn target_folder() -> PathBuf {
     let profile = unbuilt_profile_folder();
