@@ -1,7 +1,8 @@
 //! The judge of urscope: reads the traces of many processes as one story.
 //!
 //! [`mod@judge`] reads the files, feeds the law in the order of time and gathers what it says; [`report`] shows that to
-//! people and to programs, [`explain`] what the rules say of themselves. The command `urscope` is made of these.
+//! people and to programs, [`questions`] answers what else can be asked of a run, [`explain`] what the rules say of
+//! themselves. The command `urscope` is made of these.
 //!
 //! The library must never print, exit or run a program.
 
@@ -10,6 +11,7 @@
 pub mod explain;
 pub mod judge;
 pub mod plain;
+pub mod questions;
 pub mod report;
 
 pub use judge::{JudgeError, Judgement, Options, Verdict, judge};

@@ -2,17 +2,18 @@
 //!
 //! Nothing is done here but reading arguments; each subcommand has its own module.
 
+mod ask;
 mod check;
 mod explain;
 mod options;
 mod output;
 mod patience;
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use options::{Device, FailOn, Format};
+pub(crate) use options::{Device, FailOn, Format, PlainFormat};
 pub(crate) use output::{complain, show, wants_color};
 pub(crate) use patience::judge_watched;
 
@@ -47,6 +48,9 @@ enum Command {
     Run(RunArguments),
     Check(CheckArguments),
     Explain(ExplainArguments),
+    Holders(HoldersArguments),
+    Handle(HandleArguments),
+    Stats(StatsArguments),
     Doctor(DoctorArguments),
     #[command(hide = true, subcommand)]
     DoctorProbe(doctor::probe::Role),
@@ -147,6 +151,68 @@ pub(crate) struct ExplainArguments {
     pub(crate) rule: Option<String>,
 }
 
+/// What every question takes.
+#[derive(Debug, Args)]
+pub(crate) struct AskArguments {
+    /// The form of the answer.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+
+    /// A directory with copies of the programs and libraries that ran, for traces of another machine; may be given
+    /// several times.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) symbols: Vec<PathBuf>,
+
+    /// Trace files, or directories with urscope-*.json files in them.
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+/// Who holds what: all memory and events that handle data is out of or that are open.
+///
+/// Each with who exported it and who has it open, how often, since when, and the bytes that it keeps from being used
+/// again: as each process ended (what it left), as it is now where it still runs, or at any moment of the run.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope holders urscope-traces/app-1\n  \
+        urscope holders --at 1.5s urscope-traces/app-1\n  \
+        urscope holders --format json urscope-traces/app-1 | jq .pinned_bytes\n\n\
+        Exit codes: 0 answered, 2 could not.")]
+pub(crate) struct HoldersArguments {
+    /// The moment, since the first process began: 1.5s, 20ms.
+    #[arg(long, value_name = "TIME", value_parser = ask::duration)]
+    pub(crate) at: Option<Duration>,
+
+    #[command(flatten)]
+    pub(crate) ask: AskArguments,
+}
+
+/// The life of one handle over all processes, in the order of time.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope handle 0xa3bab144fd8c6355 urscope-traces/app-1\n  \
+        urscope handle 0x7fb438200000 urscope-traces/app-1   by an address in any process\n\n\
+        Exit codes: 0 answered, 2 could not.")]
+pub(crate) struct HandleArguments {
+    /// The fingerprint of its handle data, as findings and `urscope holders` show it, or an address of it in any process.
+    #[arg(value_name = "HANDLE", value_parser = ask::word)]
+    pub(crate) name: u64,
+
+    #[command(flatten)]
+    pub(crate) ask: AskArguments,
+}
+
+/// How often each function was called and how long it took, and how much was shared over time.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope stats urscope-traces/app-1\n  \
+        urscope stats --format json urscope-traces/app-1 | jq '.calls[] | select(.errors != {})'\n\n\
+        Exit codes: 0 answered, 2 could not.")]
+pub(crate) struct StatsArguments {
+    #[command(flatten)]
+    pub(crate) ask: AskArguments,
+}
+
 /// Say whether this machine can do it, and what to do if not.
 ///
 /// Looks for the SYCL runtime, its adapters and the Level Zero loader, and tries whether one process may take a file
@@ -178,6 +244,9 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
+        Command::Holders(arguments) => ask::holders(&arguments),
+        Command::Handle(arguments) => ask::handle(&arguments),
+        Command::Stats(arguments) => ask::stats(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::DoctorProbe(role) => doctor::probe::play(role),
     }

@@ -21,7 +21,7 @@ mod verdict;
 
 use std::{path::PathBuf, sync::Arc};
 
-use urscope_rules::Severity;
+use urscope_rules::{Place, Severity};
 
 pub use error::JudgeError;
 pub use judgement::{Ended, FoundFinding, Frame, Judgement, Seen, Side, SkippedLine, VERSION, Verdict};
@@ -50,15 +50,36 @@ impl Default for Options {
 /// No traces at all, or traces without a call, are a judgement too: [`Verdict::NotJudged`], with the reason. A file that
 /// cannot be taken for what it should be is an error, because a verdict over the rest could be wrong.
 pub fn judge(paths: &[PathBuf], options: &Options) -> Result<Judgement, JudgeError> {
-    hear(paths, options, &mut ())
+    Ok(Hearing::hold(paths, options, &mut ())?.judgement())
 }
 
-/// The same, while somebody else listens.
-pub fn hear(paths: &[PathBuf], options: &Options, listener: &mut dyn Listener) -> Result<Judgement, JudgeError> {
-    let files = paths::traces(paths)?;
-    options.progress.expect(&files);
-    let mut court = court::Court::default();
-    court.summon(&files)?;
-    court.hear(&options.progress, listener)?;
-    Ok(verdict::draw(court, paths, options))
+/// A hearing that is over: what was said in it can be asked for.
+pub struct Hearing<'a> {
+    court: court::Court,
+    sides: verdict::Sides<'a>,
+    paths: &'a [PathBuf],
+    fail_on: Severity,
+}
+
+impl<'a> Hearing<'a> {
+    /// Hears all records of traces, while somebody else listens. Errors are those of [`fn@judge`].
+    pub fn hold(paths: &'a [PathBuf], options: &'a Options, listener: &mut dyn Listener) -> Result<Self, JudgeError> {
+        let files = paths::traces(paths)?;
+        options.progress.expect(&files);
+        let mut court = court::Court::default();
+        court.summon(&files)?;
+        court.hear(&options.progress, listener)?;
+        let sides = verdict::Sides::new(&court, &options.symbols);
+        Ok(Self { court, sides, paths, fail_on: options.fail_on })
+    }
+
+    /// The judgement, to be asked for once: the findings are taken from the hearing.
+    pub fn judgement(&mut self) -> Judgement {
+        verdict::draw(&mut self.court, &mut self.sides, self.paths, self.fail_on)
+    }
+
+    /// A place as a report shows it, with its call stack.
+    pub fn side(&mut self, place: Place) -> Side {
+        self.sides.side(&self.court, place)
+    }
 }

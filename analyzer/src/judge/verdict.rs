@@ -9,18 +9,18 @@ use urscope_rules::{Finding, Place, Severity, When, catalog::NO_CALLS_SEEN};
 use urscope_schema::api::Function;
 
 use super::{
-    Ended, FoundFinding, Frame, Judgement, Options, Seen, Side, VERSION, Verdict,
+    Ended, FoundFinding, Frame, Judgement, Seen, Side, VERSION, Verdict,
     court::{Court, Party},
     symbols::Symbols,
 };
 
 /// Draws it.
-pub(super) fn draw(mut court: Court, paths: &[PathBuf], options: &Options) -> Judgement {
+pub(super) fn draw(court: &mut Court, sides: &mut Sides<'_>, paths: &[PathBuf], fail_on: Severity) -> Judgement {
     let found = std::mem::take(&mut court.tally.findings);
-    let mut sides = Sides { starts: starts(&court), symbols: Symbols::new(&options.symbols) };
+    let court = &*court;
     let sins = found.into_iter().filter(|finding| finding.rule != NO_CALLS_SEEN);
     let mut findings: Vec<FoundFinding> =
-        sins.map(|finding| excused(&court, finding)).map(|finding| sides.finding(&court, &finding)).collect();
+        sins.map(|finding| excused(court, finding)).map(|finding| sides.finding(court, &finding)).collect();
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
     let mut calls = BTreeMap::new();
     for (function, count) in court.parties.iter().flat_map(|party| Function::ALL.iter().zip(&party.notes.calls)) {
@@ -28,21 +28,21 @@ pub(super) fn draw(mut court: Court, paths: &[PathBuf], options: &Options) -> Ju
             *calls.entry(function.name().to_owned()).or_insert(0) += count;
         }
     }
-    let failed = findings.first().is_some_and(|worst| worst.severity >= options.fail_on);
+    let failed = findings.first().is_some_and(|worst| worst.severity >= fail_on);
     let reason = match court.world.ipc_calls() {
-        0 => Some(reason(&court, paths)),
+        0 => Some(reason(court, paths)),
         _ if failed => None,
-        _ => gaps(&court),
+        _ => gaps(court),
     };
     let verdict = match (&reason, failed) {
         (Some(_), _) => Verdict::NotJudged,
         (None, true) => Verdict::Findings,
         (None, false) => Verdict::Clean,
     };
-    let unseen = unseen(&court);
+    let unseen = unseen(court);
     let skipped_lines = court.parties.iter().map(|party| party.notes.skipped_lines).sum();
-    let skipped = court.parties.iter_mut().flat_map(|party| std::mem::take(&mut party.notes.skipped)).collect();
-    let processes = court.parties.into_iter().map(seen).collect();
+    let skipped = court.parties.iter().flat_map(|party| &party.notes.skipped).cloned().collect();
+    let processes = court.parties.iter().map(seen).collect();
     let exit = verdict.exit_code();
     Judgement { version: VERSION, verdict, exit, reason, processes, calls, findings, unseen, skipped, skipped_lines }
 }
@@ -83,12 +83,16 @@ fn starts(court: &Court) -> HashMap<u64, u64> {
 }
 
 /// What places are called in a report.
-struct Sides<'a> {
+pub(super) struct Sides<'a> {
     starts: HashMap<u64, u64>,
     symbols: Symbols<'a>,
 }
 
-impl Sides<'_> {
+impl<'a> Sides<'a> {
+    pub(super) fn new(court: &Court, symbols: &'a [PathBuf]) -> Self {
+        Self { starts: starts(court), symbols: Symbols::new(symbols) }
+    }
+
     fn finding(&mut self, court: &Court, finding: &Finding) -> FoundFinding {
         let process = self.side(court, finding.at);
         FoundFinding {
@@ -108,7 +112,7 @@ impl Sides<'_> {
         }
     }
 
-    fn side(&mut self, court: &Court, place: Place) -> Side {
+    pub(super) fn side(&mut self, court: &Court, place: Place) -> Side {
         let party = party(court, place);
         let start = party.and_then(|party| self.starts.get(&party.host)).copied().unwrap_or_default();
         Side {
@@ -128,24 +132,22 @@ impl Sides<'_> {
     }
 }
 
-fn seen(party: Party) -> Seen {
-    let calls = || Function::ALL.iter().zip(&party.notes.calls);
-    let (all, ipc) = (calls().map(|(_, n)| n).sum(), calls().filter(|(f, _)| f.is_ipc()).map(|(_, n)| n).sum());
-    let lost = party.lost();
-    let (header, notes) = (party.header, party.notes);
+fn seen(party: &Party) -> Seen {
+    let Party { header, notes, .. } = party;
+    let calls = || Function::ALL.iter().zip(&notes.calls);
     Seen {
         pid: header.pid,
-        host: header.host,
-        executable: header.executable,
-        command: header.command,
+        host: header.host.clone(),
+        executable: header.executable.clone(),
+        command: header.command.clone(),
         began_ns: header.clock.monotonic_ns,
-        calls: all,
-        ipc_calls: ipc,
-        lost,
+        calls: calls().map(|(_, n)| n).sum(),
+        ipc_calls: calls().filter(|(f, _)| f.is_ipc()).map(|(_, n)| n).sum(),
+        lost: party.lost(),
         ended: party.ended,
         inside: party.inside.and_then(|place| place.function).map(|function| function.name().to_owned()),
         torn: notes.torn,
-        doors: notes.doors,
+        doors: notes.doors.clone(),
         file: notes.path.display().to_string(),
     }
 }

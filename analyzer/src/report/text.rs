@@ -94,7 +94,7 @@ fn write_finding(finding: &FoundFinding, out: &mut impl Write, paint: Paint) -> 
 }
 
 /// The frames that a reader wants: those of the program, and of the runtime where there are no others.
-fn told(stack: &[Frame]) -> impl Iterator<Item = &Frame> {
+pub(super) fn told(stack: &[Frame]) -> impl Iterator<Item = &Frame> {
     let of_program = |frame: &Frame| {
         let header = frame.file.as_ref().is_some_and(|file| HEADERS.iter().any(|place| file.contains(place)));
         !is_of_runtime(&frame.module) && !header
@@ -120,7 +120,7 @@ fn short(name: &str) -> String {
 /// From how many bytes on a name is long.
 const NAME: usize = 60;
 
-fn written(frame: &Frame) -> String {
+pub(super) fn written(frame: &Frame) -> String {
     let function = frame.function.as_deref().map_or_else(|| frame.offset.clone(), |name| plain(&short(name)));
     match (&frame.file, frame.line) {
         (Some(file), Some(line)) => format!("{function} ({}:{line})", plain(file)),
@@ -133,7 +133,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-fn place(side: &Side) -> String {
+pub(super) fn place(side: &Side) -> String {
     let thread = if side.tid == 0 { String::new() } else { format!(", thread {}", side.tid) };
     let call = side.call.map_or_else(String::new, |call| format!(", call {call}"));
     let function = side.function.as_ref().map_or_else(String::new, |function| format!(" {}", plain(function)));
@@ -155,12 +155,12 @@ fn write_process(seen: &Seen, width: usize, out: &mut impl Write) -> io::Result<
     writeln!(out, "  {name:<width$}  {calls}, {} of them IPC; {ended}{inside}{torn}{lost}", seen.ipc_calls)
 }
 
-fn who(executable: &str, pid: u32) -> String {
+pub(super) fn who(executable: &str, pid: u32) -> String {
     let file = plain(executable.rsplit('/').next().unwrap_or_default());
     if file.is_empty() { format!("pid {pid}") } else { format!("{file} (pid {pid})") }
 }
 
-fn number(count: usize, noun: &str) -> String {
+pub(super) fn number(count: usize, noun: &str) -> String {
     match (count, noun) {
         (1, _) => format!("1 {noun}"),
         (_, "process") => format!("{count} processes"),

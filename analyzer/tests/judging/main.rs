@@ -8,6 +8,7 @@
 )]
 
 mod hostile;
+mod questions;
 mod reports;
 mod traces;
 

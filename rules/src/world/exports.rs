@@ -13,13 +13,15 @@ use crate::finding::Place;
 
 /// The number of an export, never the same twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct ExportId(u64);
+pub struct ExportId(u64);
 
 /// What is exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
     /// The kind of its handle data.
     pub(crate) kind: Kind,
+    /// What it is in its process: an address of memory, or an object.
+    pub(crate) value: Option<u64>,
     /// The life that is exported: an allocation, physical memory or an event.
     pub(crate) serial: Option<Serial>,
     /// What can be seen through it.

@@ -11,6 +11,12 @@ mod moves;
 mod process;
 pub(crate) mod records;
 pub(crate) mod scene;
+mod view;
+
+pub use self::{
+    exports::ExportId,
+    view::{Holder, Shared},
+};
 
 use urscope_schema::{
     api::{Effect, Function, demand::Nulls},
@@ -19,7 +25,7 @@ use urscope_schema::{
 };
 
 use self::{
-    exports::{ExportId, Exports},
+    exports::Exports,
     leaving::Leaving,
     moves::contexts::Remains,
     process::{Aim, Inherited, Life, place_of},

@@ -107,7 +107,7 @@ pub(super) fn got(
     };
     let exported = exported.or(found.map(|(_, serial, _)| serial));
     let host = world.process(who).map_or(0, |process| process.host);
-    let subject = Subject { kind: handle.kind, serial: exported, size };
+    let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size };
     let export = fingerprint.map(|bytes| world.exports.export((host, bytes), subject, born));
     let serial = world.next_serial();
     let World { lives, exports, .. } = world;

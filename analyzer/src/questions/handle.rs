@@ -1,0 +1,189 @@
+//! The life of one handle over all processes, in the order of time.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    path::PathBuf,
+};
+
+use serde::{Deserialize, Serialize};
+use urscope_rules::{ExportId, Place, ProcessId, World};
+use urscope_schema::{
+    api::UrResult,
+    call::{Enter, Exit, Values},
+};
+
+use super::{QuestionError, VERSION};
+use crate::judge::{FoundFinding, Hearing, Listener, Options, Side};
+
+/// The life of a handle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Story {
+    /// [`VERSION`].
+    pub version: u32,
+    /// What was asked for.
+    pub name: String,
+    /// The fingerprints of the handle data that it is about: more than one where an address was used again.
+    pub fingerprints: Vec<String>,
+    /// What happened, in the order of time.
+    pub moments: Vec<Moment>,
+    /// What the law says of it.
+    pub findings: Vec<FoundFinding>,
+}
+
+/// One call in the life of a handle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    /// The call.
+    pub place: Side,
+    /// The fingerprint of the handle data.
+    pub fingerprint: String,
+    /// What the call was about: the address or handle in that process.
+    pub value: Option<String>,
+    /// What was answered; none if the call never returned.
+    pub result: Option<String>,
+    /// How long it took in nanoseconds.
+    pub took_ns: Option<u64>,
+}
+
+/// No handle of that name was in the run.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no handle of these traces has the fingerprint or the address {0}; `urscope holders` and the findings of `urscope check` name fingerprints"
+)]
+pub struct NoSuchHandle(String);
+
+/// The life of the handle that has `name` as the fingerprint of its data, or as an address in any process.
+pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<Story, QuestionError> {
+    // An address in a consumer is known only when it opens: by then the first chapters have been told.
+    let mut search = Search { name, found: BTreeSet::new() };
+    Hearing::hold(paths, options, &mut search)?;
+    let word = format!("{name:#x}");
+    if search.found.is_empty() {
+        return Err(NoSuchHandle(word).into());
+    }
+    let mut chronicle = Chronicle { of: search.found, ..Chronicle::default() };
+    let mut hearing = Hearing::hold(paths, options, &mut chronicle)?;
+    let moments: Vec<_> = chronicle.moments.into_iter().map(|told| told.show(&mut hearing)).collect();
+    let mut fingerprints: Vec<_> = moments.iter().map(|moment| moment.fingerprint.clone()).collect();
+    fingerprints.sort();
+    fingerprints.dedup();
+    let about = |found: &FoundFinding| found.fingerprint.as_ref().is_some_and(|bytes| fingerprints.contains(bytes));
+    let findings = hearing.judgement().findings.into_iter().filter(about).collect();
+    Ok(Story { version: VERSION, name: word, fingerprints, moments, findings })
+}
+
+/// Finds out which exports are meant.
+struct Search {
+    name: u64,
+    found: BTreeSet<ExportId>,
+}
+
+impl Search {
+    fn look(&mut self, world: &World, who: ProcessId, function: urscope_schema::api::Function, values: &Values) {
+        let named = [values.pointer, values.data, values.object].contains(&Some(self.name));
+        world.about(who, function, values, |id| {
+            if named || world.export(id).is_some_and(|shared| [shared.fingerprint].contains(&self.name)) {
+                self.found.insert(id);
+            }
+        });
+    }
+}
+
+impl Listener for Search {
+    fn enter(&mut self, world: &World, who: ProcessId, enter: &Enter) {
+        self.look(world, who, enter.function, &enter.values);
+        // What a get is asked for stands in its beginning, and what it made in its end.
+        if enter.values.pointer == Some(self.name) || enter.values.object == Some(self.name) {
+            let of_it = world.shared().into_iter().filter(|shared| shared.producer == who);
+            self.found.extend(of_it.filter(|shared| shared.value == Some(self.name)).map(|shared| shared.id));
+        }
+    }
+
+    fn exit(&mut self, world: &World, who: ProcessId, exit: &Exit) {
+        self.look(world, who, exit.function, &exit.values);
+    }
+}
+
+/// Writes down what happens to them.
+#[derive(Default)]
+struct Chronicle {
+    of: BTreeSet<ExportId>,
+    moments: Vec<Told>,
+    /// The calls under way: when each began, and the moment that was made of it.
+    under_way: HashMap<(ProcessId, u64), (Place, Values, Option<usize>)>,
+}
+
+struct Told {
+    place: Place,
+    fingerprint: u64,
+    value: Option<u64>,
+    result: Option<UrResult>,
+    took: Option<u64>,
+}
+
+impl Told {
+    fn show(self, hearing: &mut Hearing<'_>) -> Moment {
+        Moment {
+            place: hearing.side(self.place),
+            fingerprint: format!("{:#x}", self.fingerprint),
+            value: self.value.map(|value| format!("{value:#x}")),
+            result: self.result.map(|result| result.to_string()),
+            took_ns: self.took,
+        }
+    }
+}
+
+impl Chronicle {
+    fn one_of_them(
+        &self,
+        world: &World,
+        who: ProcessId,
+        call: (urscope_schema::api::Function, &Values),
+    ) -> Option<u64> {
+        let mut bytes = None;
+        world.about(who, call.0, call.1, |id| {
+            if bytes.is_none() && self.of.contains(&id) {
+                bytes = world.export(id).map(|shared| shared.fingerprint);
+            }
+        });
+        bytes
+    }
+}
+
+/// The address that a call is about.
+fn value(values: &Values) -> Option<u64> {
+    values.data.or(values.pointer).or(values.object)
+}
+
+impl Listener for Chronicle {
+    fn enter(&mut self, world: &World, who: ProcessId, enter: &Enter) {
+        let Enter { function, call, tid, time, values } = *enter;
+        let place = Place { process: who, tid, time, call: Some(call), function: Some(function), stack: values.stack };
+        let told = self.one_of_them(world, who, (function, &values)).map(|fingerprint| {
+            self.moments.push(Told { place, fingerprint, value: value(&values), result: None, took: None });
+            self.moments.len() - 1
+        });
+        if told.is_some() || function.is_ipc() {
+            self.under_way.insert((who, call), (place, values, told));
+        }
+    }
+
+    fn exit(&mut self, world: &World, who: ProcessId, exit: &Exit) {
+        let Some((place, asked, told)) = self.under_way.remove(&(who, exit.call)) else { return };
+        let told = told.or_else(|| {
+            let fingerprint = self.one_of_them(world, who, (exit.function, &exit.values))?;
+            let born = world.born(who, asked.pointer?).filter(|_| exit.values.data.is_some());
+            let fresh = born.filter(|born| !self.moments.iter().any(|told| told.place == *born));
+            let (result, took) = (Some(UrResult::SUCCESS), None);
+            let value = asked.pointer;
+            self.moments.extend(fresh.map(|place| Told { place, fingerprint, value, result, took }));
+            self.moments.push(Told { place, fingerprint, value: None, result: None, took: None });
+            Some(self.moments.len() - 1)
+        });
+        if let Some(told) = told.and_then(|told| self.moments.get_mut(told)) {
+            told.value = value(&exit.values).or(told.value);
+            told.result = Some(exit.result);
+            told.took = Some(exit.time.0.saturating_sub(place.time.0));
+        }
+    }
+}

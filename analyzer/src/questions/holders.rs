@@ -1,0 +1,175 @@
+//! Who still holds what: everything that handle data is out of, or that is open, with who has it, how often, since when.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::PathBuf,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use urscope_rules::{ExportId, ProcessId, Shared, World};
+use urscope_schema::{
+    call::{Enter, Exit, Nanos},
+    trace::records::Header,
+};
+
+use super::{QuestionError, VERSION};
+use crate::judge::{Ended, Hearing, Listener, Options, Side};
+
+/// What is held.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Holders {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The moment, in nanoseconds since the first process of each host began; none if each process is shown as it ended.
+    pub at_ns: Option<u64>,
+    /// How many bytes of memory that is meant here are kept from being reused, each allocation once.
+    pub pinned_bytes: u64,
+    /// The memory and the events, in the order in which they were got.
+    pub held: Vec<Held>,
+}
+
+/// Memory or an event that handle data is out of, or that is open.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    /// What its handle data is: `memory handle`, `physical memory handle` or `event handle`.
+    pub kind: String,
+    /// The fingerprint of its handle data, by which `urscope handle` finds it.
+    pub fingerprint: String,
+    /// Its address or handle in the producer.
+    pub value: Option<String>,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// How much of its handle data is not put.
+    pub handles: u64,
+    /// The latest get.
+    pub got: Side,
+    /// How its producer ended; none at a moment in the middle of a run.
+    pub producer_ended: Option<Ended>,
+    /// Who has it open.
+    pub holders: Vec<HeldBy>,
+}
+
+/// Who has something open.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeldBy {
+    /// What it is there, with its address.
+    pub opened: String,
+    /// How many opens are not closed.
+    pub opens: u64,
+    /// The latest of these.
+    pub since: Side,
+    /// How that process ended; none at a moment in the middle of a run.
+    pub ended: Option<Ended>,
+}
+
+/// The run was over before the moment that was asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("the last record of the traces is of +{:.3} s; ask for an earlier moment than +{:.3} s", last.as_secs_f64(), at.as_secs_f64())]
+pub struct TooLate {
+    at: Duration,
+    last: Duration,
+}
+
+/// Who holds what at the moment `at` after the run began; without one, what each process held when it ended, or holds
+/// if it still runs.
+pub fn holders(paths: &[PathBuf], options: &Options, at: Option<Duration>) -> Result<Holders, QuestionError> {
+    let mut watch = Watch { at, ..Watch::default() };
+    let mut hearing = Hearing::hold(paths, options, &mut watch)?;
+    if let Some(at) = at
+        && watch.starts.values().all(|start| start.seen.is_none())
+        && let Some(last) = watch.starts.values().map(|start| start.last).max()
+    {
+        return Err(TooLate { at, last: Duration::from_nanos(last) }.into());
+    }
+    let held: Vec<_> = watch.held.into_values().map(|shared| show(&mut hearing, &watch.ended, shared)).collect();
+    let pinned_bytes = held.iter().filter_map(|held| held.size).sum();
+    Ok(Holders { version: VERSION, at_ns: at.map(|at| at.as_nanos() as u64), pinned_bytes, held })
+}
+
+fn show(hearing: &mut Hearing<'_>, ended: &HashMap<ProcessId, Ended>, shared: Shared) -> Held {
+    let mut held_by = |holder: urscope_rules::Holder| HeldBy {
+        opened: holder.opened.to_string(),
+        opens: holder.opens,
+        since: hearing.side(holder.since),
+        ended: ended.get(&holder.process).copied(),
+    };
+    let holders = shared.holders.into_iter().map(&mut held_by).collect();
+    Held {
+        kind: shared.kind.noun().to_owned(),
+        fingerprint: format!("{:#x}", shared.fingerprint),
+        value: shared.value.map(|value| format!("{value:#x}")),
+        size: shared.size,
+        handles: shared.handles,
+        got: hearing.side(shared.got),
+        producer_ended: ended.get(&shared.producer).copied(),
+        holders,
+    }
+}
+
+/// Looks at the world at one moment of each host, or at each process's end.
+#[derive(Default)]
+struct Watch {
+    at: Option<Duration>,
+    starts: HashMap<u64, Start>,
+    held: BTreeMap<ExportId, Shared>,
+    ended: HashMap<ProcessId, Ended>,
+}
+
+/// When a host's first process began, and how far it has come.
+struct Start {
+    began: Nanos,
+    last: u64,
+    seen: Option<()>,
+}
+
+impl Watch {
+    /// Something is about to happen at `time`: what it finds has lasted until then.
+    fn look(&mut self, world: &World, who: ProcessId, time: Nanos) {
+        let Some(at) = self.at else { return };
+        let Some(host) = world.process(who).map(|process| process.host) else { return };
+        let Some(start) = self.starts.get_mut(&host) else { return };
+        start.last = time.0.saturating_sub(start.began.0);
+        if start.seen.is_none() && u128::from(start.last) > at.as_nanos() {
+            start.seen = Some(());
+            let here = |shared: &Shared| world.process(shared.producer).is_some_and(|process| process.host == host);
+            self.held.extend(world.shared().into_iter().filter(here).map(|shared| (shared.id, shared)));
+        }
+    }
+}
+
+impl Listener for Watch {
+    fn begin(&mut self, world: &World, who: ProcessId, header: &Header) {
+        let began = Nanos(header.clock.monotonic_ns);
+        if let Some(process) = world.process(who) {
+            self.starts.entry(process.host).or_insert(Start { began, last: 0, seen: None });
+        }
+    }
+
+    fn enter(&mut self, world: &World, who: ProcessId, enter: &Enter) {
+        self.look(world, who, enter.time);
+    }
+
+    fn exit(&mut self, world: &World, who: ProcessId, exit: &Exit) {
+        self.look(world, who, exit.time);
+    }
+
+    fn end(&mut self, world: &World, who: ProcessId, at: Nanos, ended: Ended) {
+        if self.at.is_some() {
+            return self.look(world, who, at);
+        }
+        self.ended.insert(who, ended);
+        for mut shared in world.shared() {
+            let mine = shared.producer == who && shared.handles > 0;
+            shared.holders.retain(|holder| holder.process == who);
+            if !mine && shared.holders.is_empty() {
+                continue;
+            }
+            let holders = std::mem::take(&mut shared.holders);
+            let handles = if mine { shared.handles } else { 0 };
+            let kept = self.held.entry(shared.id).or_insert(Shared { handles: 0, ..shared });
+            kept.handles += handles;
+            kept.holders.extend(holders);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The answers to questions about a whole run, for people.
+
+use std::io::{self, Write};
+
+use super::{
+    paint::{Paint, since, wrapped},
+    text::{number, place, told, who, written},
+};
+use crate::{
+    judge::{Ended, Side},
+    plain::plain,
+    questions::{Calls, Held, HeldBy, Holders, Moment, Sample, Stats, Story},
+};
+
+/// How wide text is set.
+const WIDTH: usize = 100;
+
+/// How many bars the course of a run is drawn with.
+const BARS: usize = 60;
+
+pub(super) fn holders(answer: &Holders, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    let when = answer.at_ns.map_or_else(|| "at the end of each process".to_owned(), |at| format!("at {}", since(at)));
+    if answer.held.is_empty() {
+        return writeln!(out, "{} nothing is held {when}", paint.strong("urscope:"));
+    }
+    let open = answer.held.iter().flat_map(|held| &held.holders).count();
+    writeln!(
+        out,
+        "{} {} held {when}, {} pinned, {} {}",
+        paint.strong("urscope:"),
+        number(answer.held.len(), "object"),
+        bytes(answer.pinned_bytes),
+        number(open, "holder"),
+        paint.faint("(urscope handle FINGERPRINT tells the life of one)")
+    )?;
+    answer.held.iter().try_for_each(|held| write_held(held, out, paint))
+}
+
+fn write_held(held: &Held, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    let size = held.size.map_or_else(String::new, |size| format!(", {}", bytes(size)));
+    let value = held.value.as_deref().map_or_else(String::new, |value| format!(" of {}", plain(value)));
+    let fingerprint = paint.strong(plain(&held.fingerprint));
+    writeln!(out, "\n{fingerprint} {}{value}{size}", plain(&held.kind))?;
+    let handles = match held.handles {
+        0 => "all put".to_owned(),
+        1 => "1 not put".to_owned(),
+        n => format!("{n} not put"),
+    };
+    let fate = fate(held.producer_ended);
+    writeln!(out, "  {} {} ({handles}{fate})", paint.faint("got "), place(&held.got))?;
+    stack(&held.got, out, paint)?;
+    for HeldBy { opened, opens, since, ended } in &held.holders {
+        let times = if *opens == 1 { String::new() } else { format!(" {opens} times") };
+        let fate = self::fate(*ended);
+        let fate = fate.strip_prefix(", ").unwrap_or_default();
+        let fate = if fate.is_empty() { String::new() } else { format!(" ({fate})") };
+        writeln!(out, "  {} {} as {}{times}{fate}", paint.faint("open"), place(since), plain(opened))?;
+        stack(since, out, paint)?;
+    }
+    Ok(())
+}
+
+fn fate(ended: Option<Ended>) -> &'static str {
+    match ended {
+        None | Some(Ended::Running) => "",
+        Some(Ended::Exited) => ", the process has exited",
+        Some(Ended::Killed) => ", the process was killed",
+        Some(Ended::Exec) => ", the process became another program",
+        Some(Ended::Incomplete) => ", its trace is incomplete",
+    }
+}
+
+fn stack(side: &Side, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    told(&side.stack).try_for_each(|frame| writeln!(out, "       {} {}", paint.faint("at"), written(frame)))
+}
+
+pub(super) fn handle(answer: &Story, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    let name = plain(&answer.name);
+    let calls = number(answer.moments.len(), "call");
+    writeln!(out, "{} {} in {calls}", paint.strong("urscope:"), paint.strong(name))?;
+    let several = answer.fingerprints.len() > 1;
+    for Moment { place: side, fingerprint, value, result, took_ns } in &answer.moments {
+        let value = value.as_deref().map_or_else(String::new, |value| format!(" {}", plain(value)));
+        let outcome = match (result.as_deref(), took_ns) {
+            (None, _) => paint.severity(urscope_rules::Severity::Warning, "never returned"),
+            (Some(result), Some(took)) if result.starts_with("UR_RESULT_SUCCESS") => paint.faint(time(*took)),
+            (Some(result), _) if result.starts_with("UR_RESULT_SUCCESS") => String::new(),
+            (Some(result), _) => paint.severity(urscope_rules::Severity::Error, plain(result)),
+        };
+        let which = if several { format!(" {}", plain(fingerprint)) } else { String::new() };
+        let line = format!("\n  {}{value}{which} {outcome}", place(side));
+        writeln!(out, "{}", line.trim_end())?;
+        stack(side, out, paint)?;
+    }
+    for finding in &answer.findings {
+        let head = paint.severity(finding.severity, format!("{}: {}", finding.severity, plain(&finding.rule)));
+        writeln!(out, "\n{head}\n  {}", wrapped(&plain(&finding.message), "  ", WIDTH))?;
+    }
+    Ok(())
+}
+
+pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    let calls: u64 = answer.calls.iter().map(|calls| calls.calls).sum();
+    let errors: u64 = answer.calls.iter().flat_map(|calls| calls.errors.values()).sum();
+    let (calls, errors) = (number(calls as usize, "call"), number(errors as usize, "error"));
+    writeln!(out, "{} {calls}, {errors}", paint.strong("urscope:"))?;
+    let mut last = None;
+    for calls in &answer.calls {
+        if last.replace((calls.pid, &calls.host)) != Some((calls.pid, &calls.host)) {
+            let head = format!("{:<30} {:>9} {:>9} {:>9} {:>9} {:>9}", "", "calls", "median", "90 %", "99 %", "max");
+            writeln!(out, "\n{}\n{}", paint.strong(who(&calls.executable, calls.pid)), paint.faint(head))?;
+        }
+        write_calls(calls, out, paint)?;
+    }
+    let most = answer.peak.pinned_bytes;
+    if !answer.shared.is_empty() {
+        let peak = format!("at most {} at {}", bytes(most), since(answer.peak.time_ns));
+        writeln!(out, "\n{} {}", paint.strong("pinned"), paint.faint(peak))?;
+        writeln!(out, "  {}", course(&answer.shared, most).trim_end())?;
+    }
+    Ok(())
+}
+
+fn write_calls(calls: &Calls, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    let Calls { function, calls: count, unreturned, errors, latency, .. } = calls;
+    let [p50, p90, p99, max] = [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.max_ns].map(time);
+    writeln!(out, "  {:<28} {count:>9} {p50:>9} {p90:>9} {p99:>9} {max:>9}", plain(function))?;
+    for (result, times) in errors {
+        let text = format!("{times} answered {}", plain(result));
+        writeln!(out, "    {}", paint.severity(urscope_rules::Severity::Error, text))?;
+    }
+    if *unreturned > 0 {
+        let text = format!("{unreturned} never returned");
+        writeln!(out, "    {}", paint.severity(urscope_rules::Severity::Warning, text))?;
+    }
+    Ok(())
+}
+
+/// The pinned bytes over time, a bar for each part of it.
+fn course(samples: &[Sample], most: u64) -> String {
+    const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let (first, last) = match (samples.first(), samples.last()) {
+        (Some(first), Some(last)) => (first.time_ns, last.time_ns),
+        _ => return String::new(),
+    };
+    let mut bars = vec![None; BARS];
+    for sample in samples {
+        let part = (sample.time_ns.saturating_sub(first)) as u128 * BARS as u128 / (u128::from(last - first) + 1);
+        if let Some(bar) = bars.get_mut(part as usize) {
+            *bar = Some(sample.pinned_bytes.max(bar.unwrap_or_default()));
+        }
+    }
+    let mut level = 0;
+    bars.into_iter()
+        .map(|bar| {
+            level = bar.unwrap_or(level);
+            let height = (u128::from(level) * 8).div_ceil(u128::from(most.max(1))) as usize;
+            LEVELS.get(height).copied().unwrap_or('█')
+        })
+        .collect()
+}
+
+fn bytes(count: u64) -> String {
+    match count {
+        0..10_240 => number(count as usize, "byte"),
+        10_240..10_485_760 => format!("{:.1} KiB", count as f64 / 1024.0),
+        10_485_760..10_737_418_240 => format!("{:.1} MiB", count as f64 / 1_048_576.0),
+        _ => format!("{:.1} GiB", count as f64 / 1_073_741_824.0),
+    }
+}
+
+fn time(nanos: u64) -> String {
+    match nanos {
+        0..10_000 => format!("{nanos} ns"),
+        10_000..10_000_000 => format!("{:.1} us", nanos as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.1} ms", nanos as f64 / 1e6),
+        _ => format!("{:.1} s", nanos as f64 / 1e9),
+    }
+}

@@ -1,0 +1,163 @@
+//! What is asked of whole runs, and what is answered.
+
+use std::time::Duration;
+
+use urscope_analyzer::{
+    Options,
+    judge::Ended,
+    questions::{self, QuestionError, Stats},
+    report,
+};
+
+use crate::traces::{files, put};
+
+/// Two consumers hold what a producer shares; one closes, the other is killed.
+const SHARED: &str = "producer: alloc p 4096\nproducer: get p -> h\nfirst: open h -> m\nfirst: open h -> m\nsecond: open h -> n\n\
+                      first: close m\nproducer: put h\nsecond: killed\nfirst: close m\nproducer: free p";
+
+fn folder(story: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), &files(story));
+    folder
+}
+
+fn holders(story: &str, at: Option<Duration>) -> Result<questions::Holders, QuestionError> {
+    questions::holders(&[folder(story).path().to_owned()], &Options::default(), at)
+}
+
+fn stats(story: &str) -> Stats {
+    questions::stats(&[folder(story).path().to_owned()], &Options::default()).unwrap()
+}
+
+#[test]
+fn whoever_held_something_when_they_ended_is_named() {
+    let answer = holders(SHARED, None).unwrap();
+    let [held] = &answer.held[..] else { panic!("{answer:?}") };
+    assert_eq!((held.size, held.handles, answer.pinned_bytes), (Some(4096), 0, 4096));
+    let [holder] = &held.holders[..] else { panic!("{held:?}") };
+    assert_eq!((holder.since.pid, holder.opens, holder.ended), (300, 1, Some(Ended::Killed)));
+    assert_eq!(held.got.pid, 100);
+}
+
+#[test]
+fn any_moment_of_a_run_can_be_asked_for() {
+    // A story's records follow each other by half a microsecond.
+    let mut most = (0, 0);
+    let mut moments = 0;
+    for micros in 0..100 {
+        match holders(SHARED, Some(Duration::from_micros(micros))) {
+            Ok(answer) => {
+                moments += 1;
+                for held in &answer.held {
+                    assert!(held.holders.iter().all(|holder| holder.ended.is_none()));
+                    let opens = held.holders.iter().map(|holder| holder.opens).sum();
+                    most = most.max((held.handles, opens));
+                }
+            }
+            Err(QuestionError::TooLate(error)) => {
+                assert!(error.to_string().contains("ask for an earlier moment"), "{error}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(moments > 5, "{moments}");
+    assert_eq!(most, (1, 3), "one handle, open three times");
+}
+
+#[test]
+fn a_faultless_run_leaves_nobody_holding() {
+    let answer =
+        holders("p: alloc a 64\np: get a -> h\nc: open h -> m\nc: close m\np: put h\np: free a", None).unwrap();
+    assert_eq!((answer.held.len(), answer.pinned_bytes), (0, 0));
+}
+
+#[test]
+fn imported_physical_memory_and_events_are_held_too() {
+    for (make, get, open) in [("physical", "get-physical", "open-physical"), ("event", "get-event", "open-event")] {
+        let story = format!("p: {make} a ipc\np: {get} a -> h\nc: {open} h -> b\nc: killed");
+        let answer = holders(&story, None).unwrap();
+        let [held] = &answer.held[..] else { panic!("{make}: {answer:?}") };
+        assert_eq!((held.handles, held.holders.len()), (1, 1), "{make}");
+    }
+}
+
+#[test]
+fn the_life_of_a_handle_is_told_over_all_processes() {
+    let folder = folder(SHARED);
+    let paths = [folder.path().to_owned()];
+    let held = holders(SHARED, None).unwrap().held.remove(0);
+    let number = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();
+    let of_mapping = held.holders[0].opened.rsplit(' ').next().unwrap().to_owned();
+    // Whichever of its names is known: the fingerprint, the address in the producer, the one in a consumer.
+    for name in [held.fingerprint.clone(), held.value.clone().unwrap(), of_mapping] {
+        let story = questions::handle(&paths, &Options::default(), number(&name)).unwrap();
+        let told: Vec<_> =
+            story.moments.iter().map(|moment| (moment.place.pid, moment.place.function.as_deref().unwrap())).collect();
+        let expected = [
+            (100, "urUSMDeviceAlloc"),
+            (100, "urIPCGetMemHandleExp"),
+            (200, "urIPCOpenMemHandleExp"),
+            (200, "urIPCOpenMemHandleExp"),
+            (300, "urIPCOpenMemHandleExp"),
+            (200, "urIPCCloseMemHandleExp"),
+            (100, "urIPCPutMemHandleExp"),
+            (200, "urIPCCloseMemHandleExp"),
+            (100, "urUSMFree"),
+        ];
+        assert_eq!(told, expected, "by {name}");
+        assert!(story.moments.iter().all(|moment| moment.result.is_some()));
+        assert_eq!(story.fingerprints, [held.fingerprint.clone()]);
+        assert_eq!(story.findings.len(), 1, "the leak of the killed one: {:?}", story.findings);
+    }
+}
+
+#[test]
+fn a_name_that_nothing_has_is_said_to_be_none() {
+    let folder = folder(SHARED);
+    let error = questions::handle(&[folder.path().to_owned()], &Options::default(), 0xdead_beef).unwrap_err();
+    assert!(error.to_string().contains("0xdeadbeef"), "{error}");
+}
+
+#[test]
+fn calls_errors_and_times_are_counted() {
+    let answer = stats("p: alloc a 64\np: get a -> h\np: get a fails\np: put h\np: free a begins\np: killed");
+    let of = |function: &str| answer.calls.iter().find(|calls| calls.function == function).unwrap();
+    let gets = of("urIPCGetMemHandleExp");
+    assert_eq!((gets.calls, gets.unreturned, gets.errors.values().sum::<u64>()), (2, 0, 1));
+    assert!(gets.latency.min_ns > 0 && gets.latency.min_ns <= gets.latency.p50_ns);
+    assert!(gets.latency.p99_ns <= gets.latency.max_ns && gets.latency.total_ns >= gets.latency.max_ns);
+    assert_eq!((of("urUSMFree").calls, of("urUSMFree").unreturned), (1, 1));
+}
+
+#[test]
+fn what_was_shared_over_time_is_sampled_and_its_peak_kept() {
+    let answer = stats(SHARED);
+    assert_eq!(answer.peak.pinned_bytes, 4096);
+    let opened = answer.shared.iter().filter_map(|sample| sample.opened.get("mapping"));
+    assert_eq!(opened.max(), Some(&3));
+    assert_eq!(answer.shared.last().unwrap().opened.get("mapping"), None, "all are closed, or their process is gone");
+    let story: Vec<_> = (0..3000).map(|i| format!("p: alloc a{i} 64\np: get a{i} -> h{i}")).collect();
+    let answer = stats(&story.join("\n"));
+    assert!(answer.shared.len() <= questions::SAMPLES && answer.shared.len() > 32, "{}", answer.shared.len());
+    assert!(answer.shared.is_sorted_by_key(|sample| sample.time_ns));
+    let peak = answer.peak.pinned_bytes;
+    assert!((3000 * 64 * 8 / 9..=3000 * 64).contains(&peak), "{peak}");
+}
+
+#[test]
+fn answers_are_written_for_people() {
+    let folder = folder(SHARED);
+    let paths = [folder.path().to_owned()];
+    let mut text = Vec::new();
+    report::holders(&holders(SHARED, None).unwrap(), &mut text, false).unwrap();
+    report::holders(&holders("p: alloc a 64", None).unwrap(), &mut text, false).unwrap();
+    let held = holders(SHARED, None).unwrap().held.remove(0);
+    let name = u64::from_str_radix(held.fingerprint.trim_start_matches("0x"), 16).unwrap();
+    report::handle(&questions::handle(&paths, &Options::default(), name).unwrap(), &mut text, false).unwrap();
+    report::stats(&stats(SHARED), &mut text, false).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/judging/answers.txt"), &text).unwrap();
+    }
+    assert_eq!(text, include_str!("answers.txt"));
+}

@@ -1,0 +1,138 @@
+//! What is shared at one moment, for whoever wants to show it: the world as it is, without judgement.
+
+use std::collections::BTreeMap;
+
+use urscope_schema::{
+    api::{Effect, Function},
+    call::Values,
+    handle::{Handle, Kind},
+};
+
+use super::{ExportId, ProcessId, World, exports::Export, opens, process::Life, records::Origin};
+use crate::{finding::Place, life::State};
+
+/// Memory or an event that handle data was got of, with whoever has it open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shared {
+    /// The export.
+    pub id: ExportId,
+    /// The kind of its handle data.
+    pub kind: Kind,
+    /// The fingerprint of its handle data.
+    pub fingerprint: u64,
+    /// Whose it is.
+    pub producer: ProcessId,
+    /// What was exported: an address of memory, or an object.
+    pub value: Option<u64>,
+    /// How many bytes can be seen through it.
+    pub size: Option<u64>,
+    /// The latest get.
+    pub got: Place,
+    /// How many of its handles are not put.
+    pub handles: u64,
+    /// Who has it open, in the order of processes.
+    pub holders: Vec<Holder>,
+}
+
+/// One process that has it open under one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Who.
+    pub process: ProcessId,
+    /// The mapping or the object.
+    pub opened: Handle,
+    /// How many opens of it are not closed.
+    pub opens: u64,
+    /// The latest of these.
+    pub since: Place,
+}
+
+impl World {
+    /// All that handle data is out of, or that is open, at this moment: in the order in which it was got.
+    pub fn shared(&self) -> Vec<Shared> {
+        let mut shared = BTreeMap::new();
+        for (who, life) in (0..).map(ProcessId).zip(&self.lives) {
+            let handles = life.handles.values().filter(|got| got.state == State::Alive);
+            let out = handles.filter_map(|got| got.export).map(|id| (id, None));
+            for (id, holder) in out.chain(self.holdings(who, life).map(|(id, holder)| (id, Some(holder)))) {
+                let Some(export) = self.exports.get(id) else { continue };
+                let known: &mut Shared = shared.entry(id).or_insert_with(|| as_shared(id, export));
+                known.holders.extend(holder);
+            }
+        }
+        shared.into_values().collect()
+    }
+
+    /// One export as it is now; nothing if it is forgotten. Who holds it is left out.
+    pub fn export(&self, id: ExportId) -> Option<Shared> {
+        self.exports.get(id).map(|export| as_shared(id, export))
+    }
+
+    /// The call that allocated the memory that a process exports from an address.
+    pub fn born(&self, who: ProcessId, value: u64) -> Option<Place> {
+        self.life(who)?.allocation_at(value)?.1.born
+    }
+
+    /// Hands on every export that a call is about: of a call that begins, before it has moved the world, and of one that
+    /// has returned, afterwards.
+    pub fn about(&self, who: ProcessId, function: Function, values: &Values, mut each: impl FnMut(ExportId)) {
+        let Some(life) = self.life(who) else { return };
+        let object = |kind| values.object.and_then(|value| life.objects.get(&Handle { kind, value }));
+        match function.effect() {
+            Effect::Makes(kind) | Effect::Ends(kind) if kind.shares().is_some() => {
+                let got = values.data.and_then(|value| life.handles.get(&Handle { kind, value }));
+                got.and_then(|got| got.export).into_iter().for_each(each);
+            }
+            Effect::Makes(_) if opens(function).is_some() && values.fingerprint.is_some() => {
+                self.export_of(who, values.fingerprint).into_iter().for_each(each);
+            }
+            Effect::Makes(Kind::Mapping) | Effect::Ends(Kind::Mapping) => {
+                let mapped = values.pointer.and_then(|pointer| life.mappings.get(&pointer));
+                mapped.and_then(|mapped| mapped.export).into_iter().for_each(each);
+            }
+            Effect::Ends(Kind::Usm) => {
+                let memory = values.pointer.and_then(|pointer| life.allocations.get(&pointer));
+                memory.into_iter().flat_map(|memory| &memory.exports).copied().for_each(each);
+            }
+            Effect::Makes(kind) | Effect::Releases(kind) if let Some(object) = object(kind) => {
+                if object.origin == Origin::Imported {
+                    self.export_of(who, object.fingerprint).into_iter().for_each(each);
+                } else {
+                    let of_it = life.handles.values().filter(|got| got.exported == Some(object.serial));
+                    of_it.filter_map(|got| got.export).for_each(&mut each);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn holdings<'a>(&'a self, who: ProcessId, life: &'a Life) -> impl Iterator<Item = (ExportId, Holder)> + 'a {
+        let mappings = life.mappings.iter().filter(|(_, mapped)| mapped.state == State::Alive);
+        let mappings = mappings.filter_map(move |(pointer, mapped)| {
+            let opened = Handle { kind: Kind::Mapping, value: *pointer };
+            let opens = mapped.opens.iter().map(|opens| opens.count).sum();
+            Some((mapped.export?, Holder { process: who, opened, opens, since: mapped.last_open()? }))
+        });
+        let objects = life.objects.iter();
+        let objects = objects.filter(|(_, object)| object.origin == Origin::Imported && object.state == State::Alive);
+        let objects = objects.filter_map(move |(handle, object)| {
+            let id = self.export_of(who, object.fingerprint)?;
+            Some((id, Holder { process: who, opened: *handle, opens: 1, since: object.born }))
+        });
+        mappings.chain(objects)
+    }
+}
+
+fn as_shared(id: ExportId, export: &Export) -> Shared {
+    Shared {
+        id,
+        kind: export.subject.kind,
+        fingerprint: export.fingerprint(),
+        producer: export.got.process,
+        value: export.subject.value,
+        size: export.subject.size,
+        got: export.got,
+        handles: export.handles,
+        holders: Vec::new(),
+    }
+}
