@@ -44,6 +44,15 @@ impl Trial {
         Self::of_program(apps::executable(app, release)).adapter(adapter)
     }
 
+    /// A run of Python that opens one of our programs as a library, as it opens a module, and calls its `share`.
+    pub fn of_library(app: &str, release: Release, adapter: Adapter) -> Self {
+        let library = apps::executable(&format!("{app}.so"), release);
+        let open = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).share())";
+        // The only runtime that we have a Python of.
+        let python = Release::R2026_2.python();
+        Self::of_program(python).adapter(adapter).arg("-c").arg(open).arg(library)
+    }
+
     /// A run of any program.
     pub fn of_program(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), program_arguments: Vec::new(), options: Vec::new(), environment: Vec::new() }

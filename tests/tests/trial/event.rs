@@ -12,7 +12,7 @@ const OPEN: &str = "urIPCOpenEventHandleExp";
 /// written in front of the first and the second signal.
 ///
 /// "pending" stands where a signal certainly waits for what the other side does next.
-const ORDERS: [(&str, &[&str]); 8] = [
+pub(crate) const ORDERS: [(&str, &[&str]); 8] = [
     ("signalled_before_get", &["producer writes @2", "consumer finds the event complete", "consumer read @2"]),
     ("signalled_after_get", &["producer writes @2", "consumer finds the event complete", "consumer read @2"]),
     ("signalled_after_open", ONE_SIGNAL),

@@ -27,6 +27,7 @@ mod no_skips;
 mod nothing_to_judge;
 mod physical;
 mod plain_c;
+mod programs;
 mod repeated;
 mod scripts;
 mod sins;

@@ -145,6 +145,17 @@ fn what_sycl_keeps_a_program_from_is_found_in_one_that_speaks_to_unified_runtime
     }
 }
 
+#[test]
+fn what_is_of_another_kind_or_of_ones_own_is_refused_where_that_is_asked_for() {
+    for (sin, expected, text, said) in [
+        ("put_as_an_event", "error wrong-kind", "put as an event's", "put as an event's: 45"),
+        ("close_of_own_memory", "warning close-of-unknown", "urIPCClosePhysMemHandleExp(", "close of own memory: 45"),
+    ] {
+        let trial = Trial::of("ur_sins", Release::R2026_2, V2).arg(sin).env("URSCOPE_ON_ERROR", "refuse");
+        finds_at("ur_sins", trial, &[expected], text, said);
+    }
+}
+
 /// On the only adapter, so that nothing but urscope looks at a handle whose object is gone.
 #[test]
 fn physical_memory_that_is_released_once_too_often_is_found_and_refused() {
