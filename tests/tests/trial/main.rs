@@ -25,6 +25,7 @@ mod loaders;
 mod memory_saint;
 mod no_skips;
 mod nothing_to_judge;
+mod other_adapters;
 mod physical;
 mod plain_c;
 mod programs;
