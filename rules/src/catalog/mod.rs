@@ -4,6 +4,7 @@
 //! documentation, and the two traces in it are its test ([`crate::story`]).
 
 mod close_of_unknown;
+mod descriptor_closed_twice;
 mod double_close;
 mod double_put;
 mod double_release;
@@ -35,6 +36,7 @@ pub use page::{Page, rules_md};
 /// All rules, by name.
 pub static RULES: &[&Rule] = &[
     &close_of_unknown::RULE,
+    &descriptor_closed_twice::RULE,
     &double_close::RULE,
     &double_put::RULE,
     &double_release::RULE,

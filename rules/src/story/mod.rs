@@ -25,7 +25,8 @@
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!
 //! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside), `in CONTEXT`, and `fails` or `begins`. A name is an address: named
-//! again as a result, the same address comes again. The bytes of handle data depend on the exported address alone.
+//! again as a result, the same address comes again. The bytes of handle data depend on the exported address alone; those of physical
+//! memory also on the name of the handle data, unless it is `like` another.
 //!
 //! A story becomes records, numbered and timed, that a world plays and that a trace can be written from.
 
@@ -81,6 +82,8 @@ pub struct Call {
     pub offset: u64,
     /// The name of what comes back.
     pub result: Option<String>,
+    /// Of physical memory that is got: the handle data whose descriptor the driver exports again.
+    pub like: Option<String>,
     /// In which context.
     pub context: Option<String>,
     /// Whether it is made with the IPC flag.

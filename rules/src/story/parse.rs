@@ -82,6 +82,7 @@ fn parse(line: &str) -> Result<Line, String> {
             object,
             offset: 0,
             result: None,
+            like: None,
             context: None,
             shared: false,
             size: None,
@@ -95,11 +96,12 @@ fn parse(line: &str) -> Result<Line, String> {
             match word {
                 "+" => call.offset = number(value()?)?,
                 "->" => call.result = Some(value()?.to_owned()),
+                "like" => call.like = Some(value()?.to_owned()),
                 "in" => call.context = Some(value()?.to_owned()),
                 "ipc" => call.shared = true,
                 "fails" => call.fate = Fate::Fails,
                 "begins" => call.fate = Fate::Begins,
-                _ => return Err(format!("expected +, ->, in, ipc, fails or begins, found {word:?}")),
+                _ => return Err(format!("expected +, ->, like, in, ipc, fails or begins, found {word:?}")),
             }
         }
         Step::Call(call)
@@ -171,6 +173,9 @@ impl fmt::Display for Call {
         }
         if let Some(result) = &self.result {
             write!(f, " -> {result}")?;
+        }
+        if let Some(like) = &self.like {
+            write!(f, " like {like}")?;
         }
         if let Some(context) = &self.context {
             write!(f, " in {context}")?;

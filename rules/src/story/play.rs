@@ -186,7 +186,12 @@ impl Stage {
         let of = Values { object: Some(object), ..nothing };
         let flags = Some(if call.shared { IPC } else { 0 });
         let device = Some(0xd0);
-        let bytes = fingerprint(&[(actor as u64).to_le_bytes(), object.to_le_bytes()].concat());
+        let mut bytes = fingerprint(&[(actor as u64).to_le_bytes(), object.to_le_bytes()].concat());
+        if call.verb == Verb::GetPhysical {
+            let descriptor = result.unwrap_or_default().to_le_bytes();
+            let own = fingerprint(&[bytes.to_le_bytes(), descriptor].concat());
+            bytes = call.like.as_ref().map_or(own, |twin| self.bytes_of(twin));
+        }
         let data_size = Some(if matches!(call.verb, Verb::GetEvent | Verb::OpenEvent) { 64 } else { 16 });
         let got = result.map(|data| Values { data: Some(data), data_size, fingerprint: Some(bytes), ..nothing });
         if let (Verb::GetPhysical | Verb::GetEvent, Some(name)) = (call.verb, &call.result) {

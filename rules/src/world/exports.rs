@@ -58,6 +58,9 @@ struct Latest {
     id: ExportId,
     /// How many exports of these bytes have handles that are not put: a forked child may get the bytes of its parent.
     alive: u64,
+    /// Of physical memory, whose bytes name a descriptor: the last put, which has closed it, and when it was on the world's
+    /// count of lives.
+    closed: Option<(Serial, Place)>,
 }
 
 /// All exports of all processes.
@@ -107,8 +110,8 @@ impl Exports {
         let id = ExportId(self.next);
         let (process, holders) = (got.process, Vec::new());
         self.all.insert(id, Export { key, process, subject, got, handles: 1, put: None, holders, retired: 0 });
-        let latest = self.latest.entry(key).or_insert(Latest { id, alive: 0 });
-        *latest = Latest { id, alive: latest.alive + 1 };
+        let latest = self.latest.entry(key).or_insert(Latest { id, alive: 0, closed: None });
+        *latest = Latest { id, alive: latest.alive + 1, ..*latest };
         id
     }
 
@@ -133,6 +136,20 @@ impl Exports {
             let key = export.key;
             self.alive(key, |alive| alive + 1);
         }
+    }
+
+    /// A put of physical memory's handle data has begun, or was refused after all.
+    pub(crate) fn close(&mut self, id: ExportId, closed: Option<(Serial, Place)>) {
+        let latest = self.all.get(&id).and_then(|export| self.latest.get_mut(&export.key));
+        if let Some(latest) = latest {
+            latest.closed = closed;
+        }
+    }
+
+    /// The put that has closed the descriptor of handle data that was got as `since`, on the count of lives.
+    pub(crate) fn closed(&self, id: ExportId, since: Serial) -> Option<Place> {
+        let (when, put) = self.latest.get(&self.all.get(&id)?.key)?.closed?;
+        (when > since).then_some(put)
     }
 
     fn alive(&mut self, key: (u64, u64), change: impl FnOnce(u64) -> u64) {

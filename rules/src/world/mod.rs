@@ -146,7 +146,15 @@ impl World {
         let object = Handle { kind, value };
         let (state, target) = (life.state(object), life.target(kind, value));
         match target {
-            Target::Handle(got) if got.state == State::Alive => return,
+            Target::Handle(got) if got.state == State::Alive => {
+                if kind == Kind::PhysicalMemHandle
+                    && let Some(closed) = got.export.and_then(|id| self.exports.closed(id, got.serial))
+                {
+                    let sight = Sight::ClosedAlready { handle: object, got, closed };
+                    self.look(When::Enter, place_of(who, enter), sight, found);
+                }
+                return;
+            }
             // What was made here is released, not closed.
             Target::Object(object)
                 if object.state == State::Alive && (!enter.function.is_ipc() || object.origin == Origin::Imported) =>

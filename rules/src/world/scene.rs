@@ -36,6 +36,8 @@ pub(crate) enum Sight<'w> {
     Unanswered(Kind),
     /// A call begins that ends an object, or takes away a reference to it.
     Ending(Ending<'w>),
+    /// A call begins that puts handle data whose descriptor a put of equal bytes has closed.
+    ClosedAlready { handle: Handle, got: &'w Got, closed: Place },
     /// A call begins with an object that it takes for one of another kind.
     OtherKind(Confusion),
     /// Handle data has been opened, or was refused, after its last put.

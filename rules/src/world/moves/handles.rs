@@ -48,6 +48,10 @@ pub(super) fn put(world: &mut World, at: Place, handle: Handle) -> Aim {
     }
     if let Some(export) = export.filter(|_| is_over) {
         world.exports.put(export, Some(at));
+        if handle.kind == Kind::PhysicalMemHandle {
+            let now = world.next_serial();
+            world.exports.close(export, Some((now, at)));
+        }
     }
     Aim::Put { handle, serial }
 }
@@ -145,7 +149,10 @@ pub(super) fn has_put(world: &mut World, died: Place, handle: Handle, serial: Se
         _ if accused => {}
         (State::Dying, State::Alive) => {
             hang(world, who, handle, |handles| handles + 1);
-            export.inspect(|export| world.exports.put_refused(*export));
+            export.inspect(|export| {
+                world.exports.put_refused(*export);
+                world.exports.close(*export, None);
+            });
         }
         (State::Alive, State::Dead) => {
             hang(world, who, handle, |handles| handles.saturating_sub(1));
