@@ -24,7 +24,7 @@ pub mod trace;
 
 pub use report::Report;
 pub use run::{Adapter, Outcome, Trial};
-pub use runtime::Release;
+pub use runtime::{Release, launcher};
 pub use trace::Trace;
 
 use std::path::{Path, PathBuf};

@@ -52,6 +52,12 @@ impl Release {
     }
 }
 
+/// The `mpiexec` of an MPI launcher, by the name of its file in `scripts/requirements`; it is set up when it is asked for.
+pub fn launcher(release: &str) -> PathBuf {
+    set_up(&["--tests", "--runtime", release]);
+    repository().join("target/runtime").join(release).join("bin/mpiexec")
+}
+
 fn set_up(arguments: &[&str]) {
     let output = Command::new(repository().join("scripts/setup"))
         .args(arguments)

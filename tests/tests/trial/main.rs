@@ -21,6 +21,7 @@ mod event;
 mod fork;
 mod importer;
 mod kill;
+mod launchers;
 mod left_out;
 mod loaders;
 mod memory_saint;

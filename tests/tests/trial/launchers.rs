@@ -1,0 +1,28 @@
+//! Whatever starts the processes of a run: MPI launchers hand on the environment, and every rank is traced and judged.
+
+use urscope_tests::{Adapter, Release, Trial, apps, launcher};
+
+/// The launchers, and what each must be told to start two ranks on this machine as whoever runs the tests.
+const LAUNCHERS: [(&str, &[&str]); 2] = [
+    ("mpich-5.0.2", &["-launcher", "fork", "-n", "2"]),
+    ("openmpi-5.0.11", &["--allow-run-as-root", "--oversubscribe", "-n", "2"]),
+];
+
+#[test]
+fn the_ranks_of_an_mpi_launcher_are_one_run() {
+    for (release, arguments) in LAUNCHERS {
+        for adapter in [Adapter::V1, Adapter::V2] {
+            let folder = tempfile::tempdir().unwrap();
+            let mpiexec = launcher(release);
+            let start =
+                arguments.iter().fold(Trial::of_program(&mpiexec).adapter(adapter), |trial, word| trial.arg(*word));
+            let outcome = start.arg(apps::executable("ranks_saint", Release::R2026_2)).arg(folder.path()).run();
+            let mut printed: Vec<_> = outcome.stdout.lines().collect();
+            printed.sort_unstable();
+            assert_eq!((outcome.code, printed.len()), (0, 2), "{release}: {}\n{}", outcome.stdout, outcome.stderr);
+            let report = outcome.report();
+            assert_eq!((report.verdict(), report.sins()), ("clean", vec![]), "{release}: {report:#?}");
+            assert_eq!(outcome.traces().len(), 2, "{release}: the launcher itself has no runtime: {}", outcome.stderr);
+        }
+    }
+}
