@@ -35,13 +35,12 @@ macro_rules! values {
 
             /// Takes the fields off the front of `line` that stand there as the writer writes them, in its order.
             #[inline]
-            pub(crate) fn scan(line: &mut &[u8], value: impl Fn(&mut &[u8]) -> Option<u64>) -> Option<Self> {
-                let mut values = Self::NONE;
+            pub(crate) fn scan(&mut self, line: &mut &[u8], value: impl Fn(&mut &[u8]) -> Option<u64>) -> Option<()> {
                 $(if let Some(rest) = line.strip_prefix(concat!(",\"", stringify!($field), "\":").as_bytes()) {
                     *line = rest;
-                    values.$field = Some(value(line)?);
+                    self.$field = Some(value(line)?);
                 })*
-                Some(values)
+                Some(())
             }
 
             /// Hands every field that is present to `each`, in order.

@@ -1,7 +1,7 @@
 //! All processes before the law: their traces are merged by time and fed to one world.
 
 use std::{
-    cmp::{Ordering, Reverse},
+    cmp::Reverse,
     collections::{BinaryHeap, HashMap, binary_heap::PeekMut},
     path::PathBuf,
     sync::Arc,
@@ -12,7 +12,7 @@ use urscope_schema::{call::Nanos, trace::records::Header};
 
 use super::{
     Ended, JudgeError, Listener, Progress, alive,
-    cursor::{Act, Cursor, Moment, Notes, Opened},
+    cursor::{Act, Cursor, Notes, Opened},
     lanes::{self, Lanes},
     tally::Tally,
 };
@@ -76,33 +76,6 @@ impl Party {
     }
 }
 
-/// What a process does next.
-struct Next {
-    order: Moment,
-    index: usize,
-    act: Act,
-}
-
-impl Ord for Next {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.order, self.index).cmp(&(other.order, other.index))
-    }
-}
-
-impl PartialOrd for Next {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Next {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Next {}
-
 impl Court {
     /// Takes files in.
     pub(super) fn summon(&mut self, files: &[PathBuf]) -> Result<(), JudgeError> {
@@ -145,22 +118,23 @@ impl Court {
     pub(super) fn hear(&mut self, progress: &Arc<Progress>, listener: &mut dyn Listener) -> Result<(), JudgeError> {
         self.parties.sort_by_key(|party| (party.began(), party.host, party.header.pid));
         self.find_execs();
-        let cursors = self.parties.iter_mut().filter_map(|party| party.cursor.take()).collect();
-        let mut lanes = Lanes::start(cursors, progress);
-        let mut queue: BinaryHeap<_> = (self.parties.iter().map(|party| Act::Begin(party.began())).enumerate())
-            .map(|(index, act)| Reverse(Next { order: act.order(Nanos(0)), index, act }))
-            .collect();
+        let begun = |party: &mut Party| Some((Act::Begin(party.began()), party.cursor.take()?));
+        let mut lanes = Lanes::start(self.parties.iter_mut().filter_map(begun).collect(), progress);
+        // Who has what to do next is in the lanes: what is sorted should be small.
+        let moments = self.parties.iter().map(|party| Act::Begin(party.began()).order(Nanos(0)));
+        let mut queue: BinaryHeap<_> = moments.enumerate().map(|(index, moment)| Reverse((moment, index))).collect();
         while let Some(mut first) = queue.peek_mut() {
-            let Next { index, act, .. } = first.0;
-            if matches!(act, Act::End(_))
+            let Reverse((_, index)) = *first;
+            if let Some(notes) = lanes.notes_at_end(index)
                 && let Some(party) = self.parties.get_mut(index)
-                && let Some(cursor) = lanes.take(index)
             {
-                party.notes = cursor.notes;
+                party.notes = notes;
             }
-            self.feed(index, &act, listener);
-            match lanes.next(index)? {
-                Some((order, act)) => first.0 = Next { order, index, act },
+            if let Some(act) = lanes.act(index) {
+                self.feed(index, act, listener);
+            }
+            match lanes.step(index)? {
+                Some(moment) => *first = Reverse((moment, index)),
                 None => drop(PeekMut::pop(first)),
             }
         }

@@ -185,14 +185,45 @@ impl Cursor {
     /// Reads on, until there are `limit` acts or the last one is among them.
     pub(super) fn fill(&mut self, acts: &mut Vec<(Moment, Act)>, limit: usize) -> Result<(), JudgeError> {
         while acts.len() < limit && !self.over {
-            let act = match self.ahead.take() {
-                Some(act) => act,
-                None => self.read()?,
-            };
+            let ahead = self.ahead.take();
+            if ahead.is_none() {
+                self.fill_with_calls(acts, limit);
+            }
+            if acts.len() >= limit {
+                break;
+            }
+            let act = ahead.map_or_else(|| self.read(), Ok)?;
             self.over = matches!(act, Act::End(_));
             acts.push((act.order(self.now), act));
         }
         Ok(())
+    }
+
+    /// Reads on as long as there is nothing but calls. Nearly all records are, and each copy of one costs as much as reading it.
+    fn fill_with_calls(&mut self, acts: &mut Vec<(Moment, Act)>, limit: usize) {
+        while acts.len() < limit {
+            let Some(call) = self.reader.next_call() else { return };
+            let act = match call {
+                Record::Enter(enter) => {
+                    self.entered(&enter);
+                    Act::Enter(enter)
+                }
+                Record::Exit(exit) => {
+                    self.now = self.now.max(exit.time);
+                    Act::Exit(exit)
+                }
+                _ => return,
+            };
+            acts.push((act.order(self.now), act));
+        }
+    }
+
+    #[inline]
+    fn entered(&mut self, enter: &Enter) {
+        self.now = self.now.max(enter.time);
+        if let Some(count) = self.notes.calls.get_mut(enter.function as usize) {
+            *count += 1;
+        }
     }
 
     fn read(&mut self) -> Result<Act, JudgeError> {
@@ -205,10 +236,7 @@ impl Cursor {
             let item = item.map_err(|source| JudgeError::Unreadable { path: notes.path.clone(), source })?;
             match item {
                 Ok(Record::Enter(enter)) => {
-                    self.now = self.now.max(enter.time);
-                    if let Some(count) = notes.calls.get_mut(enter.function as usize) {
-                        *count += 1;
-                    }
+                    self.entered(&enter);
                     return Ok(Act::Enter(enter));
                 }
                 Ok(Record::Exit(exit)) => {

@@ -13,9 +13,11 @@ use std::{
     thread,
 };
 
+use urscope_schema::call::Nanos;
+
 use super::{
     JudgeError, Progress,
-    cursor::{Act, Cursor, Moment},
+    cursor::{Act, Cursor, Moment, Notes},
 };
 
 /// How many acts may wait in all lanes together.
@@ -75,8 +77,8 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    /// Starts to read all of them.
-    pub(super) fn start(cursors: Vec<Cursor>, progress: &Arc<Progress>) -> Self {
+    /// Starts to read all of them, each behind its first act, which is not in the file.
+    pub(super) fn start(cursors: Vec<(Act, Cursor)>, progress: &Arc<Progress>) -> Self {
         let (jobs, waiting) = mpsc::channel();
         let (done, batches) = mpsc::channel();
         let waiting = Arc::new(Mutex::new(waiting));
@@ -89,23 +91,33 @@ impl Lanes {
             thread::spawn(move || read(&waiting, &done, &progress, limit, rests));
         }
         let mut lanes = Vec::with_capacity(cursors.len());
-        for (lane, cursor) in cursors.into_iter().enumerate() {
+        for (lane, (first, cursor)) in cursors.into_iter().enumerate() {
             let path = cursor.path().to_owned();
-            lanes.push(Lane { path, acts: Vec::new(), at: 0, ahead: None, over: false, cursor: None });
+            let acts = vec![(first.order(Nanos(0)), first)];
+            lanes.push(Lane { path, acts, at: 0, ahead: None, over: false, cursor: None });
             drop(jobs.send(Job { lane, cursor, acts: Vec::new() }));
         }
         Self { all: lanes, jobs, batches }
     }
 
-    /// The next act of a lane; nothing behind its end.
-    pub(super) fn next(&mut self, lane: usize) -> Result<Option<(Moment, Act)>, JudgeError> {
+    /// What a lane is at; nothing behind its end.
+    pub(super) fn act(&self, lane: usize) -> Option<&Act> {
+        let lane = self.all.get(lane)?;
+        lane.acts.get(lane.at).map(|(_, act)| act)
+    }
+
+    /// Goes on to the next act of a lane, and says its moment; nothing behind its end.
+    pub(super) fn step(&mut self, lane: usize) -> Result<Option<Moment>, JudgeError> {
+        if let Some(here) = self.all.get_mut(lane) {
+            here.at += 1;
+        }
         loop {
             let Some(here) = self.all.get_mut(lane) else { return Ok(None) };
-            if let Some(next) = here.acts.get(here.at) {
-                here.at += 1;
-                return Ok(Some(*next));
+            if let Some((moment, _)) = here.acts.get(here.at) {
+                return Ok(Some(*moment));
             }
             if here.over {
+                here.acts = Vec::new();
                 return Ok(None);
             }
             match here.ahead.take() {
@@ -125,9 +137,13 @@ impl Lanes {
         }
     }
 
-    /// What was noted of a file that has been read to its end.
-    pub(super) fn take(&mut self, lane: usize) -> Option<Cursor> {
-        self.all.get_mut(lane)?.cursor.take()
+    /// What was noted of a file, when its lane is at its end. The file is let go of.
+    pub(super) fn notes_at_end(&mut self, lane: usize) -> Option<Notes> {
+        let here = self.all.get_mut(lane)?;
+        match here.acts.get(here.at) {
+            Some((_, Act::End(_))) => here.cursor.take().map(|cursor| cursor.notes),
+            _ => None,
+        }
     }
 
     fn receive(&mut self, lane: usize) -> Result<(), JudgeError> {

@@ -113,9 +113,10 @@ impl<R: BufRead> Reader<R> {
         self.offset
     }
 
-    /// The next record, if it is one of a call that stands as a whole in what has been read ahead.
+    /// The next record, if it is one of a call that stands as a whole in what has been read ahead. Nothing means nothing:
+    /// whoever wants speed asks here first, and then the iterator.
     #[inline]
-    fn next_call(&mut self) -> Option<Record> {
+    pub fn next_call(&mut self) -> Option<Record> {
         let ahead = self.input.fill_buf().ok()?;
         let line = ahead.get(..memchr(b'\n', ahead)?)?;
         let record = scan::call(line.strip_prefix(b",")?, self.base)?;
