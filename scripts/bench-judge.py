@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Measures how fast the judge reads, next to others who read the same file: `scripts/bench judge [MEGABYTES]`.
+
+A run of four processes is milled (analyzer/examples/trace-mill.rs), 1000 MB unless told otherwise. The judge reads all of
+it, and then one of the four files, which jq, Python and Perfetto's trace processor read too. Each counts the records of
+calls that it saw; who counts otherwise than the mill is not measured but said. The judge's figures are the best of three.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+RANKS = 4
+CYCLE_BYTES = 2297  # What a process writes in one cycle of the mill.
+CYCLE_RECORDS = 12
+
+# Line by line, as whoever writes a script for such a trace does it.
+PYTHON = """
+import json, sys
+print(sum(json.loads(line.strip(",\\n"))["ph"] in "BE" for line in open(sys.argv[1]) if len(line) > 2))
+"""
+JQ = 'map(select(.ph == "B" or .ph == "E")) | length'
+
+
+def measured(command):
+    """Runs a command; its standard output, the seconds it took and its peak memory in MB."""
+    start = time.monotonic()
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE)
+        errors = process.stderr.read().decode(errors="replace")
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        text = out.read().decode()
+    if process.returncode not in (0, 1):  # The judge says 1 where it has findings, the importer where it has warnings.
+        raise RuntimeError(errors.strip().splitlines()[-1] if errors.strip() else f"it ended with {process.returncode}")
+    return text, time.monotonic() - start, usage.ru_maxrss / 1000
+
+
+def judged(text):
+    return 2 * sum(json.loads(text)["calls"].values())
+
+
+def imported(text):
+    return 2 * json.loads(text)["counts"]["slices"]
+
+
+def main():
+    arguments = sys.argv[1:]
+    if len(arguments) > 1 or not all(re.fullmatch("[1-9][0-9]*", size) for size in arguments):
+        sys.exit("usage: scripts/bench judge [MEGABYTES]")
+    megabytes = int(arguments[0]) if arguments else 1000
+    build = ["cargo", "build", "--quiet", "--release", "-p", "urscope-analyzer", "--bin", "urscope", "--example", "trace-mill"]
+    subprocess.run(build, cwd=ROOT, check=True)
+    urscope, mill = TARGET / "release/urscope", TARGET / "release/examples/trace-mill"
+
+    room = ROOT / "target/tmp"  # Not /tmp, which may be memory.
+    room.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=room) as folder:
+        cycles = max(1, megabytes * 1_000_000 // RANKS // CYCLE_BYTES)
+        subprocess.run([mill, folder, "--ranks", str(RANKS), "--cycles", str(cycles)], check=True)
+        files = sorted(Path(folder).glob("urscope-*.json"))
+        one = str(files[0])
+        # Everybody finds the files in memory. They are not read here, for a child's peak begins with what its parent has.
+        subprocess.run(["cat", *files], stdout=subprocess.DEVNULL, check=True)
+
+        check = [urscope, "check", "--format", "json"]
+        python = shutil.which("python3")
+        rows = [
+            ("urscope, the run", urscope, [*check, folder], files, judged, 3),
+            ("urscope, one file", urscope, [*check, one], files[:1], judged, 3),
+            ("Perfetto (wasm)", shutil.which("node"), ["node", ROOT / "scripts/perfetto-check.mjs", one], files[:1], imported, 1),
+            ("jq", shutil.which("jq"), ["jq", JQ, one], files[:1], int, 1),
+            ("Python json", python, ["python3", "-c", PYTHON, one], files[:1], int, 1),
+        ]
+        print(f"{'':<18} {'MB':>6} {'records':>10} {'s':>7} {'records/s':>11} {'MB/s':>6} {'peak MB':>8}  as fast as urscope")
+        best = None
+        for name, tool, command, read, count, times in rows:
+            if not tool:
+                print(f"{name:<18} not installed")
+                continue
+            expected = CYCLE_RECORDS * cycles * len(read)
+            try:
+                runs = [measured(command) for _ in range(times)]
+                counted = count(runs[0][0])
+            except (RuntimeError, ValueError) as error:
+                missing = "run scripts/setup first" in str(error)
+                print(f"{name:<18} {'not installed' if missing else f'failed: {error}'}")
+                continue
+            if counted != expected:
+                print(f"{name:<18} counted {counted} records of {expected}")
+                continue
+            seconds, peak = min(run[1] for run in runs), max(run[2] for run in runs)
+            size = sum(file.stat().st_size for file in read) / 1e6
+            rate = counted / seconds
+            best = rate if len(read) == 1 and best is None else best
+            ratio = f"1/{best / rate:.1f}" if len(read) == 1 and best != rate else ""
+            print(f"{name:<18} {size:>6.0f} {counted:>10} {seconds:>7.2f} {rate:>11.3g} {size / seconds:>6.0f} {peak:>8.0f}  {ratio}")
+
+
+if __name__ == "__main__":
+    main()
