@@ -37,7 +37,7 @@ pub(super) struct Party {
     /// Complete when it has ended.
     pub(super) notes: Notes,
     /// Its trace, until the hearing begins.
-    cursor: Option<Cursor>,
+    cursor: Option<Box<Cursor>>,
     pub(super) host: u64,
     pub(super) id: Option<ProcessId>,
     /// A later trace of the same process exists: it became another program.
@@ -89,7 +89,7 @@ impl Court {
                     let header = cursor.header().clone();
                     let host = self.host_key(&header);
                     let (ended, notes) = (Ended::Incomplete, Notes::default());
-                    let cursor = Some(*cursor);
+                    let cursor = Some(cursor);
                     self.parties.push(Party {
                         header,
                         notes,
@@ -128,7 +128,7 @@ impl Court {
             if let Some(notes) = lanes.notes_at_end(index)
                 && let Some(party) = self.parties.get_mut(index)
             {
-                party.notes = notes;
+                party.notes = *notes;
             }
             if let Some(act) = lanes.act(index) {
                 self.feed(index, act, listener);

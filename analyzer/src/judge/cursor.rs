@@ -4,9 +4,8 @@
 //! go back: within a file the order of its lines is the order in which things happened.
 
 use std::{
-    collections::HashMap,
     io::{BufRead as _, BufReader},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use urscope_schema::{
@@ -15,23 +14,17 @@ use urscope_schema::{
     trace::{
         FORMAT_VERSION,
         read::{Reader, Record, Skipped, Why},
-        records::{Door, Footer, Header, Hex, Module},
+        records::{Door, Footer, Header},
     },
 };
 
-use super::{JudgeError, SkippedLine, source::Source};
+use super::{JudgeError, SkippedLine, shelf::Shelf, source::Source};
 
 /// How many of a file's unusable lines are told one by one.
 const SKIPS_TOLD: usize = 20;
 
 /// How many doors of a process are kept.
 const DOORS_KEPT: usize = 64;
-
-/// How many libraries of a process are kept.
-const MODULES_KEPT: usize = 1 << 12;
-
-/// How many call stacks of a process are kept, as many as a writer writes.
-const STACKS_KEPT: usize = 1 << 16;
 
 /// How many lines of something else are read in search of a header.
 const FOREIGN_LINES: usize = 1000;
@@ -55,10 +48,17 @@ pub(super) struct Cursor {
     over: bool,
 }
 
+/// What is left of a trace behind what has been read.
+pub(super) enum Left {
+    /// More of it.
+    Cursor(Box<Cursor>),
+    /// It is over, and its file is closed.
+    Notes(Box<Notes>),
+}
+
 /// What a process says of itself besides its calls, as far as its trace has been read.
 #[derive(Default)]
 pub(super) struct Notes {
-    pub(super) path: PathBuf,
     pub(super) doors: Vec<Door>,
     pub(super) footer: Option<Footer>,
     pub(super) skipped: Vec<SkippedLine>,
@@ -67,8 +67,7 @@ pub(super) struct Notes {
     /// Whether the file was closed, which only an orderly exit does.
     pub(super) closed: bool,
     pub(super) calls: Vec<u64>,
-    pub(super) modules: Vec<Module>,
-    pub(super) stacks: HashMap<u64, Vec<Hex>>,
+    pub(super) shelf: Shelf,
 }
 
 /// What a process does.
@@ -137,7 +136,7 @@ impl Cursor {
         }
     }
 
-    fn with(path: &Path, header: Header, reader: Reader<BufReader<Source>>) -> Result<Box<Self>, JudgeError> {
+    fn with(path: &Path, header: Header, mut reader: Reader<BufReader<Source>>) -> Result<Box<Self>, JudgeError> {
         let path = path.to_owned();
         if header.format == 0 {
             return Err(JudgeError::NotATrace { path, found: "its header has no format number".into() });
@@ -146,7 +145,9 @@ impl Cursor {
             let Header { format, urscope: writer, .. } = header;
             return Err(JudgeError::Newer { path, format, writer, ours: FORMAT_VERSION });
         }
-        let notes = Notes { path, calls: vec![0; Function::COUNT], ..Notes::default() };
+        let identity = reader.input_mut().get_ref().identity();
+        let shelf = Shelf::of(path, identity);
+        let notes = Notes { shelf, calls: vec![0; Function::COUNT], ..Notes::default() };
         let mut cursor = Self { header, notes, reader, now: Nanos(0), ahead: None, over: false };
         let first = cursor.read()?;
         // The header's own clock is read before the first call begins; where it says otherwise the calls are believed.
@@ -164,12 +165,12 @@ impl Cursor {
 
     /// Where it is.
     pub(super) fn path(&self) -> &Path {
-        &self.notes.path
+        &self.notes.shelf.path
     }
 
-    /// Whether the last act has been read.
-    pub(super) fn is_over(&self) -> bool {
-        self.over
+    /// What is left of it: once the last act has been read, nothing but the notes.
+    pub(super) fn left(self) -> Left {
+        if self.over { Left::Notes(Box::new(self.notes)) } else { Left::Cursor(Box::new(self)) }
     }
 
     /// How many bytes have been read.
@@ -228,12 +229,13 @@ impl Cursor {
 
     fn read(&mut self) -> Result<Act, JudgeError> {
         loop {
+            let offset = self.reader.offset();
             let Some(item) = self.reader.next() else {
                 self.notes.closed = self.reader.closed();
                 return Ok(Act::End(self.ended()));
             };
             let notes = &mut self.notes;
-            let item = item.map_err(|source| JudgeError::Unreadable { path: notes.path.clone(), source })?;
+            let item = item.map_err(|source| JudgeError::Unreadable { path: notes.shelf.path.clone(), source })?;
             match item {
                 Ok(Record::Enter(enter)) => {
                     self.entered(&enter);
@@ -244,17 +246,15 @@ impl Cursor {
                     return Ok(Act::Exit(exit));
                 }
                 Ok(Record::Door(door)) if notes.doors.len() < DOORS_KEPT => notes.doors.push(*door),
-                Ok(Record::Module(module)) if notes.modules.len() < MODULES_KEPT => notes.modules.push(*module),
-                Ok(Record::Stack(stack)) if notes.stacks.len() < STACKS_KEPT => {
-                    notes.stacks.insert(stack.stack, stack.frames);
-                }
+                Ok(Record::Module(_)) => notes.shelf.put_module(offset),
+                Ok(Record::Stack(stack)) => notes.shelf.put_stack(stack.stack, offset),
                 Ok(Record::Footer(footer)) => notes.footer = Some(*footer),
                 Ok(_) => {}
                 Err(Skipped { why: Why::Torn, .. }) => notes.torn = true,
                 Err(Skipped { offset, line, why }) => {
                     notes.skipped_lines += 1;
                     if notes.skipped.len() < SKIPS_TOLD {
-                        let (file, why) = (notes.path.display().to_string(), why.to_string());
+                        let (file, why) = (notes.shelf.path.display().to_string(), why.to_string());
                         notes.skipped.push(SkippedLine { file, line, offset, why });
                     }
                 }

@@ -17,7 +17,7 @@ use urscope_schema::call::Nanos;
 
 use super::{
     JudgeError, Progress,
-    cursor::{Act, Cursor, Moment, Notes},
+    cursor::{Act, Cursor, Left, Moment, Notes},
 };
 
 /// How many acts may wait in all lanes together.
@@ -45,7 +45,7 @@ type Acts = Vec<(Moment, Act)>;
 /// What a thread is to read.
 struct Job {
     lane: usize,
-    cursor: Cursor,
+    cursor: Box<Cursor>,
     /// To be filled.
     acts: Acts,
 }
@@ -53,7 +53,7 @@ struct Job {
 /// What it has read.
 struct Batch {
     lane: usize,
-    cursor: Cursor,
+    left: Left,
     acts: Result<Acts, JudgeError>,
 }
 
@@ -65,8 +65,8 @@ struct Lane {
     ahead: Option<Batch>,
     /// Whether the file has been read to its end.
     over: bool,
-    /// Then present until it is taken.
-    cursor: Option<Cursor>,
+    /// Then present until they are taken.
+    notes: Option<Box<Notes>>,
 }
 
 /// All files of a hearing.
@@ -78,7 +78,7 @@ pub(super) struct Lanes {
 
 impl Lanes {
     /// Starts to read all of them, each behind its first act, which is not in the file.
-    pub(super) fn start(cursors: Vec<(Act, Cursor)>, progress: &Arc<Progress>) -> Self {
+    pub(super) fn start(cursors: Vec<(Act, Box<Cursor>)>, progress: &Arc<Progress>) -> Self {
         let (jobs, waiting) = mpsc::channel();
         let (done, batches) = mpsc::channel();
         let waiting = Arc::new(Mutex::new(waiting));
@@ -94,7 +94,7 @@ impl Lanes {
         for (lane, (first, cursor)) in cursors.into_iter().enumerate() {
             let path = cursor.path().to_owned();
             let acts = vec![(first.order(Nanos(0)), first)];
-            lanes.push(Lane { path, acts, at: 0, ahead: None, over: false, cursor: None });
+            lanes.push(Lane { path, acts, at: 0, ahead: None, over: false, notes: None });
             drop(jobs.send(Job { lane, cursor, acts: Vec::new() }));
         }
         Self { all: lanes, jobs, batches }
@@ -124,12 +124,12 @@ impl Lanes {
                 Some(batch) => {
                     let mut spent = std::mem::replace(&mut here.acts, batch.acts?);
                     here.at = 0;
-                    here.over = batch.cursor.is_over();
-                    if here.over {
-                        here.cursor = Some(batch.cursor);
-                    } else {
-                        spent.clear();
-                        drop(self.jobs.send(Job { lane, cursor: batch.cursor, acts: spent }));
+                    match batch.left {
+                        Left::Notes(notes) => (here.over, here.notes) = (true, Some(notes)),
+                        Left::Cursor(cursor) => {
+                            spent.clear();
+                            drop(self.jobs.send(Job { lane, cursor, acts: spent }));
+                        }
                     }
                 }
                 None => self.receive(lane)?,
@@ -137,11 +137,11 @@ impl Lanes {
         }
     }
 
-    /// What was noted of a file, when its lane is at its end. The file is let go of.
-    pub(super) fn notes_at_end(&mut self, lane: usize) -> Option<Notes> {
+    /// What was noted of a file, when its lane is at its end; once.
+    pub(super) fn notes_at_end(&mut self, lane: usize) -> Option<Box<Notes>> {
         let here = self.all.get_mut(lane)?;
         match here.acts.get(here.at) {
-            Some((_, Act::End(_))) => here.cursor.take().map(|cursor| cursor.notes),
+            Some((_, Act::End(_))) => here.notes.take(),
             _ => None,
         }
     }
@@ -169,7 +169,7 @@ fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Batch>, progress: &Progres
         if rests {
             cursor.rest();
         }
-        if done.send(Batch { lane, cursor, acts: read.map(|()| acts) }).is_err() {
+        if done.send(Batch { lane, left: cursor.left(), acts: read.map(|()| acts) }).is_err() {
             return;
         }
     }

@@ -1,8 +1,8 @@
 //! The judge: traces in, a judgement out.
 //!
 //! `paths` finds the files, `source` and `cursor` read one of them record by record, `lanes` many of them at once, `court`
-//! feeds all of them to the law in the order of time, `tally` counts what the law says, `verdict` draws the line, `symbols`
-//! names the frames of the stacks. A [`Listener`] hears it all as well. Nothing is kept but what lives in the traced
+//! feeds all of them to the law in the order of time, `tally` counts what the law says, `verdict` draws the line, `shelf`
+//! finds call stacks again and `symbols` names their frames. A [`Listener`] hears it all as well. Nothing is kept but what lives in the traced
 //! processes: the size of the traces does not matter.
 
 mod alive;
@@ -14,6 +14,7 @@ mod lanes;
 mod listener;
 mod paths;
 mod progress;
+mod shelf;
 mod source;
 mod symbols;
 mod tally;

@@ -25,6 +25,18 @@ impl Source {
         Ok(Self { path: path.to_owned(), file: Some(file), identity, at: 0 })
     }
 
+    /// Its device and inode.
+    pub(super) fn identity(&self) -> (u64, u64) {
+        self.identity
+    }
+
+    /// Reads on from a place, in bytes from the start.
+    pub(super) fn go_to(&mut self, at: u64) -> io::Result<()> {
+        self.wake()?.seek(SeekFrom::Start(at))?;
+        self.at = at;
+        Ok(())
+    }
+
     /// Gives the descriptor back; the next read opens the file again.
     pub(super) fn rest(&mut self) {
         self.file = None;

@@ -5,8 +5,8 @@ use std::{
     path::PathBuf,
 };
 
-use urscope_rules::{Finding, Place, Severity, When, catalog::NO_CALLS_SEEN};
-use urscope_schema::api::Function;
+use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
+use urscope_schema::{api::Function, trace::records::Module};
 
 use super::{
     Ended, FoundFinding, Frame, Judgement, Seen, Side, VERSION, Verdict,
@@ -85,12 +85,14 @@ fn starts(court: &Court) -> HashMap<u64, u64> {
 /// What places are called in a report.
 pub(super) struct Sides<'a> {
     starts: HashMap<u64, u64>,
+    /// Of the processes that were named so far.
+    modules: HashMap<ProcessId, Vec<Module>>,
     symbols: Symbols<'a>,
 }
 
 impl<'a> Sides<'a> {
     pub(super) fn new(court: &Court, symbols: &'a [PathBuf]) -> Self {
-        Self { starts: starts(court), symbols: Symbols::new(symbols) }
+        Self { starts: starts(court), modules: HashMap::new(), symbols: Symbols::new(symbols) }
     }
 
     fn finding(&mut self, court: &Court, finding: &Finding) -> FoundFinding {
@@ -127,8 +129,10 @@ impl<'a> Sides<'a> {
     }
 
     fn stack(&mut self, party: &Party, place: Place) -> Vec<Frame> {
-        let addresses = place.stack.and_then(|number| party.notes.stacks.get(&number));
-        addresses.map_or_else(Vec::new, |addresses| self.symbols.frames(&party.notes.modules, addresses))
+        let shelf = &party.notes.shelf;
+        let Some(addresses) = place.stack.and_then(|number| shelf.stack(number)) else { return Vec::new() };
+        let modules = self.modules.entry(place.process).or_insert_with(|| shelf.modules());
+        self.symbols.frames(modules, &addresses)
     }
 }
 
@@ -148,7 +152,7 @@ fn seen(party: &Party) -> Seen {
         inside: party.inside.and_then(|place| place.function).map(|function| function.name().to_owned()),
         torn: notes.torn,
         doors: notes.doors.clone(),
-        file: notes.path.display().to_string(),
+        file: notes.shelf.path.display().to_string(),
     }
 }
 

@@ -25,6 +25,9 @@ use crate::{
 /// The longest line that is read, in bytes without the white space around it.
 pub const LINE_LIMIT: usize = 1 << 20;
 
+/// How much memory a reader keeps for its next long line, in bytes.
+const LINE_KEPT: usize = 1 << 12;
+
 /// What a line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
@@ -165,6 +168,9 @@ impl<R: BufRead> Reader<R> {
             return Ok(None);
         }
         self.number += 1;
+        // A run may have thousands of readers that wait at the unwritten rest of their files.
+        self.line.truncate(self.line.trim_ascii_end().len());
+        self.line.shrink_to(LINE_KEPT);
         Ok(Some((start, too_long, ended)))
     }
 }
