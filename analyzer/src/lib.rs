@@ -14,4 +14,4 @@ pub mod plain;
 pub mod questions;
 pub mod report;
 
-pub use judge::{JudgeError, Judgement, Options, Verdict, judge};
+pub use judge::{ExemptionError, Exemptions, JudgeError, Judgement, Options, Verdict, judge};

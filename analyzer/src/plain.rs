@@ -7,10 +7,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 /// Whether a character does something else than stand in its place: it controls a terminal, turns the direction of
-/// what follows (UAX #9), or ends a line.
+/// what follows (UAX #9), ends a line, or is no character at all, which XML forbids.
 pub fn steers(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// The text, with a replacement for each character that steers.

@@ -39,6 +39,36 @@ impl Kind {
         }
     }
 
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Adapter,
+        Self::Device,
+        Self::Context,
+        Self::Usm,
+        Self::MemHandle,
+        Self::Mapping,
+        Self::PhysicalMem,
+        Self::PhysicalMemHandle,
+        Self::Event,
+        Self::EventHandle,
+    ];
+
+    /// Its name in reports and suppressions, in kebab case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Adapter => "adapter",
+            Self::Device => "device",
+            Self::Context => "context",
+            Self::Usm => "usm",
+            Self::MemHandle => "mem-handle",
+            Self::Mapping => "mapping",
+            Self::PhysicalMem => "physical-mem",
+            Self::PhysicalMemHandle => "physical-mem-handle",
+            Self::Event => "event",
+            Self::EventHandle => "event-handle",
+        }
+    }
+
     /// The word for it in a sentence.
     pub const fn noun(self) -> &'static str {
         match self {

@@ -7,6 +7,7 @@ mod check;
 mod explain;
 mod options;
 mod output;
+mod outputs;
 mod patience;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode, time::Duration};
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use options::{Device, FailOn, Format, PlainFormat};
 pub(crate) use output::{complain, show, wants_color};
+pub(crate) use outputs::{Output, Outputs, Unwritable, exemptions};
 pub(crate) use patience::judge_watched;
 
 use crate::{doctor, run};
@@ -69,7 +71,9 @@ enum Command {
         urscope run -- ./app arg1 arg2\n  \
         urscope run --device software -- python3 exchange.py\n  \
         urscope run --format json --report report.json --dir traces -- mpirun -n 2 ./app\n  \
-        urscope run --fail-on error -- ./app        leaks are reported, but do not fail the run\n\n\
+        urscope run --fail-on error -- ./app        leaks are reported, but do not fail the run\n  \
+        urscope run --format github --output sarif=report.sarif --output html=report.html -- ./app\n  \
+        urscope run --baseline main.json -- ./app   only what is new since then fails the run\n\n\
         Exit code: the program's if that is not 0 (128 and the signal's number if a signal ended it), else the \
         verdict's: 0 clean, 1 findings, 2 could not judge. 127: no such program, 126: it cannot be executed.\n\n\
         Environment: URSCOPE_LIBRARY names another liburscope.so, URSCOPE_QUIET=1 keeps it silent while all is well."
@@ -106,15 +110,33 @@ pub(crate) struct RunArguments {
 }
 
 /// How a verdict is made and shown.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct VerdictArguments {
     /// The form of the report.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 
+    /// Write the report to a file as well, in this form: `--output sarif=report.sarif`. May be given several times.
+    #[arg(long, value_name = "FORMAT=FILE")]
+    pub(crate) output: Vec<Output>,
+
     /// The mildest finding that makes the verdict "findings" (exit code 1).
     #[arg(long, value_enum, default_value_t, value_name = "SEVERITY")]
     pub(crate) fail_on: FailOn,
+
+    /// Findings that are known and let pass: a file of lines RULE:PATTERN, where the pattern covers a function, a source
+    /// file or a module of either call stack. `*` in it is any text, `^` and `$` hold it to the start and the end;
+    /// RULE:kind=mem-handle covers a kind of object, `*` as the rule all rules. Comments begin with `#`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) suppressions: Option<PathBuf>,
+
+    /// Write a suppressions file that covers all findings of now.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_suppressions: Option<PathBuf>,
+
+    /// A report in JSON of before: only findings that are not in it fail the run.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
 }
 
 /// Judge traces that are there already.
@@ -123,7 +145,10 @@ pub(crate) struct VerdictArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope check urscope-traces/app-1\n  \
-        urscope check --format json producer.json consumer.json | jq .findings\n\n\
+        urscope check --format json producer.json consumer.json | jq .findings\n  \
+        urscope check --output junit=report.xml --output html=report.html urscope-traces/app-1\n  \
+        urscope check --write-suppressions known.txt urscope-traces/app-1\n  \
+        urscope check --suppressions known.txt urscope-traces/app-2\n\n\
         Exit codes: 0 clean, 1 findings, 2 could not judge.")]
 pub(crate) struct CheckArguments {
     #[command(flatten)]
@@ -226,7 +251,7 @@ pub(crate) struct StatsArguments {
 pub(crate) struct DoctorArguments {
     /// The form of the report.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: PlainFormat,
 
     /// Where the SYCL runtime is: the directory of libsycl.so.*, or the one above it. Otherwise it is looked for where
     /// a program would find it.

@@ -13,17 +13,7 @@ pub(crate) enum Device {
     Software,
 }
 
-/// The form of a report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people.
-    #[default]
-    Text,
-    /// For programs: one JSON object.
-    Json,
-}
-
-/// The form of an answer.
+/// The form of an answer, or of what the doctor says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlainFormat {
     /// For people.
@@ -31,6 +21,24 @@ pub(crate) enum PlainFormat {
     Text,
     /// For programs: one JSON object.
     Json,
+}
+
+/// The form of a report of the judge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs: one JSON object (docs/report.schema.json).
+    Json,
+    /// For code scanning and editors: SARIF 2.1.0.
+    Sarif,
+    /// For servers that know tests: JUnit XML, a case per rule and process.
+    Junit,
+    /// For browsers: one page that needs nothing else.
+    Html,
+    /// For the log of GitHub Actions: an annotation per finding.
+    Github,
 }
 
 /// From which severity on a run fails.

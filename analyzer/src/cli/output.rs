@@ -3,6 +3,7 @@
 use std::{
     fmt::Display,
     io::{self, IsTerminal, Write},
+    path::PathBuf,
 };
 
 use urscope_analyzer::{Judgement, report};
@@ -14,8 +15,18 @@ pub(crate) fn show(judgement: &Judgement, format: Format, out: &mut impl Write, 
     match format {
         Format::Text => report::text(judgement, out, color)?,
         Format::Json => report::json(judgement, out)?,
+        Format::Sarif => report::sarif(judgement, &sources(), out)?,
+        Format::Junit => report::junit(judgement, out)?,
+        Format::Html => report::html(judgement, out)?,
+        Format::Github => report::github(judgement, &sources(), out)?,
     }
     out.flush()
+}
+
+/// Below which directory source files are named relative to it: the checkout on GitHub, otherwise where we are.
+fn sources() -> PathBuf {
+    let workspace = std::env::var_os("GITHUB_WORKSPACE").filter(|path| !path.is_empty()).map(PathBuf::from);
+    workspace.or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| "/".into())
 }
 
 /// Says what went wrong. That standard error is closed is no reason to stop.

@@ -20,7 +20,7 @@ use std::{
 
 use serde::Serialize;
 
-use crate::cli::{DoctorArguments, Format, complain, wants_color};
+use crate::cli::{DoctorArguments, PlainFormat, complain, wants_color};
 use line::{Line, State};
 
 /// What the doctor says.
@@ -61,13 +61,13 @@ fn examine(arguments: &DoctorArguments) -> Checkup {
     Checkup { version: 1, able, lines }
 }
 
-fn show(checkup: &Checkup, format: Format, out: &mut impl Write, color: bool) -> io::Result<()> {
+fn show(checkup: &Checkup, format: PlainFormat, out: &mut impl Write, color: bool) -> io::Result<()> {
     match format {
-        Format::Json => {
+        PlainFormat::Json => {
             serde_json::to_writer_pretty(&mut *out, checkup)?;
             writeln!(out)?;
         }
-        Format::Text => {
+        PlainFormat::Text => {
             for line in &checkup.lines {
                 line.write(out, color)?;
             }
@@ -97,13 +97,13 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         assert_eq!(
-            text(Format::Text),
+            text(PlainFormat::Text),
             "ok       kernel       6.1\n\
              problem  descriptors  pidfd_getfd was refused\n                      \
              -> ask the administrator\n\n\
              this machine cannot do it yet: problems 1, warnings 0\n"
         );
-        let json: serde_json::Value = serde_json::from_str(&text(Format::Json)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text(PlainFormat::Json)).unwrap();
         assert_eq!(json["able"], false);
         assert_eq!(json["lines"][1]["state"], "problem");
         assert_eq!(json["lines"][1]["check"], "descriptors");

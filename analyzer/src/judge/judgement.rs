@@ -1,17 +1,21 @@
 //! The judgement, as it is shown and as it is written to JSON.
 //!
-//! The field names of these types are the JSON format `"version":1`; a change of meaning needs a new version.
+//! The field names of these types are the JSON format `"version":1`; a change of meaning needs a new version. A field that
+//! came later has a default, so that older reports can be read.
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use urscope_rules::Severity;
+
+use super::schema::{DoorForm, SeverityForm};
 
 /// The version of the JSON form.
 pub const VERSION: u32 = 1;
 
 /// The verdict over a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Calls were seen, and nothing as bad as was asked for.
@@ -44,7 +48,7 @@ impl Verdict {
 }
 
 /// All that is known after a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judgement {
     /// [`VERSION`].
     pub version: u32,
@@ -66,10 +70,16 @@ pub struct Judgement {
     pub skipped: Vec<SkippedLine>,
     /// How many lines could not be used.
     pub skipped_lines: u64,
+    /// The suppressions that were given, and what each was good for.
+    #[serde(default)]
+    pub suppressions: Vec<SuppressionUse>,
+    /// The comparison with the report that was given as the baseline.
+    #[serde(default)]
+    pub baseline: Option<Compared>,
 }
 
 /// A process as its trace shows it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Seen {
     /// Its number on its host.
     pub pid: u32,
@@ -94,13 +104,14 @@ pub struct Seen {
     /// Whether its last line was cut short.
     pub torn: bool,
     /// The ways in that were tried.
+    #[schemars(with = "Vec<DoorForm>")]
     pub doors: Vec<urscope_schema::trace::records::Door>,
     /// Its trace.
     pub file: String,
 }
 
 /// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
     /// In order.
@@ -116,11 +127,12 @@ pub enum Ended {
 }
 
 /// A finding, with the number of times it happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundFinding {
     /// The code of the rule.
     pub rule: String,
     /// How bad it is.
+    #[schemars(with = "SeverityForm")]
     pub severity: Severity,
     /// Where the first one happened.
     pub process: Side,
@@ -140,14 +152,95 @@ pub struct FoundFinding {
     pub count: u64,
     /// The object.
     pub subject: Option<String>,
+    /// What kind of object it is: `usm`, `mem-handle`, `mapping` and so on.
+    #[serde(default)]
+    pub kind: Option<String>,
     /// Its size in bytes.
     pub size: Option<u64>,
     /// The fingerprint of its handle data, `0x` and hexadecimal.
     pub fingerprint: Option<String>,
+    /// By what it is known again in another run: 16 hexadecimal digits. Findings that are alike share it.
+    #[serde(default)]
+    pub identity: String,
+    /// Whether it makes the verdict [`Verdict::Findings`].
+    #[serde(default)]
+    pub fails: bool,
+    /// Why it does not count, if it does not.
+    #[serde(default)]
+    pub excuse: Option<Excuse>,
+}
+
+/// Why a finding does not count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "kebab-case")]
+pub enum Excuse {
+    /// Somebody suppressed it.
+    Suppression {
+        /// The line, as `FILE:LINE`.
+        place: String,
+        /// What it says.
+        text: String,
+    },
+    /// The baseline has it as well.
+    Baseline,
+}
+
+impl std::fmt::Display for Excuse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Suppression { place, text } => write!(f, "suppressed by {place} ({text})"),
+            Self::Baseline => f.write_str("known from the baseline"),
+        }
+    }
+}
+
+/// A suppression, and what it was good for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SuppressionUse {
+    /// The line, as `FILE:LINE`.
+    pub place: String,
+    /// What it says.
+    pub text: String,
+    /// How many findings it excused; 0 if it is not needed.
+    pub count: u64,
+}
+
+/// What is different from before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Compared {
+    /// The report of before.
+    pub file: String,
+    /// How many findings it excuses.
+    pub known: u64,
+    /// How many findings neither it nor a suppression excuses.
+    pub new: u64,
+    /// The findings of before that were not found again.
+    pub gone: Vec<GoneFinding>,
+}
+
+/// A finding of before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GoneFinding {
+    /// The code of the rule.
+    pub rule: String,
+    /// How bad it was.
+    #[schemars(with = "SeverityForm")]
+    pub severity: Severity,
+    /// What happened.
+    pub message: String,
+    /// By what it would be known again.
+    pub identity: String,
+}
+
+impl GoneFinding {
+    pub(super) fn of(finding: &FoundFinding) -> Self {
+        let (rule, message, identity) = (finding.rule.clone(), finding.message.clone(), finding.known_by());
+        Self { rule, severity: finding.severity, message, identity }
+    }
 }
 
 /// A place in a process.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
     /// Its number on its host.
     pub pid: u32,
@@ -166,7 +259,7 @@ pub struct Side {
 }
 
 /// One frame of a call stack.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Frame {
     /// The path of the file that it lies in; empty if it lies in none.
     pub module: String,
@@ -181,7 +274,7 @@ pub struct Frame {
 }
 
 /// A line that could not be used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedLine {
     /// The file.
     pub file: String,

@@ -2,18 +2,22 @@
 //!
 //! `paths` finds the files, `source` and `cursor` read one of them record by record, `lanes` many of them at once, `court`
 //! feeds all of them to the law in the order of time, `tally` counts what the law says, `verdict` draws the line, `shelf`
-//! finds call stacks again and `symbols` names their frames. A [`Listener`] hears it all as well. Nothing is kept but what lives in the traced
+//! finds call stacks again, `symbols` names their frames and `frames` chooses those that count, `exempt` knows what does not
+//! count. A [`Listener`] hears it all as well. Nothing is kept but what lives in the traced
 //! processes: the size of the traces does not matter.
 
 mod alive;
 mod court;
 mod cursor;
 mod error;
+pub mod exempt;
+mod frames;
 mod judgement;
 mod lanes;
 mod listener;
 mod paths;
 mod progress;
+mod schema;
 mod shelf;
 mod source;
 mod symbols;
@@ -25,9 +29,15 @@ use std::{path::PathBuf, sync::Arc};
 use urscope_rules::{Place, Severity};
 
 pub use error::JudgeError;
-pub use judgement::{Ended, FoundFinding, Frame, Judgement, Seen, Side, SkippedLine, VERSION, Verdict};
+pub use exempt::{ExemptionError, Exemptions};
+pub(crate) use frames::file_name;
+pub use judgement::{
+    Compared, Ended, Excuse, FoundFinding, Frame, GoneFinding, Judgement, Seen, Side, SkippedLine, SuppressionUse,
+    VERSION, Verdict,
+};
 pub use listener::Listener;
 pub use progress::Progress;
+pub use schema::report_schema;
 
 /// What the judge is asked for.
 #[derive(Clone, Debug)]
@@ -36,13 +46,16 @@ pub struct Options {
     pub fail_on: Severity,
     /// Where copies of programs and libraries are, for traces of another machine.
     pub symbols: Vec<PathBuf>,
+    /// What does not count.
+    pub exemptions: Exemptions,
     /// Where the judge says how far it has come.
     pub progress: Arc<Progress>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { fail_on: Severity::Warning, symbols: Vec::new(), progress: Arc::default() }
+        let (symbols, exemptions, progress) = (Vec::new(), Exemptions::default(), Arc::default());
+        Self { fail_on: Severity::Warning, symbols, exemptions, progress }
     }
 }
 
@@ -59,7 +72,7 @@ pub struct Hearing<'a> {
     court: court::Court,
     sides: verdict::Sides<'a>,
     paths: &'a [PathBuf],
-    fail_on: Severity,
+    options: &'a Options,
 }
 
 impl<'a> Hearing<'a> {
@@ -71,12 +84,12 @@ impl<'a> Hearing<'a> {
         court.summon(&files)?;
         court.hear(&options.progress, listener)?;
         let sides = verdict::Sides::new(&court, &options.symbols);
-        Ok(Self { court, sides, paths, fail_on: options.fail_on })
+        Ok(Self { court, sides, paths, options })
     }
 
     /// The judgement, to be asked for once: the findings are taken from the hearing.
     pub fn judgement(&mut self) -> Judgement {
-        verdict::draw(&mut self.court, &mut self.sides, self.paths, self.fail_on)
+        verdict::draw(&mut self.court, &mut self.sides, self.paths, self.options)
     }
 
     /// A place as a report shows it, with its call stack.

@@ -9,30 +9,37 @@ use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS
 use urscope_schema::{api::Function, trace::records::Module};
 
 use super::{
-    Ended, FoundFinding, Frame, Judgement, Seen, Side, VERSION, Verdict,
+    Ended, FoundFinding, Frame, Judgement, Options, Seen, Side, VERSION, Verdict,
     court::{Court, Party},
     symbols::Symbols,
 };
 
 /// Draws it.
-pub(super) fn draw(court: &mut Court, sides: &mut Sides<'_>, paths: &[PathBuf], fail_on: Severity) -> Judgement {
+pub(super) fn draw(court: &mut Court, sides: &mut Sides<'_>, paths: &[PathBuf], options: &Options) -> Judgement {
     let found = std::mem::take(&mut court.tally.findings);
     let court = &*court;
     let sins = found.into_iter().filter(|finding| finding.rule != NO_CALLS_SEEN);
     let mut findings: Vec<FoundFinding> =
         sins.map(|finding| excused(court, finding)).map(|finding| sides.finding(court, &finding)).collect();
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
+    let seen_any = court.world.ipc_calls() > 0;
+    let (suppressions, baseline) = options.exemptions.apply(&mut findings);
+    // Where nothing was seen, nothing is gone.
+    let baseline = baseline.filter(|_| seen_any);
+    for finding in &mut findings {
+        finding.fails = finding.excuse.is_none() && finding.severity >= options.fail_on;
+    }
     let mut calls = BTreeMap::new();
     for (function, count) in court.parties.iter().flat_map(|party| Function::ALL.iter().zip(&party.notes.calls)) {
         if *count > 0 {
             *calls.entry(function.name().to_owned()).or_insert(0) += count;
         }
     }
-    let failed = findings.first().is_some_and(|worst| worst.severity >= fail_on);
-    let reason = match court.world.ipc_calls() {
-        0 => Some(reason(court, paths)),
-        _ if failed => None,
-        _ => gaps(court),
+    let failed = findings.iter().any(|finding| finding.fails);
+    let reason = match seen_any {
+        false => Some(reason(court, paths)),
+        true if failed => None,
+        true => gaps(court),
     };
     let verdict = match (&reason, failed) {
         (Some(_), _) => Verdict::NotJudged,
@@ -44,7 +51,20 @@ pub(super) fn draw(court: &mut Court, sides: &mut Sides<'_>, paths: &[PathBuf], 
     let skipped = court.parties.iter().flat_map(|party| &party.notes.skipped).cloned().collect();
     let processes = court.parties.iter().map(seen).collect();
     let exit = verdict.exit_code();
-    Judgement { version: VERSION, verdict, exit, reason, processes, calls, findings, unseen, skipped, skipped_lines }
+    Judgement {
+        version: VERSION,
+        verdict,
+        exit,
+        reason,
+        processes,
+        calls,
+        findings,
+        unseen,
+        skipped,
+        skipped_lines,
+        suppressions,
+        baseline,
+    }
 }
 
 /// What cannot be proved, because calls are missing that could excuse it, is a note.
@@ -97,7 +117,7 @@ impl<'a> Sides<'a> {
 
     fn finding(&mut self, court: &Court, finding: &Finding) -> FoundFinding {
         let process = self.side(court, finding.at);
-        FoundFinding {
+        let mut found = FoundFinding {
             rule: finding.rule.code.to_owned(),
             severity: finding.severity,
             time_ns: process.time_ns,
@@ -109,9 +129,15 @@ impl<'a> Sides<'a> {
             advice: finding.advice.clone(),
             count: finding.count,
             subject: finding.subject.map(|subject| subject.to_string()),
+            kind: finding.subject.map(|subject| subject.kind.name().to_owned()),
             size: finding.size,
             fingerprint: finding.fingerprint.map(|bytes| format!("{bytes:#x}")),
-        }
+            identity: String::new(),
+            fails: false,
+            excuse: None,
+        };
+        found.identity = found.known_by();
+        found
     }
 
     pub(super) fn side(&mut self, court: &Court, place: Place) -> Side {

@@ -4,11 +4,10 @@ use std::io::{self, Write};
 
 use super::{
     paint::{Paint, since, wrapped},
-    text::{number, place, told, who, written},
+    text::{number, place, who, written},
 };
 use crate::{
     judge::{Ended, Side},
-    plain::plain,
     questions::{Calls, Held, HeldBy, Holders, Moment, Sample, Stats, Story},
 };
 
@@ -38,9 +37,9 @@ pub(super) fn holders(answer: &Holders, out: &mut impl Write, paint: Paint) -> i
 
 fn write_held(held: &Held, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let size = held.size.map_or_else(String::new, |size| format!(", {}", bytes(size)));
-    let value = held.value.as_deref().map_or_else(String::new, |value| format!(" of {}", plain(value)));
-    let fingerprint = paint.strong(plain(&held.fingerprint));
-    writeln!(out, "\n{fingerprint} {}{value}{size}", plain(&held.kind))?;
+    let value = held.value.as_deref().map_or_else(String::new, |value| format!(" of {value}"));
+    let fingerprint = paint.strong(&held.fingerprint);
+    writeln!(out, "\n{fingerprint} {}{value}{size}", held.kind)?;
     let handles = match held.handles {
         0 => "all put".to_owned(),
         1 => "1 not put".to_owned(),
@@ -54,7 +53,7 @@ fn write_held(held: &Held, out: &mut impl Write, paint: Paint) -> io::Result<()>
         let fate = self::fate(*ended);
         let fate = fate.strip_prefix(", ").unwrap_or_default();
         let fate = if fate.is_empty() { String::new() } else { format!(" ({fate})") };
-        writeln!(out, "  {} {} as {}{times}{fate}", paint.faint("open"), place(since), plain(opened))?;
+        writeln!(out, "  {} {} as {opened}{times}{fate}", paint.faint("open"), place(since))?;
         stack(since, out, paint)?;
     }
     Ok(())
@@ -71,30 +70,30 @@ fn fate(ended: Option<Ended>) -> &'static str {
 }
 
 fn stack(side: &Side, out: &mut impl Write, paint: Paint) -> io::Result<()> {
-    told(&side.stack).try_for_each(|frame| writeln!(out, "       {} {}", paint.faint("at"), written(frame)))
+    side.told().try_for_each(|frame| writeln!(out, "       {} {}", paint.faint("at"), written(frame)))
 }
 
 pub(super) fn handle(answer: &Story, out: &mut impl Write, paint: Paint) -> io::Result<()> {
-    let name = plain(&answer.name);
+    let name = &answer.name;
     let calls = number(answer.moments.len(), "call");
     writeln!(out, "{} {} in {calls}", paint.strong("urscope:"), paint.strong(name))?;
     let several = answer.fingerprints.len() > 1;
     for Moment { place: side, fingerprint, value, result, took_ns } in &answer.moments {
-        let value = value.as_deref().map_or_else(String::new, |value| format!(" {}", plain(value)));
+        let value = value.as_deref().map_or_else(String::new, |value| format!(" {value}"));
         let outcome = match (result.as_deref(), took_ns) {
             (None, _) => paint.severity(urscope_rules::Severity::Warning, "never returned"),
             (Some(result), Some(took)) if result.starts_with("UR_RESULT_SUCCESS") => paint.faint(time(*took)),
             (Some(result), _) if result.starts_with("UR_RESULT_SUCCESS") => String::new(),
-            (Some(result), _) => paint.severity(urscope_rules::Severity::Error, plain(result)),
+            (Some(result), _) => paint.severity(urscope_rules::Severity::Error, result),
         };
-        let which = if several { format!(" {}", plain(fingerprint)) } else { String::new() };
+        let which = if several { format!(" {fingerprint}") } else { String::new() };
         let line = format!("\n  {}{value}{which} {outcome}", place(side));
         writeln!(out, "{}", line.trim_end())?;
         stack(side, out, paint)?;
     }
     for finding in &answer.findings {
-        let head = paint.severity(finding.severity, format!("{}: {}", finding.severity, plain(&finding.rule)));
-        writeln!(out, "\n{head}\n  {}", wrapped(&plain(&finding.message), "  ", WIDTH))?;
+        let head = paint.severity(finding.severity, format!("{}: {}", finding.severity, finding.rule));
+        writeln!(out, "\n{head}\n  {}", wrapped(&finding.message, "  ", WIDTH))?;
     }
     Ok(())
 }
@@ -124,9 +123,9 @@ pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::R
 fn write_calls(calls: &Calls, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let Calls { function, calls: count, unreturned, errors, latency, .. } = calls;
     let [p50, p90, p99, max] = [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.max_ns].map(time);
-    writeln!(out, "  {:<28} {count:>9} {p50:>9} {p90:>9} {p99:>9} {max:>9}", plain(function))?;
+    writeln!(out, "  {function:<28} {count:>9} {p50:>9} {p90:>9} {p99:>9} {max:>9}")?;
     for (result, times) in errors {
-        let text = format!("{times} answered {}", plain(result));
+        let text = format!("{times} answered {result}");
         writeln!(out, "    {}", paint.severity(urscope_rules::Severity::Error, text))?;
     }
     if *unreturned > 0 {

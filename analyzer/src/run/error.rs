@@ -2,7 +2,9 @@
 
 use std::{ffi::OsStr, io, path::PathBuf};
 
-use crate::parts::Missing;
+use urscope_analyzer::ExemptionError;
+
+use crate::{cli::Unwritable, parts::Missing};
 
 /// What keeps `urscope run` from running a program; each says what was expected, what was found and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +55,12 @@ pub(crate) enum RunError {
         /// What the system said.
         source: io::Error,
     },
+    /// What does not count cannot be read.
+    #[error(transparent)]
+    Exemption(#[from] ExemptionError),
+    /// There is nowhere to write further reports to.
+    #[error(transparent)]
+    Output(#[from] Unwritable),
     /// The processes below us cannot be watched.
     #[error("the system does not let urscope {what}: {source}")]
     Watch {

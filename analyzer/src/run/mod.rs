@@ -27,7 +27,7 @@ use error::RunError;
 use program::Program;
 use stage::Stage;
 use traces::Traces;
-use verdict::Paper;
+use verdict::Desk;
 
 /// Runs, judges, and ends as the program did, or as the verdict says.
 pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
@@ -55,7 +55,7 @@ fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
         surroundings.traces = Some((prepared.folder().to_path_buf(), prepared.run().to_owned()));
         traces = Some(prepared);
     }
-    let paper = if judged { Some(Paper::new(arguments.report.as_deref())?) } else { None };
+    let desk = if judged { Some(Desk::new(&arguments.verdict, arguments.report.as_deref())?) } else { None };
 
     let mut command = process::Command::new(name);
     command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));
@@ -72,13 +72,13 @@ fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
     }
 
     let mut code = end.status.exit_code();
-    if let (Some(traces), Some(paper)) = (&traces, paper) {
-        let verdict = verdict::give(arguments.verdict, paper, traces, &program, &end);
+    if let (Some(traces), Some(desk)) = (&traces, desk) {
+        let verdict = verdict::give(&arguments.verdict, desk, traces, &program, &end);
         code = if code == 0 { verdict } else { code };
     }
     if let Some(traces) = traces {
         traces.tidy();
-        let clean_stderr = judged && arguments.report.is_none() && arguments.verdict.format == Format::Json;
+        let clean_stderr = judged && arguments.report.is_none() && arguments.verdict.format != Format::Text;
         if traces.unnamed() && traces.folder().exists() && !clean_stderr && !is_quiet(env::var_os(QUIET)) {
             complain(format_args!(
                 "the traces are in {}; https://ui.perfetto.dev opens them, `urscope check` judges them again",

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use urscope_analyzer::{Judgement, Options, Verdict, judge};
+use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, judge};
 
 use super::{
     error::RunError,
@@ -14,11 +14,27 @@ use super::{
     program::Program,
     traces::Traces,
 };
-use crate::cli::{Format, VerdictArguments, complain, judge_watched, show, wants_color};
+use crate::cli::{Format, Outputs, VerdictArguments, complain, exemptions, judge_watched, show, wants_color};
+
+/// What is needed for a verdict, made ready before the program starts.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    exemptions: Exemptions,
+    paper: Paper,
+    outputs: Outputs,
+}
+
+impl Desk {
+    /// Reads what does not count and opens the files of the report.
+    pub(crate) fn new(arguments: &VerdictArguments, report: Option<&Path>) -> Result<Self, RunError> {
+        let exemptions = exemptions(arguments)?;
+        Ok(Self { exemptions, paper: Paper::new(report)?, outputs: Outputs::open(arguments)? })
+    }
+}
 
 /// Where the report is written.
 #[derive(Debug)]
-pub(crate) enum Paper {
+enum Paper {
     /// Standard error.
     Stderr,
     /// A file, opened before the program starts.
@@ -27,7 +43,7 @@ pub(crate) enum Paper {
 
 impl Paper {
     /// Lays the paper out.
-    pub(crate) fn new(file: Option<&Path>) -> Result<Self, RunError> {
+    fn new(file: Option<&Path>) -> Result<Self, RunError> {
         let Some(path) = file else { return Ok(Self::Stderr) };
         match File::create(path) {
             Ok(file) => Ok(Self::File(path.into(), file)),
@@ -37,8 +53,9 @@ impl Paper {
 }
 
 /// Judges, reports and answers the exit code of the verdict.
-pub(crate) fn give(arguments: VerdictArguments, paper: Paper, traces: &Traces, program: &Program, end: &End) -> u8 {
-    let options = Options { fail_on: arguments.fail_on.into(), ..Options::default() };
+pub(crate) fn give(arguments: &VerdictArguments, desk: Desk, traces: &Traces, program: &Program, end: &End) -> u8 {
+    let Desk { exemptions, paper, outputs } = desk;
+    let options = Options { fail_on: arguments.fail_on.into(), exemptions, ..Options::default() };
     let judgement = match traces.of_this_run() {
         Ok(files) if files.is_empty() => not_judged(&options, nothing_traced(program.obstacle())),
         Ok(files) => judge_watched(&files, &options).unwrap_or_else(|error| not_judged(&options, error.to_string())),
@@ -64,6 +81,10 @@ pub(crate) fn give(arguments: VerdictArguments, paper: Paper, traces: &Traces, p
             (show(&judgement, arguments.format, &mut out, false), path.display().to_string())
         }
     };
+    if let Err(error) = outputs.write(&judgement) {
+        complain(error);
+        return Verdict::NotJudged.exit_code();
+    }
     match written {
         Ok(()) => code,
         Err(error) => {

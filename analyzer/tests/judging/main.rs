@@ -7,7 +7,10 @@
     reason = "a test stops where it is surprised"
 )]
 
+mod exemptions;
+mod forms;
 mod hostile;
+mod hostile_names;
 mod questions;
 mod reports;
 mod traces;

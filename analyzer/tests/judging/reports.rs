@@ -5,7 +5,7 @@ use urscope_analyzer::report;
 
 use crate::traces::{files, files_with, judged};
 
-const SINNERS: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nproducer: put h\n\
+pub(crate) const SINNERS: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nproducer: put h\n\
                        producer: free p\nconsumer/2: open h -> m begins\nconsumer: killed\nproducer: get q -> i\nproducer: get q -> j";
 
 fn text(story: &str) -> String {

@@ -89,9 +89,14 @@ pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut Door)) -
 
 /// Judges files.
 pub(crate) fn judged(files: &BTreeMap<String, Vec<u8>>) -> Judgement {
+    judged_with(files, &Options::default())
+}
+
+/// Judges files as asked.
+pub(crate) fn judged_with(files: &BTreeMap<String, Vec<u8>>, options: &Options) -> Judgement {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), files);
-    let mut judgement = judge(&[folder.path().to_owned()], &Options::default()).unwrap();
+    let mut judgement = judge(&[folder.path().to_owned()], options).unwrap();
     for seen in &mut judgement.processes {
         seen.file = Path::new(&seen.file).file_name().unwrap().to_str().unwrap().to_owned();
     }

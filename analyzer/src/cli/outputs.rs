@@ -1,0 +1,117 @@
+//! Where reports go besides the place where one is shown: files, opened before anything else is done, so that a long run is
+//! not lost to a name that cannot be written.
+
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write as _},
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use clap::ValueEnum as _;
+use urscope_analyzer::{ExemptionError, Exemptions, Judgement, judge::exempt};
+
+use super::{Format, VerdictArguments, show};
+
+/// A further report, written `FORMAT=FILE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Output {
+    format: Format,
+    file: PathBuf,
+}
+
+impl FromStr for Output {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (format, file) = text.split_once('=').ok_or("expected FORMAT=FILE, as in sarif=report.sarif")?;
+        let format = Format::from_str(format, false).map_err(|_| {
+            let known: Vec<_> = Format::value_variants().iter().filter_map(Format::to_possible_value).collect();
+            let known: Vec<_> = known.iter().map(clap::builder::PossibleValue::get_name).collect();
+            format!("{format:?} is no format; there are {}", known.join(", "))
+        })?;
+        if file.is_empty() {
+            return Err("no file stands behind the =".into());
+        }
+        Ok(Self { format, file: file.into() })
+    }
+}
+
+/// A file that is open for writing.
+#[derive(Debug)]
+struct Sheet {
+    path: PathBuf,
+    file: File,
+}
+
+impl Sheet {
+    fn open(path: &Path) -> Result<Self, Unwritable> {
+        let file = File::create(path).map_err(|source| Unwritable { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    fn fill(self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), Unwritable> {
+        let mut out = BufWriter::new(self.file);
+        let path = self.path;
+        write(&mut out).and_then(|()| out.flush()).map_err(|source| Unwritable { path, source })
+    }
+}
+
+/// A file that cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be written: {source}; name another file", path.display())]
+pub(crate) struct Unwritable {
+    /// Which.
+    path: PathBuf,
+    /// What the system said.
+    source: io::Error,
+}
+
+/// All files of a verdict.
+#[derive(Debug)]
+pub(crate) struct Outputs {
+    reports: Vec<(Format, Sheet)>,
+    suppressions: Option<Sheet>,
+}
+
+impl Outputs {
+    /// Opens them; what was in them is gone. So whatever is read from files has to be read before.
+    pub(crate) fn open(arguments: &VerdictArguments) -> Result<Self, Unwritable> {
+        let reports = arguments.output.iter().map(|output| Ok((output.format, Sheet::open(&output.file)?)));
+        let reports = reports.collect::<Result<_, Unwritable>>()?;
+        let suppressions = arguments.write_suppressions.as_deref().map(Sheet::open).transpose()?;
+        Ok(Self { reports, suppressions })
+    }
+
+    /// Writes them.
+    pub(crate) fn write(self, judgement: &Judgement) -> Result<(), Unwritable> {
+        for (format, sheet) in self.reports {
+            sheet.fill(|out| show(judgement, format, out, false))?;
+        }
+        let suppressions =
+            self.suppressions.map(|sheet| sheet.fill(|out| out.write_all(exempt::suppressing(judgement).as_bytes())));
+        suppressions.unwrap_or(Ok(()))
+    }
+}
+
+/// Reads what does not count.
+pub(crate) fn exemptions(arguments: &VerdictArguments) -> Result<Exemptions, ExemptionError> {
+    let suppressions =
+        arguments.suppressions.as_deref().map(exempt::Suppressions::read).transpose()?.unwrap_or_default();
+    let baseline = arguments.baseline.as_deref().map(exempt::Baseline::read).transpose()?;
+    Ok(Exemptions { suppressions, baseline })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_is_a_format_and_a_file() {
+        let output: Output = "sarif=a=b.sarif".parse().unwrap();
+        assert_eq!(output, Output { format: Format::Sarif, file: "a=b.sarif".into() });
+        assert!("report.sarif".parse::<Output>().unwrap_err().contains("FORMAT=FILE"));
+        assert!("xml=a".parse::<Output>().unwrap_err().contains("junit"));
+        assert!("html=".parse::<Output>().is_err());
+    }
+}

@@ -1,0 +1,57 @@
+//! Workflow commands of GitHub Actions: an annotation per finding, at its line, and the verdict.
+//!
+//! <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>: `::error file=F,line=L,title=T::MESSAGE`,
+//! with `%`, the ends of lines and, in properties, `:` and `,` by number.
+
+use std::{
+    io::{self, Write},
+    path::Path,
+};
+
+use urscope_rules::Severity;
+
+use super::{
+    paint::Paint,
+    source,
+    text::{headline, whereabouts},
+};
+use crate::judge::{FoundFinding, Judgement};
+
+pub(super) fn write(judgement: &Judgement, root: &Path, out: &mut impl Write) -> io::Result<()> {
+    for finding in judgement.findings.iter().filter(|finding| finding.excuse.is_none()) {
+        let command = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "notice",
+        };
+        let mut properties = Vec::new();
+        if let Some((file, line)) = finding.sides().find_map(|side| side.source()) {
+            properties.push(format!("file={}", property(source::below(root, file).unwrap_or(file))));
+            properties.extend(line.map(|line| format!("line={line}")));
+        }
+        properties.push(format!("title={}", property(&format!("urscope: {}", finding.rule))));
+        writeln!(out, "::{command} {}::{}", properties.join(","), data(&message(finding)))?;
+    }
+    if let Some(reason) = &judgement.reason {
+        writeln!(out, "::error title={}::{}", property("urscope: not judged"), data(reason))?;
+    }
+    for unused in judgement.suppressions.iter().filter(|suppression| suppression.count == 0) {
+        let said = format!("{} was not needed: {}", unused.place, unused.text);
+        writeln!(out, "::notice title={}::{}", property("urscope: unused suppression"), data(&said))?;
+    }
+    writeln!(out, "{}", headline(judgement, Paint { color: false }))
+}
+
+fn message(finding: &FoundFinding) -> String {
+    let count = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
+    let there = finding.other.as_ref().map_or_else(String::new, |other| format!("\nthere: {}", whereabouts(other)));
+    format!("{}{count}\nhere: {}{there}\nhelp: {}", finding.message, whereabouts(&finding.process), finding.advice)
+}
+
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

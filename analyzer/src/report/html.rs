@@ -1,0 +1,176 @@
+//! The report as a page: one file that asks nobody for anything, runs no script and is read as it is, by day or by night.
+//!
+//! Its markup is made by `maud`, which escapes every text that is put in. The page forbids itself scripts and requests, so
+//! that a text which came through all the same could do nothing.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use urscope_rules::{Rule, Severity};
+
+use super::{
+    paint::{Paint, since},
+    text::{fate, number, verdict, whereabouts, who, written},
+};
+use crate::judge::{FoundFinding, Judgement, Side, Verdict};
+
+const STYLE: &str = include_str!("page.css");
+
+/// What a browser lets the page do: to be styled by itself, and nothing else.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+pub(super) fn page(judgement: &Judgement) -> String {
+    let verdict = verdict(judgement, Paint { color: false });
+    let (counting, excused): (Vec<_>, Vec<_>) = judgement.findings.iter().partition(|found| found.excuse.is_none());
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "urscope: " (verdict) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    h1 { "urscope " span class=(grade(judgement)) { (verdict) } }
+                    p.faint { (total(judgement)) }
+                    @if let Some(reason) = &judgement.reason { p { (reason) } }
+                }
+                main {
+                    @for found in counting { (finding(found)) }
+                    (exempted(judgement, &excused))
+                    (processes(judgement))
+                    (calls(judgement))
+                    (gaps(judgement))
+                    (rules(judgement))
+                }
+            }
+        }
+    };
+    markup.into_string()
+}
+
+fn grade(judgement: &Judgement) -> &'static str {
+    let worst = judgement.findings.iter().find(|finding| finding.excuse.is_none());
+    match judgement.verdict {
+        Verdict::Clean => "clean",
+        Verdict::Findings => worst.map_or("error", |finding| finding.severity.name()),
+        Verdict::NotJudged => Severity::Warning.name(),
+    }
+}
+
+fn total(judgement: &Judgement) -> String {
+    let calls: u64 = judgement.calls.values().sum();
+    format!("{}, {}", number(judgement.processes.len(), "process"), number(calls as usize, "call"))
+}
+
+fn finding(finding: &FoundFinding) -> Markup {
+    html! {
+        article class=(finding.severity.name()) id={ "f-" (finding.identity) } {
+            h2 {
+                span.grade { (finding.severity) } " " (finding.rule)
+                @if finding.count > 1 { span.faint { " " (finding.count) " times, the first:" } }
+            }
+            p { (finding.message) }
+            div.sides {
+                (side("here", &finding.process))
+                @if let Some(other) = &finding.other { (side("there", other)) }
+            }
+            @if let Some(bytes) = &finding.fingerprint { p.faint { "handle data with fingerprint " code { (bytes) } } }
+            p { strong { "What to do: " } (finding.advice) }
+            @if let Some(excuse) = &finding.excuse { p.faint { (excuse) } }
+        }
+    }
+}
+
+fn side(name: &str, side: &Side) -> Markup {
+    html! {
+        section {
+            h3 { (name) " " span.faint { (since(side.time_ns)) } }
+            p { (whereabouts(side)) }
+            @if !side.stack.is_empty() {
+                ol { @for frame in side.told() { li { code { (written(frame)) } } } }
+                details {
+                    summary { "whole stack" }
+                    ol { @for frame in &side.stack { li { code { (written(frame)) } " " span.faint { (frame.module) " " (frame.offset) } } } }
+                }
+            }
+        }
+    }
+}
+
+fn exempted(judgement: &Judgement, excused: &[&FoundFinding]) -> Markup {
+    let unused: Vec<_> = judgement.suppressions.iter().filter(|suppression| suppression.count == 0).collect();
+    html! {
+        @if !excused.is_empty() {
+            details {
+                summary { (number(excused.len(), "finding")) " excused" }
+                @for found in excused { (finding(found)) }
+            }
+        }
+        @if !unused.is_empty() {
+            h2 { "Suppressions that were not needed" }
+            ul { @for it in unused { li { code { (it.place) } ": " code { (it.text) } } } }
+        }
+        @if let Some(compared) = &judgement.baseline {
+            h2 { "Compared with " (compared.file) }
+            p { (compared.known) " known, " (compared.new) " new, " (compared.gone.len()) " gone" }
+            ul { @for gone in &compared.gone { li { "gone: " (gone.severity) " " (gone.rule) ": " (gone.message) } } }
+        }
+    }
+}
+
+fn processes(judgement: &Judgement) -> Markup {
+    html! {
+        @if !judgement.processes.is_empty() {
+            h2 { "Processes" }
+            table {
+                tr { th { "process" } th { "host" } th { "what became of it" } th { "trace" } }
+                @for seen in &judgement.processes {
+                    tr {
+                        td { (who(&seen.executable, seen.pid)) } td { (seen.host) } td { (fate(seen)) } td { code { (seen.file) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn calls(judgement: &Judgement) -> Markup {
+    html! {
+        @if !judgement.calls.is_empty() {
+            h2 { "Calls" }
+            table { @for (name, count) in &judgement.calls { tr { td { code { (name) } } td.number { (count) } } } }
+        }
+    }
+}
+
+fn gaps(judgement: &Judgement) -> Markup {
+    html! {
+        @if !judgement.unseen.is_empty() {
+            h2 { "Not seen" }
+            ul { @for unseen in &judgement.unseen { li { (unseen) } } }
+        }
+        @if judgement.skipped_lines > 0 {
+            h2 { "Lines that could not be used (" (judgement.skipped_lines) ")" }
+            ul { @for line in &judgement.skipped { li { code { (line.file) ":" (line.line) } " (byte " (line.offset) "): " (line.why) } } }
+        }
+    }
+}
+
+/// The pages of the rules that found something.
+fn rules(judgement: &Judgement) -> Markup {
+    let mut codes: Vec<&str> = judgement.findings.iter().map(|finding| finding.rule.as_str()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let rules: Vec<_> = codes.into_iter().filter_map(Rule::named).collect();
+    html! {
+        @if !rules.is_empty() {
+            h2 { "The rules" }
+            @for rule in rules {
+                details { summary { code { (rule.code) } ": " (rule.title) } pre { (rule.page().text) } }
+            }
+        }
+    }
+}

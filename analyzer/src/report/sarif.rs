@@ -1,0 +1,185 @@
+//! SARIF 2.1.0 (OASIS): what code scanning and editors read.
+//!
+//! A result has the place of its own side as location, that of the other side as related location, and both stacks as
+//! `stacks`. Numbers in the comments are sections of the specification.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use urscope_rules::catalog::{NO_CALLS_SEEN, RULES, Rule};
+
+use super::{
+    source,
+    text::{number, whereabouts},
+};
+use crate::judge::{Excuse, FoundFinding, Frame, Judgement, Side, Verdict};
+
+const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+/// The name of the directory below which sources are (3.14.14).
+const ROOT: &str = "SRCROOT";
+
+pub(super) fn log(judgement: &Judgement, root: &Path) -> Value {
+    let writer = Writer { root };
+    let compared = judgement.baseline.is_some();
+    let results: Vec<_> = judgement.findings.iter().map(|finding| writer.result(finding, compared)).collect();
+    json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {
+                "name": "urscope",
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "rules": rules().map(descriptor).collect::<Vec<_>>(),
+            }},
+            "invocations": [{
+                "executionSuccessful": judgement.verdict != Verdict::NotJudged,
+                "exitCode": judgement.exit,
+                "toolExecutionNotifications": notifications(judgement),
+            }],
+            "originalUriBaseIds": {ROOT: {"uri": directory(root)}},
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    })
+}
+
+/// The rules that can have results.
+fn rules() -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().copied().filter(|rule| *rule != NO_CALLS_SEEN)
+}
+
+/// A rule with its help (3.49).
+fn descriptor(rule: &Rule) -> Value {
+    let page = rule.page();
+    let about = page.section("What it does").unwrap_or(rule.title).replace('\n', " ");
+    json!({
+        "id": rule.code,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": about},
+        "help": {"text": page.text, "markdown": page.text},
+        "defaultConfiguration": {"level": rule.severity.name()},
+    })
+}
+
+/// What keeps the results from being all there is (3.20.21).
+fn notifications(judgement: &Judgement) -> Vec<Value> {
+    let say = |level: &str, text: &str| json!({"level": level, "message": {"text": text}});
+    let mut told: Vec<_> = judgement.reason.iter().map(|reason| say("error", reason)).collect();
+    told.extend(judgement.unseen.iter().map(|unseen| say("warning", unseen)));
+    if judgement.skipped_lines > 0 {
+        let lines = number(judgement.skipped_lines as usize, "line");
+        told.push(say("warning", &format!("{lines} could not be used")));
+    }
+    let unused = judgement.suppressions.iter().filter(|suppression| suppression.count == 0);
+    told.extend(unused.map(|it| say("note", &format!("{} was not needed: {}", it.place, it.text))));
+    told
+}
+
+fn directory(root: &Path) -> String {
+    let path = root.to_string_lossy();
+    format!("file://{}/", source::encoded(path.trim_end_matches('/')))
+}
+
+struct Writer<'a> {
+    root: &'a Path,
+}
+
+impl Writer<'_> {
+    /// A finding (3.27).
+    fn result(&self, finding: &FoundFinding, compared: bool) -> Value {
+        let stacks: Vec<_> = finding.sides().filter(|side| !side.stack.is_empty()).map(|s| self.stack(s)).collect();
+        let suppressions = match &finding.excuse {
+            Some(Excuse::Suppression { place, text }) => {
+                vec![json!({"kind": "external", "justification": format!("{place}: {text}")})]
+            }
+            _ => Vec::new(),
+        };
+        let mut result = json!({
+            "ruleId": finding.rule,
+            "level": finding.severity.name(),
+            "message": {"text": format!("{}. {}.", finding.message, finding.advice)},
+            "locations": [self.location(&finding.process)],
+            "relatedLocations": finding.other.iter().map(|other| self.related(other)).collect::<Vec<_>>(),
+            "stacks": stacks,
+            "partialFingerprints": {"urscopeIdentity/v1": finding.identity},
+            "occurrenceCount": finding.count,
+            "suppressions": suppressions,
+            "properties": {
+                "subject": finding.subject,
+                "kind": finding.kind,
+                "size": finding.size,
+                "fingerprint": finding.fingerprint,
+            },
+        });
+        if let Some(index) = rules().position(|rule| rule.code == finding.rule) {
+            add(&mut result, "ruleIndex", index.into());
+        }
+        if compared {
+            let known = matches!(finding.excuse, Some(Excuse::Baseline));
+            add(&mut result, "baselineState", if known { "unchanged" } else { "new" }.into());
+        }
+        result
+    }
+
+    /// Where a side was: at its source line, or at least in its program.
+    fn location(&self, side: &Side) -> Value {
+        let physical = match side.source() {
+            Some((file, line)) => self.physical(file, line),
+            None => self.physical(&side.executable, None),
+        };
+        let function = side.told().find_map(|frame| frame.function.as_ref()).or(side.function.as_ref());
+        let logical = function.map(|name| json!({"fullyQualifiedName": name, "kind": "function"}));
+        json!({
+            "physicalLocation": physical,
+            "logicalLocations": logical.into_iter().collect::<Vec<_>>(),
+            "message": {"text": whereabouts(side)},
+        })
+    }
+
+    fn related(&self, side: &Side) -> Value {
+        let mut location = self.location(side);
+        add(&mut location, "id", 1.into());
+        location
+    }
+
+    /// A file, and the line where it is known (3.29).
+    fn physical(&self, file: &str, line: Option<u32>) -> Value {
+        let artifact = match source::below(self.root, file) {
+            Some(relative) => json!({"uri": source::encoded(relative), "uriBaseId": ROOT}),
+            None => json!({"uri": format!("file://{}", source::encoded(file))}),
+        };
+        match line.filter(|line| *line > 0) {
+            Some(line) => json!({"artifactLocation": artifact, "region": {"startLine": line}}),
+            None => json!({"artifactLocation": artifact}),
+        }
+    }
+
+    /// A call stack, innermost first (3.44).
+    fn stack(&self, side: &Side) -> Value {
+        let frames: Vec<_> = side.stack.iter().map(|frame| self.frame(frame, side.tid)).collect();
+        json!({"message": {"text": whereabouts(side)}, "frames": frames})
+    }
+
+    fn frame(&self, frame: &Frame, tid: u32) -> Value {
+        let file = frame.file.as_ref().unwrap_or(&frame.module);
+        let mut physical = self.physical(file, frame.line);
+        if let Some(offset) = frame.offset.strip_prefix("0x").and_then(|digits| i64::from_str_radix(digits, 16).ok()) {
+            let address = json!({"relativeAddress": offset, "kind": "instruction"});
+            add(&mut physical, "address", address);
+        }
+        let logical = frame.function.iter().map(|name| json!({"fullyQualifiedName": name, "kind": "function"}));
+        let logical: Vec<_> = logical.collect();
+        json!({
+            "location": {"physicalLocation": physical, "logicalLocations": logical},
+            "module": frame.module,
+            "threadId": tid,
+        })
+    }
+}
+
+fn add(object: &mut Value, name: &str, value: Value) {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(name.to_owned(), value);
+    }
+}

@@ -1,0 +1,39 @@
+//! What source files are called by those who look for them in a repository.
+
+use std::{fmt::Write as _, path::Path};
+
+/// The path below a directory, if it is there. A path that is relative already is believed to be.
+pub(super) fn below<'a>(root: &Path, file: &'a str) -> Option<&'a str> {
+    let path = Path::new(file);
+    if path.is_relative() { Some(file) } else { path.strip_prefix(root).ok()?.to_str() }
+}
+
+/// A path as the path of a URI (RFC 3986): everything but letters, digits, `-._~` and slashes by number.
+pub(super) fn encoded(path: &str) -> String {
+    path.bytes().fold(String::new(), |mut uri, byte| {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => uri.push(char::from(byte)),
+            _ => drop(write!(uri, "%{byte:02X}")),
+        }
+        uri
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_named_as_the_repository_has_it() {
+        let root = Path::new("/work/app");
+        assert_eq!(below(root, "/work/app/src/a.cpp"), Some("src/a.cpp"));
+        assert_eq!(below(root, "src/a.cpp"), Some("src/a.cpp"));
+        assert_eq!(below(root, "/work/apple/a.cpp"), None);
+    }
+
+    #[test]
+    fn a_path_in_a_uri_has_no_other_meaning() {
+        assert_eq!(encoded("/a b/c:d?e#f%.cpp"), "/a%20b/c%3Ad%3Fe%23f%25.cpp");
+        assert_eq!(encoded("ü"), "%C3%BC");
+    }
+}
