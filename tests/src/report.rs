@@ -1,15 +1,29 @@
 //! The judge's report in its JSON form, as a program would read it.
 
+use std::sync::LazyLock;
+
+use jsonschema::Validator;
 use serde_json::Value;
+
+use crate::repository;
+
+/// What is promised to programs.
+static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
+    let text = std::fs::read_to_string(repository().join("docs/report.schema.json")).expect("the schema of a report");
+    let schema = serde_json::from_str(&text).expect("a schema is JSON");
+    jsonschema::validator_for(&schema).expect("a schema is a schema")
+});
 
 /// One report.
 #[derive(Debug)]
 pub struct Report(Value);
 
 impl Report {
-    /// Reads a report.
+    /// Reads a report, which has to be what `docs/report.schema.json` promises.
     pub fn parse(text: &str) -> Self {
         let value = serde_json::from_str(text).unwrap_or_else(|error| panic!("no JSON report ({error}): {text}"));
+        let errors: Vec<_> = SCHEMA.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "the report is not what its schema promises: {errors:#?}\n{text}");
         Self(value)
     }
 

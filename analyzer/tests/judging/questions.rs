@@ -106,7 +106,7 @@ fn the_life_of_a_handle_is_told_over_all_processes() {
         ];
         assert_eq!(told, expected, "by {name}");
         assert!(story.moments.iter().all(|moment| moment.result.is_some()));
-        assert_eq!(story.fingerprints, [held.fingerprint.clone()]);
+        assert_eq!(story.fingerprints, std::slice::from_ref(&held.fingerprint));
         assert_eq!(story.findings.len(), 1, "the leak of the killed one: {:?}", story.findings);
     }
 }

@@ -32,6 +32,7 @@ mod physical;
 mod plain_c;
 mod programs;
 mod repeated;
+mod reports;
 mod scripts;
 mod sins;
 mod stacks;
