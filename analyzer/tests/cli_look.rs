@@ -62,6 +62,43 @@ fn a_rule_explains_itself() {
     assert!(slip.stderr.contains("did you mean leaked-handle"), "{}", slip.stderr);
 }
 
+#[test]
+fn reports_go_where_they_are_asked_to_also_when_there_is_nothing_to_judge() {
+    let desk = Desk::new();
+    let outputs = ["--output", "junit=report.xml", "--output", "html=report.html", "--write-suppressions", "known.txt"];
+    let ended = desk.run(&[&["check", "--format", "github"][..], &outputs, &["."]].concat());
+    assert_eq!(ended.code, 2, "{ended:?}");
+    assert!(ended.stdout.starts_with("::error title=urscope%3A not judged::no trace files"), "{}", ended.stdout);
+    let written = |name: &str| fs::read_to_string(desk.path().join(name)).unwrap();
+    assert!(written("report.xml").contains("errors=\"1\"") && written("report.html").contains("not judged"));
+    assert!(
+        written("known.txt").lines().all(|line| line.is_empty() || line.starts_with('#')),
+        "{}",
+        written("known.txt")
+    );
+}
+
+#[test]
+fn what_cannot_be_used_for_a_verdict_is_said_before_one_is_made() {
+    let desk = Desk::new();
+    fs::write(desk.path().join("known.txt"), "\nleaked-handle\n").unwrap();
+    fs::write(desk.path().join("main.json"), "[]").unwrap();
+    fs::write(desk.path().join("newer.json"), "{\"version\": 99}").unwrap();
+    for (arguments, said) in [
+        (["--suppressions", "known.txt"], "known.txt:2: expected RULE:PATTERN, found \"leaked-handle\""),
+        (["--suppressions", "nowhere.txt"], "nowhere.txt cannot be read: "),
+        (["--baseline", "main.json"], "main.json is no report of urscope: "),
+        (["--baseline", "newer.json"], "it has version 99, and this urscope reads up to 1"),
+        (["--baseline", "nowhere.json"], "nowhere.json cannot be read: "),
+        (["--output", "html=no/where.html"], "no/where.html cannot be written: "),
+        (["--output", "xml=report.xml"], "there are text, json, sarif, junit, html, github"),
+    ] {
+        let ended = desk.run(&[&["check"][..], &arguments, &["."]].concat());
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{arguments:?}");
+        assert!(ended.stderr.contains(said), "{arguments:?}: {}", ended.stderr);
+    }
+}
+
 fn doctor(desk: &Desk, arguments: &[&str]) -> (i32, Value) {
     let mut command = desk.command(&["doctor", "--format", "json"]);
     command.args(arguments).env("URSCOPE_LIBRARY", harmless_library()).env("URSCOPE_DIRECTORY", "/tmp");

@@ -2,9 +2,9 @@
 //!
 //! `paths` finds the files, `source` and `cursor` read one of them record by record, `lanes` many of them at once, `court`
 //! feeds all of them to the law in the order of time, `tally` counts what the law says, `verdict` draws the line, `shelf`
-//! finds call stacks again, `symbols` names their frames and `frames` chooses those that count, `exempt` knows what does not
-//! count. A [`Listener`] hears it all as well. Nothing is kept but what lives in the traced
-//! processes: the size of the traces does not matter.
+//! finds call stacks again, `symbols` names their frames and `frames` chooses those that count, `exempt` knows what does
+//! not count, `schema` describes the judgement. A [`Listener`] hears it all as well. Nothing is kept but what lives in the
+//! traced processes: the size of the traces does not matter.
 
 mod alive;
 mod court;

@@ -8,13 +8,15 @@ use urscope_analyzer::{Judgement, plain::steers, report};
 use crate::forms::{form, github, html, judgements, junit, sarif};
 
 /// What names and messages may hold.
-const EVIL: [&str; 8] = [
+const EVIL: [&str; 10] = [
     "\x1b[2J\x1b]0;title\x07\u{9b}31m",
     "</pre></style></title><script>alert(1)</script><img src=x onerror=alert(1)>",
     "\" onmouseover=\"alert(1)\" x='&amp;<",
     "]]>--><!--<![CDATA[",
     "\n::error file=a,line=1::forged\r\n::stop-commands::token",
     "\u{202e}gnp.exe\u{2066}\u{2028}\u{feff}\u{61c}",
+    "::error file=a,line=1::forged ::stop-commands::token ",
+    "##[error]forged ##[group]x ",
     "100%,a:b=c;%0A::set-env name=PATH::x",
     "\0\u{fffe}\u{ffff}\u{1}\u{8}\u{b}\u{7f}",
 ];
