@@ -53,7 +53,7 @@ fn memory_does_not_grow_with_the_traces() {
 fn many_processes_need_little_each_also_when_all_are_killed_at_once() {
     let folder = tempfile::tempdir().unwrap();
     mill(folder.path(), &["--ranks", "300", "--cycles", "4", "--stacks", "400", "--killed"]);
-    assert!(size(folder.path()) > 3 * u64::from(BOUND) << 20, "there is more to read than may be kept");
+    assert!(size(folder.path()) > (3 * u64::from(BOUND)) << 20, "there is more to read than may be kept");
     let judgement = judged_within(BOUND, folder.path());
     let processes = judgement["processes"].as_array().unwrap();
     assert_eq!(processes.len(), 300);
