@@ -32,6 +32,8 @@ enum What {
     Put(String, usize, bool),
     /// Likewise a close, of which mapping, of which memory; it was the last of its pointer.
     LastClose(String, usize),
+    /// Likewise a free, of which memory.
+    Free(String, usize),
     Other,
 }
 
@@ -302,6 +304,10 @@ impl History {
         } else {
             memory.busy += 1;
         }
+        if well && !slow {
+            let name = text["free ".len()..].to_owned();
+            return self.tell(process, thread, &text, What::Free(name, generation));
+        }
         self.call(process, thread, &text, (slow, well), if well { Then::Nothing } else { Then::Frees(generation) });
     }
 
@@ -333,25 +339,64 @@ impl History {
         (text, codes)
     }
 
+    /// Puts a line in, of a thread that is inside of no call.
+    fn insert(&mut self, index: usize, process: usize, text: &str) {
+        self.acts.insert(index, Act { process, text: format!("p{process}/9: {text}"), kind: What::Other });
+    }
+
+    /// Puts an open and its close in.
+    fn open_late(&mut self, index: usize, process: usize, handle: &str) {
+        self.insert(index, process, "close late");
+        self.insert(index, process, &format!("open {handle} -> late"));
+    }
+
+    /// How many closes of a mapping have begun by then that have not returned.
+    fn closes_under_way(&self, index: usize, mapping: &str) -> usize {
+        let mut inside = BTreeMap::new();
+        for act in &self.acts[..index] {
+            let (thread, what) = act.text.split_once(": ").unwrap();
+            inside.insert(thread, what);
+        }
+        inside.values().filter(|what| **what == format!("close {mapping} begins")).count()
+    }
+
+    /// Handle data that was last got of the memory that is freed there.
+    fn handle_of(&self, index: usize, memory: &str) -> Option<String> {
+        let words: Vec<Vec<&str>> =
+            self.acts[..index].iter().map(|act| act.text.split(' ').skip(1).collect()).collect();
+        let born = words.iter().rposition(|words| words[0] == "alloc" && words[1] == memory)?;
+        if words[born].len() > 3 {
+            return None; // It was not there at once.
+        }
+        let got = |words: &Vec<&str>| words[0] == "get" && words[1] == memory && words[words.len() - 2] == "->";
+        let at = born + words[born..].iter().rposition(got)?;
+        let handle = *words[at].last()?;
+        let again = words[at + 1..].iter().any(|words| words.windows(2).any(|two| two == ["->", handle]));
+        (!again).then(|| handle.to_owned())
+    }
+
     /// Puts one fault in, at one of the places where it can be, and says what should be found.
     fn sin(&mut self, fault: usize, place: usize) -> Option<Vec<&'static str>> {
-        let wants_put = fault < 3 || fault == 9;
         let never_again = |index: usize, name: &str| {
             let again = format!("-> {name}");
             !self.acts[index..].iter().any(|act| act.text.split(" begins").next().unwrap().ends_with(&again))
         };
-        let places: Vec<_> = (0..self.acts.len())
-            .filter(|index| match &self.acts[*index].kind {
-                What::Put(name, _, last) => {
-                    wants_put && (fault != 0 || never_again(*index, name)) && (fault != 9 || *last)
-                }
-                What::LastClose(name, _) => !wants_put && (fault != 3 || never_again(*index, name)),
-                What::Other => false,
-            })
-            .collect();
+        let fits = |index: &usize| match (&self.acts[*index].kind, fault) {
+            (What::Put(name, ..), 0) | (What::LastClose(name, _), 3) => never_again(*index, name),
+            (What::Put(.., last), 9) => *last,
+            (What::LastClose(name, _), 10) => self.closes_under_way(*index, name) == 0,
+            (What::Free(name, _), 12 | 13) => self.handle_of(*index, name).is_some(),
+            (What::Put(..), 1 | 2) | (What::LastClose(..), 4..=8) | (What::Free(..), 11) => true,
+            _ => false,
+        };
+        let places: Vec<_> = (0..self.acts.len()).filter(fits).collect();
         let index = *places.get(place % places.len().max(1))?;
         let act = self.acts[index].clone();
-        let (What::Put(name, generation, _) | What::LastClose(name, generation)) = &act.kind else { return None };
+        let (What::Put(name, generation, _) | What::LastClose(name, generation) | What::Free(name, generation)) =
+            &act.kind
+        else {
+            return None;
+        };
         let freed = self.freed.contains(generation);
         let thread = act.text.split_once(": ").unwrap().0;
         match fault {
@@ -383,7 +428,7 @@ impl History {
             }
             6 => {
                 self.acts[index].text += " in elsewhere";
-                Some(vec!["open-close-mismatch"])
+                Some(vec!["wrong-context"])
             }
             7 => {
                 let text = format!("{thread}: free {name} fails");
@@ -391,12 +436,24 @@ impl History {
                 Some(vec!["open-close-mismatch"])
             }
             9 => {
-                let other = (act.process + 1) % PROCESSES;
-                for line in ["close late".to_owned(), format!("open {name} -> late")] {
-                    let text = format!("p{other}/9: {line}");
-                    self.acts.insert(index + 1, Act { process: other, text, kind: What::Other });
-                }
+                self.open_late(index + 1, (act.process + 1) % PROCESSES, name);
                 Some(vec!["use-after-put"])
+            }
+            10 | 11 => {
+                self.insert(index + 1, act.process, &format!("get {name} -> never fails"));
+                Some(vec![if fault == 10 { "use-after-close" } else { "get-of-freed" }])
+            }
+            12 => {
+                let handle = self.handle_of(index, name)?;
+                self.open_late(index + 1, (act.process + 1) % PROCESSES, &handle);
+                Some(vec!["use-after-free"])
+            }
+            13 => {
+                let handle = self.handle_of(index, name)?;
+                self.insert(index + 1, act.process, &format!("free {name}"));
+                self.open_late(index + 1, (act.process + 1) % PROCESSES, &handle);
+                self.insert(index + 1, act.process, &format!("alloc {name} 4096"));
+                Some(vec!["stale-handle"])
             }
             _ => {
                 let other = (act.process + 1) % PROCESSES;
@@ -418,6 +475,8 @@ fn choices() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(any::<u32>(), 100..800)
 }
 
+const FAULTS: usize = 14;
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -435,7 +494,7 @@ proptest! {
     }
 
     #[test]
-    fn one_fault_yields_just_that(choices in choices(), fault in 0_usize..10, place: usize) {
+    fn one_fault_yields_just_that(choices in choices(), fault in 0..FAULTS, place: usize) {
         let mut history = History::of(choices, false);
         let Some(expected) = history.sin(fault, place) else { return Ok(()) };
         let (text, codes) = history.play();
@@ -446,7 +505,7 @@ proptest! {
 #[test]
 fn histories_are_worth_the_name() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let (mut calls, mut faults) = (0, [0; 10]);
+    let (mut calls, mut faults) = (0, [0; FAULTS]);
     for _ in 0..50 {
         let choices = choices().new_tree(&mut runner).unwrap().current();
         let history = History::of(choices.clone(), false);

@@ -120,15 +120,16 @@ fn every_open_of_a_pointer_needs_its_close() {
 #[test]
 fn each_way_of_a_mismatch_is_one_finding_whatever_the_adapter_answers() {
     let story = "p: alloc a 64\np: get a -> h\nc: open h -> m in x\np: put h\n";
-    for sin in ["close m in y", "close m + 8 in x", "free m"] {
+    let mismatch = "open-close-mismatch";
+    for (sin, rule) in [("close m in y", "wrong-context"), ("close m + 8 in x", mismatch), ("free m", mismatch)] {
         for answer in ["", " fails"] {
-            let found = expect(&format!("{story}c: {sin}{answer}"), &["open-close-mismatch"]);
+            let found = expect(&format!("{story}c: {sin}{answer}"), &[rule]);
             assert!(found[0].other.is_some() && found[0].size == Some(64), "{:#?}", found[0]);
         }
         // Refused, the mapping lives on, and is closed as it should be.
-        expect(&format!("{story}c: {sin} fails\nc: close m in x"), &["open-close-mismatch"]);
+        expect(&format!("{story}c: {sin} fails\nc: close m in x"), &[rule]);
     }
-    expect(&format!("{story}c: close m in y\nc: close m in x"), &["open-close-mismatch", "double-close"]);
+    expect(&format!("{story}c: close m in y\nc: close m in x"), &["wrong-context", "double-close"]);
     expect(&format!("{story}c: close m + 64 in x\nc: close m in x"), &["close-of-unknown"]);
 }
 
@@ -202,4 +203,69 @@ fn very_many_left_handles_are_counted_rather_than_told() {
     let found = play(&story);
     assert_eq!(found.len(), 256);
     assert_eq!(found.iter().map(|finding| finding.count).sum::<u64>(), 1000);
+}
+
+#[test]
+fn what_is_opened_after_the_free_is_told_once_and_by_what_is_there_now() {
+    let story = "p: alloc a 64\np: get a + 8 -> h\np: put h\np: free a\n";
+    let found = expect(&format!("{story}c: open h -> m fails"), &["use-after-free"]);
+    assert_eq!((found[0].severity, found[0].size), (Severity::Error, Some(56)));
+    assert_ne!(found[0].other.unwrap().process, found[0].at.process, "the free is the other side");
+    expect(&format!("{story}c: open h -> m\nc: close m"), &["use-after-free"]);
+    // What lies around the old address now is what would be seen.
+    let found = expect(&format!("{story}p: alloc a 1024\nc: open h -> m\nc: close m"), &["stale-handle"]);
+    assert!(found[0].message.contains("allocated in call 5"), "{}", found[0].message);
+    expect(&format!("{story}p: alloc b 1024\nc: open h -> m fails"), &["use-after-free"]);
+    // The same bytes may be of something that lives.
+    expect(&format!("{story}p: alloc a 64\np: get a + 8 -> g\nc: open h -> m\nc: close m\np: put g"), &[]);
+    // Not put before the free, it is over all the same.
+    expect(
+        "p: alloc a 64\np: get a -> h\np: free a\nc: open h -> m\nc: close m",
+        &["freed-while-exported", "use-after-free"],
+    );
+    // The free has not returned.
+    expect(
+        "p: alloc a 64\np: get a -> h\np: put h\np: free a begins\nc: open h -> m\np: returns\nc: close m",
+        &["use-after-put"],
+    );
+}
+
+#[test]
+fn a_pointer_into_freed_memory_is_known_until_its_addresses_are_used_again() {
+    let story = "p: alloc a 64\np: free a\n";
+    let found = expect(&format!("{story}p: get a + 8 -> h\np: put h"), &["get-of-freed"]);
+    assert_eq!(found[0].severity, Severity::Note, "it may have been allocated where we do not see");
+    assert!(found[0].message.contains("8 bytes into USM"), "{}", found[0].message);
+    let found = expect(&format!("{story}p: get a + 8 -> h fails"), &["get-of-freed"]);
+    assert_eq!(found[0].severity, Severity::Error);
+    expect(&format!("{story}p: get a + 64 -> h fails"), &[]);
+    expect(&format!("{story}p: alloc a 4096\np: get a + 8 -> h\np: put h"), &[]);
+    expect("p: alloc a 64\np: free a fails\np: get a -> h\np: put h", &[]);
+    expect("p: alloc a 64\np: free a begins\np/2: get a -> h fails\np: returns", &[]);
+}
+
+#[test]
+fn a_closed_pointer_is_told_from_memory_that_was_made_where_we_do_not_see() {
+    let story = "p: alloc a 64\np: get a -> h\nc: open h -> m\nc: close m\np: put h\n";
+    for sin in ["get m -> g fails", "free m fails"] {
+        let found = expect(&format!("{story}c: {sin}"), &["use-after-close"]);
+        assert_eq!(found[0].fingerprint, play("p: get a -> h")[0].fingerprint);
+    }
+    expect(&format!("{story}c: get m -> g\nc: put g"), &[]);
+    expect(&format!("{story}c: free m"), &[]);
+    expect(
+        &format!("{story}c: open h -> m\nc: get m + 8 -> g fails\nc: close m"),
+        &["use-after-put", "export-of-import"],
+    );
+}
+
+#[test]
+fn a_get_of_opened_memory_is_a_note_by_any_of_its_addresses() {
+    let story = "p: alloc a 64\np: get a -> h\nc: open h -> m\n";
+    for sin in ["get m -> g fails", "get m + 63 -> g fails"] {
+        let found = expect(&format!("{story}c: {sin}\nc: close m\np: put h"), &["export-of-import"]);
+        assert_eq!(found[0].severity, Severity::Note);
+        assert!(found[0].answer.is_some());
+    }
+    expect(&format!("{story}c: get m + 64 -> g fails\nc: close m\np: put h"), &[]);
 }

@@ -1,11 +1,12 @@
 //! # What it does
 //!
-//! Finds a get on an event that this process has itself opened from handle data.
+//! Finds a get on an event, or on memory, that this process has itself opened from handle data.
 //!
 //! # Why it is bad
 //!
-//! Only the process that made an event can share it: the header answers UR_RESULT_ERROR_INVALID_EVENT. (Physical memory that
-//! was opened may be shared on.)
+//! Only the process that made an event can share it: the header answers UR_RESULT_ERROR_INVALID_EVENT. Of opened memory the
+//! specifications say nothing, so that is a note, but no adapter gets it: they answer UR_RESULT_ERROR_INVALID_ARGUMENT.
+//! (Physical memory that was opened may be shared on.)
 //!
 //! # Bad trace
 //!
@@ -31,18 +32,18 @@
 //!
 //! # What to do
 //!
-//! Send on the bytes that were received: they are good for as many processes as one likes, while the event lives.
+//! Send on the bytes that were received: they are good for as many processes as one likes, while the event or the memory lives.
 
 use urscope_schema::handle::Kind;
 
 use super::{
     Rule, When,
-    wording::{INVALID_EVENT, call},
+    wording::{INVALID_ARGUMENT, INVALID_EVENT, call, handle, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
     world::{
-        records::Origin,
+        records::{Mapped, Origin},
         scene::{Scene, Sight},
     },
 };
@@ -51,18 +52,33 @@ pub(super) static RULE: Rule = Rule {
     code: "export-of-import",
     severity: Severity::Error,
     when: When::Enter,
-    title: "a get of an event that was opened from another process",
+    title: "a get of an event or of memory that was opened from another process",
     source: include_str!("export_of_import.rs"),
     look,
 };
 
+const SEND_ON: &str = "send on the bytes that were received instead";
+
 fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Exporting(what, object) = scene.sight else { return None };
+    let (what, object) = match scene.sight {
+        Sight::Exporting(what, object) => (what, object),
+        Sight::ExportingMapped(base, mapped) => return mapping(scene, base, mapped),
+        _ => return None,
+    };
     if what.kind != Kind::Event || object.origin != Origin::Imported {
         return None;
     }
     let (who, at) = (scene.actor(), call(scene.at));
     let message = format!("{who} gets handle data in {at} for {what}, which it opened in {}", call(object.born));
     let finding = Finding::new(&RULE, scene.at, what, message).other(Some(object.born));
-    Some(finding.advice("send on the bytes that were received instead").answer(INVALID_EVENT))
+    Some(finding.advice(SEND_ON).answer(INVALID_EVENT))
+}
+
+fn mapping(scene: &Scene<'_>, base: u64, mapped: &Mapped) -> Option<Finding> {
+    let (opened, what) = (mapped.last_open()?, handle(Kind::Mapping, base));
+    let (who, at, size) = (scene.actor(), call(scene.at), of_size(mapped.size));
+    let message = format!("{who} gets handle data in {at} for {what}{size}, which it opened in {}", call(opened));
+    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(opened));
+    let finding = finding.values(mapped.size, mapped.fingerprint).at_most(Severity::Note);
+    Some(finding.advice(SEND_ON).answer(INVALID_ARGUMENT))
 }

@@ -12,6 +12,7 @@ mod export_of_import;
 mod export_without_flag;
 mod freed_while_exported;
 mod freed_while_open;
+mod get_of_freed;
 mod invalid_argument;
 mod leaked_event;
 mod leaked_handle;
@@ -21,9 +22,13 @@ mod no_calls_seen;
 mod open_close_mismatch;
 mod page;
 mod put_of_unknown;
+mod stale_handle;
 mod success_without_result;
+mod use_after_close;
+mod use_after_free;
 mod use_after_put;
 mod wording;
+mod wrong_context;
 mod wrong_kind;
 
 use crate::{
@@ -44,6 +49,7 @@ pub static RULES: &[&Rule] = &[
     &export_without_flag::RULE,
     &freed_while_exported::RULE,
     &freed_while_open::RULE,
+    &get_of_freed::RULE,
     &invalid_argument::RULE,
     &leaked_event::RULE,
     &leaked_handle::RULE,
@@ -52,8 +58,12 @@ pub static RULES: &[&Rule] = &[
     &no_calls_seen::RULE,
     &open_close_mismatch::RULE,
     &put_of_unknown::RULE,
+    &stale_handle::RULE,
     &success_without_result::RULE,
+    &use_after_close::RULE,
+    &use_after_free::RULE,
     &use_after_put::RULE,
+    &wrong_context::RULE,
     &wrong_kind::RULE,
 ];
 

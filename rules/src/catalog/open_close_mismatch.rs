@@ -1,13 +1,12 @@
 //! # What it does
 //!
-//! Finds a mapping that is ended in another way than it was opened: closed in another context, closed by a pointer
-//! into its middle, or given to `urUSMFree`.
+//! Finds a mapping that is ended in another way than it was opened: closed by a pointer into its middle, or given to
+//! `urUSMFree`.
 //!
 //! # Why it is bad
 //!
-//! A mapping belongs to the context it was opened in and goes by the pointer that the open returned. The adapters accept
-//! another context and a pointer into the middle today and drop a reference that may not be the caller's; `urUSMFree`
-//! answers an error and leaves the mapping open.
+//! A mapping goes by the pointer that the open returned. The adapters accept a pointer into the middle today and drop a
+//! reference that may not be the caller's; `urUSMFree` answers an error and leaves the mapping open.
 //!
 //! # Bad trace
 //!
@@ -26,14 +25,14 @@
 //! ```text
 //! producer: alloc p 4096
 //! producer: get p + 1024 -> h
-//! consumer: open h -> m in c
-//! consumer: close m in c
+//! consumer: open h -> m
+//! consumer: close m
 //! producer: put h
 //! ```
 //!
 //! # What to do
 //!
-//! Keep context and pointer of the open together, and close with just these.
+//! Keep the pointer that the open returned, and close it with the function that is made for it.
 
 use urscope_schema::handle::Kind;
 
@@ -44,17 +43,14 @@ use super::{
 use crate::{
     finding::{Finding, Severity},
     life::State,
-    world::{
-        records::Mapped,
-        scene::{Ending, Scene, Sight, Target},
-    },
+    world::scene::{Ending, Scene, Sight, Target},
 };
 
 pub(super) static RULE: Rule = Rule {
     code: "open-close-mismatch",
     severity: Severity::Error,
     when: When::Enter,
-    title: "a mapping is closed in another context, by another pointer, or by urUSMFree",
+    title: "a mapping is closed by another pointer, or by urUSMFree",
     source: include_str!("open_close_mismatch.rs"),
     look,
 };
@@ -68,7 +64,7 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     };
     let opened = mapped.last_open()?;
     let what = handle(Kind::Mapping, base);
-    let (how, advice) = mismatch(&ending, base, mapped)?;
+    let (how, advice) = mismatch(&ending, base)?;
     let (who, size) = (scene.actor(), of_size(mapped.size));
     let message = format!("{who} {how} in {}; {what}{size} was opened in {}", call(scene.at), call(opened));
     let finding = Finding::new(&RULE, scene.at, what, message).other(Some(opened));
@@ -76,7 +72,7 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     Some(finding.values(mapped.size, mapped.fingerprint).advice(advice).answer(answer))
 }
 
-fn mismatch(ending: &Ending<'_>, base: u64, mapped: &Mapped) -> Option<(String, &'static str)> {
+fn mismatch(ending: &Ending<'_>, base: u64) -> Option<(String, &'static str)> {
     let value = ending.object.value;
     if ending.object.kind == Kind::Usm {
         return Some((
@@ -84,18 +80,10 @@ fn mismatch(ending: &Ending<'_>, base: u64, mapped: &Mapped) -> Option<(String, 
             "close it with urIPCCloseMemHandleExp: opened memory belongs to the other process and cannot be freed here",
         ));
     }
-    if value != base {
-        return Some((
+    (value != base).then(|| {
+        (
             format!("closes {value:#x}, {} bytes into a mapping,", value - base),
             "close the pointer that the open returned, not one computed from it",
-        ));
-    }
-    if mapped.is_open_in(ending.context) {
-        return None;
-    }
-    let (closes, opens) = (ending.context?, mapped.opens.first()?.context?);
-    Some((
-        format!("closes {base:#x} in context {closes:#x}, but it was opened in context {opens:#x},"),
-        "close it in the context it was opened in: keep the two together",
-    ))
+        )
+    })
 }

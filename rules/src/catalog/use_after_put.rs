@@ -10,6 +10,8 @@
 //! event, because the header says of its put that it does not destroy the event. (SYCL 2026.2 keeps the handle data of an
 //! event until the event is destroyed, whatever the program puts.)
 //!
+//! Once the memory is freed as well, that is what is told: [`use-after-free`](#use-after-free).
+//!
 //! # Bad trace
 //!
 //! ```text
@@ -44,7 +46,7 @@ use urscope_schema::handle::Kind;
 use super::{Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Opened, Scene, Sight},
+    world::scene::{Opened, Over, Scene, Sight},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -58,16 +60,19 @@ pub(super) static RULE: Rule = Rule {
 
 fn look(scene: &Scene<'_>) -> Option<Finding> {
     let Sight::Stale(stale, opened) = scene.sight else { return None };
+    let Over::Put(put) = stale.over else { return None };
     let what = stale.handle;
     let (became, most) = match (opened, what.kind) {
         (Opened::Not(result), _) => (format!("was answered {result}"), Severity::Error),
         (Opened::Well, Kind::EventHandle) => ("was let, because the event still lives".into(), Severity::Note),
         (Opened::Well, _) => ("was let, by luck".into(), Severity::Warning),
     };
-    let (who, at, put) = (scene.actor(), call(scene.at), scene.place(stale.put));
-    let message =
-        format!("{who} opens {what} in {at} and {became}: it was put in {put}, having been got in {}", call(stale.got));
-    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(stale.put));
+    let (who, at, ended) = (scene.actor(), call(scene.at), scene.place(put));
+    let message = format!(
+        "{who} opens {what} in {at} and {became}: it was put in {ended}, having been got in {}",
+        call(stale.got)
+    );
+    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(put));
     Some(
         finding
             .values(stale.size, Some(stale.fingerprint))

@@ -11,7 +11,7 @@ use crate::{
     world::{
         ProcessId, World,
         records::Object,
-        scene::{Left, Scene},
+        scene::{Left, Opened, Scene, Stale},
     },
 };
 
@@ -130,6 +130,17 @@ pub(super) fn left_object(rule: &'static Rule, scene: &Scene<'_>, what: Handle, 
         .other(object.source)
         .values(object.size, object.fingerprint)
         .at_most(most)
+}
+
+/// An open of handle data that is worth nothing any more: its finding, but for the advice and the other place.
+pub(super) fn stale(rule: &'static Rule, scene: &Scene<'_>, old: &Stale, opened: Opened, why: &str) -> Finding {
+    let (who, what, at) = (scene.actor(), old.handle, call(scene.at));
+    let became = match opened {
+        Opened::Well => "was let, by luck".into(),
+        Opened::Not(result) => format!("was answered {result}"),
+    };
+    let message = format!("{who} opens {what} in {at} and {became}: {why}");
+    Finding::new(rule, scene.at, what, message).values(old.size, Some(old.fingerprint))
 }
 
 /// A handle by its kind and value.

@@ -40,6 +40,8 @@ pub(crate) struct Export {
     pub(crate) handles: u64,
     /// The put after which none was left, the last time that was so.
     put: Option<Place>,
+    /// The free of its memory.
+    freed: Option<Place>,
     /// Who has it open: a mapping of a process.
     pub(crate) holders: Vec<(ProcessId, u64)>,
     retired: u64,
@@ -92,6 +94,21 @@ impl Exports {
         export.put.filter(|_| self.latest.get(&export.key).is_some_and(|latest| latest.alive == 0))
     }
 
+    /// The free of the memory of an export, if no handle with equal bytes is left that is of something else.
+    pub(crate) fn freed(&self, id: ExportId) -> Option<Place> {
+        let export = self.all.get(&id)?;
+        let own = u64::from(export.handles > 0);
+        export.freed.filter(|_| self.latest.get(&export.key).is_some_and(|latest| latest.alive <= own))
+    }
+
+    /// Its memory has been freed, by that call.
+    pub(crate) fn free(&mut self, id: ExportId, freed: Place) {
+        if let Some(export) = self.all.get_mut(&id) {
+            export.freed = Some(freed);
+        }
+        self.retire(id);
+    }
+
     /// A get has returned.
     pub(crate) fn export(&mut self, (host, fingerprint): (u64, u64), subject: Subject, got: Place) -> ExportId {
         let key = (host, fingerprint);
@@ -109,7 +126,8 @@ impl Exports {
         self.next += 1;
         let id = ExportId(self.next);
         let (process, holders) = (got.process, Vec::new());
-        self.all.insert(id, Export { key, process, subject, got, handles: 1, put: None, holders, retired: 0 });
+        self.all
+            .insert(id, Export { key, process, subject, got, handles: 1, put: None, freed: None, holders, retired: 0 });
         let latest = self.latest.entry(key).or_insert(Latest { id, alive: 0, closed: None });
         *latest = Latest { id, alive: latest.alive + 1, ..*latest };
         id

@@ -195,6 +195,12 @@ impl World {
         if let Some(known) = life.objects.get(&object) {
             return Some(Sight::Exporting(object, known));
         }
+        if kind == Kind::Usm
+            && life.allocation_at(value).is_none()
+            && let Some((base, mapped)) = life.mapping_at(value)
+        {
+            return Some(Sight::ExportingMapped(base, mapped));
+        }
         let (is, born) = life.of_another_kind(kind, value)?;
         Some(Sight::OtherKind(Confusion { taken_for: kind, is, born, fingerprint: None }))
     }
@@ -227,6 +233,9 @@ impl World {
         let Some(outcome) = moves::exit(self, who, exit) else { return };
         match outcome {
             moves::Outcome::Freed(place, freed) => self.look(When::Exit, place, Sight::Freed(&freed), found),
+            moves::Outcome::Astray(place, stray, how) => {
+                self.look(When::Exit, place, Sight::Astray(&stray, how), found);
+            }
             moves::Outcome::Released(place, remains) => {
                 let Remains { handles, mappings, objects } = &*remains;
                 let leaving = Leaving { world: self, place, left: Left::ContextReleased };

@@ -14,7 +14,7 @@ use super::{
     exports::ExportId,
     hash::{Map, Set},
     records::{Allocation, Got, Graveyard, Mapped, Object, Origin, Serial},
-    scene::{Freed, Stale, Target},
+    scene::{Freed, Stale, Stray, Target},
 };
 use crate::{finding::Place, life::State};
 
@@ -62,6 +62,7 @@ pub(crate) enum Aim {
         pointer: Option<u64>,
         exported: Option<Serial>,
         context: Option<u64>,
+        stray: Option<Box<Stray>>,
     },
     Put {
         handle: Handle,
@@ -100,6 +101,8 @@ pub(crate) enum Aim {
     Free {
         freed: Box<Freed>,
     },
+    /// A free of what is no memory of this process any more.
+    FreeStray(Box<Stray>),
     Retain {
         context: u64,
         serial: Serial,
@@ -123,8 +126,10 @@ pub(crate) struct Life {
     pub(crate) plain_events: VecDeque<(Handle, Serial)>,
     pub(crate) mappings: BTreeMap<u64, Mapped>,
     pub(crate) allocations: BTreeMap<u64, Allocation>,
-    /// The serials of `allocations`.
+    /// The serials of `allocations` that are not freed.
     pub(crate) allocated: Set<Serial>,
+    /// Those of `allocations` that are freed, in that order.
+    pub(crate) freed: VecDeque<(u64, Serial)>,
     pub(crate) contexts: Map<u64, ContextLife>,
     pub(crate) pending: Map<u64, Pending>,
     pub(crate) graves: Graveyard,
@@ -142,6 +147,7 @@ impl Life {
             mappings: BTreeMap::new(),
             allocations: BTreeMap::new(),
             allocated: Set::default(),
+            freed: VecDeque::new(),
             contexts: Map::default(),
             pending: Map::default(),
             graves: Graveyard::default(),
@@ -190,9 +196,29 @@ impl Life {
 
     /// The allocation that an address lies in.
     pub(crate) fn allocation_at(&self, pointer: u64) -> Option<(u64, &Allocation)> {
+        self.allocation_around(pointer).filter(|(_, allocation)| allocation.freed.is_none())
+    }
+
+    /// The same, also if it is freed and its addresses have not been allocated again.
+    fn allocation_around(&self, pointer: u64) -> Option<(u64, &Allocation)> {
         let (base, allocation) = self.allocations.range(..=pointer).next_back()?;
         let inside = pointer - base;
         (inside == 0 || allocation.size.is_some_and(|size| inside < size)).then_some((*base, allocation))
+    }
+
+    /// What was at an address at which there is no memory of this process any more: a mapping, known by its pointer, or USM.
+    pub(crate) fn stray(&self, pointer: u64) -> Option<Stray> {
+        let of = |kind, value| Handle { kind, value };
+        let mapping = of(Kind::Mapping, pointer);
+        let closed = self.graves.get(mapping).filter(|grave| !grave.excused).map(|grave| {
+            let (died, size, fingerprint) = (grave.died, grave.size, grave.fingerprint);
+            Stray { pointer, was: mapping, died, size, fingerprint }
+        });
+        let freed = self.allocation_around(pointer).and_then(|(base, allocation)| {
+            let (died, size) = (allocation.freed?, allocation.size);
+            Some(Stray { pointer, was: of(Kind::Usm, base), died, size, fingerprint: None })
+        });
+        closed.into_iter().chain(freed).max_by_key(|stray| (stray.died.time, stray.died.call))
     }
 
     /// The open mapping that an address lies inside of, not at its start.
@@ -200,6 +226,12 @@ impl Life {
         let (base, mapped) = self.mappings.range(..pointer).next_back()?;
         let inside = mapped.size.is_some_and(|size| pointer - base < size);
         (inside && mapped.state == State::Alive).then_some((*base, mapped))
+    }
+
+    /// The open mapping that an address lies in.
+    pub(crate) fn mapping_at(&self, pointer: u64) -> Option<(u64, &Mapped)> {
+        let exact = self.mappings.get(&pointer).filter(|mapped| mapped.state == State::Alive);
+        exact.map(|mapped| (pointer, mapped)).or_else(|| self.mapping_around(pointer))
     }
 
     /// What lives at an address that a call takes for something of `kind`, if it is of another kind. Events without the IPC

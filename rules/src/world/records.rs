@@ -149,6 +149,8 @@ pub(crate) struct Allocation {
     pub(crate) size: Option<u64>,
     pub(crate) born: Option<Place>,
     pub(crate) dying: bool,
+    /// The free that ended it: it is kept for a while, so that a later get of it is known for what it is.
+    pub(crate) freed: Option<Place>,
     /// One per pointer into it that was exported.
     pub(crate) exports: BTreeSet<ExportId>,
 }

@@ -32,6 +32,10 @@ pub(crate) enum Sight<'w> {
     Argument(Fault),
     /// A call begins that gets handle data for an object.
     Exporting(Handle, &'w Object),
+    /// A call begins that gets handle data for an address in the mapping that begins at that address.
+    ExportingMapped(u64, &'w Mapped),
+    /// A call has returned that took an address for memory of this process, where none is any more.
+    Astray(&'w Stray, Opened),
     /// A call has answered success, and has not made the object that it should have made.
     Unanswered(Kind),
     /// A call begins that ends an object, or takes away a reference to it.
@@ -40,7 +44,7 @@ pub(crate) enum Sight<'w> {
     ClosedAlready { handle: Handle, got: &'w Got, closed: Place },
     /// A call begins with an object that it takes for one of another kind.
     OtherKind(Confusion),
-    /// Handle data has been opened, or was refused, after its last put.
+    /// Handle data has been opened, or was refused, after its last put or the free of its memory.
     Stale(&'w Stale, Opened),
     /// Memory has been freed, or physical memory or an event released for the last time.
     Freed(&'w Freed),
@@ -87,18 +91,44 @@ pub(crate) struct Confusion {
     pub(crate) fingerprint: Option<u64>,
 }
 
-/// Handle data that is opened after its last put.
+/// An address at which there was a mapping, or USM of this process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stray {
+    pub(crate) pointer: u64,
+    /// What was there.
+    pub(crate) was: Handle,
+    /// The close or the free that ended it.
+    pub(crate) died: Place,
+    pub(crate) size: Option<u64>,
+    pub(crate) fingerprint: Option<u64>,
+}
+
+/// Handle data that is opened when it is worth nothing any more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stale {
     /// The copy that was handed to the open.
     pub(crate) handle: Handle,
     pub(crate) got: Place,
-    pub(crate) put: Place,
+    /// Why that is so.
+    pub(crate) over: Over,
+    /// The exported address, or object.
+    pub(crate) value: Option<u64>,
     pub(crate) size: Option<u64>,
     pub(crate) fingerprint: u64,
 }
 
-/// What became of an open.
+/// Why handle data is worth nothing any more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Over {
+    /// Its last put.
+    Put(Place),
+    /// The free of its memory.
+    Freed(Place),
+    /// The same, and the call that allocated what is at its address now.
+    Reborn(Place, Option<Place>),
+}
+
+/// What became of a get, an open or a free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
     /// It made what it should have made.

@@ -53,7 +53,9 @@ sins! {
     a_mapping_that_is_closed_twice: "double_close", ["error double-close"];
     a_close_of_an_unknown_pointer: "close_of_unknown", ["error close-of-unknown"];
     a_close_of_an_interior_pointer: "close_interior", ["error open-close-mismatch"];
-    a_close_in_another_context: "close_wrong_context", ["error open-close-mismatch"];
+    a_close_in_another_context: "close_wrong_context", ["error wrong-context"];
+    a_closed_mapping_that_is_used: "use_after_close", ["error use-after-close"];
+    a_get_of_memory_that_is_freed: "get_of_freed", ["error get-of-freed", "note get-of-freed"];
     a_mapping_that_is_given_to_free: "close_by_free", ["error open-close-mismatch"];
     memory_that_is_freed_while_another_has_it_open: "free_while_open", ["error freed-while-open"];
     memory_that_is_freed_before_its_put: "free_before_put", ["note freed-while-exported"];
@@ -102,6 +104,12 @@ sins_at! {
     a_put_of_null: "put_null" on V1 V2, ["error invalid-argument"], "with_data_at(handle, nullptr)", "put of null accepted";
     memory_that_is_opened_after_its_put: "use_after_put" on V1 V2, ["warning use-after-put"], "open_and_read(",
         "consumer read 8388608 bytes, 48fc79ea180794e8";
+    memory_that_is_opened_after_its_free: "use_after_free" on V1 V2, ["error use-after-free"], "open_and_read(",
+        "consumer read 1048576 bytes, bec003d6ae300c41";
+    memory_that_is_opened_when_other_memory_has_its_address: "stale_handle" on V1 V2, ["error stale-handle"], "open_and_read(",
+        "consumer read 1048576 bytes, f97efaa5c6caad14";
+    memory_that_is_opened_and_got_again: "get_of_opened" on V1 V2, ["note export-of-import"], "get(memory, gpu)",
+        "get of opened memory refused";
     physical_memory_that_is_opened_after_its_put: "physical_use_after_put" on V2, ["error use-after-put"],
         "ipc_physical::open(", "open after the put refused";
     bytes_of_one_kind_that_are_opened_as_another: "open_of_another_kind" on V2, ["error wrong-kind"], "ipc::open(",

@@ -27,11 +27,12 @@ pub(super) fn get(
     let life = world.life(who);
     if kind == Kind::MemHandle {
         let found = pointer.and_then(|pointer| life?.allocation_at(pointer));
-        return Aim::Get { kind, pointer, exported: found.map(|(_, found)| found.serial), context };
+        let stray = pointer.filter(|_| found.is_none()).and_then(|pointer| life?.stray(pointer)).map(Box::new);
+        return Aim::Get { kind, pointer, exported: found.map(|(_, found)| found.serial), context, stray };
     }
     let found = kind.shares().zip(object).and_then(|(kind, value)| life?.objects.get(&Handle { kind, value }));
     let context = context.or(found.and_then(|found| found.context));
-    Aim::Get { kind, pointer: object, exported: found.map(|found| found.serial), context }
+    Aim::Get { kind, pointer: object, exported: found.map(|found| found.serial), context, stray: None }
 }
 
 pub(super) fn put(world: &mut World, at: Place, handle: Handle) -> Aim {

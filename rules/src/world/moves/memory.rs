@@ -16,15 +16,20 @@ use crate::{
     },
 };
 
+/// How many freed allocations a process remembers. A get of older memory is a get of something unknown.
+const FREED: usize = 1024;
+
 pub(super) fn free(world: &mut World, who: ProcessId, pointer: u64) -> Aim {
     let Some(life) = world.life_mut(who) else { return Aim::Nothing };
     let Some(allocation) = life.allocations.get_mut(&pointer).filter(|allocation| !allocation.dying) else {
         let base = life.mapping_around(pointer).map_or(pointer, |(base, _)| base);
-        match life.mappings.get_mut(&base) {
-            Some(mapped) => mapped.accused = true,
-            None => accuse(world, who, Kind::Usm, pointer),
+        if let Some(mapped) = life.mappings.get_mut(&base) {
+            mapped.accused = true;
+            return Aim::Nothing;
         }
-        return Aim::Nothing;
+        let stray = life.stray(pointer).filter(|stray| stray.was.kind == Kind::Mapping);
+        accuse(world, who, Kind::Usm, pointer);
+        return stray.map_or(Aim::Nothing, |stray| Aim::FreeStray(Box::new(stray)));
     };
     allocation.dying = true;
     let (serial, size) = (allocation.serial, allocation.size);
@@ -76,7 +81,28 @@ pub(super) fn allocated(world: &mut World, who: ProcessId, pointer: u64, size: O
     let Some(life) = world.life_mut(who) else { return };
     life.allocated.insert(serial);
     let exports = BTreeSet::new();
-    life.allocations.insert(pointer, Allocation { serial, size, born, dying: false, exports });
+    life.allocations.insert(pointer, Allocation { serial, size, born, dying: false, freed: None, exports });
+}
+
+/// Memory has been freed: what is remembered of it is bounded.
+pub(super) fn freed(world: &mut World, freed: Place, base: u64) {
+    let World { lives, exports, .. } = world;
+    let Some(life) = lives.get_mut(freed.process.0 as usize) else { return };
+    let Some(allocation) = life.allocations.get_mut(&base) else { return };
+    let serial = allocation.serial;
+    // It stays dying, so that nothing takes it for alive.
+    allocation.freed = Some(freed);
+    for export in std::mem::take(&mut allocation.exports) {
+        exports.free(export, freed);
+    }
+    life.allocated.remove(&serial);
+    life.freed.push_back((base, serial));
+    if life.freed.len() > FREED
+        && let Some((base, serial)) = life.freed.pop_front()
+        && life.allocations.get(&base).is_some_and(|oldest| oldest.serial == serial)
+    {
+        life.allocations.remove(&base);
+    }
 }
 
 pub(super) fn forget_allocation(world: &mut World, who: ProcessId, base: u64) {

@@ -19,16 +19,16 @@ use self::{
     contexts::{Remains, refer, released},
     handles::{get, got, has_put, put},
     mappings::{close, closed, opened},
-    memory::{allocated, forget_allocation, free},
+    memory::{allocated, free, freed},
     objects::{imported, made, origin, release, retain, retained, unreferred},
 };
 use super::{
     ProcessId, World,
-    exports::ExportId,
+    exports::{ExportId, Subject},
     opens,
     process::{Aim, ContextLife, Inherited, Life, Pending, place_of},
     records::{Origin, Serial},
-    scene::{Freed, Stale},
+    scene::{Freed, Opened, Over, Stale, Stray},
 };
 use crate::finding::Place;
 
@@ -36,6 +36,8 @@ use crate::finding::Place;
 pub(super) enum Outcome {
     /// Memory or an object on which something hung has been freed.
     Freed(Place, Box<Freed>),
+    /// A call took an address for memory of this process, where none is any more.
+    Astray(Place, Box<Stray>, Opened),
     /// A context has been released for the last time, with this left in it.
     Released(Place, Box<Remains>),
 }
@@ -75,16 +77,24 @@ pub(super) fn enter(world: &mut World, who: ProcessId, enter: &Enter) {
     }
 }
 
-/// An open begins: which export its bytes are of, and whether their last put has begun by now.
+/// An open begins: which export its bytes are of, and whether they are worth nothing by now.
 fn open(world: &World, who: ProcessId, (kind, of): (Kind, Kind), values: &Values) -> Aim {
     let Values { context, fingerprint, data, .. } = *values;
     let of_this_kind = |id: &ExportId| world.exports.get(*id).is_some_and(|found| found.subject.kind == of);
     let export = world.export_of(who, fingerprint).filter(of_this_kind);
     let stale = export.and_then(|id| {
-        let (put, found) = (world.exports.over(id)?, world.exports.get(id)?);
+        let found = world.exports.get(id)?;
+        let over = match world.exports.freed(id) {
+            None => Over::Put(world.exports.over(id)?),
+            Some(freed) => {
+                let now = world.life(found.got.process).zip(found.subject.value);
+                let now = now.and_then(|(life, pointer)| life.allocation_at(pointer));
+                now.map_or(Over::Freed(freed), |(_, reborn)| Over::Reborn(freed, reborn.born))
+            }
+        };
         let handle = Handle { kind: found.subject.kind, value: data.unwrap_or_default() };
-        let (got, size, fingerprint) = (found.got, found.subject.size, found.fingerprint());
-        Some(Box::new(Stale { handle, got, put, size, fingerprint }))
+        let Subject { value, size, .. } = found.subject;
+        Some(Box::new(Stale { handle, got: found.got, over, value, size, fingerprint: found.fingerprint() }))
     });
     Aim::Open { kind, context, fingerprint, export, stale }
 }
@@ -113,7 +123,7 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
             let place = Place { process: who, tid, time, call: Some(call), function: Some(function), stack: None };
             let aim = match effect {
                 Effect::Makes(kind) if kind.shares().is_some() => {
-                    Aim::Get { kind, pointer: None, exported: None, context: None }
+                    Aim::Get { kind, pointer: None, exported: None, context: None, stray: None }
                 }
                 Effect::Makes(kind) if opens(function).is_some() => {
                     Aim::Open { kind, context: None, fingerprint: None, export: None, stale: None }
@@ -131,10 +141,16 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
     let success = result.is_success();
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
     match aim {
-        Aim::Get { kind, pointer, exported, context } => {
+        Aim::Get { kind, pointer, exported, context, stray } => {
             if let Some(value) = given(values.data) {
                 got(world, place, (pointer, exported, context), Handle { kind, value }, values.fingerprint);
             }
+            let opened = if success { Opened::Well } else { Opened::Not(result) };
+            return stray.map(|stray| Outcome::Astray(place, stray, opened));
+        }
+        Aim::FreeStray(stray) => {
+            let opened = if success { Opened::Well } else { Opened::Not(result) };
+            return Some(Outcome::Astray(place, stray, opened));
         }
         Aim::Make { kind, origin, context, size } => {
             if let Some(value) = given(values.object) {
@@ -159,17 +175,17 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
         Aim::Close { pointer, serial, taken, accuse } => {
             closed(world, place, pointer, serial, taken, success, accuse);
         }
-        Aim::Free { freed } => {
-            let pointer = freed.what.value;
+        Aim::Free { freed: gone } => {
+            let pointer = gone.what.value;
             let life = world.life_mut(who)?;
-            let same = life.allocations.get_mut(&pointer).filter(|allocation| allocation.serial == freed.serial);
+            let same = life.allocations.get_mut(&pointer).filter(|allocation| allocation.serial == gone.serial);
             match (same, success) {
                 (Some(allocation), false) => allocation.dying = false,
-                (Some(_), true) => forget_allocation(world, who, pointer),
+                (Some(_), true) => freed(world, place, pointer),
                 (None, _) => {}
             }
-            if success && freed.holders + freed.handles > 0 {
-                return Some(Outcome::Freed(place, freed));
+            if success && gone.holders + gone.handles > 0 {
+                return Some(Outcome::Freed(place, gone));
             }
         }
         Aim::Retain { context, serial } => {

@@ -1,0 +1,75 @@
+//! # What it does
+//!
+//! Finds a call that is handed the pointer of a mapping that this process has closed, and that is refused: a get, or
+//! `urUSMFree`. (A second close is a [`double-close`](#double-close).)
+//!
+//! # Why it is bad
+//!
+//! With the last close the pointer is worth nothing. That the call is refused is luck: the addresses may be those of somebody
+//! else's memory by then, which would be exported or freed in its place.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: close m
+//! consumer: get m -> g fails
+//! producer: put h
+//! ```
+//!
+//! # Good trace
+//!
+//! The same address may be memory of one's own later.
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: close m
+//! consumer: alloc m 4096
+//! consumer: get m -> g fails
+//! consumer: free m
+//! producer: put h
+//! ```
+//!
+//! # What to do
+//!
+//! Forget the pointer where it is closed; let whoever still needs it hold the close back, or open it once more.
+
+use urscope_schema::handle::Kind;
+
+use super::{
+    Rule, When,
+    wording::{call, of_size},
+};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Opened, Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "use-after-close",
+    severity: Severity::Error,
+    when: When::Exit,
+    title: "the pointer of a closed mapping is used",
+    source: include_str!("use_after_close.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    // Where it is not refused, there is memory that was made where we do not see.
+    let Sight::Astray(stray, Opened::Not(result)) = scene.sight else { return None };
+    if stray.was.kind != Kind::Mapping {
+        return None;
+    }
+    let (who, at, size, closed) = (scene.actor(), call(scene.at), of_size(stray.size), call(stray.died));
+    let pointer = stray.pointer;
+    let message = format!(
+        "{who} hands {pointer:#x} to {at}, which was answered {result}: it was a mapping{size}, closed in {closed}"
+    );
+    let finding = Finding::new(&RULE, scene.at, stray.was, message).other(Some(stray.died));
+    let finding = finding.values(stray.size, stray.fingerprint);
+    Some(finding.advice("forget the pointer where it is closed, or close it later"))
+}

@@ -1,0 +1,63 @@
+//! # What it does
+//!
+//! Finds handle data that is opened, in this process or another one, after its memory was freed. Where the addresses have been
+//! allocated again, it is a [`stale-handle`](#stale-handle).
+//!
+//! # Why it is bad
+//!
+//! The free ended every handle of the memory. Where the memory went back to the driver, the open is refused; where it came from
+//! the adapter's pool, the open says success and shows what nobody owns.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! producer: put h
+//! producer: free p
+//! consumer: open h -> m fails
+//! ```
+//!
+//! # Good trace
+//!
+//! A free that is refused frees nothing.
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! producer: free p fails
+//! consumer: open h -> m
+//! consumer: close m
+//! producer: put h
+//! producer: free p
+//! ```
+//!
+//! # What to do
+//!
+//! Free when every process has closed what it opened: wait for a message back, or a barrier.
+
+use super::{
+    Rule, When,
+    wording::{call, stale},
+};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Over, Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "use-after-free",
+    severity: Severity::Error,
+    when: When::Exit,
+    title: "handle data is opened after its memory was freed",
+    source: include_str!("use_after_free.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Stale(old, opened) = scene.sight else { return None };
+    let Over::Freed(freed) = old.over else { return None };
+    let why = format!("its memory was freed in {}, having been exported in {}", scene.place(freed), call(old.got));
+    let finding = stale(&RULE, scene, old, opened, &why).other(Some(freed));
+    Some(finding.advice("free when every process has closed what it opened: wait for a message back, or a barrier"))
+}

@@ -1,0 +1,80 @@
+//! # What it does
+//!
+//! Finds a mapping that is closed in another context than it was opened in.
+//!
+//! # Why it is bad
+//!
+//! A mapping belongs to the context it was opened in. The adapters of today look at the pointer alone and close it all the same;
+//! one that looks at the context, too, refuses, and the mapping stays open until its own context goes.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m in c
+//! consumer: close m in d
+//! producer: put h
+//! ```
+//!
+//! # Good trace
+//!
+//! One pointer may be open in several contexts: each has its own closes.
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m in c
+//! consumer: open h -> m in d
+//! consumer: close m in c
+//! consumer: close m in d
+//! producer: put h
+//! ```
+//!
+//! # What to do
+//!
+//! Keep context and pointer of the open together, and close with just these.
+
+use urscope_schema::handle::Kind;
+
+use super::{
+    Rule, When,
+    wording::{INVALID_ARGUMENT, call, of_size},
+};
+use crate::{
+    finding::{Finding, Severity},
+    life::State,
+    world::scene::{Scene, Sight, Target},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "wrong-context",
+    severity: Severity::Error,
+    when: When::Enter,
+    title: "a mapping is closed in another context than it was opened in",
+    source: include_str!("wrong_context.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Ending(ending) = scene.sight else { return None };
+    let Target::Mapping(mapped) = ending.target else { return None };
+    if ending.object.kind != Kind::Mapping || mapped.state != State::Alive || mapped.is_open_in(ending.context) {
+        return None;
+    }
+    let opened = mapped.last_open()?;
+    let (closes, opens) = (ending.context?, mapped.opens.first()?.context?);
+    let (who, what, size) = (scene.actor(), ending.object, of_size(mapped.size));
+    let message = format!(
+        "{who} closes {what}{size} in context {closes:#x} in {}; it was opened in context {opens:#x} in {}",
+        call(scene.at),
+        call(opened)
+    );
+    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(opened));
+    Some(
+        finding
+            .values(mapped.size, mapped.fingerprint)
+            .advice("close it in the context it was opened in: keep the two together")
+            .answer(INVALID_ARGUMENT),
+    )
+}
