@@ -14,4 +14,6 @@ pub mod plain;
 pub mod questions;
 pub mod report;
 
-pub use judge::{ExemptionError, Exemptions, JudgeError, Judgement, Options, Verdict, judge};
+pub use judge::{
+    ExemptionError, Exemptions, JudgeError, Judgement, Options, Report, ReportError, Verdict, hear, judge,
+};

@@ -11,4 +11,5 @@
 pub mod api;
 pub mod call;
 pub mod handle;
+pub mod placeholders;
 pub mod trace;

@@ -6,6 +6,9 @@
 use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
 use parking_lot::Mutex;
+use urscope_schema::placeholders;
+
+use crate::raw::process;
 
 macro_rules! knobs {
     ($($(#[doc = $doc:literal])* $field:ident: $type:ty = $name:literal, default $default:literal, example $example:literal;)*) => {
@@ -33,7 +36,7 @@ macro_rules! knobs {
 }
 
 knobs! {
-    /// The directory that trace files are written to; it is made if it does not exist.
+    /// The directory that trace files are written to; it is made if it does not exist. `%h` in it is the host's name, `%p` the number of the process, `%r` its rank under an MPI launcher (from PMI_RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID or PALS_RANKID; `none` without one), `%%` a percent sign.
     directory: PathBuf = "URSCOPE_DIR", default ".", example "/tmp/traces";
     /// 1: says nothing on stderr when all is well. Problems are always said.
     quiet: bool = "URSCOPE_QUIET", default "0", example "1";
@@ -172,6 +175,11 @@ pub fn read() -> &'static Knobs {
     KNOBS.get_or_init(|| {
         let mut complaints = Vec::new();
         let mut knobs = Knobs::from(|name| std::env::var_os(name), &mut complaints);
+        if placeholders::any(knobs.directory.as_os_str()) {
+            let (host, pid) = (process::host(), std::process::id());
+            knobs.directory =
+                placeholders::fill(&knobs.directory, &host, pid, placeholders::rank(|name| std::env::var_os(name)));
+        }
         // The program may change its directory before the first call.
         if let Ok(absolute) = std::path::absolute(&knobs.directory) {
             knobs.directory = absolute;

@@ -1,14 +1,13 @@
 //! `urscope check`: judges traces that are there already.
 
-use std::{
-    error::Error,
-    io::{self, BufWriter},
-    process::ExitCode,
-};
+use std::{error::Error, process::ExitCode};
 
 use urscope_analyzer::{Options, Verdict};
 
-use super::{CheckArguments, Outputs, complain, exemptions, judge_watched, show, wants_color};
+use super::{
+    CheckArguments, Outputs, complain, exemptions, hear_watched,
+    merge::{tell, write_report},
+};
 
 /// Judges, reports to standard output, and says the verdict by the exit code.
 pub(crate) fn check(arguments: &CheckArguments) -> ExitCode {
@@ -23,15 +22,8 @@ fn judged(arguments: &CheckArguments) -> Result<u8, Box<dyn Error>> {
     let (fail_on, symbols) = (arguments.verdict.fail_on.into(), arguments.symbols.clone());
     let exemptions = exemptions(&arguments.verdict)?;
     let outputs = Outputs::open(&arguments.verdict)?;
-    let judgement = judge_watched(&arguments.paths, &Options { fail_on, symbols, exemptions, ..Options::default() })?;
-    outputs.write(&judgement)?;
-    let out = io::stdout();
-    let color = wants_color(&out);
-    match show(&judgement, arguments.verdict.format, &mut BufWriter::new(out.lock()), color) {
-        // Whoever reads only the start (`urscope check … | head`) has what they want.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("the report cannot be written to standard output: {error}").into())
-        }
-        _ => Ok(judgement.verdict.exit_code()),
-    }
+    let options = Options { fail_on, symbols, exemptions, ..Options::default() };
+    let report = hear_watched(&arguments.paths, &options)?;
+    write_report(&report, arguments.report.as_deref())?;
+    tell(&report.judgement(&arguments.paths, &options), &arguments.verdict, outputs)
 }

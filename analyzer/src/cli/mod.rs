@@ -5,6 +5,7 @@
 mod ask;
 mod check;
 mod explain;
+mod merge;
 mod options;
 mod output;
 mod outputs;
@@ -16,8 +17,8 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use options::{Device, FailOn, Format, PlainFormat};
 pub(crate) use output::{complain, show, wants_color};
-pub(crate) use outputs::{Output, Outputs, Unwritable, exemptions};
-pub(crate) use patience::judge_watched;
+pub(crate) use outputs::{Output, Outputs, Unwritable, exemptions, named_here};
+pub(crate) use patience::hear_watched;
 
 use crate::{doctor, run};
 
@@ -49,6 +50,7 @@ struct Cli {
 enum Command {
     Run(RunArguments),
     Check(CheckArguments),
+    Merge(MergeArguments),
     Explain(ExplainArguments),
     Holders(HoldersArguments),
     Handle(HandleArguments),
@@ -85,7 +87,7 @@ pub(crate) struct RunArguments {
     pub(crate) device: Device,
 
     /// The directory for the traces; made if it is not there. Traces of earlier runs in it stay and are not judged
-    /// again. [default: $URSCOPE_DIR, else a new directory urscope-traces/<PROGRAM>-<N>]
+    /// again. %h in it is this host, %p this process, %r its rank under an MPI launcher. [default: $URSCOPE_DIR, else a new directory urscope-traces/<PROGRAM>-<N>]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 
@@ -148,7 +150,8 @@ pub(crate) struct VerdictArguments {
         urscope check --format json producer.json consumer.json | jq .findings\n  \
         urscope check --output junit=report.xml --output html=report.html urscope-traces/app-1\n  \
         urscope check --write-suppressions known.txt urscope-traces/app-1\n  \
-        urscope check --suppressions known.txt urscope-traces/app-2\n\n\
+        urscope check --suppressions known.txt urscope-traces/app-2\n  \
+        srun -N64 urscope check --report node-%h.urscope /tmp/traces     on each node, then: urscope merge\n\n\
         Exit codes: 0 clean, 1 findings, 2 could not judge.")]
 pub(crate) struct CheckArguments {
     #[command(flatten)]
@@ -159,9 +162,39 @@ pub(crate) struct CheckArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) symbols: Vec<PathBuf>,
 
+    /// Write what was seen to a file that `urscope merge` takes together with those of other nodes. %h in its name is this
+    /// host, %p this process, %r its rank under an MPI launcher.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
     /// Trace files, or directories with urscope-*.json files in them.
     #[arg(required = true, value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,
+}
+
+/// Judge many nodes by the reports that `urscope check --report` wrote on each.
+///
+/// Handles never leave their host, so each node is judged where its traces are, under the launcher that started the program;
+/// what is merged is small. What is alike on several nodes is one finding, with the hosts; times are since the first process
+/// of all began, as far as the clocks of the hosts agree. The order of the reports does not matter.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        srun -N64 --ntasks-per-node=1 urscope check --report node-%h.urscope /tmp/traces\n  \
+        urscope merge node-*.urscope\n  \
+        urscope merge --format json --fail-on error node-*.urscope | jq .findings\n  \
+        urscope merge --report rack1.urscope rack1/*.urscope             to be merged further\n\n\
+        Exit codes: 0 clean, 1 findings, 2 could not judge.")]
+pub(crate) struct MergeArguments {
+    #[command(flatten)]
+    pub(crate) verdict: VerdictArguments,
+
+    /// Write the merged report to a file, to be merged with others.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Reports of nodes.
+    #[arg(required = true, value_name = "REPORT")]
+    pub(crate) reports: Vec<PathBuf>,
 }
 
 /// Say what a rule is about: what it does, why that is bad, a bad and a good story, what to do.
@@ -268,6 +301,7 @@ pub(crate) fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Merge(arguments) => merge::merge(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
         Command::Holders(arguments) => ask::holders(&arguments),
         Command::Handle(arguments) => ask::handle(&arguments),

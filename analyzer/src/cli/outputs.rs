@@ -10,6 +10,7 @@ use std::{
 
 use clap::ValueEnum as _;
 use urscope_analyzer::{ExemptionError, Exemptions, Judgement, judge::exempt};
+use urscope_schema::placeholders;
 
 use super::{Format, VerdictArguments, show};
 
@@ -39,22 +40,30 @@ impl FromStr for Output {
 
 /// A file that is open for writing.
 #[derive(Debug)]
-struct Sheet {
+pub(crate) struct Sheet {
     path: PathBuf,
     file: File,
 }
 
 impl Sheet {
-    fn open(path: &Path) -> Result<Self, Unwritable> {
+    /// Opens it; what was in it is gone.
+    pub(crate) fn open(path: &Path) -> Result<Self, Unwritable> {
         let file = File::create(path).map_err(|source| Unwritable { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), file })
     }
 
-    fn fill(self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), Unwritable> {
+    /// Writes it.
+    pub(crate) fn fill(self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), Unwritable> {
         let mut out = BufWriter::new(self.file);
         let path = self.path;
         write(&mut out).and_then(|()| out.flush()).map_err(|source| Unwritable { path, source })
     }
+}
+
+/// A path with the placeholders filled in that this process stands for.
+pub(crate) fn named_here(path: &Path) -> PathBuf {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    placeholders::fill(path, &host, std::process::id(), placeholders::rank(|name| std::env::var_os(name)))
 }
 
 /// A file that cannot be written.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
-use urscope_analyzer::{JudgeError, Judgement, Options, judge, judge::Progress};
+use urscope_analyzer::{JudgeError, Options, Report, hear, judge::Progress};
 
 /// Nobody is told to wait for less.
 const SHORT: Duration = Duration::from_secs(1);
@@ -19,10 +19,10 @@ const TURN: Duration = Duration::from_millis(100);
 
 const STYLE: &str = "{bar:40} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
 
-/// Judges, and shows its progress if standard error is a terminal.
-pub(crate) fn judge_watched(paths: &[PathBuf], options: &Options) -> Result<Judgement, JudgeError> {
+/// Hears traces, and shows its progress if standard error is a terminal.
+pub(crate) fn hear_watched(paths: &[PathBuf], options: &Options) -> Result<Report, JudgeError> {
     if !io::stderr().is_terminal() {
-        return judge(paths, options);
+        return hear(paths, options);
     }
     thread::scope(|scope| {
         let (over, wait) = mpsc::channel::<()>();
@@ -38,9 +38,9 @@ pub(crate) fn judge_watched(paths: &[PathBuf], options: &Options) -> Result<Judg
             }
             bar.finish_and_clear();
         });
-        let judgement = judge(paths, options);
+        let report = hear(paths, options);
         drop(over);
-        judgement
+        report
     })
 }
 

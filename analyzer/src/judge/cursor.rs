@@ -153,7 +153,11 @@ impl Cursor {
         // The header's own clock is read before the first call begins; where it says otherwise the calls are believed.
         let began = Nanos(cursor.header.clock.monotonic_ns);
         let called = cursor.notes.calls.iter().any(|count| *count > 0);
-        cursor.header.clock.monotonic_ns = if called { began.min(cursor.now) } else { began }.0;
+        let earlier = if called { began.0.saturating_sub(cursor.now.0) } else { 0 };
+        let clock = &mut cursor.header.clock;
+        for time in [&mut clock.monotonic_ns, &mut clock.boottime_ns, &mut clock.realtime_ns] {
+            *time = time.saturating_sub(earlier);
+        }
         cursor.ahead = Some(first);
         Ok(Box::new(cursor))
     }

@@ -74,7 +74,8 @@ mod tests {
     fn finding() -> FoundFinding {
         let stack = vec![frame("inner", 7), frame("main", 9)];
         let (executable, function) = ("/build/app".to_owned(), Some("urUSMFree".to_owned()));
-        let process = Side { pid: 1, executable, tid: 1, time_ns: 5, function, call: Some(3), stack };
+        let process =
+            Side { host: String::new(), pid: 1, executable, tid: 1, time_ns: 5, function, call: Some(3), stack };
         let other = Some(Side { pid: 2, stack: Vec::new(), ..process.clone() });
         FoundFinding {
             rule: "double-put".into(),
@@ -91,6 +92,7 @@ mod tests {
             kind: None,
             size: None,
             fingerprint: None,
+            hosts: std::collections::BTreeMap::new(),
             identity: String::new(),
             fails: true,
             excuse: None,

@@ -138,7 +138,7 @@ pub struct FoundFinding {
     pub process: Side,
     /// The other side.
     pub other: Option<Side>,
-    /// When, in nanoseconds since the first process of that host began.
+    /// When, in nanoseconds since the first process of the run began. Clocks of hosts are related by their real time.
     pub time_ns: u64,
     /// In which function.
     pub function: Option<String>,
@@ -150,6 +150,9 @@ pub struct FoundFinding {
     pub advice: String,
     /// How often.
     pub count: u64,
+    /// How often on each host; empty where the run was seen on one node only.
+    #[serde(default)]
+    pub hosts: BTreeMap<String, u64>,
     /// The object.
     pub subject: Option<String>,
     /// What kind of object it is: `usm`, `mem-handle`, `mapping` and so on.
@@ -242,13 +245,16 @@ impl GoneFinding {
 /// A place in a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
+    /// Its host.
+    #[serde(default)]
+    pub host: String,
     /// Its number on its host.
     pub pid: u32,
     /// Its executable.
     pub executable: String,
     /// The thread.
     pub tid: u32,
-    /// When, in nanoseconds since the first process of that host began.
+    /// When, in nanoseconds since the first process of the run began. Clocks of hosts are related by their real time.
     pub time_ns: u64,
     /// In which function.
     pub function: Option<String>,

@@ -1,20 +1,24 @@
 //! The judge: traces in, a judgement out.
 //!
 //! `paths` finds the files, `source` and `cursor` read one of them record by record, `lanes` many of them at once, `court`
-//! feeds all of them to the law in the order of time, `tally` counts what the law says, `verdict` draws the line, `shelf`
-//! finds call stacks again, `symbols` names their frames and `frames` chooses those that count, `exempt` knows what does
-//! not count, `schema` describes the judgement. A [`Listener`] hears it all as well. Nothing is kept but what lives in the
-//! traced processes: the size of the traces does not matter.
+//! feeds all of them to the law in the order of time, `tally` counts what the law says, `verdict` says what was seen of each
+//! `node`, and `fold` draws the line below all of them. `shelf` finds call stacks again, `symbols` names their frames, of which
+//! `frames` chooses those that count, and `exempt` knows what does not count. A [`Listener`] hears it all as well. Nothing is
+//! kept but what lives in the traced processes: the size of the traces does not matter.
 
 mod alive;
 mod court;
 mod cursor;
 mod error;
 pub mod exempt;
+mod fold;
 mod frames;
 mod judgement;
 mod lanes;
 mod listener;
+#[cfg(test)]
+mod merging;
+mod node;
 mod paths;
 mod progress;
 mod schema;
@@ -36,6 +40,7 @@ pub use judgement::{
     VERSION, Verdict,
 };
 pub use listener::Listener;
+pub use node::{REPORT_VERSION, Report, ReportError};
 pub use progress::Progress;
 pub use schema::report_schema;
 
@@ -64,7 +69,12 @@ impl Default for Options {
 /// No traces at all, or traces without a call, are a judgement too: [`Verdict::NotJudged`], with the reason. A file that
 /// cannot be taken for what it should be is an error, because a verdict over the rest could be wrong.
 pub fn judge(paths: &[PathBuf], options: &Options) -> Result<Judgement, JudgeError> {
-    Ok(Hearing::hold(paths, options, &mut ())?.judgement())
+    Ok(hear(paths, options)?.judgement(paths, options))
+}
+
+/// Hears traces as [`fn@judge`] does, and leaves the verdict to whoever has the reports of all nodes.
+pub fn hear(paths: &[PathBuf], options: &Options) -> Result<Report, JudgeError> {
+    Ok(Hearing::hold(paths, options, &mut ())?.report())
 }
 
 /// A hearing that is over: what was said in it can be asked for.
@@ -89,7 +99,12 @@ impl<'a> Hearing<'a> {
 
     /// The judgement, to be asked for once: the findings are taken from the hearing.
     pub fn judgement(&mut self) -> Judgement {
-        verdict::draw(&mut self.court, &mut self.sides, self.paths, self.options)
+        self.report().judgement(self.paths, self.options)
+    }
+
+    /// What was seen on each node, to be asked for once, as the judgement.
+    pub fn report(&mut self) -> Report {
+        verdict::report(&mut self.court, &mut self.sides)
     }
 
     /// A place as a report shows it, with its call stack.

@@ -1,70 +1,58 @@
-//! The line below a hearing: what was found, what was not seen, and the verdict.
+//! The line below a hearing: what was found on each node, and what was not seen.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     path::PathBuf,
 };
 
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
-use urscope_schema::{api::Function, trace::records::Module};
+use urscope_schema::{
+    api::Function,
+    trace::records::{Header, Module},
+};
 
 use super::{
-    Ended, FoundFinding, Frame, Judgement, Options, Seen, Side, VERSION, Verdict,
+    Ended, FoundFinding, Frame, Seen, Side,
     court::{Court, Party},
+    node::{Key, Node, Report},
     symbols::Symbols,
 };
 
-/// Draws it.
-pub(super) fn draw(court: &mut Court, sides: &mut Sides<'_>, paths: &[PathBuf], options: &Options) -> Judgement {
+/// What was seen, node by node. The findings are taken from the hearing.
+pub(super) fn report(court: &mut Court, sides: &mut Sides<'_>) -> Report {
     let found = std::mem::take(&mut court.tally.findings);
     let court = &*court;
-    let sins = found.into_iter().filter(|finding| finding.rule != NO_CALLS_SEEN);
-    let mut findings: Vec<FoundFinding> =
-        sins.map(|finding| excused(court, finding)).map(|finding| sides.finding(court, &finding)).collect();
-    findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
-    let seen_any = court.world.ipc_calls() > 0;
-    let (suppressions, baseline) = options.exemptions.apply(&mut findings);
-    // Where nothing was seen, nothing is gone.
-    let baseline = baseline.filter(|_| seen_any);
-    for finding in &mut findings {
-        finding.fails = finding.excuse.is_none() && finding.severity >= options.fail_on;
+    let mut nodes: BTreeMap<u64, Node> = BTreeMap::new();
+    for party in &court.parties {
+        let node = nodes.entry(party.host).or_insert_with(|| node(party));
+        node.key.runs.insert(party.header.run.clone());
+        node.processes.push(seen(party));
+        for (function, count) in Function::ALL.iter().zip(&party.notes.calls).filter(|(_, count)| **count > 0) {
+            *node.calls.entry(function.name().to_owned()).or_insert(0) += count;
+        }
+        node.unseen.extend(unseen(party));
+        node.gaps.extend(party.has_gaps().then(|| gap(party)));
+        node.skipped.extend_from_slice(&party.notes.skipped);
+        node.skipped_lines += party.notes.skipped_lines;
     }
-    let mut calls = BTreeMap::new();
-    for (function, count) in court.parties.iter().flat_map(|party| Function::ALL.iter().zip(&party.notes.calls)) {
-        if *count > 0 {
-            *calls.entry(function.name().to_owned()).or_insert(0) += count;
+    for finding in found.into_iter().filter(|finding| finding.rule != NO_CALLS_SEEN) {
+        let node = party(court, finding.at).and_then(|party| nodes.get_mut(&party.host));
+        if let Some(node) = node {
+            node.findings.push(sides.finding(court, &excused(court, finding)));
         }
     }
-    let failed = findings.iter().any(|finding| finding.fails);
-    let reason = match seen_any {
-        false => Some(reason(court, paths)),
-        true if failed => None,
-        true => gaps(court),
-    };
-    let verdict = match (&reason, failed) {
-        (Some(_), _) => Verdict::NotJudged,
-        (None, true) => Verdict::Findings,
-        (None, false) => Verdict::Clean,
-    };
-    let unseen = unseen(court);
-    let skipped_lines = court.parties.iter().map(|party| party.notes.skipped_lines).sum();
-    let skipped = court.parties.iter().flat_map(|party| &party.notes.skipped).cloned().collect();
-    let processes = court.parties.iter().map(seen).collect();
-    let exit = verdict.exit_code();
-    Judgement {
-        version: VERSION,
-        verdict,
-        exit,
-        reason,
-        processes,
-        calls,
-        findings,
-        unseen,
-        skipped,
-        skipped_lines,
-        suppressions,
-        baseline,
-    }
+    let headless = court.empty.iter().map(|path| path.display().to_string()).collect();
+    // The merge puts them in order.
+    Report::default().merge(Report { nodes: nodes.into_values().collect(), headless, ..Report::default() })
+}
+
+/// A node, by the first of its processes.
+fn node(first: &Party) -> Node {
+    let Header { host, boot_id, time_namespace, clock, .. } = &first.header;
+    let boot = if boot_id.is_empty() { host } else { boot_id }.clone();
+    let key = Key { boot, time_namespace: *time_namespace, runs: BTreeSet::new() };
+    let (monotonic_ns, realtime_ns) = (clock.monotonic_ns, clock.realtime_ns);
+    Node { key, host: host.clone(), monotonic_ns, realtime_ns, ..Node::default() }
 }
 
 /// What cannot be proved, because calls are missing that could excuse it, is a note.
@@ -132,6 +120,7 @@ impl<'a> Sides<'a> {
             kind: finding.subject.map(|subject| subject.kind.name().to_owned()),
             size: finding.size,
             fingerprint: finding.fingerprint.map(|bytes| format!("{bytes:#x}")),
+            hosts: BTreeMap::new(),
             identity: String::new(),
             fails: false,
             excuse: None,
@@ -144,6 +133,7 @@ impl<'a> Sides<'a> {
         let party = party(court, place);
         let start = party.and_then(|party| self.starts.get(&party.host)).copied().unwrap_or_default();
         Side {
+            host: party.map_or_else(String::new, |party| party.header.host.clone()),
             pid: party.map_or(0, |party| party.header.pid),
             executable: party.map_or_else(String::new, |party| party.header.executable.clone()),
             tid: place.tid,
@@ -182,39 +172,7 @@ fn seen(party: &Party) -> Seen {
     }
 }
 
-/// Why nothing was judged: there were no traces, no door opened, or nothing went through.
-fn reason(court: &Court, paths: &[PathBuf]) -> String {
-    if court.parties.is_empty() && court.empty.is_empty() {
-        let places: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-        let places = if places.is_empty() { String::new() } else { format!(" in {}", places.join(", ")) };
-        return format!(
-            "no trace files{places}: no process loaded a Unified Runtime adapter under urscope; expected urscope-*.json files, \
-             start the program with urscope run"
-        );
-    }
-    let problems = unseen(court);
-    let calls: u64 = court.parties.iter().flat_map(|party| &party.notes.calls).sum();
-    let processes = court.parties.len();
-    let open = court.parties.iter().flat_map(|party| &party.notes.doors).filter(|door| door.slots > 0).count();
-    let (calls, processes) = (number(calls, "call"), number(processes as u64, "process"));
-    match (problems.is_empty(), open) {
-        (false, _) => format!("no urIPC* call was seen: {}", problems.join("; ")),
-        (true, 0) => {
-            format!("{processes} traced, but no Unified Runtime adapter was loaded, so there was nothing to see")
-        }
-        (true, _) => format!(
-            "the doors were open and {calls} seen in {processes}, but none of a urIPC* function: nothing was shared \
-             between processes through Unified Runtime"
-        ),
-    }
-}
-
-/// Why what was seen, without fault as it is, proves nothing: calls are missing.
-fn gaps(court: &Court) -> Option<String> {
-    let gaps: Vec<_> = court.parties.iter().filter(|party| party.has_gaps()).map(gap).collect();
-    (!gaps.is_empty()).then(|| format!("{}; what is there has no fault, but what is missing may", gaps.join("; ")))
-}
-
+/// Why a process proves nothing.
 fn gap(party: &Party) -> String {
     let why = match (party.lost(), party.notes.skipped_lines) {
         (0, 0) => "it is closed and has no footer".into(),
@@ -225,7 +183,8 @@ fn gap(party: &Party) -> String {
     format!("the trace of {} is incomplete: {why}", name(party))
 }
 
-fn number(count: u64, noun: &str) -> String {
+/// A number of things.
+pub(super) fn number(count: u64, noun: &str) -> String {
     match (count, noun) {
         (1, _) => format!("1 {noun}"),
         (_, "process") => format!("{count} processes"),
@@ -233,23 +192,18 @@ fn number(count: u64, noun: &str) -> String {
     }
 }
 
-/// What the verdict does not cover.
-fn unseen(court: &Court) -> Vec<String> {
+/// What the verdict does not cover of a process.
+fn unseen(party: &Party) -> Vec<String> {
     let mut unseen = Vec::new();
-    for party in &court.parties {
-        let problems = party.notes.doors.iter().filter(|door| !door.problem.is_empty());
-        if party.notes.calls.iter().all(|count| *count == 0) {
-            unseen.extend(problems.map(|door| {
-                let library = if door.library.is_empty() { String::new() } else { format!(" of {}", door.library) };
-                format!("in {} the door {}{library} did not open: {}", name(party), door.door, door.problem)
-            }));
-        }
-        if party.ended == Ended::Incomplete {
-            unseen.push(gap(party));
-        }
+    let problems = party.notes.doors.iter().filter(|door| !door.problem.is_empty());
+    if party.notes.calls.iter().all(|count| *count == 0) {
+        unseen.extend(problems.map(|door| {
+            let library = if door.library.is_empty() { String::new() } else { format!(" of {}", door.library) };
+            format!("in {} the door {}{library} did not open: {}", name(party), door.door, door.problem)
+        }));
     }
-    let empty = court.empty.iter().map(|path| path.display());
-    unseen
-        .extend(empty.map(|file| format!("{file} holds no header: its process was stopped before it had written one")));
+    if party.ended == Ended::Incomplete {
+        unseen.push(gap(party));
+    }
     unseen
 }

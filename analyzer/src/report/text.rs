@@ -10,6 +10,9 @@ use crate::judge::{Ended, Excuse, FoundFinding, Frame, Judgement, Seen, Side, Ve
 /// How wide text is set.
 const WIDTH: usize = 100;
 
+/// How many hosts of a finding are named.
+const HOSTS: usize = 8;
+
 pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::Result {
     writeln!(out, "{}", headline(judgement, paint))?;
     if let Some(reason) = &judgement.reason {
@@ -125,6 +128,13 @@ fn write_finding(finding: &FoundFinding, out: &mut String, paint: Paint) -> fmt:
                 writeln!(out, "        {} {}", paint.faint("at"), written(frame))?;
             }
         }
+    }
+    if !finding.hosts.is_empty() {
+        let hosts = finding.hosts.iter().take(HOSTS).map(|(host, count)| format!("{host} ({count})"));
+        let more = finding.hosts.len().saturating_sub(HOSTS);
+        let more = (more > 0).then(|| format!("and {more} more"));
+        let hosts: Vec<_> = hosts.chain(more).collect();
+        writeln!(out, "  {} {}", paint.faint("hosts"), wrapped(&hosts.join(", "), "        ", WIDTH))?;
     }
     if let Some(bytes) = &finding.fingerprint {
         writeln!(out, "  {} handle data with fingerprint {bytes}", paint.faint("bytes"))?;

@@ -6,6 +6,8 @@ use std::{
     path::PathBuf,
 };
 
+use urscope_schema::placeholders;
+
 /// Silences the preloaded library, and the command where all is well.
 pub(crate) const QUIET: &str = "URSCOPE_QUIET";
 
@@ -34,7 +36,8 @@ impl Surroundings {
             changes.push(("LD_PRELOAD", in_front(library.as_os_str(), &others, b" :")));
         }
         if let Some((folder, run)) = &self.traces {
-            changes.push(("URSCOPE_DIR", folder.into()));
+            // A percent sign in it has been asked for.
+            changes.push(("URSCOPE_DIR", placeholders::escape(folder).into()));
             changes.push(("URSCOPE_RUN", run.into()));
         }
         if let Some(folder) = &self.device {

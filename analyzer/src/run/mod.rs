@@ -19,7 +19,7 @@ pub(crate) use stage::unfit_for_preloading;
 pub(crate) use traces::writable;
 
 use crate::{
-    cli::{Device, Format, RunArguments, complain},
+    cli::{Device, Format, RunArguments, complain, named_here},
     parts,
 };
 use environment::{QUIET, Surroundings, is_quiet};
@@ -51,6 +51,7 @@ fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
     if !arguments.no_shim {
         surroundings.library = Some(stage.library(&parts::library()?)?);
         let asked = arguments.dir.clone().or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
+        let asked = asked.as_deref().map(named_here);
         let prepared = Traces::prepare(asked.as_deref(), Path::new(name))?;
         surroundings.traces = Some((prepared.folder().to_path_buf(), prepared.run().to_owned()));
         traces = Some(prepared);

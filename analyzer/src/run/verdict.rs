@@ -14,7 +14,7 @@ use super::{
     program::Program,
     traces::Traces,
 };
-use crate::cli::{Format, Outputs, VerdictArguments, complain, exemptions, judge_watched, show, wants_color};
+use crate::cli::{Format, Outputs, VerdictArguments, complain, exemptions, hear_watched, show, wants_color};
 
 /// What is needed for a verdict, made ready before the program starts.
 #[derive(Debug)]
@@ -58,7 +58,10 @@ pub(crate) fn give(arguments: &VerdictArguments, desk: Desk, traces: &Traces, pr
     let options = Options { fail_on: arguments.fail_on.into(), exemptions, ..Options::default() };
     let judgement = match traces.of_this_run() {
         Ok(files) if files.is_empty() => not_judged(&options, nothing_traced(program.obstacle())),
-        Ok(files) => judge_watched(&files, &options).unwrap_or_else(|error| not_judged(&options, error.to_string())),
+        Ok(files) => match hear_watched(&files, &options) {
+            Ok(report) => report.judgement(&files, &options),
+            Err(error) => not_judged(&options, error.to_string()),
+        },
         Err(error) => {
             let folder = traces.folder().display();
             not_judged(&options, format!("the directory of the traces, {folder}, cannot be read: {error}"))

@@ -79,7 +79,7 @@ fn the_json_has_the_promised_form() {
     assert_eq!((&freed["rule"], &freed["severity"]), (&json!("freed-while-open"), &json!("error")));
     assert_eq!(
         freed["process"],
-        json!({"pid": 100, "executable": "/app/producer", "tid": 100, "time_ns": 4000, "function": "urUSMFree", "call": 4,
+        json!({"host": "node", "pid": 100, "executable": "/app/producer", "tid": 100, "time_ns": 4000, "function": "urUSMFree", "call": 4,
             "stack": []})
     );
     assert_eq!((&freed["other"]["pid"], &freed["other"]["call"]), (&json!(200), &json!(1)));

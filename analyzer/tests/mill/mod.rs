@@ -58,6 +58,12 @@ pub(crate) struct Mill {
 /// The nanoseconds between two records of a host.
 const TICK: u64 = 400;
 
+/// When the first host begins, in nanoseconds of `CLOCK_REALTIME`.
+const START: u64 = 1_790_000_000_000_000_000;
+
+/// How much later each host begins, in nanoseconds.
+const LATER: u64 = 1_000_000;
+
 /// How far a file is written ahead of its last record, in bytes.
 const AHEAD: usize = 1 << 20;
 
@@ -125,7 +131,7 @@ impl Mill {
                 base_ns: Clock::base(Nanos(now)),
                 monotonic_ns: now,
                 boottime_ns: now,
-                realtime_ns: 1_790_000_000_000_000_000,
+                realtime_ns: START + u64::from(host) * LATER,
             },
         };
         let door = Door {
@@ -228,7 +234,7 @@ impl Rank {
     fn end(mut self, now: u64) -> io::Result<()> {
         let called = |function: Function| self.called.get(function as usize).copied().unwrap_or_default();
         let totals = Totals { returned: self.call, lost: 0, called: &called };
-        let clock = Clock { base_ns: 0, monotonic_ns: now, boottime_ns: now, realtime_ns: 1_790_000_000_000_000_000 };
+        let clock = Clock { base_ns: 0, monotonic_ns: now, boottime_ns: now, realtime_ns: START };
         let end = End::new(self.pid, "exit", &totals, &clock);
         self.file.write_all(end.bytes().unwrap_or_default())?;
         self.file.flush()

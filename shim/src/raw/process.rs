@@ -22,7 +22,7 @@ pub fn describe(run: &str, forked: bool) -> Header {
         format: FORMAT_VERSION,
         urscope: env!("CARGO_PKG_VERSION").into(),
         run: run.into(),
-        host: fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().into(),
+        host: host(),
         boot_id: fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into(),
         time_namespace: inode("/proc/self/ns/time"),
         pid_namespace: inode("/proc/self/ns/pid"),
@@ -41,6 +41,11 @@ pub fn describe(run: &str, forked: bool) -> Header {
 /// The last part of the executable's path, as a name for the process.
 pub fn name(header: &Header) -> &str {
     Path::new(&header.executable).file_name().and_then(|name| name.to_str()).unwrap_or("unknown")
+}
+
+/// The host's name.
+pub fn host() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().into()
 }
 
 fn inode(path: &str) -> u64 {

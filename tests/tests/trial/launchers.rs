@@ -1,6 +1,8 @@
 //! Whatever starts the processes of a run: MPI launchers hand on the environment, and every rank is traced and judged.
 
-use urscope_tests::{Adapter, Release, Trial, apps, launcher};
+use std::fs;
+
+use urscope_tests::{Adapter, Release, Trial, apps, launcher, run::urscope};
 
 /// The launchers, and what each must be told to start two ranks on this machine as whoever runs the tests.
 const LAUNCHERS: [(&str, &[&str]); 2] = [
@@ -24,5 +26,26 @@ fn the_ranks_of_an_mpi_launcher_are_one_run() {
             assert_eq!((report.verdict(), report.sins()), ("clean", vec![]), "{release}: {report:#?}");
             assert_eq!(outcome.traces().len(), 2, "{release}: the launcher itself has no runtime: {}", outcome.stderr);
         }
+    }
+}
+
+#[test]
+fn every_rank_may_have_a_directory_of_its_own() {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    for (release, arguments) in LAUNCHERS {
+        let (folder, traces) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = traces.path().to_str().unwrap();
+        let trial = Trial::of_program(launcher(release)).option("--no-check");
+        let start = arguments.iter().fold(trial, |trial, word| trial.arg(*word));
+        let start = start.arg("/usr/bin/env").arg(format!("URSCOPE_DIR={root}/%h/rank-%r"));
+        let outcome = start.arg(apps::executable("ranks_saint", Release::R2026_2)).arg(folder.path()).run();
+        assert_eq!(outcome.code, 0, "{release}: {}", outcome.stderr);
+        let ranks = [0, 1].map(|rank| format!("{root}/{}/rank-{rank}", host.trim()));
+        for rank in &ranks {
+            let files = fs::read_dir(rank).unwrap_or_else(|error| panic!("{release}: {rank}: {error}"));
+            assert_eq!(files.count(), 1, "{release}: {rank}");
+        }
+        let judged = urscope(&["check", &ranks[0], &ranks[1]]);
+        assert_eq!(judged.code, 0, "{release}: {}", judged.stdout);
     }
 }

@@ -1,0 +1,191 @@
+//! What was seen of one node, and of many: the form in which judgements travel between machines.
+//!
+//! Handles never leave their host, so each node is judged where its traces are. What is found there is kept apart by node
+//! here, so that reports can be merged in any order and grouping; the verdict over all of them is drawn at the end (`fold`).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{FoundFinding, Judgement, Options, Seen, SkippedLine, fold};
+use crate::plain::plain;
+
+/// The version of the form of a report file.
+pub const REPORT_VERSION: u32 = 1;
+
+/// What was seen of some nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// [`REPORT_VERSION`].
+    #[serde(rename = "urscope_report")]
+    pub(super) version: u32,
+    /// The version of urscope that wrote it.
+    pub(super) urscope: String,
+    /// In the order of their keys, each once.
+    pub(super) nodes: Vec<Node>,
+    /// Trace files that hold no header, so that their node is not known.
+    pub(super) headless: BTreeSet<String>,
+}
+
+/// What was seen of one node: of one boot of a host, in one time namespace.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Node {
+    pub(super) key: Key,
+    /// What it is called.
+    pub(super) host: String,
+    /// When its first process began, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub(super) monotonic_ns: u64,
+    /// The same moment in nanoseconds of `CLOCK_REALTIME`; 0 if that is not known.
+    pub(super) realtime_ns: u64,
+    /// In the order in which they began.
+    pub(super) processes: Vec<Seen>,
+    pub(super) calls: BTreeMap<String, u64>,
+    /// Not counted yet, times since the node's first process began.
+    pub(super) findings: Vec<FoundFinding>,
+    pub(super) unseen: Vec<String>,
+    /// Why what is without fault proves nothing.
+    pub(super) gaps: Vec<String>,
+    pub(super) skipped: Vec<SkippedLine>,
+    pub(super) skipped_lines: u64,
+    /// How many more reports of this node there were, that do not count.
+    pub(super) duplicates: u64,
+}
+
+/// Which node: within equal keys clocks and handles mean the same, and the runs are those that were judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Key {
+    /// The kernel's boot id, or the host's name where there is none.
+    pub(super) boot: String,
+    pub(super) time_namespace: u64,
+    pub(super) runs: BTreeSet<String>,
+}
+
+/// Why a report cannot be merged; each says what was expected, what was found and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}; give reports that urscope check --report wrote", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is something else.
+    #[error("{} is no report of a node: {found}; expected a file that urscope check --report wrote", path.display())]
+    NotAReport {
+        /// Which.
+        path: PathBuf,
+        /// What it is instead.
+        found: String,
+    },
+    /// A report is of another version.
+    #[error(
+        "{} has report version {version} (written by urscope {writer}), but this urscope merges version {REPORT_VERSION}; \
+         merge with the urscope that wrote it, or judge the traces again",
+        path.display()
+    )]
+    Version {
+        /// Which.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+        /// The version of urscope that wrote it.
+        writer: String,
+    },
+}
+
+/// What is read of a report first.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(rename = "urscope_report")]
+    version: u32,
+    #[serde(default)]
+    urscope: String,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        let urscope = env!("CARGO_PKG_VERSION").to_owned();
+        Self { version: REPORT_VERSION, urscope, nodes: Vec::new(), headless: BTreeSet::new() }
+    }
+}
+
+impl Report {
+    /// Reads a report file.
+    pub fn read(path: &Path) -> Result<Self, ReportError> {
+        let text = fs::read(path).map_err(|source| ReportError::Unreadable { path: path.to_owned(), source })?;
+        Self::parse(path, &text)
+    }
+
+    /// Reads what stands in the report file of that name.
+    pub fn parse(path: &Path, text: &[u8]) -> Result<Self, ReportError> {
+        let no_report = |error: serde_json::Error| ReportError::NotAReport {
+            path: path.to_owned(),
+            found: plain(&error.to_string()),
+        };
+        let head: Head = serde_json::from_slice(text).map_err(no_report)?;
+        if head.version != REPORT_VERSION {
+            let (version, writer) = (head.version, plain(&head.urscope));
+            return Err(ReportError::Version { path: path.to_owned(), version, writer });
+        }
+        let report: Self = serde_json::from_slice(text).map_err(no_report)?;
+        // Whoever wrote it, its nodes are in order and each is there once.
+        Ok(Self::default().merge(report))
+    }
+
+    /// Writes a report file: one JSON object.
+    pub fn write(&self, out: &mut impl io::Write) -> io::Result<()> {
+        serde_json::to_writer(&mut *out, self)?;
+        writeln!(out)
+    }
+
+    /// Both. The order and the grouping in which reports are merged do not matter; of a node that is in both, only one
+    /// report counts, and it is counted how many do not.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        let mut nodes: BTreeMap<Key, Node> = BTreeMap::new();
+        for node in self.nodes.into_iter().chain(other.nodes) {
+            let known = nodes.remove(&node.key);
+            let node = match known {
+                Some(known) => known.or(node),
+                None => node,
+            };
+            nodes.insert(node.key.clone(), node);
+        }
+        let headless = self.headless.into_iter().chain(other.headless).collect();
+        Self { nodes: nodes.into_values().collect(), headless, ..Self::default() }
+    }
+
+    /// The judgement over all nodes. `paths` are named where there is nothing to judge.
+    pub fn judgement(&self, paths: &[PathBuf], options: &Options) -> Judgement {
+        fold::judgement(self, paths, options)
+    }
+}
+
+impl Node {
+    /// The one of two reports of the same node that saw more.
+    fn or(self, other: Self) -> Self {
+        let duplicates = self.duplicates + other.duplicates + 1;
+        let (mut one, mut two) = (self, other);
+        (one.duplicates, two.duplicates) = (0, 0);
+        let more = if one.weight() >= two.weight() { one } else { two };
+        Self { duplicates, ..more }
+    }
+
+    fn weight(&self) -> (usize, u64, String) {
+        // The text breaks ties, so that the choice does not depend on the order.
+        let text = serde_json::to_string(self).unwrap_or_default();
+        (self.processes.len(), self.calls.values().sum(), text)
+    }
+
+    /// How much later than the first node its time begins, in nanoseconds.
+    pub(super) fn shift(&self, first: u64) -> u64 {
+        if self.realtime_ns == 0 { 0 } else { self.realtime_ns.saturating_sub(first) }
+    }
+}

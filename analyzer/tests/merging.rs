@@ -1,0 +1,146 @@
+//! Each node of a job is judged by itself, and the reports become the verdict that judging everything at once would give.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test stops where it is surprised"
+)]
+
+#[allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+mod command;
+mod mill;
+
+use std::fs;
+
+use clap::Parser as _;
+use command::Desk;
+use mill::Mill;
+use serde_json::{Value, json};
+
+const NODES: usize = 64;
+const RANKS: u64 = 12;
+
+/// A desk with the traces of a job, and the names of their directories.
+fn job(nodes: usize) -> (Desk, Vec<String>) {
+    let desk = Desk::new();
+    let (directory, hosts, ranks) = (desk.path().to_str().unwrap(), nodes.to_string(), RANKS.to_string());
+    let arguments =
+        ["mill", directory, "--hosts", &hosts, "--ranks", &ranks, "--cycles", "4", "--leak", "2", "--double", "1"];
+    Mill::parse_from(arguments).grind().unwrap();
+    (desk, (0..nodes).map(|node| format!("node{node:03}")).collect())
+}
+
+fn with<'a>(first: &[&'a str], rest: &'a [String]) -> Vec<&'a str> {
+    first.iter().copied().chain(rest.iter().map(String::as_str)).collect()
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Judges each node by itself; the names of the reports.
+fn reports(desk: &Desk, nodes: &[String]) -> Vec<String> {
+    let report = |node: &String| {
+        let name = format!("{node}.urscope");
+        let ended = desk.run(&["check", "--report", &name, node]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (1, ""));
+        name
+    };
+    nodes.iter().map(report).collect()
+}
+
+#[test]
+fn merged_reports_say_what_judging_everything_at_once_says() {
+    let (desk, nodes) = job(NODES);
+    let at_once = desk.run(&with(&["check", "--format", "json"], &nodes));
+    assert_eq!(at_once.code, 1, "{}", at_once.stderr);
+    let mut reports = reports(&desk, &nodes);
+    reports.reverse();
+    let merged = desk.run(&with(&["merge", "--format", "json"], &reports));
+    assert_eq!((merged.code, merged.stderr.as_str()), (1, ""));
+    assert_eq!(parsed(&merged.stdout), parsed(&at_once.stdout));
+
+    let judgement = parsed(&merged.stdout);
+    assert_eq!(judgement["processes"].as_array().unwrap().len() as u64, NODES as u64 * RANKS);
+    let findings = judgement["findings"].as_array().unwrap();
+    let counts: Vec<_> = findings.iter().map(|finding| (&finding["rule"], &finding["count"])).collect();
+    let every = NODES as u64 * RANKS;
+    assert_eq!(counts, [(&json!("double-close"), &json!(every)), (&json!("leaked-handle"), &json!(2 * every))]);
+    let hosts = findings[1]["hosts"].as_object().unwrap();
+    assert_eq!((hosts.len(), &hosts["node063"]), (NODES, &json!(2 * RANKS)));
+
+    let text = desk.run(&with(&["merge"], &reports));
+    assert!(text.stdout.contains("hosts node000 (24), node001 (24), "), "{}", text.stdout);
+    assert!(text.stdout.contains("and 56 more"), "{}", text.stdout);
+
+    // By racks, and then these.
+    let (left, right) = reports.split_at(NODES / 3);
+    assert_eq!(desk.run(&with(&["merge", "--report", "left.urscope"], left)).code, 1);
+    assert_eq!(desk.run(&with(&["merge", "--report", "right.urscope"], right)).code, 1);
+    let of_racks = desk.run(&["merge", "--format", "json", "left.urscope", "right.urscope"]);
+    assert_eq!(parsed(&of_racks.stdout)["findings"], judgement["findings"]);
+}
+
+#[test]
+fn times_of_hosts_lie_on_one_axis() {
+    let (desk, nodes) = job(3);
+    let reports = reports(&desk, &nodes);
+    let first = |report: &str| {
+        let ended = desk.run(&["merge", "--format", "json", report, &reports[0]]);
+        let findings = parsed(&ended.stdout)["findings"].clone();
+        findings[0]["process"]["time_ns"].as_u64().unwrap()
+    };
+    // The first node begins first, whatever its monotonic clock says.
+    assert_eq!(first(&reports[0]), first(&reports[2]));
+    let alone = |report: &str| parsed(&desk.run(&["merge", "--format", "json", report]).stdout);
+    let pair = parsed(&desk.run(&["merge", "--format", "json", &reports[2], &reports[1]]).stdout);
+    let (one, two) = (alone(&reports[1]), alone(&reports[2]));
+    assert_eq!(one["findings"][0]["time_ns"], two["findings"][0]["time_ns"]);
+    assert_eq!(pair["findings"][0]["process"]["host"], "node001");
+    let hosts: Vec<_> = pair["processes"].as_array().unwrap().iter().map(|seen| seen["host"].clone()).collect();
+    assert_eq!(hosts, [vec![json!("node001"); 12], vec![json!("node002"); 12]].concat());
+}
+
+#[test]
+fn a_report_is_named_after_its_host_and_rank() {
+    let (desk, nodes) = job(2);
+    let mut command = desk.command(&["check", "--report", "%h-%r-%%.urscope", &nodes[0]]);
+    command.env("OMPI_COMM_WORLD_RANK", "7");
+    assert_eq!(desk.start(command).end().code, 1);
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    assert!(desk.path().join(format!("{}-7-%.urscope", host.trim())).exists());
+}
+
+#[test]
+fn what_is_no_report_of_this_version_is_refused() {
+    let (desk, nodes) = job(2);
+    let report = &reports(&desk, &nodes)[0];
+    let text = fs::read_to_string(desk.path().join(report)).unwrap();
+    let newer = text.replacen("\"urscope_report\":1,\"urscope\":\"", "\"urscope_report\":2,\"urscope\":\"9.", 1);
+    fs::write(desk.path().join("newer"), newer).unwrap();
+    let refused = desk.run(&["merge", report, "newer"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+    assert!(refused.stderr.contains("newer has report version 2 (written by urscope 9."), "{}", refused.stderr);
+
+    fs::write(desk.path().join("cut"), &text[..text.len() / 2]).unwrap();
+    fs::write(desk.path().join("judgement"), desk.run(&["check", "--format", "json", &nodes[0]]).stdout).unwrap();
+    for wrong in ["cut", "judgement", "nowhere"] {
+        let refused = desk.run(&["merge", wrong]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+        assert!(refused.stderr.contains("check --report wrote"), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_report_that_is_given_twice_is_told_and_counted_once() {
+    let (desk, nodes) = job(2);
+    let reports = reports(&desk, &nodes);
+    let once = parsed(&desk.run(&with(&["merge", "--format", "json"], &reports)).stdout);
+    let twice = desk.run(&["merge", "--format", "json", &reports[1], &reports[0], &reports[1]]);
+    let twice = parsed(&twice.stdout);
+    assert_eq!(twice["findings"], once["findings"]);
+    assert_eq!(twice["processes"], once["processes"]);
+    let told = "1 more report of the node node001 (boot 00000000-0000-0000-0000-000000000001) not counted: give one for each node";
+    assert_eq!(twice["unseen"], json!([told]));
+}
