@@ -416,7 +416,13 @@ impl History {
             }
             3 => {
                 self.acts.remove(index);
-                Some(if freed { vec!["freed-while-open", "leaked-mapping"] } else { vec!["leaked-mapping"] })
+                // What is never freed goes with its process; they end in the order in which they began.
+                let owner = name[2..].strip_prefix('a')?[..1].parse().ok()?;
+                let first = |process: usize| self.acts.iter().position(|act| act.process == process);
+                let outlived = !freed && owner != act.process && first(owner) < first(act.process);
+                let beside = [(freed, "freed-while-open"), (outlived, "exporter-gone")];
+                let beside = beside.into_iter().filter_map(|(so, code)| so.then_some(code));
+                Some(beside.chain(["leaked-mapping"]).collect())
             }
             4 => {
                 self.acts.insert(index + 1, act);

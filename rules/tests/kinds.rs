@@ -248,3 +248,21 @@ fn what_was_made_here_is_released_and_not_closed() {
     // It may have been opened before we were there.
     expect("p: close-physical m", &[]);
 }
+
+#[test]
+fn a_wait_is_noted_if_it_never_returned_and_its_producer_has_ended() {
+    let story = "p: event e ipc\np: get-event e -> h\nc: open-event h -> i\np: put-event h\np: release-event e\n";
+    for (rest, says) in [
+        ("p: exit\nc: wait i begins\nc: running", Some("had by then exited")),
+        ("c: wait i begins\nc: running\np: killed", Some("has been killed")),
+        ("c: wait i begins\nc: running\np: running", None),
+        ("c: wait i begins\nc: running\np: incomplete", None),
+        ("p: exit\nc: wait i\nc: running", None),
+        ("p: exit\nc: wait x begins\nc: running", None),
+    ] {
+        let found = expect(&format!("{story}{rest}"), if says.is_some() { &["never-signalled"] } else { &[] });
+        assert!(says.is_none_or(|says| found[0].message.ends_with(says)), "{found:#?}");
+    }
+    // Of the process that waits for its own event nothing is known.
+    expect("p: event e ipc\np: get-event e -> h\np: wait e begins\np: running", &[]);
+}

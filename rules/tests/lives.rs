@@ -107,7 +107,8 @@ fn equal_bytes_of_another_host_are_strangers() {
 #[test]
 fn every_open_of_a_pointer_needs_its_close() {
     expect("p: get a -> h\nc: open h -> m\nc: open h -> m\nc: close m\nc: close m\np: put h", &[]);
-    let found = expect("p: get a -> h\nc: open h -> m\nc: open h -> m\nc: close m\np: put h", &["leaked-mapping"]);
+    let found =
+        expect("p: get a -> h\nc: open h -> m\nc: open h -> m\nc: close m\np: put h\nc: exit", &["leaked-mapping"]);
     assert!(found[0].message.contains("closed it once for 2 opens"), "{}", found[0].message);
     expect(
         "p: get a -> h\nc: open h -> m\nc: open h -> m\nc: close m\nc: close m\nc: close m\np: put h",
@@ -268,4 +269,19 @@ fn a_get_of_opened_memory_is_a_note_by_any_of_its_addresses() {
         assert!(found[0].answer.is_some());
     }
     expect(&format!("{story}c: get m + 64 -> g fails\nc: close m\np: put h"), &[]);
+}
+
+#[test]
+fn who_ends_with_memory_that_others_have_open_is_noted_whatever_becomes_of_them() {
+    let story = "p: alloc a 64\np: get a -> h\nc: open h -> m\nd: open h -> n\np: put h\n";
+    let found = expect(&format!("{story}p: exit\nc: close m\nd: close n"), &["exporter-gone"]);
+    let message = &found[0].message;
+    assert!(message.contains("p (pid 100) exits while c (pid 200)") && message.contains("1 mapping more"), "{message}");
+    let found = expect(&format!("{story}p: killed\nc: close m\nd: close n"), &["exporter-gone"]);
+    assert!(found[0].message.contains("was killed, and its trace stops"), "{}", found[0].message);
+    expect(&format!("{story}p: incomplete\nc: close m\nd: close n"), &[]);
+    expect(&format!("{story}c: close m\nd: killed\np: exit"), &["leaked-mapping"]);
+    expect(&format!("{story}p: free a\np: exit\nc: close m\nd: close n"), &["freed-while-open"]);
+    // Its own mappings are leaks.
+    expect("p: alloc a 64\np: get a -> h\np: open h -> m\np: put h", &["leaked-mapping"]);
 }

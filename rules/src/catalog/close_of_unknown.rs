@@ -23,8 +23,8 @@
 //! ```text
 //! producer: alloc p 4096
 //! producer: get p -> h
-//! producer: open h -> m
-//! producer: close m
+//! consumer: open h -> m
+//! consumer: close m
 //! producer: put h
 //! producer: free p
 //! ```

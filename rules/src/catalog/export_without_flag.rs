@@ -21,6 +21,8 @@
 //! producer: get-physical m -> h
 //! consumer: open-physical h -> n
 //! consumer: get-physical n -> h2
+//! another: open-physical h2 -> o
+//! another: close-physical o
 //! consumer: put-physical h2
 //! consumer: close-physical n
 //! producer: put-physical h

@@ -10,6 +10,7 @@ mod double_put;
 mod double_release;
 mod export_of_import;
 mod export_without_flag;
+mod exporter_gone;
 mod freed_while_exported;
 mod freed_while_open;
 mod get_of_freed;
@@ -18,6 +19,7 @@ mod leaked_event;
 mod leaked_handle;
 mod leaked_mapping;
 mod leaked_physical_memory;
+mod never_signalled;
 mod no_calls_seen;
 mod open_close_mismatch;
 mod page;
@@ -47,6 +49,7 @@ pub static RULES: &[&Rule] = &[
     &double_release::RULE,
     &export_of_import::RULE,
     &export_without_flag::RULE,
+    &exporter_gone::RULE,
     &freed_while_exported::RULE,
     &freed_while_open::RULE,
     &get_of_freed::RULE,
@@ -55,6 +58,7 @@ pub static RULES: &[&Rule] = &[
     &leaked_handle::RULE,
     &leaked_mapping::RULE,
     &leaked_physical_memory::RULE,
+    &never_signalled::RULE,
     &no_calls_seen::RULE,
     &open_close_mismatch::RULE,
     &put_of_unknown::RULE,

@@ -27,6 +27,8 @@
 //! ```text
 //! producer: alloc p 4096
 //! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: close m
 //! producer: put h
 //! producer: free p
 //! producer: alloc p 4096

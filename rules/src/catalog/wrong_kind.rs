@@ -30,6 +30,8 @@
 //! producer: put-physical h
 //! producer: event e ipc
 //! producer: get-event e -> h
+//! consumer: open-event h -> i
+//! consumer: release-event i
 //! producer: put-event h
 //! ```
 //!

@@ -20,6 +20,7 @@
 //! | `get-physical m -> h`, `put-physical h`, `open-physical h -> n`, `close-physical n` | its handle data |
 //! | `event e ipc`, `retain-event e`, `release-event e` | an event, with or without the IPC flag |
 //! | `get-event e -> h`, `put-event h`, `open-event h -> f` | its handle data |
+//! | `wait e` | a wait on the host for an event |
 //! | `fork child` | a process begins as a copy of this one |
 //! | `exit`, `killed`, `running`, `incomplete` | the process ends |
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
@@ -141,6 +142,8 @@ pub enum Verb {
     PutEvent,
     /// `urIPCOpenEventHandleExp`
     OpenEvent,
+    /// `urEventWait`
+    Wait,
 }
 
 /// How a call goes on.

@@ -22,7 +22,7 @@ impl fmt::Display for StoryError {
 
 impl std::error::Error for StoryError {}
 
-const VERBS: [(&str, Verb); 22] = [
+const VERBS: [(&str, Verb); 23] = [
     ("context", Verb::Context),
     ("retain", Verb::Retain),
     ("release", Verb::Release),
@@ -45,6 +45,7 @@ const VERBS: [(&str, Verb); 22] = [
     ("get-event", Verb::GetEvent),
     ("put-event", Verb::PutEvent),
     ("open-event", Verb::OpenEvent),
+    ("wait", Verb::Wait),
 ];
 
 const ENDS: [(&str, End); 4] =

@@ -215,6 +215,7 @@ impl Stage {
             Verb::GetEvent => (F::urIPCGetEventHandleExp, of, got),
             Verb::PutEvent => (F::urIPCPutEventHandleExp, put, nothing),
             Verb::OpenEvent => (F::urIPCOpenEventHandleExp, open, opened),
+            Verb::Wait => (F::urEventWait, Values { count: Some(1), ..of }, nothing),
             _ => (F::urPhysicalMemCreate, Values { flags, device, size: Some(1 << 16), ..within }, of),
         }
     }

@@ -4,8 +4,9 @@ use urscope_schema::handle::{Handle, Kind};
 
 use super::{
     World,
-    records::{Got, Mapped, Object, Serial},
-    scene::{Left, Sight},
+    process::Life,
+    records::{Allocation, Got, Mapped, Object, Serial},
+    scene::{Held, Left, Sight},
 };
 use crate::{
     catalog::When,
@@ -24,6 +25,32 @@ pub(super) struct Leaving<'w> {
 }
 
 impl<'w> Leaving<'w> {
+    /// What others have open of the process.
+    pub(super) fn memory(self, life: &Life, found: &mut Vec<Finding>) {
+        if self.left != Left::Incomplete {
+            let held: Vec<_> = life.allocations.iter().filter_map(|(base, memory)| self.held(*base, memory)).collect();
+            let each = held.iter().map(|held| ((), held));
+            self.tell(each, |held| held.serial, |(), held| Sight::Gone(held, self.left), found);
+        }
+    }
+
+    /// Who else has an allocation open.
+    fn held(self, base: u64, memory: &Allocation) -> Option<Held> {
+        let mut held: Option<Held> = None;
+        for export in memory.exports.iter().filter_map(|id| self.world.exports.get(*id)) {
+            for (process, pointer) in export.holders.iter().filter(|(process, _)| *process != self.place.process) {
+                let mapped = self.world.life(*process).and_then(|life| life.mappings.get(pointer));
+                let open = mapped.filter(|mapped| !mapped.accused).and_then(Mapped::last_open);
+                let Some(opened) = open else { continue };
+                let (what, fingerprint) = (Handle { kind: Kind::Usm, value: base }, export.fingerprint());
+                let (serial, size, pointer) = (memory.serial, memory.size, *pointer);
+                let first = Held { what, serial, size, fingerprint, holders: 0, opened, pointer };
+                held.get_or_insert(first).holders += 1;
+            }
+        }
+        held
+    }
+
     pub(super) fn handles(self, left: impl Iterator<Item = (Handle, &'w Got)>, found: &mut Vec<Finding>) {
         let sight = |handle, got| Sight::LeftHandle { handle, got, left: self.left };
         self.tell(left, |got| got.serial, sight, found);
@@ -43,11 +70,11 @@ impl<'w> Leaving<'w> {
     }
 
     /// Tells the first of what is left, in the order in which it was made; the last one told stands for all others.
-    fn tell<K, V: 'w>(
+    fn tell<'v, K, V: 'v>(
         self,
-        left: impl Iterator<Item = (K, &'w V)>,
+        left: impl Iterator<Item = (K, &'v V)>,
         serial: impl Fn(&V) -> Serial,
-        sight: impl Fn(K, &'w V) -> Sight<'w>,
+        sight: impl Fn(K, &'v V) -> Sight<'v>,
         found: &mut Vec<Finding>,
     ) {
         let mut left: Vec<_> = left.collect();

@@ -5,6 +5,7 @@
 //! was left. Memory grows with what lives, not with what has been.
 
 pub(crate) mod exports;
+mod finish;
 mod hash;
 mod leaving;
 mod moves;
@@ -30,7 +31,7 @@ use self::{
     moves::contexts::Remains,
     process::{Aim, Inherited, Life, place_of},
     records::{Object, Origin, Serial},
-    scene::{Confusion, Ending, Left, Opened, Scene, Sight, Target},
+    scene::{Confusion, Ending, Left, Opened, Scene, Sight, Target, Waiting},
 };
 use crate::{
     catalog::{self, When},
@@ -82,6 +83,8 @@ pub struct World {
     exports: Exports,
     serial: Serial,
     ipc_calls: u64,
+    /// The waits of processes that have ended that were never answered.
+    waits: Vec<Waiting>,
 }
 
 impl World {
@@ -251,7 +254,7 @@ impl World {
     /// From here on nothing is open in it, also when it still runs: what it did since its last record is not known.
     pub fn end(&mut self, who: ProcessId, how: End, at: Nanos, found: &mut Vec<Finding>) {
         self.look_at_end(who, how, at, found);
-        moves::bury(self, who);
+        moves::bury(self, who, how, at);
     }
 
     /// What a process would leave if it ended like that now; moves nothing, and allocates nothing where nothing is left.
@@ -263,9 +266,10 @@ impl World {
             End::Incomplete => Some(Left::Incomplete),
             End::Running => None,
         };
-        if let Some(left) = left.filter(|_| !life.over) {
+        if let Some(left) = left.filter(|_| life.ended.is_none()) {
             let place = Place { process: who, tid: 0, time: at, call: None, function: None, stack: None };
             let leaving = Leaving { world: self, place, left };
+            leaving.memory(life, found);
             let handles = life.handles.iter().map(|(handle, got)| (*handle, got));
             leaving.handles(
                 handles
@@ -278,14 +282,6 @@ impl World {
             let objects = life.objects.iter().map(|(handle, object)| (*handle, object));
             let opened = |object: &Object| object.origin == Origin::Imported && object.state == State::Alive;
             leaving.objects(objects.filter(|(_, object)| opened(object) && !object.accused), found);
-        }
-    }
-
-    /// The run is over. Processes that have not ended are left as they are.
-    pub fn finish(&mut self, found: &mut Vec<Finding>) {
-        if self.ipc_calls == 0 && !self.lives.is_empty() {
-            let at = Place { process: ProcessId(0), tid: 0, time: Nanos(0), call: None, function: None, stack: None };
-            self.look(When::End, at, Sight::NoCalls, found);
         }
     }
 

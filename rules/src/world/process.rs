@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use urscope_schema::{
-    call::Enter,
+    call::{Enter, Nanos},
     handle::{Handle, Kind},
 };
 
 use super::{
-    Process,
+    End, Process,
     exports::ExportId,
     hash::{Map, Set},
     records::{Allocation, Got, Graveyard, Mapped, Object, Origin, Serial},
@@ -101,6 +101,8 @@ pub(crate) enum Aim {
     Free {
         freed: Box<Freed>,
     },
+    /// A wait on the host for one event.
+    Wait(Handle),
     /// A free of what is no memory of this process any more.
     FreeStray(Box<Stray>),
     Retain {
@@ -119,7 +121,8 @@ pub(crate) enum Aim {
 #[derive(Debug)]
 pub(crate) struct Life {
     pub(crate) process: Process,
-    pub(crate) over: bool,
+    /// How it ended, and when.
+    pub(crate) ended: Option<(End, Nanos)>,
     pub(crate) handles: Map<Handle, Got>,
     pub(crate) objects: Map<Handle, Object>,
     /// The events that were made without the IPC flag: their releases are not recorded, so the last few are kept.
@@ -140,7 +143,7 @@ impl Life {
     pub(crate) fn new(process: Process, inherited: Inherited) -> Self {
         Self {
             process,
-            over: false,
+            ended: None,
             handles: Map::default(),
             objects: Map::default(),
             plain_events: VecDeque::new(),
@@ -166,7 +169,7 @@ impl Life {
             // What is ended already may have been ended after the fork, for the child's trace begins a little later.
             .chain(self.graves.handles());
         match &self.inherited {
-            _ if self.over => Inherited::Anything,
+            _ if self.ended.is_some() => Inherited::Anything,
             Inherited::Anything => Inherited::Anything,
             Inherited::Nothing => Inherited::These(mine.collect()),
             Inherited::These(older) => Inherited::These(mine.chain(older.iter().copied()).collect()),

@@ -6,7 +6,7 @@ use urscope_schema::{
 };
 
 use super::{
-    World,
+    End, World,
     records::{Allocation, Got, Grave, Mapped, Object, Serial},
 };
 use crate::{
@@ -54,6 +54,10 @@ pub(crate) enum Sight<'w> {
     LeftMapping { pointer: u64, mapped: &'w Mapped, left: Left },
     /// Opened physical memory or an opened event was left when its process ended or its context was released.
     LeftObject { handle: Handle, object: &'w Object, left: Left },
+    /// A process has ended while others had its memory open.
+    Gone(&'w Held, Left),
+    /// The run is over, and a wait was never answered, whose event is of a process that has ended.
+    Waiting(&'w Waiting, End),
     /// The run is over, and no IPC call was in it.
     NoCalls,
 }
@@ -135,6 +139,31 @@ pub(crate) enum Opened {
     Well,
     /// It was refused, or made nothing.
     Not(UrResult),
+}
+
+/// Memory that others have open when its process ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) what: Handle,
+    pub(crate) serial: Serial,
+    pub(crate) size: Option<u64>,
+    pub(crate) fingerprint: u64,
+    pub(crate) holders: u64,
+    /// The open of one of them, with its address there.
+    pub(crate) opened: Place,
+    pub(crate) pointer: u64,
+}
+
+/// A wait that had not returned when its process ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) wait: Place,
+    pub(crate) event: Handle,
+    pub(crate) fingerprint: Option<u64>,
+    /// The get of its handle data, in the process that made the event.
+    pub(crate) source: Place,
+    /// Whether that process had ended when the wait began.
+    pub(crate) late: bool,
 }
 
 /// What an address stands for.

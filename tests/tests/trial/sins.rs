@@ -122,6 +122,23 @@ sins_at! {
         "the handle stays";
 }
 
+/// Nothing is called at the end of a process, and it has no line.
+#[test]
+fn memory_whose_owner_ends_while_another_has_it_open() {
+    for adapter in [V1, V2] {
+        finds("exporter_gone", adapter, &["note exporter-gone"]);
+    }
+}
+
+/// Both end in the middle of their work, so the handle data and the opened event are left beside it.
+#[test]
+fn a_wait_for_an_event_whose_producer_has_ended() {
+    let outcome = Trial::of("never_signalled", Release::R2026_2, V2).run();
+    is_found(&outcome, &["note leaked-handle", "note never-signalled", "warning leaked-event"]);
+    assert!(outcome.stdout.lines().any(|line| line == "consumer gives up"), "{}{}", outcome.stdout, outcome.stderr);
+    stands_at(&outcome, "never_signalled", outcome.report().finding("never-signalled"), "event.wait()");
+}
+
 /// Handle data of physical memory outlives the memory.
 #[test]
 fn handle_data_of_physical_memory_that_is_never_put() {

@@ -10,8 +10,8 @@ mod memory;
 mod objects;
 
 use urscope_schema::{
-    api::Effect,
-    call::{Enter, Exit, Values},
+    api::{Effect, Function},
+    call::{Enter, Exit, Nanos, Values},
     handle::{Handle, Kind},
 };
 
@@ -23,12 +23,12 @@ use self::{
     objects::{imported, made, origin, release, retain, retained, unreferred},
 };
 use super::{
-    ProcessId, World,
+    End, ProcessId, World,
     exports::{ExportId, Subject},
     opens,
     process::{Aim, ContextLife, Inherited, Life, Pending, place_of},
     records::{Origin, Serial},
-    scene::{Freed, Opened, Over, Stale, Stray},
+    scene::{Freed, Opened, Over, Stale, Stray, Waiting},
 };
 use crate::finding::Place;
 
@@ -68,6 +68,7 @@ pub(super) fn enter(world: &mut World, who: ProcessId, enter: &Enter) {
         (Effect::Ends(kind), _, Some(value)) if kind.shares().is_some() => put(world, place, Handle { kind, value }),
         (Effect::Ends(Kind::Mapping), Some(pointer), _) => close(world, who, pointer, context),
         (Effect::Ends(Kind::Usm), Some(pointer), _) => free(world, who, pointer),
+        (Effect::Uses(Kind::Event), ..) => wait(enter),
         (Effect::Retains(Kind::Context), ..) => refer(world, who, context, true),
         (Effect::Releases(Kind::Context), ..) => refer(world, who, context, false),
         _ => Aim::Nothing,
@@ -75,6 +76,13 @@ pub(super) fn enter(world: &mut World, who: ProcessId, enter: &Enter) {
     if let Some(life) = world.life_mut(who) {
         life.pending.insert(enter.call, Pending { place, aim });
     }
+}
+
+/// A wait for one event. Of several it is not known which one it is that does not come.
+fn wait(enter: &Enter) -> Aim {
+    let waits = enter.function == Function::urEventWait && enter.values.count.is_none_or(|count| count == 1);
+    let event = enter.values.object.filter(|_| waits);
+    event.map_or(Aim::Nothing, |value| Aim::Wait(Handle { kind: Kind::Event, value }))
 }
 
 /// An open begins: which export its bytes are of, and whether they are worth nothing by now.
@@ -195,7 +203,7 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
             }
         }
         Aim::Release { context, serial, last } => return released(world, place, context, serial, last, success),
-        Aim::Nothing => {
+        Aim::Nothing | Aim::Wait(_) => {
             if let (Effect::Makes(Kind::Context), Some(context)) = (function.effect(), given(values.context)) {
                 let serial = world.next_serial();
                 world.life_mut(who)?.contexts.insert(context, ContextLife { serial, references: 1 });
@@ -206,8 +214,8 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
 }
 
 /// A process is over: nothing is open in it, nothing more comes from it.
-pub(super) fn bury(world: &mut World, who: ProcessId) {
-    let World { lives, exports, .. } = world;
+pub(super) fn bury(world: &mut World, who: ProcessId, how: End, at: Nanos) {
+    let World { lives, exports, waits, .. } = world;
     let Some(life) = lives.get_mut(who.0 as usize) else { return };
     for (pointer, mapped) in &life.mappings {
         if let Some(export) = mapped.export {
@@ -220,6 +228,14 @@ pub(super) fn bury(world: &mut World, who: ProcessId) {
     for export in life.allocations.values().flat_map(|allocation| &allocation.exports) {
         exports.retire(*export);
     }
+    for pending in life.pending.values() {
+        let Aim::Wait(event) = pending.aim else { continue };
+        let Some(imported) = life.objects.get(&event) else { continue };
+        if let Some(source) = imported.source {
+            let fingerprint = imported.fingerprint;
+            waits.push(Waiting { wait: pending.place, event, fingerprint, source, late: false });
+        }
+    }
     let process = life.process.clone();
-    *life = Life { over: true, ..Life::new(process, Inherited::Nothing) };
+    *life = Life { ended: Some((how, at)), ..Life::new(process, Inherited::Nothing) };
 }
