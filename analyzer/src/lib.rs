@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod explain;
+pub mod export;
 pub mod judge;
 pub mod plain;
 pub mod questions;

@@ -6,6 +6,7 @@ mod ask;
 mod check;
 mod explain;
 mod merge;
+mod export;
 mod options;
 mod output;
 mod outputs;
@@ -55,6 +56,7 @@ enum Command {
     Holders(HoldersArguments),
     Handle(HandleArguments),
     Stats(StatsArguments),
+    Export(ExportArguments),
     Doctor(DoctorArguments),
     #[command(hide = true, subcommand)]
     DoctorProbe(doctor::probe::Role),
@@ -271,6 +273,30 @@ pub(crate) struct StatsArguments {
     pub(crate) ask: AskArguments,
 }
 
+/// Write one timeline of all processes, for Perfetto.
+///
+/// Calls are slices of their threads; each handle's life from get to put and each opening from open to close is a slice of its
+/// own; arrows lead from a get to every open of its data and on to the close; live handles and pinned bytes are counters, and
+/// findings stand where they happened, with both call stacks.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope export urscope-traces/app-1 -o run.json.gz\n\n\
+        Exit codes: 0 written, 2 could not.")]
+pub(crate) struct ExportArguments {
+    /// The file to write; compressed if its name ends with .gz.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// A directory with copies of the programs and libraries that ran, for traces of another machine; may be given
+    /// several times.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) symbols: Vec<PathBuf>,
+
+    /// Trace files, or directories with urscope-*.json files in them.
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
 /// Say whether this machine can do it, and what to do if not.
 ///
 /// Looks for the SYCL runtime, its adapters and the Level Zero loader, and tries whether one process may take a file
@@ -306,6 +332,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Holders(arguments) => ask::holders(&arguments),
         Command::Handle(arguments) => ask::handle(&arguments),
         Command::Stats(arguments) => ask::stats(&arguments),
+        Command::Export(arguments) => export::export(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::DoctorProbe(role) => doctor::probe::play(role),
     }

@@ -73,6 +73,11 @@ impl World {
         self.life(who)?.allocation_at(value)?.1.born
     }
 
+    /// Whether an object is in use in a process.
+    pub fn lives(&self, who: ProcessId, object: Handle) -> bool {
+        self.life(who).is_some_and(|life| life.state(object) == State::Alive)
+    }
+
     /// Hands on every export that a call is about: of a call that begins, before it has moved the world, and of one that
     /// has returned, afterwards.
     pub fn about(&self, who: ProcessId, function: Function, values: &Values, mut each: impl FnMut(ExportId)) {

@@ -18,6 +18,7 @@ mod doctor;
 mod ending;
 mod endurance;
 mod event;
+mod export;
 mod fork;
 mod importer;
 mod kill;
