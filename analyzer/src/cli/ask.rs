@@ -1,4 +1,4 @@
-//! `urscope holders`, `urscope handle` and `urscope stats`: questions about a whole run.
+//! `urscope holders`, `urscope handle`, `urscope stats` and `urscope diff`: questions about a whole run.
 
 use std::{
     io::{self, BufWriter, Write as _},
@@ -13,24 +13,35 @@ use urscope_analyzer::{
     report,
 };
 
-use super::{AskArguments, HandleArguments, HoldersArguments, PlainFormat, StatsArguments, complain, wants_color};
+use super::{
+    AskArguments, DiffArguments, HandleArguments, HoldersArguments, PlainFormat, StatsArguments, complain, wants_color,
+};
 
 /// Who holds what.
 pub(crate) fn holders(arguments: &HoldersArguments) -> ExitCode {
     let answer = questions::holders(&arguments.ask.paths, &options(&arguments.ask), arguments.at);
-    tell(&arguments.ask, answer, |answer, out, color| report::holders(answer, out, color))
+    tell(arguments.ask.format, answer, |answer, out, color| report::holders(answer, out, color))
 }
 
 /// The life of one handle.
 pub(crate) fn handle(arguments: &HandleArguments) -> ExitCode {
     let answer = questions::handle(&arguments.ask.paths, &options(&arguments.ask), arguments.name);
-    tell(&arguments.ask, answer, |answer, out, color| report::handle(answer, out, color))
+    tell(arguments.ask.format, answer, |answer, out, color| report::handle(answer, out, color))
 }
 
 /// The figures of a run.
 pub(crate) fn stats(arguments: &StatsArguments) -> ExitCode {
     let answer = questions::stats(&arguments.ask.paths, &options(&arguments.ask));
-    tell(&arguments.ask, answer, |answer, out, color| report::stats(answer, out, color))
+    tell(arguments.ask.format, answer, |answer, out, color| report::stats(answer, out, color))
+}
+
+/// What differs between two runs. Findings that are new make it fail, as those of a run do.
+pub(crate) fn diff(arguments: &DiffArguments) -> ExitCode {
+    let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
+    let answer = questions::diff(&arguments.before, &arguments.after, &options);
+    let introduced = answer.as_ref().is_ok_and(|diff| diff.introduced.iter().any(|finding| finding.fails));
+    let told = tell(arguments.format, answer, |answer, out, color| report::diff(answer, out, color));
+    if introduced && told == ExitCode::SUCCESS { Verdict::Findings.exit_code().into() } else { told }
 }
 
 fn options(arguments: &AskArguments) -> Options {
@@ -40,7 +51,7 @@ fn options(arguments: &AskArguments) -> Options {
 type Out<'a> = BufWriter<io::StdoutLock<'a>>;
 
 fn tell<A: Serialize>(
-    arguments: &AskArguments,
+    format: PlainFormat,
     answer: Result<A, QuestionError>,
     text: impl FnOnce(&A, &mut Out<'_>, bool) -> io::Result<()>,
 ) -> ExitCode {
@@ -55,7 +66,7 @@ fn tell<A: Serialize>(
     let stdout = io::stdout();
     let color = wants_color(&stdout);
     let mut out = BufWriter::new(stdout.lock());
-    let written = match arguments.format {
+    let written = match format {
         PlainFormat::Text => text(&answer, &mut out, color),
         PlainFormat::Json => report::json(&answer, &mut out),
     };

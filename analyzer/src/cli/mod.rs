@@ -5,8 +5,8 @@
 mod ask;
 mod check;
 mod explain;
-mod merge;
 mod export;
+mod merge;
 mod options;
 mod output;
 mod outputs;
@@ -56,6 +56,7 @@ enum Command {
     Holders(HoldersArguments),
     Handle(HandleArguments),
     Stats(StatsArguments),
+    Diff(DiffArguments),
     Export(ExportArguments),
     Doctor(DoctorArguments),
     #[command(hide = true, subcommand)]
@@ -273,6 +274,33 @@ pub(crate) struct StatsArguments {
     pub(crate) ask: AskArguments,
 }
 
+/// What a change introduced or cured: the findings and the calls of one run against those of another.
+///
+/// A finding is known again by its rule and its place in the program, not by process numbers or addresses.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope diff urscope-traces/app-1 urscope-traces/app-2\n  \
+        urscope diff last-week.json urscope-traces/app-2\n\n\
+        Exit codes: 0 nothing that fails a run was introduced, 1 something was, 2 could not compare.")]
+pub(crate) struct DiffArguments {
+    /// The form of the answer.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+
+    /// A directory with copies of the programs and libraries that ran, for traces of another machine; may be given
+    /// several times.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) symbols: Vec<PathBuf>,
+
+    /// The run of before: a directory of traces, a trace, or a report in JSON.
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+
+    /// The run of after.
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: PathBuf,
+}
+
 /// Write one timeline of all processes, for Perfetto.
 ///
 /// Calls are slices of their threads; each handle's life from get to put and each opening from open to close is a slice of its
@@ -332,6 +360,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Holders(arguments) => ask::holders(&arguments),
         Command::Handle(arguments) => ask::handle(&arguments),
         Command::Stats(arguments) => ask::stats(&arguments),
+        Command::Diff(arguments) => ask::diff(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::DoctorProbe(role) => doctor::probe::play(role),

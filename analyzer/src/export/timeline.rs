@@ -55,6 +55,8 @@ struct Call {
     frees: Vec<ExportId>,
     /// The export whose bytes it opens.
     opens: Option<ExportId>,
+    /// What it ends. It is out of its process by now, because its address may come again before the call returns.
+    ends: Option<(Handle, Living)>,
 }
 
 impl<'w> Timeline<'w> {
@@ -130,32 +132,31 @@ impl<'w> Timeline<'w> {
         let arrow = (lane == Lane::Import).then_some(Arrow::Out(id));
         let life = Life { lane, id, name: handle.kind.noun() };
         self.chrome.birth(track, &life, at, args, arrow);
-        let life = Living { life, export, size };
-        if let Some(process) = self.process(who) {
-            match lane {
-                Lane::Export => drop(process.handles.insert(handle, life)),
-                Lane::Import => process.openings.entry(handle).or_default().push(life),
-            }
-        }
+        self.keep(who, handle, Living { life, export, size });
         self.count(who, track.pid, at);
     }
 
-    fn died(
-        &mut self,
-        who: ProcessId,
-        (track, at): (Track, u64),
-        handle: Handle,
-        lane: Lane,
-        how: &str,
-    ) -> Option<u64> {
+    /// Takes something out of a process that a call is about to end.
+    fn take(&mut self, who: ProcessId, handle: Handle) -> Option<Living> {
         let process = self.process(who)?;
-        let Living { life, .. } = match lane {
-            Lane::Export => process.handles.remove(&handle)?,
-            Lane::Import => process.openings.get_mut(&handle)?.pop()?,
-        };
-        self.chrome.death(track, &life, at, how);
+        match handle.kind.shares() {
+            Some(_) => process.handles.remove(&handle),
+            None => process.openings.get_mut(&handle)?.pop(),
+        }
+    }
+
+    /// Puts it in, or back.
+    fn keep(&mut self, who: ProcessId, handle: Handle, living: Living) {
+        let Some(process) = self.process(who) else { return };
+        match living.life.lane {
+            Lane::Export => drop(process.handles.insert(handle, living)),
+            Lane::Import => process.openings.entry(handle).or_default().push(living),
+        }
+    }
+
+    fn died(&mut self, who: ProcessId, (track, at): (Track, u64), living: &Living, how: &str) {
+        self.chrome.death(track, &living.life, at, how);
         self.count(who, track.pid, at);
-        Some(life.id)
     }
 
     fn count(&mut self, who: ProcessId, pid: u32, at: u64) {
@@ -228,17 +229,19 @@ impl Listener for Timeline<'_> {
             }
             _ => {}
         }
-        self.under_way.insert((who, enter.call), Call { enter: *enter, frees, opens });
+        let ends = subject(enter.function, &enter.values).and_then(|(_, handle)| handle);
+        let ends = ends.filter(|_| !matches!(enter.function.effect(), Effect::Makes(_)));
+        let ends = ends.and_then(|handle| Some((handle, self.take(who, handle)?)));
+        self.under_way.insert((who, enter.call), Call { enter: *enter, frees, opens, ends });
     }
 
     fn exit(&mut self, world: &World, who: ProcessId, exit: &Exit) {
-        let Some(Call { enter, frees, opens }) = self.under_way.remove(&(who, exit.call)) else { return };
+        let Some(Call { enter, frees, opens, ends }) = self.under_way.remove(&(who, exit.call)) else { return };
         let Some((track, from)) = self.at(who, enter.tid, enter.time) else { return };
         let Some((_, to)) = self.at(who, exit.tid, exit.time) else { return };
         let function = enter.function;
         let well = exit.result.is_success();
         let made = subject(function, &exit.values).filter(|_| well && matches!(function.effect(), Effect::Makes(_)));
-        let ended = subject(function, &enter.values).filter(|_| well && !matches!(function.effect(), Effect::Makes(_)));
         let mut arrow = None;
         match made {
             Some((Lane::Export, Some(handle))) => {
@@ -251,15 +254,15 @@ impl Listener for Timeline<'_> {
             Some((Lane::Import, _)) => arrow = opens.and_then(|export| self.gets.get(&export)).copied().map(Arrow::In),
             None | Some((Lane::Export, None)) => {}
         }
-        match ended {
-            Some((lane @ Lane::Export, Some(handle))) => {
-                self.died(who, (track, from), handle, lane, function.name());
-            }
+        if let Some((handle, living)) = ends {
             // A release ends what it was opened for with the last reference.
-            Some((lane @ Lane::Import, Some(handle))) if handle.kind == Kind::Mapping || !world.lives(who, handle) => {
-                arrow = self.died(who, (track, from), handle, lane, function.name()).map(Arrow::In);
+            let counted = matches!(handle.kind, Kind::PhysicalMem | Kind::Event);
+            if well && !(counted && world.lives(who, handle)) {
+                self.died(who, (track, from), &living, function.name());
+                arrow = Some(living).filter(|living| living.life.lane == Lane::Import).map(|it| Arrow::In(it.life.id));
+            } else {
+                self.keep(who, handle, living);
             }
-            _ => {}
         }
         self.chrome.call(track, function.name(), (from, to), arguments(&enter, Some(exit)), arrow);
         if let Some((lane, Some(handle))) = made.filter(|(lane, _)| *lane == Lane::Export || function.is_ipc()) {
@@ -270,7 +273,9 @@ impl Listener for Timeline<'_> {
             let of_it = |living: &Living| living.export.is_some_and(|export| frees.contains(&export));
             let gone: Vec<_> = handles.into_iter().flatten().filter(|(_, life)| of_it(life)).map(|at| *at.0).collect();
             for handle in gone {
-                self.died(who, (track, to), handle, Lane::Export, function.name());
+                if let Some(living) = self.take(who, handle) {
+                    self.died(who, (track, to), &living, function.name());
+                }
             }
         }
     }
@@ -280,7 +285,10 @@ impl Listener for Timeline<'_> {
         let mut open: Vec<_> =
             self.under_way.extract_if(|(process, _), _| *process == who).map(|(_, call)| call).collect();
         open.sort_by_key(|call| call.enter.call);
-        for Call { enter, .. } in open {
+        for Call { enter, ends, .. } in open {
+            if let Some((handle, living)) = ends {
+                self.keep(who, handle, living);
+            }
             if let Some((track, from)) = self.at(who, enter.tid, enter.time) {
                 self.chrome.unreturned(track, enter.function.name(), from, &arguments(&enter, None));
             }
@@ -293,11 +301,12 @@ impl Listener for Timeline<'_> {
             Ended::Incomplete => "end of trace",
         };
         let Some(process) = self.process(who) else { return };
-        let mut left: Vec<_> = process.handles.keys().map(|handle| (Lane::Export, *handle)).collect();
-        left.extend(process.openings.iter().flat_map(|(handle, lives)| lives.iter().map(|_| (Lane::Import, *handle))));
-        left.sort_by_key(|(_, handle)| *handle);
-        for (lane, handle) in left {
-            self.died(who, (track, now), handle, lane, how);
+        let handles = std::mem::take(&mut process.handles).into_values();
+        let openings = std::mem::take(&mut process.openings).into_values().flatten();
+        let mut left: Vec<_> = handles.chain(openings).collect();
+        left.sort_by_key(|living| living.life.id);
+        for living in left {
+            self.died(who, (track, now), &living, how);
         }
     }
 }

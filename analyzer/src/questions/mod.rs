@@ -1,12 +1,15 @@
-//! What can be asked of a whole run besides its judgement: who holds what, how one handle lived, what was called how often.
+//! What can be asked of a whole run besides its judgement: who holds what, how one handle lived, what was called how often,
+//! what differs between two runs.
 //!
-//! Each question is a [`Listener`](crate::judge::Listener) in a hearing, and its answer a type that is shown as text and as
+//! Most questions are a [`Listener`](crate::judge::Listener) in a hearing. Each answer is a type that is shown as text and as
 //! JSON. The field names of the answers are their JSON form; every answer carries its version.
 
+mod diff;
 mod handle;
 mod holders;
 mod stats;
 
+pub use diff::{Diff, diff};
 pub use handle::{Moment, NoSuchHandle, Story, handle};
 pub use holders::{Held, HeldBy, Holders, TooLate, holders};
 pub use stats::{Calls, Latency, SAMPLES, Sample, Stats, stats};
@@ -14,7 +17,7 @@ pub use stats::{Calls, Latency, SAMPLES, Sample, Stats, stats};
 /// The version of the JSON form of all answers.
 pub const VERSION: u32 = 1;
 
-use crate::JudgeError;
+use crate::{JudgeError, judge::ExemptionError};
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +26,9 @@ pub enum QuestionError {
     /// The traces could not be heard.
     #[error(transparent)]
     Judge(#[from] JudgeError),
+    /// What should be a report is none.
+    #[error(transparent)]
+    NoReport(#[from] ExemptionError),
     /// The moment that was asked for is not in the run.
     #[error(transparent)]
     TooLate(#[from] TooLate),

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use super::{
     paint::{Paint, since, wrapped},
-    text::{number, place, who, written},
+    text::{number, place, who, write_finding, written},
 };
 use crate::{
     judge::{Ended, Side},
-    questions::{Calls, Held, HeldBy, Holders, Moment, Sample, Stats, Story},
+    questions::{Calls, Diff, Held, HeldBy, Holders, Moment, Sample, Stats, Story},
 };
 
 /// How wide text is set.
@@ -131,6 +131,35 @@ fn write_calls(calls: &Calls, out: &mut impl Write, paint: Paint) -> io::Result<
     if *unreturned > 0 {
         let text = format!("{unreturned} never returned");
         writeln!(out, "    {}", paint.severity(urscope_rules::Severity::Warning, text))?;
+    }
+    Ok(())
+}
+
+pub(super) fn diff(answer: &Diff, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    let Diff { verdicts: [before, after], introduced, cured, common, .. } = answer;
+    let (more, less) = (number(introduced.len(), "finding"), cured.len());
+    let verdicts = paint.faint(format!("({}, then {})", before.name(), after.name()));
+    writeln!(out, "{} {more} introduced, {less} cured, {common} in both {verdicts}", paint.strong("urscope:"))?;
+    for (which, reason) in ["before", "after"].into_iter().zip(&answer.reasons) {
+        if let Some(reason) = reason {
+            writeln!(out, "  {which}: {}", wrapped(reason, "  ", WIDTH))?;
+        }
+    }
+    for finding in introduced {
+        let mut text = String::new();
+        // A text takes all that is written to it.
+        let _ = write_finding(finding, &mut text, paint);
+        write!(out, "\n{} {text}", paint.severity(finding.severity, "introduced"))?;
+    }
+    for gone in cured {
+        let told = wrapped(&format!("{}: {}: {}", gone.severity, gone.rule, gone.message), "  ", WIDTH);
+        writeln!(out, "\n{} {told}", paint.good("cured"))?;
+    }
+    if !answer.calls.is_empty() {
+        writeln!(out, "\n{}", paint.strong("calls"))?;
+    }
+    for (function, [before, after]) in &answer.calls {
+        writeln!(out, "  {function:<28} {before:>9} {after:>9}")?;
     }
     Ok(())
 }

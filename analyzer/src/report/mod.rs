@@ -24,7 +24,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     judge::Judgement,
     plain::plain_all,
-    questions::{Holders, Stats, Story},
+    questions::{Diff, Holders, Stats, Story},
 };
 
 /// Writes a judgement for people, in colour if asked to.
@@ -78,6 +78,13 @@ pub fn handle(answer: &Story, out: &mut impl Write, color: bool) -> io::Result<(
 pub fn stats(answer: &Stats, out: &mut impl Write, color: bool) -> io::Result<()> {
     let (answer, mut text) = (cleaned(answer)?, Vec::new());
     answers::stats(&answer, &mut text, paint::Paint { color })?;
+    guarded(&String::from_utf8_lossy(&text), out)
+}
+
+/// Writes for people what differs between two runs.
+pub fn diff(answer: &Diff, out: &mut impl Write, color: bool) -> io::Result<()> {
+    let (answer, mut text) = (cleaned(answer)?, Vec::new());
+    answers::diff(&answer, &mut text, paint::Paint { color })?;
     guarded(&String::from_utf8_lossy(&text), out)
 }
 

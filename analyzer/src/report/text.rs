@@ -116,7 +116,7 @@ pub(super) fn verdict(judgement: &Judgement, paint: Paint) -> String {
     }
 }
 
-fn write_finding(finding: &FoundFinding, out: &mut String, paint: Paint) -> fmt::Result {
+pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Paint) -> fmt::Result {
     let head = paint.severity(finding.severity, format!("{}: {}", finding.severity, finding.rule));
     let count = if finding.count > 1 { format!(" ({} times, the first:)", finding.count) } else { String::new() };
     writeln!(out, "{head}{count}")?;

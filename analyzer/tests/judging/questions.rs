@@ -144,6 +144,33 @@ fn what_was_shared_over_time_is_sampled_and_its_peak_kept() {
     assert!((3000 * 64 * 8 / 9..=3000 * 64).contains(&peak), "{peak}");
 }
 
+/// What a change introduced and cured is told, whether runs are given as traces or as reports.
+#[test]
+fn two_runs_are_compared() {
+    let leak = "p: alloc a 64\np: get a -> h";
+    let double = "p: alloc a 64\np: get a -> h\np: put h\np: put h\np: get a -> h";
+    let (before, after) = (folder(leak), folder(double));
+    let answer = questions::diff(before.path(), after.path(), &Options::default()).unwrap();
+    let codes = |diff: &questions::Diff| {
+        let introduced: Vec<_> = diff.introduced.iter().map(|finding| finding.rule.clone()).collect();
+        let cured: Vec<_> = diff.cured.iter().map(|finding| finding.rule.clone()).collect();
+        (introduced, cured, diff.common)
+    };
+    assert_eq!(codes(&answer), (vec!["double-put".to_owned()], vec![], 1));
+    assert_eq!(answer.calls["urIPCPutMemHandleExp"], [0, 2]);
+    assert_eq!(answer.calls.get("urUSMDeviceAlloc"), None, "as often as before");
+    let report = before.path().join("report");
+    let judgement = urscope_analyzer::judge(&[after.path().to_owned()], &Options::default()).unwrap();
+    std::fs::write(&report, serde_json::to_vec(&judgement).unwrap()).unwrap();
+    let back = questions::diff(&report, &before.path().join("urscope-p-100-1.json"), &Options::default()).unwrap();
+    assert_eq!(codes(&back), (vec![], vec!["double-put".to_owned()], 1));
+    let same = questions::diff(&report, after.path(), &Options::default()).unwrap();
+    assert_eq!((codes(&same), same.calls.len()), ((vec![], vec![], 2), 0));
+    std::fs::write(&report, "{}").unwrap();
+    let error = questions::diff(&report, after.path(), &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("is no report of urscope"), "{error}");
+}
+
 #[test]
 fn answers_are_written_for_people() {
     let folder = folder(SHARED);
@@ -155,6 +182,10 @@ fn answers_are_written_for_people() {
     let name = u64::from_str_radix(held.fingerprint.trim_start_matches("0x"), 16).unwrap();
     report::handle(&questions::handle(&paths, &Options::default(), name).unwrap(), &mut text, false).unwrap();
     report::stats(&stats(SHARED), &mut text, false).unwrap();
+    let (before, after) =
+        (self::folder("p: alloc a 64\np: get a -> h"), self::folder("p: get a -> h\np: put h\np: put h"));
+    let diff = questions::diff(before.path(), after.path(), &Options::default()).unwrap();
+    report::diff(&diff, &mut text, false).unwrap();
     let text = String::from_utf8(text).unwrap();
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/judging/answers.txt"), &text).unwrap();

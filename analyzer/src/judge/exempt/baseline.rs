@@ -10,7 +10,7 @@ use serde::Deserialize;
 use urscope_rules::Severity;
 
 use super::ExemptionError;
-use crate::judge::{Compared, Excuse, FoundFinding, GoneFinding, VERSION};
+use crate::judge::{Compared, Excuse, FoundFinding, GoneFinding, Judgement, VERSION};
 
 /// What was found before.
 #[derive(Clone, Debug)]
@@ -38,6 +38,11 @@ impl Baseline {
         let text = fs::read_to_string(path);
         let text = text.map_err(|source| ExemptionError::Unreadable { path: path.to_owned(), source, expected })?;
         Self::parse(path, &text)
+    }
+
+    /// What was found in a run that has been judged.
+    pub fn of(path: &Path, judgement: &Judgement) -> Self {
+        Self { path: path.to_owned(), findings: judgement.findings.clone() }
     }
 
     /// Reads the text of one.

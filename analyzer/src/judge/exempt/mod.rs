@@ -23,6 +23,11 @@ pub struct Exemptions {
 }
 
 impl Exemptions {
+    /// Excuses what is known, and says what has come and gone against the baseline.
+    pub fn excuse(&self, findings: &mut [FoundFinding]) -> Option<Compared> {
+        self.apply(findings).1
+    }
+
     /// Says of each finding whether it is excused, and of each exemption what it was good for.
     pub(super) fn apply(&self, findings: &mut [FoundFinding]) -> (Vec<SuppressionUse>, Option<Compared>) {
         let compared = self.baseline.as_ref().map(|baseline| baseline.compare(findings));
