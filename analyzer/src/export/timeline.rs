@@ -53,8 +53,8 @@ struct Call {
     enter: Enter,
     /// The exports whose memory it frees.
     frees: Vec<ExportId>,
-    /// The export whose bytes it opens.
-    opens: Option<ExportId>,
+    /// The arrow of the latest get, before it began, of the bytes that it opens.
+    opens: Option<u64>,
     /// What it ends. It is out of its process by now, because its address may come again before the call returns.
     ends: Option<(Handle, Living)>,
 }
@@ -225,7 +225,7 @@ impl Listener for Timeline<'_> {
         match enter.function.effect() {
             Effect::Ends(Kind::Usm) => world.about(who, enter.function, &enter.values, |id| frees.push(id)),
             Effect::Makes(_) if enter.values.fingerprint.is_some() => {
-                world.about(who, enter.function, &enter.values, |id| opens = Some(id));
+                world.about(who, enter.function, &enter.values, |id| opens = self.gets.get(&id).copied());
             }
             _ => {}
         }
@@ -251,7 +251,7 @@ impl Listener for Timeline<'_> {
                     self.gets.insert(export, id);
                 });
             }
-            Some((Lane::Import, _)) => arrow = opens.and_then(|export| self.gets.get(&export)).copied().map(Arrow::In),
+            Some((Lane::Import, _)) => arrow = opens.map(Arrow::In),
             None | Some((Lane::Export, None)) => {}
         }
         if let Some((handle, living)) = ends {
