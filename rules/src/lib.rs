@@ -15,4 +15,4 @@ pub mod world;
 
 pub use catalog::{Rule, When};
 pub use finding::{Finding, Place, Severity};
-pub use world::{End, ExportId, Holder, Process, ProcessId, Shared, World};
+pub use world::{End, ExportId, Holder, Process, ProcessId, Rights, Shared, World};

@@ -97,10 +97,10 @@ fn bytes_outlive_their_put() {
 
 #[test]
 fn equal_bytes_of_another_host_are_strangers() {
-    expect("p: alloc a 64\np: get a -> h\nc@2: open h -> m\np: put h\np: free a\nc@2: close m", &[]);
+    expect("p: alloc a 64\np: get a -> h\nc@2: open h -> m\np: put h\np: free a\nc@2: close m", &["untraced-peer"]);
     expect(
         "p: alloc a 64\np: get a -> h\nc@2: open h -> m\np: put h\nc@2: close m + 8\nc@2: close m",
-        &["close-of-unknown"],
+        &["close-of-unknown", "untraced-peer"],
     );
 }
 
@@ -159,10 +159,10 @@ fn the_end_of_a_process_grades_what_it_leaves() {
     let found = expect(&format!("{story}c: killed\np: killed"), &["leaked-mapping", "leaked-handle"]);
     assert!(found.iter().all(|finding| finding.severity == Severity::Note));
     assert!(found.iter().all(|finding| finding.message.contains("killed before it could")));
-    let found = expect(&format!("{story}c: incomplete\np: exit"), &["leaked-mapping", "leaked-handle"]);
+    let found = expect(&format!("{story}c: incomplete\np: exit"), &["leaked-mapping", "calls-lost", "leaked-handle"]);
     assert_eq!(found[0].severity, Severity::Note);
     assert!(found[0].message.contains("incomplete"), "{}", found[0].message);
-    assert_eq!(found[1].severity, Severity::Warning);
+    assert_eq!(found[2].severity, Severity::Warning);
     expect(&format!("{story}c: running\np: running"), &[]);
 }
 
@@ -279,7 +279,7 @@ fn who_ends_with_memory_that_others_have_open_is_noted_whatever_becomes_of_them(
     assert!(message.contains("p (pid 100) exits while c (pid 200)") && message.contains("1 mapping more"), "{message}");
     let found = expect(&format!("{story}p: killed\nc: close m\nd: close n"), &["exporter-gone"]);
     assert!(found[0].message.contains("was killed, and its trace stops"), "{}", found[0].message);
-    expect(&format!("{story}p: incomplete\nc: close m\nd: close n"), &[]);
+    expect(&format!("{story}p: incomplete\nc: close m\nd: close n"), &["calls-lost"]);
     expect(&format!("{story}c: close m\nd: killed\np: exit"), &["leaked-mapping"]);
     expect(&format!("{story}p: free a\np: exit\nc: close m\nd: close n"), &["freed-while-open"]);
     // Its own mappings are leaks.

@@ -69,6 +69,17 @@ impl Kind {
         }
     }
 
+    /// The `ur_device_info_t` that asks whether objects of this kind can be shared (`ur_api.h`, release 2026.2); nothing if
+    /// there is no such question.
+    pub const fn support(self) -> Option<u64> {
+        match self {
+            Self::Usm => Some(0x2023),
+            Self::PhysicalMem => Some(0x2024),
+            Self::Event => Some(0x2026),
+            _ => None,
+        }
+    }
+
     /// The word for it in a sentence.
     pub const fn noun(self) -> &'static str {
         match self {

@@ -15,7 +15,7 @@ use urscope_schema::{
     call::{Enter, Exit, Nanos, Values},
     trace::{
         read::{Reader, Record, Skipped, Why},
-        records::{Clock, Door, Footer, Found, Header, Hex, Module, Stack},
+        records::{Clock, Door, Footer, Found, Header, Hex, Module, Rights, Stack},
         write::{self, CLOSE, End, Line, Totals},
     },
 };
@@ -44,6 +44,7 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
                     return end.bytes().expect("an end fits").strip_suffix(CLOSE.as_bytes()).unwrap().to_vec();
                 }
                 Record::ThreadName(tid, name) => return write::thread_name(42, *tid, name),
+                Record::Descriptors(time, open) => line.descriptors(42, 42, *time, base, *open),
                 Record::Note(time, text) => return write::note(42, 42, *time, base, text),
                 Record::Finding(time, found) => return write::finding(42, 42, *time, base, found),
                 Record::ProcessName(name) => return write::start(42, name, "run"),
@@ -59,6 +60,7 @@ fn story() -> (u64, Vec<Record>) {
     let header = Header {
         format: 1,
         executable: "/opt/app \"x\"\\".into(),
+        rights: Rights { ptrace_scope: Some(1), dumpable: Some(false), ..Rights::default() },
         clock: Clock { base_ns: base, ..Clock::default() },
         ..Header::default()
     };
@@ -84,6 +86,7 @@ fn story() -> (u64, Vec<Record>) {
         Record::Stack(Box::new(Stack { stack: 1, frames: vec![Hex(0x1234), Hex(u64::MAX)] })),
         Record::Enter(enter),
         Record::Exit(exit),
+        Record::Descriptors(Nanos(base + 1_001_000), 17),
         Record::Note(Nanos(base + 2_000_000), "said \"so\"".into()),
         Record::Finding(
             Nanos(base + 2_000_001),

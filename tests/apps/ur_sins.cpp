@@ -53,6 +53,15 @@ static ur_result_t open(ur_context_handle_t context, const Bytes &data, ur_event
   return urIPCOpenEventHandleExp(context, data.data(), data.size(), event);
 }
 
+// A get and its put, of memory that is there as long as the context.
+static void get_and_put(Ur &ur) {
+  static void *memory = nullptr;
+  if (memory == nullptr) CHECK(urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, 4096, &memory));
+  Data got;
+  CHECK(urIPCGetMemHandleExp(ur.context, memory, &got.data, &got.size));
+  CHECK(urIPCPutMemHandleExp(ur.context, got.data));
+}
+
 static void get_of_an_imported_event(Ur &ur) {
   ur_event_handle_t event = make_event(ur), imported = nullptr;
   const Data got = get(event);
@@ -139,6 +148,55 @@ static void imports_behind_their_context(Ur &ur) {
   CHECK(urEventRelease(event));
 }
 
+static void an_event_that_is_shared_and_timed(Ur &ur) {
+  const ur_exp_event_desc_t desc = {UR_STRUCTURE_TYPE_EXP_EVENT_DESC, nullptr,
+                                    UR_EXP_EVENT_FLAG_IPC_EXP | UR_EXP_EVENT_FLAG_ENABLE_PROFILING};
+  ur_event_handle_t event = nullptr;
+  print("an event that is shared and timed: " + number(urEventCreateExp(ur.context, ur.device, &desc, &event)));
+  get_and_put(ur);
+}
+
+// The v1 adapter says that it cannot share physical memory.
+static void memory_that_the_device_cannot_share(Ur &ur) {
+  ur_bool_t shares = true;
+  CHECK(urDeviceGetInfo(ur.device, UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP, sizeof shares, &shares, nullptr));
+  CHECK(urPhysicalMemRelease(make_memory(ur))); // made to be shared
+  print(std::string("shared though the device says ") + (shares ? "yes" : "no"));
+  get_and_put(ur);
+}
+
+static void bytes_of_nobody(Ur &ur) {
+  get_and_put(ur);
+  Bytes bytes(120); // as many as a get gives
+  void *opened = nullptr;
+  print("open of zeros: " + number(urIPCOpenMemHandleExp(ur.context, ur.device, bytes.data(), bytes.size(), &opened)));
+}
+
+static void handle_data_over_and_over(Ur &ur) {
+  for (int i = 0; i < 150; ++i) get_and_put(ur);
+  print("got and put 150 times");
+}
+
+// Files that nobody closes, beside gets and puts that are all in order; and handle data of physical memory, each with its file.
+static void files_over_and_over(Ur &ur) {
+  for (int i = 0; i < 200; ++i) {
+    require(dup(2) >= 0, "no descriptor");
+    get_and_put(ur);
+    usleep(1000);
+  }
+  print("200 files more");
+}
+
+static void handle_data_that_is_kept(Ur &ur) {
+  ur_physical_mem_handle_t memory = make_memory(ur);
+  for (int i = 0; i < 200; ++i) {
+    get(ur, memory);
+    usleep(1000);
+  }
+  CHECK(urPhysicalMemRelease(memory));
+  print("200 handles more");
+}
+
 static const std::map<std::string, void (*)(Ur &)> sins = {
     {"get_of_an_imported_event", get_of_an_imported_event},
     {"get_of_plain_memory", get_of_plain_memory},
@@ -150,6 +208,12 @@ static const std::map<std::string, void (*)(Ur &)> sins = {
     {"memory_before_put", memory_before_put},
     {"event_before_put", event_before_put},
     {"imports_behind_their_context", imports_behind_their_context},
+    {"an_event_that_is_shared_and_timed", an_event_that_is_shared_and_timed},
+    {"memory_that_the_device_cannot_share", memory_that_the_device_cannot_share},
+    {"bytes_of_nobody", bytes_of_nobody},
+    {"handle_data_over_and_over", handle_data_over_and_over},
+    {"files_over_and_over", files_over_and_over},
+    {"handle_data_that_is_kept", handle_data_that_is_kept},
 };
 
 int main(int argc, char **argv) {

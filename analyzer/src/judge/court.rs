@@ -7,8 +7,11 @@ use std::{
     sync::Arc,
 };
 
-use urscope_rules::{End, Place, Process, ProcessId, World};
-use urscope_schema::{call::Nanos, trace::records::Header};
+use urscope_rules::{End, Place, Process, ProcessId, Rights, World};
+use urscope_schema::{
+    call::Nanos,
+    trace::records::{self, Header},
+};
 
 use super::{
     Ended, JudgeError, Listener, Progress, alive,
@@ -28,6 +31,15 @@ pub(super) struct Court {
     /// The parties by the numbers that the world gave them.
     pub(super) by_id: Vec<usize>,
     hosts: HashMap<(String, u64), u64>,
+}
+
+/// What the kernel lets a process do, as its header says.
+fn rights(header: &Header) -> Rights {
+    let records::Rights { ptrace_scope, sys_ptrace, seccomp, dumpable, descriptors } = header.rights;
+    // A header that does not name its namespace does not name its user either.
+    let pid_namespace = Some(header.pid_namespace).filter(|namespace| *namespace != 0);
+    let uid = pid_namespace.map(|_| header.uid);
+    Rights { uid, pid_namespace, ptrace_scope, seccomp, dumpable, traces_any: sys_ptrace, descriptors }
 }
 
 /// A process.
@@ -167,6 +179,7 @@ impl Court {
                     host: party.host,
                     executable: header.executable.clone(),
                     forked_from: parent,
+                    rights: rights(header),
                 });
                 party.id = Some(id);
                 listener.begin(&self.world, id, header);
@@ -181,11 +194,13 @@ impl Court {
                 self.world.exit(id, exit, &mut found);
                 listener.exit(&self.world, id, exit);
             }
+            (Act::Descriptors(open, at), Some(id)) => self.world.descriptors(id, *open, *at),
             (Act::End(at), Some(id)) => {
                 party.inside = self.world.inside(id);
                 let (ended, how) = party.how_it_ended();
                 party.ended = ended;
                 listener.end(&self.world, id, *at, ended);
+                self.world.missing(id, party.lost(), party.notes.skipped_lines);
                 self.world.end(id, how, *at, &mut found);
             }
             (_, None) => {}

@@ -76,6 +76,7 @@ pub(super) enum Act {
     Begin(Nanos),
     Enter(Enter),
     Exit(Exit),
+    Descriptors(u64, Nanos),
     End(Nanos),
 }
 
@@ -87,7 +88,7 @@ impl Act {
     pub(super) fn order(&self, now: Nanos) -> Moment {
         match self {
             Self::Begin(time) => (*time, 0),
-            Self::Exit(_) => (now, 1),
+            Self::Exit(_) | Self::Descriptors(..) => (now, 1),
             Self::End(time) => ((*time).max(now), 1),
             Self::Enter(enter) => (now, if enter.function == Function::urUSMFree { 3 } else { 2 }),
         }
@@ -117,6 +118,7 @@ impl Cursor {
                 | Err(Skipped { why: Why::Torn, line: 2.., .. }) => continue,
                 Ok(Record::Enter(enter)) => format!("a call of {}", enter.function.name()),
                 Ok(Record::Exit(exit)) => format!("the return of {}", exit.function.name()),
+                Ok(Record::Descriptors(..)) => "a number of descriptors".into(),
                 Ok(Record::Door(_)) => "a door".into(),
                 Ok(Record::Module(_) | Record::Stack(_)) => "a call stack".into(),
                 Ok(Record::Footer(_)) => "the footer".into(),
@@ -248,6 +250,10 @@ impl Cursor {
                 Ok(Record::Exit(exit)) => {
                     self.now = self.now.max(exit.time);
                     return Ok(Act::Exit(exit));
+                }
+                Ok(Record::Descriptors(at, open)) => {
+                    self.now = self.now.max(at);
+                    return Ok(Act::Descriptors(open, self.now));
                 }
                 Ok(Record::Door(door)) if notes.doors.len() < DOORS_KEPT => notes.doors.push(*door),
                 Ok(Record::Module(_)) => notes.shelf.put_module(offset),

@@ -59,7 +59,7 @@ fn node(first: &Party) -> Node {
 fn excused(court: &Court, finding: Finding) -> Finding {
     let gap = |place: Place| party(court, place).filter(|party| party.has_gaps());
     // What was left is graded by the world already, and its other side is no part of the proof.
-    let other = finding.other.filter(|_| finding.rule.when != When::End);
+    let other = finding.other.filter(|_| !matches!(finding.rule.when, When::End | When::Run));
     match gap(finding.at).or(other.and_then(gap)) {
         Some(party) if finding.severity > Severity::Note => {
             let message =

@@ -71,7 +71,9 @@ fn what_was_written_makes_the_same_run_clean() {
         let before = judged(&traces);
         assert!(!before.findings.is_empty(), "{}", rule.code);
         let after = judged_with(&traces, &suppressing_with(&suppressing(&before), Severity::Note));
-        assert_eq!((after.verdict, counting(&after)), (Verdict::Clean, vec![]), "{}", suppressing(&before));
+        // Calls that are missing are missing whoever is told.
+        let verdict = if rule.code == "calls-lost" { Verdict::NotJudged } else { Verdict::Clean };
+        assert_eq!((after.verdict, counting(&after)), (verdict, vec![]), "{}", suppressing(&before));
         assert!(after.suppressions.iter().all(|used| used.count > 0), "{:?}", after.suppressions);
     }
 }

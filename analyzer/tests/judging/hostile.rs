@@ -43,7 +43,7 @@ fn a_damaged_line_is_said_with_its_place_and_makes_the_trace_incomplete() {
     assert_eq!((judgement.skipped_lines, judgement.skipped[0].line), (1, 6));
     assert!(judgement.skipped[0].offset > 400 && judgement.skipped[0].file.contains("urscope-p-"));
     assert_eq!(judgement.processes[0].ended, Ended::Incomplete);
-    assert_eq!(codes(&judgement), [("double-put", 1)]);
+    assert_eq!(codes(&judgement), [("double-put", 1), ("calls-lost", 1)]);
     assert_eq!(judgement.verdict, Verdict::NotJudged, "nothing is proved where calls are missing");
     let reason = judgement.reason.unwrap_or_default();
     assert!(reason.contains("1 line could not be used"), "{reason}");

@@ -10,9 +10,12 @@ use urscope_rules::{
     End as Fate,
     story::{Event, Story},
 };
-use urscope_schema::trace::{
-    records::{Clock, Door, Header},
-    write::{self, End, Line, Totals},
+use urscope_schema::{
+    call::Nanos,
+    trace::{
+        records::{Clock, Door, Header, Rights},
+        write::{self, End, Line, Totals},
+    },
 };
 
 /// The time at which stories begin.
@@ -26,11 +29,12 @@ pub(crate) fn files(story: &str) -> BTreeMap<String, Vec<u8>> {
 /// The same, with headers and doors changed.
 pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut Door)) -> BTreeMap<String, Vec<u8>> {
     let events = story.parse::<Story>().and_then(|story| story.events()).unwrap_or_else(|error| panic!("{error}"));
-    let (base, mut pids, mut files) = (Clock::base(urscope_schema::call::Nanos(START)), Vec::new(), Vec::new());
+    let (base, mut pids, mut files) = (Clock::base(Nanos(START)), Vec::new(), Vec::new());
     for event in events {
         match event {
             Event::Begin(process, at) => {
                 let name = process.executable.rsplit('/').next().unwrap().to_owned();
+                let rights = process.rights;
                 let mut header = Header {
                     format: 1,
                     urscope: "0.1.0".into(),
@@ -42,6 +46,15 @@ pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut Door)) -
                     forked: process.forked_from.is_some(),
                     executable: process.executable.clone(),
                     command: vec![process.executable.clone(), "--role".into()],
+                    uid: rights.uid.unwrap_or_default(),
+                    pid_namespace: rights.pid_namespace.unwrap_or(u64::from(rights.uid.is_some())),
+                    rights: Rights {
+                        ptrace_scope: rights.ptrace_scope,
+                        sys_ptrace: rights.traces_any,
+                        seccomp: rights.seccomp,
+                        dumpable: rights.dumpable,
+                        descriptors: rights.descriptors,
+                    },
                     clock: Clock { base_ns: base, monotonic_ns: START + at.0, ..Clock::default() },
                     ..Header::default()
                 };
@@ -69,6 +82,11 @@ pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut Door)) -
                 exit.time.0 += START;
                 let mut line = Line::default();
                 line.exit(pids[who.0 as usize], base, &exit);
+                files[who.0 as usize].1.extend_from_slice(line.bytes().unwrap());
+            }
+            Event::Descriptors(who, open, at) => {
+                let (pid, mut line) = (pids[who.0 as usize], Line::default());
+                line.descriptors(pid, pid, Nanos(START + at.0), base, open);
                 files[who.0 as usize].1.extend_from_slice(line.bytes().unwrap());
             }
             Event::End(who, how, at) => {

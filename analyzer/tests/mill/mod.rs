@@ -18,7 +18,7 @@ use urscope_schema::{
     handle::fingerprint,
     trace::{
         FORMAT_VERSION,
-        records::{Clock, Door, Header, Hex, Stack},
+        records::{Clock, Door, Header, Hex, Rights, Stack},
         write::{self, End, Line, Totals},
     },
 };
@@ -125,6 +125,7 @@ impl Mill {
             parent: 1,
             forked: false,
             uid: 1000,
+            rights: Rights::default(),
             executable: "/opt/mill/mill".into(),
             command: vec!["mill".into()],
             clock: Clock {

@@ -29,6 +29,8 @@
 //! Look at what the call that should have made the object answered. Places for answers are not recorded, so a missing one
 //! is found by the preloaded library only.
 
+use urscope_schema::api::demand::Wrong;
+
 use super::{Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
@@ -46,22 +48,13 @@ pub(super) static RULE: Rule = Rule {
 
 fn look(scene: &Scene<'_>) -> Option<Finding> {
     let Sight::Argument(fault) = scene.sight else { return None };
+    // That two flags exclude each other is told by a rule of its own.
+    if matches!(fault.why, Wrong::Together(_)) {
+        return None;
+    }
     let function = scene.at.function.map_or("", |function| function.name());
     let message = format!("{} passes {} as {} in {}", scene.actor(), fault.why, fault.parameter, call(scene.at));
-    Some(Finding {
-        rule: &RULE,
-        severity: RULE.severity,
-        at: scene.at,
-        other: None,
-        subject: None,
-        size: None,
-        fingerprint: None,
-        count: 1,
-        message,
-        advice: format!(
-            "{function} promises {} for it; see what the call answered that should have made it",
-            fault.answer
-        ),
-        answer: Some(fault.answer),
-    })
+    let advice =
+        format!("{function} promises {} for it; see what the call answered that should have made it", fault.answer);
+    Some(Finding::of_call(&RULE, scene.at, message).advice(advice).answer(fault.answer.0))
 }

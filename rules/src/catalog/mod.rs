@@ -3,8 +3,11 @@
 //! A rule reads the world and says what it found; it must never keep a state of its own. The head of its file is its
 //! documentation, and the two traces in it are its test ([`crate::story`]).
 
+mod calls_lost;
+mod churn;
 mod close_of_unknown;
 mod descriptor_closed_twice;
+mod descriptor_growth;
 mod double_close;
 mod double_put;
 mod double_release;
@@ -13,6 +16,7 @@ mod export_without_flag;
 mod exporter_gone;
 mod freed_while_exported;
 mod freed_while_open;
+mod garbage_handle;
 mod get_of_freed;
 mod invalid_argument;
 mod leaked_event;
@@ -23,9 +27,15 @@ mod never_signalled;
 mod no_calls_seen;
 mod open_close_mismatch;
 mod page;
+mod permission_denied;
+mod profiled_ipc_event;
 mod put_of_unknown;
+mod size_mismatch;
+mod slow_call;
 mod stale_handle;
 mod success_without_result;
+mod unsupported_device;
+mod untraced_peer;
 mod use_after_close;
 mod use_after_free;
 mod use_after_put;
@@ -42,8 +52,11 @@ pub use page::{Page, rules_md};
 
 /// All rules, by name.
 pub static RULES: &[&Rule] = &[
+    &calls_lost::RULE,
+    &churn::RULE,
     &close_of_unknown::RULE,
     &descriptor_closed_twice::RULE,
+    &descriptor_growth::RULE,
     &double_close::RULE,
     &double_put::RULE,
     &double_release::RULE,
@@ -52,6 +65,7 @@ pub static RULES: &[&Rule] = &[
     &exporter_gone::RULE,
     &freed_while_exported::RULE,
     &freed_while_open::RULE,
+    &garbage_handle::RULE,
     &get_of_freed::RULE,
     &invalid_argument::RULE,
     &leaked_event::RULE,
@@ -61,9 +75,15 @@ pub static RULES: &[&Rule] = &[
     &never_signalled::RULE,
     &no_calls_seen::RULE,
     &open_close_mismatch::RULE,
+    &permission_denied::RULE,
+    &profiled_ipc_event::RULE,
     &put_of_unknown::RULE,
+    &size_mismatch::RULE,
+    &slow_call::RULE,
     &stale_handle::RULE,
     &success_without_result::RULE,
+    &unsupported_device::RULE,
+    &untraced_peer::RULE,
     &use_after_close::RULE,
     &use_after_free::RULE,
     &use_after_put::RULE,
@@ -81,8 +101,10 @@ pub enum When {
     Enter,
     /// When a call has returned.
     Exit,
-    /// When a process, a context or the run is over.
+    /// When a process or a context is over.
     End,
+    /// When a process or the run is over, by the judge alone: it takes what only traces hold, or all of them.
+    Run,
 }
 
 /// A rule: its header, its text and its eye.

@@ -36,7 +36,7 @@ use crate::{
 pub(super) static RULE: Rule = Rule {
     code: "no-calls-seen",
     severity: Severity::Error,
-    when: When::End,
+    when: When::Run,
     title: "no IPC call was seen in the whole run, so there is nothing to judge",
     source: include_str!("no_calls_seen.rs"),
     look,
@@ -44,17 +44,9 @@ pub(super) static RULE: Rule = Rule {
 
 fn look(scene: &Scene<'_>) -> Option<Finding> {
     let Sight::NoCalls = scene.sight else { return None };
-    Some(Finding {
-        rule: &RULE,
-        severity: RULE.severity,
-        at: scene.at,
-        other: None,
-        subject: None,
-        size: None,
-        fingerprint: None,
-        count: 1,
-        message: "no call of a urIPC* function was seen in the whole run".into(),
-        advice: "see which doors opened in each process, and run urscope doctor".into(),
-        answer: None,
-    })
+    let message = "no call of a urIPC* function was seen in the whole run".into();
+    Some(
+        Finding::of_call(&RULE, scene.at, message)
+            .advice("see which doors opened in each process, and run urscope doctor"),
+    )
 }

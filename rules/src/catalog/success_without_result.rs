@@ -33,7 +33,7 @@
 
 use super::{
     Rule, When,
-    wording::{INVALID_ARGUMENT, call, handle},
+    wording::{INVALID_ARGUMENT, call},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -53,10 +53,6 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     let Sight::Unanswered(kind) = scene.sight else { return None };
     let (who, noun) = (scene.actor(), kind.noun());
     let message = format!("{who} is told success by {} and is given no {noun}", call(scene.at));
-    Some(Finding {
-        subject: None,
-        ..Finding::new(&RULE, scene.at, handle(kind, 0), message)
-            .advice("take it for a failure; the reason is in the adapter's log, and the v2 adapter answers it")
-            .answer(INVALID_ARGUMENT)
-    })
+    let advice = "take it for a failure; the reason is in the adapter's log, and the v2 adapter answers it";
+    Some(Finding::of_call(&RULE, scene.at, message).advice(advice).answer(INVALID_ARGUMENT))
 }

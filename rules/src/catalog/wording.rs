@@ -18,12 +18,17 @@ use crate::{
 impl Finding {
     /// A finding of its rule's own severity.
     pub(super) fn new(rule: &'static Rule, at: Place, subject: Handle, message: String) -> Self {
+        Self { subject: Some(subject), ..Self::of_call(rule, at, message) }
+    }
+
+    /// One that is not about an object.
+    pub(super) fn of_call(rule: &'static Rule, at: Place, message: String) -> Self {
         Self {
             rule,
             severity: rule.severity,
             at,
             other: None,
-            subject: Some(subject),
+            subject: None,
             size: None,
             fingerprint: None,
             count: 1,

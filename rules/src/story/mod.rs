@@ -22,12 +22,17 @@
 //! | `get-event e -> h`, `put-event h`, `open-event h -> f` | its handle data |
 //! | `wait e` | a wait on the host for an event |
 //! | `fork child` | a process begins as a copy of this one |
-//! | `exit`, `killed`, `running`, `incomplete` | the process ends |
+//! | `support events -> no` | the device is asked whether it can share `memory`, `physical` memory or `events`, and says `yes` or `no` |
+//! | `uid 7`, `pid-namespace 7`, `ptrace-scope 1`, `seccomp 2`, `dumpable 0`, `traces-any 1`, `descriptor-limit 64` | what the kernel lets the process do, said before anything else |
+//! | `descriptors 20` | so many descriptors are open |
+//! | `exit`, `killed`, `running`, `incomplete` | the process ends; where it is incomplete, one record is lost |
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!
-//! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside), `in CONTEXT`, and `fails` or `begins`. A name is an address: named
-//! again as a result, the same address comes again. The bytes of handle data depend on the exported address alone; those of physical
-//! memory also on the name of the handle data, unless it is `like` another.
+//! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside), `in CONTEXT`, `sized NUMBER` (of the handle
+//! data of an open), `profiled` (an event), `takes NUMBER` (milliseconds), and `fails` (with 45, or the `ur_result_t` behind it) or `begins`. A name is
+//! an address: named again as a result, the same address comes again. The bytes of handle data depend on the exported address alone;
+//! those of physical memory also on the name of the handle data, unless it is `like` another.
+//! What stands between a line `NUMBER times` and a line `end` happens so often.
 //!
 //! A story becomes records, numbered and timed, that a world plays and that a trace can be written from.
 
@@ -70,6 +75,29 @@ pub enum Step {
     Fork(String),
     /// The process ends.
     Ends(End),
+    /// What the kernel lets the process do.
+    May(Right, u64),
+    /// So many descriptors are open.
+    Descriptors(u64),
+}
+
+/// What the kernel lets a process do, or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Right {
+    /// [`crate::world::Rights::uid`]
+    Uid,
+    /// [`crate::world::Rights::pid_namespace`]
+    PidNamespace,
+    /// [`crate::world::Rights::ptrace_scope`]
+    PtraceScope,
+    /// [`crate::world::Rights::seccomp`]
+    Seccomp,
+    /// [`crate::world::Rights::dumpable`]
+    Dumpable,
+    /// [`crate::world::Rights::traces_any`]
+    TracesAny,
+    /// [`crate::world::Rights::descriptors`]
+    DescriptorLimit,
 }
 
 /// A call.
@@ -89,8 +117,12 @@ pub struct Call {
     pub context: Option<String>,
     /// Whether it is made with the IPC flag.
     pub shared: bool,
-    /// The size that is asked for.
+    /// Whether it is made with profiling.
+    pub profiled: bool,
+    /// The size that is asked for, or that of handle data that is not what its get gave.
     pub size: Option<u64>,
+    /// How many milliseconds it takes longer than others.
+    pub takes: Option<u64>,
     /// How it goes on.
     pub fate: Fate,
 }
@@ -144,15 +176,20 @@ pub enum Verb {
     OpenEvent,
     /// `urEventWait`
     Wait,
+    /// `urDeviceGetInfo`
+    Support,
 }
+
+/// The error that failing calls of a story return, unless it says which.
+const REFUSED: u32 = 45;
 
 /// How a call goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
     /// It returns at once, well.
     Returns,
-    /// It returns at once, with an error.
-    Fails,
+    /// It returns at once, with this `ur_result_t`.
+    Fails(u32),
     /// It does not return yet.
     Begins,
 }

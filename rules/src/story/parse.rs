@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use super::{Call, Fate, Line, Step, Story, Verb};
+use super::{Call, Fate, Line, REFUSED, Right, Step, Story, Verb};
 use crate::world::End;
 
 /// A line that is no step.
@@ -22,7 +22,7 @@ impl fmt::Display for StoryError {
 
 impl std::error::Error for StoryError {}
 
-const VERBS: [(&str, Verb); 23] = [
+const VERBS: [(&str, Verb); 24] = [
     ("context", Verb::Context),
     ("retain", Verb::Retain),
     ("release", Verb::Release),
@@ -46,6 +46,17 @@ const VERBS: [(&str, Verb); 23] = [
     ("put-event", Verb::PutEvent),
     ("open-event", Verb::OpenEvent),
     ("wait", Verb::Wait),
+    ("support", Verb::Support),
+];
+
+const RIGHTS: [(&str, Right); 7] = [
+    ("uid", Right::Uid),
+    ("pid-namespace", Right::PidNamespace),
+    ("ptrace-scope", Right::PtraceScope),
+    ("seccomp", Right::Seccomp),
+    ("dumpable", Right::Dumpable),
+    ("traces-any", Right::TracesAny),
+    ("descriptor-limit", Right::DescriptorLimit),
 ];
 
 const ENDS: [(&str, End); 4] =
@@ -55,11 +66,21 @@ impl FromStr for Story {
     type Err = StoryError;
 
     fn from_str(text: &str) -> Result<Self, StoryError> {
-        let mut lines = Vec::new();
+        let mut lines: Vec<Line> = Vec::new();
+        let mut block: Option<(usize, usize)> = None;
         for (index, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
-            if !line.is_empty() {
-                lines.push(parse(line).map_err(|why| StoryError { line: index + 1, why })?);
+            let wrong = |why| StoryError { line: index + 1, why };
+            if let Some(times) = line.strip_suffix(" times") {
+                if block.replace((lines.len(), number(times).map_err(wrong)? as usize)).is_some() {
+                    return Err(wrong("expected end in front of this".into()));
+                }
+            } else if line == "end" {
+                let (from, times) = block.take().ok_or_else(|| wrong("nothing to end".into()))?;
+                let again = lines.split_off(from);
+                lines.extend(again.iter().cycle().take(again.len() * times).cloned());
+            } else if !line.is_empty() {
+                lines.push(parse(line).map_err(wrong)?);
             }
         }
         Ok(Self { lines })
@@ -86,7 +107,9 @@ fn parse(line: &str) -> Result<Line, String> {
             like: None,
             context: None,
             shared: false,
+            profiled: false,
             size: None,
+            takes: None,
             fate: Fate::Returns,
         };
         if *verb == Verb::Alloc {
@@ -100,14 +123,27 @@ fn parse(line: &str) -> Result<Line, String> {
                 "like" => call.like = Some(value()?.to_owned()),
                 "in" => call.context = Some(value()?.to_owned()),
                 "ipc" => call.shared = true,
-                "fails" => call.fate = Fate::Fails,
+                "profiled" => call.profiled = true,
+                "sized" => call.size = Some(number(value()?)?),
+                "takes" => call.takes = Some(number(value()?)?),
+                "fails" => {
+                    let answer = words.next_if(|next| next.parse::<u32>().is_ok()).and_then(|next| next.parse().ok());
+                    call.fate = Fate::Fails(answer.unwrap_or(REFUSED));
+                }
                 "begins" => call.fate = Fate::Begins,
-                _ => return Err(format!("expected +, ->, like, in, ipc, fails or begins, found {word:?}")),
+                _ => {
+                    return Err(format!(
+                        "expected +, ->, like, in, ipc, profiled, sized, takes, fails or begins, found {word:?}"
+                    ));
+                }
             }
         }
         Step::Call(call)
+    } else if let Some((_, right)) = RIGHTS.iter().find(|(word, _)| *word == first) {
+        Step::May(*right, number(&name("a number")?)?)
     } else {
         match first {
+            "descriptors" => Step::Descriptors(number(&name("a number")?)?),
             "returns" => Step::Returns(true),
             "fails" => Step::Returns(false),
             "fork" => Step::Fork(name("a name")?),
@@ -154,6 +190,11 @@ impl fmt::Display for Line {
             Step::Returns(true) => f.write_str(": returns"),
             Step::Returns(false) => f.write_str(": fails"),
             Step::Fork(child) => write!(f, ": fork {child}"),
+            Step::May(right, value) => {
+                let word = RIGHTS.iter().find(|(_, known)| known == right).map_or("", |(word, _)| word);
+                write!(f, ": {word} {value}")
+            }
+            Step::Descriptors(open) => write!(f, ": descriptors {open}"),
             Step::Ends(how) => {
                 let word = ENDS.iter().find(|(_, end)| end == how).map_or("", |(word, _)| word);
                 write!(f, ": {word}")
@@ -167,7 +208,8 @@ impl fmt::Display for Call {
         let word = VERBS.iter().find(|(_, verb)| *verb == self.verb).map_or("", |(word, _)| word);
         write!(f, "{word} {}", self.object.as_deref().unwrap_or_default())?;
         if let Some(size) = self.size {
-            write!(f, " {size}")?;
+            let word = if self.verb == Verb::Alloc { "" } else { "sized " };
+            write!(f, " {word}{size}")?;
         }
         if self.offset != 0 {
             write!(f, " + {}", self.offset)?;
@@ -184,9 +226,16 @@ impl fmt::Display for Call {
         if self.shared {
             f.write_str(" ipc")?;
         }
+        if self.profiled {
+            f.write_str(" profiled")?;
+        }
+        if let Some(takes) = self.takes {
+            write!(f, " takes {takes}")?;
+        }
         match self.fate {
             Fate::Returns => Ok(()),
-            Fate::Fails => f.write_str(" fails"),
+            Fate::Fails(REFUSED) => f.write_str(" fails"),
+            Fate::Fails(answer) => write!(f, " fails {answer}"),
             Fate::Begins => f.write_str(" begins"),
         }
     }
@@ -199,9 +248,16 @@ mod tests {
     #[test]
     fn a_story_is_written_as_it_was_read() {
         let text = "producer: alloc p 4096\nproducer@2/3: get p + 8 -> h in c begins\nproducer@2/3: fails\n\
-                    producer: fork child\nchild: close m fails\nchild: killed\n";
+                    producer: fork child\nchild: close m fails\nchild: uid 7\nchild: descriptors 9\n\
+                    child: open h sized 7 -> m takes 3 fails 4\nchild: event e ipc profiled\nchild: killed\n";
         let story: Story = text.parse().unwrap();
         assert_eq!(story.to_string(), text);
+    }
+
+    #[test]
+    fn what_happens_again_and_again_is_written_once() {
+        let story: Story = "p: get a -> h\n3 times\np: put h\nend\np: exit".parse().unwrap();
+        assert_eq!(story.to_string(), "p: get a -> h\np: put h\np: put h\np: put h\np: exit\n");
     }
 
     #[test]
@@ -214,6 +270,8 @@ mod tests {
             ("a: exit now", 1, "nothing more"),
             ("a/x: exit", 1, "a number"),
             ("a: close m +", 1, "something behind +"),
+            ("end", 1, "nothing to end"),
+            ("2 times\n2 times", 2, "expected end"),
         ] {
             let error = text.parse::<Story>().unwrap_err();
             assert_eq!(error.line, line, "{text}");

@@ -3,15 +3,18 @@
 use std::collections::HashMap;
 
 use urscope_schema::{
-    api::{Function, UrResult, demand::IPC},
+    api::{
+        Function, UrResult,
+        demand::{IPC, PROFILING},
+    },
     call::{Enter, Exit, Nanos, Values},
-    handle::fingerprint,
+    handle::{Kind, fingerprint},
 };
 
-use super::{Call, Fate, Step, Story, StoryError, Verb};
+use super::{Call, Fate, REFUSED, Right, Step, Story, StoryError, Verb};
 use crate::{
     finding::Finding,
-    world::{End, Process, ProcessId, World},
+    world::{End, Process, ProcessId, Rights, World},
 };
 
 /// What happens, as a world is told it.
@@ -23,15 +26,17 @@ pub enum Event {
     Enter(ProcessId, Enter),
     /// A call returns.
     Exit(ProcessId, Exit),
+    /// So many descriptors are open in a process.
+    Descriptors(ProcessId, u64, Nanos),
     /// A process ends.
     End(ProcessId, End, Nanos),
 }
 
+/// The only device of a story.
+const DEVICE: u64 = 0xd0;
+
 /// How long a step takes.
 const STEP: u64 = 1000;
-
-/// The error that failing calls of a story return.
-const REFUSED: UrResult = UrResult(45);
 
 impl Story {
     /// What the law says to it.
@@ -47,7 +52,11 @@ impl Story {
                     world.enter(who, &enter);
                 }
                 Event::Exit(who, exit) => world.exit(who, &exit, &mut found),
-                Event::End(who, how, at) => world.end(who, how, at, &mut found),
+                Event::Descriptors(who, open, at) => world.descriptors(who, open, at),
+                Event::End(who, how, at) => {
+                    world.missing(who, u64::from(how == End::Incomplete), 0);
+                    world.end(who, how, at, &mut found);
+                }
             }
         }
         world.finish(&mut found);
@@ -100,6 +109,7 @@ impl Stage {
             host: u64::from(host),
             executable: format!("/app/{name}"),
             forked_from: parent.map(|parent| ProcessId(parent as u32)),
+            rights: Rights::default(),
         };
         self.events.push(Event::Begin(process, Nanos(self.now)));
         index
@@ -129,10 +139,12 @@ impl Stage {
                 self.actor(child, host, Some(actor));
             }
             Step::Ends(how) => self.end(actor, *how),
+            Step::May(right, value) => self.may(pid, *right, *value),
+            Step::Descriptors(open) => self.events.push(Event::Descriptors(pid, *open, Nanos(self.now))),
             Step::Returns(well) => {
                 let open = self.actors.get_mut(actor).and_then(|actor| actor.open.remove(&line.thread));
                 let (enter, answer) = open.ok_or("this thread is inside of no call")?;
-                self.exit(pid, &enter, answer, *well);
+                self.exit(pid, &enter, if *well { Ok(answer) } else { Err(REFUSED) });
             }
             Step::Call(call) => {
                 let (function, values, answer) = self.words(actor, call);
@@ -148,17 +160,42 @@ impl Stage {
                     caller.open.insert(line.thread, (enter, answer));
                 }
                 self.events.push(Event::Enter(pid, enter));
-                if call.fate != Fate::Begins {
-                    self.exit(pid, &enter, answer, call.fate == Fate::Returns);
+                self.now += call.takes.unwrap_or_default() * 1_000_000;
+                match call.fate {
+                    Fate::Begins => {}
+                    Fate::Returns => self.exit(pid, &enter, Ok(answer)),
+                    Fate::Fails(why) => self.exit(pid, &enter, Err(why)),
                 }
             }
         }
         Ok(())
     }
 
-    fn exit(&mut self, who: ProcessId, enter: &Enter, answer: Values, well: bool) {
+    /// What the kernel lets a process do stands at its beginning.
+    fn may(&mut self, who: ProcessId, right: Right, value: u64) {
+        let mut begun = self.events.iter_mut().filter_map(|event| match event {
+            Event::Begin(process, _) => Some(process),
+            _ => None,
+        });
+        let Some(process) = begun.nth(who.0 as usize) else { return };
+        let (rights, value) = (&mut process.rights, Some(value));
+        match right {
+            Right::Uid => rights.uid = value.map(|uid| uid as u32),
+            Right::PidNamespace => rights.pid_namespace = value,
+            Right::PtraceScope => rights.ptrace_scope = value.map(|scope| scope as u32),
+            Right::Seccomp => rights.seccomp = value.map(|mode| mode as u32),
+            Right::Dumpable => rights.dumpable = value.map(|dumpable| dumpable != 0),
+            Right::DescriptorLimit => rights.descriptors = value,
+            Right::TracesAny => rights.traces_any = value.map(|any| any != 0),
+        }
+    }
+
+    fn exit(&mut self, who: ProcessId, enter: &Enter, answer: Result<Values, u32>) {
         let Enter { function, call, tid, .. } = *enter;
-        let (result, values) = if well { (UrResult::SUCCESS, answer) } else { (REFUSED, Values::default()) };
+        let (result, values) = match answer {
+            Ok(values) => (UrResult::SUCCESS, values),
+            Err(why) => (UrResult(why), Values::default()),
+        };
         let time = Nanos(self.now + STEP / 2);
         self.events.push(Event::Exit(who, Exit { function, call, tid, time, result, values }));
     }
@@ -184,22 +221,24 @@ impl Stage {
         use Function as F;
         let nothing = Values::default();
         let of = Values { object: Some(object), ..nothing };
-        let flags = Some(if call.shared { IPC } else { 0 });
-        let device = Some(0xd0);
+        let flags = Some(if call.shared { IPC } else { 0 } | if call.profiled { PROFILING } else { 0 });
+        let device = Some(DEVICE);
         let mut bytes = fingerprint(&[(actor as u64).to_le_bytes(), object.to_le_bytes()].concat());
         if call.verb == Verb::GetPhysical {
             let descriptor = result.unwrap_or_default().to_le_bytes();
             let own = fingerprint(&[bytes.to_le_bytes(), descriptor].concat());
-            bytes = call.like.as_ref().map_or(own, |twin| self.bytes_of(twin));
+            bytes = call.like.as_ref().map_or(own, |twin| self.bytes_of(twin, None));
         }
-        let data_size = Some(if matches!(call.verb, Verb::GetEvent | Verb::OpenEvent) { 64 } else { 16 });
+        let data_size = if matches!(call.verb, Verb::GetEvent | Verb::OpenEvent) { 64 } else { 16 };
+        let data_size = Some(call.size.unwrap_or(data_size));
         let got = result.map(|data| Values { data: Some(data), data_size, fingerprint: Some(bytes), ..nothing });
         if let (Verb::GetPhysical | Verb::GetEvent, Some(name)) = (call.verb, &call.result) {
             self.bytes.insert(name.clone(), bytes);
         }
         let got = got.unwrap_or_default();
-        let fingerprint = Some(self.bytes_of(call.object.as_deref().unwrap_or_default()));
-        let open = Values { data: Some(0xda7a_0000 + actor as u64), data_size, fingerprint, ..within };
+        let fingerprint = Some(self.bytes_of(call.object.as_deref().unwrap_or_default(), call.size));
+        let on = device.filter(|_| call.verb == Verb::OpenPhysical);
+        let open = Values { device: on, data: Some(0xda7a_0000 + actor as u64), data_size, fingerprint, ..within };
         let opened = Values { object: result, ..nothing };
         let put = Values { data: Some(object), ..within };
         match call.verb {
@@ -220,9 +259,13 @@ impl Stage {
         }
     }
 
-    /// The fingerprint of the handle data of that name; a name that was never got stands for bytes of its own.
-    fn bytes_of(&self, name: &str) -> u64 {
-        self.bytes.get(name).copied().unwrap_or_else(|| fingerprint(name.as_bytes()))
+    /// The fingerprint of the handle data of that name; a name that was never got stands for bytes of its own, and so do data
+    /// that are cut to another size.
+    fn bytes_of(&self, name: &str, size: Option<u64>) -> u64 {
+        match (self.bytes.get(name), size) {
+            (Some(bytes), None) => *bytes,
+            (_, size) => fingerprint(&[name.as_bytes(), &size.unwrap_or_default().to_le_bytes()].concat()),
+        }
     }
 
     /// A call in words: its function, its arguments, and its answer if it goes well.
@@ -243,7 +286,7 @@ impl Stage {
             Verb::Release => (Function::urContextRelease, Values { context: Some(object), ..nothing }, nothing),
             Verb::Alloc => (
                 Function::urUSMDeviceAlloc,
-                Values { size: call.size, ..within },
+                Values { device: Some(DEVICE), size: call.size, ..within },
                 Values { pointer: Some(object), ..nothing },
             ),
             Verb::Free => (Function::urUSMFree, on, nothing),
@@ -257,12 +300,22 @@ impl Stage {
             }
             Verb::Put => (Function::urIPCPutMemHandleExp, Values { data: Some(object), ..within }, nothing),
             Verb::Open => {
-                let bytes = self.bytes_of(name);
-                let (data, data_size) = (Some(0xda7a_0000 + actor as u64), Some(120));
-                let values = Values { data, data_size, fingerprint: Some(bytes), ..within };
+                let bytes = self.bytes_of(name, call.size);
+                let (data, data_size) = (Some(0xda7a_0000 + actor as u64), Some(call.size.unwrap_or(120)));
+                let values = Values { device: Some(DEVICE), data, data_size, fingerprint: Some(bytes), ..within };
                 (Function::urIPCOpenMemHandleExp, values, Values { pointer: result, ..nothing })
             }
             Verb::Close => (Function::urIPCCloseMemHandleExp, on, nothing),
+            Verb::Support => {
+                let property = match name {
+                    "memory" => Kind::Usm,
+                    "physical" => Kind::PhysicalMem,
+                    _ => Kind::Event,
+                };
+                let ask = Values { device: Some(DEVICE), property: property.support(), ..nothing };
+                let yes = call.result.as_deref() == Some("yes");
+                (Function::urDeviceGetInfo, ask, Values { value: Some(u64::from(yes)), ..nothing })
+            }
             _ => self.of_object(actor, call, object, result, within),
         }
     }

@@ -38,6 +38,11 @@ pub(crate) struct Export {
     pub(crate) got: Place,
     /// How many of its handles are not put.
     pub(crate) handles: u64,
+    /// How often it was got, how often of these all its handles had been put before, and how long its gets and puts took
+    /// together, in nanoseconds.
+    pub(crate) gets: u64,
+    pub(crate) again: u64,
+    pub(crate) spent: u64,
     /// The put after which none was left, the last time that was so.
     put: Option<Place>,
     /// The free of its memory.
@@ -72,12 +77,28 @@ pub(crate) struct Exports {
     latest: Map<(u64, u64), Latest>,
     retired: VecDeque<(ExportId, u64)>,
     next: u64,
+    has_forgotten: bool,
 }
 
 impl Exports {
     /// How many exports are kept whose handles are all put, or whose memory is freed. An open of older bytes than these
     /// is an open of unknown origin.
     pub(crate) const KEPT: usize = 65_536;
+
+    /// How often equal handle data are got, all having been put, until that is remarkable.
+    pub(crate) const CHURN: u64 = 100;
+
+    /// Whether bytes that were handed out may be unknown by now.
+    pub(crate) fn have_forgotten(&self) -> bool {
+        self.has_forgotten
+    }
+
+    /// A put of it took so long, in nanoseconds.
+    pub(crate) fn spend(&mut self, id: ExportId, nanos: u64) {
+        if let Some(export) = self.all.get_mut(&id) {
+            export.spent += nanos;
+        }
+    }
 
     pub(crate) fn get(&self, id: ExportId) -> Option<&Export> {
         self.all.get(&id)
@@ -109,8 +130,15 @@ impl Exports {
         self.retire(id);
     }
 
-    /// A get has returned.
-    pub(crate) fn export(&mut self, (host, fingerprint): (u64, u64), subject: Subject, got: Place) -> ExportId {
+    /// A get has returned that took so many nanoseconds. Says also whether with this get it becomes remarkable how often it
+    /// was got and put.
+    pub(crate) fn export(
+        &mut self,
+        (host, fingerprint): (u64, u64),
+        subject: Subject,
+        got: Place,
+        took: u64,
+    ) -> (ExportId, bool) {
         let key = (host, fingerprint);
         if let Some(latest) = self.latest.get_mut(&key)
             && let Some(export) = self.all.get_mut(&latest.id)
@@ -118,19 +146,36 @@ impl Exports {
                 == (got.process, subject.kind, subject.serial)
         {
             latest.alive += u64::from(export.handles == 0);
+            let again = export.handles == 0;
+            export.again += u64::from(again);
+            export.gets += 1;
+            export.spent += took;
             export.got = got;
             export.handles += 1;
             export.retired = 0;
-            return latest.id;
+            return (latest.id, again && export.again == Self::CHURN);
         }
         self.next += 1;
         let id = ExportId(self.next);
         let (process, holders) = (got.process, Vec::new());
-        self.all
-            .insert(id, Export { key, process, subject, got, handles: 1, put: None, freed: None, holders, retired: 0 });
+        let new = Export {
+            key,
+            process,
+            subject,
+            got,
+            handles: 1,
+            gets: 1,
+            again: 0,
+            spent: took,
+            put: None,
+            freed: None,
+            holders,
+            retired: 0,
+        };
+        self.all.insert(id, new);
         let latest = self.latest.entry(key).or_insert(Latest { id, alive: 0, closed: None });
         *latest = Latest { id, alive: latest.alive + 1, ..*latest };
-        id
+        (id, false)
     }
 
     /// One of its handles is over: by the put that has begun at `put`, or by the end of its context.
@@ -209,6 +254,7 @@ impl Exports {
                     let key = export.key;
                     let with_handles = export.handles > 0;
                     self.all.remove(&old);
+                    self.has_forgotten = true;
                     if with_handles {
                         self.alive(key, |alive| alive.saturating_sub(1));
                     }

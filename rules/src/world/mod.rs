@@ -8,14 +8,19 @@ pub(crate) mod exports;
 mod finish;
 mod hash;
 mod leaving;
+pub(crate) mod ledger;
 mod moves;
+pub(crate) mod pace;
 mod process;
+pub(crate) mod received;
 pub(crate) mod records;
+pub(crate) mod rights;
 pub(crate) mod scene;
 mod view;
 
 pub use self::{
     exports::ExportId,
+    rights::Rights,
     view::{Holder, Shared},
 };
 
@@ -28,10 +33,12 @@ use urscope_schema::{
 use self::{
     exports::Exports,
     leaving::Leaving,
+    ledger::Sample,
     moves::contexts::Remains,
     process::{Aim, Inherited, Life, place_of},
+    received::Sizes,
     records::{Object, Origin, Serial},
-    scene::{Confusion, Ending, Left, Opened, Scene, Sight, Target, Waiting},
+    scene::{Confusion, Ending, Left, Missing, Opened, Scene, Sight, Target, Waiting},
 };
 use crate::{
     catalog::{self, When},
@@ -61,6 +68,8 @@ pub struct Process {
     pub executable: String,
     /// The process it is a forked copy of; [`ProcessId::UNKNOWN`] if it is a copy of one that was not traced.
     pub forked_from: Option<ProcessId>,
+    /// What the kernel lets it do.
+    pub rights: Rights,
 }
 
 /// How a process ended.
@@ -81,10 +90,13 @@ pub enum End {
 pub struct World {
     lives: Vec<Life>,
     exports: Exports,
+    sizes: Sizes,
     serial: Serial,
     ipc_calls: u64,
     /// The waits of processes that have ended that were never answered.
     waits: Vec<Waiting>,
+    /// Calls are missing in some process.
+    has_gaps: bool,
 }
 
 impl World {
@@ -215,7 +227,12 @@ impl World {
 
     /// A call begins: moves, says nothing.
     pub fn enter(&mut self, who: ProcessId, enter: &Enter) {
-        self.ipc_calls += u64::from(enter.function.is_ipc());
+        if enter.function.is_ipc() {
+            self.ipc_calls += 1;
+            if let Some(life) = self.life_mut(who) {
+                life.ipc_calls += 1;
+            }
+        }
         moves::enter(self, who, enter);
     }
 
@@ -228,10 +245,12 @@ impl World {
             if exit.result.is_success() && !well {
                 self.look(When::Exit, pending.place, Sight::Unanswered(kind), found);
             }
+            let opened = if well { Opened::Well } else { Opened::Not(exit.result) };
             if let Aim::Open { stale: Some(stale), .. } = &pending.aim {
-                let opened = if well { Opened::Well } else { Opened::Not(exit.result) };
                 self.look(When::Exit, pending.place, Sight::Stale(stale, opened), found);
             }
+            self.look_at_outcome(pending, exit, opened, found);
+            self.receive(who, exit, opened);
         }
         let Some(outcome) = moves::exit(self, who, exit) else { return };
         match outcome {
@@ -254,19 +273,27 @@ impl World {
     /// From here on nothing is open in it, also when it still runs: what it did since its last record is not known.
     pub fn end(&mut self, who: ProcessId, how: End, at: Nanos, found: &mut Vec<Finding>) {
         self.look_at_end(who, how, at, found);
+        if how == End::Incomplete
+            && let Some(life) = self.life(who).filter(|life| life.ended.is_none())
+        {
+            let at = Place { process: who, tid: 0, time: at, call: None, function: None, stack: None };
+            self.look(When::Run, at, Sight::Missing(life.missing), found);
+            self.has_gaps = true;
+        }
         moves::bury(self, who, how, at);
     }
 
     /// What a process would leave if it ended like that now; moves nothing, and allocates nothing where nothing is left.
     pub fn look_at_end(&self, who: ProcessId, how: End, at: Nanos, found: &mut Vec<Finding>) {
-        let Some(life) = self.life(who) else { return };
+        let Some(life) = self.life(who).filter(|life| life.ended.is_none()) else { return };
+        self.look_at_habits(who, life, at, found);
         let left = match how {
             End::Exited => Some(Left::Exited),
             End::Killed => Some(Left::Killed),
             End::Incomplete => Some(Left::Incomplete),
             End::Running => None,
         };
-        if let Some(left) = left.filter(|_| life.ended.is_none()) {
+        if let Some(left) = left {
             let place = Place { process: who, tid: 0, time: at, call: None, function: None, stack: None };
             let leaving = Leaving { world: self, place, left };
             leaving.memory(life, found);
@@ -282,6 +309,35 @@ impl World {
             let objects = life.objects.iter().map(|(handle, object)| (*handle, object));
             let opened = |object: &Object| object.origin == Origin::Imported && object.state == State::Alive;
             leaving.objects(objects.filter(|(_, object)| opened(object) && !object.accused), found);
+        }
+    }
+
+    /// What a process did over and over.
+    fn look_at_habits(&self, who: ProcessId, life: &Life, at: Nanos, found: &mut Vec<Finding>) {
+        for export in life.churned.iter().filter_map(|id| self.exports.get(*id)) {
+            self.look(When::End, export.got, Sight::Churned(export), found);
+        }
+        for outlier in life.pace.outliers() {
+            self.look(When::End, outlier.place, Sight::Outlier(outlier), found);
+        }
+        if let Some(growth) = life.ledger.growth(life.process.rights.descriptors) {
+            let at = Place { process: who, tid: 0, time: at, call: None, function: None, stack: None };
+            self.look(When::Run, at, Sight::Growth(growth), found);
+        }
+    }
+
+    /// So many descriptors are open in a process.
+    pub fn descriptors(&mut self, who: ProcessId, descriptors: u64, at: Nanos) {
+        let Some(life) = self.life_mut(who) else { return };
+        let (calls, held) = (life.ipc_calls, life.held());
+        life.ledger.add(Sample { at, calls, descriptors, held });
+    }
+
+    /// Calls are missing of a process that is about to end as [`End::Incomplete`]: so many records were lost, and so many lines
+    /// of its trace could not be used.
+    pub fn missing(&mut self, who: ProcessId, lost: u64, lines: u64) {
+        if let Some(life) = self.life_mut(who) {
+            life.missing = Missing { lost, lines };
         }
     }
 

@@ -13,8 +13,11 @@ use super::{
     End, Process,
     exports::ExportId,
     hash::{Map, Set},
+    ledger::Ledger,
+    pace::Pace,
+    received::{Denied, Strangers},
     records::{Allocation, Got, Graveyard, Mapped, Object, Origin, Serial},
-    scene::{Freed, Stale, Stray, Target},
+    scene::{Freed, Missing, Stale, Stray, Target},
 };
 use crate::{finding::Place, life::State};
 
@@ -52,6 +55,8 @@ pub(crate) struct ContextLife {
 pub(crate) struct Pending {
     pub(crate) place: Place,
     pub(crate) aim: Aim,
+    /// The device has said that it cannot share what the call is to share.
+    pub(crate) denied: Option<Denied>,
 }
 
 /// What a call under way is about.
@@ -88,6 +93,9 @@ pub(crate) enum Aim {
         fingerprint: Option<u64>,
         export: Option<ExportId>,
         stale: Option<Box<Stale>>,
+        /// Where the handle data lie, and their size.
+        data: Option<u64>,
+        size: Option<u64>,
     },
     Close {
         pointer: u64,
@@ -97,7 +105,9 @@ pub(crate) enum Aim {
     },
     Allocate {
         size: Option<u64>,
+        device: Option<u64>,
     },
+    Ask(Denied),
     Free {
         freed: Box<Freed>,
     },
@@ -137,6 +147,18 @@ pub(crate) struct Life {
     pub(crate) pending: Map<u64, Pending>,
     pub(crate) graves: Graveyard,
     pub(crate) inherited: Inherited,
+    /// What its devices have said that they cannot share.
+    pub(crate) denied: Vec<Denied>,
+    pub(crate) strangers: Strangers,
+    /// Where handle data lay that was opened and that a traced process had exported.
+    pub(crate) received: Set<u64>,
+    /// What was got and put over and over.
+    pub(crate) churned: Vec<ExportId>,
+    pub(crate) pace: Pace,
+    pub(crate) ledger: Ledger,
+    pub(crate) missing: Missing,
+    /// How many `urIPC*` calls have begun.
+    pub(crate) ipc_calls: u64,
 }
 
 impl Life {
@@ -155,7 +177,22 @@ impl Life {
             pending: Map::default(),
             graves: Graveyard::default(),
             inherited,
+            denied: Vec::new(),
+            strangers: Strangers::default(),
+            received: Set::default(),
+            churned: Vec::new(),
+            pace: Pace::default(),
+            ledger: Ledger::default(),
+            missing: Missing::default(),
+            ipc_calls: 0,
         }
+    }
+
+    /// How many handles are not put, mappings not closed and shared objects not released.
+    pub(crate) fn held(&self) -> u64 {
+        let opens = self.mappings.values().flat_map(|mapped| &mapped.opens).map(|opens| opens.count).sum::<u64>();
+        let objects = self.objects.values().filter(|object| object.origin != Origin::Plain).count();
+        (self.handles.len() + objects) as u64 + opens
     }
 
     /// What a child that is forked now has from this process.

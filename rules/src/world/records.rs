@@ -147,6 +147,8 @@ pub(crate) struct Allocation {
     pub(crate) serial: Serial,
     /// Absent for a stranger: then only its exact pointer is known.
     pub(crate) size: Option<u64>,
+    /// The device that it was made for.
+    pub(crate) device: Option<u64>,
     pub(crate) born: Option<Place>,
     pub(crate) dying: bool,
     /// The free that ended it: it is kept for a while, so that a later get of it is known for what it is.

@@ -7,6 +7,10 @@ use urscope_schema::{
 
 use super::{
     End, World,
+    exports::Export,
+    ledger::Growth,
+    pace::Outlier,
+    received::{Denied, Missized, Refused, Strange},
     records::{Allocation, Got, Grave, Mapped, Object, Serial},
 };
 use crate::{
@@ -58,6 +62,22 @@ pub(crate) enum Sight<'w> {
     Gone(&'w Held, Left),
     /// The run is over, and a wait was never answered, whose event is of a process that has ended.
     Waiting(&'w Waiting, End),
+    /// An open was refused whose handle data have a size that no get gave.
+    Missized(&'w Missized),
+    /// An open of living handle data was refused whose producer may not be looked into.
+    Refused(&'w Refused),
+    /// A call has tried to share something on a device that had said that it cannot.
+    Denied(&'w Denied, Opened),
+    /// Equal handle data was got and put over and over.
+    Churned(&'w Export),
+    /// A process has ended in which some calls took far longer than others of their function.
+    Outlier(Outlier),
+    /// A process has ended whose descriptors became more and more.
+    Growth(Growth),
+    /// A process has ended of which calls are missing.
+    Missing(Missing),
+    /// The run is over, and bytes were handed to opens that no traced get handed out.
+    Strange(&'w Strange),
     /// The run is over, and no IPC call was in it.
     NoCalls,
 }
@@ -200,6 +220,15 @@ pub(crate) struct Freed {
     pub(crate) holders: u64,
     /// The open of one of them, of another process if there is one, with its address there.
     pub(crate) holder: Option<(Place, u64)>,
+}
+
+/// What is missing in a trace; nothing of both where it is closed and has no footer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// Records of calls that could not be written.
+    pub(crate) lost: u64,
+    /// Lines that could not be used.
+    pub(crate) lines: u64,
 }
 
 /// Why something is left.

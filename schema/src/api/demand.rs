@@ -112,8 +112,8 @@ impl std::fmt::Display for Wrong {
 /// `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`.
 pub const IPC: u64 = 1 << 1;
 
-/// `UR_EXP_EVENT_FLAG_ENABLE_PROFILING`
-const PROFILING: u64 = 1 << 0;
+/// `UR_EXP_EVENT_FLAG_ENABLE_PROFILING`.
+pub const PROFILING: u64 = 1 << 0;
 
 impl Nulls {
     /// Notes an argument, if it is missing and the header lists that among the errors of the function.

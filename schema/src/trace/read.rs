@@ -49,6 +49,8 @@ pub enum Record {
     Exit(Exit),
     /// A note of urscope's own.
     Note(Nanos, String),
+    /// How many descriptors the process had open.
+    Descriptors(Nanos, u64),
     /// What the validation layer found while the program ran. The judge finds it again by itself.
     Finding(Nanos, Box<Found>),
     /// The end, in order.
@@ -249,6 +251,11 @@ struct CallArgs {
 }
 
 #[derive(Deserialize)]
+struct OpenArgs {
+    open: u64,
+}
+
+#[derive(Deserialize)]
 struct TextArgs<'a> {
     #[serde(borrow, alias = "name")]
     text: Cow<'a, str>,
@@ -275,6 +282,9 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
         ("M", "thread_name") => Ok(Record::ThreadName(event.tid()?, unfit::<TextArgs<'_>>(args)?.text.into_owned())),
         ("i", "note") if event.cat == NOTE => {
             Ok(Record::Note(event.time(base)?, unfit::<TextArgs<'_>>(args)?.text.into_owned()))
+        }
+        ("C", "descriptors") if event.cat == NOTE => {
+            Ok(Record::Descriptors(event.time(base)?, unfit::<OpenArgs>(args)?.open))
         }
         ("i", "finding") if event.cat == NOTE => Ok(Record::Finding(event.time(base)?, unfit(args)?)),
         (phase @ ("B" | "E"), name) if event.cat == CALL => {

@@ -35,12 +35,35 @@ pub struct Header {
     pub forked: bool,
     /// The effective user.
     pub uid: u32,
+    /// What the kernel lets the process do.
+    pub rights: Rights,
     /// The executable's path.
     pub executable: String,
     /// The command line, cut where it is very long.
     pub command: Vec<String>,
     /// The clocks.
     pub clock: Clock,
+}
+
+/// What the kernel lets a process do when its trace begins. A field that is absent is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rights {
+    /// `/proc/sys/kernel/yama/ptrace_scope`, 0 to 3; absent without Yama.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ptrace_scope: Option<u32>,
+    /// Whether `CAP_SYS_PTRACE` is in effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sys_ptrace: Option<bool>,
+    /// The mode of seccomp: 0 none, 1 strict, 2 a filter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seccomp: Option<u32>,
+    /// Whether others of the same user may look into the process (`PR_GET_DUMPABLE` is 1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dumpable: Option<bool>,
+    /// The most descriptors that it may have open (the soft `RLIMIT_NOFILE`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub descriptors: Option<u64>,
 }
 
 /// The clocks of a process, read together.

@@ -59,6 +59,17 @@ impl Line {
         self.0.text("}}");
     }
 
+    /// Writes how many descriptors the process has open: a counter, which Perfetto draws.
+    pub fn descriptors(&mut self, pid: u32, tid: u32, time: Nanos, base: u64, open: u64) {
+        self.opening(r#"{"ph":"C","pid":"#, pid, tid, time, base);
+        self.0
+            .text(r#","cat":""#)
+            .text(NOTE)
+            .text(r#"","name":"descriptors","args":{"open":"#)
+            .decimal(open)
+            .text("}}");
+    }
+
     fn opening(&mut self, phase: &str, pid: u32, tid: u32, time: Nanos, base: u64) {
         self.0.text("\n,").text(phase).decimal(u64::from(pid)).text(r#","tid":"#).decimal(u64::from(tid));
         let since = time.0.saturating_sub(base);
@@ -300,6 +311,20 @@ mod tests {
              \"args\":{\"call\":17,\"result\":45,\"result_name\":\"UR_RESULT_ERROR_INVALID_ARGUMENT\",\
              \"data\":\"0x10\",\"data_size\":120,\"fingerprint\":\"0xffffffffffffffff\"}}"
         );
+    }
+
+    #[test]
+    fn a_number_of_descriptors_is_a_counter_and_is_read_back() {
+        let mut line = Line::default();
+        line.descriptors(42, 43, Nanos(1_234_567), 1_000_000, 99);
+        let bytes = line.bytes().unwrap();
+        assert_eq!(
+            std::str::from_utf8(bytes).unwrap(),
+            "\n,{\"ph\":\"C\",\"pid\":42,\"tid\":43,\"ts\":234.567,\"cat\":\"urscope\",\"name\":\"descriptors\",\
+             \"args\":{\"open\":99}}"
+        );
+        let read = crate::trace::read::parse_json(&bytes[2..], 1_000_000);
+        assert_eq!(read, Ok(crate::trace::read::Record::Descriptors(Nanos(1_234_567), 99)));
     }
 
     #[test]

@@ -8,7 +8,11 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use urscope_schema::trace::{FORMAT_VERSION, records::Header, write::COMMAND_LIMIT};
+use urscope_schema::trace::{
+    FORMAT_VERSION,
+    records::{Header, Rights},
+    write::COMMAND_LIMIT,
+};
 
 /// The process, asked of the kernel each time.
 pub fn id() -> u32 {
@@ -32,6 +36,7 @@ pub fn describe(run: &str, forked: bool) -> Header {
         forked,
         // SAFETY: geteuid(2) has no arguments and cannot fail.
         uid: unsafe { libc::geteuid() },
+        rights: rights(),
         executable: executable.to_string_lossy().into_owned(),
         command: command(),
         clock: super::clock::snapshot(),
@@ -50,6 +55,43 @@ pub fn host() -> String {
 
 fn inode(path: &str) -> u64 {
     fs::metadata(path).map_or(0, |namespace| namespace.ino())
+}
+
+/// What the kernel lets this process do, now.
+fn rights() -> Rights {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
+    let effective = field("CapEff:").and_then(|set| u64::from_str_radix(set, 16).ok());
+    // SAFETY: PR_GET_DUMPABLE has no further arguments and touches no memory.
+    let dumpable = unsafe { libc::prctl(libc::PR_GET_DUMPABLE) };
+    Rights {
+        ptrace_scope: scope.and_then(|scope| scope.trim().parse().ok()),
+        sys_ptrace: effective.map(|set| set >> CAP_SYS_PTRACE & 1 == 1),
+        seccomp: field("Seccomp:").and_then(|mode| mode.parse().ok()),
+        dumpable: (dumpable >= 0).then_some(dumpable == 1),
+        descriptors: limit(libc::RLIMIT_NOFILE),
+    }
+}
+
+/// The number of that capability (`linux/capability.h`).
+const CAP_SYS_PTRACE: u32 = 19;
+
+/// How many descriptors are open. Kernels before 6.2 do not say it in one word, and are asked for a list.
+pub fn open_descriptors() -> Option<u64> {
+    const OPEN: &str = "/proc/self/fd";
+    match fs::metadata(OPEN).map(|folder| folder.len()) {
+        // The one by which the list is read is not counted.
+        Ok(0) => fs::read_dir(OPEN).ok().map(|list| (list.count() as u64).saturating_sub(1)),
+        number => number.ok(),
+    }
+}
+
+/// A soft limit.
+fn limit(of: libc::__rlimit_resource_t) -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: getrlimit(2) fills the structure that it is given.
+    (unsafe { libc::getrlimit(of, &raw mut limit) } == 0).then_some(limit.rlim_cur)
 }
 
 /// Field 22 of `/proc/self/stat`, counted behind the name, which may hold anything.
@@ -139,9 +181,7 @@ pub fn on_exit(end: fn()) {
 
 /// The largest file that this process may write, in bytes; writing beyond it would kill the process with SIGXFSZ.
 pub fn file_size_limit() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: getrlimit(2) fills the structure that it is given.
-    if unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) } == 0 { limit.rlim_cur } else { 0 }
+    limit(libc::RLIMIT_FSIZE).unwrap_or_default()
 }
 
 /// Whether this thread has a signal blocked: always inside of a signal handler, hardly ever elsewhere.
@@ -174,5 +214,18 @@ mod tests {
         assert!(header.start > 0 && header.time_namespace > 0 && !header.boot_id.is_empty());
         assert!(header.executable.contains(name(&header)));
         assert_eq!(header.command, std::env::args().collect::<Vec<_>>());
+        let rights = header.rights;
+        assert!(rights.sys_ptrace.is_some() && rights.seccomp.is_some() && rights.dumpable.is_some(), "{rights:?}");
+    }
+
+    #[test]
+    fn a_descriptor_that_is_opened_is_counted() {
+        let limit = rights().descriptors.unwrap();
+        let before = open_descriptors().unwrap();
+        assert!((3..limit).contains(&before), "{before}");
+        let opened: Vec<_> = (0..100).map(|_| fs::File::open("/dev/null").unwrap()).collect();
+        // Other tests open and close some of their own meanwhile.
+        assert!(open_descriptors().unwrap() >= before + 50);
+        drop(opened);
     }
 }

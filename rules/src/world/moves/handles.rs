@@ -17,6 +17,9 @@ use crate::{
 /// From so many exports of one allocation on, those are looked for that are forgotten already.
 const MANY_EXPORTS: usize = 1024;
 
+/// How many exports that were got and put over and over are remembered of a process.
+const CHURNED: usize = 64;
+
 /// A get begins: what it exports is known by now.
 pub(super) fn get(
     world: &World,
@@ -87,7 +90,7 @@ pub(super) fn got(
     born: Place,
     (pointer, exported, context): (Option<u64>, Option<Serial>, Option<u64>),
     handle: Handle,
-    fingerprint: Option<u64>,
+    (fingerprint, took): (Option<u64>, u64),
 ) {
     let who = born.process;
     let of_memory = handle.kind == Kind::MemHandle;
@@ -99,7 +102,7 @@ pub(super) fn got(
         // Physical memory and events are known by their own handles.
         _ if !of_memory => None,
         (None, Some(stranger)) if known(world).is_none() => {
-            allocated(world, who, stranger, None, None);
+            allocated(world, who, stranger, (None, None), None);
             known(world)
         }
         _ => known(world).filter(|(_, serial, _)| exported.is_none_or(|aimed| aimed == *serial)),
@@ -113,7 +116,8 @@ pub(super) fn got(
     let exported = exported.or(found.map(|(_, serial, _)| serial));
     let host = world.process(who).map_or(0, |process| process.host);
     let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size };
-    let export = fingerprint.map(|bytes| world.exports.export((host, bytes), subject, born));
+    let export = fingerprint.map(|bytes| world.exports.export((host, bytes), subject, born, took));
+    let (export, churned) = (export.map(|(id, _)| id), export.filter(|(_, churned)| *churned));
     let serial = world.next_serial();
     let World { lives, exports, .. } = world;
     let Some(life) = lives.get_mut(who.0 as usize) else { return };
@@ -125,6 +129,7 @@ pub(super) fn got(
     {
         allocation.exports.retain(|id| exports.get(*id).is_some());
     }
+    life.churned.extend(churned.map(|(id, _)| id).filter(|_| life.churned.len() < CHURNED));
     let known = object.and_then(|object| life.objects.get_mut(&object));
     if let Some(known) = known.filter(|known| exported == Some(known.serial)) {
         known.handles += 1;
@@ -139,13 +144,16 @@ pub(super) fn got(
     }
 }
 
-pub(super) fn has_put(world: &mut World, died: Place, handle: Handle, serial: Serial, success: bool) {
+pub(super) fn has_put(world: &mut World, died: Place, (handle, serial): (Handle, Serial), success: bool, took: u64) {
     let who = died.process;
     let Some(life) = world.life_mut(who) else { return };
     let Some(got) = life.handles.get_mut(&handle).filter(|got| got.serial == serial) else { return };
     let next = step(got.state, if success { Event::Ended } else { Event::Refused }).next;
     let before = std::mem::replace(&mut got.state, next);
     let Got { born, size, fingerprint, export, accused, .. } = *got;
+    if let Some(export) = export {
+        world.exports.spend(export, took);
+    }
     match (before, next) {
         _ if accused => {}
         (State::Dying, State::Alive) => {

@@ -69,7 +69,13 @@ fn hanging_on(world: &World, who: ProcessId, mut freed: Freed, exports: &BTreeSe
 }
 
 /// New memory: what was known at these addresses before is no more.
-pub(super) fn allocated(world: &mut World, who: ProcessId, pointer: u64, size: Option<u64>, born: Option<Place>) {
+pub(super) fn allocated(
+    world: &mut World,
+    who: ProcessId,
+    pointer: u64,
+    (size, device): (Option<u64>, Option<u64>),
+    born: Option<Place>,
+) {
     let serial = world.next_serial();
     let Some(life) = world.life(who) else { return };
     let end = pointer.saturating_add(size.unwrap_or(0).max(1));
@@ -81,7 +87,7 @@ pub(super) fn allocated(world: &mut World, who: ProcessId, pointer: u64, size: O
     let Some(life) = world.life_mut(who) else { return };
     life.allocated.insert(serial);
     let exports = BTreeSet::new();
-    life.allocations.insert(pointer, Allocation { serial, size, born, dying: false, freed: None, exports });
+    life.allocations.insert(pointer, Allocation { serial, size, device, born, dying: false, freed: None, exports });
 }
 
 /// Memory has been freed: what is remembered of it is bounded.

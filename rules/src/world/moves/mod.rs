@@ -27,6 +27,8 @@ use super::{
     exports::{ExportId, Subject},
     opens,
     process::{Aim, ContextLife, Inherited, Life, Pending, place_of},
+    received,
+    received::Denied,
     records::{Origin, Serial},
     scene::{Freed, Opened, Over, Stale, Stray, Waiting},
 };
@@ -64,7 +66,8 @@ pub(super) fn enter(world: &mut World, who: ProcessId, enter: &Enter) {
         }
         (Effect::Retains(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => retain(world, who, kind, values.object),
         (Effect::Releases(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => release(world, who, kind, values.object),
-        (Effect::Makes(Kind::Usm), ..) => Aim::Allocate { size: values.size },
+        (Effect::Makes(Kind::Usm), ..) => Aim::Allocate { size: values.size, device: values.device },
+        (Effect::Asks(Kind::Device), ..) => ask(place, values),
         (Effect::Ends(kind), _, Some(value)) if kind.shares().is_some() => put(world, place, Handle { kind, value }),
         (Effect::Ends(Kind::Mapping), Some(pointer), _) => close(world, who, pointer, context),
         (Effect::Ends(Kind::Usm), Some(pointer), _) => free(world, who, pointer),
@@ -74,7 +77,18 @@ pub(super) fn enter(world: &mut World, who: ProcessId, enter: &Enter) {
         _ => Aim::Nothing,
     };
     if let Some(life) = world.life_mut(who) {
-        life.pending.insert(enter.call, Pending { place, aim });
+        let denied = received::denied(life, enter);
+        received::note(life, &aim);
+        life.pending.insert(enter.call, Pending { place, aim, denied });
+    }
+}
+
+/// A device is asked whether it can share something.
+fn ask(asked: Place, values: &Values) -> Aim {
+    let kind = [Kind::Usm, Kind::PhysicalMem, Kind::Event].into_iter().find(|kind| kind.support() == values.property);
+    match (kind, values.device) {
+        (Some(kind), Some(device)) => Aim::Ask(Denied { device, kind, asked }),
+        _ => Aim::Nothing,
     }
 }
 
@@ -87,7 +101,7 @@ fn wait(enter: &Enter) -> Aim {
 
 /// An open begins: which export its bytes are of, and whether they are worth nothing by now.
 fn open(world: &World, who: ProcessId, (kind, of): (Kind, Kind), values: &Values) -> Aim {
-    let Values { context, fingerprint, data, .. } = *values;
+    let Values { context, fingerprint, data, data_size: size, .. } = *values;
     let of_this_kind = |id: &ExportId| world.exports.get(*id).is_some_and(|found| found.subject.kind == of);
     let export = world.export_of(who, fingerprint).filter(of_this_kind);
     let stale = export.and_then(|id| {
@@ -104,7 +118,7 @@ fn open(world: &World, who: ProcessId, (kind, of): (Kind, Kind), values: &Values
         let Subject { value, size, .. } = found.subject;
         Some(Box::new(Stale { handle, got: found.got, over, value, size, fingerprint: found.fingerprint() }))
     });
-    Aim::Open { kind, context, fingerprint, export, stale }
+    Aim::Open { kind, context, fingerprint, export, stale, data, size }
 }
 
 /// A call takes the object at an address for one of another kind. Whatever becomes of it, it is told once.
@@ -122,8 +136,13 @@ fn accuse(world: &mut World, who: ProcessId, taken_for: Kind, value: u64) {
 
 /// A call returns.
 pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Outcome> {
-    let pending = world.life_mut(who)?.pending.remove(&exit.call);
     let Exit { function, call, tid, time, result, values } = *exit;
+    let life = world.life_mut(who)?;
+    let pending = life.pending.remove(&exit.call);
+    let took = pending.as_ref().map_or(0, |pending| time.0.saturating_sub(pending.place.time.0));
+    if let Some(pending) = &pending {
+        life.pace.note(pending.place, time);
+    }
     // Where the enter is missing, what is born is known at least, so that its end is no surprise.
     let (place, aim) = match (pending, function.effect()) {
         (Some(pending), _) => (pending.place, pending.aim),
@@ -133,14 +152,20 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
                 Effect::Makes(kind) if kind.shares().is_some() => {
                     Aim::Get { kind, pointer: None, exported: None, context: None, stray: None }
                 }
-                Effect::Makes(kind) if opens(function).is_some() => {
-                    Aim::Open { kind, context: None, fingerprint: None, export: None, stale: None }
-                }
+                Effect::Makes(kind) if opens(function).is_some() => Aim::Open {
+                    kind,
+                    context: None,
+                    fingerprint: None,
+                    export: None,
+                    stale: None,
+                    data: None,
+                    size: None,
+                },
                 // Its flags are not known: what is shareable is never accused.
                 Effect::Makes(kind @ (Kind::PhysicalMem | Kind::Event)) => {
                     Aim::Make { kind, origin: Origin::Shareable, context: None, size: None }
                 }
-                Effect::Makes(Kind::Usm) => Aim::Allocate { size: None },
+                Effect::Makes(Kind::Usm) => Aim::Allocate { size: None, device: None },
                 _ => Aim::Nothing,
             };
             (place, aim)
@@ -151,7 +176,8 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
     match aim {
         Aim::Get { kind, pointer, exported, context, stray } => {
             if let Some(value) = given(values.data) {
-                got(world, place, (pointer, exported, context), Handle { kind, value }, values.fingerprint);
+                let handle = Handle { kind, value };
+                got(world, place, (pointer, exported, context), handle, (values.fingerprint, took));
             }
             let opened = if success { Opened::Well } else { Opened::Not(result) };
             return stray.map(|stray| Outcome::Astray(place, stray, opened));
@@ -174,12 +200,14 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
             (_, Some(value)) => imported(world, place, Handle { kind, value }, context, (fingerprint, export)),
             _ => {}
         },
-        Aim::Allocate { size } => {
+        Aim::Ask(asked) if success => received::answered(world.life_mut(who)?, asked, values.value),
+        Aim::Ask(_) => {}
+        Aim::Allocate { size, device } => {
             if let Some(pointer) = given(values.pointer) {
-                allocated(world, who, pointer, size, Some(place));
+                allocated(world, who, pointer, (size, device), Some(place));
             }
         }
-        Aim::Put { handle, serial } => has_put(world, place, handle, serial, success),
+        Aim::Put { handle, serial } => has_put(world, place, (handle, serial), success, took),
         Aim::Close { pointer, serial, taken, accuse } => {
             closed(world, place, pointer, serial, taken, success, accuse);
         }
@@ -236,6 +264,6 @@ pub(super) fn bury(world: &mut World, who: ProcessId, how: End, at: Nanos) {
             waits.push(Waiting { wait: pending.place, event, fingerprint, source, late: false });
         }
     }
-    let process = life.process.clone();
-    *life = Life { ended: Some((how, at)), ..Life::new(process, Inherited::Nothing) };
+    let (process, strangers) = (life.process.clone(), life.strangers);
+    *life = Life { ended: Some((how, at)), strangers, ..Life::new(process, Inherited::Nothing) };
 }

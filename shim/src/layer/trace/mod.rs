@@ -27,6 +27,7 @@ use crate::{
     raw::{clock, process, renewable::Renewable, thread},
 };
 
+mod census;
 mod file;
 pub mod notices;
 
@@ -82,6 +83,9 @@ impl Layer for Trace {
         let mut line = Line::default();
         line.exit(pid(), base(), exit);
         append(&line);
+        if exit.function.is_ipc() {
+            census::take(exit);
+        }
         Verdict::Passed
     }
 
@@ -212,6 +216,7 @@ pub fn after_fork_in_child() {
     }
     STATE.renew(Mutex::new(State { doors, forked: true, ..State::default() }));
     thread::forget();
+    census::restart();
     chain::restart();
     PID.store(0, Ordering::Relaxed);
     for count in CALLED.iter().chain([&RETURNED, &LOST]) {

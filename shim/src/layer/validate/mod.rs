@@ -9,7 +9,7 @@
 use std::{cell::Cell, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
-use urscope_rules::{End, Finding, Process, ProcessId, World};
+use urscope_rules::{End, Finding, Process, ProcessId, Rights, World};
 use urscope_schema::{
     api::demand::Nulls,
     call::{Enter, Exit},
@@ -56,6 +56,7 @@ impl State {
             host: 0,
             executable: header.executable,
             forked_from: self.parent,
+            rights: Rights::default(),
         });
         // What the child has from its parent is known now; nothing more comes from the parent into this copy of the world.
         if let Some(parent) = self.parent {

@@ -1,0 +1,65 @@
+//! # What it does
+//!
+//! Says that calls of a process are missing in its trace: records that could not be written, lines that cannot be read, or a file that
+//! was closed without its footer.
+//!
+//! # Why it is bad
+//!
+//! What is missing may be what is wrong, or what excuses what looks wrong. So nothing that hangs on that process is told as more than
+//! a note, what it left is not held against it, and a run without other findings is not judged instead of clean.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! producer: put h
+//! producer: incomplete
+//! ```
+//!
+//! # Good trace
+//!
+//! A process that was killed has lost nothing: its trace ends where it ended.
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! producer: put h
+//! producer: killed
+//! ```
+//!
+//! # What to do
+//!
+//! Give the traces more room (`URSCOPE_DIR` on another disk, no limit on the size of files) and run again; copy trace files only after
+//! their processes have ended.
+
+use super::{Rule, When, wording::number};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Missing, Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "calls-lost",
+    severity: Severity::Note,
+    when: When::Run,
+    title: "calls of a process are missing in its trace",
+    source: include_str!("calls_lost.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Missing(Missing { lost, lines }) = scene.sight else { return None };
+    let why = match (lost, lines) {
+        (0, 0) => "it is closed without a footer".to_owned(),
+        (lost, 0) => format!("{} could not be written", number(lost, "record")),
+        (0, lines) => format!("{} could not be read", number(lines, "line")),
+        _ => format!("{} could not be written, {} not be read", number(lost, "record"), number(lines, "line")),
+    };
+    let message = format!(
+        "calls of {} are missing in its trace: {why}; what hangs on them is told as a note at most",
+        scene.actor()
+    );
+    let advice = "give the traces more room and run again; copy them only after their processes have ended";
+    Some(Finding::of_call(&RULE, scene.at, message).advice(advice))
+}

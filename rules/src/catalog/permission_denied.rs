@@ -1,0 +1,114 @@
+//! # What it does
+//!
+//! Finds an open that was refused although its bytes are those of a living get, where what the two processes said of themselves
+//! shows why: process numbers of different namespaces, different users, a producer that lets nobody look into it, Yama's
+//! `ptrace_scope`, or a filter of system calls.
+//!
+//! # Why it is bad
+//!
+//! Level Zero carries a file descriptor in its handle data, which the consumer fetches from the producer (`pidfd_getfd(2)`). For that
+//! the kernel demands the right to trace the producer. Where it is missing the adapters answer `INVALID_ARGUMENT`, or
+//! `OUT_OF_DEVICE_MEMORY` for an event; the v1 adapter answers success and hands out nothing. None of it says what is missing.
+//! Where the producer or a filter may have allowed it all the same, it is a note.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: uid 1000
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: uid 1001
+//! consumer: traces-any 0
+//! consumer: open h -> m fails
+//! producer: put h
+//! ```
+//!
+//! # Good trace
+//!
+//! An open that fails for another reason is none of this.
+//!
+//! ```text
+//! producer: uid 1000
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: uid 1000
+//! consumer: traces-any 0
+//! consumer: open h -> m fails 38
+//! consumer: open h -> m fails
+//! producer: put h
+//! ```
+//!
+//! # What to do
+//!
+//! Run both sides as one user in one pid namespace (`docker run --pid=host`, or both in one container). Under Yama the producer
+//! calls `prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY)`, or the administrator sets `kernel.yama.ptrace_scope` to 0. A container needs
+//! `--cap-add=SYS_PTRACE` where its filter forbids `pidfd_getfd`. `urscope doctor` tries it on this machine.
+
+use super::{Rule, When, wording::call};
+use crate::{
+    finding::{Finding, Severity},
+    world::{
+        rights::Barrier,
+        scene::{Scene, Sight},
+    },
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "permission-denied",
+    severity: Severity::Warning,
+    when: When::Exit,
+    title: "an open was refused because the kernel does not let the consumer look into the producer",
+    source: include_str!("permission_denied.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Refused(refused) = scene.sight else { return None };
+    let (who, what, at) = (scene.actor(), refused.handle, call(scene.at));
+    let answered = if refused.result.is_success() { "nothing".to_owned() } else { refused.result.to_string() };
+    let message = format!(
+        "{who} opens {what} in {at} and was given {answered}, though it is living data of {}: {}",
+        scene.place(refused.got),
+        cause(refused.barrier)
+    );
+    let most = if refused.barrier.is_certain() { Severity::Error } else { Severity::Note };
+    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(refused.got)).at_most(most);
+    Some(finding.values(None, Some(refused.fingerprint)).advice(advice(refused.barrier)))
+}
+
+fn cause(barrier: Barrier) -> String {
+    match barrier {
+        Barrier::PidNamespaces => "the two are in different pid namespaces, where a pid names another process".into(),
+        Barrier::Users(producer, consumer) => {
+            format!("the producer is user {producer}, the consumer user {consumer} without CAP_SYS_PTRACE")
+        }
+        Barrier::Undumpable => {
+            "the producer lets nobody look into it (PR_SET_DUMPABLE), and the consumer has no CAP_SYS_PTRACE".into()
+        }
+        Barrier::Yama(scope @ 3..) => format!("kernel.yama.ptrace_scope is {scope}, which forbids it to everybody"),
+        Barrier::Yama(1) => "kernel.yama.ptrace_scope is 1: without CAP_SYS_PTRACE a process can look into its \
+                             descendants only, and into those that have named it or any with PR_SET_PTRACER"
+            .into(),
+        Barrier::Yama(scope) => {
+            format!("kernel.yama.ptrace_scope is {scope}, and the consumer has no CAP_SYS_PTRACE")
+        }
+        Barrier::Seccomp => {
+            "the consumer's system calls are filtered (seccomp), and without CAP_SYS_PTRACE the filters \
+                             of containers forbid pidfd_getfd"
+                .into()
+        }
+    }
+}
+
+const fn advice(barrier: Barrier) -> &'static str {
+    match barrier {
+        Barrier::PidNamespaces => "run both in one pid namespace: one container, or --pid=host",
+        Barrier::Users(..) => "run both as one user, or give the consumer CAP_SYS_PTRACE",
+        Barrier::Undumpable => "leave the producer dumpable, or give the consumer CAP_SYS_PTRACE",
+        Barrier::Yama(1) => {
+            "call prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY) in the producer, or set kernel.yama.ptrace_scope to 0"
+        }
+        Barrier::Yama(_) => "set kernel.yama.ptrace_scope to 0 or 1",
+        Barrier::Seccomp => "give the container CAP_SYS_PTRACE, or a filter that lets pidfd_getfd pass",
+    }
+}

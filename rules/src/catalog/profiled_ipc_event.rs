@@ -1,0 +1,59 @@
+//! # What it does
+//!
+//! Finds an event that is to be made with the IPC flag and with profiling.
+//!
+//! # Why it is bad
+//!
+//! An event that keeps times cannot be shared: the two flags exclude each other, and the call is answered with
+//! `UR_RESULT_ERROR_INVALID_VALUE`.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: event e ipc profiled fails 4
+//! producer: event e ipc
+//! producer: get-event e -> h
+//! producer: put-event h
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: event e ipc
+//! producer: event f profiled
+//! producer: get-event e -> h
+//! producer: put-event h
+//! producer: release-event e
+//! ```
+//!
+//! # What to do
+//!
+//! Make two events: one that is shared, one that is timed; a command can signal the one and be followed by the other.
+
+use urscope_schema::api::demand::Wrong;
+
+use super::{Rule, When, wording::call};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "profiled-ipc-event",
+    severity: Severity::Error,
+    when: When::Enter,
+    title: "an event is to be shared and to be profiled",
+    source: include_str!("profiled_ipc_event.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Argument(fault) = scene.sight else { return None };
+    if !matches!(fault.why, Wrong::Together(_)) {
+        return None;
+    }
+    let message =
+        format!("{} makes an event with the IPC flag and with profiling in {}", scene.actor(), call(scene.at));
+    let advice = "make two events, one that is shared and one that is timed";
+    Some(Finding::of_call(&RULE, scene.at, message).advice(advice).answer(fault.answer.0))
+}

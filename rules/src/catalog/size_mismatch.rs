@@ -1,0 +1,64 @@
+//! # What it does
+//!
+//! Finds an open that is handed data of another size than any get of that kind has given on this host, and is therefore
+//! refused.
+//!
+//! # Why it is bad
+//!
+//! Handle data is opened as a whole or not at all: `UR_RESULT_ERROR_INVALID_VALUE` says that its size is not that of its kind.
+//! The size differs between kinds, adapters and backends, so a fixed array or a size of one's own goes wrong some day.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m sized 64 fails 4
+//! producer: put h
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: close m
+//! producer: put h
+//! ```
+//!
+//! # What to do
+//!
+//! Send the size that the get returned along with the data, and open with just that.
+
+use super::{Rule, When, wording::call};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "size-mismatch",
+    severity: Severity::Error,
+    when: When::Exit,
+    title: "handle data is opened with another size than its get gave",
+    source: include_str!("size_mismatch.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Missized(missized) = scene.sight else { return None };
+    let (who, noun, at) = (scene.actor(), missized.handle.kind.noun(), call(scene.at));
+    let message = format!(
+        "{who} opens {} bytes as a {noun} in {at} and was refused: a get gives {} bytes, as in {}",
+        missized.size,
+        missized.given,
+        scene.place(missized.got)
+    );
+    let finding = Finding::new(&RULE, scene.at, missized.handle, message).other(Some(missized.got));
+    Some(
+        finding
+            .values(Some(missized.size), None)
+            .advice("send the size that the get returned along with the data, and open with just that"),
+    )
+}

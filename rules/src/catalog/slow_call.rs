@@ -1,0 +1,80 @@
+//! # What it does
+//!
+//! Says that some calls of a function took more than a hundred times as long as half of its calls in this process, and more than ten
+//! milliseconds. It needs a thousand calls to say so; calls that wait for others are left out.
+//!
+//! # Why it is bad
+//!
+//! A function that answers in microseconds and once in a while in milliseconds has met something else: a lock, a page that was swapped
+//! out, a cache that was emptied, or a thread that did not get to run. The median hides it, and the user sees it.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> g
+//! 999 times
+//! producer: get p -> h
+//! producer: put h
+//! end
+//! producer: get p -> h takes 50
+//! producer: put h
+//! producer: put g
+//! ```
+//!
+//! # Good trace
+//!
+//! What is always slow is no outlier.
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> g
+//! 1000 times
+//! producer: get p -> h takes 50
+//! producer: put h
+//! end
+//! producer: put g
+//! ```
+//!
+//! # What to do
+//!
+//! Look at what else happened at that moment: the timeline of the traces, `urscope stats`, and the load of the machine.
+
+use super::{Rule, When, wording::call};
+use crate::{
+    finding::{Finding, Severity},
+    world::scene::{Scene, Sight},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "slow-call",
+    severity: Severity::Note,
+    when: When::End,
+    title: "some calls of a function took far longer than the others",
+    source: include_str!("slow_call.rs"),
+    look,
+};
+
+fn look(scene: &Scene<'_>) -> Option<Finding> {
+    let Sight::Outlier(outlier) = scene.sight else { return None };
+    let function = scene.at.function.map_or("", |function| function.name());
+    let message = format!(
+        "{} waited {} for {}, while half of its {} calls of {function} took no more than {}; outliers in all: {}",
+        scene.actor(),
+        time(outlier.took),
+        call(scene.at),
+        outlier.calls,
+        time(outlier.median),
+        outlier.outliers
+    );
+    let advice = "look at what else happened at that moment: the timeline, urscope stats, and the load of the machine";
+    Some(Finding::of_call(&RULE, scene.at, message).advice(advice))
+}
+
+fn time(nanos: u64) -> String {
+    match nanos {
+        0..10_000 => format!("{nanos} ns"),
+        10_000..10_000_000 => format!("{} µs", nanos / 1000),
+        _ => format!("{} ms", nanos / 1_000_000),
+    }
+}

@@ -1,0 +1,152 @@
+//! What opens are handed, what a device has said, and what is done over and over: when it is told, how bad it is, and when it
+//! is none at all.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test stops where it is surprised"
+)]
+
+use urscope_rules::{Finding, Severity, story::Story};
+
+#[track_caller]
+fn expect(story: &str, codes: &[&str]) -> Vec<Finding> {
+    let found = story.parse::<Story>().and_then(|story| story.play()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), codes, "{found:#?}");
+    found
+}
+
+const GET: &str = "p: alloc a 64\np: get a -> h\n";
+
+#[test]
+fn another_size_is_one_that_no_get_of_that_kind_gave_and_that_is_refused_for_it() {
+    expect(&format!("{GET}c: open h -> m sized 7 fails 4\np: put h"), &["size-mismatch"]);
+    // Accepted, or refused for another reason, it is somebody else's.
+    expect(&format!("{GET}c: open h -> m sized 7\nc: close m\np: put h"), &["untraced-peer"]);
+    expect(&format!("{GET}c: open h -> m sized 7 fails 45\np: put h"), &["garbage-handle"]);
+    // Of another kind or host nothing is known.
+    expect(&format!("{GET}c: open-event h -> m sized 7 fails 4\np: put h"), &["garbage-handle"]);
+    expect(&format!("{GET}c@2: open h -> m sized 7 fails 4\np: put h"), &["garbage-handle"]);
+    // Two adapters give two sizes.
+    let two = format!("{GET}p: event e ipc\np: get-event e -> f\nq: event e ipc\nq: get-event e -> g sized 48\n");
+    let end = "q: put-event g\nq: release-event e\np: put-event f\np: release-event e\np: put h";
+    expect(&format!("{two}c: open-event f -> m sized 48 fails 4\n{end}"), &["garbage-handle"]);
+    expect(&format!("{two}c: open-event f -> m sized 47 fails 4\n{end}"), &["size-mismatch"]);
+}
+
+#[test]
+fn strangers_are_told_once_of_a_process_and_not_where_the_get_may_be_missing() {
+    let open = "c: open h -> m\nc: close m\nc: open i -> m\nc: close m\n";
+    let found =
+        expect(&format!("{open}c: open j -> m fails\nc: open k -> m fails"), &["untraced-peer", "garbage-handle"]);
+    assert!(found.iter().all(|finding| finding.severity == Severity::Note && finding.message.contains("2 times")));
+    expect(&format!("{open}d: open h -> m\nd: close m"), &["untraced-peer", "untraced-peer"]);
+    // Somebody's get is not in his trace.
+    expect(&format!("{open}c: open j -> m fails\np: get a -> l\np: put l\np: incomplete"), &["calls-lost"]);
+    // What the adapter could not do, whatever the bytes were, says nothing about them.
+    for answer in [38, 44, 48] {
+        expect(&format!("c: open j -> m fails {answer}"), &[]);
+    }
+    expect("c: open j", &["success-without-result"]);
+}
+
+#[test]
+fn bytes_that_an_open_has_written_into_are_no_strangers() {
+    let story = format!(
+        "{GET}c: open h -> m\nc: open changed -> m\nc: close m\nc: close m\nc: open h -> m\nc: close m\nc: open changed -> m\nc: close m\n"
+    );
+    expect(&format!("{story}p: put h"), &[]);
+}
+
+#[test]
+fn a_refusal_is_one_of_permission_only_where_something_is_in_the_way() {
+    let apart = "p: uid 1\nc: uid 2\n";
+    let story = |rights: &str, end: &str| format!("{rights}{GET}{end}");
+    let denied = "c: open h -> m fails\np: put h";
+    let with = |rights: &str| story(&format!("{apart}c: traces-any 0\n{rights}"), denied);
+    let found = expect(&with(""), &["permission-denied"]);
+    assert!(found[0].message.contains("is user 1, the consumer user 2"), "{}", found[0].message);
+    expect(&story(&format!("{apart}c: traces-any 1\n"), denied), &[]);
+    expect(&story(apart, denied), &[]);
+    for (rights, severity, says) in [
+        ("p: pid-namespace 1\nc: pid-namespace 2\n", Severity::Warning, "different pid namespaces"),
+        ("c: traces-any 0\np: dumpable 0\n", Severity::Warning, "PR_SET_DUMPABLE"),
+        ("c: traces-any 0\nc: ptrace-scope 2\n", Severity::Warning, "ptrace_scope is 2"),
+        ("c: traces-any 1\nc: ptrace-scope 3\n", Severity::Warning, "ptrace_scope is 3"),
+        ("c: traces-any 0\nc: ptrace-scope 1\n", Severity::Note, "PR_SET_PTRACER"),
+        ("c: traces-any 0\nc: seccomp 2\n", Severity::Note, "seccomp"),
+    ] {
+        let found = expect(&story(rights, denied), &["permission-denied"]);
+        assert_eq!(found[0].severity, severity, "{rights}");
+        assert!(found[0].message.contains(says), "{}", found[0].message);
+        // What succeeds was permitted.
+        expect(&story(rights, "c: open h -> m\nc: close m\np: put h"), &[]);
+    }
+    // It is told of data that live: what was put, what was freed and what is gone is refused for that.
+    expect(&with("").replace(denied, "p: put h\nc: open h -> m fails"), &["use-after-put"]);
+    expect(&with("").replace(denied, "p: killed\nc: open h -> m fails"), &["leaked-handle"]);
+    // One's own data take no fetching; and the adapter that answers success has given nothing.
+    expect(&with("").replace(denied, "p: open h -> m fails\np: put h"), &[]);
+    expect(&with("").replace(denied, "c: open h\np: put h"), &["success-without-result", "permission-denied"]);
+}
+
+#[test]
+fn a_device_is_believed_what_it_said_last() {
+    let no = "p: support memory -> no\n";
+    let found = expect(&format!("{no}{GET}p: put h"), &["unsupported-device"]);
+    assert_eq!(found[0].severity, Severity::Warning);
+    expect(&format!("{no}p: support memory -> yes\n{GET}p: put h"), &[]);
+    let found = expect(&format!("{no}p: alloc a 64\np: get a -> h fails 44"), &["unsupported-device"]);
+    assert_eq!(found[0].severity, Severity::Note);
+    expect(&format!("{GET}c: support memory -> no\nc: open h -> m\nc: close m\np: put h"), &["unsupported-device"]);
+    // It is about what is shared, by the process that asked.
+    expect(&format!("{no}c: alloc b 64\nc: get b -> i\nc: put i\np: alloc a 64\np: free a"), &[]);
+    let physical = "p: support physical -> no\np: support events -> no\n";
+    expect(&format!("{physical}{GET}p: put h\np: physical m\np: event e\np: release-physical m"), &[]);
+    let shared = "p: physical m ipc\np: event e ipc\np: release-physical m\np: release-event e\n";
+    expect(&format!("{physical}{GET}p: put h\n{shared}"), &["unsupported-device", "unsupported-device"]);
+}
+
+#[test]
+fn calls_that_wait_for_others_and_few_calls_have_no_outliers() {
+    let loops = |times: u32, slow: &str| format!("{GET}{times} times\np: get a -> i\np: put i\nend\n{slow}p: put h");
+    let slow = "p: get a -> i takes 20\np: put i\n";
+    let found = expect(&loops(1000, slow), &["slow-call"]);
+    assert!(found[0].message.contains("waited 20 ms for call 2003 (urIPCGetMemHandleExp"), "{}", found[0].message);
+    expect(&loops(990, slow), &[]);
+    expect(&loops(1000, "p: get a -> i takes 9\np: put i\n"), &[]);
+    // What is slow most of the time is no outlier.
+    expect(&loops(1000, &format!("1100 times\n{slow}end\n")), &[]);
+}
+
+#[test]
+fn whose_descriptors_grow_is_told_by_what_is_held() {
+    let grow = |each: &str, limit: &str| {
+        let step =
+            |number: u32| format!("{}p: descriptors {}\n", each.replace('#', &number.to_string()), 20 + 5 * number);
+        let steps = (0..24).map(step).collect::<Vec<_>>().concat();
+        format!("{limit}{GET}{steps}")
+    };
+    let others = expect(
+        &grow("p: get a -> i\np: put i\n", "p: descriptor-limit 235\n"),
+        &["descriptor-growth", "leaked-handle"],
+    );
+    let message = &others[0].message;
+    assert!(
+        message.contains("only 0 more handles")
+            && message.contains("the limit of 235 is reached after 40 more such calls"),
+        "{message}"
+    );
+    let own = (0..24)
+        .map(|n| {
+            format!(
+                "p: get a + {n} -> i{n}\np: get a + {n} -> j{n}\np: get a + {n} -> k{n}\np: descriptors {}\n",
+                20 + 5 * n
+            )
+        })
+        .collect::<Vec<_>>()
+        .concat();
+    let found = expect(&format!("{GET}{own}p: free a"), &["freed-while-exported", "descriptor-growth"]);
+    assert!(found[1].message.contains("the program leaves them open"), "{}", found[1].message);
+}

@@ -1,0 +1,33 @@
+// The producer lets nobody look into it, and the consumer has not the right to look into any process: the kernel does not hand
+// out the descriptor that the handle data name.
+#include "ur_stories.hpp"
+
+using namespace app;
+
+static void producer(Peer &consumer) {
+  const Untraceable untraceable;
+  Ur ur;
+  void *memory = nullptr;
+  CHECK(urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, 8 << 20, &memory));
+  Data got;
+  CHECK(urIPCGetMemHandleExp(ur.context, memory, &got.data, &got.size));
+  consumer.send(got.copy());
+  consumer.await("done");
+  CHECK(urIPCPutMemHandleExp(ur.context, got.data));
+  CHECK(urUSMFree(ur.context, memory));
+}
+
+static void consumer(Peer &producer) {
+  give_up_the_right_to_trace();
+  Ur ur;
+  Bytes data = producer.receive();
+  void *memory = nullptr;
+  const ur_result_t result = urIPCOpenMemHandleExp(ur.context, ur.device, data.data(), data.size(), &memory);
+  print("open answered " + std::to_string(result) + (memory == nullptr ? ", nothing" : ""));
+  // Of another size it is refused for that.
+  const ur_result_t shorter = urIPCOpenMemHandleExp(ur.context, ur.device, data.data(), data.size() - 1, &memory);
+  print("a byte less answered " + std::to_string(shorter));
+  producer.say("done");
+}
+
+int main(int argc, char **argv) { return run(argc, argv, producer, consumer); }
