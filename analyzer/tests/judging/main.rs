@@ -36,7 +36,8 @@ fn the_rules_say_to_traces_what_they_say_to_stories() {
     for rule in RULES {
         for heading in ["Bad trace", "Good trace"] {
             let page = rule.page();
-            let story = page.story(heading).unwrap();
+            // A trace cannot say of a process that is not there that it still runs.
+            let story = &page.story(heading).unwrap().replace(": running", ": killed");
             let judgement = judged(&files(story));
             let mut told = story.parse::<Story>().unwrap().play().unwrap();
             let unjudged = told.iter().any(|finding| ["no-calls-seen", "calls-lost"].contains(&finding.rule.code));
