@@ -176,8 +176,9 @@ fn what_is_of_another_kind_or_of_ones_own_is_refused_where_that_is_asked_for() {
         ("put_as_an_event", "error wrong-kind", "put as an event's", "put as an event's: 45"),
         ("close_of_own_memory", "warning close-of-unknown", "urIPCClosePhysMemHandleExp(", "close of own memory: 45"),
     ] {
-        let trial = Trial::of("ur_sins", Release::R2026_2, V2).arg(sin).env("URSCOPE_ON_ERROR", "refuse");
-        finds_at("ur_sins", trial, &[expected], text, said);
+        let trial = Trial::of("ur_sins", Release::R2026_2, V2).arg(sin);
+        let refusing = trial.env("URSCOPE_VALIDATE", "on").env("URSCOPE_ON_ERROR", "refuse");
+        finds_at("ur_sins", refusing, &[expected], text, said);
     }
 }
 
