@@ -19,19 +19,19 @@ use super::{
 
 /// Who holds what.
 pub(crate) fn holders(arguments: &HoldersArguments) -> ExitCode {
-    let answer = questions::holders(&arguments.ask.paths, &options(&arguments.ask), arguments.at);
+    let answer = questions::holders(&arguments.ask.traces.paths, &options(&arguments.ask), arguments.at);
     tell(arguments.ask.format, answer, |answer, out, color| report::holders(answer, out, color))
 }
 
 /// The life of one handle.
 pub(crate) fn handle(arguments: &HandleArguments) -> ExitCode {
-    let answer = questions::handle(&arguments.ask.paths, &options(&arguments.ask), arguments.name);
+    let answer = questions::handle(&arguments.ask.traces.paths, &options(&arguments.ask), arguments.name);
     tell(arguments.ask.format, answer, |answer, out, color| report::handle(answer, out, color))
 }
 
 /// The figures of a run.
 pub(crate) fn stats(arguments: &StatsArguments) -> ExitCode {
-    let answer = questions::stats(&arguments.ask.paths, &options(&arguments.ask));
+    let answer = questions::stats(&arguments.ask.traces.paths, &options(&arguments.ask));
     tell(arguments.ask.format, answer, |answer, out, color| report::stats(answer, out, color))
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn diff(arguments: &DiffArguments) -> ExitCode {
 }
 
 fn options(arguments: &AskArguments) -> Options {
-    Options { symbols: arguments.symbols.clone(), ..Options::default() }
+    Options { symbols: arguments.traces.symbols.clone(), ..Options::default() }
 }
 
 type Out<'a> = BufWriter<io::StdoutLock<'a>>;

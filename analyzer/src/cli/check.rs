@@ -19,11 +19,11 @@ pub(crate) fn check(arguments: &CheckArguments) -> ExitCode {
 }
 
 fn judged(arguments: &CheckArguments) -> Result<u8, Box<dyn Error>> {
-    let (fail_on, symbols) = (arguments.verdict.fail_on.into(), arguments.symbols.clone());
+    let (fail_on, symbols) = (arguments.verdict.fail_on.into(), arguments.traces.symbols.clone());
     let exemptions = exemptions(&arguments.verdict)?;
     let outputs = Outputs::open(&arguments.verdict)?;
     let options = Options { fail_on, symbols, exemptions, ..Options::default() };
-    let report = hear_watched(&arguments.paths, &options)?;
+    let report = hear_watched(&arguments.traces.paths, &options)?;
     write_report(&report, arguments.report.as_deref())?;
-    tell(&report.judgement(&arguments.paths, &options), &arguments.verdict, outputs)
+    tell(&report.judgement(&arguments.traces.paths, &options), &arguments.verdict, outputs)
 }

@@ -17,7 +17,7 @@ use super::{ExportArguments, complain};
 
 /// Writes the timeline beside its place, and puts it there when it is whole.
 pub(crate) fn export(arguments: &ExportArguments) -> ExitCode {
-    let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
+    let options = Options { symbols: arguments.traces.symbols.clone(), ..Options::default() };
     let path = &arguments.output;
     let written = match write(arguments, &options, path) {
         Ok(written) => written,
@@ -39,12 +39,12 @@ fn write(arguments: &ExportArguments, options: &Options, path: &Path) -> Result<
     let out = BufWriter::with_capacity(1 << 16, file.as_file());
     let written = if path.extension().is_some_and(|extension| extension == "gz") {
         let mut out = GzEncoder::new(out, Compression::default());
-        let written = export::export(&arguments.paths, options, &mut out)?;
+        let written = export::export(&arguments.traces.paths, options, &mut out)?;
         finish(out.finish()?)?;
         written
     } else {
         let mut out = out;
-        let written = export::export(&arguments.paths, options, &mut out)?;
+        let written = export::export(&arguments.traces.paths, options, &mut out)?;
         finish(out)?;
         written
     };

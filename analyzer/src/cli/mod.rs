@@ -160,19 +160,13 @@ pub(crate) struct CheckArguments {
     #[command(flatten)]
     pub(crate) verdict: VerdictArguments,
 
-    /// A directory with copies of the programs and libraries that ran, for traces of another machine; may be given
-    /// several times. Files are told by their build ids.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) symbols: Vec<PathBuf>,
-
     /// Write what was seen to a file that `urscope merge` takes together with those of other nodes. %h in its name is this
     /// host, %p this process, %r its rank under an MPI launcher.
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Trace files, or directories with urscope-*.json files in them.
-    #[arg(required = true, value_name = "FILE|DIR")]
-    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) traces: TraceArguments,
 }
 
 /// Judge many nodes by the reports that `urscope check --report` wrote on each.
@@ -212,6 +206,19 @@ pub(crate) struct ExplainArguments {
     pub(crate) rule: Option<String>,
 }
 
+/// Which traces are meant, and where their programs are.
+#[derive(Debug, Args)]
+pub(crate) struct TraceArguments {
+    /// A directory with copies of the programs and libraries that ran, for traces of another machine; may be given
+    /// several times. Files are told by their build ids.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) symbols: Vec<PathBuf>,
+
+    /// Trace files, or directories with urscope-*.json files in them.
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
 /// What every question takes.
 #[derive(Debug, Args)]
 pub(crate) struct AskArguments {
@@ -219,14 +226,8 @@ pub(crate) struct AskArguments {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 
-    /// A directory with copies of the programs and libraries that ran, for traces of another machine; may be given
-    /// several times.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) symbols: Vec<PathBuf>,
-
-    /// Trace files, or directories with urscope-*.json files in them.
-    #[arg(required = true, value_name = "FILE|DIR")]
-    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) traces: TraceArguments,
 }
 
 /// Who holds what: all memory and events that handle data is out of or that are open.
@@ -315,14 +316,8 @@ pub(crate) struct ExportArguments {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
-    /// A directory with copies of the programs and libraries that ran, for traces of another machine; may be given
-    /// several times.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) symbols: Vec<PathBuf>,
-
-    /// Trace files, or directories with urscope-*.json files in them.
-    #[arg(required = true, value_name = "FILE|DIR")]
-    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) traces: TraceArguments,
 }
 
 /// Say whether this machine can do it, and what to do if not.

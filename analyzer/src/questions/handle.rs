@@ -8,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use urscope_rules::{ExportId, Place, ProcessId, World};
 use urscope_schema::{
-    api::UrResult,
+    api::{Function, UrResult},
     call::{Enter, Exit, Values},
 };
 
@@ -79,10 +79,10 @@ struct Search {
 }
 
 impl Search {
-    fn look(&mut self, world: &World, who: ProcessId, function: urscope_schema::api::Function, values: &Values) {
+    fn look(&mut self, world: &World, who: ProcessId, function: Function, values: &Values) {
         let named = [values.pointer, values.data, values.object].contains(&Some(self.name));
         world.about(who, function, values, |id| {
-            if named || world.export(id).is_some_and(|shared| [shared.fingerprint].contains(&self.name)) {
+            if named || world.export(id).is_some_and(|shared| shared.fingerprint == self.name) {
                 self.found.insert(id);
             }
         });
@@ -134,12 +134,7 @@ impl Told {
 }
 
 impl Chronicle {
-    fn one_of_them(
-        &self,
-        world: &World,
-        who: ProcessId,
-        call: (urscope_schema::api::Function, &Values),
-    ) -> Option<u64> {
+    fn one_of_them(&self, world: &World, who: ProcessId, call: (Function, &Values)) -> Option<u64> {
         let mut bytes = None;
         world.about(who, call.0, call.1, |id| {
             if bytes.is_none() && self.of.contains(&id) {

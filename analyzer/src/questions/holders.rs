@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use urscope_rules::{ExportId, ProcessId, Shared, World};
+use urscope_rules::{ExportId, Holder, ProcessId, Shared, World};
 use urscope_schema::{
     call::{Enter, Exit, Nanos},
     trace::records::Header,
@@ -88,13 +88,13 @@ pub fn holders(paths: &[PathBuf], options: &Options, at: Option<Duration>) -> Re
 }
 
 fn show(hearing: &mut Hearing<'_>, ended: &HashMap<ProcessId, Ended>, shared: Shared) -> Held {
-    let mut held_by = |holder: urscope_rules::Holder| HeldBy {
+    let held_by = |holder: Holder| HeldBy {
         opened: holder.opened.to_string(),
         opens: holder.opens,
         since: hearing.side(holder.since),
         ended: ended.get(&holder.process).copied(),
     };
-    let holders = shared.holders.into_iter().map(&mut held_by).collect();
+    let holders = shared.holders.into_iter().map(held_by).collect();
     Held {
         kind: shared.kind.noun().to_owned(),
         fingerprint: format!("{:#x}", shared.fingerprint),

@@ -62,29 +62,33 @@ pub fn github(judgement: &Judgement, root: &Path, out: &mut impl Write) -> io::R
 
 /// Writes for people who holds what.
 pub fn holders(answer: &Holders, out: &mut impl Write, color: bool) -> io::Result<()> {
-    let (answer, mut text) = (cleaned(answer)?, Vec::new());
-    answers::holders(&answer, &mut text, paint::Paint { color })?;
-    guarded(&String::from_utf8_lossy(&text), out)
+    answered(answer, answers::holders, out, color)
 }
 
 /// Writes for people how a handle lived.
 pub fn handle(answer: &Story, out: &mut impl Write, color: bool) -> io::Result<()> {
-    let (answer, mut text) = (cleaned(answer)?, Vec::new());
-    answers::handle(&answer, &mut text, paint::Paint { color })?;
-    guarded(&String::from_utf8_lossy(&text), out)
+    answered(answer, answers::handle, out, color)
 }
 
 /// Writes the figures of a run for people.
 pub fn stats(answer: &Stats, out: &mut impl Write, color: bool) -> io::Result<()> {
-    let (answer, mut text) = (cleaned(answer)?, Vec::new());
-    answers::stats(&answer, &mut text, paint::Paint { color })?;
-    guarded(&String::from_utf8_lossy(&text), out)
+    answered(answer, answers::stats, out, color)
 }
 
 /// Writes for people what differs between two runs.
 pub fn diff(answer: &Diff, out: &mut impl Write, color: bool) -> io::Result<()> {
-    let (answer, mut text) = (cleaned(answer)?, Vec::new());
-    answers::diff(&answer, &mut text, paint::Paint { color })?;
+    answered(answer, answers::diff, out, color)
+}
+
+/// Writes an answer for people, with nothing of it that steers anything.
+fn answered<A: Serialize + DeserializeOwned>(
+    answer: &A,
+    write: fn(&A, &mut Vec<u8>, paint::Paint) -> io::Result<()>,
+    out: &mut impl Write,
+    color: bool,
+) -> io::Result<()> {
+    let mut text = Vec::new();
+    write(&cleaned(answer)?, &mut text, paint::Paint { color })?;
     guarded(&String::from_utf8_lossy(&text), out)
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn form(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> S
 }
 
 pub(crate) fn sarif(judgement: &Judgement) -> Value {
-    serde_json::from_str(&form(|out| report::sarif(judgement, Path::new("/work/app"), out))).unwrap()
+    serde_json::from_str(&form(|out| report::sarif(judgement, Path::new("/home/me/app"), out))).unwrap()
 }
 
 pub(crate) fn junit(judgement: &Judgement) -> String {
@@ -31,7 +31,7 @@ pub(crate) fn html(judgement: &Judgement) -> String {
 }
 
 pub(crate) fn github(judgement: &Judgement) -> String {
-    form(|out| report::github(judgement, Path::new("/work/app"), out))
+    form(|out| report::github(judgement, Path::new("/home/me/app"), out))
 }
 
 /// Judgements of all kinds: of every story of every rule, of sinners with stacks, of nothing, and with exemptions.
@@ -51,14 +51,14 @@ pub(crate) fn judgements() -> Vec<Judgement> {
 pub(crate) fn with_stacks() -> Judgement {
     let mut judgement = judged(&files(SINNERS));
     let frame = |function: &str, file: Option<&str>, line| Frame {
-        module: "/work/app/build/producer".into(),
+        module: "/home/me/app/build/producer".into(),
         offset: "0x1a2b".into(),
         function: Some(function.into()),
         file: file.map(str::to_owned),
         line,
     };
     let stack = vec![
-        frame("app::free(void*)", Some("/work/app/src/gpu core.cpp"), Some(37)),
+        frame("app::free(void*)", Some("/home/me/app/src/gpu core.cpp"), Some(37)),
         frame("main", Some("/elsewhere/main.cpp"), Some(14)),
         Frame { module: "/usr/lib/libc.so.6".into(), offset: "0x29d90".into(), ..Frame::default() },
     ];
@@ -102,7 +102,7 @@ fn sarif_has_both_sides_with_their_lines_and_stacks() {
     let judgement = with_stacks();
     let log = sarif(&judgement);
     let run = &log["runs"][0];
-    assert_eq!(run["originalUriBaseIds"]["SRCROOT"]["uri"], "file:///work/app/");
+    assert_eq!(run["originalUriBaseIds"]["SRCROOT"]["uri"], "file:///home/me/app/");
     assert_eq!(
         run["invocations"][0],
         json!({"executionSuccessful": true, "exitCode": 1, "toolExecutionNotifications": []})
@@ -202,9 +202,13 @@ fn github_is_told_of_each_finding_at_its_line() {
 #[test]
 fn the_page_tells_all_and_asks_nobody() {
     let page = html(&with_stacks());
-    for told in
-        ["freed-while-open", "app::free(void*) (/work/app/src/gpu core.cpp:37)", "there", "What to do", "whole stack"]
-    {
+    for told in [
+        "freed-while-open",
+        "app::free(void*) (/home/me/app/src/gpu core.cpp:37)",
+        "there",
+        "What to do",
+        "whole stack",
+    ] {
         assert!(page.contains(told), "{told}: {page}");
     }
     let lower = page.to_lowercase();
