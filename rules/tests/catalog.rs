@@ -7,17 +7,12 @@
     reason = "a test stops where it is surprised"
 )]
 
+mod played;
+
 use std::collections::BTreeSet;
 
-use urscope_rules::{
-    Finding,
-    catalog::{Page, RULES, rules_md},
-    story::Story,
-};
-
-fn play(story: &str) -> Vec<Finding> {
-    story.parse::<Story>().and_then(|story| story.play()).unwrap_or_else(|error| panic!("{error} of\n{story}"))
-}
+use played::play;
+use urscope_rules::catalog::{Page, RULES, rules_md};
 
 #[test]
 fn every_bad_trace_yields_its_rule_once_and_every_good_one_nothing() {

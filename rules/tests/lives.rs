@@ -7,18 +7,10 @@
     reason = "a test stops where it is surprised"
 )]
 
-use urscope_rules::{Finding, Severity, story::Story};
+mod played;
 
-fn play(story: &str) -> Vec<Finding> {
-    story.parse::<Story>().and_then(|story| story.play()).unwrap_or_else(|error| panic!("{error} of\n{story}"))
-}
-
-#[track_caller]
-fn expect(story: &str, codes: &[&str]) -> Vec<Finding> {
-    let found = play(story);
-    assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), codes, "{found:#?}");
-    found
-}
+use played::{expect, play};
+use urscope_rules::Severity;
 
 #[test]
 fn a_refused_put_revives_the_handle() {

@@ -10,10 +10,12 @@
     reason = "a test stops where it is surprised"
 )]
 
+mod played;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+use played::{choices, pick};
 use proptest::{prelude::*, strategy::ValueTree as _};
-use urscope_rules::story::Story;
 
 const PROCESSES: usize = 3;
 const THREADS: usize = 2;
@@ -278,14 +280,7 @@ impl History {
     }
 
     fn play(&self) -> (String, Vec<&'static str>) {
-        let text: Vec<_> = self.acts.iter().map(|act| act.text.as_str()).collect();
-        let text = text.join("\n");
-        let found =
-            text.parse::<Story>().and_then(|story| story.play()).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let mut codes: Vec<_> = found.iter().map(|finding| finding.rule.code).collect();
-        codes.retain(|code| *code != "no-calls-seen");
-        codes.sort_unstable();
-        (text, codes)
+        played::history(self.acts.iter().map(|act| act.text.as_str()))
     }
 
     /// Puts a line in, of a thread that is inside of no call.
@@ -365,16 +360,6 @@ impl History {
             }
         }
     }
-}
-
-/// One of those that fit.
-fn pick<T>(all: &[T], which: usize, fits: impl Fn(&T) -> bool) -> Option<usize> {
-    let fitting: Vec<_> = (0..all.len()).filter(|index| fits(&all[*index])).collect();
-    fitting.get(which % fitting.len().max(1)).copied()
-}
-
-fn choices() -> impl Strategy<Value = Vec<u32>> {
-    prop::collection::vec(any::<u32>(), 100..800)
 }
 
 const FAULTS: usize = 9;

@@ -8,14 +8,10 @@
     reason = "a test stops where it is surprised"
 )]
 
-use urscope_rules::{Finding, Severity, story::Story};
+mod played;
 
-#[track_caller]
-fn expect(story: &str, codes: &[&str]) -> Vec<Finding> {
-    let found = story.parse::<Story>().and_then(|story| story.play()).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), codes, "{found:#?}");
-    found
-}
+use played::expect;
+use urscope_rules::Severity;
 
 const GET: &str = "p: alloc a 64\np: get a -> h\n";
 

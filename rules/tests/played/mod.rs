@@ -1,0 +1,39 @@
+//! How tests play stories.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use proptest::prelude::*;
+use urscope_rules::{Finding, story::Story};
+
+/// What is found in a story.
+pub(crate) fn play(story: &str) -> Vec<Finding> {
+    story.parse::<Story>().and_then(|story| story.play()).unwrap_or_else(|error| panic!("{error} of\n{story}"))
+}
+
+/// Plays a story in which just this is found.
+#[track_caller]
+pub(crate) fn expect(story: &str, codes: &[&str]) -> Vec<Finding> {
+    let found = play(story);
+    assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), codes, "{found:#?}");
+    found
+}
+
+/// The text of a history, and what is found in it, in the order of names. That there is nothing to judge is no finding of it.
+pub(crate) fn history<'a>(lines: impl Iterator<Item = &'a str>) -> (String, Vec<&'static str>) {
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let mut codes: Vec<_> = play(&text).iter().map(|finding| finding.rule.code).collect();
+    codes.retain(|code| *code != "no-calls-seen");
+    codes.sort_unstable();
+    (text, codes)
+}
+
+/// The random numbers that choose a history.
+pub(crate) fn choices() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(any::<u32>(), 100..800)
+}
+
+/// One of those that fit.
+pub(crate) fn pick<T>(all: &[T], which: usize, fits: impl Fn(&T) -> bool) -> Option<usize> {
+    let fitting: Vec<_> = (0..all.len()).filter(|index| fits(&all[*index])).collect();
+    fitting.get(which % fitting.len().max(1)).copied()
+}
