@@ -2,7 +2,7 @@
 //!
 //! [`mod@judge`] reads the files, feeds the law in the order of time and gathers what it says; [`report`] shows that to
 //! people and to programs, [`questions`] answers what else can be asked of a run, [`explain`] what the rules say of
-//! themselves. The command `urscope` is made of these.
+//! themselves, [`follow`] whether a run has grown. The command `urscope` is made of these.
 //!
 //! The library must never print, exit or run a program.
 
@@ -10,6 +10,7 @@
 
 pub mod explain;
 pub mod export;
+pub mod follow;
 pub mod judge;
 pub mod plain;
 pub mod questions;

@@ -10,7 +10,12 @@ pub(super) fn is_alive(header: &Header) -> bool {
     let same_boot = !header.boot_id.is_empty() && read("/proc/sys/kernel/random/boot_id").trim() == header.boot_id;
     let namespace = fs::metadata("/proc/self/ns/pid").map(|file| file.ino()).unwrap_or_default();
     let same_namespace = header.pid_namespace == 0 || header.pid_namespace == namespace;
-    same_boot && same_namespace && is_running_since(&read(&format!("/proc/{}/stat", header.pid)), header.start)
+    same_boot && same_namespace && is_running(header.pid, header.start)
+}
+
+/// Whether there is a process of this number that began at this tick.
+pub(crate) fn is_running(pid: u32, start: u64) -> bool {
+    is_running_since(&fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default(), start)
 }
 
 /// What `/proc/PID/stat` says: the state is the first field behind the name, the start is number 22 of all.

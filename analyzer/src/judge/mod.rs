@@ -32,6 +32,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use urscope_rules::{Place, Severity};
 
+pub(crate) use alive::is_running;
 pub use error::JudgeError;
 pub use exempt::{ExemptionError, Exemptions};
 pub(crate) use frames::file_name;
@@ -41,6 +42,7 @@ pub use judgement::{
 };
 pub use listener::Listener;
 pub use node::{REPORT_VERSION, Report, ReportError};
+pub(crate) use paths::traces;
 pub use progress::Progress;
 pub use schema::report_schema;
 
@@ -88,7 +90,7 @@ pub struct Hearing<'a> {
 impl<'a> Hearing<'a> {
     /// Hears all records of traces, while somebody else listens. Errors are those of [`fn@judge`].
     pub fn hold(paths: &'a [PathBuf], options: &'a Options, listener: &mut dyn Listener) -> Result<Self, JudgeError> {
-        let files = paths::traces(paths)?;
+        let files = traces(paths)?;
         options.progress.expect(&files);
         let mut court = court::Court::default();
         court.summon(&files)?;
