@@ -74,12 +74,39 @@ fn merged_reports_say_what_judging_everything_at_once_says() {
     assert!(text.stdout.contains("hosts node000 (24), node001 (24), "), "{}", text.stdout);
     assert!(text.stdout.contains("and 56 more"), "{}", text.stdout);
 
+    for form in ["junit", "github", "sarif"] {
+        let told = desk.run(&with(&["merge", "--format", form], &reports)).stdout;
+        assert!(told.contains("osts: node000 (24), node001 (24), ") && told.contains("and 56 more"), "{form}: {told}");
+        assert!(!told.contains("node063 (24)"), "{form} has not room for all");
+    }
+    let page = desk.run(&with(&["merge", "--format", "html"], &reports)).stdout;
+    assert!(page.contains("hosts: node000 (24), ") && page.contains("node063 (24)"), "a page has room for all");
+    let sarif = parsed(&desk.run(&with(&["merge", "--format", "sarif"], &reports)).stdout);
+    assert_eq!(sarif["runs"][0]["results"][1]["properties"]["hosts"], findings[1]["hosts"]);
+
     // By racks, and then these.
     let (left, right) = reports.split_at(NODES / 3);
     assert_eq!(desk.run(&with(&["merge", "--report", "left.urscope"], left)).code, 1);
     assert_eq!(desk.run(&with(&["merge", "--report", "right.urscope"], right)).code, 1);
     let of_racks = desk.run(&["merge", "--format", "json", "left.urscope", "right.urscope"]);
     assert_eq!(parsed(&of_racks.stdout)["findings"], judgement["findings"]);
+}
+
+#[test]
+fn a_finding_stands_at_its_own_process_also_where_another_host_has_one_of_its_number() {
+    let (desk, nodes) = job(2);
+    let reports = reports(&desk, &nodes);
+    let judgement = parsed(&desk.run(&with(&["merge", "--format", "json"], &reports)).stdout);
+    // Another host first, with the same numbers and programs.
+    let mut shuffled = judgement.clone();
+    shuffled["processes"].as_array_mut().unwrap().reverse();
+    let host = judgement["findings"][0]["process"]["host"].as_str().unwrap();
+    let shuffled: urscope_analyzer::Judgement = serde_json::from_value(shuffled).unwrap();
+    let mut out = Vec::new();
+    urscope_analyzer::report::junit(&shuffled, &mut out).unwrap();
+    let xml = String::from_utf8(out).unwrap();
+    let suite = xml.split("<testsuite ").find(|suite| suite.contains("<failure")).unwrap();
+    assert!(suite.contains(&format!("hostname=\"{host}\"")), "{suite}");
 }
 
 #[test]

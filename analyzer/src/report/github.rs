@@ -13,7 +13,7 @@ use urscope_rules::Severity;
 use super::{
     paint::Paint,
     source,
-    text::{headline, whereabouts},
+    text::{HOSTS, headline, hosts, whereabouts},
 };
 use crate::judge::{FoundFinding, Judgement};
 
@@ -45,7 +45,9 @@ pub(super) fn write(judgement: &Judgement, root: &Path, out: &mut impl Write) ->
 fn message(finding: &FoundFinding) -> String {
     let count = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
     let there = finding.other.as_ref().map_or_else(String::new, |other| format!("\nthere: {}", whereabouts(other)));
-    format!("{}{count}\nhere: {}{there}\nhelp: {}", finding.message, whereabouts(&finding.process), finding.advice)
+    let hosts = hosts(finding, HOSTS).map_or_else(String::new, |hosts| format!("\nhosts: {hosts}"));
+    let FoundFinding { message, process, advice, .. } = finding;
+    format!("{message}{count}\nhere: {}{there}{hosts}\nhelp: {advice}", whereabouts(process))
 }
 
 fn data(text: &str) -> String {

@@ -8,7 +8,7 @@ use urscope_rules::{Rule, Severity};
 
 use super::{
     paint::{Paint, since},
-    text::{fate, number, verdict, whereabouts, who, written},
+    text::{fate, hosts, number, verdict, whereabouts, who, written},
 };
 use crate::judge::{FoundFinding, Judgement, Side, Verdict};
 
@@ -77,6 +77,7 @@ fn finding(finding: &FoundFinding) -> Markup {
                 (side("here", &finding.process))
                 @if let Some(other) = &finding.other { (side("there", other)) }
             }
+            @if let Some(hosts) = hosts(finding, usize::MAX) { p.faint { "hosts: " (hosts) } }
             @if let Some(bytes) = &finding.fingerprint { p.faint { "handle data with fingerprint " code { (bytes) } } }
             p { strong { "What to do: " } (finding.advice) }
             @if let Some(excuse) = &finding.excuse { p.faint { (excuse) } }

@@ -1,6 +1,6 @@
 //! JUnit XML: a suite per process and a case per rule, so that a server which knows tests shows what got worse.
 //!
-//! A rule fails in the process that broke it if that makes the verdict; what is milder is told in the case's output, and
+//! A rule fails in the process that broke it, of several hosts the first, if that makes the verdict; what is milder is told in the case's output, and
 //! what is excused is skipped. That nothing was judged is an error of the run itself. The elements are those that Jenkins'
 //! schema knows (`junit-10.xsd`).
 
@@ -15,7 +15,7 @@ use quick_xml::{
 };
 use urscope_rules::catalog::{NO_CALLS_SEEN, RULES};
 
-use super::text::told;
+use super::text::{HOSTS, hosts, told};
 use crate::judge::{FoundFinding, Judgement, Seen, file_name};
 
 pub(super) fn write(judgement: &Judgement, out: &mut impl Write) -> io::Result<()> {
@@ -85,7 +85,10 @@ fn process(judgement: &Judgement, index: usize, seen: &Seen, name: String) -> Su
 /// The process that a finding is about, by its place in the list.
 fn home(judgement: &Judgement, finding: &FoundFinding) -> Option<usize> {
     let side = &finding.process;
-    judgement.processes.iter().position(|seen| seen.pid == side.pid && seen.executable == side.executable)
+    // Reports of before name no host.
+    let there = |seen: &Seen| seen.host == side.host || side.host.is_empty();
+    let is_it = |seen: &Seen| seen.pid == side.pid && seen.executable == side.executable && there(seen);
+    judgement.processes.iter().position(is_it)
 }
 
 fn outcome(findings: &[&FoundFinding]) -> Outcome {
@@ -93,7 +96,10 @@ fn outcome(findings: &[&FoundFinding]) -> Outcome {
     let counts = findings.iter().any(|finding| finding.excuse.is_none());
     let excuse = findings.iter().find_map(|finding| finding.excuse.as_ref());
     match (findings.iter().find(|finding| finding.fails), excuse) {
-        (Some(worst), _) => Outcome::Failed { grade: worst.severity.name(), message: worst.message.clone(), text },
+        (Some(worst), _) => {
+            let hosts = hosts(worst, HOSTS).map_or_else(String::new, |hosts| format!(" (hosts: {hosts})"));
+            Outcome::Failed { grade: worst.severity.name(), message: format!("{}{hosts}", worst.message), text }
+        }
         (None, Some(excuse)) if !counts => Outcome::Skipped { why: excuse.to_string() },
         (None, _) => Outcome::Passed(text),
     }

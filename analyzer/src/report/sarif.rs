@@ -10,7 +10,7 @@ use urscope_rules::catalog::{NO_CALLS_SEEN, RULES, Rule};
 
 use super::{
     source,
-    text::{number, whereabouts},
+    text::{HOSTS, hosts, number, whereabouts},
 };
 use crate::judge::{Excuse, FoundFinding, Frame, Judgement, Side, Verdict};
 
@@ -95,10 +95,11 @@ impl Writer<'_> {
             }
             _ => Vec::new(),
         };
+        let hosts = hosts(finding, HOSTS).map_or_else(String::new, |hosts| format!(" Hosts: {hosts}."));
         let mut result = json!({
             "ruleId": finding.rule,
             "level": finding.severity.name(),
-            "message": {"text": format!("{}. {}.", finding.message, finding.advice)},
+            "message": {"text": format!("{}. {}.{hosts}", finding.message, finding.advice)},
             "locations": [self.location(&finding.process)],
             "relatedLocations": finding.other.iter().map(|other| self.related(other)).collect::<Vec<_>>(),
             "stacks": stacks,
@@ -110,6 +111,7 @@ impl Writer<'_> {
                 "kind": finding.kind,
                 "size": finding.size,
                 "fingerprint": finding.fingerprint,
+                "hosts": finding.hosts,
             },
         });
         if let Some(index) = rules().position(|rule| rule.code == finding.rule) {

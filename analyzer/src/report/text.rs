@@ -10,8 +10,8 @@ use crate::judge::{Ended, Excuse, FoundFinding, Frame, Judgement, Seen, Side, Ve
 /// How wide text is set.
 const WIDTH: usize = 100;
 
-/// How many hosts of a finding are named.
-const HOSTS: usize = 8;
+/// How many hosts of a finding are named where there is not room for all.
+pub(super) const HOSTS: usize = 8;
 
 pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::Result {
     writeln!(out, "{}", headline(judgement, paint))?;
@@ -129,18 +129,23 @@ pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Pai
             }
         }
     }
-    if !finding.hosts.is_empty() {
-        let hosts = finding.hosts.iter().take(HOSTS).map(|(host, count)| format!("{host} ({count})"));
-        let more = finding.hosts.len().saturating_sub(HOSTS);
-        let more = (more > 0).then(|| format!("and {more} more"));
-        let hosts: Vec<_> = hosts.chain(more).collect();
-        writeln!(out, "  {} {}", paint.faint("hosts"), wrapped(&hosts.join(", "), "        ", WIDTH))?;
+    if let Some(hosts) = hosts(finding, HOSTS) {
+        writeln!(out, "  {} {}", paint.faint("hosts"), wrapped(&hosts, "        ", WIDTH))?;
     }
     if let Some(bytes) = &finding.fingerprint {
         writeln!(out, "  {} handle data with fingerprint {bytes}", paint.faint("bytes"))?;
     }
     let advice = wrapped(&finding.advice, "        ", WIDTH);
     writeln!(out, "  {} {advice}", paint.faint("help "))
+}
+
+/// On which hosts a finding happened, `limit` of them by name, with how often on each; nothing where one node was seen.
+pub(super) fn hosts(finding: &FoundFinding, limit: usize) -> Option<String> {
+    let named = finding.hosts.iter().take(limit).map(|(host, count)| format!("{host} ({count})"));
+    let more = finding.hosts.len().saturating_sub(limit);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let hosts: Vec<_> = named.chain(more).collect();
+    (!hosts.is_empty()).then(|| hosts.join(", "))
 }
 
 /// A function's name without the parameters, where they would fill the line.
