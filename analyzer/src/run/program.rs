@@ -54,6 +54,11 @@ impl Program {
         })
     }
 
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Why a library cannot be loaded into it, if so; what it starts is not looked at.
     pub(crate) fn obstacle(&self) -> Option<String> {
         let interpreter = interpreter(&self.path);

@@ -12,7 +12,7 @@ use std::{
 use signal_hook::{
     consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2},
     iterator::{
-        SignalsInfo,
+        Signals, SignalsInfo,
         exfiltrator::{WithOrigin, origin::Origin},
     },
     low_level::siginfo::Cause,
@@ -54,6 +54,15 @@ pub(crate) fn receive() -> io::Result<Receiver<Event>> {
         }
     })?;
     Ok(receiver)
+}
+
+/// Waits for the first of what ends a program that is watched by a person: Ctrl-C, a closed terminal, a launcher that gives up.
+pub(crate) fn until_interrupted() {
+    let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+    let caught = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|number| ignored >> (number - 1) & 1 == 0);
+    if let Ok(mut signals) = Signals::new(caught) {
+        signals.forever().next();
+    }
 }
 
 fn event(origin: &Origin) -> Option<Event> {

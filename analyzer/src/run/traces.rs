@@ -21,7 +21,7 @@ use urscope_schema::trace::{
 use super::error::RunError;
 
 /// Where new directories are made when none is named.
-const HOME: &str = "urscope-traces";
+pub(crate) const HOME: &str = "urscope-traces";
 
 /// How many records are read in search of a header: it is the first or comes right after a name.
 const HEAD: usize = 8;

@@ -1,0 +1,14 @@
+//! The run that is meant where none is named: the one that `urscope run` began last.
+
+use std::{env, fs, path::PathBuf};
+
+use crate::run::HOME;
+
+/// The directory of its traces: `$URSCOPE_DIR`, or the newest one in `urscope-traces`.
+pub(crate) fn newest() -> Option<PathBuf> {
+    let named = env::var_os("URSCOPE_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let folders = || fs::read_dir(HOME).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
+    named.or_else(|| {
+        folders().max_by_key(|entry| entry.metadata().and_then(|data| data.modified()).ok()).map(|entry| entry.path())
+    })
+}

@@ -1,0 +1,157 @@
+//! What can be asked for, and who answers.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Extension, Path, Query, State, rejection::QueryRejection},
+    http::{HeaderValue, Method, Request, header::CONTENT_TYPE},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use serde::Deserialize;
+
+use super::{
+    answers::{Refusal, answer, printed, told},
+    assets, events,
+    guard::{self, Admitted},
+    house::House,
+    perfetto::TRACE,
+    timeline,
+};
+use crate::questions;
+
+/// The port by which the browser knows us.
+#[derive(Clone, Copy)]
+struct Port(u16);
+
+/// Everything below the token.
+pub(super) async fn page(house: Arc<House>, admitted: Admitted, method: &Method) -> Response {
+    let router = Router::new()
+        .route("/", get(index))
+        .route("/{name}", get(asset))
+        .route("/api/check", get(check))
+        .route("/api/stats", get(stats))
+        .route("/api/holders", get(holders))
+        .route("/api/handle", get(handle))
+        .route("/api/run", get(run))
+        .route("/api/timeline", get(whole))
+        .route("/api/events", get(news))
+        .fallback(async || guard::nothing())
+        .with_state(house);
+    let Admitted { path, query, port, .. } = admitted;
+    let target = query.map_or_else(|| path.clone(), |query| format!("{path}?{query}"));
+    let request = Request::builder().method(method).uri(target).extension(Port(port)).body(Body::empty());
+    match request {
+        Ok(request) => TowerToHyperService::new(router).call(request).await.unwrap_or_else(|never| match never {}),
+        Err(_) => guard::nothing(),
+    }
+}
+
+/// Everything of the copy of the Perfetto UI, and beside it the one timeline that it may read.
+pub(super) async fn perfetto(house: Arc<House>, admitted: &Admitted) -> Response {
+    let Some(copy) = house.perfetto.clone() else { return guard::nothing() };
+    let name = admitted.path.trim_start_matches('/').to_owned();
+    if name == TRACE {
+        return timeline::timeline(house).await.into_response();
+    }
+    let found = tokio::task::spawn_blocking(move || copy.file(&name)).await;
+    match found {
+        Ok(Ok(Some((kind, bytes)))) => ([(CONTENT_TYPE, HeaderValue::from_static(kind))], bytes).into_response(),
+        Ok(Err(error)) => {
+            Refusal::unavailable(format!("the copy of the Perfetto UI cannot be read: {error}")).into_response()
+        }
+        Ok(Ok(None)) | Err(_) => guard::nothing(),
+    }
+}
+
+async fn index() -> Response {
+    file("")
+}
+
+async fn asset(Path(name): Path<String>) -> Response {
+    file(&name)
+}
+
+fn file(name: &str) -> Response {
+    let Some(asset) = assets::asset(name) else { return guard::nothing() };
+    ([(CONTENT_TYPE, HeaderValue::from_static(asset.kind))], asset.text).into_response()
+}
+
+async fn check(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
+    let (generation, model) = house.model().await?;
+    Ok(answer(generation, printed(model.judgement())?))
+}
+
+async fn stats(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
+    let (generation, model) = house.model().await?;
+    Ok(answer(generation, printed(model.stats())?))
+}
+
+/// A moment of the run.
+#[derive(Deserialize)]
+struct At {
+    at_ns: Option<u64>,
+}
+
+async fn holders(
+    State(house): State<Arc<House>>,
+    asked: Result<Query<At>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let (generation, model) = house.model().await?;
+    let Some(at) = query(asked)?.at_ns else { return Ok(answer(generation, printed(model.holders())?)) };
+    let at = Some(std::time::Duration::from_nanos(at));
+    question(&house, generation, move |paths, options| questions::holders(paths, options, at)).await
+}
+
+/// A handle by its fingerprint or an address.
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+async fn handle(
+    State(house): State<Arc<House>>,
+    asked: Result<Query<Named>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let name = questions::word(&query(asked)?.name).map_err(Refusal::meaningless)?;
+    let (generation, _) = house.model().await?;
+    question(&house, generation, move |paths, options| questions::handle(paths, options, name)).await
+}
+
+/// Hears the traces for one question, on a thread of its own.
+async fn question<A, Ask>(house: &Arc<House>, generation: u64, ask: Ask) -> Result<Response, Refusal>
+where
+    A: serde::Serialize,
+    Ask: FnOnce(&[std::path::PathBuf], &crate::Options) -> Result<A, questions::QuestionError> + Send + 'static,
+{
+    let place = Arc::clone(&house.questions).acquire_owned().await;
+    let house = Arc::clone(house);
+    let text = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        let found = ask(&house.paths()?, &house.subject.options);
+        printed(&found.map_err(|error| Refusal::of(&error))?)
+    });
+    let text = text.await.map_err(|_| Refusal::unavailable("the question was not answered"))?;
+    Ok(answer(generation, text?))
+}
+
+async fn run(State(house): State<Arc<House>>, Extension(Port(port)): Extension<Port>) -> Result<Response, Refusal> {
+    let now = house.heard().await?;
+    told(now.generation, &super::run::run(&house, &now, port))
+}
+
+async fn whole(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
+    timeline::timeline(house).await
+}
+
+async fn news(State(house): State<Arc<House>>) -> Response {
+    events::news(house.now.clone())
+}
+
+fn query<T>(asked: Result<Query<T>, QueryRejection>) -> Result<T, Refusal> {
+    asked.map(|Query(asked)| asked).map_err(|rejection| Refusal::meaningless(rejection.body_text()))
+}

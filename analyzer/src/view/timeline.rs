@@ -1,0 +1,84 @@
+//! The timeline of a run, sent while it is written.
+
+use std::{
+    io::{self, BufWriter, Write},
+    sync::Arc,
+};
+
+use axum::{
+    body::{Body, Bytes},
+    http::header::CONTENT_TYPE,
+    response::{IntoResponse, Response},
+};
+use futures_util::stream;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+
+use super::{
+    answers::{JSON, Refusal},
+    house::House,
+};
+use crate::export;
+
+/// How much is sent at a time, in bytes.
+const PIECE: usize = 64 << 10;
+
+/// How many pieces may wait.
+const AHEAD: usize = 4;
+
+type Piece = Result<Bytes, io::Error>;
+
+/// The Chrome trace of all processes, as `urscope export` writes it.
+pub(super) async fn timeline(house: Arc<House>) -> Result<Response, Refusal> {
+    let full = || Refusal::unavailable("as many timelines as may be are being written; wait for one of them");
+    let place = Arc::clone(&house.timelines).try_acquire_owned().map_err(|_| full())?;
+    let (pieces, mut written) = mpsc::channel(AHEAD);
+    tokio::task::spawn_blocking(move || {
+        // It is given back when nobody reads any more.
+        let _place = place;
+        write(&house, &pieces);
+    });
+    // What goes wrong in the beginning can still be said.
+    match written.recv().await {
+        Some(Ok(first)) => Ok(sent(first, written)),
+        Some(Err(error)) => Err(Refusal::unavailable(error.to_string())),
+        None => Err(Refusal::unavailable("the timeline was not written")),
+    }
+}
+
+fn write(house: &House, pieces: &Sender<Piece>) {
+    let paths = match house.paths() {
+        Ok(paths) => paths,
+        Err(Refusal(_, why)) => return drop(pieces.blocking_send(Err(io::Error::other(why)))),
+    };
+    let mut out = BufWriter::with_capacity(PIECE, Pipe(pieces.clone()));
+    let exported = export::export(&paths, &house.subject.options, &mut out);
+    let exported = exported.map_err(io::Error::other).and_then(|_| out.flush());
+    if let Err(error) = exported {
+        drop(pieces.blocking_send(Err(error)));
+    }
+}
+
+fn sent(first: Bytes, written: Receiver<Piece>) -> Response {
+    let rest = stream::unfold((Some(first), written), |(first, mut written)| async move {
+        let piece = match first {
+            Some(first) => Ok(first),
+            None => written.recv().await?,
+        };
+        Some((piece, (None, written)))
+    });
+    ([(CONTENT_TYPE, JSON)], Body::from_stream(rest)).into_response()
+}
+
+/// Where the writer ends and the connection begins.
+struct Pipe(Sender<Piece>);
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
+        sent.map(|()| bytes.len()).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
