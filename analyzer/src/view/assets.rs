@@ -22,9 +22,37 @@ macro_rules! assets {
 }
 
 const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 assets! {
+    "api.js": SCRIPT,
+    "app.js": SCRIPT,
+    "calls.js": SCRIPT,
+    "chart.js": SCRIPT,
+    "dom.js": SCRIPT,
+    "finding.js": SCRIPT,
+    "format.js": SCRIPT,
+    "graph.js": SCRIPT,
+    "grid.js": SCRIPT,
+    "handle.js": SCRIPT,
+    "handles.js": SCRIPT,
+    "handover.js": SCRIPT,
     "index.html": HTML,
+    "lanes.js": SCRIPT,
+    "life.js": SCRIPT,
+    "lives.js": SCRIPT,
+    "overview.js": SCRIPT,
+    "page.css": CSS,
+    "painter.js": SCRIPT,
+    "perfetto.html": HTML,
+    "perfetto.js": SCRIPT,
+    "router.js": SCRIPT,
+    "run.js": SCRIPT,
+    "story.js": SCRIPT,
+    "theme.js": SCRIPT,
+    "timeline.js": SCRIPT,
+    "views.css": CSS,
 }
 
 /// The page itself.

@@ -1,0 +1,82 @@
+/**
+ * Asks the judge. What it answered is kept until the run has changed; nobody else in the page speaks to the server.
+ *
+ * The shapes of the answers stand in docs/report.schema.json and in analyzer/src/questions/.
+ *
+ * @typedef {{index: number, pid: number, host: string, rank: number | null, executable: string, command: string[],
+ *   began_ns: number, ended_ns: number, ended: string, calls: number, ipc_calls: number}} Process
+ * @typedef {{generation: number, running: boolean, title: string, urscope: string, first_ns: number, last_ns: number, calls: number,
+ *   lives: number, limits: string[], error: string | null, perfetto: {url: string, local: boolean}, processes: Process[]}} Run
+ * @typedef {{module: string, offset: string, function: string | null, file: string | null, line: number | null}} Frame
+ * @typedef {{host: string, pid: number, executable: string, tid: number, time_ns: number, function: string | null,
+ *   call: number | null, stack: Frame[]}} Side
+ * @typedef {{rule: string, severity: 'error' | 'warning' | 'note', process: Side, other: Side | null, time_ns: number,
+ *   function: string | null, call: number | null, message: string, advice: string, count: number, hosts: Record<string, number>,
+ *   subject: string | null, kind: string | null, size: number | null, fingerprint: string | null, identity: string, fails: boolean,
+ *   excuse: object | null}} Finding
+ * @typedef {{time_ns: number, handles: Record<string, number>, opened: Record<string, number>, pinned_bytes: number}} Sample
+ * @typedef {{producer: number, consumer: number, kind: string, handles: number, opens: number, bytes: number, open_at_end: number}} Share
+ * @typedef {{process: number, tid: number, call: number, function: string, from_ns: number, took_ns: number | null, result: string | null,
+ *   value: string | null, size: number | null, fingerprint: string | null}} Call
+ */
+
+/** @type {Map<string, Promise<any>>} */
+let kept = new Map();
+
+/** What the server said when it could not answer. */
+export class Refused extends Error {}
+
+/**
+ * @param {string} path
+ */
+async function fetched(path) {
+  let response;
+  try {
+    response = await fetch(`api/${path}`);
+  } catch {
+    throw new Refused('urscope view does not answer any more: it was ended, or the connection to its host is gone');
+  }
+  const body = await response.json().catch(() => null);
+  if (!response.ok || body === null) {
+    throw new Refused(body?.error ?? `urscope view answered ${response.status} to api/${path}`);
+  }
+  return body;
+}
+
+/**
+ * One answer, asked for once until the run changes.
+ * @param {string} path  below api/
+ * @param {Record<string, string | number | null | undefined>} [query]
+ * @returns {Promise<any>}
+ */
+export function ask(path, query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== '');
+  const words = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  const url = words ? `${path}?${words}` : path;
+  const known = kept.get(url);
+  if (known) return known;
+  const asked = fetched(url);
+  kept.set(url, asked);
+  const here = kept;
+  asked.catch(() => here.delete(url));
+  return asked;
+}
+
+/** Forgets all answers: they are of a run that has gone on. */
+export function forget() {
+  kept = new Map();
+}
+
+/**
+ * Listens to how the run goes on.
+ * @param {(news: {generation: number, running: boolean}) => void} changed
+ * @param {(connected: boolean) => void} connection
+ */
+export function follow(changed, connection) {
+  const source = new EventSource('api/events');
+  source.addEventListener('run', (event) => {
+    connection(true);
+    changed(JSON.parse(/** @type {MessageEvent} */ (event).data));
+  });
+  source.addEventListener('error', () => connection(false));
+}

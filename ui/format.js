@@ -1,0 +1,88 @@
+/**
+ * Figures and names as a person reads them. The exact ones stand beside them, in titles.
+ */
+import { el } from './dom.js';
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** Three digits that count, and no zeros behind the point that say nothing. */
+const three = (/** @type {number} */ value) => String(Number(value.toPrecision(3)));
+
+/**
+ * @param {number} bytes
+ */
+export function bytes(bytes) {
+  const step = bytes > 0 ? Math.min(Math.floor(Math.log2(bytes) / 10), UNITS.length - 1) : 0;
+  return `${three(bytes / 1024 ** step)} ${UNITS[step]}`;
+}
+
+/**
+ * How long something took.
+ * @param {number} ns
+ */
+export function span(ns) {
+  const size = Math.abs(ns);
+  if (size < 1e3) return `${Math.round(ns)} ns`;
+  if (size < 999.5e3) return `${three(ns / 1e3)} µs`;
+  if (size < 999.5e6) return `${three(ns / 1e6)} ms`;
+  return size < 1e12 ? `${three(ns / 1e9)} s` : `${Math.round(ns / 1e9)} s`;
+}
+
+/**
+ * A moment of the run, to the microsecond.
+ * @param {number} ns
+ */
+export const moment = (ns) => `+${(ns / 1e9).toFixed(6)} s`;
+
+/**
+ * @param {number} number
+ */
+export const figure = (number) => number.toLocaleString('en-US').replaceAll(',', '\u202f');
+
+/**
+ * A number and what it counts.
+ * @param {number} number
+ * @param {string} noun
+ * @param {string} [many]
+ */
+export const count = (number, noun, many = `${noun}s`) => `${figure(number)} ${number === 1 ? noun : many}`;
+
+/** An element that shows a moment, with its nanoseconds in the title. */
+export const when = (/** @type {number} */ ns) => el('time', { class: 'figure', title: `${ns} ns after the run began` }, moment(ns));
+
+/** An element that shows a time taken, with its nanoseconds in the title. */
+export const took = (/** @type {number | null} */ ns) =>
+  ns === null ? el('span', { class: 'faint' }, 'never returned') : el('span', { class: 'figure', title: `${ns} ns` }, span(ns));
+
+/** An element that shows a size, with its bytes in the title. */
+export const size = (/** @type {number | null} */ value) =>
+  value === null ? null : el('span', { class: 'figure', title: `${value} bytes` }, bytes(value));
+
+/** The last part of a path. */
+export const file = (/** @type {string} */ path) => path.split('/').pop() || path;
+
+/**
+ * A process as it is called everywhere.
+ * @param {{executable: string, pid: number}} process
+ */
+export const who = ({ executable, pid }) => (executable ? `${file(executable)} (pid ${pid})` : `pid ${pid}`);
+
+const ENDED = {
+  exited: 'exited', killed: 'killed', running: 'still running', exec: 'became another program', incomplete: 'incomplete trace',
+};
+
+/** How a process ended. */
+export const ended = (/** @type {string | null} */ how) => (how === null ? '' : (ENDED[/** @type {keyof typeof ENDED} */ (how)] ?? how));
+
+/**
+ * How bad it is, as a word with a shape of its own: colour says it once more.
+ * @param {string} severity
+ */
+export const badge = (severity) => el('span', { class: `badge ${severity}` }, severity);
+
+/** What was answered, without its prefix where all went well. */
+export function answer(/** @type {string | null} */ result) {
+  if (result === null) return el('span', { class: 'faint' }, 'no answer');
+  if (/^UR_RESULT_SUCCESS\b/.test(result)) return el('span', { class: 'faint' }, 'success');
+  return el('span', { class: 'bad', title: result }, result.replace('UR_RESULT_ERROR_', ''));
+}

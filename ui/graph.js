@@ -1,0 +1,183 @@
+/**
+ * Who shares with whom: processes, and what goes from one to the other. Few are drawn as a graph, many as a matrix, very many
+ * by their hosts. Whatever is drawn stands in a table as well.
+ *
+ * @typedef {{from: number, to: number, shares: import('./api.js').Share[], handles: number, opens: number, bytes: number, still: number}} Edge
+ */
+import { el, svg } from './dom.js';
+import { bytes, count, ended, figure, file, size } from './format.js';
+import { grid } from './grid.js';
+import { href } from './router.js';
+import { called, processOf, short } from './run.js';
+
+const GRAPH_UP_TO = 30;
+const MATRIX_UP_TO = 96;
+/** More labels than this would cover each other. */
+const LABELS_UP_TO = 10;
+
+/**
+ * What goes between two processes, or two groups of them, over all kinds.
+ * @param {import('./api.js').Share[]} shares
+ * @param {(process: number) => number} group
+ * @returns {Edge[]}
+ */
+function edges(shares, group = (process) => process) {
+  /** @type {Map<string, Edge>} */
+  const found = new Map();
+  for (const share of shares) {
+    const [from, to] = [group(share.producer), group(share.consumer)];
+    const edge = found.get(`${from} ${to}`) ?? { from, to, shares: [], handles: 0, opens: 0, bytes: 0, still: 0 };
+    edge.shares.push(share);
+    edge.handles += share.handles;
+    edge.opens += share.opens;
+    edge.bytes += share.bytes;
+    edge.still += share.open_at_end;
+    found.set(`${from} ${to}`, edge);
+  }
+  return [...found.values()];
+}
+
+/** How much it is among the others, from 0 to 1: bytes where there are any, or opens. */
+function weigher(/** @type {Edge[]} */ all) {
+  const measure = (/** @type {Edge} */ edge) => Math.log2(1 + (all.some((edge) => edge.bytes > 0) ? edge.bytes : edge.opens));
+  const most = Math.max(...all.map(measure), 1);
+  return (/** @type {Edge} */ edge) => measure(edge) / most;
+}
+
+const told = (/** @type {Edge} */ edge) =>
+  [count(edge.opens, 'open'), edge.bytes > 0 && bytes(edge.bytes), edge.still > 0 && `${figure(edge.still)} left open`].filter(Boolean).join(', ');
+
+/**
+ * Where each process stands: producers left and consumers right, or all in a ring where some are both.
+ * @param {Edge[]} drawn
+ * @returns {{places: Map<number, {x: number, y: number, side: 'start' | 'end' | 'middle'}>, width: number, height: number, columns: boolean}}
+ */
+function layout(drawn) {
+  const producers = [...new Set(drawn.map((edge) => edge.from))].sort((a, b) => a - b);
+  const consumers = [...new Set(drawn.map((edge) => edge.to))].sort((a, b) => a - b);
+  const width = 640;
+  const places = new Map();
+  if (!producers.some((process) => consumers.includes(process))) {
+    const height = Math.max(producers.length, consumers.length) * 54 + 10;
+    for (const [column, x] of /** @type {const} */ ([[producers, 150], [consumers, width - 150]])) {
+      const step = height / column.length;
+      column.forEach((process, index) => places.set(process, { x, y: step * (index + 0.5), side: x < width / 2 ? 'end' : 'start' }));
+    }
+    return { places, width, height, columns: true };
+  }
+  const ring = [...new Set([...producers, ...consumers])].sort((a, b) => a - b);
+  const height = Math.min(480, 200 + ring.length * 12);
+  ring.forEach((process, index) => {
+    const angle = (index / ring.length) * 2 * Math.PI - Math.PI / 2;
+    const [x, y] = [width / 2 + Math.cos(angle) * (width / 2 - 135), height / 2 + Math.sin(angle) * (height / 2 - 42)];
+    const side = Math.abs(Math.cos(angle)) < 0.15 ? 'middle' : Math.cos(angle) > 0 ? 'start' : 'end';
+    places.set(process, { x, y, side });
+  });
+  return { places, width, height, columns: false };
+}
+
+/** @param {import('./run.js').World} world @param {Edge[]} drawn */
+function picture({ run, check }, drawn) {
+  const { places, width, height, columns } = layout(drawn);
+  const weight = weigher(drawn);
+  const lines = drawn.map((edge) => {
+    const [a, b] = [places.get(edge.from), places.get(edge.to)];
+    if (!a || !b) return null;
+    const bow = columns ? 0 : 0.22;
+    const loop = edge.from === edge.to;
+    const [mx, my] = [(a.x + b.x) / 2 + (height / 2 - (a.y + b.y) / 2) * bow * 0.2 + (b.y - a.y) * bow, (a.y + b.y) / 2 - (b.x - a.x) * bow];
+    const long = Math.hypot(b.x - mx, b.y - my) || 1;
+    // The arrow's tip is at the rim of the circle, not in its middle.
+    const [ex, ey] = [b.x - ((b.x - mx) / long) * 11, b.y - ((b.y - my) / long) * 11];
+    const d = loop ? `M${a.x - 6} ${a.y - 6}c-26 -34 38 -34 14 -3` : `M${a.x} ${a.y}Q${mx.toFixed(1)} ${my.toFixed(1)} ${ex.toFixed(1)} ${ey.toFixed(1)}`;
+    const text = `${called(run, edge.from)} to ${called(run, edge.to)}: ${told(edge)}`;
+    return [
+      svg('path', { class: edge.still > 0 ? 'edge still' : 'edge', d, 'stroke-width': (1 + 4 * weight(edge)).toFixed(1), 'marker-end': 'url(#tip)' },
+        svg('title', {}, text)),
+      drawn.length <= LABELS_UP_TO && !loop && svg('text',
+        { class: 'share', x: a.x * 0.25 + mx * 0.5 + b.x * 0.25, y: a.y * 0.25 + my * 0.5 + b.y * 0.25 - 6, 'text-anchor': 'middle' }, told(edge)),
+    ];
+  });
+  const findings = new Map();
+  for (const found of check.findings) {
+    const process = processOf(run, found.process);
+    if (process && !found.excuse) findings.set(process.index, (findings.get(process.index) ?? 0) + 1);
+  }
+  const nodes = [...places].map(([process, { x, y, side }]) => {
+    const shift = { start: 15, end: -15, middle: 0 }[side];
+    const raise = side === 'middle' ? (y < height / 2 ? -24 : 22) : -1;
+    const bad = findings.get(process);
+    const seen = run.processes[process];
+    return svg('a', { href: href('timeline', '', { process }), class: bad ? 'node bad' : 'node', 'data-key': `node-${process}` },
+      svg('title', {}, `${called(run, process)}: ${seen ? ended(seen.ended) : ''}${bad ? `, ${count(bad, 'finding')}` : ''}`),
+      svg('circle', { cx: x, cy: y, r: 8 }),
+      bad && svg('path', { class: 'flag', d: `M${x} ${y - 4.5}l4.5 8h-9z` }),
+      svg('text', { x: x + shift, y: y + raise, 'text-anchor': side }, short(run, process)),
+      svg('text', { x: x + shift, y: y + raise + 13, 'text-anchor': side, class: 'faint' }, seen ? file(seen.executable).slice(0, 20) : 'no trace'));
+  });
+  return svg('svg', { viewBox: `0 0 ${width} ${height}`, class: 'graph', role: 'group', 'aria-label': `${count(places.size, 'process', 'processes')} that share handles` },
+    svg('defs', {}, svg('marker', { id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, orient: 'auto', markerUnits: 'userSpaceOnUse' },
+      svg('path', { d: 'M0 0L8 4L0 8z' }))),
+    lines, nodes);
+}
+
+/** @param {number} among @param {(index: number) => string} label @param {Edge[]} drawn */
+function matrix(among, label, drawn) {
+  const [cell, left, top] = [Math.max(5, Math.min(14, 500 / among)), 110, 24];
+  const weight = weigher(drawn);
+  const every = Math.ceil(12 / cell);
+  const indices = Array.from({ length: among }, (_, index) => index);
+  return svg('svg', { viewBox: `0 0 ${left + among * cell + 10} ${top + among * cell + 4}`, class: 'matrix', role: 'img', 'aria-label': 'Who shares with whom: a row for each producer, a column for each consumer' },
+    svg('text', { x: left, y: 12 }, 'consumers, in the order of the rows'),
+    svg('rect', { class: 'frame', x: left, y: top, width: among * cell, height: among * cell }),
+    indices.filter((index) => index % every === 0).map((index) => svg('text', { x: left - 6, y: top + (index + 0.5) * cell + 4, 'text-anchor': 'end' }, label(index).slice(0, 16))),
+    drawn.map((edge) => svg('rect', {
+      class: edge.still > 0 ? 'cell still' : 'cell', x: left + edge.to * cell, y: top + edge.from * cell, width: cell - 0.5, height: cell - 0.5,
+      'fill-opacity': (0.15 + 0.85 * weight(edge)).toFixed(2),
+    }, svg('title', {}, `${label(edge.from)} to ${label(edge.to)}: ${told(edge)}`))));
+}
+
+/** @param {import('./run.js').World} world */
+function table({ run, stats }) {
+  /** @type {import('./api.js').Share[]} */
+  const shares = stats.shares ?? [];
+  const shown = shares.slice(0, 500);
+  return el('details', { 'data-key': 'shares-table' },
+    el('summary', {}, `As a table (${count(shares.length, 'row')})`),
+    grid('Who shares with whom', [
+      { name: 'from', cell: (share) => called(run, share.producer) },
+      { name: 'to', cell: (share) => called(run, share.consumer) },
+      { name: 'what', cell: (share) => share.kind },
+      { name: 'handles', number: true, cell: (share) => figure(share.handles) },
+      { name: 'opens', number: true, cell: (share) => figure(share.opens) },
+      { name: 'bytes', number: true, cell: (share) => size(share.bytes) },
+      { name: 'left open', number: true, cell: (share) => figure(share.open_at_end) },
+    ], shown),
+    shares.length > shown.length && el('p', { class: 'faint' }, `The first ${shown.length} are shown; urscope stats --format json has all.`));
+}
+
+/**
+ * @param {import('./run.js').World} world
+ * @returns {Node}
+ */
+export function graph(world) {
+  const { run, stats } = world;
+  /** @type {import('./api.js').Share[]} */
+  const shares = stats.shares ?? [];
+  if (shares.length === 0) return el('p', { class: 'empty' }, 'No process opened what another one got.');
+  const among = new Set(shares.flatMap((share) => [share.producer, share.consumer]));
+  const apart = run.processes.length - [...among].filter((process) => run.processes[process]).length;
+  let drawing;
+  if (among.size <= GRAPH_UP_TO) {
+    drawing = picture(world, edges(shares));
+  } else if (run.processes.length <= MATRIX_UP_TO) {
+    drawing = matrix(run.processes.length, (index) => short(run, index), edges(shares));
+  } else {
+    const hosts = [...new Set(run.processes.map((process) => process.host))];
+    const host = (/** @type {number} */ process) => hosts.indexOf(run.processes[process]?.host ?? '');
+    drawing = matrix(hosts.length, (index) => hosts[index] ?? '?', edges(shares, host));
+  }
+  return el('figure', {}, drawing,
+    apart > 0 && el('p', { class: 'told faint' }, `${count(apart, 'more process', 'more processes')} shared nothing.`),
+    table(world));
+}
