@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod account;
 pub mod explain;
 pub mod export;
 pub mod follow;

@@ -8,20 +8,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where launchers say the rank of a process among those of its job: MPICH and its kin, Open MPI, Slurm's `srun`, HPE's
-/// PALS. Under `mpiexec` in a batch script Slurm's variable is that of the script, so it comes after the launchers' own.
-pub const RANKS: [&str; 4] = ["PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PALS_RANKID"];
+/// Where launchers say the rank of a process among those of its job: MPICH and its kin, Open MPI, whatever speaks PMIx,
+/// Slurm's `srun`, HPE's PALS. Under `mpiexec` in a batch script Slurm's variable is that of the script, so it comes after the launchers' own.
+pub const RANKS: [&str; 5] = ["PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID", "PALS_RANKID"];
 
 /// What stands for the rank of a process that no launcher started, and for the name of a host that has none.
 pub const NONE: &str = "none";
 
 /// The rank of the process that has these variables.
-pub fn rank(variable: impl Fn(&str) -> Option<OsString>) -> Option<u64> {
+pub fn rank(variable: impl Fn(&str) -> Option<OsString>) -> Option<u32> {
     RANKS.iter().find_map(|name| variable(name)?.to_str()?.parse().ok())
 }
 
 /// The path with `%h`, `%p` and `%r` filled in, and `%%` as a percent sign. Whatever else follows one is left as it is.
-pub fn fill(path: &Path, host: &str, pid: u32, rank: Option<u64>) -> PathBuf {
+pub fn fill(path: &Path, host: &str, pid: u32, rank: Option<u32>) -> PathBuf {
     let mut filled = Vec::new();
     let mut rest = path.as_os_str().as_bytes();
     while let Some((first, behind)) = rest.split_first() {

@@ -36,7 +36,7 @@ macro_rules! knobs {
 }
 
 knobs! {
-    /// The directory that trace files are written to; it is made if it does not exist. `%h` in it is the host's name, `%p` the number of the process, `%r` its rank under an MPI launcher (from PMI_RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID or PALS_RANKID; `none` without one), `%%` a percent sign.
+    /// The directory that trace files are written to; it is made if it does not exist. `%h` in it is the host's name, `%p` the number of the process, `%r` its rank under an MPI launcher (from PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK, SLURM_PROCID or PALS_RANKID; `none` without one), `%%` a percent sign.
     directory: PathBuf = "URSCOPE_DIR", default ".", example "/tmp/traces";
     /// 1: says nothing on stderr when all is well. Problems are always said.
     quiet: bool = "URSCOPE_QUIET", default "0", example "1";
@@ -177,10 +177,10 @@ pub fn read() -> &'static Knobs {
         let mut knobs = Knobs::from(|name| std::env::var_os(name), &mut complaints);
         if placeholders::any(knobs.directory.as_os_str()) {
             let (host, pid) = (process::host(), std::process::id());
-            knobs.directory =
-                placeholders::fill(&knobs.directory, &host, pid, placeholders::rank(|name| std::env::var_os(name)));
+            knobs.directory = placeholders::fill(&knobs.directory, &host, pid, rank());
         }
-        // The program may change its directory before the first call.
+        // The program may change its environment and its directory before the first call.
+        rank();
         if let Ok(absolute) = std::path::absolute(&knobs.directory) {
             knobs.directory = absolute;
         }
@@ -188,6 +188,12 @@ pub fn read() -> &'static Knobs {
         *COMPLAINTS.lock() = complaints;
         knobs
     })
+}
+
+/// The rank that a launcher gave this process, as the environment said it the first time.
+pub fn rank() -> Option<u32> {
+    static RANK: OnceLock<Option<u32>> = OnceLock::new();
+    *RANK.get_or_init(|| placeholders::rank(|name| std::env::var_os(name)))
 }
 
 /// What was wrong with the environment; empty from the second time on.

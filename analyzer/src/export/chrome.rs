@@ -8,7 +8,10 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::plain::plain;
+use crate::{
+    account::{Arrow, Lane, Life},
+    plain::plain,
+};
 
 /// How much was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -27,15 +30,6 @@ pub struct Written {
     pub findings: u64,
 }
 
-/// A call's part in an arrow.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Arrow {
-    /// It begins here.
-    Out(u64),
-    /// It ends here.
-    In(u64),
-}
-
 /// Where something is drawn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Track {
@@ -43,36 +37,15 @@ pub(super) struct Track {
     pub(super) tid: u32,
 }
 
-/// A life that is drawn from a birth to a death.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lane {
-    /// Of handle data.
-    Export,
-    /// Of something opened.
-    Import,
-}
-
-/// One life.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Life {
-    pub(super) lane: Lane,
-    /// Its number, never the same twice.
-    pub(super) id: u64,
-    /// What lives.
-    pub(super) name: &'static str,
-}
-
-impl Life {
-    fn event(&self, phase: &str, on: Track, at: u64) -> Value {
-        let category = match self.lane {
-            Lane::Export => "export",
-            Lane::Import => "import",
-        };
-        json!({
-            "ph": phase, "cat": category, "name": self.name, "id2": {"local": format!("{:#x}", self.id)},
-            "pid": on.pid, "tid": on.tid, "ts": micros(at)
-        })
-    }
+fn event(life: &Life, phase: &str, on: Track, at: u64) -> Value {
+    let category = match life.lane {
+        Lane::Handle => "export",
+        Lane::Opening => "import",
+    };
+    json!({
+        "ph": phase, "cat": category, "name": life.kind.noun(), "id2": {"local": format!("{:#x}", life.id)},
+        "pid": on.pid, "tid": on.tid, "ts": micros(at)
+    })
 }
 
 /// A trace that is being written. After the first failure nothing more is written, and the end tells it.
@@ -144,23 +117,23 @@ impl<'w> Chrome<'w> {
         self.written.unreturned += 1;
     }
 
-    /// A life begins; an arrow may leave from it.
-    pub(super) fn birth(&mut self, on: Track, life: &Life, at: u64, args: Map<String, Value>, arrow: Option<Arrow>) {
-        let mut event = life.event("b", on, at);
+    /// A life begins.
+    pub(super) fn birth(&mut self, on: Track, life: &Life, args: Map<String, Value>) {
+        let mut event = event(life, "b", on, life.at);
         if let Some(fields) = event.as_object_mut() {
-            arrow.inspect(|arrow| bind(fields, *arrow));
+            life.arrow().inspect(|arrow| bind(fields, *arrow));
             fields.insert("args".into(), Value::Object(args));
         }
         self.event(&event);
         match life.lane {
-            Lane::Export => self.written.handles += 1,
-            Lane::Import => self.written.openings += 1,
+            Lane::Handle => self.written.handles += 1,
+            Lane::Opening => self.written.openings += 1,
         }
     }
 
     /// It ends.
     pub(super) fn death(&mut self, on: Track, life: &Life, at: u64, how: &str) {
-        let mut event = life.event("e", on, at);
+        let mut event = event(life, "e", on, at);
         if let Some(fields) = event.as_object_mut() {
             fields.insert("args".into(), json!({"ended_by": how}));
         }
@@ -185,8 +158,8 @@ impl<'w> Chrome<'w> {
 
 fn bind(fields: &mut Map<String, Value>, arrow: Arrow) {
     let (id, end) = match arrow {
-        Arrow::Out(id) => (id, "flow_out"),
-        Arrow::In(id) => (id, "flow_in"),
+        Arrow::From(id) => (id, "flow_out"),
+        Arrow::To(id) => (id, "flow_in"),
     };
     fields.insert("bind_id".into(), json!(format!("{id:#x}")));
     fields.insert(end.into(), Value::Bool(true));

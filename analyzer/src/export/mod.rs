@@ -1,7 +1,7 @@
 //! One timeline of all processes, for Perfetto: calls, the lives of handles and openings, arrows between processes, counters
 //! and findings.
 //!
-//! `timeline` listens to a hearing and says what happens in terms of a timeline; `chrome` writes that as a Chrome trace
+//! `timeline` draws the account of a hearing in terms of a timeline; `chrome` writes that as a Chrome trace
 //! in the object form. Nothing is kept but what lives: a timeline is written while the traces are read.
 
 mod chrome;
@@ -14,6 +14,7 @@ use std::{
 
 use crate::{
     JudgeError,
+    account::Account,
     judge::{Hearing, Options},
 };
 
@@ -33,8 +34,9 @@ pub enum ExportError {
 
 /// Writes the timeline of a run as one Chrome trace, and says how much of each is in it.
 pub fn export(paths: &[PathBuf], options: &Options, out: &mut dyn Write) -> Result<Written, ExportError> {
-    let mut timeline = timeline::Timeline::new(chrome::Chrome::begin(out));
-    let mut hearing = Hearing::hold(paths, options, &mut timeline)?;
+    let mut account = Account::new(timeline::Timeline::new(chrome::Chrome::begin(out)));
+    let mut hearing = Hearing::hold(paths, options, &mut account)?;
+    let mut timeline = account.into_scribe();
     for finding in hearing.judgement().findings {
         timeline.finding(&finding);
     }

@@ -10,7 +10,7 @@ use std::{
 
 use urscope_schema::{
     api::Function,
-    call::{Enter, Exit, Nanos},
+    call::{Enter, Nanos},
     trace::{
         FORMAT_VERSION,
         read::{Reader, Record, Skipped, Why},
@@ -18,7 +18,12 @@ use urscope_schema::{
     },
 };
 
-use super::{JudgeError, SkippedLine, shelf::Shelf, source::Source};
+use super::{
+    JudgeError, SkippedLine,
+    act::{Act, Label, Moment},
+    shelf::Shelf,
+    source::Source,
+};
 
 /// How many of a file's unusable lines are told one by one.
 const SKIPS_TOLD: usize = 20;
@@ -68,31 +73,6 @@ pub(super) struct Notes {
     pub(super) closed: bool,
     pub(super) calls: Vec<u64>,
     pub(super) shelf: Shelf,
-}
-
-/// What a process does.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Act {
-    Begin(Nanos),
-    Enter(Enter),
-    Exit(Exit),
-    Descriptors(u64, Nanos),
-    End(Nanos),
-}
-
-/// When, and what comes first of things that happen at the same time in several processes: whatever excuses.
-pub(super) type Moment = (Nanos, u8);
-
-impl Act {
-    /// Its moment, where the process is at `now`.
-    pub(super) fn order(&self, now: Nanos) -> Moment {
-        match self {
-            Self::Begin(time) => (*time, 0),
-            Self::Exit(_) | Self::Descriptors(..) => (now, 1),
-            Self::End(time) => ((*time).max(now), 1),
-            Self::Enter(enter) => (now, if enter.function == Function::urUSMFree { 3 } else { 2 }),
-        }
-    }
 }
 
 impl Cursor {
@@ -255,6 +235,7 @@ impl Cursor {
                     self.now = self.now.max(at);
                     return Ok(Act::Descriptors(open, self.now));
                 }
+                Ok(Record::ThreadName(tid, name)) => return Ok(Act::Thread(tid, Label::of(&name))),
                 Ok(Record::Door(door)) if notes.doors.len() < DOORS_KEPT => notes.doors.push(*door),
                 Ok(Record::Module(_)) => notes.shelf.put_module(offset),
                 Ok(Record::Stack(stack)) => notes.shelf.put_stack(stack.stack, offset),

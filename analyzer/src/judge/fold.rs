@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use urscope_rules::Severity;
 
 use super::{
-    FoundFinding, Judgement, Options, Seen, VERSION, Verdict,
+    FoundFinding, Judgement, Options, Seen, VERSION, Verdict, axis,
     node::{Node, Report},
     verdict::number,
 };
@@ -56,7 +56,7 @@ pub(super) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
 
 /// When the first process of all began, in nanoseconds of `CLOCK_REALTIME`.
 fn first(nodes: &[Node]) -> u64 {
-    nodes.iter().map(|node| node.realtime_ns).filter(|time| *time > 0).min().unwrap_or_default()
+    axis::first(nodes.iter().map(|node| node.realtime_ns))
 }
 
 /// All findings. Of several nodes, those that are alike are one, with the number of times on each host; the first of them

@@ -89,6 +89,9 @@ pub struct Seen {
     pub executable: String,
     /// Its command line.
     pub command: Vec<String>,
+    /// Its rank among the processes of its job, if a launcher gave it one.
+    #[serde(default)]
+    pub rank: Option<u32>,
     /// When it began, in nanoseconds of its host's monotonic clock.
     pub began_ns: u64,
     /// How many calls of it were seen.

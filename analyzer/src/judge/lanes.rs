@@ -17,7 +17,8 @@ use urscope_schema::call::Nanos;
 
 use super::{
     JudgeError, Progress,
-    cursor::{Act, Cursor, Left, Moment, Notes},
+    act::{Act, Moment},
+    cursor::{Cursor, Left, Notes},
 };
 
 /// How many acts may wait in all lanes together.

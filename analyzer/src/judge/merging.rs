@@ -47,6 +47,7 @@ fn seen(host: &str, pid: u32, calls: u64, began_ns: u64) -> Seen {
         host,
         executable,
         command,
+        rank: None,
         began_ns,
         calls,
         ipc_calls: calls,

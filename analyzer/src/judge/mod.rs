@@ -1,12 +1,14 @@
 //! The judge: traces in, a judgement out.
 //!
-//! `paths` finds the files, `source` and `cursor` read one of them record by record, `lanes` many of them at once, `court`
+//! `paths` finds the files, `source` and `cursor` read one of them `act` by act, `lanes` many of them at once, `court`
 //! feeds all of them to the law in the order of time, `tally` counts what the law says, `verdict` says what was seen of each
 //! `node`, and `fold` draws the line below all of them. `shelf` finds call stacks again, `symbols` names their frames, of which
 //! `frames` chooses those that count, and `exempt` knows what does not count. A [`Listener`] hears it all as well. Nothing is
 //! kept but what lives in the traced processes: the size of the traces does not matter.
 
+mod act;
 mod alive;
+mod axis;
 mod court;
 mod cursor;
 mod error;
@@ -95,7 +97,7 @@ impl<'a> Hearing<'a> {
         let mut court = court::Court::default();
         court.summon(&files)?;
         court.hear(&options.progress, listener)?;
-        let sides = verdict::Sides::new(&court, &options.symbols);
+        let sides = verdict::Sides::new(&options.symbols);
         Ok(Self { court, sides, paths, options })
     }
 
@@ -109,8 +111,9 @@ impl<'a> Hearing<'a> {
         verdict::report(&mut self.court, &mut self.sides)
     }
 
-    /// A place as a report shows it, with its call stack.
+    /// A place as a report shows it, with its call stack. Its time counts from the beginning of the run.
     pub fn side(&mut self, place: Place) -> Side {
-        self.sides.side(&self.court, place)
+        let side = self.sides.side(&self.court, place);
+        Side { time_ns: self.court.at(place.process, place.time), ..side }
     }
 }

@@ -11,7 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{FoundFinding, Judgement, Options, Seen, SkippedLine, fold};
+use super::{FoundFinding, Judgement, Options, Seen, SkippedLine, axis, fold};
 use crate::plain::plain;
 
 /// The version of the form of a report file.
@@ -186,6 +186,6 @@ impl Node {
 
     /// How much later than the first node its time begins, in nanoseconds.
     pub(super) fn shift(&self, first: u64) -> u64 {
-        if self.realtime_ns == 0 { 0 } else { self.realtime_ns.saturating_sub(first) }
+        axis::shift(self.realtime_ns, first)
     }
 }

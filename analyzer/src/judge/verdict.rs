@@ -13,6 +13,7 @@ use urscope_schema::{
 
 use super::{
     Ended, FoundFinding, Frame, Seen, Side,
+    axis::Axis,
     court::{Court, Party},
     node::{Key, Node, Report},
     symbols::Symbols,
@@ -80,27 +81,16 @@ fn name(party: &Party) -> String {
     format!("{} (pid {})", if file.is_empty() { "a process" } else { file }, header.pid)
 }
 
-/// When the first process of each host began.
-fn starts(court: &Court) -> HashMap<u64, u64> {
-    let mut starts = HashMap::new();
-    for party in &court.parties {
-        let began = party.began().0;
-        starts.entry(party.host).and_modify(|start: &mut u64| *start = began.min(*start)).or_insert(began);
-    }
-    starts
-}
-
 /// What places are called in a report.
 pub(super) struct Sides<'a> {
-    starts: HashMap<u64, u64>,
     /// Of the processes that were named so far.
     modules: HashMap<ProcessId, Vec<Module>>,
     symbols: Symbols<'a>,
 }
 
 impl<'a> Sides<'a> {
-    pub(super) fn new(court: &Court, symbols: &'a [PathBuf]) -> Self {
-        Self { starts: starts(court), modules: HashMap::new(), symbols: Symbols::new(symbols) }
+    pub(super) fn new(symbols: &'a [PathBuf]) -> Self {
+        Self { modules: HashMap::new(), symbols: Symbols::new(symbols) }
     }
 
     fn finding(&mut self, court: &Court, finding: &Finding) -> FoundFinding {
@@ -129,15 +119,16 @@ impl<'a> Sides<'a> {
         found
     }
 
+    /// A place. Its time counts from the beginning of its node, as all times of a node do.
     pub(super) fn side(&mut self, court: &Court, place: Place) -> Side {
         let party = party(court, place);
-        let start = party.and_then(|party| self.starts.get(&party.host)).copied().unwrap_or_default();
+        let axis = party.map_or_else(Axis::default, |party| court.axis(party.host));
         Side {
             host: party.map_or_else(String::new, |party| party.header.host.clone()),
             pid: party.map_or(0, |party| party.header.pid),
             executable: party.map_or_else(String::new, |party| party.header.executable.clone()),
             tid: place.tid,
-            time_ns: place.time.0.saturating_sub(start),
+            time_ns: axis.on_host(place.time),
             function: place.function.map(|function| function.name().to_owned()),
             call: place.call,
             stack: party.map_or_else(Vec::new, |party| self.stack(party, place)),
@@ -160,6 +151,7 @@ fn seen(party: &Party) -> Seen {
         host: header.host.clone(),
         executable: header.executable.clone(),
         command: header.command.clone(),
+        rank: header.rank,
         began_ns: header.clock.monotonic_ns,
         calls: calls().map(|(_, n)| n).sum(),
         ipc_calls: calls().filter(|(f, _)| f.is_ipc()).map(|(_, n)| n).sum(),

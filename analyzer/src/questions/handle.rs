@@ -90,7 +90,7 @@ impl Search {
 }
 
 impl Listener for Search {
-    fn enter(&mut self, world: &World, who: ProcessId, enter: &Enter) {
+    fn enter(&mut self, world: &World, who: ProcessId, _: u64, enter: &Enter) {
         self.look(world, who, enter.function, &enter.values);
         // What a get is asked for stands in its beginning, and what it made in its end.
         if enter.values.pointer == Some(self.name) || enter.values.object == Some(self.name) {
@@ -99,7 +99,7 @@ impl Listener for Search {
         }
     }
 
-    fn exit(&mut self, world: &World, who: ProcessId, exit: &Exit) {
+    fn exit(&mut self, world: &World, who: ProcessId, _: u64, exit: &Exit) {
         self.look(world, who, exit.function, &exit.values);
     }
 }
@@ -151,7 +151,7 @@ fn value(values: &Values) -> Option<u64> {
 }
 
 impl Listener for Chronicle {
-    fn enter(&mut self, world: &World, who: ProcessId, enter: &Enter) {
+    fn enter(&mut self, world: &World, who: ProcessId, _: u64, enter: &Enter) {
         let Enter { function, call, tid, time, values } = *enter;
         let place = Place { process: who, tid, time, call: Some(call), function: Some(function), stack: values.stack };
         let told = self.one_of_them(world, who, (function, &values)).map(|fingerprint| {
@@ -163,7 +163,7 @@ impl Listener for Chronicle {
         }
     }
 
-    fn exit(&mut self, world: &World, who: ProcessId, exit: &Exit) {
+    fn exit(&mut self, world: &World, who: ProcessId, _: u64, exit: &Exit) {
         let Some((place, asked, told)) = self.under_way.remove(&(who, exit.call)) else { return };
         let told = told.or_else(|| {
             let fingerprint = self.one_of_them(world, who, (exit.function, &exit.values))?;

@@ -8,10 +8,6 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use urscope_rules::{ExportId, Holder, ProcessId, Shared, World};
-use urscope_schema::{
-    call::{Enter, Exit, Nanos},
-    trace::records::Header,
-};
 
 use super::{QuestionError, VERSION};
 use crate::judge::{Ended, Hearing, Listener, Options, Side};
@@ -21,7 +17,7 @@ use crate::judge::{Ended, Hearing, Listener, Options, Side};
 pub struct Holders {
     /// [`VERSION`].
     pub version: u32,
-    /// The moment, in nanoseconds since the first process of each host began; none if each process is shown as it ended.
+    /// The moment, in nanoseconds since the first process of the run began; none if each process is shown as it ended.
     pub at_ns: Option<u64>,
     /// How many bytes of memory that is meant here are kept from being reused, each allocation once.
     pub pinned_bytes: u64,
@@ -77,8 +73,8 @@ pub fn holders(paths: &[PathBuf], options: &Options, at: Option<Duration>) -> Re
     let mut watch = Watch { at, ..Watch::default() };
     let mut hearing = Hearing::hold(paths, options, &mut watch)?;
     if let Some(at) = at
-        && watch.starts.values().all(|start| start.seen.is_none())
-        && let Some(last) = watch.starts.values().map(|start| start.last).max()
+        && !watch.seen
+        && let Some(last) = watch.last
     {
         return Err(TooLate { at, last: Duration::from_nanos(last) }.into());
     }
@@ -107,56 +103,31 @@ fn show(hearing: &mut Hearing<'_>, ended: &HashMap<ProcessId, Ended>, shared: Sh
     }
 }
 
-/// Looks at the world at one moment of each host, or at each process's end.
+/// Looks at the world at one moment, or at each process's end.
 #[derive(Default)]
 struct Watch {
     at: Option<Duration>,
-    starts: HashMap<u64, Start>,
+    /// When something happened last, in nanoseconds since the run began.
+    last: Option<u64>,
+    /// Whether the moment has come.
+    seen: bool,
     held: BTreeMap<ExportId, Shared>,
     ended: HashMap<ProcessId, Ended>,
 }
 
-/// When a host's first process began, and how far it has come.
-struct Start {
-    began: Nanos,
-    last: u64,
-    seen: Option<()>,
-}
-
-impl Watch {
-    /// Something is about to happen at `time`: what it finds has lasted until then.
-    fn look(&mut self, world: &World, who: ProcessId, time: Nanos) {
-        let Some(at) = self.at else { return };
-        let Some(host) = world.process(who).map(|process| process.host) else { return };
-        let Some(start) = self.starts.get_mut(&host) else { return };
-        start.last = time.0.saturating_sub(start.began.0);
-        if start.seen.is_none() && u128::from(start.last) > at.as_nanos() {
-            start.seen = Some(());
-            let here = |shared: &Shared| world.process(shared.producer).is_some_and(|process| process.host == host);
-            self.held.extend(world.shared().into_iter().filter(here).map(|shared| (shared.id, shared)));
-        }
-    }
-}
-
 impl Listener for Watch {
-    fn begin(&mut self, world: &World, who: ProcessId, header: &Header) {
-        let began = Nanos(header.clock.monotonic_ns);
-        if let Some(process) = world.process(who) {
-            self.starts.entry(process.host).or_insert(Start { began, last: 0, seen: None });
+    fn until(&mut self, world: &World, at: u64) {
+        let Some(moment) = self.at else { return };
+        self.last = Some(at);
+        if !self.seen && u128::from(at) > moment.as_nanos() {
+            self.seen = true;
+            self.held.extend(world.shared().into_iter().map(|shared| (shared.id, shared)));
         }
     }
 
-    fn enter(&mut self, world: &World, who: ProcessId, enter: &Enter) {
-        self.look(world, who, enter.time);
-    }
-
-    fn exit(&mut self, world: &World, who: ProcessId, exit: &Exit) {
-        self.look(world, who, exit.time);
-    }
-
-    fn end(&mut self, world: &World, who: ProcessId, at: Nanos, ended: Ended) {
+    fn end(&mut self, world: &World, who: ProcessId, _: u64, ended: Ended) {
         if self.at.is_some() {
-            return self.look(world, who, at);
+            return;
         }
         self.ended.insert(who, ended);
         for mut shared in world.shared() {

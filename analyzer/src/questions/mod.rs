@@ -12,7 +12,7 @@ mod stats;
 pub use diff::{Diff, diff};
 pub use handle::{Moment, NoSuchHandle, Story, handle};
 pub use holders::{Held, HeldBy, Holders, TooLate, holders};
-pub use stats::{Calls, Latency, SAMPLES, Sample, Stats, stats};
+pub use stats::{Calls, Latency, SAMPLES, Sample, Share, Stats, Who, stats};
 
 /// The version of the JSON form of all answers.
 pub const VERSION: u32 = 1;

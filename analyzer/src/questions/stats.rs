@@ -1,21 +1,19 @@
 //! What was called how often and how long it took, and how much was shared over time.
 
 use std::{
-    collections::{BTreeMap, HashMap, btree_map::Entry},
+    collections::{BTreeMap, btree_map::Entry},
     path::PathBuf,
 };
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use urscope_rules::{ProcessId, World};
-use urscope_schema::{
-    api::Function,
-    call::{Enter, Exit, Nanos},
-    trace::records::Header,
-};
+use urscope_schema::{api::Function, handle::Kind, trace::records::Header};
 
 use super::{QuestionError, VERSION};
-use crate::judge::{Hearing, Listener, Options};
+use crate::{
+    account::{Account, Began, Called, Census, Counts, HANDLES, How, Lane, Life, OPENINGS, Pinned, Scribe},
+    judge::{Hearing, Options},
+};
 
 /// The figures of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,16 +22,56 @@ pub struct Stats {
     pub version: u32,
     /// Every function that a process called, in the order of processes and functions.
     pub calls: Vec<Calls>,
+    /// Who shared with whom, in the order of producers and consumers.
+    #[serde(default)]
+    pub shares: Vec<Share>,
     /// What was shared, over time: at most [`SAMPLES`] moments.
     pub shared: Vec<Sample>,
     /// The moment at which most bytes were pinned.
     pub peak: Sample,
 }
 
+/// What one process opened of what another, or itself, had got.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    /// Who got the handle data.
+    pub producer: Who,
+    /// Who opened it.
+    pub consumer: Who,
+    /// What was opened: `mapping`, `physical memory` or `event`.
+    pub kind: String,
+    /// How many different exports were opened: all handle data that is got of one pointer of one allocation is one.
+    pub handles: u64,
+    /// How many opens there were.
+    pub opens: u64,
+    /// How many of these were not closed when the consumer ended, or are not if it still runs.
+    pub open: u64,
+    /// How many bytes can be seen through what was opened, those of each export once.
+    pub bytes: u64,
+}
+
+/// A process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Who {
+    /// Its number, in the order in which processes began, from 0 on.
+    pub process: u32,
+    /// Its number on its host.
+    pub pid: u32,
+    /// Its host.
+    pub host: String,
+    /// Its executable.
+    pub executable: String,
+    /// Its rank, if a launcher gave it one.
+    pub rank: Option<u32>,
+}
+
 /// The calls of one function in one process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calls {
-    /// The process.
+    /// The number of the process, in the order in which processes began, from 0 on.
+    #[serde(default)]
+    pub process: u32,
+    /// Its number on its host.
     pub pid: u32,
     /// Its host.
     pub host: String,
@@ -71,7 +109,7 @@ pub struct Latency {
 /// What was shared at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// In nanoseconds since the first process of the host began.
+    /// In nanoseconds since the first process of the run began.
     pub time_ns: u64,
     /// Handle data that was got and not put, by kind.
     pub handles: BTreeMap<String, u64>,
@@ -86,20 +124,22 @@ pub const SAMPLES: usize = 512;
 
 /// The figures of a run.
 pub fn stats(paths: &[PathBuf], options: &Options) -> Result<Stats, QuestionError> {
-    let mut clerk = Clerk { step: 1, ..Clerk::default() };
-    Hearing::hold(paths, options, &mut clerk)?;
+    let mut account = Account::new(Clerk { step: 1, ..Clerk::default() });
+    Hearing::hold(paths, options, &mut account)?;
+    let clerk = account.into_scribe();
     let mut calls = Vec::new();
     for (process, columns) in &clerk.processes {
         calls.extend(columns.iter().map(|(function, column)| column.show(process, *function)));
     }
-    Ok(Stats { version: VERSION, calls, shared: clerk.samples, peak: clerk.peak })
-}
-
-/// Whose figures.
-struct Who {
-    pid: u32,
-    host: String,
-    executable: String,
+    let whose = |process: u32| clerk.processes.get(process as usize).map(|(who, _)| who.clone()).unwrap_or_default();
+    let share = |((producer, consumer, kind), between): (&(u32, u32, Kind), &Between)| {
+        let Between { handles, opens, open, bytes } = *between;
+        let (producer, consumer, kind) = (whose(*producer), whose(*consumer), kind.noun().to_owned());
+        Share { producer, consumer, kind, handles, opens, open, bytes }
+    };
+    let shares = clerk.between.iter().map(share).collect();
+    let shared = clerk.levels.iter().map(Level::show).collect();
+    Ok(Stats { version: VERSION, calls, shares, shared, peak: clerk.peak.show() })
 }
 
 /// The figures of one function in one process.
@@ -133,6 +173,7 @@ impl Column {
             },
         };
         Calls {
+            process: who.process,
             pid: who.pid,
             host: who.host.clone(),
             executable: who.executable.clone(),
@@ -145,99 +186,131 @@ impl Column {
     }
 }
 
+/// What one process opened of what another got.
+#[derive(Default)]
+struct Between {
+    handles: u64,
+    opens: u64,
+    open: u64,
+    bytes: u64,
+}
+
+/// How much was shared at one moment.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    at: u64,
+    counts: Counts,
+    pinned: u64,
+}
+
+impl Level {
+    fn show(&self) -> Sample {
+        let alive = |kinds: [Kind; 3]| {
+            let counted = kinds.into_iter().map(|kind| (kind.noun().to_owned(), self.counts.of(kind)));
+            counted.filter(|(_, count)| *count > 0).collect()
+        };
+        let (handles, opened) = (alive(HANDLES), alive(OPENINGS));
+        Sample { time_ns: self.at, handles, opened, pinned_bytes: self.pinned }
+    }
+}
+
 /// Counts.
 #[derive(Default)]
 struct Clerk {
     processes: Vec<(Who, BTreeMap<Function, Column>)>,
-    under_way: HashMap<(ProcessId, u64), Nanos>,
-    starts: HashMap<u64, Nanos>,
-    samples: Vec<Sample>,
-    peak: Sample,
-    /// A look at the world costs as much as there is in it: it is paid for by so many calls.
-    due: u64,
-    /// Every so many looks one is kept.
+    between: BTreeMap<(u32, u32, Kind), Between>,
+    /// All processes together.
+    census: Census,
+    pinned: Pinned,
+    levels: Vec<Level>,
+    peak: Level,
+    /// Every so many moments one is kept.
     step: u64,
-    looks: u64,
+    moments: u64,
 }
 
 impl Clerk {
-    fn column(&mut self, who: ProcessId, function: Function) -> Option<&mut Column> {
-        let columns = &mut self.processes.get_mut(who.0 as usize)?.1;
+    fn column(&mut self, process: u32, function: Function) -> Option<&mut Column> {
+        let columns = &mut self.processes.get_mut(process as usize)?.1;
         match columns.entry(function) {
             Entry::Occupied(known) => Some(known.into_mut()),
             Entry::Vacant(new) => Some(new.insert(Column::new()?)),
         }
     }
 
-    fn look(&mut self, world: &World, who: ProcessId, time: Nanos) {
-        if self.due > 0 {
-            self.due -= 1;
-            return;
+    fn between(&mut self, life: &Life) -> Option<&mut Between> {
+        let producer = life.producer.filter(|_| life.lane == Lane::Opening)?;
+        Some(self.between.entry((producer, life.process, life.kind)).or_default())
+    }
+
+    fn keep(&mut self, level: Level) {
+        if level.pinned > self.peak.pinned {
+            self.peak = level;
         }
-        let shared = world.shared();
-        self.due = shared.len() as u64 / 8;
-        let host = world.process(who).map_or(0, |process| process.host);
-        let start = self.starts.get(&host).copied().unwrap_or_default();
-        let mut sample = Sample { time_ns: time.0.saturating_sub(start.0), ..Sample::default() };
-        for shared in &shared {
-            if shared.handles > 0 {
-                *sample.handles.entry(shared.kind.noun().to_owned()).or_default() += shared.handles;
-            }
-            for holder in &shared.holders {
-                *sample.opened.entry(holder.opened.kind.noun().to_owned()).or_default() += holder.opens;
-            }
-            sample.pinned_bytes += shared.size.unwrap_or_default();
-        }
-        if sample.pinned_bytes > self.peak.pinned_bytes {
-            self.peak = sample.clone();
-        }
-        if self.looks.is_multiple_of(self.step) {
-            self.samples.push(sample);
-            if self.samples.len() > SAMPLES {
+        if self.moments.is_multiple_of(self.step) {
+            self.levels.push(level);
+            if self.levels.len() > SAMPLES {
                 let mut keep = false;
-                self.samples.retain(|_| {
+                self.levels.retain(|_| {
                     keep = !keep;
                     keep
                 });
                 self.step *= 2;
             }
         }
-        self.looks += 1;
+        self.moments += 1;
     }
 }
 
-impl Listener for Clerk {
-    fn begin(&mut self, world: &World, who: ProcessId, header: &Header) {
-        let (host, executable) = (header.host.clone(), header.executable.clone());
-        self.processes.push((Who { pid: header.pid, host, executable }, BTreeMap::new()));
-        if let Some(process) = world.process(who) {
-            self.starts.entry(process.host).or_insert(Nanos(header.clock.monotonic_ns));
+impl Scribe for Clerk {
+    fn process(&mut self, began: &Began<'_>) {
+        let Header { pid, host, executable, rank, .. } = began.header;
+        let (host, executable) = (host.clone(), executable.clone());
+        let who = Who { process: began.process, pid: *pid, host, executable, rank: *rank };
+        self.processes.push((who, BTreeMap::new()));
+    }
+
+    fn call(&mut self, call: &Called<'_>) {
+        let Some(column) = self.column(call.process, call.function) else { return };
+        column.calls += 1;
+        let (Some(to), Some(result)) = (call.to, call.result) else { return };
+        let took = to.saturating_sub(call.from);
+        column.returned += 1;
+        column.total += took;
+        column.shortest = column.shortest.min(took);
+        column.longest = column.longest.max(took);
+        // It grows with what it is told; only a time of centuries does not fit.
+        let _ = column.took.record(took);
+        if !result.is_success() {
+            *column.errors.entry(result.to_string()).or_default() += 1;
         }
     }
 
-    fn enter(&mut self, _: &World, who: ProcessId, enter: &Enter) {
-        self.under_way.insert((who, enter.call), enter.time);
-        if let Some(column) = self.column(who, enter.function) {
-            column.calls += 1;
-        }
-    }
-
-    fn exit(&mut self, world: &World, who: ProcessId, exit: &Exit) {
-        let began = self.under_way.remove(&(who, exit.call));
-        if let (Some(began), Some(column)) = (began, self.column(who, exit.function)) {
-            let took = exit.time.0.saturating_sub(began.0);
-            column.returned += 1;
-            column.total += took;
-            column.shortest = column.shortest.min(took);
-            column.longest = column.longest.max(took);
-            // It grows with what it is told; only a time of centuries does not fit.
-            let _ = column.took.record(took);
-            if !exit.result.is_success() {
-                *column.errors.entry(exit.result.to_string()).or_default() += 1;
+    fn birth(&mut self, life: &Life) {
+        self.census.born(life);
+        self.pinned.born(life);
+        if let Some(between) = self.between(life) {
+            between.opens += 1;
+            between.open += 1;
+            if life.first {
+                between.handles += 1;
+                between.bytes += life.bytes.unwrap_or_default();
             }
         }
-        if exit.function.is_ipc() {
-            self.look(world, who, exit.time);
+    }
+
+    fn death(&mut self, life: &Life, _: u64, how: How) {
+        self.census.died(life);
+        self.pinned.died(life);
+        // What is open when a process ends stood at its end.
+        if !matches!(how, How::With(_))
+            && let Some(between) = self.between(life)
+        {
+            between.open -= 1;
         }
+    }
+
+    fn counts(&mut self, _: u32, at: u64, _: &Counts) {
+        self.keep(Level { at, counts: *self.census.counts(), pinned: self.pinned.bytes() });
     }
 }

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use super::{
     paint::{Paint, since, wrapped},
-    text::{number, place, who, write_finding, written},
+    text::{number, place, ranked, who, write_finding, written},
 };
 use crate::{
     judge::{Ended, Side},
-    questions::{Calls, Diff, Held, HeldBy, Holders, Moment, Sample, Stats, Story},
+    questions::{Calls, Diff, Held, HeldBy, Holders, Moment, Sample, Share, Stats, Story, Who},
 };
 
 /// How wide text is set.
@@ -111,6 +111,10 @@ pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::R
         }
         write_calls(calls, out, paint)?;
     }
+    if !answer.shares.is_empty() {
+        writeln!(out, "\n{}", paint.strong("who opened what of whom"))?;
+        answer.shares.iter().try_for_each(|share| write_share(share, out, paint))?;
+    }
     let most = answer.peak.pinned_bytes;
     if !answer.shared.is_empty() {
         let peak = format!("at most {} at {}", bytes(most), since(answer.peak.time_ns));
@@ -133,6 +137,16 @@ fn write_calls(calls: &Calls, out: &mut impl Write, paint: Paint) -> io::Result<
         writeln!(out, "    {}", paint.severity(urscope_rules::Severity::Warning, text))?;
     }
     Ok(())
+}
+
+fn write_share(share: &Share, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    let Share { producer, consumer, kind, handles, opens, open, bytes: size } = share;
+    let [producer, consumer] =
+        [producer, consumer].map(|Who { pid, executable, rank, .. }| ranked(executable, *pid, *rank));
+    let (handles, opens) = (number(*handles as usize, "handle"), number(*opens as usize, "open"));
+    let (size, left) = (bytes(*size), paint.severity(urscope_rules::Severity::Warning, format!("{open} left open")));
+    let left = if *open == 0 { String::new() } else { format!(", {left}") };
+    writeln!(out, "  {consumer} of {producer}: {kind}, {handles}, {opens}, {size}{left}")
 }
 
 pub(super) fn diff(answer: &Diff, out: &mut impl Write, paint: Paint) -> io::Result<()> {

@@ -8,7 +8,7 @@ use urscope_rules::{Rule, Severity};
 
 use super::{
     paint::{Paint, since},
-    text::{fate, hosts, number, verdict, whereabouts, who, written},
+    text::{fate, hosts, named, number, verdict, whereabouts, written},
 };
 use crate::judge::{FoundFinding, Judgement, Side, Verdict};
 
@@ -130,7 +130,7 @@ fn processes(judgement: &Judgement) -> Markup {
                 tr { th { "process" } th { "host" } th { "what became of it" } th { "trace" } }
                 @for seen in &judgement.processes {
                     tr {
-                        td { (who(&seen.executable, seen.pid)) } td { (seen.host) } td { (fate(seen)) } td { code { (seen.file) } }
+                        td { (named(seen)) } td { (seen.host) } td { (fate(seen)) } td { code { (seen.file) } }
                     }
                 }
             }

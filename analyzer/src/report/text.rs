@@ -26,10 +26,9 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
     if !judgement.processes.is_empty() {
         writeln!(out, "\n{}", paint.strong("processes"))?;
     }
-    let width =
-        judgement.processes.iter().map(|seen| who(&seen.executable, seen.pid).chars().count()).max().unwrap_or(0);
+    let width = judgement.processes.iter().map(|seen| named(seen).chars().count()).max().unwrap_or(0);
     for seen in &judgement.processes {
-        let name = who(&seen.executable, seen.pid);
+        let name = named(seen);
         writeln!(out, "  {name:<width$}  {}", fate(seen))?;
     }
     let ipc = judgement.calls.iter().filter(|(name, _)| name.starts_with("urIPC"));
@@ -202,6 +201,16 @@ pub(super) fn fate(seen: &Seen) -> String {
 pub(super) fn who(executable: &str, pid: u32) -> String {
     let file = executable.rsplit('/').next().unwrap_or_default();
     if file.is_empty() { format!("pid {pid}") } else { format!("{file} (pid {pid})") }
+}
+
+/// The same, with its rank.
+pub(super) fn ranked(executable: &str, pid: u32, rank: Option<u32>) -> String {
+    let rank = rank.map_or_else(String::new, |rank| format!("rank {rank}: "));
+    format!("{rank}{}", who(executable, pid))
+}
+
+pub(super) fn named(seen: &Seen) -> String {
+    ranked(&seen.executable, seen.pid, seen.rank)
 }
 
 pub(super) fn number(count: usize, noun: &str) -> String {

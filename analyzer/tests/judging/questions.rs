@@ -1,15 +1,16 @@
 //! What is asked of whole runs, and what is answered.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use urscope_analyzer::{
     Options,
-    judge::Ended,
+    account::{Account, Began, Called, Scribe},
+    judge::{Ended, Hearing},
     questions::{self, QuestionError, Stats},
     report,
 };
 
-use crate::traces::{files, put};
+use crate::traces::{files, files_with, put};
 
 /// Two consumers hold what a producer shares; one closes, the other is killed.
 const SHARED: &str = "producer: alloc p 4096\nproducer: get p -> h\nfirst: open h -> m\nfirst: open h -> m\nsecond: open h -> n\n\
@@ -42,15 +43,22 @@ fn whoever_held_something_when_they_ended_is_named() {
 #[test]
 fn any_moment_of_a_run_can_be_asked_for() {
     // A story's records follow each other by half a microsecond.
+    let story = SHARED.replace("second: killed", "second: close n");
     let mut most = (0, 0);
     let mut moments = 0;
-    for micros in 0..100 {
-        match holders(SHARED, Some(Duration::from_micros(micros))) {
+    for halves in 0..40 {
+        match holders(&story, Some(Duration::from_nanos(500 * halves))) {
             Ok(answer) => {
                 moments += 1;
                 for held in &answer.held {
                     assert!(held.holders.iter().all(|holder| holder.ended.is_none()));
-                    let opens = held.holders.iter().map(|holder| holder.opens).sum();
+                    let opens: u64 = held.holders.iter().map(|holder| holder.opens).sum();
+                    // The third open begins at 4 us and returns half a microsecond later; then one is closed.
+                    match halves {
+                        8 | 10 => assert_eq!(opens, 2, "at {halves}"),
+                        9 => assert_eq!(opens, 3, "at {halves}"),
+                        _ => {}
+                    }
                     most = most.max((held.handles, opens));
                 }
             }
@@ -142,6 +150,82 @@ fn what_was_shared_over_time_is_sampled_and_its_peak_kept() {
     assert!(answer.shared.is_sorted_by_key(|sample| sample.time_ns));
     let peak = answer.peak.pinned_bytes;
     assert!((3000 * 64 * 8 / 9..=3000 * 64).contains(&peak), "{peak}");
+}
+
+#[test]
+fn who_shares_with_whom_is_counted() {
+    let answer = stats(&format!("{SHARED}\nsecond2: exit\nproducer2: get q -> i\nfirst2: open i -> k"));
+    let told: Vec<_> = answer
+        .shares
+        .iter()
+        .map(|share| (share.producer.pid, share.consumer.pid, share.handles, share.opens, share.open, share.bytes))
+        .collect();
+    assert_eq!(told, [(100, 200, 1, 2, 0, 4096), (100, 300, 1, 1, 1, 4096), (500, 600, 1, 1, 1, 0)]);
+    assert!(answer.shares.iter().all(|share| share.kind == "mapping"));
+}
+
+/// On two hosts whose clocks have nothing in common: one axis for findings, calls and answers.
+#[test]
+fn the_times_of_several_hosts_are_on_one_axis() {
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), &two_hosts());
+    let paths = [folder.path().to_owned()];
+    let judgement = urscope_analyzer::judge(&paths, &Options::default()).unwrap();
+    let seen: Vec<_> = judgement.processes.iter().map(|seen| (seen.host.as_str(), seen.rank)).collect();
+    assert_eq!(seen, [("node2", Some(1)), ("node1", Some(0))], "the second began first, by real time");
+    let mut calls = Account::new(Slices::default());
+    Hearing::hold(&paths, &Options::default(), &mut calls).unwrap();
+    let Slices { hosts, calls } = calls.into_scribe();
+    assert_eq!(hosts, ["node2", "node1"], "numbered as in the judgement");
+    for finding in &judgement.findings {
+        let process = hosts.iter().position(|host| *host == finding.process.host).unwrap() as u32;
+        let call = calls.iter().find(|call| (call.0, Some(call.1)) == (process, finding.call)).unwrap();
+        assert!((call.2..=call.3).contains(&finding.time_ns), "{} at {} in {call:?}", finding.rule, finding.time_ns);
+    }
+    let double = judgement.findings.iter().find(|finding| finding.process.host == "node1").unwrap();
+    assert!((SECOND..2 * SECOND).contains(&double.time_ns), "{}", double.time_ns);
+
+    let held = questions::holders(&paths, &Options::default(), None).unwrap().held;
+    let got: Vec<_> = held.iter().map(|held| (held.got.host.as_str(), held.got.time_ns / SECOND)).collect();
+    assert_eq!(got, [("node2", 0), ("node1", 1)]);
+    // Half a second after the run began, nothing has happened on the host that began last.
+    let early = questions::holders(&paths, &Options::default(), Some(Duration::from_millis(500))).unwrap();
+    assert_eq!(early.held.len(), 0, "the other has ended");
+    let stats = questions::stats(&paths, &Options::default()).unwrap();
+    assert!(stats.shared.is_sorted_by_key(|sample| sample.time_ns));
+    assert!(stats.shared.last().unwrap().time_ns >= SECOND);
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A story on two hosts: by its monotonic clock the second began later, by real time a second earlier.
+fn two_hosts() -> BTreeMap<String, Vec<u8>> {
+    let story = "p: get a -> h\np: put h\np: put h\np: get a -> h\np: killed\n\
+                 q@2: get b -> i\nq@2: put i\nq@2: put i\nq@2: get b -> i\nq@2: killed";
+    files_with(story, |header, _| {
+        let second = header.boot_id == "boot 2";
+        header.host = if second { "node2" } else { "node1" }.into();
+        header.rank = Some(u32::from(second));
+        header.clock.realtime_ns = 1_700_000_000 * SECOND + if second { 0 } else { SECOND };
+    })
+}
+
+/// Who began, and the calls: process, number, from, to.
+#[derive(Default)]
+struct Slices {
+    hosts: Vec<String>,
+    calls: Vec<(u32, u64, u64, u64)>,
+}
+
+impl Scribe for Slices {
+    fn process(&mut self, began: &Began<'_>) {
+        assert_eq!(began.process as usize, self.hosts.len());
+        self.hosts.push(began.header.host.clone());
+    }
+
+    fn call(&mut self, call: &Called<'_>) {
+        self.calls.push((call.process, call.number, call.from, call.to.unwrap()));
+    }
 }
 
 /// What a change introduced and cured is told, whether runs are given as traces or as reports.

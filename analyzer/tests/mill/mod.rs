@@ -128,6 +128,7 @@ impl Mill {
             rights: Rights::default(),
             executable: "/opt/mill/mill".into(),
             command: vec!["mill".into()],
+            rank: Some(rank),
             clock: Clock {
                 base_ns: Clock::base(Nanos(now)),
                 monotonic_ns: now,

@@ -15,6 +15,13 @@ use crate::finding::Place;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExportId(u64);
 
+impl ExportId {
+    /// The number.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// What is exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Subject {

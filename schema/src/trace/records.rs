@@ -41,6 +41,9 @@ pub struct Header {
     pub executable: String,
     /// The command line, cut where it is very long.
     pub command: Vec<String>,
+    /// Its rank among the processes of its job; absent if no launcher says one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
     /// The clocks.
     pub clock: Clock,
 }

@@ -39,6 +39,7 @@ pub fn describe(run: &str, forked: bool) -> Header {
         rights: rights(),
         executable: executable.to_string_lossy().into_owned(),
         command: command(),
+        rank: crate::knobs::rank(),
         clock: super::clock::snapshot(),
     }
 }

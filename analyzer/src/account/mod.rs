@@ -1,0 +1,310 @@
+//! The account of a run: what a hearing says record by record, told as processes, calls and lives.
+//!
+//! [`Account`] listens to a hearing and tells a [`Scribe`] what happens, on one axis of time for all hosts. Timelines, tables
+//! and figures are scribes: none of them looks at records itself. Nothing is kept here but what lives, and it judges nothing.
+
+mod counts;
+mod lives;
+mod scribe;
+
+use std::collections::{HashMap, HashSet};
+
+use urscope_rules::{ExportId, ProcessId, World};
+use urscope_schema::{
+    api::{Effect, Function},
+    call::{Enter, Exit, Values},
+    handle::{Handle, Kind},
+    trace::records::Header,
+};
+
+pub use counts::{Census, Counts, HANDLES, OPENINGS, Pinned};
+use lives::Lives;
+pub use scribe::{Arrow, Began, Called, How, Lane, Life, Scribe};
+
+use crate::judge::{Ended, Listener};
+
+/// Tells a scribe what a hearing says.
+#[derive(Debug, Default)]
+pub struct Account<S> {
+    scribe: S,
+    processes: Vec<Process>,
+    /// What is known of each export that the law has not forgotten.
+    exports: HashMap<ExportId, Known>,
+    /// With so many exports it is time to look which of them the law has forgotten.
+    many: usize,
+    last: u64,
+}
+
+/// A process of the account.
+#[derive(Debug, Default)]
+struct Process {
+    lives: Lives,
+    census: Census,
+    under_way: HashMap<u64, Call>,
+}
+
+/// An export, as far as lives must know it.
+#[derive(Debug, Default)]
+struct Known {
+    /// The life of the handle data that was got last.
+    latest: Option<u64>,
+    /// Who opened it.
+    opened_by: HashSet<u32>,
+}
+
+/// A call that has begun.
+#[derive(Debug)]
+struct Call {
+    enter: Enter,
+    from: u64,
+    /// The exports whose memory it frees.
+    frees: Vec<ExportId>,
+    /// The life of the handle data whose bytes it opens.
+    of: Option<u64>,
+    /// What it ends. It is out of its process by now, because its address may come again before the call returns.
+    ends: Option<Life>,
+}
+
+impl<S: Scribe> Account<S> {
+    /// An account for a scribe, to be given to a hearing.
+    pub fn new(scribe: S) -> Self {
+        Self { scribe, processes: Vec::new(), exports: HashMap::new(), many: 1 << 12, last: 0 }
+    }
+
+    /// The scribe, who has written down all that was heard.
+    pub fn into_scribe(self) -> S {
+        self.scribe
+    }
+
+    /// The scribe.
+    pub fn scribe(&mut self) -> &mut S {
+        &mut self.scribe
+    }
+
+    fn process(&mut self, who: ProcessId) -> Option<&mut Process> {
+        self.processes.get_mut(who.0 as usize)
+    }
+
+    /// What a call made that has returned.
+    fn life(&mut self, world: &World, made: &Made, call: &Call, at: u64) -> Life {
+        let Made { who, lane, handle, id } = *made;
+        let mut export = None;
+        let values = Values {
+            data: Some(handle.value).filter(|_| lane == Lane::Handle),
+            pointer: Some(handle.value),
+            object: Some(handle.value),
+            ..Values::NONE
+        };
+        world.about(who, maker(handle.kind), &values, |id| export = Some(id));
+        let known = export.and_then(|export| Some((export, world.export(export)?)));
+        let mut first = false;
+        if let Some((export, _)) = known {
+            self.make_room(world);
+            let about = self.exports.entry(export).or_default();
+            match lane {
+                Lane::Handle => about.latest = Some(id),
+                Lane::Opening => first = about.opened_by.insert(who.0),
+            }
+        }
+        Life {
+            id,
+            process: who.0,
+            tid: call.enter.tid,
+            lane,
+            kind: handle.kind,
+            address: handle.value,
+            bytes: known.as_ref().and_then(|(_, shared)| shared.size),
+            fingerprint: known.as_ref().map(|(_, shared)| shared.fingerprint),
+            export: known.as_ref().map(|(export, _)| export.number()),
+            producer: known.as_ref().map(|(_, shared)| shared.producer.0),
+            of: call.of.filter(|_| lane == Lane::Opening),
+            first,
+            at,
+            call: call.enter.call,
+        }
+    }
+
+    /// Forgets the exports that the law has forgotten, now and then.
+    fn make_room(&mut self, world: &World) {
+        if self.exports.len() >= self.many {
+            self.exports.retain(|export, _| world.export(*export).is_some());
+            self.many = (self.exports.len() * 2).max(1 << 12);
+        }
+    }
+
+    fn born(&mut self, who: ProcessId, life: Life) {
+        let Some(process) = self.processes.get_mut(who.0 as usize) else { return };
+        if let Some(replaced) = process.lives.put(life) {
+            process.census.died(&replaced);
+            self.scribe.death(&replaced, life.at, How::Replaced);
+        }
+        process.census.born(&life);
+        self.scribe.birth(&life);
+        self.scribe.counts(who.0, life.at, process.census.counts());
+    }
+
+    /// Something died at a moment, which became known `now`.
+    fn died(&mut self, life: &Life, at: u64, now: u64, how: How) {
+        let Some(process) = self.processes.get_mut(life.process as usize) else { return };
+        process.census.died(life);
+        self.scribe.death(life, at, how);
+        self.scribe.counts(life.process, now, process.census.counts());
+    }
+
+    /// What a call that returned well has ended.
+    fn ended(&mut self, world: &World, who: ProcessId, call: &mut Call, now: u64) -> Vec<u64> {
+        let Call { enter, from, .. } = *call;
+        let how = How::By(enter.function, enter.call);
+        let mut ended = Vec::new();
+        if let Some(life) = call.ends {
+            // A release ends what it was opened for with the last reference.
+            let counted = matches!(life.kind, Kind::PhysicalMem | Kind::Event);
+            if !(counted && world.lives(who, Handle { kind: life.kind, value: life.address })) {
+                call.ends = None;
+                self.died(&life, from, now, how);
+                ended.push(life.id);
+            }
+        }
+        for export in &call.frees {
+            let gone = self.process(who).map(|process| process.lives.take_all(export.number())).unwrap_or_default();
+            for life in gone {
+                self.died(&life, now, now, how);
+                ended.push(life.id);
+            }
+        }
+        ended
+    }
+}
+
+/// What a call has made.
+struct Made {
+    who: ProcessId,
+    lane: Lane,
+    handle: Handle,
+    id: u64,
+}
+
+/// The call that makes objects of a kind, for asking the world about one.
+fn maker(kind: Kind) -> Function {
+    match kind {
+        Kind::MemHandle => Function::urIPCGetMemHandleExp,
+        Kind::PhysicalMemHandle => Function::urIPCGetPhysMemHandleExp,
+        Kind::EventHandle => Function::urIPCGetEventHandleExp,
+        Kind::PhysicalMem => Function::urIPCOpenPhysMemHandleExp,
+        Kind::Event => Function::urIPCOpenEventHandleExp,
+        _ => Function::urIPCOpenMemHandleExp,
+    }
+}
+
+/// What a call that makes or ends something shared is about, once it is known.
+fn subject(function: Function, values: &Values) -> Option<(Lane, Handle)> {
+    let (Effect::Makes(kind) | Effect::Ends(kind) | Effect::Releases(kind)) = function.effect() else { return None };
+    let (lane, value) = match kind {
+        _ if kind.shares().is_some() => (Lane::Handle, values.data),
+        Kind::Mapping => (Lane::Opening, values.pointer),
+        Kind::PhysicalMem | Kind::Event => (Lane::Opening, values.object),
+        _ => return None,
+    };
+    let value = value.filter(|value| *value != 0)?;
+    Some((lane, Handle { kind, value }))
+}
+
+impl<S: Scribe> Listener for Account<S> {
+    fn begin(&mut self, world: &World, who: ProcessId, at: u64, header: &Header) {
+        self.processes.push(Process::default());
+        let host = world.process(who).map_or(0, |process| process.host);
+        self.scribe.process(&Began { process: who.0, at, host, header });
+    }
+
+    fn thread(&mut self, _: &World, who: ProcessId, tid: u32, name: &str) {
+        self.scribe.thread(who.0, tid, name);
+    }
+
+    fn enter(&mut self, world: &World, who: ProcessId, at: u64, enter: &Enter) {
+        let (mut frees, mut of) = (Vec::new(), None);
+        let effect = enter.function.effect();
+        match effect {
+            Effect::Ends(Kind::Usm) => world.about(who, enter.function, &enter.values, |id| frees.push(id)),
+            Effect::Makes(_) if enter.values.fingerprint.is_some() => {
+                let latest = |id| self.exports.get(&id).and_then(|known| known.latest);
+                world.about(who, enter.function, &enter.values, |id| of = latest(id));
+            }
+            _ => {}
+        }
+        let Some(process) = self.process(who) else { return };
+        let ends = subject(enter.function, &enter.values).filter(|_| !matches!(effect, Effect::Makes(_)));
+        let ends = ends.and_then(|(lane, handle)| process.lives.take(lane, handle));
+        process.under_way.insert(enter.call, Call { enter: *enter, from: at, frees, of, ends });
+    }
+
+    fn exit(&mut self, world: &World, who: ProcessId, at: u64, exit: &Exit) {
+        let Some(mut call) = self.process(who).and_then(|process| process.under_way.remove(&exit.call)) else { return };
+        let function = call.enter.function;
+        let well = exit.result.is_success();
+        let made = subject(function, &exit.values).filter(|_| well && matches!(function.effect(), Effect::Makes(_)));
+        // Physical memory and events are also made where they belong.
+        let made = made.filter(|(lane, _)| *lane == Lane::Handle || function.is_ipc()).map(|(lane, handle)| {
+            self.last += 1;
+            Made { who, lane, handle, id: self.last }
+        });
+        let ended = if well { self.ended(world, who, &mut call, at) } else { Vec::new() };
+        if let Some(life) = call.ends.take()
+            && let Some(process) = self.process(who)
+        {
+            process.lives.put(life);
+        }
+        self.scribe.call(&Called {
+            process: who.0,
+            tid: call.enter.tid,
+            number: call.enter.call,
+            function,
+            from: call.from,
+            to: Some(at),
+            result: Some(exit.result),
+            asked: &call.enter.values,
+            answered: &exit.values,
+            made: made.as_ref().map(|made| made.id),
+            of: call.of.filter(|_| well),
+            ended: &ended,
+        });
+        if let Some(made) = made {
+            let life = self.life(world, &made, &call, at);
+            self.born(who, life);
+        }
+    }
+
+    fn descriptors(&mut self, _: &World, who: ProcessId, at: u64, open: u64) {
+        self.scribe.descriptors(who.0, at, open);
+    }
+
+    fn end(&mut self, _: &World, who: ProcessId, at: u64, ended: Ended) {
+        let Some(process) = self.processes.get_mut(who.0 as usize) else { return };
+        let mut open: Vec<_> = process.under_way.drain().map(|(_, call)| call).collect();
+        open.sort_by_key(|call| call.enter.call);
+        for Call { enter, from, ends, of, .. } in open {
+            if let Some(life) = ends {
+                process.lives.put(life);
+            }
+            self.scribe.call(&Called {
+                process: who.0,
+                tid: enter.tid,
+                number: enter.call,
+                function: enter.function,
+                from,
+                to: None,
+                result: None,
+                asked: &enter.values,
+                answered: &Values::NONE,
+                made: None,
+                of,
+                ended: &[],
+            });
+        }
+        if ended != Ended::Running {
+            for life in process.lives.take_everything() {
+                self.died(&life, at, at, How::With(ended));
+            }
+        }
+        self.scribe.end(who.0, at, ended);
+    }
+}
