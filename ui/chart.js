@@ -1,12 +1,11 @@
 /**
  * The chart of what was pinned over time. A click leads to that moment on the timeline; the figures stand in a table, too.
  */
-import { el, svg } from './dom.js';
+import { drawingRoom, el, svg } from './dom.js';
 import { bytes, figure, moment, size, span, when } from './format.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
 
-const WIDTH = 640;
 const HEIGHT = 150;
 const LEFT = 62;
 const BOTTOM = 22;
@@ -30,31 +29,32 @@ const total = (/** @type {Record<string, number>} */ kinds) => Object.values(kin
  * @returns {Node}
  */
 export function chart({ run, stats }) {
+  const width = drawingRoom();
   /** @type {import('./api.js').Sample[]} */
   const samples = stats.shared;
   if (samples.length === 0) return el('p', { class: 'empty' }, 'Nothing was shared, so nothing was pinned.');
   const last = Math.max(run.last_ns, samples[samples.length - 1].time_ns, 1);
   const most = ceiling(Math.max(stats.peak.pinned_bytes, ...samples.map((sample) => sample.pinned_bytes)));
-  const x = (/** @type {number} */ ns) => LEFT + (ns / last) * (WIDTH - LEFT - 8);
+  const x = (/** @type {number} */ ns) => LEFT + (ns / last) * (width - LEFT - 8);
   const y = (/** @type {number} */ value) => HEIGHT - BOTTOM - (value / most) * (HEIGHT - BOTTOM - TOP);
 
   let line = `M${x(0).toFixed(1)} ${y(0)}`;
   for (const sample of samples) line += `H${x(sample.time_ns).toFixed(1)}V${y(sample.pinned_bytes).toFixed(1)}`;
   line += `H${x(last).toFixed(1)}`;
   const marks = [0, 0.5, 1].map((part) => part * most);
-  const moments = [0, 0.25, 0.5, 0.75, 1].map((part) => part * last);
+  const moments = (width < 480 ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]).map((part) => part * last);
   const peak = stats.peak;
   const label = `Pinned bytes over ${span(last)}: at most ${bytes(peak.pinned_bytes)}, at ${moment(peak.time_ns)}`;
 
   const cross = svg('line', { class: 'cross', y1: TOP, y2: HEIGHT - BOTTOM, visibility: 'hidden' });
   const told = el('p', { class: 'told faint' }, label.replace('Pinned bytes over', 'Over'), '.');
-  const picture = svg('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: 'chart', role: 'img', 'aria-label': label },
+  const picture = svg('svg', { viewBox: `0 0 ${width} ${HEIGHT}`, class: 'chart', role: 'img', 'aria-label': label },
     marks.map((mark) => [
-      svg('line', { class: 'grid', x1: LEFT, x2: WIDTH - 8, y1: y(mark), y2: y(mark) }),
+      svg('line', { class: 'grid', x1: LEFT, x2: width - 8, y1: y(mark), y2: y(mark) }),
       svg('text', { x: LEFT - 6, y: y(mark) + 4, 'text-anchor': 'end' }, mark === 0 ? '0' : bytes(mark)),
     ]),
     moments.map((ns, index) => svg('text',
-      { x: x(ns), y: HEIGHT - 6, 'text-anchor': index === 0 ? 'start' : index === 4 ? 'end' : 'middle' }, span(ns))),
+      { x: x(ns), y: HEIGHT - 6, 'text-anchor': index === 0 ? 'start' : index === moments.length - 1 ? 'end' : 'middle' }, span(ns))),
     svg('path', { class: 'area', d: `${line}V${y(0)}Z` }),
     svg('path', { class: 'line', d: line }),
     peak.pinned_bytes > 0 && svg('circle', { class: 'peak', cx: x(peak.time_ns), cy: y(peak.pinned_bytes), r: 3.5 }),
@@ -62,7 +62,7 @@ export function chart({ run, stats }) {
   );
   const at = (/** @type {PointerEvent | MouseEvent} */ event) => {
     const box = picture.getBoundingClientRect();
-    const part = ((event.clientX - box.left) / box.width * WIDTH - LEFT) / (WIDTH - LEFT - 8);
+    const part = ((event.clientX - box.left) / box.width * width - LEFT) / (width - LEFT - 8);
     return Math.min(Math.max(part, 0), 1) * last;
   };
   picture.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {

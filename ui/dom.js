@@ -12,7 +12,7 @@ const STEERS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066
  */
 export const plain = (text) => String(text).replace(STEERS, '\ufffd');
 
-/** @typedef {Node | string | number | null | undefined | false | Child[]} Child */
+/** @typedef {Node | string | number | null | undefined | false | any[]} Child  of a list, each in turn */
 
 /**
  * @param {Element} parent
@@ -65,6 +65,9 @@ export function svg(tag, traits = {}, ...children) {
   return element;
 }
 
+/** How wide a picture may be drawn, in pixels: text in it is then as big as it is meant to be. */
+export const drawingRoom = () => Math.max(300, Math.min(640, innerWidth - 40));
+
 /**
  * Puts something else into an element. Who reads is left where they were: what has the same `data-key` afterwards is
  * focused, open and scrolled as before.
@@ -98,11 +101,8 @@ let said = '';
  * @param {string} text
  */
 export function say(text) {
-  let voice = document.getElementById('voice');
-  if (!voice) {
-    voice = el('p', { id: 'voice', class: 'unseen', role: 'status' });
-    document.body.append(voice);
-  }
+  /** @type {HTMLElement} */
+  const voice = document.getElementById('voice') ?? document.body.appendChild(el('p', { id: 'voice', class: 'unseen', role: 'status' }));
   if (text !== said) voice.textContent = plain(text);
   said = text;
 }

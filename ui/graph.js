@@ -4,7 +4,7 @@
  *
  * @typedef {{from: number, to: number, shares: import('./api.js').Share[], handles: number, opens: number, bytes: number, still: number}} Edge
  */
-import { el, svg } from './dom.js';
+import { drawingRoom, el, svg } from './dom.js';
 import { bytes, count, ended, figure, file, size } from './format.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
@@ -55,11 +55,13 @@ const told = (/** @type {Edge} */ edge) =>
 function layout(drawn) {
   const producers = [...new Set(drawn.map((edge) => edge.from))].sort((a, b) => a - b);
   const consumers = [...new Set(drawn.map((edge) => edge.to))].sort((a, b) => a - b);
-  const width = 640;
+  const width = drawingRoom();
+  // Room for what is written beside the outermost ones.
+  const beside = width < 480 ? 100 : 150;
   const places = new Map();
   if (!producers.some((process) => consumers.includes(process))) {
     const height = Math.max(producers.length, consumers.length) * 54 + 10;
-    for (const [column, x] of /** @type {const} */ ([[producers, 150], [consumers, width - 150]])) {
+    for (const [column, x] of /** @type {const} */ ([[producers, beside], [consumers, width - beside]])) {
       const step = height / column.length;
       column.forEach((process, index) => places.set(process, { x, y: step * (index + 0.5), side: x < width / 2 ? 'end' : 'start' }));
     }
@@ -69,7 +71,7 @@ function layout(drawn) {
   const height = Math.min(480, 200 + ring.length * 12);
   ring.forEach((process, index) => {
     const angle = (index / ring.length) * 2 * Math.PI - Math.PI / 2;
-    const [x, y] = [width / 2 + Math.cos(angle) * (width / 2 - 135), height / 2 + Math.sin(angle) * (height / 2 - 42)];
+    const [x, y] = [width / 2 + Math.cos(angle) * (width / 2 - beside + 15), height / 2 + Math.sin(angle) * (height / 2 - 42)];
     const side = Math.abs(Math.cos(angle)) < 0.15 ? 'middle' : Math.cos(angle) > 0 ? 'start' : 'end';
     places.set(process, { x, y, side });
   });
@@ -113,7 +115,7 @@ function picture({ run, check }, drawn) {
       svg('circle', { cx: x, cy: y, r: 8 }),
       bad && svg('path', { class: 'flag', d: `M${x} ${y - 4.5}l4.5 8h-9z` }),
       svg('text', { x: x + shift, y: y + raise, 'text-anchor': side }, short(run, process)),
-      svg('text', { x: x + shift, y: y + raise + 13, 'text-anchor': side, class: 'faint' }, seen ? file(seen.executable).slice(0, 20) : 'no trace'));
+      svg('text', { x: x + shift, y: y + raise + 13, 'text-anchor': side, class: 'faint' }, seen ? file(seen.executable).slice(0, width < 480 ? 13 : 20) : 'no trace'));
   });
   return svg('svg', { viewBox: `0 0 ${width} ${height}`, class: 'graph', role: 'group', 'aria-label': `${count(places.size, 'process', 'processes')} that share handles` },
     svg('defs', {}, svg('marker', { id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, orient: 'auto', markerUnits: 'userSpaceOnUse' },

@@ -18,6 +18,8 @@ const FONT = '11px system-ui, "DejaVu Sans", sans-serif';
 const MONO = '11px ui-monospace, "DejaVu Sans Mono", monospace';
 /** A life narrower than this has no room for words. */
 const WORDS = 70;
+/** No more words than this at a time. */
+const WORDS_UP_TO = 200;
 
 /**
  * @typedef {{from: number, to: number, top: number, width: number, height: number, gutter: number, last: number}} Sight
@@ -26,6 +28,13 @@ const WORDS = 70;
  *   worst: (life: number) => string, called: (process: number) => string, short: (process: number) => string,
  *   closed: Set<number>, findings: {time: number, severity: string}[]}} Scene
  */
+
+/** The colour half covered by the ground: painting it opaque is cheaper than painting it through. */
+function pale(/** @type {string} */ colour, /** @type {string} */ ground) {
+  const parts = (/** @type {string} */ text) => (text.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
+  const [over, under] = [parts(colour), parts(ground)];
+  return `rgb(${over.map((part, index) => Math.round(part * 0.55 + under[index] * 0.45)).join(' ')})`;
+}
 
 /** A round step of time of which about `count` fit. */
 function stride(/** @type {number} */ length, /** @type {number} */ count) {
@@ -39,17 +48,17 @@ export class Painter {
   constructor(canvas) {
     this.canvas = canvas;
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d', { alpha: false }));
-    this.repaint();
-    /** @type {{layout: any, width: number, last: number, levels: Float32Array} | null} */
+    /** @type {{layout: any, width: number, last: number, dots: number, picture: HTMLCanvasElement} | null} */
     this.little = null;
-    /** Figures for who measures. */
-    this.frames = 0;
-    this.rectangles = 0;
+    /** @type {Record<string, string>} */
+    this.ink = {};
+    this.repaint();
   }
 
   /** Takes the colours anew. */
   repaint() {
     this.ink = colours(NAMES);
+    this.little = null;
   }
 
   /** @param {Scene} scene */
@@ -67,8 +76,6 @@ export class Painter {
     context.textBaseline = 'middle';
     context.fillStyle = ink.card;
     context.fillRect(0, 0, width, height);
-    this.frames++;
-    this.rectangles = 0;
     this.lanes(scene);
     this.scrollbar(scene);
     context.fillStyle = ink.card;
@@ -90,6 +97,7 @@ export class Painter {
     const first = Math.max(0, Math.floor(top / ROW));
     const last = Math.min(layout.rows.length, Math.ceil((top + height - TOP) / ROW));
     const fills = lives.kinds.map((kind) => ink[family(kind)]);
+    const pales = fills.map((fill) => pale(fill, ink.card));
     const words = [];
     context.save();
     context.beginPath();
@@ -112,9 +120,7 @@ export class Painter {
       const flush = () => {
         if (ended <= begun) return;
         context.fillStyle = colour;
-        context.globalAlpha = row.opening ? 0.55 : 1;
         context.fillRect(begun, up, ended - begun, tall);
-        this.rectangles++;
       };
       const lane = row.lives;
       for (let i = after(lives.to, lane, from); i < lane.length;) {
@@ -122,7 +128,7 @@ export class Painter {
         if (lives.from[life] >= to) break;
         const left = Math.max(gutter, Math.floor(gutter + (lives.from[life] - from) * scale));
         const right = Math.min(edge, Math.max(left + 1, Math.floor(gutter + (Math.min(lives.to[life], sight.last) - from) * scale)));
-        const fill = fills[lives.kind[life]];
+        const fill = (row.opening ? pales : fills)[lives.kind[life]];
         if (left > ended || fill !== colour || right - left > 3) {
           flush();
           // Between two wide ones a gap of a pixel shows that they are two.
@@ -135,21 +141,19 @@ export class Painter {
         i = right - left <= 1 ? Math.max(i + 1, after(lives.to, lane, from + (left + 1 - gutter) / scale, i)) : i + 1;
       }
       flush();
-      context.globalAlpha = 1;
       this.marks(scene, row, up, tall, scale);
     }
 
     context.font = FONT;
-    for (const { life, left, right, y, opening } of words.slice(0, 300)) {
+    const letter = context.measureText('open in pid 0x0123').width / 18;
+    for (const { life, left, right, y, opening } of words.slice(0, WORDS_UP_TO)) {
       context.fillStyle = opening ? ink.ink : ink.card;
-      context.save();
-      context.beginPath();
-      context.rect(left, y - ROW / 2, right - left - 3, ROW);
-      context.clip();
+      const indent = lives.findings.has(life) ? 10 : 4;
       const size = lives.bytes[life] > 0 ? ` ${bytes(lives.bytes[life])}` : '';
       const text = opening ? `open in ${scene.short(lives.process[life])}${size}` : `${lives.fingerprint[life] ?? lives.address[life]}${size}`;
-      context.fillText(text, left + (lives.findings.has(life) ? 10 : 4), y + 0.5);
-      context.restore();
+      // Cutting text by its letters is cheaper than clipping it. A number that is cut must not look like another one.
+      const room = Math.floor((right - left - indent - 3) / letter);
+      context.fillText(text.length > room ? `${text.slice(0, room - 1)}…` : text, left + indent, y + 0.5);
     }
     const chosen = layout.rowOf[selected] ?? -1;
     if (selected >= 0 && chosen >= first && chosen < last) {
@@ -255,33 +259,15 @@ export class Painter {
   }
 
   /** The whole run in little: how many lived at each moment, and what of it is in sight. */
-  strip(/** @type {Scene} */ { lives, layout, sight, findings }) {
+  strip(/** @type {Scene} */ scene) {
     const { context, ink } = this;
+    const { layout, sight, findings } = scene;
     const wide = Math.max(1, Math.floor(sight.width - sight.gutter - BAR));
-    if (this.little?.layout !== layout || this.little.width !== wide || this.little.last !== sight.last) {
-      const changes = new Float32Array(wide + 1);
-      for (const row of layout.rows) {
-        for (const life of row.lives) {
-          changes[Math.min(wide - 1, Math.floor((lives.from[life] / sight.last) * wide))]++;
-          const end = Math.floor((Math.min(lives.to[life], sight.last) / sight.last) * wide) + 1;
-          if (end < wide) changes[end]--;
-        }
-      }
-      for (let x = 1; x < wide; x++) changes[x] += changes[x - 1];
-      this.little = { layout, width: wide, last: sight.last, levels: changes };
+    const dots = devicePixelRatio || 1;
+    if (this.little?.layout !== layout || this.little.width !== wide || this.little.last !== sight.last || this.little.dots !== dots) {
+      this.little = { layout, width: wide, last: sight.last, dots, picture: this.inLittle(scene, wide, dots) };
     }
-    const { levels } = this.little;
-    let most = 1;
-    for (const level of levels) most = Math.max(most, level);
-    context.fillStyle = ink.sunk;
-    context.fillRect(sight.gutter, 0, wide + BAR, STRIP);
-    context.fillStyle = ink.faint;
-    context.beginPath();
-    for (let x = 0; x < wide; x++) {
-      const tall = levels[x] > 0 ? Math.max(1, (levels[x] / most) * (STRIP - 4)) : 0;
-      if (tall > 0) context.rect(sight.gutter + x, STRIP - tall, 1, tall);
-    }
-    context.fill();
+    context.drawImage(this.little.picture, sight.gutter, 0, wide, STRIP);
     const [left, right] = [sight.from, sight.to].map((ns) => sight.gutter + (ns / sight.last) * wide);
     context.fillStyle = ink.link;
     context.globalAlpha = 0.18;
@@ -294,6 +280,35 @@ export class Painter {
     context.fillStyle = ink.faint;
     context.font = FONT;
     context.fillText('whole run', 6, STRIP / 2);
+  }
+
+  /** It is painted once, and again when something has changed. @param {Scene} scene @param {number} wide @param {number} dots */
+  inLittle({ lives, layout, sight }, wide, dots) {
+    const levels = new Float32Array(wide + 1);
+    for (const row of layout.rows) {
+      for (const life of row.lives) {
+        levels[Math.min(wide - 1, Math.floor((lives.from[life] / sight.last) * wide))]++;
+        const end = Math.floor((Math.min(lives.to[life], sight.last) / sight.last) * wide) + 1;
+        if (end < wide) levels[end]--;
+      }
+    }
+    let most = 1;
+    for (let x = 0; x < wide; x++) {
+      if (x > 0) levels[x] += levels[x - 1];
+      most = Math.max(most, levels[x]);
+    }
+    const picture = document.createElement('canvas');
+    [picture.width, picture.height] = [Math.round(wide * dots), Math.round(STRIP * dots)];
+    const context = /** @type {CanvasRenderingContext2D} */ (picture.getContext('2d'));
+    context.scale(dots, dots);
+    context.fillStyle = this.ink.sunk;
+    context.fillRect(0, 0, wide, STRIP);
+    context.fillStyle = this.ink.faint;
+    for (let x = 0; x < wide; x++) {
+      const tall = levels[x] > 0 ? Math.max(1, (levels[x] / most) * (STRIP - 4)) : 0;
+      if (tall > 0) context.fillRect(x, STRIP - tall, 1, tall);
+    }
+    return picture;
   }
 
   /** @param {Scene} scene */

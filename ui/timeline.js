@@ -39,6 +39,7 @@ export function open(place, first, route, actions) {
   let lives = null;
   /** @type {import('./lanes.js').Layout} */
   let layout = { rows: [], rowOf: new Int32Array(0), groups: [] };
+  /** @type {Uint32Array} */
   let chosen = new Uint32Array(0);
   let selected = -1;
   /** Whether the right edge goes along with the run. */
@@ -93,6 +94,13 @@ export function open(place, first, route, actions) {
 
   // --- What is seen ---------------------------------------------------------------------------------------
 
+  /** The fields that say what is in sight. */
+  function edges() {
+    for (const [name, ns] of [['From', sight.from], ['To', sight.to]]) {
+      const field = form.querySelector(`[data-key="filter ${name}"]`);
+      if (field && field !== document.activeElement) field.value = (Number(ns) / 1e9).toFixed(6);
+    }
+  }
   let telling = 0;
   /** The address and the table follow when the hand rests: they cost more than a frame. */
   function settle() {
@@ -101,10 +109,7 @@ export function open(place, first, route, actions) {
       if (here().view !== 'timeline') return;
       const all = sight.from <= 0 && along;
       amend({ from: all ? null : Math.round(sight.from), to: all || along ? null : Math.round(sight.to), top: sight.top > 0 ? Math.round(sight.top / ROW) : null });
-      for (const [name, ns] of [['From', sight.from], ['To', sight.to]]) {
-        const field = form.querySelector(`[data-key="filter ${name}"]`);
-        if (field && field !== document.activeElement) field.value = (Number(ns) / 1e9).toFixed(6);
-      }
+      edges();
       tableOffset = 0;
       tabulate();
     }, 250);
@@ -217,7 +222,8 @@ export function open(place, first, route, actions) {
 
   // --- Hands and keys -------------------------------------------------------------------------------------
 
-  const where = (/** @type {MouseEvent} */ event) => {
+  /** @param {MouseEvent} event @returns {[number, number]} */
+  const where = (event) => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
@@ -380,6 +386,7 @@ export function open(place, first, route, actions) {
   function obey() {
     if (value('from') || value('to')) see(Number(value('from') || 0), Number(value('to') || whole()));
     else see(0, whole());
+    edges();
     if (!lives) return;
     const meant = value('sel') ? lives.named(value('sel')) : value('at') ? lives.known(value('at')) : -1;
     select(meant, { step: false });
@@ -451,7 +458,5 @@ export function open(place, first, route, actions) {
       sizes.disconnect();
       clearTimeout(telling);
     },
-    /** For who measures. */
-    painter,
   };
 }
