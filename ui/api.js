@@ -15,7 +15,8 @@
  *   subject: string | null, kind: string | null, size: number | null, fingerprint: string | null, identity: string, fails: boolean,
  *   excuse: object | null}} Finding
  * @typedef {{time_ns: number, handles: Record<string, number>, opened: Record<string, number>, pinned_bytes: number}} Sample
- * @typedef {{producer: number, consumer: number, kind: string, handles: number, opens: number, bytes: number, open_at_end: number}} Share
+ * @typedef {{producer: {process: number}, consumer: {process: number}, kind: string, handles: number, opens: number, open: number,
+ *   bytes: number}} Share
  * @typedef {{process: number, tid: number, call: number, function: string, from_ns: number, took_ns: number | null, result: string | null,
  *   value: string | null, size: number | null, fingerprint: string | null}} Call
  */

@@ -25,13 +25,13 @@ function edges(shares, group = (process) => process) {
   /** @type {Map<string, Edge>} */
   const found = new Map();
   for (const share of shares) {
-    const [from, to] = [group(share.producer), group(share.consumer)];
+    const [from, to] = [group(share.producer.process), group(share.consumer.process)];
     const edge = found.get(`${from} ${to}`) ?? { from, to, shares: [], handles: 0, opens: 0, bytes: 0, still: 0 };
     edge.shares.push(share);
     edge.handles += share.handles;
     edge.opens += share.opens;
     edge.bytes += share.bytes;
-    edge.still += share.open_at_end;
+    edge.still += share.open;
     found.set(`${from} ${to}`, edge);
   }
   return [...found.values()];
@@ -147,13 +147,13 @@ function table({ run, stats }) {
   return el('details', { 'data-key': 'shares-table' },
     el('summary', {}, `As a table (${count(shares.length, 'row')})`),
     grid('Who shares with whom', [
-      { name: 'from', cell: (share) => called(run, share.producer) },
-      { name: 'to', cell: (share) => called(run, share.consumer) },
+      { name: 'from', cell: (share) => called(run, share.producer.process) },
+      { name: 'to', cell: (share) => called(run, share.consumer.process) },
       { name: 'what', cell: (share) => share.kind },
       { name: 'handles', number: true, cell: (share) => figure(share.handles) },
       { name: 'opens', number: true, cell: (share) => figure(share.opens) },
       { name: 'bytes', number: true, cell: (share) => size(share.bytes) },
-      { name: 'left open', number: true, cell: (share) => figure(share.open_at_end) },
+      { name: 'left open', number: true, cell: (share) => figure(share.open) },
     ], shown),
     shares.length > shown.length && el('p', { class: 'faint' }, `The first ${shown.length} are shown; urscope stats --format json has all.`));
 }
@@ -167,7 +167,7 @@ export function graph(world) {
   /** @type {import('./api.js').Share[]} */
   const shares = stats.shares ?? [];
   if (shares.length === 0) return el('p', { class: 'empty' }, 'No process opened what another one got.');
-  const among = new Set(shares.flatMap((share) => [share.producer, share.consumer]));
+  const among = new Set(shares.flatMap((share) => [share.producer.process, share.consumer.process]));
   const apart = run.processes.length - [...among].filter((process) => run.processes[process]).length;
   let drawing;
   if (among.size <= GRAPH_UP_TO) {
