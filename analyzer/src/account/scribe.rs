@@ -61,6 +61,48 @@ pub trait Scribe {
 /// Nobody.
 impl Scribe for () {}
 
+macro_rules! each {
+    ($self:ident.$method:ident$arguments:tt) => {{
+        $self.0.$method$arguments;
+        $self.1.$method$arguments;
+    }};
+}
+
+/// Two who write down one account.
+impl<A: Scribe, B: Scribe> Scribe for (A, B) {
+    fn process(&mut self, began: &Began<'_>) {
+        each!(self.process(began));
+    }
+
+    fn thread(&mut self, process: u32, tid: u32, name: &str) {
+        each!(self.thread(process, tid, name));
+    }
+
+    fn call(&mut self, call: &Called<'_>) {
+        each!(self.call(call));
+    }
+
+    fn birth(&mut self, life: &Life) {
+        each!(self.birth(life));
+    }
+
+    fn death(&mut self, life: &Life, at: u64, how: How) {
+        each!(self.death(life, at, how));
+    }
+
+    fn counts(&mut self, process: u32, at: u64, counts: &Counts) {
+        each!(self.counts(process, at, counts));
+    }
+
+    fn descriptors(&mut self, process: u32, at: u64, open: u64) {
+        each!(self.descriptors(process, at, open));
+    }
+
+    fn end(&mut self, process: u32, at: u64, ended: Ended) {
+        each!(self.end(process, at, ended));
+    }
+}
+
 /// A process that begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Began<'a> {

@@ -23,6 +23,7 @@ pub(crate) use options::{Device, FailOn, Format, PlainFormat};
 pub(crate) use output::{complain, show, wants_color};
 pub(crate) use outputs::{Output, Outputs, Unwritable, exemptions, named_here};
 pub(crate) use patience::hear_watched;
+pub(crate) use view::{NoWindow, Window};
 
 use crate::{doctor, run};
 
@@ -81,6 +82,7 @@ enum Command {
         urscope run --device software -- python3 exchange.py\n  \
         urscope run --format json --report report.json --dir traces -- mpirun -n 2 ./app\n  \
         urscope run --fail-on error -- ./app        leaks are reported, but do not fail the run\n  \
+        urscope run --view -- ./app                 look at it in a browser while it runs\n  \
         urscope run --format github --output sarif=report.sarif --output html=report.html -- ./app\n  \
         urscope run --baseline main.json -- ./app   only what is new since then fails the run\n\n\
         Exit code: the program's if that is not 0 (128 and the signal's number if a signal ended it), else the \
@@ -112,6 +114,13 @@ pub(crate) struct RunArguments {
 
     #[command(flatten)]
     pub(crate) verdict: VerdictArguments,
+
+    /// Show the run in a browser while it goes on, and afterwards until Ctrl-C, as `urscope view` does.
+    #[arg(long, conflicts_with = "no_shim")]
+    pub(crate) view: bool,
+
+    #[command(flatten, next_help_heading = "With --view")]
+    pub(crate) window: WindowArguments,
 
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
@@ -351,7 +360,7 @@ pub(crate) struct ViewArguments {
 }
 
 /// How a run is shown.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct WindowArguments {
     /// The port of the page; 0 takes a free one.
     #[arg(long, value_name = "PORT", default_value_t)]

@@ -12,8 +12,8 @@ use std::{
 use urscope_analyzer::{
     Options, Verdict,
     view::{
-        Settings, Subject, View,
-        perfetto::{self, Copy},
+        Settings, Subject, View, ViewError,
+        perfetto::{self, Copy, NoCopy},
     },
 };
 
@@ -40,7 +40,7 @@ pub(crate) fn view(arguments: &ViewArguments) -> ExitCode {
         ));
     }
     let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
-    match open(&arguments.window, Subject::named(paths, options)) {
+    match Window::open(&arguments.window, Subject::named(paths, options)) {
         Ok(window) => {
             // Whoever reads it from a pipe waits for it.
             let told = writeln!(io::stdout(), "{}", window.url());
@@ -52,8 +52,19 @@ pub(crate) fn view(arguments: &ViewArguments) -> ExitCode {
             until_interrupted();
             ExitCode::SUCCESS
         }
-        Err(error) => failed(error),
+        Err(error) => failed(error.to_string()),
     }
+}
+
+/// Why there is no window.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoWindow {
+    /// The copy of the Perfetto UI is none.
+    #[error(transparent)]
+    Perfetto(#[from] NoCopy),
+    /// It cannot be served.
+    #[error(transparent)]
+    View(#[from] ViewError),
 }
 
 /// A window that is open.
@@ -63,18 +74,18 @@ pub(crate) struct Window {
     opened: bool,
 }
 
-/// Opens a window.
-pub(crate) fn open(arguments: &WindowArguments, subject: Subject) -> Result<Window, String> {
-    let perfetto = match &arguments.perfetto_ui {
-        Some(path) => Some(Copy::open(path).map_err(|error| error.to_string())?),
-        None => perfetto::find().map(|(_, copy)| copy),
-    };
-    let view = View::open(subject, Settings { port: arguments.port, perfetto }).map_err(|error| error.to_string())?;
-    let place = if arguments.perfetto { PERFETTO } else { "" };
-    Ok(Window { view, place, opened: !arguments.no_open })
-}
-
 impl Window {
+    /// Opens it; who knows the address can look through it from then on.
+    pub(crate) fn open(arguments: &WindowArguments, subject: Subject) -> Result<Self, NoWindow> {
+        let perfetto = match &arguments.perfetto_ui {
+            Some(path) => Some(Copy::open(path)?),
+            None => perfetto::find().map(|(_, copy)| copy),
+        };
+        let view = View::open(subject, Settings { port: arguments.port, perfetto })?;
+        let place = if arguments.perfetto { PERFETTO } else { "" };
+        Ok(Self { view, place, opened: !arguments.no_open })
+    }
+
     /// Its address, which is for the user alone.
     pub(crate) fn url(&self) -> String {
         format!("{}{}", self.view.url(), self.place)

@@ -78,9 +78,7 @@ pub fn holders(paths: &[PathBuf], options: &Options, at: Option<Duration>) -> Re
     {
         return Err(TooLate { at, last: Duration::from_nanos(last) }.into());
     }
-    let held: Vec<_> = watch.held.into_values().map(|shared| show(&mut hearing, &watch.ended, shared)).collect();
-    let pinned_bytes = held.iter().filter_map(|held| held.size).sum();
-    Ok(Holders { version: VERSION, at_ns: at.map(|at| at.as_nanos() as u64), pinned_bytes, held })
+    Ok(watch.holders(&mut hearing))
 }
 
 fn show(hearing: &mut Hearing<'_>, ended: &HashMap<ProcessId, Ended>, shared: Shared) -> Held {
@@ -105,7 +103,7 @@ fn show(hearing: &mut Hearing<'_>, ended: &HashMap<ProcessId, Ended>, shared: Sh
 
 /// Looks at the world at one moment, or at each process's end.
 #[derive(Default)]
-struct Watch {
+pub(crate) struct Watch {
     at: Option<Duration>,
     /// When something happened last, in nanoseconds since the run began.
     last: Option<u64>,
@@ -113,6 +111,16 @@ struct Watch {
     seen: bool,
     held: BTreeMap<ExportId, Shared>,
     ended: HashMap<ProcessId, Ended>,
+}
+
+impl Watch {
+    /// Who held what, when all was heard.
+    pub(crate) fn holders(self, hearing: &mut Hearing<'_>) -> Holders {
+        let Self { at, held, ended, .. } = self;
+        let held: Vec<_> = held.into_values().map(|shared| show(hearing, &ended, shared)).collect();
+        let pinned_bytes = held.iter().filter_map(|held| held.size).sum();
+        Holders { version: VERSION, at_ns: at.map(|at| at.as_nanos() as u64), pinned_bytes, held }
+    }
 }
 
 impl Listener for Watch {

@@ -10,6 +10,9 @@ mod holders;
 mod stats;
 
 pub use diff::{Diff, diff};
+pub(crate) use holders::Watch;
+pub(crate) use stats::Clerk;
+
 pub use handle::{Moment, NoSuchHandle, Story, handle};
 pub use holders::{Held, HeldBy, Holders, TooLate, holders};
 pub use stats::{Calls, Latency, SAMPLES, Sample, Share, Stats, Who, stats};

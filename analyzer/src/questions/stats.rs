@@ -124,22 +124,9 @@ pub const SAMPLES: usize = 512;
 
 /// The figures of a run.
 pub fn stats(paths: &[PathBuf], options: &Options) -> Result<Stats, QuestionError> {
-    let mut account = Account::new(Clerk { step: 1, ..Clerk::default() });
+    let mut account = Account::new(Clerk::new());
     Hearing::hold(paths, options, &mut account)?;
-    let clerk = account.into_scribe();
-    let mut calls = Vec::new();
-    for (process, columns) in &clerk.processes {
-        calls.extend(columns.iter().map(|(function, column)| column.show(process, *function)));
-    }
-    let whose = |process: u32| clerk.processes.get(process as usize).map(|(who, _)| who.clone()).unwrap_or_default();
-    let share = |((producer, consumer, kind), between): (&(u32, u32, Kind), &Between)| {
-        let Between { handles, opens, open, bytes } = *between;
-        let (producer, consumer, kind) = (whose(*producer), whose(*consumer), kind.noun().to_owned());
-        Share { producer, consumer, kind, handles, opens, open, bytes }
-    };
-    let shares = clerk.between.iter().map(share).collect();
-    let shared = clerk.levels.iter().map(Level::show).collect();
-    Ok(Stats { version: VERSION, calls, shares, shared, peak: clerk.peak.show() })
+    Ok(account.into_scribe().stats())
 }
 
 /// The figures of one function in one process.
@@ -214,9 +201,9 @@ impl Level {
     }
 }
 
-/// Counts.
+/// Counts, while a run is heard.
 #[derive(Default)]
-struct Clerk {
+pub(crate) struct Clerk {
     processes: Vec<(Who, BTreeMap<Function, Column>)>,
     between: BTreeMap<(u32, u32, Kind), Between>,
     /// All processes together.
@@ -230,6 +217,27 @@ struct Clerk {
 }
 
 impl Clerk {
+    pub(crate) fn new() -> Self {
+        Self { step: 1, ..Self::default() }
+    }
+
+    /// The figures, when all was heard.
+    pub(crate) fn stats(&self) -> Stats {
+        let mut calls = Vec::new();
+        for (process, columns) in &self.processes {
+            calls.extend(columns.iter().map(|(function, column)| column.show(process, *function)));
+        }
+        let whose = |process: u32| self.processes.get(process as usize).map(|(who, _)| who.clone()).unwrap_or_default();
+        let share = |((producer, consumer, kind), between): (&(u32, u32, Kind), &Between)| {
+            let Between { handles, opens, open, bytes } = *between;
+            let (producer, consumer, kind) = (whose(*producer), whose(*consumer), kind.noun().to_owned());
+            Share { producer, consumer, kind, handles, opens, open, bytes }
+        };
+        let shares = self.between.iter().map(share).collect();
+        let shared = self.levels.iter().map(Level::show).collect();
+        Stats { version: VERSION, calls, shares, shared, peak: self.peak.show() }
+    }
+
     fn column(&mut self, process: u32, function: Function) -> Option<&mut Column> {
         let columns = &mut self.processes.get_mut(process as usize)?.1;
         match columns.entry(function) {

@@ -4,7 +4,10 @@ use std::{ffi::OsStr, io, path::PathBuf};
 
 use urscope_analyzer::ExemptionError;
 
-use crate::{cli::Unwritable, parts::Missing};
+use crate::{
+    cli::{NoWindow, Unwritable},
+    parts::Missing,
+};
 
 /// What keeps `urscope run` from running a program; each says what was expected, what was found and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +64,12 @@ pub(crate) enum RunError {
     /// There is nowhere to write further reports to.
     #[error(transparent)]
     Output(#[from] Unwritable),
+    /// What is asked for is of no use.
+    #[error("--port, --no-open, --perfetto and --perfetto-ui say how the run is shown; ask for that with --view")]
+    NoView,
+    /// The run cannot be shown.
+    #[error(transparent)]
+    Window(#[from] NoWindow),
     /// The processes below us cannot be watched.
     #[error("the system does not let urscope {what}: {source}")]
     Watch {

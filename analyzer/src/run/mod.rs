@@ -20,8 +20,10 @@ pub(crate) use signals::until_interrupted;
 pub(crate) use stage::unfit_for_preloading;
 pub(crate) use traces::{HOME, writable};
 
+use urscope_analyzer::{Options, view::Subject};
+
 use crate::{
-    cli::{Device, Format, RunArguments, complain, named_here},
+    cli::{Device, Format, RunArguments, Window, WindowArguments, complain, named_here},
     parts,
 };
 use environment::{QUIET, Surroundings, is_quiet};
@@ -59,6 +61,12 @@ fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
     }
     let desk = if judged { Some(Desk::new(&arguments.verdict, arguments.report.as_deref())?) } else { None };
 
+    let window = match &traces {
+        Some(traces) if arguments.view => Some(shown(arguments, traces, desk.as_ref())?),
+        _ if arguments.window != WindowArguments::default() => return Err(RunError::NoView),
+        _ => None,
+    };
+
     let mut command = process::Command::new(name);
     command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));
     let end = match family::run(&mut command) {
@@ -88,5 +96,27 @@ fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
             ));
         }
     }
+    if let Some(window) = window {
+        complain(format_args!("the run is shown at {} until Ctrl-C", window.url()));
+        until_interrupted();
+    }
     Ok(code.into())
+}
+
+/// Opens a window on the run, before it begins: the browser is not to be one of those that are waited for.
+fn shown(arguments: &RunArguments, traces: &Traces, desk: Option<&Desk>) -> Result<Window, RunError> {
+    let exemptions = desk.map(Desk::exemptions).cloned().unwrap_or_default();
+    let subject = Subject {
+        title: traces.shown().display().to_string(),
+        watched: vec![traces.folder().to_owned()],
+        paths: {
+            let traces = traces.clone();
+            Box::new(move || traces.of_this_run())
+        },
+        options: Options { fail_on: arguments.verdict.fail_on.into(), exemptions, ..Options::default() },
+    };
+    let window = Window::open(&arguments.window, subject)?;
+    complain(format_args!("the run is shown at {}", window.url()));
+    window.show();
+    Ok(window)
 }

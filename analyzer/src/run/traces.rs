@@ -27,7 +27,7 @@ pub(crate) const HOME: &str = "urscope-traces";
 const HEAD: usize = 8;
 
 /// The directory of a run's traces.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Traces {
     folder: PathBuf,
     run: String,

@@ -30,6 +30,11 @@ impl Desk {
         let exemptions = exemptions(arguments)?;
         Ok(Self { exemptions, paper: Paper::new(report)?, outputs: Outputs::open(arguments)? })
     }
+
+    /// What does not count.
+    pub(crate) fn exemptions(&self) -> &Exemptions {
+        &self.exemptions
+    }
 }
 
 /// Where the report is written.

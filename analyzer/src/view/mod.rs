@@ -11,15 +11,19 @@
 
 mod answers;
 mod assets;
+mod calls;
 mod door;
 mod events;
 mod guard;
 mod house;
+mod ledger;
+mod lives;
 pub mod model;
 mod patience;
 pub mod perfetto;
 mod routes;
 mod run;
+mod search;
 mod server;
 mod timeline;
 mod watch;

@@ -1,6 +1,6 @@
 //! What can be asked for, and who answers.
 
-use std::sync::Arc;
+use std::{error::Error as _, sync::Arc};
 
 use axum::{
     Router,
@@ -19,8 +19,9 @@ use super::{
     assets, events,
     guard::{self, Admitted},
     house::House,
+    lives,
     perfetto::TRACE,
-    timeline,
+    search, timeline,
 };
 use crate::questions;
 
@@ -38,6 +39,8 @@ pub(super) async fn page(house: Arc<House>, admitted: Admitted, method: &Method)
         .route("/api/holders", get(holders))
         .route("/api/handle", get(handle))
         .route("/api/run", get(run))
+        .route("/api/lives", get(all_lives))
+        .route("/api/calls", get(some_calls))
         .route("/api/timeline", get(whole))
         .route("/api/events", get(news))
         .fallback(async || guard::nothing())
@@ -83,7 +86,7 @@ fn file(name: &str) -> Response {
 
 async fn check(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
     let (generation, model) = house.model().await?;
-    Ok(answer(generation, printed(model.judgement())?))
+    apart(move || Ok(answer(generation, printed(model.judgement())?))).await
 }
 
 async fn stats(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
@@ -130,18 +133,41 @@ where
 {
     let place = Arc::clone(&house.questions).acquire_owned().await;
     let house = Arc::clone(house);
-    let text = tokio::task::spawn_blocking(move || {
+    apart(move || {
         let _place = place;
         let found = ask(&house.paths()?, &house.subject.options);
-        printed(&found.map_err(|error| Refusal::of(&error))?)
-    });
-    let text = text.await.map_err(|_| Refusal::unavailable("the question was not answered"))?;
-    Ok(answer(generation, text?))
+        Ok(answer(generation, printed(&found.map_err(|error| Refusal::of(&error))?)?))
+    })
+    .await
 }
 
 async fn run(State(house): State<Arc<House>>, Extension(Port(port)): Extension<Port>) -> Result<Response, Refusal> {
     let now = house.heard().await?;
     told(now.generation, &super::run::run(&house, &now, port))
+}
+
+async fn all_lives(
+    State(house): State<Arc<House>>,
+    asked: Result<Query<lives::Asked>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let asked = query(asked)?;
+    let (generation, model) = house.model().await?;
+    apart(move || told(generation, &model.part(generation, asked))).await
+}
+
+async fn some_calls(
+    State(house): State<Arc<House>>,
+    asked: Result<Query<search::Asked>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let asked = query(asked)?;
+    let (generation, model) = house.model().await?;
+    apart(move || told(generation, &model.page(generation, asked)?)).await
+}
+
+/// Does what takes a while on a thread of its own.
+async fn apart(work: impl FnOnce() -> Result<Response, Refusal> + Send + 'static) -> Result<Response, Refusal> {
+    let answered = tokio::task::spawn_blocking(work).await;
+    answered.unwrap_or_else(|_| Err(Refusal::unavailable("the question was not answered")))
 }
 
 async fn whole(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
@@ -153,5 +179,9 @@ async fn news(State(house): State<Arc<House>>) -> Response {
 }
 
 fn query<T>(asked: Result<Query<T>, QueryRejection>) -> Result<T, Refusal> {
-    asked.map(|Query(asked)| asked).map_err(|rejection| Refusal::meaningless(rejection.body_text()))
+    let not_understood = |rejection: &QueryRejection| {
+        let why = rejection.source().map_or_else(|| rejection.to_string(), ToString::to_string);
+        Refusal::meaningless(format!("the question is not understood: {why}"))
+    };
+    asked.map(|Query(asked)| asked).map_err(|rejection| not_understood(&rejection))
 }

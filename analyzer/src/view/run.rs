@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use super::house::{House, Now};
+use super::{
+    house::{House, Now},
+    model::Model,
+};
 use crate::judge::Ended;
 
 /// Where the public Perfetto UI is.
@@ -60,7 +63,7 @@ pub(super) fn run<'a>(house: &'a House, now: &'a Now, port: u16) -> Run<'a> {
         index,
         pid: seen.pid,
         host: &seen.host,
-        rank: None,
+        rank: seen.rank,
         executable: &seen.executable,
         command: &seen.command,
         began_ns: span.began_ns,
@@ -76,9 +79,9 @@ pub(super) fn run<'a>(house: &'a House, now: &'a Now, port: u16) -> Run<'a> {
         urscope: env!("CARGO_PKG_VERSION"),
         first_ns: 0,
         last_ns: model.map_or(0, |model| model.spans().iter().map(|span| span.ended_ns).max().unwrap_or_default()),
-        calls: model.map_or(0, |model| model.judgement().calls.values().sum()),
-        lives: 0,
-        limits: &[],
+        calls: model.map_or(0, |model| model.calls().total()),
+        lives: model.map_or(0, |model| model.lives().total()),
+        limits: model.map_or(&[], Model::limits),
         error: now.error.as_deref(),
         perfetto,
         processes: processes.collect(),

@@ -29,7 +29,7 @@ use super::{guard, house::House, patience::Patient, routes};
 const CONNECTIONS: usize = 64;
 
 /// How long a connection may be without a whole request.
-const REQUEST_WITHIN: Duration = Duration::from_secs(10);
+const REQUEST_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long a client may take nothing of an answer.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);

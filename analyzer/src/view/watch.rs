@@ -32,7 +32,7 @@ fn follow(subject: &Subject, say: &Sender<Now>, stopped: &Receiver<()>) {
         // What grows while it is heard is told by the next look.
         if follower.poll(began) || due {
             due = false;
-            let heard = hear(subject, say.borrow().generation + 1);
+            let heard = hear(subject);
             follower.heard(began, Instant::now());
             say.send_modify(|now| {
                 now.generation += 1;
@@ -47,9 +47,9 @@ fn follow(subject: &Subject, say: &Sender<Now>, stopped: &Receiver<()>) {
     }
 }
 
-fn hear(subject: &Subject, generation: u64) -> Result<Model, String> {
+fn hear(subject: &Subject) -> Result<Model, String> {
     let paths = (subject.paths)().map_err(|error| format!("the traces cannot be listed: {error}"))?;
     // The bar of one hearing is not that of the next.
     let options = Options { progress: Arc::default(), ..subject.options.clone() };
-    Model::hear(&paths, &options, generation).map_err(|error| error.to_string())
+    Model::hear(&paths, &options).map_err(|error| error.to_string())
 }

@@ -1,0 +1,160 @@
+//! The calls of a run, in a table that is small enough to keep and quick to search.
+
+use urscope_schema::{
+    api::{Function, UrResult},
+    call::Values,
+};
+
+/// How many calls are kept: what comes later is left out, and that is said.
+pub(super) const MOST_CALLS: usize = 5_000_000;
+
+/// A time, size or result that there is not.
+const NONE: u64 = u64::MAX;
+
+/// One call, in 64 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub(super) from: u64,
+    took: u64,
+    pub(super) number: u64,
+    /// What it is about; 0 if that is not known.
+    value: u64,
+    size: u64,
+    fingerprint: u64,
+    pub(super) process: u32,
+    pub(super) tid: u32,
+    result: u32,
+    pub(super) function: Function,
+}
+
+impl Row {
+    /// A call as an account tells it. `from` and `took` are in nanoseconds; `fingerprint` is of what it ended, if its own
+    /// values have none.
+    pub(super) fn new(
+        (process, tid, number): (u32, u32, u64),
+        function: Function,
+        (from, took): (u64, Option<u64>),
+        result: Option<UrResult>,
+        (asked, answered): (&Values, &Values),
+        fingerprint: Option<u64>,
+    ) -> Self {
+        let value = |values: &Values| values.data.or(values.pointer).or(values.object);
+        let fingerprint = answered.fingerprint.or(asked.fingerprint).or(fingerprint);
+        Self {
+            from,
+            took: took.filter(|_| result.is_some()).unwrap_or(NONE),
+            number,
+            value: value(answered).or(value(asked)).unwrap_or_default(),
+            size: answered.size.or(asked.size).unwrap_or(NONE),
+            fingerprint: fingerprint.unwrap_or_default(),
+            process,
+            tid,
+            result: result.unwrap_or(UrResult::SUCCESS).0,
+            function,
+        }
+    }
+
+    /// How long it took; none if it never returned.
+    pub(super) fn took(&self) -> Option<u64> {
+        (self.took != NONE).then_some(self.took)
+    }
+
+    /// What was answered; none if it never returned.
+    pub(super) fn result(&self) -> Option<UrResult> {
+        self.took().map(|_| UrResult(self.result))
+    }
+
+    /// What it is about.
+    pub(super) fn value(&self) -> Option<u64> {
+        (self.value != 0).then_some(self.value)
+    }
+
+    /// Its size in bytes.
+    pub(super) fn size(&self) -> Option<u64> {
+        (self.size != NONE).then_some(self.size)
+    }
+
+    /// The fingerprint of its handle data.
+    pub(super) fn fingerprint(&self) -> Option<u64> {
+        (self.fingerprint != 0).then_some(self.fingerprint)
+    }
+}
+
+/// All calls.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    rows: Vec<Row>,
+    /// How many there are in all.
+    total: u64,
+}
+
+impl Calls {
+    /// A table for so many.
+    pub(super) fn for_about(calls: usize) -> Self {
+        Self { rows: Vec::with_capacity(calls.min(MOST_CALLS)), total: 0 }
+    }
+
+    /// Takes in a call, as long as there is room.
+    pub(super) fn put(&mut self, row: Row) {
+        self.total += 1;
+        if self.rows.len() < MOST_CALLS {
+            self.rows.push(row);
+        }
+    }
+
+    /// No more will come: puts them in the order in which they began.
+    pub(super) fn close(&mut self) {
+        // They came in the order in which they returned, which is nearly that.
+        self.rows.sort_by_key(|row| (row.from, row.process, row.number));
+        self.rows.shrink_to_fit();
+    }
+
+    /// Those that are kept, in the order in which they began.
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// How many there were in all.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// What is not kept, in words.
+    pub(super) fn limit(&self) -> Option<String> {
+        let kept = self.rows.len() as u64;
+        (self.total > kept).then(|| {
+            format!("the table of calls holds the first {kept} of {}; `urscope export` has all of them", self.total)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_takes_little_memory() {
+        assert_eq!(size_of::<Row>(), 64);
+    }
+
+    #[test]
+    fn what_is_not_known_is_none() {
+        let values = (&Values::NONE, &Values::NONE);
+        let row = Row::new((0, 1, 2), Function::urUSMFree, (3, None), None, values, None);
+        assert_eq!(
+            (row.took(), row.result(), row.value(), row.size(), row.fingerprint()),
+            (None, None, None, None, None)
+        );
+        let asked = Values { pointer: Some(7), size: Some(0), ..Values::NONE };
+        let row = Row::new(
+            (0, 1, 2),
+            Function::urUSMFree,
+            (3, Some(0)),
+            Some(UrResult(44)),
+            (&asked, &Values::NONE),
+            Some(9),
+        );
+        let known = (row.took(), row.result(), row.value(), row.size(), row.fingerprint());
+        assert_eq!(known, (Some(0), Some(UrResult(44)), Some(7), Some(0), Some(9)));
+    }
+}

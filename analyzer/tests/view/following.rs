@@ -1,0 +1,89 @@
+//! A run that goes on is followed.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+use crate::{SIN, Shown, client::Place, traces, window};
+
+/// News, as a browser listens to them.
+struct News(BufReader<TcpStream>);
+
+impl News {
+    fn of(place: &Place) -> Self {
+        let mut stream = place.connect();
+        write!(stream, "GET /{}/api/events HTTP/1.1\r\nHost: {}\r\n\r\n", place.token, place.address).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    fn next(&mut self) -> Value {
+        let mut line = String::new();
+        while !line.starts_with("data: ") {
+            line.clear();
+            assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "there will be no more news");
+        }
+        serde_json::from_str(line.trim_start_matches("data: ").trim()).unwrap()
+    }
+}
+
+/// Waits until a generation was heard.
+fn wait_for(place: &Place, generation: u64) -> Value {
+    let start = Instant::now();
+    loop {
+        let run = place.json("api/run");
+        if run["generation"].as_u64().unwrap() >= generation {
+            return run;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "generation {generation} never came: {run}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn what_is_new_is_heard_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let view = window(folder.path(), None);
+    let place = Place::of(&view);
+    assert_eq!(wait_for(&place, 1)["calls"], 0);
+    assert_eq!(place.json("api/check")["verdict"], "not-judged");
+    let mut news = News::of(&place);
+    assert_eq!(news.next(), json!({"generation": 1, "running": false}));
+    traces::put(folder.path(), &traces::files(SIN));
+    assert_eq!(news.next()["generation"], 2);
+    // It may have been heard between two of the files.
+    let start = Instant::now();
+    while place.json("api/check")["verdict"] != "findings" {
+        assert!(start.elapsed() < Duration::from_secs(20));
+    }
+    assert_eq!(place.json("api/run")["calls"], 6);
+}
+
+#[test]
+fn a_hearing_that_fails_takes_nothing_away() {
+    let shown = Shown::new(SIN);
+    let check = shown.place.get("api/check").body;
+    let broken = shown.path().join("urscope-x-9-9.json");
+    fs::write(&broken, "no trace").unwrap();
+    let run = wait_for(&shown.place, 2);
+    assert!(run["error"].as_str().unwrap().contains("urscope-x-9-9.json"), "{run}");
+    assert_eq!((&run["calls"], shown.place.get("api/check").body), (&json!(6), check));
+    fs::remove_file(broken).unwrap();
+    assert_eq!(wait_for(&shown.place, 3)["error"], json!(null));
+}
+
+#[test]
+fn a_window_that_is_closed_answers_nobody() {
+    let Shown { view, place, folder } = Shown::new(SIN);
+    let mut news = News::of(&place);
+    news.next();
+    drop(view);
+    assert!(TcpStream::connect(place.address).is_err());
+    let mut line = String::new();
+    while news.0.read_line(&mut line).unwrap_or_default() > 0 {}
+    drop(folder);
+}
