@@ -30,7 +30,7 @@ macro_rules! stand_ins {
             use super::*;
 
             $(
-                pub(super) extern "C" fn $name<const VIA: usize>($($param: $role),*) -> UrResult {
+                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: $role),*) -> UrResult {
                     let real = backend::$name::<VIA>();
                     let mut sources = Sources::default();
                     $($param.source(&mut sources);)*
@@ -43,7 +43,7 @@ macro_rules! stand_ins {
                     let event = wanted.event();
                     let (mut values, mut places) = (Values { via: Some(VIA as u64), ..Values::NONE }, Places::default());
                     $($param.enter(&mut values); $param.out(&mut places);)*
-                    answers::take_flags(&sources, &mut values);
+                    answers::take_described(&sources, &mut values);
                     answers::take_fingerprint(&mut values);
                     values.stack = stacks::current();
                     values.object = event.map_or(values.object, |event| Some(event as u64));
@@ -55,7 +55,9 @@ macro_rules! stand_ins {
                     watch::enter(Function::$name, event);
                     let mut answers = Answers::new(places);
                     let to = answers.places();
+                    let thrown = Thrown { function: Function::$name, call: entered.call };
                     let result = real($($param.redirected(&to)),*);
+                    std::mem::forget(thrown);
                     let values = answers.carry_over(result);
                     watch::exit(Function::$name, event, flags, result, &values);
                     chain::exit(Function::$name, entered.call, result, values)
@@ -83,6 +85,19 @@ macro_rules! stand_ins {
             Some(match function { $(Function::$name => of!($name),)* })
         }
     };
+}
+
+/// The exit of a call that the adapter leaves by a C++ exception, which passes through us: the loader answers UNKNOWN for it.
+struct Thrown {
+    function: Function,
+    call: u64,
+}
+
+impl Drop for Thrown {
+    fn drop(&mut self) {
+        const UNKNOWN: UrResult = UrResult(0x7fff_fffe);
+        chain::exit(self.function, self.call, UNKNOWN, Values::NONE);
+    }
 }
 
 ur_functions!(stand_ins);

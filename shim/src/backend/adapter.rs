@@ -1,4 +1,6 @@
 //! The runtime's own adapter, passed through: the functions that stood in its table before we did.
+//!
+//! They may throw (v2 does, where Unified Runtime finds no pool for a device), and the loader in front of us answers for it.
 
 use std::{
     ffi::c_void,
@@ -42,8 +44,8 @@ macro_rules! originals {
         $(
             #[doc = concat!("The adapter's own `", stringify!($name), "`, or one that answers UNSUPPORTED_FEATURE.")]
             #[inline]
-            pub fn $name(via: usize) -> extern "C" fn($($role),*) -> UrResult {
-                extern "C" fn absent($(_: $role),*) -> UrResult {
+            pub fn $name(via: usize) -> extern "C-unwind" fn($($role),*) -> UrResult {
+                extern "C-unwind" fn absent($(_: $role),*) -> UrResult {
                     UrResult::UNSUPPORTED_FEATURE
                 }
                 let original = place(via, Function::$name).map_or(null_mut(), |place| place.load(Ordering::Acquire));
@@ -52,7 +54,7 @@ macro_rules! originals {
                 }
                 // SAFETY: `keep` was given the adapter's function of this name, whose C signature is the row's
                 // (`ur_api.h` of 2026.2; the functions in the rows kept theirs since 2026.0).
-                unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($($role),*) -> UrResult>(original) }
+                unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($($role),*) -> UrResult>(original) }
             }
         )*
     };

@@ -106,7 +106,7 @@ macro_rules! backends {
             use super::*;
 
             $(
-                pub(super) extern "C" fn $name<const VIA: usize>($($param: $role),*) -> UrResult {
+                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: $role),*) -> UrResult {
                     let call = || Backend::$name(&level_zero::LevelZero::new(VIA), $($param),*);
                     catch_unwind(AssertUnwindSafe(call)).unwrap_or(UrResult(0x7fff_fffe))
                 }
@@ -117,7 +117,7 @@ macro_rules! backends {
             #[doc = concat!("The function that does the work of `", stringify!($name), "` for the adapter number `VIA`.")]
             #[allow(non_snake_case, reason = "the names are those of the C functions")]
             #[inline]
-            pub fn $name<const VIA: usize>() -> extern "C" fn($($role),*) -> UrResult {
+            pub fn $name<const VIA: usize>() -> extern "C-unwind" fn($($role),*) -> UrResult {
                 if is_ours(Function::$name, VIA) { served::$name::<VIA> } else { adapter::$name(VIA) }
             }
         )*
