@@ -95,6 +95,10 @@ struct History {
     /// Whether memory may be freed before its handles are put, and how often it was.
     early: bool,
     early_frees: usize,
+    /// Who exported which memory; what of it was tried to open, and by whom; and who opened his own.
+    exported: BTreeMap<usize, usize>,
+    tried: BTreeMap<usize, BTreeSet<usize>>,
+    opened_own: BTreeSet<usize>,
 }
 
 impl History {
@@ -111,6 +115,9 @@ impl History {
             freed: BTreeSet::new(),
             early,
             early_frees: 0,
+            exported: BTreeMap::new(),
+            tried: BTreeMap::new(),
+            opened_own: BTreeSet::new(),
         };
         while history.choices.len() > 0 {
             history.step();
@@ -178,6 +185,7 @@ impl History {
                 let Got { name: handle, generation, offset, .. } = self.got[index].clone();
                 let memory = self.memory.iter_mut().find(|memory| memory.generation == generation).unwrap();
                 memory.busy += 1;
+                self.tried.entry(generation).or_default().insert(process);
                 let mapping = format!("m{process}{}x{offset}", memory.name);
                 let text = format!("open {handle} -> {mapping}");
                 self.call(process, thread, &text, (slow, well), Then::Opens { process, mapping, generation, handle });
@@ -224,6 +232,7 @@ impl History {
                 memory.busy -= 1;
                 if well {
                     memory.handles += 1;
+                    self.exported.insert(got.generation, got.process);
                     self.got.push(got);
                 } else {
                     self.give_back("h", got.process, &got.name);
@@ -233,6 +242,8 @@ impl History {
                 self.got.iter_mut().find(|got| got.name == handle).unwrap().busy -= 1;
                 if well {
                     self.open.entry((process, mapping)).or_insert((generation, 0)).1 += 1;
+                    let owner = self.memory.iter().find(|memory| memory.generation == generation).unwrap().process;
+                    self.opened_own.extend((owner == process).then_some(process));
                 } else {
                     self.unbusy(generation);
                 }
@@ -332,6 +343,30 @@ impl History {
 
     fn play(&self) -> (String, Vec<&'static str>) {
         played::history(self.acts.iter().map(|act| act.text.as_str()))
+    }
+
+    /// The processes that are noted for handle data that nobody opened, with how much of it, and for opens of their own.
+    fn noted(&self) -> [BTreeMap<usize, u64>; 2] {
+        let text: Vec<_> = self.acts.iter().map(|act| act.text.as_str()).collect();
+        let found = played::play(&text.join("\n"));
+        let first = |process: usize| self.acts.iter().position(|act| act.process == process);
+        let mut order: Vec<_> = (0..PROCESSES).filter(|process| first(*process).is_some()).collect();
+        order.sort_by_key(|process| first(*process));
+        played::OF_RUNS.map(|rule| {
+            let of_rule = found.iter().filter(|finding| finding.rule.code == rule);
+            of_rule.map(|finding| (order[finding.at.process.0 as usize], finding.count)).collect()
+        })
+    }
+
+    /// Who should be.
+    fn to_be_noted(&self) -> [BTreeMap<usize, u64>; 2] {
+        let by_others = |(export, who): (&_, &BTreeSet<usize>)| who.iter().any(|who| self.exported[export] != *who);
+        let exchanging = self.tried.iter().any(by_others);
+        let mut unopened = BTreeMap::new();
+        for (_, process) in self.exported.iter().filter(|(export, _)| exchanging && !self.tried.contains_key(export)) {
+            *unopened.entry(*process).or_default() += 1;
+        }
+        [unopened, self.opened_own.iter().map(|process| (*process, 1)).collect()]
     }
 
     /// Puts a line in, of a thread that is inside of no call.
@@ -475,6 +510,12 @@ proptest! {
     fn a_faultless_history_yields_nothing(choices in choices()) {
         let (text, codes) = History::of(choices, false).play();
         prop_assert!(codes.is_empty(), "{codes:?}\n{text}");
+    }
+
+    #[test]
+    fn what_nobody_opens_and_what_is_opened_at_home_is_noted_and_nothing_else(choices in choices(), early: bool) {
+        let history = History::of(choices, early);
+        prop_assert_eq!(history.noted(), history.to_be_noted(), "{}", history.play().0);
     }
 
     #[test]

@@ -277,3 +277,28 @@ fn who_ends_with_memory_that_others_have_open_is_noted_whatever_becomes_of_them(
     // Its own mappings are leaks.
     expect("p: alloc a 64\np: get a -> h\np: open h -> m\np: put h", &["leaked-mapping"]);
 }
+
+#[test]
+fn nobody_is_blamed_for_an_export_that_somebody_unseen_may_have_opened() {
+    let story = "p: get a -> h\np: get b -> g\np: put h\np: put g\n\
+                 c: get x -> y\nq: open y -> z\nq: close z\nc: put y\n";
+    let found = expect(story, &["get-without-open"]);
+    assert_eq!((found[0].count, found[0].severity), (2, Severity::Note));
+    for unseen in ["c: killed", "c: incomplete", "c: running"] {
+        let found = play(&format!("{story}{unseen}"));
+        assert!(found.iter().all(|finding| finding.rule.code != "get-without-open"), "{unseen}: {found:#?}");
+    }
+    let found = play(&format!("{story}c: open unknown -> m fails"));
+    assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), ["garbage-handle"]);
+    // Alone, one can say nothing of the others.
+    assert_eq!(play("p: alloc a 64\np: get a -> h\np: put h").len(), 0);
+}
+
+#[test]
+fn opens_of_ones_own_are_noted_once() {
+    let cycle = "p: open h -> m\np: close m\n";
+    let found = expect(&format!("p: get a -> h\n{cycle}{cycle}{cycle}p: put h"), &["open-in-producer"]);
+    assert!(found[0].message.contains("did so 3 times in all"), "{}", found[0].message);
+    let killed = play(&format!("p: get a -> h\n{cycle}p: put h\np: killed"));
+    assert!(killed.is_empty(), "{killed:#?}");
+}

@@ -197,6 +197,37 @@ static void handle_data_that_is_kept(Ur &ur) {
   print("200 handles more");
 }
 
+// The second device, which the context is not for.
+static ur_device_handle_t other_device(Ur &ur) {
+  ur_platform_handle_t platform = nullptr;
+  CHECK(urDeviceGetInfo(ur.device, UR_DEVICE_INFO_PLATFORM, sizeof platform, &platform, nullptr));
+  ur_device_handle_t devices[2] = {};
+  uint32_t count = 0;
+  CHECK(urDeviceGet(platform, UR_DEVICE_TYPE_GPU, 0, nullptr, &count));
+  require(count == 2, "ZE_SOFT_DEVICES=2 is missing");
+  CHECK(urDeviceGet(platform, UR_DEVICE_TYPE_GPU, 2, devices, nullptr));
+  return devices[devices[0] == ur.device];
+}
+
+// Memory of the first device, opened on the second one in a context of either.
+static void open_on_another_device(Ur &ur, bool in_its_own_context) {
+  ur_device_handle_t other = other_device(ur);
+  ur_context_handle_t context = ur.context;
+  if (in_its_own_context) CHECK(urContextCreate(1, &other, nullptr, &context));
+  void *memory = nullptr, *opened = nullptr;
+  CHECK(urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, 8 << 20, &memory));
+  Data got;
+  CHECK(urIPCGetMemHandleExp(ur.context, memory, &got.data, &got.size));
+  print("open on another device: " +
+        number(urIPCOpenMemHandleExp(context, other, got.data, got.size, &opened)));
+  if (opened != nullptr) CHECK(urIPCCloseMemHandleExp(context, opened));
+  CHECK(urIPCPutMemHandleExp(ur.context, got.data));
+  CHECK(urUSMFree(ur.context, memory));
+  if (in_its_own_context) CHECK(urContextRelease(context));
+}
+static void a_device_that_is_not_the_contexts(Ur &ur) { open_on_another_device(ur, false); }
+static void a_device_that_is_not_the_memorys(Ur &ur) { open_on_another_device(ur, true); }
+
 static const std::map<std::string, void (*)(Ur &)> sins = {
     {"get_of_an_imported_event", get_of_an_imported_event},
     {"get_of_plain_memory", get_of_plain_memory},
@@ -214,6 +245,8 @@ static const std::map<std::string, void (*)(Ur &)> sins = {
     {"handle_data_over_and_over", handle_data_over_and_over},
     {"files_over_and_over", files_over_and_over},
     {"handle_data_that_is_kept", handle_data_that_is_kept},
+    {"a_device_that_is_not_the_contexts", a_device_that_is_not_the_contexts},
+    {"a_device_that_is_not_the_memorys", a_device_that_is_not_the_memorys},
 };
 
 int main(int argc, char **argv) {

@@ -18,6 +18,7 @@ mod freed_while_exported;
 mod freed_while_open;
 mod garbage_handle;
 mod get_of_freed;
+mod get_without_open;
 mod invalid_argument;
 mod leaked_event;
 mod leaked_handle;
@@ -26,6 +27,7 @@ mod leaked_physical_memory;
 mod never_signalled;
 mod no_calls_seen;
 mod open_close_mismatch;
+mod open_in_producer;
 mod page;
 mod permission_denied;
 mod profiled_ipc_event;
@@ -41,6 +43,7 @@ mod use_after_free;
 mod use_after_put;
 mod wording;
 mod wrong_context;
+mod wrong_device;
 mod wrong_kind;
 
 use crate::{
@@ -67,6 +70,7 @@ pub static RULES: &[&Rule] = &[
     &freed_while_open::RULE,
     &garbage_handle::RULE,
     &get_of_freed::RULE,
+    &get_without_open::RULE,
     &invalid_argument::RULE,
     &leaked_event::RULE,
     &leaked_handle::RULE,
@@ -75,6 +79,7 @@ pub static RULES: &[&Rule] = &[
     &never_signalled::RULE,
     &no_calls_seen::RULE,
     &open_close_mismatch::RULE,
+    &open_in_producer::RULE,
     &permission_denied::RULE,
     &profiled_ipc_event::RULE,
     &put_of_unknown::RULE,
@@ -88,6 +93,7 @@ pub static RULES: &[&Rule] = &[
     &use_after_free::RULE,
     &use_after_put::RULE,
     &wrong_context::RULE,
+    &wrong_device::RULE,
     &wrong_kind::RULE,
 ];
 

@@ -56,7 +56,7 @@ use crate::{
 pub(super) static RULE: Rule = Rule {
     code: "never-signalled",
     severity: Severity::Note,
-    when: When::End,
+    when: When::Run,
     title: "a wait for an event is never answered, and the event's process has ended",
     source: include_str!("never_signalled.rs"),
     look,

@@ -28,7 +28,7 @@
 //! | `exit`, `killed`, `running`, `incomplete` | the process ends; where it is incomplete, one record is lost |
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!
-//! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside), `in CONTEXT`, `sized NUMBER` (of the handle
+//! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside), `in CONTEXT`, `on DEVICE` (of a context: its only one), `sized NUMBER` (of the handle
 //! data of an open), `profiled` (an event), `takes NUMBER` (milliseconds), and `fails` (with 45, or the `ur_result_t` behind it) or `begins`. A name is
 //! an address: named again as a result, the same address comes again. The bytes of handle data depend on the exported address alone;
 //! those of physical memory also on the name of the handle data, unless it is `like` another.
@@ -115,6 +115,8 @@ pub struct Call {
     pub like: Option<String>,
     /// In which context.
     pub context: Option<String>,
+    /// On which device; of a context, its only one.
+    pub device: Option<String>,
     /// Whether it is made with the IPC flag.
     pub shared: bool,
     /// Whether it is made with profiling.

@@ -106,6 +106,7 @@ fn parse(line: &str) -> Result<Line, String> {
             result: None,
             like: None,
             context: None,
+            device: None,
             shared: false,
             profiled: false,
             size: None,
@@ -122,6 +123,7 @@ fn parse(line: &str) -> Result<Line, String> {
                 "->" => call.result = Some(value()?.to_owned()),
                 "like" => call.like = Some(value()?.to_owned()),
                 "in" => call.context = Some(value()?.to_owned()),
+                "on" => call.device = Some(value()?.to_owned()),
                 "ipc" => call.shared = true,
                 "profiled" => call.profiled = true,
                 "sized" => call.size = Some(number(value()?)?),
@@ -133,7 +135,7 @@ fn parse(line: &str) -> Result<Line, String> {
                 "begins" => call.fate = Fate::Begins,
                 _ => {
                     return Err(format!(
-                        "expected +, ->, like, in, ipc, profiled, sized, takes, fails or begins, found {word:?}"
+                        "expected +, ->, like, in, on, ipc, profiled, sized, takes, fails or begins, found {word:?}"
                     ));
                 }
             }
@@ -223,6 +225,9 @@ impl fmt::Display for Call {
         if let Some(context) = &self.context {
             write!(f, " in {context}")?;
         }
+        if let Some(device) = &self.device {
+            write!(f, " on {device}")?;
+        }
         if self.shared {
             f.write_str(" ipc")?;
         }
@@ -249,7 +254,7 @@ mod tests {
     fn a_story_is_written_as_it_was_read() {
         let text = "producer: alloc p 4096\nproducer@2/3: get p + 8 -> h in c begins\nproducer@2/3: fails\n\
                     producer: fork child\nchild: close m fails\nchild: uid 7\nchild: descriptors 9\n\
-                    child: open h sized 7 -> m takes 3 fails 4\nchild: event e ipc profiled\nchild: killed\n";
+                    child: open h sized 7 -> m takes 3 fails 4\nchild: alloc q 8 in c on d\nchild: event e ipc profiled\nchild: killed\n";
         let story: Story = text.parse().unwrap();
         assert_eq!(story.to_string(), text);
     }

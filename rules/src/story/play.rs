@@ -32,7 +32,7 @@ pub enum Event {
     End(ProcessId, End, Nanos),
 }
 
-/// The only device of a story.
+/// The device of a call that names none.
 const DEVICE: u64 = 0xd0;
 
 /// How long a step takes.
@@ -121,6 +121,11 @@ impl Stage {
         }
         let next = 0x1000_0000 + 0x100_0000 * self.addresses.len() as u64;
         *self.addresses.entry(name.to_owned()).or_insert(next)
+    }
+
+    /// The device of a call.
+    fn device(&mut self, call: &Call) -> u64 {
+        call.device.as_deref().map_or(DEVICE, |device| self.address(device))
     }
 
     fn play(&mut self, line: &super::Line) -> Result<(), String> {
@@ -222,7 +227,7 @@ impl Stage {
         let nothing = Values::default();
         let of = Values { object: Some(object), ..nothing };
         let flags = Some(if call.shared { IPC } else { 0 } | if call.profiled { PROFILING } else { 0 });
-        let device = Some(DEVICE);
+        let device = Some(self.device(call));
         let mut bytes = fingerprint(&[(actor as u64).to_le_bytes(), object.to_le_bytes()].concat());
         if call.verb == Verb::GetPhysical {
             let descriptor = result.unwrap_or_default().to_le_bytes();
@@ -280,13 +285,16 @@ impl Stage {
         let within = Values { context: Some(context), ..Values::default() };
         let on = Values { pointer: Some(object), ..within };
         let nothing = Values::default();
+        let device = Some(self.device(call));
+        let devices = Values { count: Some(1), device, ..nothing };
+        let devices = if call.device.is_some() { devices } else { nothing };
         match call.verb {
-            Verb::Context => (Function::urContextCreate, nothing, Values { context: Some(object), ..nothing }),
+            Verb::Context => (Function::urContextCreate, devices, Values { context: Some(object), ..nothing }),
             Verb::Retain => (Function::urContextRetain, Values { context: Some(object), ..nothing }, nothing),
             Verb::Release => (Function::urContextRelease, Values { context: Some(object), ..nothing }, nothing),
             Verb::Alloc => (
                 Function::urUSMDeviceAlloc,
-                Values { device: Some(DEVICE), size: call.size, ..within },
+                Values { device, size: call.size, ..within },
                 Values { pointer: Some(object), ..nothing },
             ),
             Verb::Free => (Function::urUSMFree, on, nothing),
@@ -302,7 +310,7 @@ impl Stage {
             Verb::Open => {
                 let bytes = self.bytes_of(name, call.size);
                 let (data, data_size) = (Some(0xda7a_0000 + actor as u64), Some(call.size.unwrap_or(120)));
-                let values = Values { device: Some(DEVICE), data, data_size, fingerprint: Some(bytes), ..within };
+                let values = Values { device, data, data_size, fingerprint: Some(bytes), ..within };
                 (Function::urIPCOpenMemHandleExp, values, Values { pointer: result, ..nothing })
             }
             Verb::Close => (Function::urIPCCloseMemHandleExp, on, nothing),

@@ -54,6 +54,8 @@ pub(crate) struct Export {
     put: Option<Place>,
     /// The free of its memory.
     freed: Option<Place>,
+    /// Whether anybody has tried to open it.
+    tried: bool,
     /// Who has it open: a mapping of a process.
     pub(crate) holders: Vec<(ProcessId, u64)>,
     retired: u64,
@@ -176,6 +178,7 @@ impl Exports {
             spent: took,
             put: None,
             freed: None,
+            tried: false,
             holders,
             retired: 0,
         };
@@ -226,6 +229,26 @@ impl Exports {
         if let Some(latest) = self.latest.get_mut(&key) {
             latest.alive = change(latest.alive);
         }
+    }
+
+    /// Somebody tries to open it; says who has exported it.
+    pub(crate) fn attempt(&mut self, id: ExportId) -> Option<ProcessId> {
+        let export = self.all.get_mut(&id)?;
+        export.tried = true;
+        Some(export.process)
+    }
+
+    /// The first get of each life that is exported there and that nobody has tried to open by any of its exports; in no order.
+    pub(crate) fn unopened(&self, host: impl Fn(u64) -> bool) -> impl Iterator<Item = &Export> {
+        let mut lives = Map::default();
+        for export in self.all.values().filter(|export| host(export.key.0)) {
+            let Subject { kind, serial, value, .. } = export.subject;
+            let by_address = value.filter(|_| serial.is_none());
+            let life = lives.entry((export.process, kind, serial, by_address)).or_insert((export, export.tried));
+            let first = if export.got.time < life.0.got.time { export } else { life.0 };
+            *life = (first, life.1 || export.tried);
+        }
+        lives.into_values().filter(|(_, tried)| !tried).map(|(export, _)| export)
     }
 
     /// A process has it open as the mapping at `pointer`.

@@ -25,8 +25,11 @@ pub(super) struct Leaving<'w> {
 }
 
 impl<'w> Leaving<'w> {
-    /// What others have open of the process.
+    /// What the process had opened of its own, and what others have open of it.
     pub(super) fn memory(self, life: &Life, found: &mut Vec<Finding>) {
+        if let Some(opened) = life.opened_here.as_ref().filter(|_| self.left == Left::Exited) {
+            self.world.look(When::End, self.place, Sight::OpenedHere(opened), found);
+        }
         if self.left != Left::Incomplete {
             let held: Vec<_> = life.allocations.iter().filter_map(|(base, memory)| self.held(*base, memory)).collect();
             let each = held.iter().map(|held| ((), held));

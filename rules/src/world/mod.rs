@@ -4,6 +4,7 @@
 //! [`World::enter`] moves, [`World::exit`] moves and lets the rules look at what became of it, [`World::end`] asks what
 //! was left. Memory grows with what lives, not with what has been.
 
+pub(crate) mod devices;
 pub(crate) mod exports;
 mod finish;
 mod hash;
@@ -32,6 +33,7 @@ use urscope_schema::{
 
 use self::{
     exports::Exports,
+    hash::Set,
     leaving::Leaving,
     ledger::Sample,
     moves::contexts::Remains,
@@ -93,6 +95,10 @@ pub struct World {
     sizes: Sizes,
     serial: Serial,
     ipc_calls: u64,
+    /// The hosts on which handle data was opened that nobody has been seen to get.
+    strangers: Set<u64>,
+    /// The hosts on which a process tried to open what another one had exported.
+    exchanging: Set<u64>,
     /// The waits of processes that have ended that were never answered.
     waits: Vec<Waiting>,
     /// Calls are missing in some process.
@@ -248,6 +254,9 @@ impl World {
             let opened = if well { Opened::Well } else { Opened::Not(exit.result) };
             if let Aim::Open { stale: Some(stale), .. } = &pending.aim {
                 self.look(When::Exit, pending.place, Sight::Stale(stale, opened), found);
+            }
+            if let Some(abroad) = &pending.abroad {
+                self.look(When::Exit, pending.place, Sight::Abroad(abroad, opened), found);
             }
             self.look_at_outcome(pending, exit, opened, found);
             self.receive(who, exit, opened);

@@ -10,14 +10,15 @@ use urscope_schema::{
 };
 
 use super::{
-    End, Process,
+    End, Process, ProcessId,
+    devices::Abroad,
     exports::ExportId,
     hash::{Map, Set},
     ledger::Ledger,
     pace::Pace,
     received::{Denied, Strangers},
     records::{Allocation, Got, Graveyard, Mapped, Object, Origin, Serial},
-    scene::{Freed, Missing, Stale, Stray, Target},
+    scene::{Freed, Missing, OpenedHere, Stale, Stray, Target},
 };
 use crate::{finding::Place, life::State};
 
@@ -48,6 +49,9 @@ impl Inherited {
 pub(crate) struct ContextLife {
     pub(crate) serial: Serial,
     pub(crate) references: u64,
+    pub(crate) born: Place,
+    /// Its device, if it has only one.
+    pub(crate) device: Option<u64>,
 }
 
 /// A call that has not returned, and what its return will need.
@@ -57,6 +61,8 @@ pub(crate) struct Pending {
     pub(crate) aim: Aim,
     /// The device has said that it cannot share what the call is to share.
     pub(crate) denied: Option<Denied>,
+    /// The call names another device than it should.
+    pub(crate) abroad: Option<Box<Abroad>>,
 }
 
 /// What a call under way is about.
@@ -108,6 +114,8 @@ pub(crate) enum Aim {
         device: Option<u64>,
     },
     Ask(Denied),
+    /// A context is to be made, of this device if it is the only one.
+    Context(Option<u64>),
     Free {
         freed: Box<Freed>,
     },
@@ -150,6 +158,8 @@ pub(crate) struct Life {
     /// What its devices have said that they cannot share.
     pub(crate) denied: Vec<Denied>,
     pub(crate) strangers: Strangers,
+    /// What it opened of its own.
+    pub(crate) opened_here: Option<OpenedHere>,
     /// Where handle data lay that was opened and that a traced process had exported.
     pub(crate) received: Set<u64>,
     /// What was got and put over and over.
@@ -179,6 +189,7 @@ impl Life {
             inherited,
             denied: Vec::new(),
             strangers: Strangers::default(),
+            opened_here: None,
             received: Set::default(),
             churned: Vec::new(),
             pace: Pace::default(),
@@ -186,6 +197,14 @@ impl Life {
             missing: Missing::default(),
             ipc_calls: 0,
         }
+    }
+
+    /// Whether it may have opened something on that host that is not known: it has not ended in order, or it is a copy of
+    /// somebody unseen.
+    pub(crate) fn may_open(&self, host: u64) -> bool {
+        let known =
+            matches!(self.ended, Some((End::Exited, _))) && self.process.forked_from != Some(ProcessId::UNKNOWN);
+        self.process.host == host && !known
     }
 
     /// How many handles are not put, mappings not closed and shared objects not released.
@@ -332,7 +351,7 @@ impl Life {
 }
 
 /// The place of a call's enter.
-pub(crate) fn place_of(process: super::ProcessId, enter: &Enter) -> Place {
+pub(crate) fn place_of(process: ProcessId, enter: &Enter) -> Place {
     let Enter { function, call, tid, time, values } = *enter;
     Place { process, tid, time, call: Some(call), function: Some(function), stack: values.stack }
 }

@@ -7,6 +7,7 @@ use urscope_schema::{
 
 use super::{
     End, World,
+    devices::Abroad,
     exports::Export,
     ledger::Growth,
     pace::Outlier,
@@ -58,8 +59,12 @@ pub(crate) enum Sight<'w> {
     LeftMapping { pointer: u64, mapped: &'w Mapped, left: Left },
     /// Opened physical memory or an opened event was left when its process ended or its context was released.
     LeftObject { handle: Handle, object: &'w Object, left: Left },
+    /// A process has ended that had opened handle data of its own.
+    OpenedHere(&'w OpenedHere),
     /// A process has ended while others had its memory open.
     Gone(&'w Held, Left),
+    /// The run is over, and nobody has tried to open what a process exported.
+    Unopened(&'w Unopened),
     /// The run is over, and a wait was never answered, whose event is of a process that has ended.
     Waiting(&'w Waiting, End),
     /// An open was refused whose handle data have a size that no get gave.
@@ -68,6 +73,8 @@ pub(crate) enum Sight<'w> {
     Refused(&'w Refused),
     /// A call has tried to share something on a device that had said that it cannot.
     Denied(&'w Denied, Opened),
+    /// A call has returned that names another device than it should.
+    Abroad(&'w Abroad, Opened),
     /// Equal handle data was got and put over and over.
     Churned(&'w Export),
     /// A process has ended in which some calls took far longer than others of their function.
@@ -161,6 +168,20 @@ pub(crate) enum Opened {
     Not(UrResult),
 }
 
+/// Opens of handle data in the process that got it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenedHere {
+    /// The first of them, with its address.
+    pub(crate) opened: Place,
+    pub(crate) pointer: u64,
+    /// The get of its handle data.
+    pub(crate) got: Place,
+    pub(crate) size: Option<u64>,
+    pub(crate) fingerprint: u64,
+    /// How many there were.
+    pub(crate) count: u64,
+}
+
 /// Memory that others have open when its process ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
@@ -172,6 +193,19 @@ pub(crate) struct Held {
     /// The open of one of them, with its address there.
     pub(crate) opened: Place,
     pub(crate) pointer: u64,
+}
+
+/// Handle data that nobody has tried to open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unopened {
+    pub(crate) got: Place,
+    /// The kind of the handle data, and what is exported.
+    pub(crate) kind: Kind,
+    pub(crate) value: Option<u64>,
+    pub(crate) size: Option<u64>,
+    pub(crate) fingerprint: u64,
+    /// How many lives that are exported at the same place this stands for.
+    pub(crate) count: u64,
 }
 
 /// A wait that had not returned when its process ended.

@@ -55,7 +55,9 @@ pub struct Sources {
     pub event: usize,
     /// Of a list of events that the call is about.
     pub events: usize,
-    /// How many events stand there.
+    /// Of a list of devices.
+    pub devices: usize,
+    /// How many events or devices stand there.
     pub count: u32,
 }
 
@@ -148,7 +150,7 @@ roles! {
     /// A `ur_event_handle_t`.
     Event(usize) enter object source event null Handle in object;
     /// A `const ur_device_handle_t *`.
-    Devices(usize) null Pointer;
+    Devices(usize) source devices null Pointer;
     /// A `const ur_usm_desc_t *`, or null.
     UsmDesc(usize) source usm_desc;
     /// A `const ur_event_handle_t *`.

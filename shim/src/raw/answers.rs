@@ -89,9 +89,9 @@ fn carry(ours: &usize, callers: usize) -> Option<u64> {
     Some(answer as u64)
 }
 
-/// Adds the flags of the description that a caller hands in, if it does.
+/// Adds the flags of the description that a caller hands in, and the first of its devices, if it does.
 #[inline]
-pub fn take_flags(sources: &Sources, values: &mut Values) {
+pub fn take_described(sources: &Sources, values: &mut Values) {
     let word = |address: usize| {
         // SAFETY: the caller says that a description stands there, to the adapter, which is about to read it. All kinds have
         // their flags behind `stype` and `pNext` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`,
@@ -104,6 +104,11 @@ pub fn take_flags(sources: &Sources, values: &mut Values) {
     if sources.usm_desc != 0 {
         // Most descriptions of USM ask for nothing, and every allocation of a SYCL program has one.
         values.flags = word(sources.usm_desc + FLAGS).filter(|hints| *hints != 0);
+    }
+    if sources.devices != 0 && sources.count > 0 {
+        let first = std::ptr::with_exposed_provenance::<u64>(sources.devices);
+        // SAFETY: the caller says that so many handles stand there, to the adapter, which is about to read them.
+        values.device = Some(unsafe { first.read_unaligned() });
     }
 }
 

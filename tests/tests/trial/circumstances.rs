@@ -49,6 +49,23 @@ fn a_device_that_said_no_is_believed() {
 }
 
 #[test]
+fn a_device_is_the_one_of_the_context_and_of_the_memory() {
+    let sin = |sin: &str, adapter: Adapter| {
+        Trial::of("ur_sins", Release::R2026_2, adapter).env("ZE_SOFT_DEVICES", "2").arg(sin).run()
+    };
+    for (adapter, answer) in [(V1, "5"), (V2, "2147483646")] {
+        let outcome = sin("a_device_that_is_not_the_contexts", adapter);
+        assert_eq!(outcome.stdout, format!("open on another device: {answer}\n"), "{}", outcome.stderr);
+        assert_eq!(outcome.report().sins(), ["error wrong-device"]);
+        says(&outcome, "wrong-device", " has only device 0x");
+        let outcome = sin("a_device_that_is_not_the_memorys", adapter);
+        assert_eq!(outcome.stdout, "open on another device: 0\n", "{}", outcome.stderr);
+        assert_eq!(outcome.report().sins(), ["note open-in-producer", "note wrong-device"]);
+        says(&outcome, "wrong-device", " is on device 0x");
+    }
+}
+
+#[test]
 fn an_event_is_shared_or_timed() {
     let outcome = run("ur_sins", V2, Some("an_event_that_is_shared_and_timed"));
     assert_eq!(outcome.stdout, "an event that is shared and timed: 4\n");

@@ -46,6 +46,8 @@ pub(crate) fn ways(program: &str, adapter: Adapter) -> Vec<(String, Trial)> {
 fn beside(program: &str, trial: Trial) -> Trial {
     match program {
         "bench_get_put" => trial.arg("100"),
+        // Some of its sins take a second device.
+        "ur_sins" => trial.env("ZE_SOFT_DEVICES", "2"),
         // It counts on the refusals of our backend.
         "backend_cycles" => trial.env("URSCOPE_BACKEND", "level_zero"),
         _ => trial,

@@ -20,6 +20,8 @@ fn thousands_of_mistakes_cost_no_memory_and_few_lines() {
     }
     assert!(outcome.stderr.lines().count() < 20, "{}", outcome.stderr);
     let traces = outcome.traces();
-    let found = traces.iter().flat_map(|trace| &trace.records).filter(|record| record["name"] == "finding").count();
-    assert_eq!(found, 3 * (TIMES + TIMES / 10) + 1, "the trace has each, and the mapping that is left");
+    let found = traces.iter().flat_map(|trace| &trace.records).filter(|record| record["name"] == "finding");
+    // How slow the machine is at that moment is no matter of this.
+    let found = found.filter(|finding| finding["args"]["rule"] != "slow-call").count();
+    assert_eq!(found, 3 * (TIMES + TIMES / 10) + 2, "the trace has each, the mapping that is left, and whose it is");
 }

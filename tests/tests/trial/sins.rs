@@ -108,6 +108,9 @@ sins_at! {
         "consumer read 1048576 bytes, bec003d6ae300c41";
     memory_that_is_opened_when_other_memory_has_its_address: "stale_handle" on V1 V2, ["error stale-handle"], "open_and_read(",
         "consumer read 1048576 bytes, f97efaa5c6caad14";
+    memory_that_is_opened_at_home: "open_in_producer" on V1 V2, ["note open-in-producer"], "close(open(",
+        "opened at home 3 times";
+    handle_data_that_nobody_opens: "get_without_open" on V1 V2, ["note get-without-open"], "app::get(forgotten", "one was sent";
     memory_that_is_opened_and_got_again: "get_of_opened" on V1 V2, ["note export-of-import"], "get(memory, gpu)",
         "get of opened memory refused";
     physical_memory_that_is_opened_after_its_put: "physical_use_after_put" on V2, ["error use-after-put"],

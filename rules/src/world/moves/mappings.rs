@@ -11,6 +11,7 @@ use crate::{
         exports::ExportId,
         process::Aim,
         records::{Grave, Mapped, Serial},
+        scene::OpenedHere,
     },
 };
 
@@ -59,6 +60,11 @@ pub(super) fn opened(
     if let Some(source) = export.and_then(|id| exports.get(id)) {
         mapped.size = source.subject.size.or(mapped.size);
         mapped.source = Some(source.got);
+        if source.got.process == who {
+            let (got, size, fingerprint) = (source.got, source.subject.size, source.fingerprint());
+            let first = OpenedHere { opened: born, pointer, got, size, fingerprint, count: 0 };
+            life.opened_here.get_or_insert(first).count += 1;
+        }
     }
     if let Some(new) = export {
         if let Some(old) = mapped.export.replace(new).filter(|old| *old != new) {

@@ -23,7 +23,7 @@ use self::{
     objects::{imported, made, origin, release, retain, retained, unreferred},
 };
 use super::{
-    End, ProcessId, World,
+    End, ProcessId, World, devices,
     exports::{ExportId, Subject},
     opens,
     process::{Aim, ContextLife, Inherited, Life, Pending, place_of},
@@ -67,6 +67,7 @@ pub(super) fn enter(world: &mut World, who: ProcessId, enter: &Enter) {
         (Effect::Retains(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => retain(world, who, kind, values.object),
         (Effect::Releases(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => release(world, who, kind, values.object),
         (Effect::Makes(Kind::Usm), ..) => Aim::Allocate { size: values.size, device: values.device },
+        (Effect::Makes(Kind::Context), ..) => Aim::Context(devices::only(values)),
         (Effect::Asks(Kind::Device), ..) => ask(place, values),
         (Effect::Ends(kind), _, Some(value)) if kind.shares().is_some() => put(world, place, Handle { kind, value }),
         (Effect::Ends(Kind::Mapping), Some(pointer), _) => close(world, who, pointer, context),
@@ -76,10 +77,14 @@ pub(super) fn enter(world: &mut World, who: ProcessId, enter: &Enter) {
         (Effect::Releases(Kind::Context), ..) => refer(world, who, context, false),
         _ => Aim::Nothing,
     };
+    if let Aim::Open { export, fingerprint: Some(_), .. } = &aim {
+        attempt(world, who, *export);
+    }
+    let abroad = world.life(who).and_then(|life| world.abroad(life, enter));
     if let Some(life) = world.life_mut(who) {
         let denied = received::denied(life, enter);
         received::note(life, &aim);
-        life.pending.insert(enter.call, Pending { place, aim, denied });
+        life.pending.insert(enter.call, Pending { place, aim, denied, abroad });
     }
 }
 
@@ -89,6 +94,21 @@ fn ask(asked: Place, values: &Values) -> Aim {
     match (kind, values.device) {
         (Some(kind), Some(device)) => Aim::Ask(Denied { device, kind, asked }),
         _ => Aim::Nothing,
+    }
+}
+
+/// Handle data is to be opened, of that export, or of one that nobody has been seen to get.
+fn attempt(world: &mut World, who: ProcessId, export: Option<ExportId>) {
+    let Some(host) = world.process(who).map(|process| process.host) else { return };
+    match export.map(|id| world.exports.attempt(id)) {
+        Some(producer) => {
+            if producer.is_some_and(|producer| producer != who) {
+                world.exchanging.insert(host);
+            }
+        }
+        None => {
+            world.strangers.insert(host);
+        }
     }
 }
 
@@ -166,6 +186,7 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
                     Aim::Make { kind, origin: Origin::Shareable, context: None, size: None }
                 }
                 Effect::Makes(Kind::Usm) => Aim::Allocate { size: None, device: None },
+                Effect::Makes(Kind::Context) => Aim::Context(None),
                 _ => Aim::Nothing,
             };
             (place, aim)
@@ -201,7 +222,6 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
             _ => {}
         },
         Aim::Ask(asked) if success => received::answered(world.life_mut(who)?, asked, values.value),
-        Aim::Ask(_) => {}
         Aim::Allocate { size, device } => {
             if let Some(pointer) = given(values.pointer) {
                 allocated(world, who, pointer, (size, device), Some(place));
@@ -231,12 +251,14 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
             }
         }
         Aim::Release { context, serial, last } => return released(world, place, context, serial, last, success),
-        Aim::Nothing | Aim::Wait(_) => {
-            if let (Effect::Makes(Kind::Context), Some(context)) = (function.effect(), given(values.context)) {
+        Aim::Context(device) => {
+            if let Some(context) = given(values.context) {
                 let serial = world.next_serial();
-                world.life_mut(who)?.contexts.insert(context, ContextLife { serial, references: 1 });
+                let context_life = ContextLife { serial, references: 1, born: place, device };
+                world.life_mut(who)?.contexts.insert(context, context_life);
             }
         }
+        Aim::Nothing | Aim::Wait(_) | Aim::Ask(_) => {}
     }
     None
 }
@@ -264,6 +286,6 @@ pub(super) fn bury(world: &mut World, who: ProcessId, how: End, at: Nanos) {
             waits.push(Waiting { wait: pending.place, event, fingerprint, source, late: false });
         }
     }
-    let (process, strangers) = (life.process.clone(), life.strangers);
-    *life = Life { ended: Some((how, at)), strangers, ..Life::new(process, Inherited::Nothing) };
+    let (process, strangers, ipc_calls) = (life.process.clone(), life.strangers, life.ipc_calls);
+    *life = Life { ended: Some((how, at)), strangers, ipc_calls, ..Life::new(process, Inherited::Nothing) };
 }
