@@ -166,7 +166,7 @@ export function graph(world) {
   const { run, stats } = world;
   /** @type {import('./api.js').Share[]} */
   const shares = stats.shares ?? [];
-  if (shares.length === 0) return el('p', { class: 'empty' }, 'No process opened what another one got.');
+  if (shares.length === 0) return el('p', { class: 'empty' }, 'No process was seen to open what another one got.');
   const among = new Set(shares.flatMap((share) => [share.producer.process, share.consumer.process]));
   const apart = run.processes.length - [...among].filter((process) => run.processes[process]).length;
   let drawing;

@@ -86,6 +86,7 @@ export function open(place, first, route, actions) {
       });
       draw();
     } catch (error) {
+      if (!lives) swap(table, el('p', { class: 'empty' }, 'The handles cannot be shown.'));
       actions.complain(error);
     }
   }

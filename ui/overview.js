@@ -100,10 +100,10 @@ function holder(held) {
   return held.holders.map((/** @type {any} */ by) => el('div', {}, `${who(by.since)} has ${by.opened} open`, by.opens > 1 && ` ${by.opens} times`, ', since ', when(by.since.time_ns)));
 }
 
-/** @param {any} holders */
-function held(holders) {
+/** @param {any} holders @param {boolean} judged */
+function held(holders, judged) {
   const rows = holders.held;
-  if (rows.length === 0) return el('p', { class: 'empty' }, 'Nothing: every handle was put, and whatever was open was closed.');
+  if (rows.length === 0) return el('p', { class: 'empty' }, judged ? 'Nothing: every handle was put, and whatever was open was closed.' : 'Nothing was seen.');
   return [
     grid('What is held', [
       { name: 'what', cell: (one) => one.kind },
@@ -132,9 +132,9 @@ function gaps({ check }) {
  */
 export function open(place, world) {
   const still = el('div', {}, el('p', { class: 'empty' }, 'Reading…'));
-  const holdings = async () => {
+  const holdings = async (/** @type {import('./run.js').World} */ { check }) => {
     try {
-      swap(still, held(await ask('holders')));
+      swap(still, held(await ask('holders'), check.verdict !== 'not-judged'));
     } catch (error) {
       swap(still, el('p', { class: 'empty' }, /** @type {Error} */ (error).message));
     }
@@ -154,12 +154,12 @@ export function open(place, world) {
   };
   draw(world);
   // What is below the fold is asked for when the rest can be seen.
-  requestAnimationFrame(() => setTimeout(holdings));
+  requestAnimationFrame(() => setTimeout(() => holdings(world)));
   return {
     /** @param {import('./run.js').World} world */
     refresh(world) {
       draw(world);
-      holdings();
+      holdings(world);
       say(`${count(world.run.calls, 'call')}, ${count(world.check.findings.length, 'finding')}`);
     },
   };

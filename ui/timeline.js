@@ -415,6 +415,7 @@ export function open(place, first, route, actions) {
       if (wanted) obey();
       if (all.total === 0) head.textContent = 'No process got a handle.';
     } catch (error) {
+      if (!lives) head.textContent = 'The handles cannot be shown.';
       actions.complain(error);
     }
     stage.setAttribute('data-ready', 'true');
