@@ -5,7 +5,7 @@
  *
  * It asks through api.js, says what is seen through router.js, and never touches what lies outside of its place.
  */
-import { ask, follow, forget } from './api.js';
+import { follow, forget } from './api.js';
 import { el, plain, say } from './dom.js';
 import { file } from './format.js';
 import * as overview from './overview.js';
@@ -167,7 +167,6 @@ try {
     },
   );
   (globalThis.requestIdleCallback ?? setTimeout)(() => now && prepare(now.run));
-  if (!now.run.running) ask('holders').catch(() => {});
 } catch (error) {
   complain(error);
   place.setAttribute('aria-busy', 'false');

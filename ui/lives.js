@@ -45,7 +45,8 @@ export class Lives {
       this.process[at] = columns.process[i];
       this.opening[at] = columns.lane[i];
       this.kind[at] = columns.kind[i];
-      this.export[at] = columns.export[i];
+      // What was opened of nobody that was seen stands by itself.
+      this.export[at] = columns.export[i] ?? -1 - at;
       this.from[at] = columns.from_ns[i];
       this.to[at] = columns.to_ns[i] ?? Infinity;
       this.how[at] = columns.how[i];

@@ -21,6 +21,7 @@ pub mod report;
 pub mod run;
 pub mod runtime;
 pub mod trace;
+pub mod view;
 
 pub use report::Report;
 pub use run::{Adapter, Outcome, Trial};

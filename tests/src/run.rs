@@ -190,7 +190,7 @@ pub struct Ended {
 }
 
 /// A command that inherits nothing of the tests' environment but what every program needs.
-fn clean_command(program: &Path) -> Command {
+pub(crate) fn clean_command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear();
     for name in ["PATH", "HOME", "TMPDIR"] {

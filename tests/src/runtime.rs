@@ -58,6 +58,12 @@ pub fn launcher(release: &str) -> PathBuf {
     repository().join("target/runtime").join(release).join("bin/mpiexec")
 }
 
+/// Makes the browser that the page is tried in, if it is not there.
+pub fn browser() {
+    static READY: OnceLock<()> = OnceLock::new();
+    READY.get_or_init(|| set_up(&["--browser"]));
+}
+
 fn set_up(arguments: &[&str]) {
     let output = Command::new(repository().join("scripts/setup"))
         .args(arguments)

@@ -10,6 +10,7 @@
 mod arguments;
 mod arrows;
 mod backend;
+mod browser;
 mod circumstances;
 mod closed_twice;
 mod company;

@@ -1,0 +1,35 @@
+// Unpacks the Chromium that npm brought, with its libraries, and says where its fonts are. Called by scripts/setup.
+//
+//   node scripts/unpack-browser.mjs FOLDER     FOLDER/node_modules is there; FOLDER/chromium is made
+
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import zlib from 'node:zlib';
+
+const folder = path.resolve(process.argv[2] ?? '.');
+const packed = path.join(folder, 'node_modules/@sparticuz/chromium/bin');
+const unpacked = path.join(folder, 'chromium');
+fs.mkdirSync(unpacked, { recursive: true });
+
+for (const name of ['chromium.br', 'al2023.tar.br', 'swiftshader.tar.br']) {
+  const bytes = zlib.brotliDecompressSync(fs.readFileSync(path.join(packed, name)));
+  if (name.includes('.tar')) {
+    execFileSync('tar', ['--extract', '--no-same-owner', '--directory', unpacked], { input: bytes });
+  } else {
+    fs.writeFileSync(path.join(unpacked, 'chromium'), bytes, { mode: 0o755 });
+  }
+}
+
+// The same fonts on every machine, also on one that has none: pictures are alike, and text has a width.
+fs.writeFileSync(path.join(unpacked, 'fonts.conf'), `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>${path.join(folder, 'node_modules/dejavu-fonts-ttf')}</dir>
+  <cachedir>${path.join(folder, 'font-cache')}</cachedir>
+  <alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
+  <alias><family>system-ui</family><prefer><family>DejaVu Sans</family></prefer></alias>
+  <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+  <alias><family>ui-monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+</fontconfig>
+`);

@@ -1,0 +1,88 @@
+// Measures the page: how long the first view takes, and how the timeline pans.
+//
+//   node tests/browser/measure.mjs paint URL    milliseconds from the navigation to the first paint and to the filled first view
+//   node tests/browser/measure.mjs pan URL      frames a second while the timeline is panned, closer and closer
+//
+// The browser paints in software. What the figures must be is not for this to say.
+
+import { ask, go, launch, nothingWentWrong, visit } from './browser.mjs';
+
+const VISITS = 7;
+const PAN_MS = 4000;
+
+const [what, url] = process.argv.slice(2);
+const base = new URL('./', url ?? 'http://127.0.0.1').href;
+const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+const figures = (values) => `${median(values).toFixed(0)} (${Math.min(...values).toFixed(0)} to ${Math.max(...values).toFixed(0)})`;
+
+async function paint(browser) {
+  const run = await ask(base, 'run');
+  const [painted, filled] = [[], []];
+  for (let i = 0; i < VISITS; i++) {
+    const { context, page, faults } = await visit(browser);
+    await go(page, base);
+    const times = await page.evaluate(async () => {
+      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+      const at = (name) => performance.getEntriesByName(name)[0].startTime;
+      return [at('first-contentful-paint'), at('urscope-filled')];
+    });
+    painted.push(times[0]);
+    filled.push(times[1]);
+    nothingWentWrong(faults);
+    await context.close();
+  }
+  console.log(`${run.calls} calls, ms from the navigation, medians of ${VISITS} visits (least to most)`);
+  console.log(`first paint:       ${figures(painted)}`);
+  console.log(`first view filled: ${figures(filled)}`);
+}
+
+/** Pans by the wheel, a step each frame, to and fro, and looks how long frames took. */
+function panned(page, length) {
+  return page.evaluate(async (length) => {
+    const canvas = document.querySelector('canvas.lanes');
+    const box = canvas.getBoundingClientRect();
+    const at = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 2, bubbles: true, cancelable: true };
+    const frames = [];
+    const began = performance.now();
+    let before = began;
+    for (let way = 1; before - began < length;) {
+      canvas.dispatchEvent(new WheelEvent('wheel', { ...at, deltaX: 25 * way, deltaY: 0 }));
+      const now = await new Promise((resolve) => requestAnimationFrame(resolve));
+      frames.push(now - before);
+      before = now;
+      if (frames.length % 40 === 0) way = -way;
+    }
+    return { frames: frames.slice(1), rows: canvas.height };
+  }, length);
+}
+
+async function pan(browser) {
+  const run = await ask(base, 'run');
+  const { page, faults } = await visit(browser, { viewport: { width: 1440, height: 900 } });
+  console.log(`${run.lives} lives, panned for ${PAN_MS / 1000} s at each closeness, software rendering, 1440 x 900`);
+  for (const part of [0.9, 0.3, 0.03, 0.003]) {
+    const from = Math.round(run.last_ns * (0.5 - part / 2));
+    const to = Math.round(run.last_ns * (0.5 + part / 2));
+    await go(page, base, '#/');
+    await go(page, base, `#/timeline?from=${from}&to=${to}`);
+    await page.locator('.stage[data-ready]').waitFor();
+    await page.waitForTimeout(500);
+    const { frames } = await panned(page, PAN_MS);
+    const total = frames.reduce((sum, frame) => sum + frame, 0);
+    const slow = [...frames].sort((a, b) => a - b)[Math.floor(frames.length * 0.95)];
+    console.log(`${(part * 100).toFixed(1).padStart(5)} % of the run in sight: ${((frames.length / total) * 1000).toFixed(0)} frames/s, median ${median(frames).toFixed(1)} ms, 95 of 100 within ${slow.toFixed(1)} ms`);
+  }
+  nothingWentWrong(faults);
+}
+
+const measures = { paint, pan };
+if (!measures[what] || !url) {
+  console.error('usage: node tests/browser/measure.mjs paint|pan URL');
+  process.exit(3);
+}
+const browser = await launch();
+try {
+  await measures[what](browser);
+} finally {
+  await browser.close();
+}
