@@ -20,6 +20,7 @@ pub mod perfetto;
 pub mod report;
 pub mod run;
 pub mod runtime;
+pub mod served;
 pub mod trace;
 pub mod view;
 

@@ -91,7 +91,7 @@ async fn check(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
 
 async fn stats(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
     let (generation, model) = house.model().await?;
-    Ok(answer(generation, printed(model.stats())?))
+    apart(move || Ok(answer(generation, printed(model.stats())?))).await
 }
 
 /// A moment of the run.
@@ -105,7 +105,9 @@ async fn holders(
     asked: Result<Query<At>, QueryRejection>,
 ) -> Result<Response, Refusal> {
     let (generation, model) = house.model().await?;
-    let Some(at) = query(asked)?.at_ns else { return Ok(answer(generation, printed(model.holders())?)) };
+    let Some(at) = query(asked)?.at_ns else {
+        return apart(move || Ok(answer(generation, printed(model.holders())?))).await;
+    };
     let at = Some(std::time::Duration::from_nanos(at));
     question(&house, generation, move |paths, options| questions::holders(paths, options, at)).await
 }

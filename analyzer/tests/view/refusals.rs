@@ -233,21 +233,24 @@ fn requests_that_are_too_big_are_refused() {
 
 #[test]
 fn slow_clients_keep_nobody_waiting() {
-    let Shown { place, .. } = &Shown::new(SIN);
+    // More than fits between a server and a client.
+    let Shown { place, .. } = &Shown::new(&"p: get a -> h\np: put h\n".repeat(20_000));
     place.json("api/run");
     let silent: Vec<TcpStream> = (0..20).map(|_| place.connect()).collect();
     let mut begun: Vec<TcpStream> = (0..20).map(|_| place.connect()).collect();
     for stream in &mut begun {
         stream.write_all(b"GET / HTT").unwrap();
     }
-    let mut deaf: Vec<TcpStream> = (0..20).map(|_| place.connect()).collect();
+    let mut deaf: Vec<TcpStream> = (0..10).map(|_| place.connect()).collect();
     let request = format!("GET /{}/api/timeline HTTP/1.1\r\nHost: {}\r\n\r\n", place.token, place.address);
     for stream in &mut deaf {
         stream.write_all(request.as_bytes()).unwrap();
     }
     let start = Instant::now();
-    assert_eq!(place.get("api/check").status, 200);
-    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    for question in ["api/check", "api/handle?name=1", "api/calls?sort=took", "api/lives"] {
+        assert!(matches!(place.get(question).status, 200 | 404), "{question}");
+    }
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
     drop((silent, begun, deaf));
 }
 

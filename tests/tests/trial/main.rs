@@ -44,6 +44,7 @@ mod support;
 mod torn;
 mod transparency;
 mod twin;
+mod view;
 mod whole;
 
 /// Tests that are run on either adapter.

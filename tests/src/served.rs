@@ -1,0 +1,125 @@
+//! A run that `urscope view` or `urscope run --view` serves, asked as a browser does, in a few lines.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{artefacts, run};
+
+/// Longer than anything takes here, also on a busy machine.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// A command that serves. It is ended when this goes.
+#[derive(Debug)]
+pub struct Served {
+    child: Child,
+    folder: TempDir,
+    /// Where it serves.
+    pub url: String,
+}
+
+impl Served {
+    /// Starts `urscope`, in a folder of its own, and waits until it says where it serves.
+    pub fn by<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
+        let folder = tempfile::tempdir().expect("no temporary folder");
+        let file = |name| File::create(folder.path().join(name)).expect("no file for the output");
+        let child = run::clean_command(Path::new("/usr/bin/env"))
+            // A shell that runs the tests in the background lets them ignore Ctrl-C.
+            .arg("--default-signal=INT")
+            .arg(artefacts::command())
+            .args(arguments)
+            .env("ONEAPI_DEVICE_SELECTOR", "level_zero:*")
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(file("stdout"))
+            .stderr(file("stderr"))
+            .spawn()
+            .expect("urscope cannot be started");
+        let mut served = Self { child, folder, url: String::new() };
+        served.url = served.wait_for("an address", |said| {
+            said.split_whitespace().find(|word| word.starts_with("http://127.0.0.1:")).map(str::to_owned)
+        });
+        served
+    }
+
+    /// The folder that it runs in.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// All that it has written.
+    pub fn said(&self) -> String {
+        ["stdout", "stderr"].map(|name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()).concat()
+    }
+
+    /// Waits for something in what it writes.
+    pub fn wait_for<A>(&self, what: &str, find: impl Fn(&str) -> Option<A>) -> A {
+        let start = Instant::now();
+        loop {
+            let said = self.said();
+            if let Some(found) = find(&said) {
+                return found;
+            }
+            assert!(start.elapsed() < LIMIT, "urscope never wrote {what}, but: {said}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What it answers: the status and the body.
+    pub fn get(&self, path: &str) -> (u16, Vec<u8>) {
+        let (host, token) = self.url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("an address");
+        let mut stream = TcpStream::connect(host).unwrap_or_else(|error| panic!("{host} does not answer: {error}"));
+        stream.set_read_timeout(Some(LIMIT)).expect("a time-out can be set");
+        // In HTTP/1.0 an answer ends with its connection.
+        write!(stream, "GET /{token}{path} HTTP/1.0\r\nHost: {host}\r\n\r\n").expect("the request can be sent");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("the answer can be read");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("an answer has a head");
+        let head = String::from_utf8_lossy(&answer[..end]);
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("an answer has a status");
+        (status, answer[end + 4..].to_vec())
+    }
+
+    /// The same, of what must be there, as JSON.
+    pub fn json(&self, path: &str) -> Value {
+        let (status, body) = self.get(path);
+        assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&body));
+        serde_json::from_slice(&body).expect("answers are JSON")
+    }
+
+    /// Asks until an answer is as it should be.
+    pub fn until(&self, path: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let start = Instant::now();
+        loop {
+            let answer = self.json(path);
+            if holds(&answer) {
+                return answer;
+            }
+            assert!(start.elapsed() < LIMIT, "never came: {what}; {answer:#}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Ctrl-C, and the code that it ends with.
+    pub fn interrupt(&mut self) -> Option<i32> {
+        let killed = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        assert!(killed.expect("kill cannot be started").success());
+        self.child.wait().expect("a child can be waited for").code()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may be gone already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
