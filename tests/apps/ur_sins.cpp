@@ -197,6 +197,19 @@ static void handle_data_that_is_kept(Ur &ur) {
   print("200 handles more");
 }
 
+// Somebody stops the process and lets it go on, as a debugger does, until it is in the middle of a call.
+static void a_process_that_is_stopped(Ur &ur) {
+  const std::string me = std::to_string(getpid());
+  const std::string stops = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do kill -STOP " + me + "; sleep 0.05; kill -CONT " + me +
+                            "; sleep 0.02; done";
+  FILE *shell = popen(stops.c_str(), "r");
+  require(shell != nullptr && fcntl(fileno(shell), F_SETFL, O_NONBLOCK) == 0, "no shell");
+  int cycles = 0;
+  for (char none; read(fileno(shell), &none, 1) != 0 || cycles < 1000; ++cycles) get_and_put(ur);
+  pclose(shell);
+  print("stopped 12 times");
+}
+
 // The second device, which the context is not for.
 static ur_device_handle_t other_device(Ur &ur) {
   ur_platform_handle_t platform = nullptr;
@@ -245,6 +258,7 @@ static const std::map<std::string, void (*)(Ur &)> sins = {
     {"handle_data_over_and_over", handle_data_over_and_over},
     {"files_over_and_over", files_over_and_over},
     {"handle_data_that_is_kept", handle_data_that_is_kept},
+    {"a_process_that_is_stopped", a_process_that_is_stopped},
     {"a_device_that_is_not_the_contexts", a_device_that_is_not_the_contexts},
     {"a_device_that_is_not_the_memorys", a_device_that_is_not_the_memorys},
 };

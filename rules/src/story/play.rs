@@ -320,7 +320,7 @@ impl Stage {
                     "physical" => Kind::PhysicalMem,
                     _ => Kind::Event,
                 };
-                let ask = Values { device: Some(DEVICE), property: property.support(), ..nothing };
+                let ask = Values { device, property: property.support(), ..nothing };
                 let yes = call.result.as_deref() == Some("yes");
                 (Function::urDeviceGetInfo, ask, Values { value: Some(u64::from(yes)), ..nothing })
             }

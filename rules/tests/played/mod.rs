@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod faultless;
+
 use proptest::prelude::*;
 use urscope_rules::{Finding, story::Story};
 

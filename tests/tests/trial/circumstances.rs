@@ -1,5 +1,6 @@
 //! What is wrong around the calls: opens that were refused, devices that had said no, and what was done over and over.
 
+use serde_json::Value;
 use urscope_tests::{Adapter, Outcome, Release, Trial};
 
 use Adapter::{V1, V2};
@@ -78,6 +79,21 @@ fn what_is_got_over_and_over_is_told_once_with_its_cost() {
         let outcome = run("ur_sins", adapter, Some("handle_data_over_and_over"));
         assert_eq!(outcome.report().sins(), ["note churn"], "{}", outcome.stderr);
         says(&outcome, "churn", " 150 times, 149 times after having put all of it");
+    }
+}
+
+#[test]
+fn a_call_in_which_the_process_stands_still_is_slow() {
+    for adapter in [V1, V2] {
+        let outcome = run("ur_sins", adapter, Some("a_process_that_is_stopped"));
+        assert_eq!(outcome.stdout, "stopped 12 times\n", "{}", outcome.stderr);
+        // It is left out where sins are listed, because any machine may stand still.
+        let report = outcome.report();
+        let is_slow = |finding: &Value| {
+            let [severity, rule] = ["severity", "rule"].map(|word| finding[word].as_str().unwrap_or_default());
+            format!("{severity} {rule}") == "note slow-call"
+        };
+        assert!(report.findings().iter().any(is_slow), "{}", outcome.stderr);
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use urscope_tests::{
     Adapter::{self, V1, V2},
-    Outcome, Release, Trial, apps, run, trace,
+    Outcome, Release, Trial, apps, repository, run, trace,
 };
 
 /// Runs a program and compares what is found, as "severity rule".
@@ -233,4 +233,28 @@ fn a_note_fails_only_when_asked_for() {
         Trial::of("free_before_put", Release::R2026_2, V2).option("--fail-on").option(severity).run().code
     };
     assert_eq!((run("error"), run("warning"), run("note")), (0, 0, 1));
+}
+
+/// Rules that no program breaks, and why.
+const BY_NO_PROGRAM: [(&str, &str); 2] = [
+    ("calls-lost", "a full disk and a damaged file lose calls; a program does not"),
+    ("no-calls-seen", "it is the verdict where there is no call, and no sin"),
+];
+
+/// A trial that expects a sin says so as "severity rule".
+#[test]
+fn every_rule_is_broken_by_a_program_or_it_is_said_why_not() {
+    let trials =
+        std::fs::read_dir(repository().join("tests/tests/trial")).expect("the folder of the trials can be listed");
+    let trials = trials.map(|entry| entry.expect("a folder can be listed").path()).filter(|path| path.is_file());
+    let trials: String = trials.map(|path| std::fs::read_to_string(path).expect("a trial can be read")).collect();
+    let rules = std::fs::read_to_string(repository().join("docs/rules.md")).expect("the rules can be read");
+    let rules = rules.lines().filter_map(|line| line.strip_prefix("| [`")?.split_once('`')).map(|(rule, _)| rule);
+    let rules: Vec<&str> = rules.collect();
+    assert!(rules.len() > 35, "{rules:?}");
+    let is_expected = |rule: &str| {
+        ["note", "warning", "error"].iter().any(|severity| trials.contains(&format!("\"{severity} {rule}\"")))
+    };
+    let left: Vec<&str> = rules.into_iter().filter(|rule| !is_expected(rule)).collect();
+    assert_eq!(left, BY_NO_PROGRAM.map(|(rule, _)| rule));
 }
