@@ -21,15 +21,18 @@ for (const name of ['chromium.br', 'al2023.tar.br', 'swiftshader.tar.br']) {
   }
 }
 
-// The same fonts on every machine, also on one that has none: pictures are alike, and text has a width.
+// The same fonts on every machine, also on one that has none: pictures are alike, and text has a width. What is not asked for
+// by its name gets one of these, so there is no other to be had.
+const fonts = path.join(folder, 'fonts');
+fs.mkdirSync(fonts, { recursive: true });
+for (const name of ['Sans', 'Sans-Bold', 'Sans-Oblique', 'SansMono', 'SansMono-Bold']) {
+  fs.copyFileSync(path.join(folder, `node_modules/dejavu-fonts-ttf/ttf/DejaVu${name}.ttf`), path.join(fonts, `${name}.ttf`));
+}
 fs.writeFileSync(path.join(unpacked, 'fonts.conf'), `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
-  <dir>${path.join(folder, 'node_modules/dejavu-fonts-ttf')}</dir>
+  <dir>${fonts}</dir>
   <cachedir>${path.join(folder, 'font-cache')}</cachedir>
-  <alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
-  <alias><family>system-ui</family><prefer><family>DejaVu Sans</family></prefer></alias>
   <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
-  <alias><family>ui-monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
 </fontconfig>
 `);

@@ -97,7 +97,9 @@ async function show() {
     place.replaceChildren();
     current = { view: route.view, shown: module.open(place, now, route, actions) };
   } catch (error) {
-    place.replaceChildren(el('p', { class: 'empty' }, 'There is nothing to show here. ', el('a', { href: href('overview') }, 'Overview')));
+    place.replaceChildren(
+      el('p', { class: 'empty' }, 'There is nothing to show here. ', el('a', { href: href('overview') }, 'Overview')),
+    );
     complain(error);
   }
   place.setAttribute('aria-busy', 'false');

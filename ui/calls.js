@@ -4,9 +4,9 @@
 import { ask } from './api.js';
 import { el, say, swap } from './dom.js';
 import { count, figure, moment } from './format.js';
-import { check, choice, grid, pages, search } from './grid.js';
-import { amend, href } from './router.js';
-import { called } from './run.js';
+import { byProcess, check, choice, search } from './filters.js';
+import { grid, pages } from './grid.js';
+import { choose, href } from './router.js';
 import { callColumns } from './story.js';
 
 const PAGE = 200;
@@ -28,28 +28,31 @@ export function open(place, first, route) {
   const value = (/** @type {string} */ name) => query.get(name) ?? '';
   /** @param {Record<string, string | number | boolean | null>} changes */
   function want(changes) {
-    const next = { offset: null, around: null, ...changes };
-    amend(next, { step: true });
-    for (const [name, value] of Object.entries(next)) {
-      if (value === null || value === '' || value === false) query.delete(name);
-      else query.set(name, value === true ? '1' : String(value));
-    }
+    choose(query, { offset: null, around: null, ...changes });
     draw();
   }
 
   function filters() {
     const functions = Object.keys(world.check.calls);
     const between = value('from_ns') || value('to_ns');
-    swap(form,
+    swap(
+      form,
       search('Search', value('q'), (q) => want({ q }), 'any column'),
-      choice('Function', value('function'), [['', 'all'], ...functions.map((name) => /** @type {[string, string]} */ ([name, name]))], (name) => want({ function: name })),
-      choice('Process', value('process'), [['', 'all'], ...world.run.processes.map(({ index }) => /** @type {[string, string]} */ ([String(index), called(world.run, index)]))], (process) => want({ process })),
+      choice('Function', value('function'), functions, (name) => want({ function: name })),
+      byProcess(world, value('process'), want),
       check('IPC only', value('ipc') === '1', (ipc) => want({ ipc })),
       check('Errors only', value('errors') === '1', (errors) => want({ errors })),
-      value('fingerprint') && el('button', { type: 'button', onclick: () => want({ fingerprint: null }) }, `handle data ${value('fingerprint')} ✕`),
-      between && el('button', { type: 'button', onclick: () => want({ from_ns: null, to_ns: null }) },
-        `${moment(Number(value('from_ns') || 0))} to ${value('to_ns') ? moment(Number(value('to_ns'))) : 'the end'} ✕`),
-      value('around') && el('button', { type: 'button', onclick: () => want({}) }, `around call ${value('around').split(':')[1]} ✕`));
+      value('fingerprint') &&
+        el('button', { type: 'button', onclick: () => want({ fingerprint: null }) }, `handle data ${value('fingerprint')} ✕`),
+      between &&
+        el(
+          'button',
+          { type: 'button', onclick: () => want({ from_ns: null, to_ns: null }) },
+          `${moment(Number(value('from_ns') || 0))} to ${value('to_ns') ? moment(Number(value('to_ns'))) : 'the end'} ✕`,
+        ),
+      value('around') &&
+        el('button', { type: 'button', onclick: () => want({}) }, `around call ${value('around').split(':')[1]} ✕`),
+    );
   }
 
   async function draw() {
@@ -57,7 +60,12 @@ export function open(place, first, route) {
     filters();
     const sort = value('sort') || 'time';
     const desc = value('desc') === '1';
-    const asked = Object.fromEntries(['q', 'function', 'process', 'ipc', 'errors', 'fingerprint', 'from_ns', 'to_ns', 'around', 'offset'].map((name) => [name, value(name)]));
+    const asked = Object.fromEntries(
+      ['q', 'function', 'process', 'ipc', 'errors', 'fingerprint', 'from_ns', 'to_ns', 'around', 'offset'].map((name) => [
+        name,
+        value(name),
+      ]),
+    );
     let answered;
     try {
       answered = await ask('calls', { ...asked, sort, desc: desc ? 1 : 0, limit: PAGE });
@@ -70,12 +78,23 @@ export function open(place, first, route) {
     const text = `${count(answered.matching, 'call')}${answered.matching < answered.total ? ` of ${figure(answered.total)}` : ''}`;
     head.textContent = text;
     say(text);
-    swap(table,
-      answered.rows.length === 0 ? el('p', { class: 'empty' }, 'No call is like that. ', el('a', { href: href('calls') }, 'All calls')) : grid('Calls', callColumns(world.run), answered.rows, {
-        sort: value('around') ? undefined : sort, desc, order: (sort, desc) => want({ sort, desc }),
-        current: (row) => row.process === process && row.call === call,
+    swap(
+      table,
+      answered.rows.length === 0
+        ? el('p', { class: 'empty' }, 'No call is like that. ', el('a', { href: href('calls') }, 'All calls'))
+        : grid('Calls', callColumns(world.run), answered.rows, {
+            sort: value('around') ? undefined : sort,
+            desc,
+            order: (sort, desc) => want({ sort, desc }),
+            current: (row) => row.process === process && row.call === call,
+          }),
+      pages({
+        offset: answered.offset,
+        size: PAGE,
+        total: answered.matching,
+        turn: (offset) => want({ offset, process: value('around') ? process : value('process') }),
       }),
-      pages({ offset: answered.offset, size: PAGE, total: answered.matching, turn: (offset) => want({ offset, process: value('around') ? process : value('process') }) }));
+    );
     table.querySelector('[aria-current]')?.scrollIntoView({ block: 'center' });
   }
   draw();

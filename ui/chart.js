@@ -18,7 +18,8 @@ function ceiling(/** @type {number} */ most) {
   if (most <= 0) return 1;
   const unit = 1024 ** Math.floor(Math.log2(most) / 10);
   const lead = most / unit;
-  const round = [1, 2, 4, 6, 8, 10, 16, 20, 32, 50, 64, 100, 128, 200, 256, 400, 512, 800, 1024].find((step) => step >= lead) ?? 1024;
+  const round =
+    [1, 2, 4, 6, 8, 10, 16, 20, 32, 50, 64, 100, 128, 200, 256, 400, 512, 800, 1024].find((step) => step >= lead) ?? 1024;
   return round * unit;
 }
 
@@ -48,13 +49,20 @@ export function chart({ run, stats }) {
 
   const cross = svg('line', { class: 'cross', y1: TOP, y2: HEIGHT - BOTTOM, visibility: 'hidden' });
   const told = el('p', { class: 'told faint' }, label.replace('Pinned bytes over', 'Over'), '.');
-  const picture = svg('svg', { viewBox: `0 0 ${width} ${HEIGHT}`, class: 'chart', role: 'img', 'aria-label': label },
+  const picture = svg(
+    'svg',
+    { viewBox: `0 0 ${width} ${HEIGHT}`, class: 'chart', role: 'img', 'aria-label': label },
     marks.map((mark) => [
       svg('line', { class: 'grid', x1: LEFT, x2: width - 8, y1: y(mark), y2: y(mark) }),
       svg('text', { x: LEFT - 6, y: y(mark) + 4, 'text-anchor': 'end' }, mark === 0 ? '0' : bytes(mark)),
     ]),
-    moments.map((ns, index) => svg('text',
-      { x: x(ns), y: HEIGHT - 6, 'text-anchor': index === 0 ? 'start' : index === moments.length - 1 ? 'end' : 'middle' }, span(ns))),
+    moments.map((ns, index) =>
+      svg(
+        'text',
+        { x: x(ns), y: HEIGHT - 6, 'text-anchor': index === 0 ? 'start' : index === moments.length - 1 ? 'end' : 'middle' },
+        span(ns),
+      ),
+    ),
     svg('path', { class: 'area', d: `${line}V${y(0)}Z` }),
     svg('path', { class: 'line', d: line }),
     peak.pinned_bytes > 0 && svg('circle', { class: 'peak', cx: x(peak.time_ns), cy: y(peak.pinned_bytes), r: 3.5 }),
@@ -62,7 +70,7 @@ export function chart({ run, stats }) {
   );
   const at = (/** @type {PointerEvent | MouseEvent} */ event) => {
     const box = picture.getBoundingClientRect();
-    const part = ((event.clientX - box.left) / box.width * width - LEFT) / (width - LEFT - 8);
+    const part = (((event.clientX - box.left) / box.width) * width - LEFT) / (width - LEFT - 8);
     return Math.min(Math.max(part, 0), 1) * last;
   };
   picture.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
@@ -87,12 +95,25 @@ export function chart({ run, stats }) {
 
   const step = Math.ceil(samples.length / ROWS);
   const rows = samples.filter((_, index) => index % step === 0);
-  return el('figure', {}, picture, told,
-    el('details', { 'data-key': 'pinned-table' }, el('summary', {}, 'As a table', step > 1 && ` (each ${step}th of ${samples.length} samples)`),
-      grid('Pinned bytes over time', [
-        { name: 'time', cell: (sample) => when(sample.time_ns) },
-        { name: 'pinned', number: true, cell: (sample) => size(sample.pinned_bytes) },
-        { name: 'handles not put', number: true, cell: (sample) => figure(total(sample.handles)) },
-        { name: 'open', number: true, cell: (sample) => figure(total(sample.opened)) },
-      ], rows)));
+  return el(
+    'figure',
+    {},
+    picture,
+    told,
+    el(
+      'details',
+      { 'data-key': 'pinned-table' },
+      el('summary', {}, 'As a table', step > 1 && ` (each ${step}th of ${samples.length} samples)`),
+      grid(
+        'Pinned bytes over time',
+        [
+          { name: 'time', cell: (sample) => when(sample.time_ns) },
+          { name: 'pinned', number: true, cell: (sample) => size(sample.pinned_bytes) },
+          { name: 'handles not put', number: true, cell: (sample) => figure(total(sample.handles)) },
+          { name: 'open', number: true, cell: (sample) => figure(total(sample.opened)) },
+        ],
+        rows,
+      ),
+    ),
+  );
 }

@@ -102,7 +102,8 @@ let said = '';
  */
 export function say(text) {
   /** @type {HTMLElement} */
-  const voice = document.getElementById('voice') ?? document.body.appendChild(el('p', { id: 'voice', class: 'unseen', role: 'status' }));
+  const voice =
+    document.getElementById('voice') ?? document.body.appendChild(el('p', { id: 'voice', class: 'unseen', role: 'status' }));
   if (text !== said) voice.textContent = plain(text);
   said = text;
 }

@@ -48,7 +48,8 @@ export const figure = (number) => number.toLocaleString('en-US').replaceAll(',',
 export const count = (number, noun, many = `${noun}s`) => `${figure(number)} ${number === 1 ? noun : many}`;
 
 /** An element that shows a moment, with its nanoseconds in the title. */
-export const when = (/** @type {number} */ ns) => el('time', { class: 'figure', title: `${ns} ns after the run began` }, moment(ns));
+export const when = (/** @type {number} */ ns) =>
+  el('time', { class: 'figure', title: `${ns} ns after the run began` }, moment(ns));
 
 /** An element that shows a time taken, with its nanoseconds in the title. */
 export const took = (/** @type {number | null} */ ns) =>
@@ -68,11 +69,16 @@ export const file = (/** @type {string} */ path) => path.split('/').pop() || pat
 export const who = ({ executable, pid }) => (executable ? `${file(executable)} (pid ${pid})` : `pid ${pid}`);
 
 const ENDED = {
-  exited: 'exited', killed: 'killed', running: 'still running', exec: 'became another program', incomplete: 'incomplete trace',
+  exited: 'exited',
+  killed: 'killed',
+  running: 'still running',
+  exec: 'became another program',
+  incomplete: 'incomplete trace',
 };
 
 /** How a process ended. */
-export const ended = (/** @type {string | null} */ how) => (how === null ? '' : (ENDED[/** @type {keyof typeof ENDED} */ (how)] ?? how));
+export const ended = (/** @type {string | null} */ how) =>
+  how === null ? '' : (ENDED[/** @type {keyof typeof ENDED} */ (how)] ?? how);
 
 /**
  * How bad it is, as a word with a shape of its own: colour says it once more.

@@ -37,6 +37,9 @@ function edges(shares, group = (process) => process) {
   return [...found.values()];
 }
 
+/** What stands in a process that findings are about, as everywhere: a triangle, a diamond, a dot. */
+const FLAGS = { error: 'm0 -4.5l4.5 8h-9z', warning: 'm0 -5l5 5l-5 5l-5 -5z', note: 'm-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z' };
+
 /** How much it is among the others, from 0 to 1: bytes where there are any, or opens. */
 function weigher(/** @type {Edge[]} */ all) {
   const measure = (/** @type {Edge} */ edge) => Math.log2(1 + (all.some((edge) => edge.bytes > 0) ? edge.bytes : edge.opens));
@@ -45,7 +48,9 @@ function weigher(/** @type {Edge[]} */ all) {
 }
 
 const told = (/** @type {Edge} */ edge) =>
-  [count(edge.opens, 'open'), edge.bytes > 0 && bytes(edge.bytes), edge.still > 0 && `${figure(edge.still)} left open`].filter(Boolean).join(', ');
+  [count(edge.opens, 'open'), edge.bytes > 0 && bytes(edge.bytes), edge.still > 0 && `${figure(edge.still)} left open`]
+    .filter(Boolean)
+    .join(', ');
 
 /**
  * Where each process stands: producers left and consumers right, or all in a ring where some are both.
@@ -54,16 +59,26 @@ const told = (/** @type {Edge} */ edge) =>
  */
 function layout(drawn) {
   const producers = [...new Set(drawn.map((edge) => edge.from))].sort((a, b) => a - b);
-  const consumers = [...new Set(drawn.map((edge) => edge.to))].sort((a, b) => a - b);
+  // Consumers in the order of those they open from, so that few lines cross.
+  const middle = (/** @type {number} */ consumer) => {
+    const from = drawn.filter((edge) => edge.to === consumer).map((edge) => producers.indexOf(edge.from));
+    return from.reduce((sum, index) => sum + index, 0) / from.length;
+  };
+  const consumers = [...new Set(drawn.map((edge) => edge.to))].sort((a, b) => middle(a) - middle(b) || a - b);
   const width = drawingRoom();
   // Room for what is written beside the outermost ones.
   const beside = width < 480 ? 100 : 150;
   const places = new Map();
   if (!producers.some((process) => consumers.includes(process))) {
     const height = Math.max(producers.length, consumers.length) * 54 + 10;
-    for (const [column, x] of /** @type {const} */ ([[producers, beside], [consumers, width - beside]])) {
+    for (const [column, x] of /** @type {const} */ ([
+      [producers, beside],
+      [consumers, width - beside],
+    ])) {
       const step = height / column.length;
-      column.forEach((process, index) => places.set(process, { x, y: step * (index + 0.5), side: x < width / 2 ? 'end' : 'start' }));
+      column.forEach((process, index) =>
+        places.set(process, { x, y: step * (index + 0.5), side: x < width / 2 ? 'end' : 'start' }),
+      );
     }
     return { places, width, height, columns: true };
   }
@@ -87,40 +102,103 @@ function picture({ run, check }, drawn) {
     if (!a || !b) return null;
     const bow = columns ? 0 : 0.22;
     const loop = edge.from === edge.to;
-    const [mx, my] = [(a.x + b.x) / 2 + (height / 2 - (a.y + b.y) / 2) * bow * 0.2 + (b.y - a.y) * bow, (a.y + b.y) / 2 - (b.x - a.x) * bow];
+    const [mx, my] = [
+      (a.x + b.x) / 2 + (height / 2 - (a.y + b.y) / 2) * bow * 0.2 + (b.y - a.y) * bow,
+      (a.y + b.y) / 2 - (b.x - a.x) * bow,
+    ];
     const long = Math.hypot(b.x - mx, b.y - my) || 1;
     // The arrow's tip is at the rim of the circle, not in its middle.
     const [ex, ey] = [b.x - ((b.x - mx) / long) * 11, b.y - ((b.y - my) / long) * 11];
-    const d = loop ? `M${a.x - 6} ${a.y - 6}c-26 -34 38 -34 14 -3` : `M${a.x} ${a.y}Q${mx.toFixed(1)} ${my.toFixed(1)} ${ex.toFixed(1)} ${ey.toFixed(1)}`;
+    const d = loop
+      ? `M${a.x - 6} ${a.y - 6}c-26 -34 38 -34 14 -3`
+      : `M${a.x} ${a.y}Q${mx.toFixed(1)} ${my.toFixed(1)} ${ex.toFixed(1)} ${ey.toFixed(1)}`;
     const text = `${called(run, edge.from)} to ${called(run, edge.to)}: ${told(edge)}`;
     return [
-      svg('path', { class: edge.still > 0 ? 'edge still' : 'edge', d, 'stroke-width': (1 + 4 * weight(edge)).toFixed(1), 'marker-end': 'url(#tip)' },
-        svg('title', {}, text)),
-      drawn.length <= LABELS_UP_TO && !loop && svg('text',
-        { class: 'share', x: a.x * 0.25 + mx * 0.5 + b.x * 0.25, y: a.y * 0.25 + my * 0.5 + b.y * 0.25 - 6, 'text-anchor': 'middle' }, told(edge)),
+      svg(
+        'path',
+        {
+          class: edge.still > 0 ? 'edge still' : 'edge',
+          d,
+          'stroke-width': (1.5 + 3.5 * weight(edge)).toFixed(1),
+          'marker-end': 'url(#tip)',
+        },
+        svg('title', {}, text),
+      ),
+      drawn.length <= LABELS_UP_TO &&
+        !loop &&
+        svg(
+          'text',
+          {
+            class: 'share',
+            x: a.x * 0.25 + mx * 0.5 + b.x * 0.25,
+            y: a.y * 0.25 + my * 0.5 + b.y * 0.25 - 6,
+            'text-anchor': 'middle',
+          },
+          told(edge),
+        ),
     ];
   });
+  // The findings are in the order of how bad they are: the first that is met is the worst.
+  /** @type {Map<number, {number: number, worst: string}>} */
   const findings = new Map();
   for (const found of check.findings) {
     const process = processOf(run, found.process);
-    if (process && !found.excuse) findings.set(process.index, (findings.get(process.index) ?? 0) + 1);
+    if (!process || found.excuse) continue;
+    const { number = 0, worst = found.severity } = findings.get(process.index) ?? {};
+    findings.set(process.index, { number: number + 1, worst });
   }
   const nodes = [...places].map(([process, { x, y, side }]) => {
     const shift = { start: 15, end: -15, middle: 0 }[side];
     const raise = side === 'middle' ? (y < height / 2 ? -24 : 22) : -1;
     const bad = findings.get(process);
     const seen = run.processes[process];
-    return svg('a', { href: href('timeline', '', { process }), class: bad ? 'node bad' : 'node', 'data-key': `node-${process}` },
-      svg('title', {}, `${called(run, process)}: ${seen ? ended(seen.ended) : ''}${bad ? `, ${count(bad, 'finding')}` : ''}`),
+    return svg(
+      'a',
+      { href: href('timeline', '', { process }), class: bad ? `node ${bad.worst}` : 'node', 'data-key': `node-${process}` },
+      svg(
+        'title',
+        {},
+        `${called(run, process)}: ${seen ? ended(seen.ended) : ''}${bad ? `, ${count(bad.number, 'finding')}` : ''}`,
+      ),
       svg('circle', { cx: x, cy: y, r: 8 }),
-      bad && svg('path', { class: 'flag', d: `M${x} ${y - 4.5}l4.5 8h-9z` }),
+      bad && svg('path', { class: 'flag', d: `M${x} ${y}${FLAGS[/** @type {'note'} */ (bad.worst)]}` }),
       svg('text', { x: x + shift, y: y + raise, 'text-anchor': side }, short(run, process)),
-      svg('text', { x: x + shift, y: y + raise + 13, 'text-anchor': side, class: 'faint' }, seen ? file(seen.executable).slice(0, width < 480 ? 13 : 20) : 'no trace'));
+      svg(
+        'text',
+        { x: x + shift, y: y + raise + 13, 'text-anchor': side, class: 'faint' },
+        seen ? file(seen.executable).slice(0, width < 480 ? 13 : 20) : 'no trace',
+      ),
+    );
   });
-  return svg('svg', { viewBox: `0 0 ${width} ${height}`, class: 'graph', role: 'group', 'aria-label': `${count(places.size, 'process', 'processes')} that share handles` },
-    svg('defs', {}, svg('marker', { id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, orient: 'auto', markerUnits: 'userSpaceOnUse' },
-      svg('path', { d: 'M0 0L8 4L0 8z' }))),
-    lines, nodes);
+  return svg(
+    'svg',
+    {
+      viewBox: `0 0 ${width} ${height}`,
+      class: 'graph',
+      role: 'group',
+      'aria-label': `${count(places.size, 'process', 'processes')} that share handles`,
+    },
+    svg(
+      'defs',
+      {},
+      svg(
+        'marker',
+        {
+          id: 'tip',
+          viewBox: '0 0 8 8',
+          refX: 7,
+          refY: 4,
+          markerWidth: 9,
+          markerHeight: 9,
+          orient: 'auto',
+          markerUnits: 'userSpaceOnUse',
+        },
+        svg('path', { d: 'M0 0L8 4L0 8z' }),
+      ),
+    ),
+    lines,
+    nodes,
+  );
 }
 
 /** @param {number} among @param {(index: number) => string} label @param {Edge[]} drawn */
@@ -129,14 +207,36 @@ function matrix(among, label, drawn) {
   const weight = weigher(drawn);
   const every = Math.ceil(12 / cell);
   const indices = Array.from({ length: among }, (_, index) => index);
-  return svg('svg', { viewBox: `0 0 ${left + among * cell + 10} ${top + among * cell + 4}`, class: 'matrix', role: 'img', 'aria-label': 'Who shares with whom: a row for each producer, a column for each consumer' },
+  return svg(
+    'svg',
+    {
+      viewBox: `0 0 ${left + among * cell + 10} ${top + among * cell + 4}`,
+      class: 'matrix',
+      role: 'img',
+      'aria-label': 'Who shares with whom: a row for each producer, a column for each consumer',
+    },
     svg('text', { x: left, y: 12 }, 'consumers, in the order of the rows'),
     svg('rect', { class: 'frame', x: left, y: top, width: among * cell, height: among * cell }),
-    indices.filter((index) => index % every === 0).map((index) => svg('text', { x: left - 6, y: top + (index + 0.5) * cell + 4, 'text-anchor': 'end' }, label(index).slice(0, 16))),
-    drawn.map((edge) => svg('rect', {
-      class: edge.still > 0 ? 'cell still' : 'cell', x: left + edge.to * cell, y: top + edge.from * cell, width: cell - 0.5, height: cell - 0.5,
-      'fill-opacity': (0.15 + 0.85 * weight(edge)).toFixed(2),
-    }, svg('title', {}, `${label(edge.from)} to ${label(edge.to)}: ${told(edge)}`))));
+    indices
+      .filter((index) => index % every === 0)
+      .map((index) =>
+        svg('text', { x: left - 6, y: top + (index + 0.5) * cell + 4, 'text-anchor': 'end' }, label(index).slice(0, 16)),
+      ),
+    drawn.map((edge) =>
+      svg(
+        'rect',
+        {
+          class: edge.still > 0 ? 'cell still' : 'cell',
+          x: left + edge.to * cell,
+          y: top + edge.from * cell,
+          width: cell - 0.5,
+          height: cell - 0.5,
+          'fill-opacity': (0.15 + 0.85 * weight(edge)).toFixed(2),
+        },
+        svg('title', {}, `${label(edge.from)} to ${label(edge.to)}: ${told(edge)}`),
+      ),
+    ),
+  );
 }
 
 /** @param {import('./run.js').World} world */
@@ -144,18 +244,26 @@ function table({ run, stats }) {
   /** @type {import('./api.js').Share[]} */
   const shares = stats.shares ?? [];
   const shown = shares.slice(0, 500);
-  return el('details', { 'data-key': 'shares-table' },
+  return el(
+    'details',
+    { 'data-key': 'shares-table' },
     el('summary', {}, `As a table (${count(shares.length, 'row')})`),
-    grid('Who shares with whom', [
-      { name: 'from', cell: (share) => called(run, share.producer.process) },
-      { name: 'to', cell: (share) => called(run, share.consumer.process) },
-      { name: 'what', cell: (share) => share.kind },
-      { name: 'handles', number: true, cell: (share) => figure(share.handles) },
-      { name: 'opens', number: true, cell: (share) => figure(share.opens) },
-      { name: 'bytes', number: true, cell: (share) => size(share.bytes) },
-      { name: 'left open', number: true, cell: (share) => figure(share.open) },
-    ], shown),
-    shares.length > shown.length && el('p', { class: 'faint' }, `The first ${shown.length} are shown; urscope stats --format json has all.`));
+    grid(
+      'Who shares with whom',
+      [
+        { name: 'from', cell: (share) => called(run, share.producer.process) },
+        { name: 'to', cell: (share) => called(run, share.consumer.process) },
+        { name: 'what', cell: (share) => share.kind },
+        { name: 'handles', number: true, cell: (share) => figure(share.handles) },
+        { name: 'opens', number: true, cell: (share) => figure(share.opens) },
+        { name: 'bytes', number: true, cell: (share) => size(share.bytes) },
+        { name: 'left open', number: true, cell: (share) => figure(share.open) },
+      ],
+      shown,
+    ),
+    shares.length > shown.length &&
+      el('p', { class: 'faint' }, `The first ${shown.length} are shown; urscope stats --format json has all.`),
+  );
 }
 
 /**
@@ -179,7 +287,11 @@ export function graph(world) {
     const host = (/** @type {number} */ process) => hosts.indexOf(run.processes[process]?.host ?? '');
     drawing = matrix(hosts.length, (index) => hosts[index] ?? '?', edges(shares, host));
   }
-  return el('figure', {}, drawing,
+  return el(
+    'figure',
+    {},
+    drawing,
     apart > 0 && el('p', { class: 'told faint' }, `${count(apart, 'more process', 'more processes')} shared nothing.`),
-    table(world));
+    table(world),
+  );
 }

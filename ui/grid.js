@@ -24,16 +24,37 @@ export function grid(label, columns, rows, { sort, desc = false, order, current,
   const head = shown.map((column) => {
     const sorted = column.sort !== undefined && column.sort === sort;
     const wanted = column.sort !== undefined && order;
-    const traits = { scope: 'col', class: column.number && 'number', title: column.title, 'aria-sort': sorted && (desc ? 'descending' : 'ascending') };
+    const traits = {
+      scope: 'col',
+      class: column.number && 'number',
+      title: column.title,
+      'aria-sort': sorted && (desc ? 'descending' : 'ascending'),
+    };
     if (!wanted) return el('th', traits, column.name);
-    const button = el('button', { type: 'button', 'data-key': `${key} ${column.sort}`, onclick: () => order(/** @type {string} */ (column.sort), sorted && !desc) },
-      column.name, el('span', { 'aria-hidden': 'true' }, sorted ? (desc ? ' ▼' : ' ▲') : ''));
+    const button = el(
+      'button',
+      {
+        type: 'button',
+        'data-key': `${key} ${column.sort}`,
+        onclick: () => order(/** @type {string} */ (column.sort), sorted && !desc),
+      },
+      column.name,
+      el('span', { 'aria-hidden': 'true' }, sorted ? (desc ? ' ▼' : ' ▲') : ''),
+    );
     return el('th', traits, button);
   });
-  const body = rows.map((row) => el('tr', { 'aria-current': current?.(row) ? 'true' : null },
-    shown.map((column) => el('td', { class: column.number && 'number', title: column.hint?.(row) }, column.cell(row)))));
-  return el('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': label, 'data-key': key },
-    el('table', {}, el('thead', {}, el('tr', {}, head)), el('tbody', {}, body)));
+  const body = rows.map((row) =>
+    el(
+      'tr',
+      { 'aria-current': current?.(row) ? 'true' : null },
+      shown.map((column) => el('td', { class: column.number && 'number', title: column.hint?.(row) }, column.cell(row))),
+    ),
+  );
+  return el(
+    'div',
+    { class: 'wide', tabindex: '0', role: 'region', 'aria-label': label, 'data-key': key },
+    el('table', {}, el('thead', {}, el('tr', {}, head)), el('tbody', {}, body)),
+  );
 }
 
 /**
@@ -45,52 +66,13 @@ export function pages({ offset, size, total, turn }) {
   const last = Math.floor(Math.max(total - 1, 0) / size) * size;
   const step = (/** @type {string} */ name, /** @type {number} */ to, /** @type {boolean} */ can) =>
     el('button', { type: 'button', 'data-key': `page ${name}`, disabled: !can, onclick: () => turn(to) }, name);
-  return el('nav', { class: 'pages', 'aria-label': 'Pages' },
-    step('First', 0, offset > 0), step('Previous', Math.max(0, offset - size), offset > 0),
+  return el(
+    'nav',
+    { class: 'pages', 'aria-label': 'Pages' },
+    step('First', 0, offset > 0),
+    step('Previous', Math.max(0, offset - size), offset > 0),
     el('span', {}, `${figure(Math.min(offset + 1, total))} to ${figure(Math.min(offset + size, total))} of ${figure(total)}`),
-    step('Next', offset + size, offset + size < total), step('Last', last, offset + size < total));
-}
-
-/**
- * A field of a form of filters, which says its value when a person has chosen it.
- * @param {string} label
- * @param {string} value
- * @param {[string, string][]} choices  values and their names
- * @param {(value: string) => void} chosen
- */
-export function choice(label, value, choices, chosen) {
-  const known = choices.some(([one]) => one === value);
-  const options = known ? choices : [...choices, /** @type {[string, string]} */ ([value, value])];
-  return el('label', {}, label, el('select', { 'data-key': `filter ${label}`, onchange: (/** @type {any} */ event) => chosen(event.target.value) },
-    options.map(([one, name]) => el('option', { value: one, selected: one === value }, name))));
-}
-
-/** How long a person may pause while typing, in milliseconds. */
-const PAUSE = 250;
-
-/**
- * @param {string} label
- * @param {string} value
- * @param {(value: string) => void} chosen
- * @param {string} [hint]
- */
-export function search(label, value, chosen, hint = '') {
-  let pause = 0;
-  const field = el('input', { type: 'search', placeholder: hint, 'data-key': `filter ${label}`, autocomplete: 'off', spellcheck: 'false' });
-  field.value = value;
-  field.addEventListener('input', () => {
-    clearTimeout(pause);
-    pause = setTimeout(() => chosen(field.value.trim()), PAUSE);
-  });
-  return el('label', {}, label, field);
-}
-
-/**
- * @param {string} label
- * @param {boolean} value
- * @param {(value: boolean) => void} chosen
- */
-export function check(label, value, chosen) {
-  return el('label', { class: 'check' },
-    el('input', { type: 'checkbox', checked: value, 'data-key': `filter ${label}`, onchange: (/** @type {any} */ event) => chosen(event.target.checked) }), label);
+    step('Next', offset + size, offset + size < total),
+    step('Last', last, offset + size < total),
+  );
 }

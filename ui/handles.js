@@ -3,11 +3,10 @@
  */
 import { el, say, swap } from './dom.js';
 import { count, figure } from './format.js';
-import { choice, search } from './grid.js';
+import { byProcess, byRule, choice, search } from './filters.js';
 import { lifeTable } from './life.js';
 import { fetchLives } from './lives.js';
-import { amend, href } from './router.js';
-import { called } from './run.js';
+import { choose, href } from './router.js';
 
 const PAGE = 200;
 
@@ -41,24 +40,23 @@ export function open(place, first, route, actions) {
 
   /** @param {Record<string, string | number | boolean | null>} changes */
   function want(changes) {
-    const next = { offset: null, ...changes };
-    amend(next, { step: true });
-    for (const [name, value] of Object.entries(next)) {
-      if (value === null || value === '' || value === false) query.delete(name);
-      else query.set(name, value === true ? '1' : String(value));
-    }
+    choose(query, { offset: null, ...changes });
     draw();
   }
 
   function draw() {
-    const rules = [...new Set(world.check.findings.map((/** @type {any} */ found) => found.rule))];
-    swap(form,
+    swap(
+      form,
       search('Search', value('q'), (q) => want({ q }), 'address, fingerprint'),
-      choice('Kind', value('kind'), [['', 'all'], ...(lives?.kinds ?? []).map((kind) => /** @type {[string, string]} */ ([kind, kind]))], (kind) => want({ kind })),
-      choice('Process', value('process'), [['', 'all'], ...world.run.processes.map(({ index }) => /** @type {[string, string]} */ ([String(index), called(world.run, index)]))], (process) => want({ process })),
-      choice('Findings', value('rule'), [['', 'all'], ['any', 'with findings'], ...rules.map((rule) => /** @type {[string, string]} */ ([rule, rule]))], (rule) => want({ rule })));
+      choice('Kind', value('kind'), lives?.kinds ?? [], (kind) => want({ kind })),
+      byProcess(world, value('process'), want),
+      byRule(world, value('rule'), want),
+    );
     if (!lives) return;
-    const shown = lives.chosen({ kind: value('kind'), process: value('process'), rule: value('rule'), q: value('q') }, world.check.findings);
+    const shown = lives.chosen(
+      { kind: value('kind'), process: value('process'), rule: value('rule'), q: value('q') },
+      world.check.findings,
+    );
     const [sort, desc] = [value('sort') || 'from', value('desc') === '1'];
     if (sort !== 'from' || desc) {
       const by = (ORDERS[sort] ?? ORDERS.from)(lives);
@@ -72,9 +70,25 @@ export function open(place, first, route, actions) {
     const text = `${count(shown.length, 'handle and opening', 'handles and openings')}${shown.length < lives.total ? ` of ${figure(lives.total)}` : ''}${lives.size < lives.total ? `; the first ${figure(lives.size)} are here` : ''}`;
     head.textContent = text;
     say(text);
-    swap(table, shown.length === 0
-      ? el('p', { class: 'empty' }, lives.total === 0 ? 'No process got a handle.' : ['None is like that. ', el('a', { href: href('handles') }, 'All handles')])
-      : lifeTable('Handles and openings', world, lives, shown, { offset, turn: (offset) => want({ offset }), size: PAGE, sort, desc, order: (sort, desc) => want({ sort, desc }) }));
+    swap(
+      table,
+      shown.length === 0
+        ? el(
+            'p',
+            { class: 'empty' },
+            lives.total === 0
+              ? 'No process got a handle.'
+              : ['None is like that. ', el('a', { href: href('handles') }, 'All handles')],
+          )
+        : lifeTable('Handles and openings', world, lives, shown, {
+            offset,
+            turn: (offset) => want({ offset }),
+            size: PAGE,
+            sort,
+            desc,
+            order: (sort, desc) => want({ sort, desc }),
+          }),
+    );
   }
 
   async function load() {

@@ -100,7 +100,9 @@ export function lay(lives, chosen, { packed, closed }) {
       group = { slots: [], free: new Heap(), lives: 0 };
       groups.set(block.owner, group);
     }
-    const slot = (packed && group.free.take(block.from)) || group.slots[group.slots.push({ handles: new Bundle(), openings: new Bundle() }) - 1];
+    const slot =
+      (packed && group.free.take(block.from)) ||
+      group.slots[group.slots.push({ handles: new Bundle(), openings: new Bundle() }) - 1];
     for (const life of block.lives) {
       (lives.opening[life] ? slot.openings : slot.handles).add(life, lives.from[life], lives.to[life]);
     }
@@ -122,8 +124,17 @@ export function lay(lives, chosen, { packed, closed }) {
         for (const lane of bundle.lanes) {
           for (const life of lane) rowOf[life] = rows.length;
           const opening = bundle === openings;
-          const one = lane.every((life) => (opening ? lives.process[life] === lives.process[lane[0]] : lives.address[life] === lives.address[lane[0]]));
-          rows.push({ group: process, lives: lane, opening, marks: lane.filter((life) => lives.findings.has(life)), head: false, one });
+          const one = lane.every((life) =>
+            opening ? lives.process[life] === lives.process[lane[0]] : lives.address[life] === lives.address[lane[0]],
+          );
+          rows.push({
+            group: process,
+            lives: lane,
+            opening,
+            marks: lane.filter((life) => lives.findings.has(life)),
+            head: false,
+            one,
+          });
         }
       }
     }

@@ -8,8 +8,13 @@ const PAGE = 50_000;
 export const MOST = 500_000;
 
 /** What the kinds are shown as: one colour each. */
-const FAMILIES = [['event', /event/], ['physical', /phys/], ['memory', /./]];
-export const family = (/** @type {string} */ kind) => /** @type {string} */ (FAMILIES.find(([, words]) => /** @type {RegExp} */ (words).test(kind))?.[0]);
+const FAMILIES = [
+  ['event', /event/],
+  ['physical', /phys/],
+  ['memory', /./],
+];
+export const family = (/** @type {string} */ kind) =>
+  /** @type {string} */ (FAMILIES.find(([, words]) => /** @type {RegExp} */ (words).test(kind))?.[0]);
 
 /** All lives of a run, sorted by when they began. */
 export class Lives {
@@ -100,7 +105,8 @@ export class Lives {
     const processWanted = process ? Number(process) : null;
     // An opening is shown with what it opens, and the other way round, or nobody could see who shares.
     const exports = processWanted === null ? null : new Set();
-    if (exports) for (let life = 0; life < this.size; life++) if (this.process[life] === processWanted) exports.add(this.export[life]);
+    if (exports)
+      for (let life = 0; life < this.size; life++) if (this.process[life] === processWanted) exports.add(this.export[life]);
     const word = q?.toLowerCase();
     const found = new Uint32Array(this.size);
     let count = 0;

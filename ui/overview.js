@@ -16,23 +16,44 @@ const FIRST = 50;
 /** @param {import('./run.js').World} world */
 function verdict({ run, check }) {
   const counting = check.findings.filter((/** @type {any} */ found) => !found.excuse);
-  const tallies = SEVERITIES.map((severity) => ({ severity, number: counting.filter((/** @type {any} */ found) => found.severity === severity).length }));
+  const tallies = SEVERITIES.map((severity) => ({
+    severity,
+    number: counting.filter((/** @type {any} */ found) => found.severity === severity).length,
+  }));
   const some = tallies.filter(({ number }) => number > 0);
   const worst = check.verdict === 'not-judged' ? 'warning' : check.verdict === 'clean' ? 'clean' : (some[0]?.severity ?? 'error');
-  const word = { clean: 'Clean', findings: 'Findings', 'not-judged': 'Not judged' }[/** @type {'clean'} */ (check.verdict)] ?? check.verdict;
+  const word =
+    { clean: 'Clean', findings: 'Findings', 'not-judged': 'Not judged' }[/** @type {'clean'} */ (check.verdict)] ?? check.verdict;
   const hosts = new Set(run.processes.map((process) => process.host));
   const ipc = run.processes.reduce((sum, process) => sum + process.ipc_calls, 0);
-  return el('section', { class: `verdict ${worst}`, 'aria-labelledby': 'verdict' },
+  return el(
+    'section',
+    { class: `verdict ${worst}`, 'aria-labelledby': 'verdict' },
     el('h1', { id: 'verdict' }, word, run.running && el('span', { class: 'faint' }, ' so far')),
-    el('p', { class: 'tallies' }, some.length > 0
-      ? some.map(({ severity, number }) => el('span', { class: 'tally' }, badge(severity), ' ', figure(number)))
-      : check.verdict === 'clean' && 'Calls were seen, and nothing that breaks a rule.'),
+    el(
+      'p',
+      { class: 'tallies' },
+      some.length > 0
+        ? some.map(({ severity, number }) => el('span', { class: 'tally' }, badge(severity), ' ', figure(number)))
+        : check.verdict === 'clean' && 'Calls were seen, and nothing that breaks a rule.',
+    ),
     check.reason && el('p', {}, check.reason),
-    el('p', { class: 'faint' }, [
-      count(run.processes.length, 'process', 'processes'), hosts.size > 1 && `${hosts.size} hosts`, `${count(run.calls, 'call')} (${figure(ipc)} IPC)`,
-      count(run.lives, 'handle and opening', 'handles and openings'), span(run.last_ns - run.first_ns), `urscope ${run.urscope}`,
-    ].filter(Boolean).join(' · ')),
-    run.limits.map((/** @type {string} */ limit) => el('p', { class: 'limit' }, limit)));
+    el(
+      'p',
+      { class: 'faint' },
+      [
+        count(run.processes.length, 'process', 'processes'),
+        hosts.size > 1 && `${hosts.size} hosts`,
+        `${count(run.calls, 'call')} (${figure(ipc)} IPC)`,
+        count(run.lives, 'handle and opening', 'handles and openings'),
+        span(run.last_ns - run.first_ns),
+        `urscope ${run.urscope}`,
+      ]
+        .filter(Boolean)
+        .join(' · '),
+    ),
+    run.limits.map((/** @type {string} */ limit) => el('p', { class: 'limit' }, limit)),
+  );
 }
 
 /** @param {import('./run.js').World} world @param {number} index */
@@ -42,12 +63,32 @@ function line({ run, check }, index) {
   const name = nameOf(check.findings, index);
   const there = found.other && processOf(run, found.other);
   const here = processOf(run, found.process);
-  return el('li', { class: `finding ${found.severity}` },
-    el('a', { href: href('finding', name), 'data-key': `finding-${name}` },
-      el('span', { class: 'head' }, badge(found.severity), ' ', el('strong', {}, found.rule),
+  return el(
+    'li',
+    { class: `finding ${found.severity}` },
+    el(
+      'a',
+      { href: href('finding', name), 'data-key': `finding-${name}` },
+      el(
+        'span',
+        { class: 'head' },
+        badge(found.severity),
+        ' ',
+        el('strong', {}, found.rule),
         found.count > 1 && el('span', { class: 'times' }, ` ${figure(found.count)} times`),
-        el('span', { class: 'faint' }, ' ', here ? called(run, here.index) : who(found.process), there && ` and ${called(run, there.index)}`), ' ', when(found.time_ns)),
-      el('span', { class: 'message' }, found.message)));
+        el(
+          'span',
+          { class: 'faint' },
+          ' ',
+          here ? called(run, here.index) : who(found.process),
+          there && ` and ${called(run, there.index)}`,
+        ),
+        ' ',
+        when(found.time_ns),
+      ),
+      el('span', { class: 'message' }, found.message),
+    ),
+  );
 }
 
 /** @param {import('./run.js').World} world */
@@ -55,19 +96,44 @@ function findings(world) {
   const { check } = world;
   const all = check.findings.map((/** @type {any} */ found, /** @type {number} */ index) => ({ found, index }));
   const list = (/** @type {{index: number}[]} */ some, /** @type {string} */ key) => [
-    el('ul', { class: 'findings' }, some.slice(0, FIRST).map(({ index }) => line(world, index))),
-    some.length > FIRST && el('details', { 'data-key': `rest-${key}` }, el('summary', {}, `${figure(some.length - FIRST)} more`),
-      el('ul', { class: 'findings' }, some.slice(FIRST, FIRST + 1000).map(({ index }) => line(world, index)))),
+    el(
+      'ul',
+      { class: 'findings' },
+      some.slice(0, FIRST).map(({ index }) => line(world, index)),
+    ),
+    some.length > FIRST &&
+      el(
+        'details',
+        { 'data-key': `rest-${key}` },
+        el('summary', {}, `${figure(some.length - FIRST)} more`),
+        el(
+          'ul',
+          { class: 'findings' },
+          some.slice(FIRST, FIRST + 1000).map(({ index }) => line(world, index)),
+        ),
+      ),
   ];
-  const groups = SEVERITIES.map((severity) => ({ severity, some: all.filter((/** @type {any} */ { found }) => found.severity === severity && !found.excuse) }));
+  const groups = SEVERITIES.map((severity) => ({
+    severity,
+    some: all.filter((/** @type {any} */ { found }) => found.severity === severity && !found.excuse),
+  }));
   const excused = all.filter((/** @type {any} */ { found }) => found.excuse);
-  return el('section', { class: 'card', 'aria-labelledby': 'findings' },
+  return el(
+    'section',
+    { class: 'card', 'aria-labelledby': 'findings' },
     el('h2', { id: 'findings' }, 'Findings'),
     all.length === 0 && el('p', { class: 'empty' }, check.verdict === 'not-judged' ? 'Nothing could be judged.' : 'None.'),
-    groups.filter(({ some }) => some.length > 0).map(({ severity, some }) => [
-      el('h3', {}, count(some.length, severity)), list(some, severity),
-    ]),
-    excused.length > 0 && el('details', { 'data-key': 'excused' }, el('summary', {}, `${figure(excused.length)} excused by a suppression or the baseline`), list(excused, 'excused')));
+    groups
+      .filter(({ some }) => some.length > 0)
+      .map(({ severity, some }) => [el('h3', {}, count(some.length, severity)), list(some, severity)]),
+    excused.length > 0 &&
+      el(
+        'details',
+        { 'data-key': 'excused' },
+        el('summary', {}, `${figure(excused.length)} excused by a suppression or the baseline`),
+        list(excused, 'excused'),
+      ),
+  );
 }
 
 /** @param {import('./run.js').World} world */
@@ -78,41 +144,86 @@ function processes({ run, check }) {
     if (process && !finding.excuse) found.set(process.index, (found.get(process.index) ?? 0) + 1);
   }
   const ranks = run.processes.some((process) => process.rank !== null);
-  return el('section', { class: 'card', 'aria-labelledby': 'processes' },
+  return el(
+    'section',
+    { class: 'card', 'aria-labelledby': 'processes' },
     el('h2', { id: 'processes' }, 'Processes'),
     run.processes.length === 0
       ? el('p', { class: 'empty' }, 'No process has written a trace yet.')
-      : grid('Processes', [
-        { name: 'pid', cell: (process) => el('a', { href: href('timeline', '', { process: process.index }), title: 'its handles on the timeline' }, process.pid) },
-        ranks && { name: 'rank', number: true, cell: (process) => process.rank },
-        { name: 'program', cell: (process) => file(process.executable), hint: (process) => process.command.join(' ') },
-        { name: 'host', cell: (process) => process.host },
-        { name: 'calls', number: true, cell: (process) => el('a', { href: href('calls', '', { process: process.index }) }, figure(process.calls)) },
-        { name: 'IPC', number: true, cell: (process) => el('a', { href: href('calls', '', { process: process.index, ipc: 1 }) }, figure(process.ipc_calls)) },
-        { name: 'began', cell: (process) => when(process.began_ns) },
-        { name: 'ended', cell: (process) => ended(process.ended) },
-        { name: 'findings', number: true, cell: (process) => figure(found.get(process.index) ?? 0) },
-      ], run.processes.slice(0, 1000)));
+      : grid(
+          'Processes',
+          [
+            {
+              name: 'pid',
+              cell: (process) =>
+                el(
+                  'a',
+                  { href: href('timeline', '', { process: process.index }), title: 'its handles on the timeline' },
+                  process.pid,
+                ),
+            },
+            ranks && { name: 'rank', number: true, cell: (process) => process.rank },
+            { name: 'program', cell: (process) => file(process.executable), hint: (process) => process.command.join(' ') },
+            { name: 'host', cell: (process) => process.host },
+            {
+              name: 'calls',
+              number: true,
+              cell: (process) => el('a', { href: href('calls', '', { process: process.index }) }, figure(process.calls)),
+            },
+            {
+              name: 'IPC',
+              number: true,
+              cell: (process) =>
+                el('a', { href: href('calls', '', { process: process.index, ipc: 1 }) }, figure(process.ipc_calls)),
+            },
+            { name: 'began', cell: (process) => when(process.began_ns) },
+            { name: 'ended', cell: (process) => ended(process.ended) },
+            { name: 'findings', number: true, cell: (process) => figure(found.get(process.index) ?? 0) },
+          ],
+          run.processes.slice(0, 1000),
+        ),
+  );
 }
 
 /** @param {any} held */
 function holder(held) {
-  return held.holders.map((/** @type {any} */ by) => el('div', {}, `${who(by.since)} has ${by.opened} open`, by.opens > 1 && ` ${by.opens} times`, ', since ', when(by.since.time_ns)));
+  return held.holders.map((/** @type {any} */ by) =>
+    el(
+      'div',
+      {},
+      `${who(by.since)} has ${by.opened} open`,
+      by.opens > 1 && ` ${by.opens} times`,
+      ', since ',
+      when(by.since.time_ns),
+    ),
+  );
 }
 
 /** @param {any} holders @param {boolean} judged */
 function held(holders, judged) {
   const rows = holders.held;
-  if (rows.length === 0) return el('p', { class: 'empty' }, judged ? 'Nothing: every handle was put, and whatever was open was closed.' : 'Nothing was seen.');
+  if (rows.length === 0)
+    return el(
+      'p',
+      { class: 'empty' },
+      judged ? 'Nothing: every handle was put, and whatever was open was closed.' : 'Nothing was seen.',
+    );
   return [
-    grid('What is held', [
-      { name: 'what', cell: (one) => one.kind },
-      { name: 'handle data', cell: (one) => el('a', { class: 'code', href: href('handle', one.fingerprint) }, one.fingerprint) },
-      { name: 'size', number: true, cell: (one) => size(one.size) },
-      { name: 'got by', cell: (one) => [who(one.got), ' ', when(one.got.time_ns)] },
-      { name: 'not put', number: true, cell: (one) => figure(one.handles) },
-      { name: 'open in', cell: holder },
-    ], rows.slice(0, 200)),
+    grid(
+      'What is held',
+      [
+        { name: 'what', cell: (one) => one.kind },
+        {
+          name: 'handle data',
+          cell: (one) => el('a', { class: 'code', href: href('handle', one.fingerprint) }, one.fingerprint),
+        },
+        { name: 'size', number: true, cell: (one) => size(one.size) },
+        { name: 'got by', cell: (one) => [who(one.got), ' ', when(one.got.time_ns)] },
+        { name: 'not put', number: true, cell: (one) => figure(one.handles) },
+        { name: 'open in', cell: holder },
+      ],
+      rows.slice(0, 200),
+    ),
     rows.length > 200 && el('p', { class: 'faint' }, `The first 200 of ${figure(rows.length)}; urscope holders has all.`),
   ];
 }
@@ -120,10 +231,17 @@ function held(holders, judged) {
 /** @param {import('./run.js').World} world */
 function gaps({ check }) {
   if (check.unseen.length === 0 && check.skipped_lines === 0) return null;
-  return el('section', { class: 'card', 'aria-labelledby': 'gaps' },
+  return el(
+    'section',
+    { class: 'card', 'aria-labelledby': 'gaps' },
     el('h2', { id: 'gaps' }, 'What the verdict does not cover'),
-    el('ul', {}, check.unseen.map((/** @type {string} */ text) => el('li', {}, text)),
-      check.skipped_lines > 0 && el('li', {}, `${count(check.skipped_lines, 'line')} could not be used`)));
+    el(
+      'ul',
+      {},
+      check.unseen.map((/** @type {string} */ text) => el('li', {}, text)),
+      check.skipped_lines > 0 && el('li', {}, `${count(check.skipped_lines, 'line')} could not be used`),
+    ),
+  );
 }
 
 /**
@@ -141,16 +259,38 @@ export function open(place, world) {
   };
   const draw = (/** @type {import('./run.js').World} */ world) => {
     const { run } = world;
-    swap(place,
+    swap(
+      place,
       verdict(world),
-      el('div', { class: 'columns' },
-        el('div', { class: 'stack' },
+      el(
+        'div',
+        { class: 'columns' },
+        el(
+          'div',
+          { class: 'stack' },
           findings(world),
-          el('section', { class: 'card', 'aria-labelledby': 'held' }, el('h2', { id: 'held' }, run.running ? 'Held now' : 'Held at the end'), still)),
-        el('div', { class: 'stack' },
-          el('section', { class: 'card', 'aria-labelledby': 'sharing' }, el('h2', { id: 'sharing' }, 'Who shares with whom'), graph(world)),
-          el('section', { class: 'card', 'aria-labelledby': 'pinned' }, el('h2', { id: 'pinned' }, 'Pinned bytes'), chart(world)))),
-      processes(world), gaps(world));
+          el(
+            'section',
+            { class: 'card', 'aria-labelledby': 'held' },
+            el('h2', { id: 'held' }, run.running ? 'Held now' : 'Held at the end'),
+            still,
+          ),
+        ),
+        el(
+          'div',
+          { class: 'stack' },
+          el(
+            'section',
+            { class: 'card', 'aria-labelledby': 'sharing' },
+            el('h2', { id: 'sharing' }, 'Who shares with whom'),
+            graph(world),
+          ),
+          el('section', { class: 'card', 'aria-labelledby': 'pinned' }, el('h2', { id: 'pinned' }, 'Pinned bytes'), chart(world)),
+        ),
+      ),
+      processes(world),
+      gaps(world),
+    );
   };
   draw(world);
   // What is below the fold is asked for when the rest can be seen.

@@ -13,7 +13,21 @@ export const STRIP = 26;
 export const TOP = STRIP + 22;
 export const BAR = 10;
 
-const NAMES = ['card', 'sunk', 'ink', 'faint', 'line', 'link', 'select', 'error', 'warning', 'note', 'memory', 'physical', 'event'];
+const NAMES = [
+  'card',
+  'sunk',
+  'ink',
+  'faint',
+  'line',
+  'link',
+  'select',
+  'error',
+  'warning',
+  'note',
+  'memory',
+  'physical',
+  'event',
+];
 const FONT = '11px system-ui, "DejaVu Sans", sans-serif';
 const MONO = '11px ui-monospace, "DejaVu Sans Mono", monospace';
 /** A life narrower than this has no room for words. */
@@ -123,11 +137,14 @@ export class Painter {
         context.fillRect(begun, up, ended - begun, tall);
       };
       const lane = row.lives;
-      for (let i = after(lives.to, lane, from); i < lane.length;) {
+      for (let i = after(lives.to, lane, from); i < lane.length; ) {
         const life = lane[i];
         if (lives.from[life] >= to) break;
         const left = Math.max(gutter, Math.floor(gutter + (lives.from[life] - from) * scale));
-        const right = Math.min(edge, Math.max(left + 1, Math.floor(gutter + (Math.min(lives.to[life], sight.last) - from) * scale)));
+        const right = Math.min(
+          edge,
+          Math.max(left + 1, Math.floor(gutter + (Math.min(lives.to[life], sight.last) - from) * scale)),
+        );
         const fill = (row.opening ? pales : fills)[lives.kind[life]];
         if (left > ended || fill !== colour || right - left > 3) {
           flush();
@@ -145,12 +162,14 @@ export class Painter {
     }
 
     context.font = FONT;
-    const letter = context.measureText('open in pid 0x0123').width / 18;
+    const letter = context.measureText('0').width;
     for (const { life, left, right, y, opening } of words.slice(0, WORDS_UP_TO)) {
       context.fillStyle = opening ? ink.ink : ink.card;
       const indent = lives.findings.has(life) ? 10 : 4;
       const size = lives.bytes[life] > 0 ? ` ${bytes(lives.bytes[life])}` : '';
-      const text = opening ? `open in ${scene.short(lives.process[life])}${size}` : `${lives.fingerprint[life] ?? lives.address[life]}${size}`;
+      const text = opening
+        ? `open in ${scene.short(lives.process[life])}${size}`
+        : `${lives.fingerprint[life] ?? lives.address[life]}${size}`;
       // Cutting text by its letters is cheaper than clipping it. A number that is cut must not look like another one.
       const room = Math.floor((right - left - indent - 3) / letter);
       context.fillText(text.length > room ? `${text.slice(0, room - 1)}…` : text, left + indent, y + 0.5);
@@ -161,14 +180,21 @@ export class Painter {
       const right = Math.min(edge, gutter + (Math.min(lives.to[selected], sight.last) - from) * scale);
       context.strokeStyle = ink.ink;
       context.lineWidth = 2;
-      if (right >= gutter && left <= edge) context.strokeRect(left - 1, TOP + chosen * ROW - top + 1, Math.max(right - left, 2) + 2, ROW - 2);
+      if (right >= gutter && left <= edge)
+        context.strokeRect(left - 1, TOP + chosen * ROW - top + 1, Math.max(right - left, 2) + 2, ROW - 2);
     }
     this.labels(scene, first, last);
     context.restore();
   }
 
   /** Findings stand on the lives that they are about: a triangle, a diamond or a dot. */
-  marks(/** @type {Scene} */ { lives, sight, worst }, /** @type {any} */ row, /** @type {number} */ up, /** @type {number} */ tall, /** @type {number} */ scale) {
+  marks(
+    /** @type {Scene} */ { lives, sight, worst },
+    /** @type {any} */ row,
+    /** @type {number} */ up,
+    /** @type {number} */ tall,
+    /** @type {number} */ scale,
+  ) {
     let before = -Infinity;
     for (let i = after(lives.to, row.marks, sight.from); i < row.marks.length; i++) {
       const life = row.marks[i];
@@ -264,7 +290,12 @@ export class Painter {
     const { layout, sight, findings } = scene;
     const wide = Math.max(1, Math.floor(sight.width - sight.gutter - BAR));
     const dots = devicePixelRatio || 1;
-    if (this.little?.layout !== layout || this.little.width !== wide || this.little.last !== sight.last || this.little.dots !== dots) {
+    if (
+      this.little?.layout !== layout ||
+      this.little.width !== wide ||
+      this.little.last !== sight.last ||
+      this.little.dots !== dots
+    ) {
       this.little = { layout, width: wide, last: sight.last, dots, picture: this.inLittle(scene, wide, dots) };
     }
     context.drawImage(this.little.picture, sight.gutter, 0, wide, STRIP);

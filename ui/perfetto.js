@@ -79,5 +79,8 @@ export async function handOver(run, at) {
   const target = window.open(url.href, '_blank');
   if (!target) throw new Error('the browser opened no window; let this page open windows, and click again');
   const [buffer] = await Promise.all([timeline(run.generation), ready(target, url.origin)]);
-  target.postMessage({ perfetto: { buffer, title: `urscope: ${run.title}`, fileName: 'urscope.json', localOnly: true } }, url.origin);
+  target.postMessage(
+    { perfetto: { buffer, title: `urscope: ${run.title}`, fileName: 'urscope.json', localOnly: true } },
+    url.origin,
+  );
 }

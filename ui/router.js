@@ -30,7 +30,8 @@ export function parse(hash) {
 export function href(view, name = '', query = {}) {
   const words = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
-    if (value !== null && value !== undefined && value !== '' && value !== false) words.set(key, value === true ? '1' : String(value));
+    if (value !== null && value !== undefined && value !== '' && value !== false)
+      words.set(key, value === true ? '1' : String(value));
   }
   const tail = words.toString();
   return `#/${view === 'overview' ? '' : view}${name && `/${encodeURIComponent(name)}`}${tail && `?${tail}`}`;
@@ -50,4 +51,17 @@ export function amend(changes, { step = false } = {}) {
   if (next === location.hash) return;
   if (step) history.pushState(null, '', next);
   else history.replaceState(null, '', next);
+}
+
+/**
+ * Takes what a person chose in a view into the address and into `query`; the way back leads to what was before.
+ * @param {URLSearchParams} query
+ * @param {Record<string, string | number | boolean | null>} changes
+ */
+export function choose(query, changes) {
+  amend(changes, { step: true });
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null || value === '' || value === false) query.delete(name);
+    else query.set(name, value === true ? '1' : String(value));
+  }
 }

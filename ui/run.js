@@ -7,6 +7,7 @@
  * @typedef {{run: Run, check: any, stats: any}} World
  */
 import { ask } from './api.js';
+import { plain } from './dom.js';
 import { who } from './format.js';
 
 export const SEVERITIES = /** @type {const} */ (['error', 'warning', 'note']);
@@ -54,13 +55,13 @@ export function processOf(run, side) {
   return begun.at(-1) ?? same[0] ?? null;
 }
 
-/** Its name, with its rank where it has one and its host where there are several. */
+/** Its name, fit to be painted, with its rank where it has one and its host where there are several. */
 export function called(/** @type {Run} */ run, /** @type {number} */ index) {
   const process = run.processes[index];
   if (!process) return 'a process without a trace';
   const hosts = run.processes.some((other) => other.host !== process.host);
   const rank = process.rank === null ? '' : `rank ${process.rank}, `;
-  return `${rank}${who(process)}${hosts ? ` on ${process.host}` : ''}`;
+  return plain(`${rank}${who(process)}${hosts ? ` on ${process.host}` : ''}`);
 }
 
 /** It in few letters, for the end of a line in a picture. */

@@ -18,7 +18,12 @@ const AROUND = 7;
 /** @param {import('./api.js').Frame} frame */
 const frame = ({ function: name, file: source, line, module, offset }) => {
   const lies = source ? `${source}${line === null ? '' : `:${line}`}` : `${file(module)} ${offset}`;
-  return el('li', {}, el('code', { class: source ? null : 'runtime', title: `${module} ${offset}` }, name ?? offset), el('span', { class: 'lies' }, lies));
+  return el(
+    'li',
+    {},
+    el('code', { class: source ? null : 'runtime', title: `${module} ${offset}` }, name ?? offset),
+    el('span', { class: 'lies' }, lies),
+  );
 };
 
 /** @param {import('./api.js').Frame[]} frames @param {string} key */
@@ -28,8 +33,13 @@ export function stack(frames, key) {
   const first = own.length > 0 ? own.slice(0, FRAMES) : frames.slice(0, FRAMES);
   return [
     el('ol', { class: 'frames' }, first.map(frame)),
-    first.length < frames.length && el('details', { 'data-key': `stack-${key}` },
-      el('summary', {}, `Whole stack (${count(frames.length, 'frame')})`), el('ol', { class: 'frames' }, frames.map(frame))),
+    first.length < frames.length &&
+      el(
+        'details',
+        { 'data-key': `stack-${key}` },
+        el('summary', {}, `Whole stack (${count(frames.length, 'frame')})`),
+        el('ol', { class: 'frames' }, frames.map(frame)),
+      ),
   ];
 }
 
@@ -42,15 +52,26 @@ export function stack(frames, key) {
 export function side(run, name, side) {
   const process = processOf(run, side);
   const around = process && side.call !== null ? `${process.index}:${side.call}` : null;
-  return el('section', { class: 'card', 'aria-label': `The story ${name}` },
+  return el(
+    'section',
+    { class: 'card', 'aria-label': `The story ${name}` },
     el('h2', {}, `${name}: `, process ? called(run, process.index) : who(side)),
-    el('dl', { class: 'facts' },
-      el('dt', {}, 'when'), el('dd', {}, when(side.time_ns)),
+    el(
+      'dl',
+      { class: 'facts' },
+      el('dt', {}, 'when'),
+      el('dd', {}, when(side.time_ns)),
       side.function && [el('dt', {}, 'function'), el('dd', {}, el('code', {}, side.function))],
-      side.call !== null && [el('dt', {}, 'call'), el('dd', {}, around ? el('a', { href: href('calls', '', { around }) }, `call ${side.call}`) : String(side.call))],
+      side.call !== null && [
+        el('dt', {}, 'call'),
+        el('dd', {}, around ? el('a', { href: href('calls', '', { around }) }, `call ${side.call}`) : String(side.call)),
+      ],
       side.tid !== 0 && [el('dt', {}, 'thread'), el('dd', {}, String(side.tid))],
-      side.host && [el('dt', {}, 'host'), el('dd', {}, side.host)]),
-    el('h3', {}, 'Call stack, innermost first'), stack(side.stack, name));
+      side.host && [el('dt', {}, 'host'), el('dd', {}, side.host)],
+    ),
+    el('h3', {}, 'Call stack, innermost first'),
+    stack(side.stack, name),
+  );
 }
 
 /**
@@ -60,19 +81,49 @@ export function side(run, name, side) {
  * @param {{sides: import('./api.js').Side[]}} [meant]  the places that are shown already
  */
 export function moments(run, story, { sides } = { sides: [] }) {
-  const meant = (/** @type {any} */ { place }) => sides.some((side) => side.pid === place.pid && side.host === place.host && side.call === place.call);
+  const meant = (/** @type {any} */ { place }) =>
+    sides.some((side) => side.pid === place.pid && side.host === place.host && side.call === place.call);
   const shown = story.moments.slice(0, MOMENTS);
   return [
-    grid('The life of the handle', [
-      { name: 'time', cell: ({ place }) => when(place.time_ns) },
-      { name: 'process', cell: ({ place }) => { const process = processOf(run, place); return process ? called(run, process.index) : who(place); } },
-      { name: 'call', number: true, cell: ({ place }) => { const process = processOf(run, place); return process && place.call !== null ? el('a', { href: href('calls', '', { around: `${process.index}:${place.call}` }) }, place.call) : place.call; } },
-      { name: 'function', cell: ({ place }) => el('code', {}, place.function) },
-      { name: 'about', cell: ({ value }) => value && el('span', { class: 'code' }, value) },
-      { name: 'answer', cell: ({ result }) => answer(result) },
-      { name: 'took', number: true, cell: ({ took_ns, result }) => (took_ns === null && result !== null ? null : took(took_ns)) },
-    ], shown, { current: meant }),
-    story.moments.length > shown.length && el('p', { class: 'faint' }, `The first ${MOMENTS} of ${story.moments.length} moments; urscope handle ${story.name} tells all.`),
+    grid(
+      'The life of the handle',
+      [
+        { name: 'time', cell: ({ place }) => when(place.time_ns) },
+        {
+          name: 'process',
+          cell: ({ place }) => {
+            const process = processOf(run, place);
+            return process ? called(run, process.index) : who(place);
+          },
+        },
+        {
+          name: 'call',
+          number: true,
+          cell: ({ place }) => {
+            const process = processOf(run, place);
+            return process && place.call !== null
+              ? el('a', { href: href('calls', '', { around: `${process.index}:${place.call}` }) }, place.call)
+              : place.call;
+          },
+        },
+        { name: 'function', cell: ({ place }) => el('code', {}, place.function) },
+        { name: 'about', cell: ({ value }) => value && el('span', { class: 'code' }, value) },
+        { name: 'answer', cell: ({ result }) => answer(result) },
+        {
+          name: 'took',
+          number: true,
+          cell: ({ took_ns, result }) => (took_ns === null && result !== null ? null : took(took_ns)),
+        },
+      ],
+      shown,
+      { current: meant },
+    ),
+    story.moments.length > shown.length &&
+      el(
+        'p',
+        { class: 'faint' },
+        `The first ${MOMENTS} of ${story.moments.length} moments; urscope handle ${story.name} tells all.`,
+      ),
   ];
 }
 
@@ -85,11 +136,23 @@ export const callColumns = (run) => [
   { name: 'time', sort: 'time', cell: (call) => when(call.from_ns) },
   { name: 'process', sort: 'process', cell: (call) => called(run, call.process) },
   { name: 'thread', number: true, cell: (call) => call.tid },
-  { name: 'call', number: true, cell: (call) => el('a', { href: href('calls', '', { around: `${call.process}:${call.call}` }), title: 'the calls around this one' }, call.call) },
+  {
+    name: 'call',
+    number: true,
+    cell: (call) =>
+      el(
+        'a',
+        { href: href('calls', '', { around: `${call.process}:${call.call}` }), title: 'the calls around this one' },
+        call.call,
+      ),
+  },
   { name: 'function', sort: 'function', cell: (call) => el('code', {}, call.function) },
   { name: 'about', cell: (call) => call.value && el('span', { class: 'code' }, call.value) },
   { name: 'size', number: true, cell: (call) => size(call.size) },
-  { name: 'handle data', cell: (call) => call.fingerprint && el('a', { class: 'code', href: href('handle', call.fingerprint) }, call.fingerprint) },
+  {
+    name: 'handle data',
+    cell: (call) => call.fingerprint && el('a', { class: 'code', href: href('handle', call.fingerprint) }, call.fingerprint),
+  },
   { name: 'answer', sort: 'result', cell: (call) => answer(call.result) },
   { name: 'took', number: true, sort: 'took', cell: (call) => took(call.took_ns) },
 ];
@@ -104,6 +167,10 @@ export async function neighbours(run, side) {
   const process = processOf(run, side);
   if (!process || side.call === null) return null;
   const answered = await ask('calls', { around: `${process.index}:${side.call}`, limit: 2 * AROUND + 1 });
-  const columns = callColumns(run).filter(({ name }) => !['process', 'handle data', 'size'].includes(name)).map((column) => ({ ...column, sort: undefined }));
-  return grid(`Calls of ${called(run, process.index)} around call ${side.call}`, columns, answered.rows, { current: (call) => call.call === side.call });
+  const columns = callColumns(run)
+    .filter(({ name }) => !['process', 'handle data', 'size'].includes(name))
+    .map((column) => ({ ...column, sort: undefined }));
+  return grid(`Calls of ${called(run, process.index)} around call ${side.call}`, columns, answered.rows, {
+    current: (call) => call.call === side.call,
+  });
 }

@@ -4,27 +4,21 @@
  */
 import { el, say, swap } from './dom.js';
 import { count, figure } from './format.js';
-import { check, choice, search } from './grid.js';
+import { byProcess, byRule, check, choice, search } from './filters.js';
+import { KEYS, STEP, handle } from './hands.js';
 import { after, lay } from './lanes.js';
 import { PAGE, detail, lifeTable, spoken } from './life.js';
 import { fetchLives } from './lives.js';
-import { BAR, Painter, ROW, STRIP, TOP } from './painter.js';
-import { amend, here } from './router.js';
+import { BAR, Painter, ROW, TOP } from './painter.js';
+import { amend, choose, here } from './router.js';
 import { SEVERITIES, called, short } from './run.js';
 
 /** Nothing is closer than this, in nanoseconds from one edge to the other. */
 const CLOSEST = 200;
-/** A zoom by a key or a button. */
-const STEP = 1.5;
 /** With more exports than this, those that follow each other share lanes. */
 const CROWD = 400;
 /** How far from a life a click may be, in pixels. */
 const NEAR = 4;
-
-const KEYS = [
-  ['+ −', 'zoom'], ['← →', 'pan'], ['↑ ↓', 'scroll the lanes'], ['N P', 'next and previous life'], ['Shift + ← → ↑ ↓', 'the life beside, in this lane or the next'],
-  ['F', 'zoom to the selected life'], ['0', 'the whole run'], ['Enter', 'to the details'], ['Esc', 'deselect'],
-];
 
 /**
  * @param {HTMLElement} place
@@ -51,7 +45,12 @@ export function open(place, first, route, actions) {
   const sight = { from: 0, to: whole(), top: 0, width: 0, height: 0, gutter: 200, last: whole() };
 
   const canvas = el('canvas', {
-    class: 'lanes', tabindex: '0', role: 'application', 'aria-roledescription': 'timeline', 'aria-label': 'Lives of handles over time', 'aria-describedby': 'timeline-keys',
+    class: 'lanes',
+    tabindex: '0',
+    role: 'application',
+    'aria-roledescription': 'timeline',
+    'aria-label': 'Lives of handles over time',
+    'aria-describedby': 'timeline-keys',
   });
   const tip = el('div', { class: 'tip', hidden: true });
   const stage = el('div', { class: 'stage' }, canvas, tip);
@@ -63,18 +62,41 @@ export function open(place, first, route, actions) {
   table.append(rowsOfTable);
   const tool = (/** @type {string} */ label, /** @type {string} */ name, /** @type {() => void} */ act) =>
     el('button', { type: 'button', 'aria-label': name, title: name, onclick: act }, label);
-  swap(place, el('h1', { class: 'unseen' }, 'Timeline'),
-    el('section', { class: 'card', 'aria-label': 'Timeline' }, form,
-      el('div', { class: 'legend' }, head,
-        [['memory', 'memory'], ['physical', 'physical memory'], ['event', 'event']].map(([kind, name]) => el('span', {}, el('i', { class: kind }), name)),
+  swap(
+    place,
+    el('h1', { class: 'unseen' }, 'Timeline'),
+    el(
+      'section',
+      { class: 'card', 'aria-label': 'Timeline' },
+      form,
+      el(
+        'div',
+        { class: 'legend' },
+        head,
+        [
+          ['memory', 'memory'],
+          ['physical', 'physical memory'],
+          ['event', 'event'],
+        ].map(([kind, name]) => el('span', {}, el('i', { class: kind }), name)),
         el('span', {}, 'thick: a handle, from get to put; thin, under it: an opening'),
         el('span', {}, '▲ error ◆ warning ● note'),
-        el('span', { class: 'tools' }, tool('−', 'Zoom out', () => zoom(STEP)), tool('+', 'Zoom in', () => zoom(1 / STEP)), tool('Whole run', 'The whole run', () => see(0, whole())))),
-      el('div', { class: 'timeline' }, stage, aside), table));
+        el(
+          'span',
+          { class: 'tools' },
+          tool('−', 'Zoom out', () => zoom(STEP)),
+          tool('+', 'Zoom in', () => zoom(1 / STEP)),
+          tool('Whole run', 'The whole run', () => see(0, whole())),
+        ),
+      ),
+      el('div', { class: 'timeline' }, stage, aside),
+      table,
+    ),
+  );
 
   const painter = new Painter(canvas);
   const severity = (/** @type {number} */ life) =>
-    SEVERITIES.find((grade) => lives?.findings.get(life)?.some((index) => world.check.findings[index]?.severity === grade)) ?? 'note';
+    SEVERITIES.find((grade) => lives?.findings.get(life)?.some((index) => world.check.findings[index]?.severity === grade)) ??
+    'note';
   /** @type {{time: number, severity: string}[]} */
   let findings = [];
   let due = false;
@@ -83,7 +105,15 @@ export function open(place, first, route, actions) {
     due = false;
     if (!lives || sight.width === 0) return;
     painter.paint({
-      lives, layout, sight, selected, worst: severity, closed, findings, called: (process) => called(world.run, process), short: (process) => short(world.run, process),
+      lives,
+      layout,
+      sight,
+      selected,
+      worst: severity,
+      closed,
+      findings,
+      called: (process) => called(world.run, process),
+      short: (process) => short(world.run, process),
     });
   }
   function soon() {
@@ -96,7 +126,10 @@ export function open(place, first, route, actions) {
 
   /** The fields that say what is in sight. */
   function edges() {
-    for (const [name, ns] of [['From', sight.from], ['To', sight.to]]) {
+    for (const [name, ns] of [
+      ['From', sight.from],
+      ['To', sight.to],
+    ]) {
       const field = form.querySelector(`[data-key="filter ${name}"]`);
       if (field && field !== document.activeElement) field.value = (Number(ns) / 1e9).toFixed(6);
     }
@@ -108,7 +141,11 @@ export function open(place, first, route, actions) {
     telling = setTimeout(() => {
       if (here().view !== 'timeline') return;
       const all = sight.from <= 0 && along;
-      amend({ from: all ? null : Math.round(sight.from), to: all || along ? null : Math.round(sight.to), top: sight.top > 0 ? Math.round(sight.top / ROW) : null });
+      amend({
+        from: all ? null : Math.round(sight.from),
+        to: all || along ? null : Math.round(sight.to),
+        top: sight.top > 0 ? Math.round(sight.top / ROW) : null,
+      });
       edges();
       tableOffset = 0;
       tabulate();
@@ -131,7 +168,8 @@ export function open(place, first, route, actions) {
     const from = sight.from + (length - next) * at;
     see(from, from + next);
   }
-  const pan = (/** @type {number} */ part) => see(sight.from + (sight.to - sight.from) * part, sight.to + (sight.to - sight.from) * part);
+  const pan = (/** @type {number} */ part) =>
+    see(sight.from + (sight.to - sight.from) * part, sight.to + (sight.to - sight.from) * part);
   /** @param {number} top */
   function scroll(top) {
     sight.top = Math.min(Math.max(top, 0), Math.max(0, layout.rows.length * ROW - (sight.height - TOP)));
@@ -161,7 +199,13 @@ export function open(place, first, route, actions) {
   // --- What is selected -----------------------------------------------------------------------------------
 
   const acts = {
-    zoom: () => closeUp(selected), drop: () => { select(-1); canvas.focus(); }, select: (/** @type {number} */ life) => select(life), perfetto: actions.perfetto,
+    zoom: () => closeUp(selected),
+    drop: () => {
+      select(-1);
+      canvas.focus();
+    },
+    select: (/** @type {number} */ life) => select(life),
+    perfetto: actions.perfetto,
   };
   /** @param {number} life @param {{step?: boolean}} [how] */
   function select(life, { step = true } = {}) {
@@ -173,8 +217,23 @@ export function open(place, first, route, actions) {
       detail(aside, world, lives, life, acts);
       say(spoken(lives, life, world.run));
     } else {
-      swap(aside, el('h2', {}, 'Nothing is selected'), el('p', {}, 'A click on a life shows its story. By keys, when the timeline has the focus:'),
-        el('dl', { class: 'keys', id: 'timeline-keys' }, KEYS.map(([keys, does]) => [el('dt', {}, keys.split(' ').map((key) => (key === '+' && keys.startsWith('Shift') ? ' + ' : el('kbd', {}, key)))), el('dd', {}, does)])));
+      swap(
+        aside,
+        el('h2', {}, 'Nothing is selected'),
+        el('p', {}, 'A click on a life shows its story. By keys, when the timeline has the focus:'),
+        el(
+          'dl',
+          { class: 'keys', id: 'timeline-keys' },
+          KEYS.map(([keys, does]) => [
+            el(
+              'dt',
+              {},
+              keys.split(' ').map((key) => (key === '+' && keys.startsWith('Shift') ? ' + ' : el('kbd', {}, key))),
+            ),
+            el('dd', {}, does),
+          ]),
+        ),
+      );
     }
     soon();
     tabulate();
@@ -206,7 +265,8 @@ export function open(place, first, route, actions) {
     if (!lives || y < TOP || x > sight.width - BAR) return { row: null, life: -1 };
     const row = layout.rows[Math.floor((y - TOP + sight.top) / ROW)] ?? null;
     if (!row || row.head || x < sight.gutter) return { row, life: -1 };
-    const time = (/** @type {number} */ x) => sight.from + ((x - sight.gutter) / (sight.width - sight.gutter - BAR)) * (sight.to - sight.from);
+    const time = (/** @type {number} */ x) =>
+      sight.from + ((x - sight.gutter) / (sight.width - sight.gutter - BAR)) * (sight.to - sight.from);
     const at = after(lives.to, row.lives, time(x - NEAR));
     const now = time(x);
     let best = -1;
@@ -220,105 +280,30 @@ export function open(place, first, route, actions) {
     return { row, life: best };
   }
 
-  // --- Hands and keys -------------------------------------------------------------------------------------
-
-  /** @param {MouseEvent} event @returns {[number, number]} */
-  const where = (event) => {
-    const box = canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  };
-  /** @type {{x: number, y: number, from: number, top: number, moved: boolean, what: string} | null} */
-  let drag = null;
-  const centre = (/** @type {number} */ x) => {
-    const middle = ((x - sight.gutter) / (sight.width - sight.gutter - BAR)) * whole();
-    const half = (sight.to - sight.from) / 2;
-    see(middle - half, middle + half);
-  };
-  canvas.addEventListener('pointerdown', (/** @type {PointerEvent} */ event) => {
-    if (event.button !== 0) return;
-    const [x, y] = where(event);
-    canvas.setPointerCapture(event.pointerId);
-    drag = { x, y, from: sight.from, top: sight.top, moved: false, what: y < STRIP ? 'strip' : x > sight.width - BAR ? 'bar' : 'lanes' };
-    if (drag.what === 'strip' && x > sight.gutter) centre(x);
-  });
-  canvas.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
-    const [x, y] = where(event);
-    if (!drag) return point(x, y);
-    if (Math.abs(x - drag.x) + Math.abs(y - drag.y) > 3) drag.moved = true;
-    if (!drag.moved) return;
-    tip.hidden = true;
-    canvas.classList.add('dragged');
-    if (drag.what === 'strip') return centre(x);
-    if (drag.what === 'bar') {
-      const thumb = Painter.thumb(layout.rows.length, sight);
-      if (thumb) scroll(drag.top + ((y - drag.y) / thumb.room) * thumb.whole);
-      return;
-    }
-    const scale = (sight.to - sight.from) / (sight.width - sight.gutter - BAR);
-    const from = drag.from - (x - drag.x) * scale;
-    see(from, from + (sight.to - sight.from));
-    scroll(drag.top - (y - drag.y));
-  });
-  canvas.addEventListener('pointerup', (/** @type {PointerEvent} */ event) => {
-    const was = drag;
-    drag = null;
-    canvas.classList.remove('dragged');
-    if (!was || was.moved || was.what !== 'lanes') return;
-    const { row, life } = hit(...where(event));
-    if (row?.head) fold(row.group);
-    else select(life);
-  });
-  canvas.addEventListener('pointerleave', () => {
-    tip.hidden = true;
-  });
-  canvas.addEventListener('pointercancel', () => {
-    drag = null;
-  });
-  /** Says what is under the pointer. @param {number} x @param {number} y */
-  function point(x, y) {
-    const { life } = hit(x, y);
-    tip.hidden = life < 0;
-    if (life < 0 || !lives) return;
-    tip.textContent = spoken(lives, life, world.run);
-    tip.style.left = `${Math.max(0, Math.min(x + 12, sight.width - 300))}px`;
-    tip.style.top = `${y + 60 > sight.height ? y - 44 : y + 16}px`;
-  }
-  canvas.addEventListener('wheel', (/** @type {WheelEvent} */ event) => {
-    const [x, y] = where(event);
-    const lines = event.deltaMode === 1 ? 16 : 1;
-    const [dx, dy] = event.shiftKey && event.deltaX === 0 ? [event.deltaY * lines, 0] : [event.deltaX * lines, event.deltaY * lines];
-    event.preventDefault();
-    if (Math.abs(dx) > Math.abs(dy)) return pan(dx / sight.width);
-    if (x < sight.gutter && y > TOP && !event.ctrlKey) return scroll(sight.top + dy);
-    const at = (x - sight.gutter) / (sight.width - sight.gutter - BAR);
-    zoom(Math.exp(Math.min(Math.max(dy, -200), 200) / 400), Math.min(Math.max(at, 0), 1));
-  }, { passive: false });
-  canvas.addEventListener('dblclick', (/** @type {MouseEvent} */ event) => closeUp(hit(...where(event)).life));
-
-  /** @type {Record<string, () => void>} */
-  const keys = {
-    '+': () => zoom(1 / STEP), '=': () => zoom(1 / STEP), '-': () => zoom(STEP), ArrowLeft: () => pan(-0.2), ArrowRight: () => pan(0.2),
-    ArrowUp: () => scroll(sight.top - 3 * ROW), ArrowDown: () => scroll(sight.top + 3 * ROW), PageUp: () => scroll(sight.top - sight.height + TOP), PageDown: () => scroll(sight.top + sight.height - TOP),
-    Home: () => scroll(0), End: () => scroll(Infinity), n: () => beside(1), p: () => beside(-1), f: () => closeUp(selected), 0: () => see(0, whole()),
-    Escape: () => select(-1), Enter: () => aside.focus(),
-    'Shift+ArrowRight': () => beside(1), 'Shift+ArrowLeft': () => beside(-1), 'Shift+ArrowDown': () => across(1), 'Shift+ArrowUp': () => across(-1),
-  };
-  canvas.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const arrow = event.shiftKey && event.key.startsWith('Arrow') ? `Shift+${event.key}` : event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const act = keys[arrow];
-    if (!act) return;
-    event.preventDefault();
-    act();
+  handle(canvas, tip, sight, {
+    see,
+    zoom,
+    pan,
+    scroll,
+    hit,
+    closeUp,
+    closer: () => closeUp(selected),
+    beside,
+    across,
+    fold,
+    select,
+    whole,
+    rows: () => layout.rows.length,
+    details: () => aside.focus(),
+    spoken: (life) => (lives ? spoken(lives, life, world.run) : ''),
   });
 
   // --- What is shown --------------------------------------------------------------------------------------
 
   const value = (/** @type {string} */ name) => query.get(name) ?? '';
-  /** @param {Record<string, string | boolean | null>} changes */
+  /** @type {import('./filters.js').Want} */
   function want(changes) {
-    amend(changes, { step: true });
-    query = here().query;
+    choose(query, changes);
     filters();
     arrange();
   }
@@ -329,34 +314,66 @@ export function open(place, first, route, actions) {
     arrange();
   }
   function filters() {
-    const rules = [...new Set(world.check.findings.map((/** @type {any} */ found) => found.rule))];
-    const packed = value('lanes') || 'auto';
-    swap(form,
+    swap(
+      form,
       search('Search', value('q'), (q) => want({ q }), 'address, fingerprint'),
-      choice('Kind', value('kind'), [['', 'all'], ['memory', 'memory'], ['physical', 'physical memory'], ['event', 'events']], (kind) => want({ kind })),
-      choice('Process', value('process'), [['', 'all'], ...world.run.processes.map(({ index }) => /** @type {[string, string]} */ ([String(index), called(world.run, index)]))], (process) => want({ process })),
-      choice('Findings', value('rule'), [['', 'all'], ['any', 'with findings'], ...rules.map((rule) => /** @type {[string, string]} */ ([rule, rule]))], (rule) => want({ rule })),
-      choice('Lanes', packed, [['auto', 'automatic'], ['each', 'one for each handle'], ['packed', 'shared one after the other']], (lanes) => want({ lanes: lanes === 'auto' ? null : lanes })),
-      seconds('From', sight.from, (ns) => see(ns, Math.max(sight.to, ns + CLOSEST))), seconds('To', sight.to, (ns) => see(Math.min(sight.from, ns - CLOSEST), ns)),
-      world.run.running && check('Follow the run', along, (on) => { if (on) see(sight.from, whole()); else along = false; }));
+      choice('Kind', value('kind'), ['memory', ['physical', 'physical memory'], 'event'], (kind) => want({ kind })),
+      byProcess(world, value('process'), want),
+      byRule(world, value('rule'), want),
+      choice(
+        'Lanes',
+        value('lanes'),
+        [
+          ['each', 'one for each handle'],
+          ['packed', 'shared one after the other'],
+        ],
+        (lanes) => want({ lanes }),
+        'automatic',
+      ),
+      seconds('From', sight.from, (ns) => see(ns, Math.max(sight.to, ns + CLOSEST))),
+      seconds('To', sight.to, (ns) => see(Math.min(sight.from, ns - CLOSEST), ns)),
+      world.run.running &&
+        check('Follow the run', along, (on) => {
+          if (on) see(sight.from, whole());
+          else along = false;
+        }),
+    );
   }
   /** @param {string} label @param {number} ns @param {(ns: number) => void} chosen */
   function seconds(label, ns, chosen) {
-    return el('label', {}, `${label} (s)`, el('input', {
-      type: 'number', min: '0', step: 'any', value: (ns / 1e9).toFixed(6), 'data-key': `filter ${label}`, onchange: (/** @type {any} */ event) => chosen(Number(event.target.value) * 1e9),
-    }));
+    return el(
+      'label',
+      {},
+      `${label} (s)`,
+      el('input', {
+        type: 'number',
+        min: '0',
+        step: 'any',
+        value: (ns / 1e9).toFixed(6),
+        'data-key': `filter ${label}`,
+        onchange: (/** @type {any} */ event) => chosen(Number(event.target.value) * 1e9),
+      }),
+    );
   }
 
   /** Finds a lane for each life that is asked for. */
   function arrange() {
     if (!lives) return;
     const kept = selected >= 0 ? lives.name(selected) : '';
-    chosen = lives.chosen({ kind: value('kind'), process: value('process'), rule: value('rule'), q: value('q') }, world.check.findings);
+    chosen = lives.chosen(
+      { kind: value('kind'), process: value('process'), rule: value('rule'), q: value('q') },
+      world.check.findings,
+    );
     let exports = 0;
     if (!value('lanes')) exports = new Set(Array.from(chosen, (life) => /** @type {any} */ (lives).export[life])).size;
     layout = lay(lives, chosen, { packed: value('lanes') === 'packed' || exports > CROWD, closed });
-    findings = world.check.findings.filter((/** @type {any} */ found) => !found.excuse && (!value('rule') || value('rule') === 'any' || found.rule === value('rule')))
-      .slice(0, 2000).map((/** @type {any} */ found) => ({ time: found.time_ns, severity: found.severity }));
+    findings = world.check.findings
+      .filter(
+        (/** @type {any} */ found) =>
+          !found.excuse && (!value('rule') || value('rule') === 'any' || found.rule === value('rule')),
+      )
+      .slice(0, 2000)
+      .map((/** @type {any} */ found) => ({ time: found.time_ns, severity: found.severity }));
     head.textContent = `${count(chosen.length, 'life', 'lives')}${chosen.length < lives.total ? ` of ${figure(lives.total)}` : ''}${lives.size < lives.total && lives.size === chosen.length ? ' (the first)' : ''}`;
     selected = kept ? lives.named(kept) : -1;
     measure();
@@ -365,9 +382,24 @@ export function open(place, first, route, actions) {
   }
   function tabulate() {
     if (!table.open || !lives) return;
-    const shown = chosen.filter((life) => /** @type {any} */ (lives).to[life] >= sight.from && /** @type {any} */ (lives).from[life] <= sight.to);
-    swap(rowsOfTable, shown.length === 0 ? el('p', { class: 'empty' }, 'Nothing is in sight.')
-      : lifeTable('What is in sight', world, lives, shown, { offset: Math.min(tableOffset, Math.max(0, shown.length - 1)), select: acts.select, selected, size: PAGE, turn: (offset) => { tableOffset = offset; tabulate(); } }));
+    const shown = chosen.filter(
+      (life) => /** @type {any} */ (lives).to[life] >= sight.from && /** @type {any} */ (lives).from[life] <= sight.to,
+    );
+    swap(
+      rowsOfTable,
+      shown.length === 0
+        ? el('p', { class: 'empty' }, 'Nothing is in sight.')
+        : lifeTable('What is in sight', world, lives, shown, {
+            offset: Math.min(tableOffset, Math.max(0, shown.length - 1)),
+            select: acts.select,
+            selected,
+            size: PAGE,
+            turn: (offset) => {
+              tableOffset = offset;
+              tabulate();
+            },
+          }),
+    );
   }
   table.addEventListener('toggle', tabulate);
 

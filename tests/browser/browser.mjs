@@ -13,8 +13,15 @@ const CHROMIUM = path.join(FOLDER, 'chromium');
 const require = createRequire(path.join(FOLDER, 'package.json'));
 
 const FLAGS = [
-  '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync', '--font-render-hinting=none',
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--font-render-hinting=none',
 ];
 
 /** Chromium, with a profile that is new and goes away again. */
@@ -23,7 +30,12 @@ export async function launch() {
   return chromium.launch({
     executablePath: path.join(CHROMIUM, 'chromium'),
     args: FLAGS,
-    env: { ...process.env, LD_LIBRARY_PATH: `${CHROMIUM}/lib:${CHROMIUM}`, FONTCONFIG_FILE: path.join(CHROMIUM, 'fonts.conf'), HOME: os.tmpdir() },
+    env: {
+      ...process.env,
+      LD_LIBRARY_PATH: `${CHROMIUM}/lib:${CHROMIUM}`,
+      FONTCONFIG_FILE: path.join(CHROMIUM, 'fonts.conf'),
+      HOME: os.tmpdir(),
+    },
   });
 }
 
@@ -40,7 +52,8 @@ export async function visit(browser, options = {}) {
   };
   // The copy of Perfetto's UI would like to ask others, and its policy forbids it: nothing leaves the browser.
   const away = (request) => {
-    if (foreign(request) && request.failure()?.errorText !== 'csp') faults.push(`a request to ${request.url()}: ${request.failure()?.errorText}`);
+    if (foreign(request) && request.failure()?.errorText !== 'csp')
+      faults.push(`a request to ${request.url()}: ${request.failure()?.errorText}`);
   };
   context.on('requestfinished', away);
   context.on('requestfailed', away);

@@ -13,7 +13,8 @@ const PAN_MS = 4000;
 const [what, url] = process.argv.slice(2);
 const base = new URL('./', url ?? 'http://127.0.0.1').href;
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
-const figures = (values) => `${median(values).toFixed(0)} (${Math.min(...values).toFixed(0)} to ${Math.max(...values).toFixed(0)})`;
+const figures = (values) =>
+  `${median(values).toFixed(0)} (${Math.min(...values).toFixed(0)} to ${Math.max(...values).toFixed(0)})`;
 
 async function paint(browser) {
   const run = await ask(base, 'run');
@@ -45,7 +46,7 @@ function panned(page, length) {
     const frames = [];
     const began = performance.now();
     let before = began;
-    for (let way = 1; before - began < length;) {
+    for (let way = 1; before - began < length; ) {
       canvas.dispatchEvent(new WheelEvent('wheel', { ...at, deltaX: 25 * way, deltaY: 0 }));
       const now = await new Promise((resolve) => requestAnimationFrame(resolve));
       frames.push(now - before);
@@ -70,7 +71,9 @@ async function pan(browser) {
     const { frames } = await panned(page, PAN_MS);
     const total = frames.reduce((sum, frame) => sum + frame, 0);
     const slow = [...frames].sort((a, b) => a - b)[Math.floor(frames.length * 0.95)];
-    console.log(`${(part * 100).toFixed(1).padStart(5)} % of the run in sight: ${((frames.length / total) * 1000).toFixed(0)} frames/s, median ${median(frames).toFixed(1)} ms, 95 of 100 within ${slow.toFixed(1)} ms`);
+    console.log(
+      `${(part * 100).toFixed(1).padStart(5)} % of the run in sight: ${((frames.length / total) * 1000).toFixed(0)} frames/s, median ${median(frames).toFixed(1)} ms, 95 of 100 within ${slow.toFixed(1)} ms`,
+    );
   }
   nothingWentWrong(faults);
 }

@@ -24,7 +24,7 @@ const PICTURES = [
 const browser = await launch();
 try {
   for (const { name, view, colorScheme = 'light' } of PICTURES) {
-    const { context, page, faults } = await visit(browser, { colorScheme, viewport: { width: 1280, height: 860 } });
+    const { context, page, faults } = await visit(browser, { colorScheme, viewport: { width: 1160, height: 740 } });
     await go(page, base, view);
     await page.waitForFunction(() => ![...document.querySelectorAll('.empty')].some((one) => one.textContent === 'Reading…'));
     if (view.startsWith('#/timeline')) await page.locator('.stage[data-ready]').waitFor();

@@ -27,7 +27,10 @@ export async function follows_a_finding({ base, open }) {
 
   await page.locator('.finding a').first().click();
   await page.getByRole('heading', { level: 1, name: found.rule }).waitFor();
-  const [here, there] = [page.getByRole('region', { name: 'The story here' }), page.getByRole('region', { name: 'The story there' })];
+  const [here, there] = [
+    page.getByRole('region', { name: 'The story here' }),
+    page.getByRole('region', { name: 'The story there' }),
+  ];
   assert.match(await here.innerText(), new RegExp(`pid ${found.process.pid}\\b[^]*${found.process.function}`));
   assert.match(await there.innerText(), new RegExp(`pid ${found.other.pid}\\b[^]*${found.other.function}`));
   const line = found.process.stack.find((frame) => frame.file?.endsWith('.cpp'));
@@ -38,7 +41,11 @@ export async function follows_a_finding({ base, open }) {
   const life = page.getByRole('region', { name: 'The life of the handle' }).locator('tbody tr');
   await life.first().waitFor();
   assert.equal(await life.count(), story.moments.length);
-  assert.equal(await page.getByRole('region', { name: 'The life of the handle' }).locator('tr[aria-current]').count(), 2, 'both sides are marked');
+  assert.equal(
+    await page.getByRole('region', { name: 'The life of the handle' }).locator('tr[aria-current]').count(),
+    2,
+    'both sides are marked',
+  );
   const near = page.getByRole('region', { name: /^Calls of .* around call/ });
   await near.first().waitFor();
   assert.equal(await near.count(), 2);
@@ -72,7 +79,10 @@ export async function shares_what_is_seen({ base, open }) {
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.7 + 120, box.y + 70, { steps: 5 });
   await page.mouse.up();
-  await page.waitForFunction((before) => Number(new URLSearchParams(location.hash.split('?')[1]).get('from')) < before, zoomed[0]);
+  await page.waitForFunction(
+    (before) => Number(new URLSearchParams(location.hash.split('?')[1]).get('from')) < before,
+    zoomed[0],
+  );
   assert.equal(await selected(page), '', 'a drag selects nothing');
 
   await page.getByLabel('Kind').selectOption('event');
@@ -111,11 +121,16 @@ export async function reads_the_tables({ base, open }) {
   await rows.first().waitFor();
   assert.equal(await rows.count(), Math.min(calls.total, 200));
   await page.getByLabel('IPC only').check();
-  await page.waitForFunction(() => [...document.querySelectorAll('tbody td code')].every((cell) => cell.textContent.startsWith('urIPC')));
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('tbody td code')].every((cell) => cell.textContent.startsWith('urIPC')),
+  );
   await page.getByRole('button', { name: 'took' }).click();
   await page.locator('th[aria-sort="ascending"]', { hasText: 'took' }).waitFor();
   const times = await rows.locator('td:last-child span').evaluateAll((cells) => cells.map((cell) => parseInt(cell.title, 10)));
-  assert.deepEqual(times, [...times].sort((a, b) => a - b));
+  assert.deepEqual(
+    times,
+    [...times].sort((a, b) => a - b),
+  );
   await page.getByLabel('Search').fill('OpenMem');
   await page.waitForFunction(() => location.hash.includes('q=OpenMem'));
   await page.waitForFunction(() => {
@@ -151,7 +166,10 @@ export async function walks_by_keys({ base, open }) {
   await page.keyboard.press('Enter');
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'main');
   await tab(() => document.activeElement?.closest('.finding') !== null);
-  assert.ok(await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle !== 'none'), 'where one is can be seen');
+  assert.ok(
+    await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle !== 'none'),
+    'where one is can be seen',
+  );
   await page.keyboard.press('Enter');
   await page.getByRole('region', { name: 'The story here' }).waitFor();
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'main', 'a new view is read from its beginning');
@@ -190,7 +208,16 @@ export async function walks_by_keys({ base, open }) {
 async function views(base) {
   const [{ findings }, lives] = [await ask(base, 'check'), await ask(base, 'lives?limit=1')];
   const [bytes] = lives.columns.fingerprint;
-  return ['#/', '#/timeline', `#/timeline?at=${bytes}`, '#/handles', '#/calls', `#/handle/${bytes}`, ...(findings[0] ? [`#/finding/${findings[0].identity}`] : []), '#/nowhere'];
+  return [
+    '#/',
+    '#/timeline',
+    `#/timeline?at=${bytes}`,
+    '#/handles',
+    '#/calls',
+    `#/handle/${bytes}`,
+    ...(findings[0] ? [`#/finding/${findings[0].identity}`] : []),
+    '#/nowhere',
+  ];
 }
 
 /** Waits until what is asked for later is there, too. */
@@ -220,11 +247,22 @@ export async function is_accessible({ base, open }) {
       await go(page, base, view);
       await complete(page);
       // What is folded is looked at, too.
-      for (const closed of await page.locator('details:not([open]) > summary').all()) if (await closed.isVisible()) await closed.click();
+      for (const closed of await page.locator('details:not([open]) > summary').all())
+        if (await closed.isVisible()) await closed.click();
       await page.evaluate(axe());
       const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
       const serious = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
-      assert.deepEqual(serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).slice(0, 3).join(' ')}`), [], `${view} in ${colorScheme}`);
+      assert.deepEqual(
+        serious.map(
+          ({ id, nodes }) =>
+            `${id}: ${nodes
+              .map(({ html }) => html)
+              .slice(0, 3)
+              .join(' ')}`,
+        ),
+        [],
+        `${view} in ${colorScheme}`,
+      );
     }
   }
   // The switch does what the machine's wish does.
@@ -295,7 +333,10 @@ export async function hands_over_to_perfetto({ base, open }) {
   await page.getByRole('button', { name: 'Open in Perfetto' }).click();
   const perfetto = await opened;
   assert.ok(perfetto.url().startsWith(new URL(run.perfetto.url, base).href.split('#')[0]));
-  await perfetto.getByText(new RegExp(`${run.processes[0].pid}`)).first().waitFor({ timeout: 60_000 });
+  await perfetto
+    .getByText(new RegExp(`${run.processes[0].pid}`))
+    .first()
+    .waitFor({ timeout: 60_000 });
   assert.match(await perfetto.title(), /urscope/);
 }
 
@@ -305,7 +346,10 @@ export async function goes_straight_to_perfetto({ base, open }) {
   const page = await open();
   await page.goto(`${base}perfetto.html`);
   await page.waitForURL((url) => url.hostname === 'localhost');
-  await page.getByText(new RegExp(`${run.processes[0].pid}`)).first().waitFor({ timeout: 60_000 });
+  await page
+    .getByText(new RegExp(`${run.processes[0].pid}`))
+    .first()
+    .waitFor({ timeout: 60_000 });
 }
 
 /** Where there is nothing to judge the page says so, in each of its views, and never that all is well. */

@@ -22,7 +22,6 @@ pub mod run;
 pub mod runtime;
 pub mod served;
 pub mod trace;
-pub mod view;
 
 pub use report::Report;
 pub use run::{Adapter, Outcome, Trial};

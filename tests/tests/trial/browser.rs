@@ -3,19 +3,43 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use urscope_tests::view::Window;
-use urscope_tests::{Adapter, Outcome, Release, Trial, apps, run};
+use urscope_tests::runtime::browser;
+use urscope_tests::served::Served;
+use urscope_tests::{Adapter, Outcome, Release, Trial, apps, repository, run};
 
 fn run_of(program: &str) -> Outcome {
     Trial::of(program, Release::R2026_2, Adapter::V2).run()
 }
 
+/// Opens a window on traces.
+fn window(traces: &Path, options: &[&str]) -> Served {
+    Served::by([&["view", "--no-open", "--port", "0"], options, &[&text(traces)]].concat())
+}
+
+/// Has a browser play a story of `tests/browser/stories.mjs`. Fails with what went wrong in it.
+fn tell(story: &str, window: &Served, arguments: &[&str]) {
+    node(&[&["tests/browser/trial.mjs", story, &window.url], arguments].concat());
+}
+
 /// Plays a story of a run that has ended.
 fn play(story: &str, outcome: &Outcome) {
-    Window::on(&outcome.trace_folder(), &[]).play(story, &[]);
+    tell(story, &window(&outcome.trace_folder(), &[]), &[]);
+}
+
+/// Runs a script of ours, or one of the packages that came with the browser.
+fn node(words: &[&str]) {
+    browser();
+    let output = Command::new("node")
+        .args(words)
+        .current_dir(repository())
+        .output()
+        .expect("node cannot be started: apt-get install nodejs");
+    let [said, complained] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(output.status.success(), "node {}:\n{said}{complained}", words.join(" "));
 }
 
 #[test]
@@ -51,7 +75,7 @@ fn no_view_shuts_anybody_out() {
 #[test]
 fn an_empty_run_is_shown_as_one() {
     let traces = tempfile::tempdir().expect("a temporary folder");
-    Window::on(traces.path(), &[]).play("shows_an_empty_run", &[]);
+    tell("shows_an_empty_run", &window(traces.path(), &[]), &[]);
 }
 
 /// A name that comes to life as markup, turns text around and rings the bell.
@@ -80,7 +104,7 @@ fn the_page_follows_a_run() {
     thread::scope(|scope| {
         let run = scope.spawn(|| run::urscope(&words.iter().map(String::as_str).collect::<Vec<_>>()));
         wait_for_an_opening(&traces);
-        Window::on(&traces, &[]).play("follows_a_run", &[&text(&gate)]);
+        tell("follows_a_run", &window(&traces, &[]), &[&text(&gate)]);
         assert_eq!(run.join().expect("the run was waited for").code, 0);
     });
 }
@@ -120,12 +144,25 @@ fn perfetto_ui() -> String {
 #[test]
 fn a_click_hands_the_run_over_to_perfetto() {
     let outcome = run_of("free_while_open");
-    Window::on(&outcome.trace_folder(), &["--perfetto-ui", &perfetto_ui()]).play("hands_over_to_perfetto", &[]);
+    tell("hands_over_to_perfetto", &window(&outcome.trace_folder(), &["--perfetto-ui", &perfetto_ui()]), &[]);
 }
 
 #[test]
 fn perfetto_is_reached_without_a_click() {
     let outcome = run_of("free_while_open");
     let options = ["--perfetto", "--perfetto-ui", &perfetto_ui()];
-    Window::on(&outcome.trace_folder(), &options).play("goes_straight_to_perfetto", &[]);
+    tell("goes_straight_to_perfetto", &window(&outcome.trace_folder(), &options), &[]);
+}
+
+/// Where the packages are that came with the browser.
+const PACKAGES: &str = "target/browser/node_modules";
+
+#[test]
+fn the_page_is_formatted() {
+    node(&[&format!("{PACKAGES}/prettier/bin/prettier.cjs"), "--check", "ui/*.js", "tests/browser/*.mjs"]);
+}
+
+#[test]
+fn the_types_of_the_page_hold() {
+    node(&[&format!("{PACKAGES}/typescript/bin/tsc"), "--project", "tests/browser/jsconfig.json"]);
 }
