@@ -25,7 +25,7 @@ pub(crate) use outputs::{Output, Outputs, Unwritable, exemptions, named_here};
 pub(crate) use patience::hear_watched;
 pub(crate) use view::{NoWindow, Window};
 
-use crate::{doctor, run};
+use crate::{doctor, run, top};
 
 /// Finds what SYCL programs do wrong with memory that they share between processes.
 ///
@@ -63,6 +63,7 @@ enum Command {
     Diff(DiffArguments),
     Export(ExportArguments),
     View(ViewArguments),
+    Top(TopArguments),
     Doctor(DoctorArguments),
     #[command(hide = true, subcommand)]
     DoctorProbe(doctor::probe::Role),
@@ -380,6 +381,36 @@ pub(crate) struct WindowArguments {
     pub(crate) perfetto_ui: Option<PathBuf>,
 }
 
+/// Show a run in this terminal while it goes on: processes, what is shared, calls a second, findings, who holds the most.
+///
+/// The run is heard again when it has grown, at most once a second and never more than a fifth of the time. Traces that appear
+/// later are taken, and a run that has ended is shown with its verdict. Keys: ? tells them, q ends.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope top                                  the newest run in urscope-traces\n  \
+        urscope top /tmp/traces                      begin before the run does, and wait for it\n  \
+        urscope top --once urscope-traces/app-1      as it stands now, for a log\n\n\
+        Where there is no terminal to draw on, --once is what it does.\n\n\
+        Exit codes: 0 it was ended by a key or told once, 2 it could not be shown.")]
+pub(crate) struct TopArguments {
+    /// Write the run as it stands now to standard output, once.
+    #[arg(long)]
+    pub(crate) once: bool,
+
+    /// The form of what is written once: json has the answers of check, stats and holders in one object.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+
+    /// A directory with copies of the programs and libraries that ran, for traces of another machine; may be given
+    /// several times.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) symbols: Vec<PathBuf>,
+
+    /// Trace files, or directories with urscope-*.json files in them. [default: $URSCOPE_DIR, else the newest directory in urscope-traces]
+    #[arg(value_name = "FILE|DIR")]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
 /// Say whether this machine can do it, and what to do if not.
 ///
 /// Looks for the SYCL runtime, its adapters and the Level Zero loader, and tries whether one process may take a file
@@ -418,6 +449,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Diff(arguments) => ask::diff(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::View(arguments) => view::view(&arguments),
+        Command::Top(arguments) => top::top(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::DoctorProbe(role) => doctor::probe::play(role),
     }

@@ -7,6 +7,7 @@
 mod diff;
 mod handle;
 mod holders;
+mod standing;
 mod stats;
 
 pub use diff::{Diff, diff};
@@ -15,6 +16,7 @@ pub(crate) use stats::Clerk;
 
 pub use handle::{Moment, NoSuchHandle, Story, handle};
 pub use holders::{Held, HeldBy, Holders, TooLate, holders};
+pub use standing::{Amount, Standing, standing};
 pub use stats::{Calls, Latency, SAMPLES, Sample, Share, Stats, Who, stats};
 
 /// The version of the JSON form of all answers.

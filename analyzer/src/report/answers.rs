@@ -181,28 +181,34 @@ pub(super) fn diff(answer: &Diff, out: &mut impl Write, paint: Paint) -> io::Res
 /// The pinned bytes over time, a bar for each part of it.
 fn course(samples: &[Sample], most: u64) -> String {
     const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let (first, last) = match (samples.first(), samples.last()) {
-        (Some(first), Some(last)) => (first.time_ns, last.time_ns),
-        _ => return String::new(),
-    };
-    let mut bars = vec![None; BARS];
-    for sample in samples {
-        let part = (sample.time_ns.saturating_sub(first)) as u128 * BARS as u128 / (u128::from(last - first) + 1);
-        if let Some(bar) = bars.get_mut(part as usize) {
-            *bar = Some(sample.pinned_bytes.max(bar.unwrap_or_default()));
-        }
-    }
-    let mut level = 0;
-    bars.into_iter()
-        .map(|bar| {
-            level = bar.unwrap_or(level);
-            let height = (u128::from(level) * 8).div_ceil(u128::from(most.max(1))) as usize;
-            LEVELS.get(height).copied().unwrap_or('█')
-        })
-        .collect()
+    let height = |level| (u128::from(level) * 8).div_ceil(u128::from(most.max(1))) as usize;
+    heights(samples, BARS).into_iter().map(|level| LEVELS.get(height(level)).copied().unwrap_or('█')).collect()
 }
 
-fn bytes(count: u64) -> String {
+/// The pinned bytes over time, the most of each of so many parts of it.
+pub fn heights(samples: &[Sample], parts: usize) -> Vec<u64> {
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return Vec::new() };
+    let span = u128::from(last.time_ns.saturating_sub(first.time_ns)) + 1;
+    let mut heights = vec![None; parts];
+    for sample in samples {
+        let part = u128::from(sample.time_ns.saturating_sub(first.time_ns)) * parts as u128 / span;
+        if let Some(height) = heights.get_mut(part as usize) {
+            let (most, _) = height.unwrap_or_default();
+            *height = Some((sample.pinned_bytes.max(most), sample.pinned_bytes));
+        }
+    }
+    // Where nothing happens, it stays as it was last.
+    let mut level = 0;
+    let known = |height: Option<(u64, u64)>| {
+        let (most, last) = height.unwrap_or((level, level));
+        level = last;
+        most
+    };
+    heights.into_iter().map(known).collect()
+}
+
+/// So many bytes, in the unit that fits.
+pub fn bytes(count: u64) -> String {
     match count {
         0..10_240 => number(count as usize, "byte"),
         10_240..10_485_760 => format!("{:.1} KiB", count as f64 / 1024.0),

@@ -14,6 +14,10 @@ mod sarif;
 mod source;
 mod text;
 
+pub use answers::{bytes, heights};
+pub use paint::since;
+pub use text::who;
+
 use std::{
     io::{self, Write},
     path::Path,
@@ -22,7 +26,7 @@ use std::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    judge::Judgement,
+    judge::{FoundFinding, Judgement},
     plain::plain_all,
     questions::{Diff, Holders, Stats, Story},
 };
@@ -32,6 +36,16 @@ pub fn text(judgement: &Judgement, out: &mut impl Write, color: bool) -> io::Res
     let mut text = String::new();
     text::write(&cleaned(judgement)?, &mut text, paint::Paint { color }).map_err(io::Error::other)?;
     guarded(&text, out)
+}
+
+/// The verdict in one line, for people.
+pub fn headline(judgement: &Judgement, color: bool) -> io::Result<String> {
+    Ok(text::headline(&cleaned(judgement)?, paint::Paint { color }))
+}
+
+/// All about one finding, for people.
+pub fn finding(finding: &FoundFinding) -> io::Result<String> {
+    Ok(text::told(&cleaned(finding)?))
 }
 
 /// Writes a judgement or an answer for programs: one JSON object, whose fields are those of its type. That of a judgement is

@@ -54,7 +54,7 @@ pub(super) fn wrapped(text: &str, indent: &str, width: usize) -> String {
 }
 
 /// A time since the start: `+1.204 ms`.
-pub(super) fn since(nanos: u64) -> String {
+pub fn since(nanos: u64) -> String {
     let (value, unit) = match nanos {
         0..10_000_000_000 => (nanos as f64 / 1e6, "ms"),
         _ => (nanos as f64 / 1e9, "s"),

@@ -41,6 +41,7 @@ mod sins;
 mod stacks;
 mod strange_adapter;
 mod support;
+mod top;
 mod torn;
 mod transparency;
 mod twin;

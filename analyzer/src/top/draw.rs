@@ -1,0 +1,220 @@
+//! The panes on the screen: four of them where there is room, one where there is not.
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    style::{Color, Modifier, Style},
+    text::{Line, Span},
+    widgets::{Block, BorderType, Clear, Paragraph, Row as Cells, Sparkline, Table, TableState, Wrap},
+};
+use urscope_analyzer::{
+    Verdict,
+    judge::Judgement,
+    report::{bytes, heights, since},
+};
+use urscope_rules::Severity;
+
+use super::{
+    desk::{Desk, Pane},
+    rows::Row,
+};
+
+/// From which size on all panes are shown at once.
+const WIDE: (u16, u16) = (72, 16);
+
+/// How many lines the course of the pinned bytes is high.
+const COURSE: u16 = 2;
+
+/// Draws, in colour or not.
+#[derive(Clone, Copy)]
+pub(super) struct Painter {
+    pub(super) color: bool,
+}
+
+impl Painter {
+    /// Draws everything.
+    pub(super) fn draw(self, desk: &Desk, frame: &mut Frame<'_>) {
+        let [head, body, foot] =
+            Layout::vertical([Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1)]).areas(frame.area());
+        frame.render_widget(Paragraph::new(self.head(desk)), head);
+        if desk.standing.is_none() {
+            let text = desk.failed.as_ref().or(desk.waiting.as_ref()).map_or("", String::as_str);
+            frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }).block(block(false)), body);
+        } else if body.width >= WIDE.0 && body.height >= WIDE.1 {
+            let [upper, lower] = Layout::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas(body);
+            let [processes, shared] = Layout::horizontal([Constraint::Fill(6), Constraint::Fill(5)]).areas(upper);
+            let [findings, holders] = Layout::horizontal([Constraint::Fill(6), Constraint::Fill(5)]).areas(lower);
+            for (pane, area) in Pane::ALL.into_iter().zip([processes, shared, findings, holders]) {
+                self.pane(desk, pane, area, frame);
+            }
+        } else {
+            self.pane(desk, desk.pane, body, frame);
+        }
+        let hint = match &desk.failed {
+            Some(failed) => Line::styled(failed.as_str(), self.severity(Severity::Error)),
+            None if desk.sheet.is_some() => Line::from("Esc back  arrows scroll"),
+            None => Line::from("q quit  Tab pane  Enter whole  s sort  p pause  ? help"),
+        };
+        frame.render_widget(Paragraph::new(hint.style(Modifier::DIM)), foot);
+        if let Some(sheet) = &desk.sheet {
+            frame.render_widget(Clear, body);
+            let block = block(true).title(sheet.title);
+            let text = Paragraph::new(sheet.text.as_str()).wrap(Wrap { trim: false }).scroll((sheet.scroll, 0));
+            frame.render_widget(text.block(block), body);
+        }
+    }
+
+    fn head(self, desk: &Desk) -> Vec<Line<'_>> {
+        let strong = Style::new().add_modifier(Modifier::BOLD);
+        let mut first = vec![Span::styled("urscope ", strong)];
+        let mut second = Vec::new();
+        match &desk.standing {
+            None => first.push("waiting ".into()),
+            Some(standing) => {
+                let judgement = &standing.judgement;
+                first.push(if standing.goes_on() { "running ".into() } else { "ended ".into() });
+                first.push(Span::styled(verdict(judgement), self.grade(judgement)));
+                let (calls, errors) = standing.calls();
+                let number = judgement.processes.len();
+                second
+                    .push(format!("{} {number} proc, {calls} calls, {errors} failed", since(standing.last_ns)).into());
+                if standing.goes_on()
+                    && let Some([calls, errors]) = desk.rates()
+                {
+                    second.push(format!(", {calls} calls/s, {errors} failed/s").into());
+                }
+            }
+        }
+        if desk.is_paused() {
+            first.push(Span::styled(" paused", strong.add_modifier(Modifier::REVERSED)));
+        }
+        first.push(Span::styled(format!("  {}", desk.title), Modifier::DIM));
+        vec![Line::from(first), Line::from(second)]
+    }
+
+    fn pane(self, desk: &Desk, pane: Pane, area: Rect, frame: &mut Frame<'_>) {
+        let focused = desk.pane == pane;
+        let rows = desk.rows(pane);
+        let order = desk.order(pane).map_or_else(String::new, |order| format!(", {order}"));
+        let count = if pane == Pane::Shared { String::new() } else { format!(" ({}{order})", rows.len()) };
+        let title = format!("{} {}{count}", pane as usize + 1, pane.name());
+        let block = block(focused).title(title);
+        let mut inside = block.inner(area);
+        frame.render_widget(block, area);
+        if pane == Pane::Shared {
+            inside = self.pinned(desk, inside, frame);
+        }
+        if rows.is_empty() {
+            return frame.render_widget(Paragraph::new(empty(pane)).style(Modifier::DIM), inside);
+        }
+        let (head, wide) = columns(pane);
+        let (shown, widths) = widths(head, wide, &rows);
+        let mut state = TableState::new();
+        if focused && pane != Pane::Shared {
+            state.select(Some(desk.selected(pane).min(rows.len() - 1)));
+        }
+        let head = Cells::new(shown.iter().filter_map(|column| head.get(*column).copied())).style(Modifier::DIM);
+        let table = Table::new(rows.iter().map(|row| self.cells(row, pane, &shown)), widths).header(head);
+        let table = table.column_spacing(1).row_highlight_style(Modifier::REVERSED);
+        frame.render_stateful_widget(table, inside, &mut state);
+    }
+
+    fn cells<'a>(self, row: &'a Row, pane: Pane, shown: &[usize]) -> Cells<'a> {
+        let severity = row.severity.map(|severity| self.severity(severity)).unwrap_or_default();
+        let style = if row.faint { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
+        // What is bad stands in one column.
+        let marked = if pane == Pane::Findings { 1 } else { row.cells.len().saturating_sub(1) };
+        let cell = |column: &usize| {
+            let style = if *column == marked { severity } else { Style::new() };
+            Some(Span::styled(row.cells.get(*column)?.as_str(), style))
+        };
+        Cells::new(shown.iter().filter_map(cell)).style(style)
+    }
+
+    /// The bytes that are pinned, and were; answers what room is left.
+    fn pinned(self, desk: &Desk, area: Rect, frame: &mut Frame<'_>) -> Rect {
+        let Some(standing) = &desk.standing else { return area };
+        let height = if area.height > 6 { COURSE } else { 1 };
+        let [line, course, rest] =
+            Layout::vertical([Constraint::Length(1), Constraint::Length(height), Constraint::Fill(1)]).areas(area);
+        let (now, peak) = (bytes(standing.holders.pinned_bytes), bytes(standing.stats.peak.pinned_bytes));
+        frame.render_widget(Paragraph::new(format!("pinned {now}, at most {peak}")), line);
+        let heights = heights(&standing.stats.shared, usize::from(course.width));
+        let style = if self.color { Style::new().fg(Color::Cyan) } else { Style::new() };
+        frame.render_widget(Sparkline::default().data(heights).style(style), course);
+        rest
+    }
+
+    fn grade(self, judgement: &Judgement) -> Style {
+        let worst = judgement.findings.iter().filter(|found| found.excuse.is_none()).map(|found| found.severity).max();
+        match worst {
+            Some(worst) => self.severity(worst),
+            None if judgement.verdict == Verdict::Clean && self.color => Style::new().fg(Color::Green),
+            None => Style::new(),
+        }
+    }
+
+    fn severity(self, severity: Severity) -> Style {
+        let color = match severity {
+            Severity::Error => Color::Red,
+            Severity::Warning => Color::Yellow,
+            Severity::Note => Color::Cyan,
+        };
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        if self.color { bold.fg(color) } else { bold }
+    }
+}
+
+/// A frame; the one that has the keys is strong, also without colour.
+fn block(focused: bool) -> Block<'static> {
+    let block = Block::bordered();
+    if focused { block.border_type(BorderType::Thick) } else { block.border_style(Modifier::DIM) }
+}
+
+/// The verdict, or how many findings of each grade there are.
+fn verdict(judgement: &Judgement) -> String {
+    let grades = Severity::ALL.into_iter().rev().filter_map(|severity| {
+        let counts = judgement.findings.iter().filter(|found| found.excuse.is_none() && found.severity == severity);
+        let count = counts.count();
+        (count > 0).then(|| format!("{count} {severity}{}", if count == 1 { "" } else { "s" }))
+    });
+    let grades: Vec<_> = grades.collect();
+    match judgement.verdict {
+        _ if !grades.is_empty() => grades.join(", "),
+        Verdict::NotJudged => "not judged".to_owned(),
+        _ => "clean".to_owned(),
+    }
+}
+
+fn empty(pane: Pane) -> &'static str {
+    match pane {
+        Pane::Processes => "none yet",
+        Pane::Shared => "nothing is shared",
+        Pane::Findings => "none",
+        Pane::Holders => "nobody holds anything",
+    }
+}
+
+/// What stands above the columns of a pane, and which of them takes the room that is left.
+fn columns(pane: Pane) -> (&'static [&'static str], usize) {
+    match pane {
+        Pane::Processes => (&["rank", "pid", "program", "calls", "/s", "state"], 2),
+        Pane::Shared => (&["kind", "handles", "open", "bytes"], 0),
+        Pane::Findings => (&["time", "grade", "finding"], 2),
+        Pane::Holders => (&["process", "handles", "open", "bytes"], 0),
+    }
+}
+
+/// The columns in which something stands, and their widths: none is wider than that.
+fn widths(head: &[&str], wide: usize, rows: &[Row]) -> (Vec<usize>, Vec<Constraint>) {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.cells.get(column)).map(|cell| cell.chars().count());
+        cells.max().unwrap_or_default()
+    };
+    let columns = head.iter().enumerate().filter(|(column, _)| width(*column) > 0);
+    let constraint = |(column, name): (usize, &&str)| {
+        let width = width(column).max(name.len()) as u16;
+        (column, if column == wide { Constraint::Fill(1) } else { Constraint::Length(width) })
+    };
+    columns.map(constraint).unzip()
+}

@@ -1,0 +1,79 @@
+//! The run as it stands, once: for people without a terminal that can be drawn on, for logs and for programs.
+
+use std::{
+    io::{self, BufWriter, Write},
+    path::PathBuf,
+    process::ExitCode,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use urscope_analyzer::{
+    Options, Verdict,
+    questions::{self, Standing},
+    report::{self, bytes},
+};
+
+use super::{
+    desk::{Desk, Pane},
+    watch::{News, waiting},
+};
+use crate::cli::{PlainFormat, complain};
+
+/// Writes it.
+pub(super) fn show(paths: &[PathBuf], options: &Options, format: PlainFormat) -> ExitCode {
+    let failed = ExitCode::from(Verdict::NotJudged.exit_code());
+    let standing = match questions::standing(paths, options) {
+        Ok(standing) => standing,
+        Err(_) if paths.iter().any(|path| !path.exists()) => {
+            complain(waiting(paths));
+            return failed;
+        }
+        Err(error) => {
+            complain(error);
+            return failed;
+        }
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = match format {
+        PlainFormat::Json => report::json(&standing, &mut out),
+        PlainFormat::Text => text(&standing, &mut out),
+    };
+    match written.and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(format_args!("the answer cannot be written to standard output: {error}"));
+            failed
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Writes the panes below each other, in columns.
+fn text(standing: &Standing, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{}", report::headline(&standing.judgement, false)?)?;
+    if let Some(reason) = &standing.judgement.reason {
+        writeln!(out, "  {}", urscope_analyzer::plain::plain(reason))?;
+    }
+    let (now, peak) = (bytes(standing.holders.pinned_bytes), bytes(standing.stats.peak.pinned_bytes));
+    writeln!(out, "pinned {now}, at most {peak}")?;
+    let plain = standing.plain().ok_or_else(|| io::Error::other("it cannot be written as JSON"))?;
+    let mut desk = Desk::new("", String::new(), Arc::new(AtomicBool::new(false)));
+    desk.take(News::Heard(Box::new(plain)));
+    for pane in Pane::ALL {
+        let rows: Vec<_> = desk.rows(pane).into_iter().map(|row| row.cells).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        writeln!(out, "\n{}", pane.name().to_lowercase())?;
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width =
+            |column| rows.iter().filter_map(|row| row.get(column)).map(|cell: &String| cell.chars().count()).max();
+        let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        for row in &rows {
+            // A column that nothing stands in is left out.
+            let columns = row.iter().zip(&widths).filter(|(_, width)| **width > 0);
+            let cells: Vec<_> = columns.map(|(cell, width)| format!("{cell:<width$}")).collect();
+            writeln!(out, "  {}", cells.join("  ").trim_end())?;
+        }
+    }
+    Ok(())
+}

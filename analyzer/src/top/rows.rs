@@ -1,0 +1,225 @@
+//! What stands in the lines of the panes: a run as it stands, as texts in columns, in the order that is asked for.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use urscope_analyzer::{
+    judge::{Ended, FoundFinding, Seen, Side},
+    questions::{Held, Standing},
+    report::{bytes, since, who},
+};
+use urscope_rules::Severity;
+
+/// One line of a pane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// The columns.
+    pub(super) cells: Vec<String>,
+    /// How bad it is.
+    pub(super) severity: Option<Severity>,
+    /// Whether it is about something that is over.
+    pub(super) faint: bool,
+    /// All there is to say about it.
+    pub(super) whole: Whole,
+}
+
+/// What is shown whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// A text.
+    Text(String),
+    /// A finding, by its number in the judgement.
+    Finding(usize),
+}
+
+/// Who has called how often since when.
+pub(super) struct Pace<'a> {
+    /// The calls of each process before, in the order of the judgement.
+    pub(super) before: &'a [u64],
+    /// How much time has passed since, in nanoseconds of the run.
+    pub(super) passed: u64,
+}
+
+/// The orders of processes.
+pub(super) const PROCESS_ORDERS: [&str; 3] = ["start", "calls", "state"];
+/// The orders of findings.
+pub(super) const FINDING_ORDERS: [&str; 2] = ["newest", "worst"];
+/// The orders of holders.
+pub(super) const HOLDER_ORDERS: [&str; 3] = ["bytes", "opens", "handles"];
+
+/// The processes.
+pub(super) fn processes(standing: &Standing, order: usize, pace: Option<&Pace<'_>>) -> Vec<Row> {
+    let mut seen: Vec<_> = standing.judgement.processes.iter().enumerate().collect();
+    match order {
+        1 => seen.sort_by_key(|(_, seen)| Reverse(seen.calls)),
+        2 => seen.sort_by_key(|(_, seen)| state_order(seen.ended)),
+        _ => {}
+    }
+    let hosts = standing.judgement.processes.iter().any(|seen| Some(&seen.host) != first_host(standing));
+    seen.into_iter().map(|(index, seen)| process(seen, index, pace, hosts)).collect()
+}
+
+fn first_host(standing: &Standing) -> Option<&String> {
+    standing.judgement.processes.first().map(|seen| &seen.host)
+}
+
+fn process(seen: &Seen, index: usize, pace: Option<&Pace<'_>>, hosts: bool) -> Row {
+    let name = file_name(&seen.executable);
+    let name = if hosts { format!("{name} @{}", seen.host) } else { name.to_owned() };
+    let before = pace.and_then(|pace| Some((pace.passed, *pace.before.get(index)?)));
+    let rate = before.map_or_else(String::new, |(passed, before)| rate(seen.calls.saturating_sub(before), passed));
+    let rank = seen.rank.map_or_else(String::new, |rank| rank.to_string());
+    let inside = seen.inside.as_ref().map_or_else(String::new, |inside| format!("\ninside {inside}"));
+    let lost =
+        if seen.lost > 0 { format!("\n{} records of it could not be written", seen.lost) } else { String::new() };
+    let whole = format!(
+        "{} on {}\n{}\n\n{}{inside}\n{} calls, {} of them IPC{lost}\ncommand: {}\ntrace: {}",
+        who(&seen.executable, seen.pid),
+        seen.host,
+        seen.executable,
+        state(seen.ended),
+        seen.calls,
+        seen.ipc_calls,
+        seen.command.join(" "),
+        seen.file
+    );
+    Row {
+        cells: vec![rank, seen.pid.to_string(), name, seen.calls.to_string(), rate, state(seen.ended).to_owned()],
+        severity: (seen.ended == Ended::Killed).then_some(Severity::Warning),
+        faint: seen.ended != Ended::Running,
+        whole: Whole::Text(whole),
+    }
+}
+
+/// The word for how a process ended.
+pub(super) fn state(ended: Ended) -> &'static str {
+    match ended {
+        Ended::Running => "running",
+        Ended::Exited => "exited",
+        Ended::Killed => "killed",
+        Ended::Exec => "exec",
+        Ended::Incomplete => "incomplete",
+    }
+}
+
+fn state_order(ended: Ended) -> u8 {
+    match ended {
+        Ended::Running => 0,
+        Ended::Killed => 1,
+        Ended::Incomplete => 2,
+        Ended::Exec => 3,
+        Ended::Exited => 4,
+    }
+}
+
+/// So many in a time, in a second.
+pub(super) fn rate(count: u64, nanos: u64) -> String {
+    let rate = count as f64 * 1e9 / nanos.max(1) as f64;
+    match rate {
+        0.0..9.95 if rate.fract() > 0.0 => format!("{rate:.1}"),
+        0.0..10_000.0 => format!("{rate:.0}"),
+        10_000.0..10_000_000.0 => format!("{:.0}k", rate / 1e3),
+        _ => format!("{:.0}M", rate / 1e6),
+    }
+}
+
+/// What is shared, by kind.
+pub(super) fn shared(standing: &Standing) -> Vec<Row> {
+    let row = |(kind, amount): (&str, urscope_analyzer::questions::Amount)| {
+        let kind = kind.strip_suffix(" handle").unwrap_or(kind).to_owned();
+        let held = if amount.bytes > 0 { bytes(amount.bytes) } else { String::new() };
+        Row {
+            cells: vec![kind, amount.handles.to_string(), amount.opens.to_string(), held],
+            severity: None,
+            faint: false,
+            whole: Whole::Text(String::new()),
+        }
+    };
+    standing.amounts().into_iter().map(row).collect()
+}
+
+/// The findings that count.
+pub(super) fn findings(standing: &Standing, order: usize) -> Vec<Row> {
+    let findings = standing.judgement.findings.iter().enumerate();
+    let mut findings: Vec<_> = findings.filter(|(_, finding)| finding.excuse.is_none()).collect();
+    match order {
+        1 => findings.sort_by_key(|(_, finding)| (Reverse(finding.severity), Reverse(finding.time_ns))),
+        _ => findings.sort_by_key(|(_, finding)| Reverse(finding.time_ns)),
+    }
+    findings.into_iter().map(|(index, found)| finding(index, found)).collect()
+}
+
+fn finding(index: usize, finding: &FoundFinding) -> Row {
+    let times = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
+    let text = format!("{}{times}: {}", finding.rule, finding.message);
+    Row {
+        cells: vec![since(finding.time_ns), finding.severity.name().to_owned(), text],
+        severity: Some(finding.severity),
+        faint: false,
+        whole: Whole::Finding(index),
+    }
+}
+
+/// A process, and what it holds.
+#[derive(Default)]
+struct Hold<'a> {
+    handles: u64,
+    opens: u64,
+    bytes: u64,
+    ended: Option<Ended>,
+    lines: Vec<(&'a Held, String)>,
+}
+
+/// Who holds the most.
+pub(super) fn holders(standing: &Standing, order: usize) -> Vec<Row> {
+    let mut holds = BTreeMap::<(&str, u32, &str), Hold<'_>>::new();
+    let of = |side: &Side| format!("{} {}", since(side.time_ns), side.function.as_deref().unwrap_or_default());
+    for held in &standing.holders.held {
+        let size = held.size.unwrap_or_default();
+        if held.handles > 0 {
+            let hold = holds.entry(whose(&held.got)).or_default();
+            (hold.handles, hold.bytes, hold.ended) =
+                (hold.handles + held.handles, hold.bytes + size, held.producer_ended);
+            hold.lines.push((held, format!("got, {} not put, the last {}", held.handles, of(&held.got))));
+        }
+        for holder in &held.holders {
+            let hold = holds.entry(whose(&holder.since)).or_default();
+            (hold.opens, hold.bytes, hold.ended) = (hold.opens + holder.opens, hold.bytes + size, holder.ended);
+            hold.lines.push((
+                held,
+                format!("open as {}, {} times, the last {}", holder.opened, holder.opens, of(&holder.since)),
+            ));
+        }
+    }
+    let mut holds: Vec<_> = holds.into_iter().collect();
+    holds.sort_by_key(|(_, hold)| {
+        Reverse(match order {
+            1 => (hold.opens, hold.bytes),
+            2 => (hold.handles, hold.bytes),
+            _ => (hold.bytes, hold.opens + hold.handles),
+        })
+    });
+    holds.into_iter().map(|(who, hold)| holder(who, &hold)).collect()
+}
+
+fn whose(side: &Side) -> (&str, u32, &str) {
+    (&side.host, side.pid, &side.executable)
+}
+
+fn holder((host, pid, executable): (&str, u32, &str), hold: &Hold<'_>) -> Row {
+    let ended = hold.ended.unwrap_or(Ended::Running);
+    let lines = hold.lines.iter().map(|(held, line)| {
+        let size = held.size.map_or_else(String::new, |size| format!(", {}", bytes(size)));
+        format!("{} {}{size}\n  {line}\n", held.fingerprint, held.kind)
+    });
+    let whole = format!("{} on {host}, {}\n\n{}", who(executable, pid), state(ended), lines.collect::<String>());
+    Row {
+        cells: vec![who(executable, pid), hold.handles.to_string(), hold.opens.to_string(), bytes(hold.bytes)],
+        severity: None,
+        faint: ended != Ended::Running,
+        whole: Whole::Text(whole),
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}

@@ -1,0 +1,103 @@
+//! The terminal: taken over, drawn on, and given back as it was, whatever ends us.
+
+use std::{
+    io,
+    path::PathBuf,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+        mpsc::{Receiver, TryRecvError},
+    },
+    time::Duration,
+};
+
+use ratatui::{
+    DefaultTerminal,
+    crossterm::event::{self, Event, KeyEventKind},
+};
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
+    flag,
+};
+use urscope_analyzer::{Options, Verdict};
+
+use super::{
+    desk::Desk,
+    draw::Painter,
+    watch::{self, News},
+};
+use crate::cli::complain;
+
+/// How often it is looked for news and signals while no key is pressed.
+const TURN: Duration = Duration::from_millis(100);
+
+/// Shows a run until a key or a signal ends it.
+pub(super) fn show(title: &str, paths: &[PathBuf], options: &Options, color: bool) -> ExitCode {
+    let signal = Arc::new(AtomicUsize::new(0));
+    let paused = Arc::default();
+    let shown = (|| -> io::Result<()> {
+        for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+            flag::register_usize(number, Arc::clone(&signal), number as usize)?;
+        }
+        let news = watch::start(paths, options, &paused)?;
+        let mut desk = Desk::new(title, watch::waiting(paths), Arc::clone(&paused));
+        // It restores the terminal before a panic is told, too.
+        let mut terminal = Restored(ratatui::try_init()?);
+        turn(&mut terminal.0, &mut desk, &news, &signal, Painter { color })
+    })();
+    match (shown, signal.load(Relaxed)) {
+        (_, number @ 1..) => ExitCode::from(128 + number as u8),
+        (Ok(()), _) => ExitCode::SUCCESS,
+        (Err(error), _) => {
+            complain(format_args!("the terminal cannot be used any more: {error}; --once writes the run as it stands"));
+            Verdict::NotJudged.exit_code().into()
+        }
+    }
+}
+
+/// A terminal that is given back.
+struct Restored(DefaultTerminal);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        // Where it is gone there is nothing to restore.
+        drop(ratatui::try_restore());
+    }
+}
+
+fn turn(
+    terminal: &mut DefaultTerminal,
+    desk: &mut Desk,
+    news: &Receiver<News>,
+    signal: &AtomicUsize,
+    painter: Painter,
+) -> io::Result<()> {
+    let mut changed = true;
+    while signal.load(Relaxed) == 0 {
+        loop {
+            match news.try_recv() {
+                Ok(news) => changed |= desk.take(news),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => return Err(io::Error::other("the judge has stopped")),
+            }
+        }
+        if changed {
+            terminal.draw(|frame| painter.draw(desk, frame))?;
+            changed = false;
+        }
+        if event::poll(TURN)? {
+            match event::read()? {
+                Event::Key(key) if key.kind == KeyEventKind::Press => {
+                    if !desk.press(key) {
+                        return Ok(());
+                    }
+                    changed = true;
+                }
+                Event::Resize(..) => changed = true,
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
