@@ -107,7 +107,8 @@ fn together(one: FoundFinding, two: FoundFinding) -> FoundFinding {
 /// All processes, in the order in which they began.
 fn processes(nodes: &[Node]) -> Vec<Seen> {
     let first = first(nodes);
-    let began = |node: &Node, seen: &Seen| seen.began_ns.saturating_sub(node.monotonic_ns) + node.shift(first);
+    let began =
+        |node: &Node, seen: &Seen| seen.began_ns.saturating_sub(node.monotonic_ns).saturating_add(node.shift(first));
     let mut all: Vec<_> =
         nodes.iter().flat_map(|node| node.processes.iter().map(move |seen| (began(node, seen), seen))).collect();
     all.sort_by_key(|(began, _)| *began);

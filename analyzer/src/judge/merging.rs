@@ -137,3 +137,18 @@ fn of_two_reports_of_a_node_one_counts_and_the_other_is_told() {
     assert_eq!((judgement.processes.len(), judgement.calls["urIPCGetMemHandleExp"]), (1, 2));
     assert_eq!(judgement.unseen, ["1 more report of the node node7 (boot b) not counted: give one for each node"]);
 }
+
+#[test]
+fn counts_that_no_run_has_are_refused() {
+    let calls = |count| Report {
+        nodes: vec![Node { calls: [("urUSMFree".to_owned(), count)].into(), ..Node::default() }],
+        ..Report::default()
+    };
+    let parsed = |report: Report| {
+        let mut text = Vec::new();
+        report.write(&mut text).unwrap();
+        Report::parse("a".as_ref(), &text)
+    };
+    assert!(parsed(calls(1 << 40)).is_ok());
+    assert!(parsed(calls(u64::MAX)).unwrap_err().to_string().contains("it counts 18446744073709551615"));
+}

@@ -17,6 +17,9 @@ use crate::plain::plain;
 /// The version of the form of a report file.
 pub const REPORT_VERSION: u32 = 1;
 
+/// No count of a report is larger, so that sums of them hold: a process that makes a call every microsecond needs twelve days.
+const COUNTABLE: u64 = 1 << 40;
+
 /// What was seen of some nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -135,6 +138,10 @@ impl Report {
             return Err(ReportError::Version { path: path.to_owned(), version, writer });
         }
         let report: Self = serde_json::from_slice(text).map_err(no_report)?;
+        if let Some(count) = report.nodes.iter().flat_map(Node::counts).find(|count| *count > COUNTABLE) {
+            let found = format!("it counts {count} of something, more than any run has");
+            return Err(ReportError::NotAReport { path: path.to_owned(), found });
+        }
         // Whoever wrote it, its nodes are in order and each is there once.
         Ok(Self::default().merge(report))
     }
@@ -182,6 +189,15 @@ impl Node {
         // The text breaks ties, so that the choice does not depend on the order.
         let text = serde_json::to_string(self).unwrap_or_default();
         (self.processes.len(), self.calls.values().sum(), text)
+    }
+
+    /// All that is counted in it.
+    fn counts(&self) -> impl Iterator<Item = u64> {
+        let of_findings =
+            |finding: &FoundFinding| finding.hosts.values().chain([&finding.count]).copied().collect::<Vec<_>>();
+        let processes = self.processes.iter().flat_map(|seen| [seen.calls, seen.ipc_calls, seen.lost]);
+        let all = processes.chain(self.calls.values().copied()).chain(self.findings.iter().flat_map(of_findings));
+        all.chain([self.skipped_lines, self.duplicates])
     }
 
     /// How much later than the first node its time begins, in nanoseconds.
