@@ -106,7 +106,10 @@ fn lives_come_as_columns_with_the_findings_on_them() {
     };
     assert_eq!((name("kinds", 0), name("kinds", 1)), (&json!("memory handle"), &json!("mapping")));
     assert_eq!((name("how", 0), name("how", 1)), (&json!("urIPCPutMemHandleExp"), &json!("urIPCCloseMemHandleExp")));
-    for index in 0..2 {
+    // What is put or closed dies when that call begins.
+    for (index, last) in [(0, "urIPCPutMemHandleExp"), (1, "urIPCCloseMemHandleExp")] {
+        let call = &place.json(&format!("api/calls?function={last}"))["rows"][0];
+        assert_eq!(columns["to_ns"][index], call["from_ns"]);
         assert!(columns["from_ns"][index].as_u64() < columns["to_ns"][index].as_u64());
     }
     let second = place.json("api/lives?offset=1&limit=1");
