@@ -12,8 +12,8 @@ import { called, processOf, short } from './run.js';
 
 const GRAPH_UP_TO = 30;
 const MATRIX_UP_TO = 96;
-/** More labels than this would cover each other. */
-const LABELS_UP_TO = 10;
+/** More labels than this would cover each other; in a ring there is less room. */
+const LABELS_UP_TO = { columns: 10, ring: 5 };
 
 /**
  * What goes between two processes, or two groups of them, over all kinds.
@@ -124,7 +124,7 @@ function picture({ run, check }, drawn) {
         },
         svg('title', {}, text),
       ),
-      drawn.length <= LABELS_UP_TO &&
+      drawn.length <= LABELS_UP_TO[columns ? 'columns' : 'ring'] &&
         !loop &&
         svg(
           'text',

@@ -81,7 +81,7 @@ function line({ run, check }, index) {
           { class: 'faint' },
           ' ',
           here ? called(run, here.index) : who(found.process),
-          there && ` and ${called(run, there.index)}`,
+          there && there.index !== here?.index && ` and ${called(run, there.index)}`,
         ),
         ' ',
         when(found.time_ns),
