@@ -25,7 +25,8 @@ pub struct Stats {
     /// Who shared with whom, in the order of producers and consumers.
     #[serde(default)]
     pub shares: Vec<Share>,
-    /// What was shared, over time: at most [`SAMPLES`] moments.
+    /// What was shared, over time: at most [`SAMPLES`] moments, of each stretch of time the one with most bytes pinned, and the
+    /// last.
     pub shared: Vec<Sample>,
     /// The moment at which most bytes were pinned.
     pub peak: Sample,
@@ -183,7 +184,7 @@ struct Between {
 }
 
 /// How much was shared at one moment.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Level {
     at: u64,
     counts: Counts,
@@ -191,6 +192,11 @@ struct Level {
 }
 
 impl Level {
+    /// What makes one moment tell more than another: bytes, and then how much is alive.
+    fn height(&self) -> (u64, u64) {
+        (self.pinned, self.counts.all_handles() + self.counts.all_openings())
+    }
+
     fn show(&self) -> Sample {
         let alive = |kinds: [Kind; 3]| {
             let counted = kinds.into_iter().map(|kind| (kind.noun().to_owned(), self.counts.of(kind)));
@@ -209,16 +215,17 @@ pub(crate) struct Clerk {
     /// All processes together.
     census: Census,
     pinned: Pinned,
+    /// The highest of each stretch of time in which there was any.
     levels: Vec<Level>,
+    now: Level,
     peak: Level,
-    /// Every so many moments one is kept.
-    step: u64,
-    moments: u64,
+    /// How long a stretch is, in nanoseconds.
+    stretch: u64,
 }
 
 impl Clerk {
     pub(crate) fn new() -> Self {
-        Self { step: 1, ..Self::default() }
+        Self { stretch: 1, ..Self::default() }
     }
 
     /// The figures, when all was heard.
@@ -234,7 +241,8 @@ impl Clerk {
             Share { producer, consumer, kind, handles, opens, open, bytes }
         };
         let shares = self.between.iter().map(share).collect();
-        let shared = self.levels.iter().map(Level::show).collect();
+        let end = self.levels.last().is_some_and(|last| *last != self.now).then_some(&self.now);
+        let shared = self.levels.iter().chain(end).map(Level::show).collect();
         Stats { version: VERSION, calls, shares, shared, peak: self.peak.show() }
     }
 
@@ -255,18 +263,26 @@ impl Clerk {
         if level.pinned > self.peak.pinned {
             self.peak = level;
         }
-        if self.moments.is_multiple_of(self.step) {
-            self.levels.push(level);
-            if self.levels.len() > SAMPLES {
-                let mut keep = false;
-                self.levels.retain(|_| {
-                    keep = !keep;
-                    keep
-                });
-                self.step *= 2;
+        self.now = level;
+        self.raise(level);
+        // A busy second has more moments than a quiet hour, and tells no more about the run. One place is for the end.
+        while self.levels.len() >= SAMPLES {
+            self.stretch *= 2;
+            for level in std::mem::take(&mut self.levels) {
+                self.raise(level);
             }
         }
-        self.moments += 1;
+    }
+
+    fn raise(&mut self, level: Level) {
+        match self.levels.last_mut() {
+            Some(last) if last.at / self.stretch == level.at / self.stretch => {
+                if level.height() >= last.height() {
+                    *last = level;
+                }
+            }
+            _ => self.levels.push(level),
+        }
     }
 }
 
@@ -320,5 +336,26 @@ impl Scribe for Clerk {
 
     fn counts(&mut self, _: u32, at: u64, _: &Counts) {
         self.keep(Level { at, counts: *self.census.counts(), pinned: self.pinned.bytes() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_quiet_is_kept_beside_what_was_busy() {
+        let mut clerk = Clerk::new();
+        let quiet = [(1_000, 5), (400_000, 0), (700_000, 9)];
+        let busy = (0..100_000).map(|moment| (900_000 + moment, moment % 7));
+        for (at, pinned) in quiet.into_iter().chain(busy) {
+            clerk.keep(Level { at, pinned, ..Level::default() });
+        }
+        let stats = clerk.stats();
+        let shown: Vec<_> = stats.shared.iter().map(|sample| (sample.time_ns, sample.pinned_bytes)).collect();
+        assert_eq!(shown.get(..3), Some(quiet.as_slice()));
+        assert_eq!(shown.last(), Some(&(999_999, 99_999 % 7)));
+        assert!(shown.len() <= SAMPLES && shown.len() > 32 && shown.is_sorted(), "{}", shown.len());
+        assert_eq!(stats.peak.pinned_bytes, 9);
     }
 }
