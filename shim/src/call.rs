@@ -47,7 +47,7 @@ macro_rules! stand_ins {
                     answers::take_fingerprint(&mut values);
                     values.stack = stacks::current();
                     values.object = event.map_or(values.object, |event| Some(event as u64));
-                    let flags = values.flags;
+                    let (flags, pointer) = (values.flags, values.pointer);
                     let entered = chain::enter(Function::$name, values, &nulls);
                     if let Some(answer) = entered.answer {
                         return chain::exit(Function::$name, entered.call, answer, Values::NONE);
@@ -58,7 +58,8 @@ macro_rules! stand_ins {
                     let thrown = Thrown { function: Function::$name, call: entered.call };
                     let result = real($($param.redirected(&to)),*);
                     std::mem::forget(thrown);
-                    let values = answers.carry_over(result);
+                    let mut values = answers.carry_over(result);
+                    answers::take_block(pointer, &mut values);
                     watch::exit(Function::$name, event, flags, result, &values);
                     chain::exit(Function::$name, entered.call, result, values)
                 }

@@ -33,6 +33,7 @@ mod permission_denied;
 mod profiled_ipc_event;
 mod put_of_unknown;
 mod size_mismatch;
+mod slab_exposed;
 mod slow_call;
 mod stale_handle;
 mod success_without_result;
@@ -84,6 +85,7 @@ pub static RULES: &[&Rule] = &[
     &profiled_ipc_event::RULE,
     &put_of_unknown::RULE,
     &size_mismatch::RULE,
+    &slab_exposed::RULE,
     &slow_call::RULE,
     &stale_handle::RULE,
     &success_without_result::RULE,

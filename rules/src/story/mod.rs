@@ -29,7 +29,7 @@
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!
 //! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside), `in CONTEXT`, `on DEVICE` (of a context: its only one), `sized NUMBER` (of the handle
-//! data of an open), `profiled` (an event), `takes NUMBER` (milliseconds), and `fails` (with 45, or the `ur_result_t` behind it) or `begins`. A name is
+//! data of an open), `exposes NUMBER` (of a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), and `fails` (with 45, or the `ur_result_t` behind it) or `begins`. A name is
 //! an address: named again as a result, the same address comes again. The bytes of handle data depend on the exported address alone;
 //! those of physical memory also on the name of the handle data, unless it is `like` another.
 //! What stands between a line `NUMBER times` and a line `end` happens so often.
@@ -123,6 +123,8 @@ pub struct Call {
     pub profiled: bool,
     /// The size that is asked for, or that of handle data that is not what its get gave.
     pub size: Option<u64>,
+    /// Of a get: how many bytes the driver exports, from the address without its offset on.
+    pub exposes: Option<u64>,
     /// How many milliseconds it takes longer than others.
     pub takes: Option<u64>,
     /// How it goes on.

@@ -110,6 +110,7 @@ fn parse(line: &str) -> Result<Line, String> {
             shared: false,
             profiled: false,
             size: None,
+            exposes: None,
             takes: None,
             fate: Fate::Returns,
         };
@@ -127,6 +128,7 @@ fn parse(line: &str) -> Result<Line, String> {
                 "ipc" => call.shared = true,
                 "profiled" => call.profiled = true,
                 "sized" => call.size = Some(number(value()?)?),
+                "exposes" => call.exposes = Some(number(value()?)?),
                 "takes" => call.takes = Some(number(value()?)?),
                 "fails" => {
                     let answer = words.next_if(|next| next.parse::<u32>().is_ok()).and_then(|next| next.parse().ok());
@@ -135,7 +137,7 @@ fn parse(line: &str) -> Result<Line, String> {
                 "begins" => call.fate = Fate::Begins,
                 _ => {
                     return Err(format!(
-                        "expected +, ->, like, in, on, ipc, profiled, sized, takes, fails or begins, found {word:?}"
+                        "expected +, ->, like, in, on, ipc, profiled, sized, exposes, takes, fails or begins, found {word:?}"
                     ));
                 }
             }
@@ -234,6 +236,9 @@ impl fmt::Display for Call {
         if self.profiled {
             f.write_str(" profiled")?;
         }
+        if let Some(exposes) = self.exposes {
+            write!(f, " exposes {exposes}")?;
+        }
         if let Some(takes) = self.takes {
             write!(f, " takes {takes}")?;
         }
@@ -254,7 +259,7 @@ mod tests {
     fn a_story_is_written_as_it_was_read() {
         let text = "producer: alloc p 4096\nproducer@2/3: get p + 8 -> h in c begins\nproducer@2/3: fails\n\
                     producer: fork child\nchild: close m fails\nchild: uid 7\nchild: descriptors 9\n\
-                    child: open h sized 7 -> m takes 3 fails 4\nchild: alloc q 8 in c on d\nchild: event e ipc profiled\nchild: killed\n";
+                    child: open h sized 7 -> m takes 3 fails 4\nchild: alloc q 8 in c on d\nchild: get q -> h exposes 9\nchild: event e ipc profiled\nchild: killed\n";
         let story: Story = text.parse().unwrap();
         assert_eq!(story.to_string(), text);
     }

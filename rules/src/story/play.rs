@@ -302,7 +302,9 @@ impl Stage {
                 let bytes = fingerprint(&[(actor as u64).to_le_bytes(), object.to_le_bytes()].concat());
                 let answer = result.map(|data| {
                     self.bytes.extend(call.result.clone().map(|name| (name, bytes)));
-                    Values { data: Some(data), data_size: Some(120), fingerprint: Some(bytes), ..nothing }
+                    let block = call.exposes.map(|_| object - call.offset);
+                    let shown = Values { pointer: block, size: call.exposes, ..nothing };
+                    Values { data: Some(data), data_size: Some(120), fingerprint: Some(bytes), ..shown }
                 });
                 (Function::urIPCGetMemHandleExp, on, answer.unwrap_or_default())
             }

@@ -25,10 +25,13 @@ pub(super) struct Leaving<'w> {
 }
 
 impl<'w> Leaving<'w> {
-    /// What the process had opened of its own, and what others have open of it.
+    /// What the process had opened of its own, what it showed beside it, and what others have open of it.
     pub(super) fn memory(self, life: &Life, found: &mut Vec<Finding>) {
         if let Some(opened) = life.opened_here.as_ref().filter(|_| self.left == Left::Exited) {
             self.world.look(When::End, self.place, Sight::OpenedHere(opened), found);
+        }
+        if let Some(exposed) = life.exposed.as_ref().filter(|_| self.left == Left::Exited) {
+            self.world.look(When::End, self.place, Sight::Exposed(exposed), found);
         }
         if self.left != Left::Incomplete {
             let held: Vec<_> = life.allocations.iter().filter_map(|(base, memory)| self.held(*base, memory)).collect();

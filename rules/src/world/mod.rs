@@ -17,6 +17,7 @@ pub(crate) mod received;
 pub(crate) mod records;
 pub(crate) mod rights;
 pub(crate) mod scene;
+pub(crate) mod slabs;
 mod view;
 
 pub use self::{

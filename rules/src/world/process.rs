@@ -19,6 +19,7 @@ use super::{
     received::{Denied, Strangers},
     records::{Allocation, Got, Graveyard, Mapped, Object, Origin, Serial},
     scene::{Freed, Missing, OpenedHere, Stale, Stray, Target},
+    slabs::Exposed,
 };
 use crate::{finding::Place, life::State};
 
@@ -160,6 +161,8 @@ pub(crate) struct Life {
     pub(crate) strangers: Strangers,
     /// What it opened of its own.
     pub(crate) opened_here: Option<OpenedHere>,
+    /// What it showed beside what it exported.
+    pub(crate) exposed: Option<Exposed>,
     /// Where handle data lay that was opened and that a traced process had exported.
     pub(crate) received: Set<u64>,
     /// What was got and put over and over.
@@ -190,6 +193,7 @@ impl Life {
             denied: Vec::new(),
             strangers: Strangers::default(),
             opened_here: None,
+            exposed: None,
             received: Set::default(),
             churned: Vec::new(),
             pace: Pace::default(),

@@ -13,6 +13,7 @@ use super::{
     pace::Outlier,
     received::{Denied, Missized, Refused, Strange},
     records::{Allocation, Got, Grave, Mapped, Object, Serial},
+    slabs::Exposed,
 };
 use crate::{
     finding::Place,
@@ -61,6 +62,8 @@ pub(crate) enum Sight<'w> {
     LeftObject { handle: Handle, object: &'w Object, left: Left },
     /// A process has ended that had opened handle data of its own.
     OpenedHere(&'w OpenedHere),
+    /// A process has ended whose handle data showed other memory of it, too.
+    Exposed(&'w Exposed),
     /// A process has ended while others had its memory open.
     Gone(&'w Held, Left),
     /// The run is over, and nobody has tried to open what a process exported.

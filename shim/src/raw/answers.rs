@@ -133,6 +133,30 @@ pub fn take_fingerprint(values: &mut Values) {
     }
 }
 
+/// Adds the allocation of the driver that handle data exports, which was got for `pointer`: its address and its size.
+///
+/// The Level Zero adapters have it in the header of libumf: at 8 its address, at 16 the process, at 24 its size, at 32 how far
+/// the pointer lies behind that address. What is not that header does not add up.
+#[inline]
+pub fn take_block(pointer: Option<u64>, values: &mut Values) {
+    const HEADER: usize = 40;
+    let (Some(pointer), Some(data), Some(size), Some(_)) = (pointer, values.data, values.data_size, values.fingerprint)
+    else {
+        return;
+    };
+    if size as usize <= HEADER {
+        return;
+    }
+    let word = |at: usize| {
+        // SAFETY: the adapter has just made these bytes, of which the fingerprint was taken; `at` lies in the first of them.
+        unsafe { std::ptr::with_exposed_provenance::<u64>(data as usize + at).read_unaligned() }
+    };
+    let (base, process, size, offset) = (word(8), word(16) as u32, word(24), word(32));
+    if base.checked_add(offset) == Some(pointer) && offset < size && process == std::process::id() {
+        (values.pointer, values.size) = (Some(base), Some(size));
+    }
+}
+
 /// The fingerprint of handle data in the application's memory; nothing for a null pointer or a size that cannot be right.
 #[inline]
 fn data_fingerprint(address: usize, size: usize) -> Option<u64> {
@@ -173,6 +197,29 @@ mod tests {
         answers.places();
         assert_eq!(answers.carry_over(UrResult::SUCCESS), Values::default());
         assert_eq!((data, size), (1, 2));
+    }
+
+    #[test]
+    fn a_header_that_does_not_add_up_is_none() {
+        let header = |process: u64, offset: u64| [1, 0x1000, process, 0x10000, offset, 7];
+        let own = u64::from(std::process::id());
+        let took = |words: [u64; 6], pointer: Option<u64>| {
+            let data = Some(words.as_ptr().expose_provenance() as u64);
+            let mut values = Values { data, data_size: Some(48), ..Values::NONE };
+            take_fingerprint(&mut values);
+            take_block(pointer, &mut values);
+            (values.pointer, values.size)
+        };
+        assert_eq!(took(header(own, 0x200), Some(0x1200)), (Some(0x1000), Some(0x10000)));
+        for (words, pointer) in [
+            (header(own, 0x200), None),
+            (header(own, 0x200), Some(0x1000)),
+            (header(own + 1, 0x200), Some(0x1200)),
+            (header(own, 0x20000), Some(0x21000)),
+            (header(own, u64::MAX), Some(0xfff)),
+        ] {
+            assert_eq!(took(words, pointer), (None, None), "{words:?}");
+        }
     }
 
     #[test]

@@ -111,6 +111,7 @@ sins_at! {
     memory_that_is_opened_at_home: "open_in_producer" on V1 V2, ["note open-in-producer"], "close(open(",
         "opened at home 3 times";
     handle_data_that_nobody_opens: "get_without_open" on V1 V2, ["note get-without-open"], "app::get(forgotten", "one was sent";
+    memory_that_shows_its_neighbour: "slab_exposed" on V1 V2, ["note slab-exposed"], "export_pattern(", "one of two was shared";
     memory_that_is_opened_and_got_again: "get_of_opened" on V1 V2, ["note export-of-import"], "get(memory, gpu)",
         "get of opened memory refused";
     physical_memory_that_is_opened_after_its_put: "physical_use_after_put" on V2, ["error use-after-put"],

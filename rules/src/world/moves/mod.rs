@@ -31,6 +31,7 @@ use super::{
     received::Denied,
     records::{Origin, Serial},
     scene::{Freed, Opened, Over, Stale, Stray, Waiting},
+    slabs,
 };
 use crate::finding::Place;
 
@@ -199,6 +200,7 @@ pub(super) fn exit(world: &mut World, who: ProcessId, exit: &Exit) -> Option<Out
             if let Some(value) = given(values.data) {
                 let handle = Handle { kind, value };
                 got(world, place, (pointer, exported, context), handle, (values.fingerprint, took));
+                slabs::expose(world, place, exported, &values);
             }
             let opened = if success { Opened::Well } else { Opened::Not(result) };
             return stray.map(|stray| Outcome::Astray(place, stray, opened));
