@@ -41,13 +41,16 @@ fn parsed(text: &str) -> Value {
 
 /// Judges each node by itself; the names of the reports.
 fn reports(desk: &Desk, nodes: &[String]) -> Vec<String> {
-    let report = |node: &String| {
-        let name = format!("{node}.urscope");
+    // Every other one is compressed.
+    let report = |(index, node): (usize, &String)| {
+        let packed = index % 2 == 1;
+        let name = format!("{node}.urscope{}", if packed { ".gz" } else { "" });
         let ended = desk.run(&["check", "--report", &name, node]);
         assert_eq!((ended.code, ended.stderr.as_str()), (1, ""));
+        assert_eq!(fs::read(desk.path().join(&name)).unwrap().starts_with(&[0x1f, 0x8b]), packed);
         name
     };
-    nodes.iter().map(report).collect()
+    nodes.iter().enumerate().map(report).collect()
 }
 
 #[test]

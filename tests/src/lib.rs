@@ -25,7 +25,7 @@ pub mod trace;
 
 pub use report::Report;
 pub use run::{Adapter, Outcome, Trial};
-pub use runtime::{Release, launcher};
+pub use runtime::{Release, launcher, python_with};
 pub use trace::Trace;
 
 use std::path::{Path, PathBuf};

@@ -64,6 +64,13 @@ pub fn browser() {
     READY.get_or_init(|| set_up(&["--browser"]));
 }
 
+/// The Python interpreter that has a package of its own, by the name of its file in `scripts/requirements`; it is set up when it
+/// is asked for.
+pub fn python_with(package: &str) -> PathBuf {
+    set_up(&["--tests", "--runtime", package]);
+    repository().join("target/runtime").join(package).join("bin/python")
+}
+
 fn set_up(arguments: &[&str]) {
     let output = Command::new(repository().join("scripts/setup"))
         .args(arguments)

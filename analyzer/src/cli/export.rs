@@ -1,4 +1,4 @@
-//! `urscope export`: one timeline of all processes in a file.
+//! `urscope export`: one timeline of all processes in a file, or tables of all that happened in a folder.
 
 use std::{
     fs::File,
@@ -10,41 +10,59 @@ use std::{
 use flate2::{Compression, write::GzEncoder};
 use urscope_analyzer::{
     Options, Verdict,
-    export::{self, ExportError, Written},
+    export::{
+        self, ExportError, Form, Written,
+        tables::{self, Rows},
+    },
 };
 
-use super::{ExportArguments, complain};
+use super::{ExportArguments, ExportFormat, complain};
 
-/// Writes the timeline beside its place, and puts it there when it is whole.
+/// Writes beside its place, and puts it there when it is whole.
 pub(crate) fn export(arguments: &ExportArguments) -> ExitCode {
     let options = Options { symbols: arguments.traces.symbols.clone(), ..Options::default() };
     let path = &arguments.output;
-    let written = match write(arguments, &options, path) {
-        Ok(written) => written,
+    let (traces, format) = (&arguments.traces.paths, arguments.format.unwrap_or_else(|| ExportFormat::of(path)));
+    let told = match format {
+        ExportFormat::Chrome => write(arguments, &options, Form::Chrome, path).map(drawn),
+        ExportFormat::Perfetto => write(arguments, &options, Form::Perfetto, path).map(drawn),
+        ExportFormat::Parquet => tables::export(traces, &options, tables::Form::Parquet, path).map(listed),
+        ExportFormat::Jsonl => tables::export(traces, &options, tables::Form::Jsonl, path).map(listed),
+    };
+    match told {
+        Ok(told) => {
+            drop(writeln!(io::stderr(), "urscope: {} has {told}", path.display()));
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             complain(format_args!("{}: {error}", path.display()));
-            return Verdict::NotJudged.exit_code().into();
+            Verdict::NotJudged.exit_code().into()
         }
-    };
-    let Written { calls, handles, openings, findings, .. } = written;
-    let counts = format!("{calls} calls, {handles} handles, {openings} openings, {findings} findings");
-    let path = path.display();
-    drop(writeln!(io::stderr(), "urscope: {path} has {counts}; open it with https://ui.perfetto.dev"));
-    ExitCode::SUCCESS
+    }
 }
 
-fn write(arguments: &ExportArguments, options: &Options, path: &Path) -> Result<Written, ExportError> {
+fn drawn(written: Written) -> String {
+    let Written { calls, handles, openings, findings, .. } = written;
+    let counts = format!("{calls} calls, {handles} handles, {openings} openings, {findings} findings");
+    format!("{counts}; open it with https://ui.perfetto.dev")
+}
+
+fn listed(rows: Rows) -> String {
+    let Rows { calls, handles, findings, processes } = rows;
+    format!("{calls} calls, {handles} lives, {findings} findings, {processes} processes")
+}
+
+fn write(arguments: &ExportArguments, options: &Options, form: Form, path: &Path) -> Result<Written, ExportError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = tempfile::Builder::new().prefix(".urscope-export-").tempfile_in(folder)?;
-    let out = BufWriter::with_capacity(1 << 16, file.as_file());
+    let mut out = BufWriter::with_capacity(1 << 16, file.as_file());
     let written = if path.extension().is_some_and(|extension| extension == "gz") {
         let mut out = GzEncoder::new(out, Compression::default());
-        let written = export::export(&arguments.traces.paths, options, &mut out)?;
+        let written = export::export(&arguments.traces.paths, options, form, &mut out)?;
         finish(out.finish()?)?;
         written
     } else {
-        let mut out = out;
-        let written = export::export(&arguments.traces.paths, options, &mut out)?;
+        let written = export::export(&arguments.traces.paths, options, form, &mut out)?;
         finish(out)?;
         written
     };

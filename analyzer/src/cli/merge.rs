@@ -7,6 +7,7 @@ use std::{
     process::ExitCode,
 };
 
+use flate2::{Compression, write::GzEncoder};
 use urscope_analyzer::{Judgement, Options, Report, Verdict};
 
 use super::{
@@ -39,7 +40,16 @@ fn merged(arguments: &MergeArguments) -> Result<u8, Box<dyn Error>> {
 /// Writes a report file, if one is asked for.
 pub(super) fn write_report(report: &Report, path: Option<&Path>) -> Result<(), Box<dyn Error>> {
     let Some(path) = path else { return Ok(()) };
-    Ok(Sheet::open(&named_here(path))?.fill(|out| report.write(out))?)
+    let path = named_here(path);
+    let packed = path.extension().is_some_and(|extension| extension == "gz");
+    Ok(Sheet::open(&path)?.fill(|out| {
+        if !packed {
+            return report.write(out);
+        }
+        let mut out = GzEncoder::new(out, Compression::default());
+        report.write(&mut out)?;
+        out.finish().map(drop)
+    })?)
 }
 
 /// Writes a judgement to wherever it is asked for, and answers its exit code.

@@ -19,7 +19,7 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode, time::Duration};
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use newest::newest;
-pub(crate) use options::{Device, FailOn, Format, PlainFormat};
+pub(crate) use options::{Device, ExportFormat, FailOn, Format, PlainFormat};
 pub(crate) use output::{complain, show, wants_color};
 pub(crate) use outputs::{Output, Outputs, Unwritable, exemptions, named_here};
 pub(crate) use patience::hear_watched;
@@ -316,18 +316,26 @@ pub(crate) struct DiffArguments {
     pub(crate) after: PathBuf,
 }
 
-/// Write one timeline of all processes, for Perfetto.
+/// Write one timeline of all processes, for Perfetto, or tables of all that happened.
 ///
-/// Calls are slices of their threads; each handle's life from get to put and each opening from open to close is a slice of its
-/// own; arrows lead from a get to every open of its data and on to the close; live handles and pinned bytes are counters, and
-/// findings stand where they happened, with both call stacks.
+/// In a timeline, calls are slices of their threads; each handle's life from get to put and each opening from open to close is a
+/// slice of its own; arrows lead from a get to every open of its data and on to the close; live handles, pinned bytes and
+/// descriptors are counters, and findings stand where they happened, with both call stacks.
+///
+/// The tables are calls, handles, findings and processes; docs/tables.md says what stands in them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-        urscope export urscope-traces/app-1 -o run.json.gz\n\n\
+        urscope export urscope-traces/app-1 -o run.json.gz\n  \
+        urscope export urscope-traces/app-1 -o run.pftrace\n  \
+        urscope export urscope-traces/app-1 --format parquet -o tables\n\n\
         Exit codes: 0 written, 2 could not.")]
 pub(crate) struct ExportArguments {
-    /// The file to write; compressed if its name ends with .gz.
-    #[arg(short, long, value_name = "FILE")]
+    /// The form; without it, perfetto for a file whose name ends with .pftrace or .perfetto-trace (and .gz), otherwise chrome.
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<ExportFormat>,
+
+    /// The file to write, compressed if its name ends with .gz; the folder, for tables.
+    #[arg(short, long, value_name = "FILE|FOLDER")]
     pub(crate) output: PathBuf,
 
     #[command(flatten)]

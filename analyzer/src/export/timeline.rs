@@ -2,23 +2,26 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use urscope_schema::call::Shape;
 
-use super::chrome::{Chrome, Track, Written, text};
+use super::drawing::{Arguments, Drawing, Track, Unit, Written, text};
 use crate::{
-    account::{Began, Called, Counts, How, Life, Scribe},
-    judge::{FoundFinding, Frame, Side},
+    account::{Began, Called, Counts, How, Lane, Life, Scribe},
+    judge::{FoundFinding, Side},
 };
 
 /// Numbers of processes that no kernel gives: for those whose own number is taken.
 const MADE_UP: u32 = 1 << 30;
 
 /// Draws what happens.
-pub(super) struct Timeline<'w> {
-    chrome: Chrome<'w>,
+pub(super) struct Timeline<D> {
+    drawing: D,
+    written: Written,
     processes: Vec<Process>,
     taken: HashSet<u32>,
+    /// The hosts whose clocks were shown.
+    clocks: HashSet<u64>,
 }
 
 /// A process on the timeline.
@@ -27,16 +30,45 @@ struct Process {
     pid: u32,
     host: String,
     executable: String,
+    name: String,
+    rank: Option<u32>,
     began: u64,
+    produces: bool,
+    consumes: bool,
+    counted: Counts,
 }
 
-impl<'w> Timeline<'w> {
-    pub(super) fn new(chrome: Chrome<'w>) -> Self {
-        Self { chrome, processes: Vec::new(), taken: HashSet::new() }
+impl Process {
+    /// What it did in the run, in the order in which processes are shown.
+    fn role(&self) -> (u8, &'static str) {
+        match (self.produces, self.consumes) {
+            (true, false) => (0, ", producer"),
+            (true, true) => (1, ", producer and consumer"),
+            (false, true) => (2, ", consumer"),
+            (false, false) => (3, ""),
+        }
+    }
+}
+
+impl<D: Drawing> Timeline<D> {
+    pub(super) fn new(drawing: D) -> Self {
+        let written = Written::default();
+        Self { drawing, written, processes: Vec::new(), taken: HashSet::new(), clocks: HashSet::new() }
     }
 
-    pub(super) fn end(self) -> std::io::Result<Written> {
-        self.chrome.end()
+    /// Names the processes by what they turned out to do: by rank, role, program.
+    pub(super) fn end(mut self) -> std::io::Result<Written> {
+        self.processes.sort_by(|a, b| {
+            let order = |process: &Process| (process.rank.unwrap_or(u32::MAX), process.role().0);
+            order(a).cmp(&order(b)).then_with(|| a.executable.cmp(&b.executable))
+        });
+        for (order, process) in self.processes.iter().enumerate() {
+            let rank = process.rank.map_or_else(String::new, |rank| format!("rank {rank}: "));
+            let name = format!("{rank}{}{}", process.name, process.role().1);
+            self.drawing.process(process.shown_as, &text(&name), order);
+        }
+        self.drawing.end()?;
+        Ok(self.written)
     }
 
     /// A finding of the judgement.
@@ -47,9 +79,8 @@ impl<'w> Timeline<'w> {
         // A number that came again is that of the process which had begun by then.
         let by_then = known().rfind(|known| known.began <= found.time_ns);
         let Some(pid) = by_then.or_else(|| known().next()) else { return };
-        let pid = pid.shown_as;
-        let tid = if found.process.tid == 0 { pid } else { found.process.tid };
-        let mut args = Map::new();
+        let on = pid.track(found.process.tid);
+        let mut args = Arguments::new();
         args.insert("rule".into(), json!(text(&found.rule)));
         args.insert("severity".into(), json!(found.severity.name()));
         args.insert("message".into(), json!(text(&found.message)));
@@ -58,18 +89,31 @@ impl<'w> Timeline<'w> {
         args.extend(found.fingerprint.iter().map(|bytes| ("fingerprint".to_owned(), json!(text(bytes)))));
         args.insert("here".into(), json!(stack(&found.process)));
         args.extend(found.other.as_ref().map(|other| ("there".to_owned(), json!(stack(other)))));
-        self.chrome.finding(Track { pid, tid }, &text(&found.rule), found.time_ns, &args);
+        self.drawing.finding(on, &text(&found.rule), found.time_ns, args);
+        self.written.findings += 1;
     }
 
-    /// Where a thread is on the timeline.
+    /// Where a thread is on the timeline; 0 is the main one.
     fn track(&self, process: u32, tid: u32) -> Option<Track> {
-        let process = self.processes.get(process as usize)?;
-        let pid = process.shown_as;
-        Some(Track { pid, tid: if tid == process.pid || tid == 0 { pid } else { tid } })
+        Some(self.processes.get(process as usize)?.track(tid))
+    }
+
+    fn counter(&mut self, on: Track, unit: Unit, name: &str, at: u64, values: &[(&'static str, u64)]) {
+        if !values.is_empty() {
+            self.drawing.counter(on.pid, unit, name, at, values);
+            self.written.counters += values.len() as u64;
+        }
     }
 }
 
-impl Scribe for Timeline<'_> {
+impl Process {
+    fn track(&self, tid: u32) -> Track {
+        let pid = self.shown_as;
+        Track { pid, tid: if tid == self.pid || tid == 0 { pid } else { tid } }
+    }
+}
+
+impl<D: Drawing> Scribe for Timeline<D> {
     fn process(&mut self, began: &Began<'_>) {
         let header = began.header;
         let own = self.taken.insert(header.pid);
@@ -79,47 +123,86 @@ impl Scribe for Timeline<'_> {
             (true, 0) => file.to_owned(),
             _ => format!("{file} (pid {} on {})", header.pid, header.host),
         };
-        self.chrome.process(shown_as, &name, began.process as usize);
         let (host, executable) = (header.host.clone(), header.executable.clone());
-        self.processes.push(Process { shown_as, pid: header.pid, host, executable, began: began.at });
+        self.processes.push(Process {
+            shown_as,
+            pid: header.pid,
+            host,
+            executable,
+            name,
+            rank: header.rank,
+            began: began.at,
+            produces: false,
+            consumes: false,
+            counted: Counts::default(),
+        });
+        if self.clocks.insert(began.host) && header.clock.realtime_ns > 0 {
+            self.drawing.clock(began.at, header.clock.realtime_ns);
+        }
+    }
+
+    fn thread(&mut self, process: u32, tid: u32, name: &str) {
+        if let Some(track) = self.track(process, tid) {
+            self.drawing.thread(track, &text(name));
+        }
     }
 
     fn call(&mut self, call: &Called<'_>) {
         let Some(track) = self.track(call.process, call.tid) else { return };
-        let (name, args) = (call.function.name(), arguments(call));
-        match call.to {
-            Some(to) => self.chrome.call(track, name, (call.from, to), args, call.arrow()),
-            None => self.chrome.unreturned(track, name, call.from, &args),
-        }
+        let span = (call.from, call.to);
+        self.drawing.call(track, call.function.name(), span, arguments(call), call.arrow());
+        self.written.calls += 1;
+        self.written.unreturned += u64::from(call.to.is_none());
     }
 
     fn birth(&mut self, life: &Life) {
         let Some(track) = self.track(life.process, life.tid) else { return };
-        let mut args = Map::new();
+        let mut args = Arguments::new();
         args.insert("address".into(), json!(format!("{:#x}", life.address)));
-        args.insert("bytes".into(), json!(life.bytes.unwrap_or_default()));
+        args.extend(life.bytes.map(|bytes| ("bytes".to_owned(), json!(bytes))));
         args.extend(life.fingerprint.map(|bytes| ("fingerprint".to_owned(), json!(format!("{bytes:#x}")))));
-        self.chrome.birth(track, life, args);
+        self.drawing.birth(track, life, args);
+        if let Some(process) = self.processes.get_mut(life.process as usize) {
+            match life.lane {
+                Lane::Handle => (process.produces, self.written.handles) = (true, self.written.handles + 1),
+                Lane::Opening => (process.consumes, self.written.openings) = (true, self.written.openings + 1),
+            }
+        }
     }
 
     fn death(&mut self, life: &Life, at: u64, how: How) {
         if let Some(track) = self.track(life.process, life.tid) {
-            self.chrome.death(track, life, at, how.name());
+            self.drawing.death(track, life, at, how.name());
         }
     }
 
+    /// A value is drawn where it changes.
     fn counts(&mut self, process: u32, at: u64, counts: &Counts) {
-        let Some(Track { pid, .. }) = self.track(process, 0) else { return };
-        let lives = [("exported", counts.all_handles()), ("opened", counts.all_openings())];
-        let bytes = [("exported", counts.exported_bytes), ("mapped", counts.mapped_bytes)];
-        self.chrome.counter(pid, "handles", at, &lives);
-        self.chrome.counter(pid, "pinned bytes", at, &bytes);
+        let Some(known) = self.processes.get_mut(process as usize) else { return };
+        let before = std::mem::replace(&mut known.counted, *counts);
+        let track = known.track(0);
+        let kinds = before.by_kind().zip(counts.by_kind()).filter(|(before, now)| before != now);
+        let lives: Vec<_> = kinds.map(|(_, (kind, count))| (kind.noun(), count)).collect();
+        self.counter(track, Unit::Count, "live", at, &lives);
+        let pinned = [
+            ("exported", before.exported_bytes, counts.exported_bytes),
+            ("mapped", before.mapped_bytes, counts.mapped_bytes),
+        ];
+        let pinned = pinned.into_iter().filter(|(_, before, now)| before != now);
+        let bytes: Vec<_> = pinned.map(|(name, _, now)| (name, now)).collect();
+        self.counter(track, Unit::Bytes, "pinned bytes", at, &bytes);
+    }
+
+    fn descriptors(&mut self, process: u32, at: u64, open: u64) {
+        if let Some(track) = self.track(process, 0) {
+            self.counter(track, Unit::Count, "descriptors", at, &[("open", open)]);
+        }
     }
 }
 
 /// What a call was asked and answered.
-fn arguments(call: &Called<'_>) -> Map<String, Value> {
-    let mut args = Map::new();
+fn arguments(call: &Called<'_>) -> Arguments {
+    let mut args = Arguments::new();
     args.insert("call".into(), json!(call.number));
     let mut show = |name: &str, shape: Shape, value: u64| {
         let shown = match shape {
@@ -136,10 +219,5 @@ fn arguments(call: &Called<'_>) -> Map<String, Value> {
 
 /// A call stack, a line for each frame.
 fn stack(side: &Side) -> Vec<String> {
-    let line = |Frame { function, file, line, module, offset }: &Frame| match (function, file, line) {
-        (Some(function), Some(file), Some(line)) => format!("{function} ({file}:{line})"),
-        (Some(function), ..) => format!("{function} ({module})"),
-        _ => format!("{offset} ({module})"),
-    };
-    side.stack.iter().map(|frame| text(&line(frame))).collect()
+    side.stack.iter().map(|frame| text(&frame.line())).collect()
 }

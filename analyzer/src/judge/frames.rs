@@ -10,6 +10,18 @@ const HEADERS: [&str; 2] = ["/usr/include/", "/include/sycl/"];
 /// How many frames of a stack are told.
 const FRAMES: usize = 4;
 
+impl Frame {
+    /// The frame in a line: its function and where it stands, as far as they are known.
+    pub fn line(&self) -> String {
+        let Self { function, file, line, module, offset } = self;
+        match (function, file, line) {
+            (Some(function), Some(file), Some(line)) => format!("{function} ({file}:{line})"),
+            (Some(function), ..) => format!("{function} ({module})"),
+            _ => format!("{offset} ({module})"),
+        }
+    }
+}
+
 impl Side {
     /// The frames that a reader wants: those of the program, and of the runtime where there are no others.
     pub fn told(&self) -> impl Iterator<Item = &Frame> {

@@ -129,6 +129,19 @@ pub enum Ended {
     Incomplete,
 }
 
+impl Ended {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exited => "exited",
+            Self::Killed => "killed",
+            Self::Running => "running",
+            Self::Exec => "exec",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
 /// A finding, with the number of times it happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundFinding {

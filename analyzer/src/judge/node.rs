@@ -5,10 +5,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, io,
+    fs,
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
+use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
 use super::{FoundFinding, Judgement, Options, Seen, SkippedLine, axis, fold};
@@ -19,6 +21,12 @@ pub const REPORT_VERSION: u32 = 1;
 
 /// No count of a report is larger, so that sums of them hold: a process that makes a call every microsecond needs twelve days.
 const COUNTABLE: u64 = 1 << 40;
+
+/// What a file that is compressed by gzip begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// How much text a compressed report may hold, in bytes: whoever made it may have meant to fill the memory.
+const MOST: u64 = 1 << 30;
 
 /// What was seen of some nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -120,9 +128,19 @@ impl Default for Report {
 }
 
 impl Report {
-    /// Reads a report file.
+    /// Reads a report file, also one that is compressed by gzip.
     pub fn read(path: &Path) -> Result<Self, ReportError> {
-        let text = fs::read(path).map_err(|source| ReportError::Unreadable { path: path.to_owned(), source })?;
+        let unreadable = |source| ReportError::Unreadable { path: path.to_owned(), source };
+        let bytes = fs::read(path).map_err(unreadable)?;
+        if !bytes.starts_with(&GZIP) {
+            return Self::parse(path, &bytes);
+        }
+        let mut text = Vec::new();
+        MultiGzDecoder::new(&*bytes).take(MOST + 1).read_to_end(&mut text).map_err(unreadable)?;
+        if text.len() as u64 > MOST {
+            let found = format!("it holds more than {MOST} bytes of text");
+            return Err(ReportError::NotAReport { path: path.to_owned(), found });
+        }
         Self::parse(path, &text)
     }
 

@@ -17,7 +17,7 @@ use super::{
     answers::{JSON, Refusal},
     house::House,
 };
-use crate::export;
+use crate::export::{self, Form};
 
 /// How much is sent at a time, in bytes.
 const PIECE: usize = 64 << 10;
@@ -51,7 +51,7 @@ fn write(house: &House, pieces: &Sender<Piece>) {
         Err(Refusal(_, why)) => return drop(pieces.blocking_send(Err(io::Error::other(why)))),
     };
     let mut out = BufWriter::with_capacity(PIECE, Pipe(pieces.clone()));
-    let exported = export::export(&paths, &house.subject.options, &mut out);
+    let exported = export::export(&paths, &house.subject.options, Form::Chrome, &mut out);
     let exported = exported.map_err(io::Error::other).and_then(|_| out.flush());
     if let Err(error) = exported {
         drop(pieces.blocking_send(Err(error)));

@@ -1,9 +1,15 @@
-//! The timeline of a run is drawn by Perfetto as it was written: nothing is dropped, and the arrows go between processes.
+//! The timeline of a run is drawn by Perfetto as it was written: nothing is dropped, and the arrows go between processes. Its
+//! tables are read by DuckDB.
 
-use std::{fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use serde_json::Value;
-use urscope_tests::{Adapter, Outcome, Release, Trial, perfetto, run};
+use serde_json::{Value, json};
+use urscope_tests::{Adapter, Outcome, Release, Trial, perfetto, python_with, run};
 
 use crate::on_both_adapters;
 
@@ -19,9 +25,31 @@ fn exported(outcome: &Outcome, to: &Path) {
     assert_eq!((ended.code, ended.stdout.as_str()), (0, ""), "{}", ended.stderr);
 }
 
+/// The names of the processes and threads, in the order in which they are shown, and how many values each counter has.
+const NAMES: &str = "select name, pid from process where pid > 0 order by pid";
+const COUNTERS: &str = "select track.name as name, process.pid as pid, count(*) as n, max(value) as most from counter \
+    join process_counter_track track on track.id = track_id join process using (upid) group by 1, 2 order by 1, 2";
+const SLICES: &str = "select name, category, count(*) as n, sum(dur) as took from slice group by 1, 2 order by 1, 2";
+
 /// Exports a run and asks Perfetto about it; hands out the flows.
 fn drawn(outcome: &Outcome) -> Vec<(String, String, bool)> {
     let folder = tempfile::tempdir().unwrap();
+    let (chrome, native) = (folder.path().join("same.json"), folder.path().join("same.pftrace.gz"));
+    exported(outcome, &chrome);
+    exported(outcome, &native);
+    let queries = [FLOWS, NAMES, COUNTERS, SLICES];
+    let [chrome, native] = [chrome, native].map(|file| perfetto::opinion(&unpacked(&file), &queries));
+    native.assert_ok();
+    for count in ["slices", "unfinished", "instants", "flows", "counters", "processes", "threads"] {
+        assert_eq!(native.count(count), chrome.count(count), "{count} in Perfetto's own form");
+    }
+    for (index, query) in queries.iter().enumerate() {
+        assert_eq!(native.rows(index), chrome.rows(index), "{query}");
+    }
+    let names: Vec<_> = native.rows(1).iter().map(|row| row["name"].as_str().unwrap_or_default()).collect();
+    assert!(names.iter().any(|name| name.contains(", producer")), "{names:?}");
+    assert!(native.rows(2).iter().any(|row| row["name"] == "descriptors open"), "{:?}", native.rows(2));
+
     let (plain, packed) = (folder.path().join("run.json"), folder.path().join("run.json.gz"));
     exported(outcome, &plain);
     exported(outcome, &packed);
@@ -47,6 +75,16 @@ fn drawn(outcome: &Outcome) -> Vec<(String, String, bool)> {
     let text = |row: &Value, column: &str| row[column].as_str().unwrap_or_default().to_owned();
     let flow = |row: &Value| (text(row, "a"), text(row, "b"), row["p"] != row["q"] && !row["p"].is_null());
     opinion.rows(0).iter().map(flow).collect()
+}
+
+/// A compressed file without its compression.
+fn unpacked(file: &Path) -> PathBuf {
+    if file.extension().is_none_or(|extension| extension != "gz") {
+        return file.to_owned();
+    }
+    let ended = Command::new("gzip").arg("--decompress").arg("--force").arg(file).status().expect("gzip is there");
+    assert!(ended.success());
+    file.with_extension("")
 }
 
 fn flow(from: &str, to: &str, between_processes: bool) -> (String, String, bool) {
@@ -81,6 +119,69 @@ fn physical_memory_and_events_are_drawn_alike() {
     let event = drawn(&Trial::of("event_saint", Release::R2026_2, Adapter::V2).arg("signalled_before_get").run());
     assert!(event.contains(&flow("urIPCGetEventHandleExp", "urIPCOpenEventHandleExp", true)), "{event:?}");
     assert!(event.contains(&flow("event", "urEventRelease", false)), "{event:?}");
+}
+
+/// One question to the tables of two nodes. Each opening is joined to the get of its handle data.
+const ASKED: &str = "
+import duckdb, json, sys
+def table(name):
+    files = [folder + '/' + name + '.parquet' for folder in sys.argv[1:]]
+    return f\"(select *, parse_dirpath(filename) as node from read_parquet({files}, filename = true))\"
+def one(query):
+    return duckdb.sql(query).fetchall()
+print(json.dumps({
+    'calls': one(f\"select function, count(*) from {table('calls')} group by 1\"),
+    'rules': one(f\"select rule, sum(count)::bigint from {table('findings')} group by 1\"),
+    'processes': one(f\"select pid, calls, ipc_calls from {table('processes')} order by node, process\"),
+    'shared': one(f\"\"\"select producer.pid, consumer.pid, got.function, count(*)
+        from {table('handles')} opening
+        join {table('handles')} data on data.node = opening.node and data.life = opening.handle
+        join {table('calls')} got on got.node = data.node and got.process = data.process and got.call = data.born_call
+        join {table('processes')} producer on producer.node = data.node and producer.process = data.process
+        join {table('processes')} consumer on consumer.node = opening.node and consumer.process = opening.process
+        where opening.lane = 'opening' and got.made = data.life and opening.born_ns > data.born_ns group by all\"\"\"),
+}))
+";
+
+#[test]
+fn duckdb_reads_the_tables_of_several_nodes_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = ["free_while_open", "saint"].map(|name| Trial::of(name, Release::R2026_2, Adapter::V2).run());
+    let (mut calls, mut rules, mut processes) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    let mut asked = vec!["-c".to_owned(), ASKED.to_owned()];
+    for (node, run) in runs.iter().enumerate() {
+        let (traces, to) = (run.trace_folder(), folder.path().join(format!("node{node}")));
+        let arguments = ["export", traces.to_str().unwrap(), "--format", "parquet", "-o", to.to_str().unwrap()];
+        let ended = run::urscope(&arguments);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        asked.push(to.to_str().unwrap().to_owned());
+        let judged = run::urscope(&["check", "--format", "json", traces.to_str().unwrap()]);
+        let judged: Value = serde_json::from_str(&judged.stdout).unwrap();
+        for (function, count) in judged["calls"].as_object().unwrap() {
+            *calls.entry(function.clone()).or_insert(0) += count.as_u64().unwrap();
+        }
+        for finding in judged["findings"].as_array().unwrap() {
+            *rules.entry(finding["rule"].as_str().unwrap().to_owned()).or_insert(0) +=
+                finding["count"].as_u64().unwrap();
+        }
+        let of = |seen: &Value| json!([seen["pid"], seen["calls"], seen["ipc_calls"]]);
+        processes.extend(judged["processes"].as_array().unwrap().iter().map(of));
+    }
+    let answer = Command::new(python_with("duckdb-2.0.0")).args(&asked).output().unwrap();
+    assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
+    let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    let pairs = |name: &str| -> BTreeMap<String, u64> {
+        let rows = answer[name].as_array().unwrap().iter();
+        rows.map(|row| (row[0].as_str().unwrap().to_owned(), row[1].as_u64().unwrap())).collect()
+    };
+    assert_eq!((pairs("calls"), pairs("rules")), (calls, rules));
+    assert_eq!(answer["processes"], Value::Array(processes.clone()));
+    let shared = answer["shared"].as_array().unwrap();
+    assert_eq!(shared.len(), 2, "one producer and one consumer in each run: {shared:?}");
+    for row in shared {
+        assert_eq!(row[2], "urIPCGetMemHandleExp");
+        assert!(processes.iter().any(|seen| seen[0] == row[0]) && row[0] != row[1], "{row}");
+    }
 }
 
 #[test]
