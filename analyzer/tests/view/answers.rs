@@ -30,7 +30,7 @@ fn answers_are_byte_for_byte_what_the_command_prints() {
             assert_eq!(answer.header("urscope-generation"), Some("1"));
         }
         let mut timeline = Vec::new();
-        export::export(&[shown.path()], &Options::default(), &mut timeline).unwrap();
+        export::export(&[shown.path()], &Options::default(), export::Form::Chrome, &mut timeline).unwrap();
         assert_eq!(shown.place.get("api/timeline").body, timeline);
     }
     let shown = &Shown::new(SIN);
