@@ -47,6 +47,8 @@ fn a_missing_tool_is_named_with_the_command_that_installs_it() {
     assert_eq!(bare.status.code(), Some(1));
     assert_eq!(complaint.lines().count(), 1, "{complaint}");
     assert!(complaint.contains("apt-get install g++ python3 python3-venv nodejs"), "{complaint}");
+    let complaint = text(&setup_with_tools(&shell, &["--browser"])).1;
+    assert!(complaint.lines().count() == 1 && complaint.contains("nodejs npm"), "{complaint}");
 }
 
 #[test]
