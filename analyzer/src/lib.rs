@@ -17,6 +17,7 @@ pub mod judge;
 pub mod plain;
 pub mod questions;
 pub mod report;
+#[cfg(feature = "command")]
 pub mod view;
 
 pub use judge::{

@@ -16,6 +16,10 @@ use ratatui::{
     DefaultTerminal,
     crossterm::event::{self, Event, KeyEventKind},
 };
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
     flag,
@@ -30,7 +34,7 @@ use super::{
 use crate::cli::complain;
 
 /// How often it is looked for news and signals while no key is pressed.
-const TURN: Duration = Duration::from_millis(100);
+const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Shows a run until a key or a signal ends it.
 pub(super) fn show(title: &str, paths: &[PathBuf], options: &Options, color: bool) -> ExitCode {
@@ -66,6 +70,20 @@ impl Drop for Restored {
     }
 }
 
+/// Waits a turn, or until a key is pressed, and says whether the terminal is still there. Whoever reads keys must not do so
+/// from one that is gone: it has nothing to say and never will, and the reader would ask it for ever.
+fn waited() -> io::Result<bool> {
+    let stdin = io::stdin();
+    let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
+    match poll(&mut terminal, Some(&TURN)) {
+        // A signal: somebody looks for it.
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let [terminal] = terminal;
+    Ok(!terminal.revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL))
+}
+
 fn turn(
     terminal: &mut DefaultTerminal,
     desk: &mut Desk,
@@ -86,7 +104,10 @@ fn turn(
             terminal.draw(|frame| painter.draw(desk, frame))?;
             changed = false;
         }
-        if event::poll(TURN)? {
+        if !waited()? {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        while event::poll(Duration::ZERO)? {
             match event::read()? {
                 Event::Key(key) if key.kind == KeyEventKind::Press => {
                     if !desk.press(key) {

@@ -70,6 +70,12 @@ impl Screen {
         }
     }
 
+    /// The number of its process.
+    fn top(&self) -> String {
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        fs::read_to_string(children).expect("script has a child").trim().to_owned()
+    }
+
     fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("a key can be pressed");
     }
@@ -166,11 +172,23 @@ fn a_small_terminal_is_given_back_after_a_signal() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let screen = Screen::of(folder.path(), 10, 40);
     screen.shows(&["no traces yet"]);
-    let children = format!("/proc/{0}/task/{0}/children", screen.child.id());
-    let child = fs::read_to_string(children).expect("script has a child");
-    let killed = Command::new("kill").args(["-TERM", child.trim()]).status();
+    let killed = Command::new("kill").args(["-TERM", &screen.top()]).status();
     assert!(killed.expect("kill can be started").success());
     let (code, written) = screen.end();
     assert_eq!(code, Some(143));
     assert!(is_restored(&written));
+}
+
+#[test]
+fn it_ends_when_its_terminal_is_gone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut screen = Screen::of(folder.path(), 24, 80);
+    screen.shows(&["no traces yet"]);
+    let top = format!("/proc/{}/stat", screen.top());
+    screen.child.kill().and_then(|()| screen.child.wait()).expect("script can be killed");
+    let begun = Instant::now();
+    while fs::read_to_string(&top).is_ok_and(|stat| !stat.contains(") Z ")) {
+        assert!(begun.elapsed() < LIMIT, "it goes on without a terminal");
+        thread::sleep(Duration::from_millis(20));
+    }
 }
