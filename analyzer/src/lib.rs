@@ -11,6 +11,7 @@
 
 pub mod account;
 pub mod explain;
+#[cfg(feature = "command")]
 pub mod export;
 pub mod follow;
 pub mod judge;
