@@ -46,8 +46,9 @@ struct Process {
 /// An export, as far as lives must know it.
 #[derive(Debug, Default)]
 struct Known {
-    /// The life of the handle data that was got last.
-    latest: Option<u64>,
+    /// The lives of the handle data that was got first and last, and when each began.
+    first: Option<(u64, u64)>,
+    latest: Option<(u64, u64)>,
     /// Who opened it.
     opened_by: HashSet<u32>,
 }
@@ -102,7 +103,10 @@ impl<S: Scribe> Account<S> {
             self.make_room(world);
             let about = self.exports.entry(export).or_default();
             match lane {
-                Lane::Handle => about.latest = Some(id),
+                Lane::Handle => {
+                    about.first.get_or_insert((id, at));
+                    about.latest = Some((id, at));
+                }
                 Lane::Opening => first = about.opened_by.insert(who.0),
             }
         }
@@ -226,14 +230,17 @@ impl<S: Scribe> Listener for Account<S> {
         match effect {
             Effect::Ends(Kind::Usm) => world.about(who, enter.function, &enter.values, |id| frees.push(id)),
             Effect::Makes(_) if enter.values.fingerprint.is_some() => {
-                let latest = |id| self.exports.get(&id).and_then(|known| known.latest);
-                world.about(who, enter.function, &enter.values, |id| of = latest(id));
+                // A thread that had to wait with its record is heard late: what was got meanwhile is not what it opens.
+                let before = |got: &(u64, u64)| got.1 <= at;
+                let got = |known: &Known| known.latest.filter(before).or(known.first.filter(before));
+                world.about(who, enter.function, &enter.values, |id| of = self.exports.get(&id).and_then(got));
             }
             _ => {}
         }
         let Some(process) = self.process(who) else { return };
         let ends = subject(enter.function, &enter.values).filter(|_| !matches!(effect, Effect::Makes(_)));
         let ends = ends.and_then(|(lane, handle)| process.lives.take(lane, handle));
+        let of = of.map(|(id, _)| id);
         process.under_way.insert(enter.call, Call { enter: *enter, from: at, frees, of, ends });
     }
 
