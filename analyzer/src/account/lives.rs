@@ -28,17 +28,18 @@ impl Lives {
             self.openings.entry(handle).or_default().push(life);
             return None;
         }
-        let replaced = self.take(Lane::Handle, handle);
+        let replaced = self.take(Lane::Handle, handle, life.at);
         self.handles.insert(handle, life);
         life.export.into_iter().for_each(|export| self.of_export.entry(export).or_default().push(handle));
         replaced
     }
 
-    /// Takes out what lives at an address: of several openings the latest.
-    pub(super) fn take(&mut self, lane: Lane, handle: Handle) -> Option<Life> {
+    /// Takes out what lives at an address: of several openings the latest that was there at a moment.
+    pub(super) fn take(&mut self, lane: Lane, handle: Handle, at: u64) -> Option<Life> {
         if lane == Lane::Opening {
             let lives = self.openings.get_mut(&handle)?;
-            let life = lives.pop();
+            let there = lives.iter().rposition(|life| life.at <= at);
+            let life = there.or(lives.len().checked_sub(1)).map(|place| lives.remove(place));
             if lives.is_empty() {
                 self.openings.remove(&handle);
             }

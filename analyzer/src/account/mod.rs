@@ -239,7 +239,7 @@ impl<S: Scribe> Listener for Account<S> {
         }
         let Some(process) = self.process(who) else { return };
         let ends = subject(enter.function, &enter.values).filter(|_| !matches!(effect, Effect::Makes(_)));
-        let ends = ends.and_then(|(lane, handle)| process.lives.take(lane, handle));
+        let ends = ends.and_then(|(lane, handle)| process.lives.take(lane, handle, at));
         let of = of.map(|(id, _)| id);
         process.under_way.insert(enter.call, Call { enter: *enter, from: at, frees, of, ends });
     }
