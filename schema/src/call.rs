@@ -87,6 +87,13 @@ values! {
     stack: Number,
 }
 
+impl Values {
+    /// The address or handle that a call is about: handle data, memory or an object.
+    pub fn subject(&self) -> Option<u64> {
+        self.data.or(self.pointer).or(self.object)
+    }
+}
+
 /// A call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Enter {

@@ -5,6 +5,7 @@
 
 mod counts;
 mod lives;
+mod roll;
 mod scribe;
 
 use std::collections::{HashMap, HashSet};
@@ -19,6 +20,7 @@ use urscope_schema::{
 
 pub use counts::{Census, Counts, HANDLES, OPENINGS, Pinned};
 use lives::Lives;
+pub use roll::Roll;
 pub use scribe::{Arrow, Began, Called, How, Lane, Life, Scribe};
 
 use crate::judge::{Ended, Listener};

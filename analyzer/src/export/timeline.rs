@@ -7,8 +7,8 @@ use urscope_schema::call::Shape;
 
 use super::drawing::{Arguments, Drawing, Track, Unit, Written, text};
 use crate::{
-    account::{Began, Called, Counts, How, Lane, Life, Scribe},
-    judge::{FoundFinding, Side},
+    account::{Began, Called, Counts, How, Lane, Life, Roll, Scribe},
+    judge::{FoundFinding, Side, file_name},
 };
 
 /// Numbers of processes that no kernel gives: for those whose own number is taken.
@@ -19,6 +19,7 @@ pub(super) struct Timeline<D> {
     drawing: D,
     written: Written,
     processes: Vec<Process>,
+    roll: Roll,
     taken: HashSet<u32>,
     /// The hosts whose clocks were shown.
     clocks: HashSet<u64>,
@@ -28,11 +29,9 @@ pub(super) struct Timeline<D> {
 struct Process {
     shown_as: u32,
     pid: u32,
-    host: String,
     executable: String,
     name: String,
     rank: Option<u32>,
-    began: u64,
     produces: bool,
     consumes: bool,
     counted: Counts,
@@ -53,7 +52,8 @@ impl Process {
 impl<D: Drawing> Timeline<D> {
     pub(super) fn new(drawing: D) -> Self {
         let written = Written::default();
-        Self { drawing, written, processes: Vec::new(), taken: HashSet::new(), clocks: HashSet::new() }
+        let (processes, roll) = (Vec::new(), Roll::default());
+        Self { drawing, written, processes, roll, taken: HashSet::new(), clocks: HashSet::new() }
     }
 
     /// Names the processes by what they turned out to do: by rank, role, program.
@@ -73,13 +73,8 @@ impl<D: Drawing> Timeline<D> {
 
     /// A finding of the judgement.
     pub(super) fn finding(&mut self, found: &FoundFinding) {
-        let Side { pid, host, executable, .. } = &found.process;
-        let like = |known: &&Process| known.pid == *pid && known.host == *host && known.executable == *executable;
-        let known = || self.processes.iter().filter(like);
-        // A number that came again is that of the process which had begun by then.
-        let by_then = known().rfind(|known| known.began <= found.time_ns);
-        let Some(pid) = by_then.or_else(|| known().next()) else { return };
-        let on = pid.track(found.process.tid);
+        let number = self.roll.number(&found.process);
+        let Some(on) = number.and_then(|number| self.track(number, found.process.tid)) else { return };
         let mut args = Arguments::new();
         args.insert("rule".into(), json!(text(&found.rule)));
         args.insert("severity".into(), json!(found.severity.name()));
@@ -115,23 +110,21 @@ impl Process {
 
 impl<D: Drawing> Scribe for Timeline<D> {
     fn process(&mut self, began: &Began<'_>) {
+        self.roll.enter(began);
         let header = began.header;
         let own = self.taken.insert(header.pid);
         let shown_as = if own { header.pid } else { MADE_UP + began.process };
-        let file = header.executable.rsplit('/').next().unwrap_or_default();
+        let file = file_name(&header.executable);
         let name = match (own, began.host) {
             (true, 0) => file.to_owned(),
             _ => format!("{file} (pid {} on {})", header.pid, header.host),
         };
-        let (host, executable) = (header.host.clone(), header.executable.clone());
         self.processes.push(Process {
             shown_as,
             pid: header.pid,
-            host,
-            executable,
+            executable: header.executable.clone(),
             name,
             rank: header.rank,
-            began: began.at,
             produces: false,
             consumes: false,
             counted: Counts::default(),

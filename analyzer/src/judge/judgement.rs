@@ -78,6 +78,13 @@ pub struct Judgement {
     pub baseline: Option<Compared>,
 }
 
+impl Judgement {
+    /// Whether a process is still there.
+    pub fn goes_on(&self) -> bool {
+        self.processes.iter().any(|seen| seen.ended == Ended::Running)
+    }
+}
+
 /// A process as its trace shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Seen {

@@ -68,6 +68,14 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// The same for another hearing, whose progress is its own.
+    #[must_use]
+    pub fn for_another(&self) -> Self {
+        Self { progress: Arc::default(), ..self.clone() }
+    }
+}
+
 /// Judges traces: files, or directories with `urscope-*.json` files in them.
 ///
 /// No traces at all, or traces without a call, are a judgement too: [`Verdict::NotJudged`], with the reason. A file that

@@ -15,6 +15,7 @@ use super::{
     Ended, FoundFinding, Frame, Seen, Side,
     axis::Axis,
     court::{Court, Party},
+    file_name,
     node::{Key, Node, Report},
     symbols::Symbols,
 };
@@ -77,7 +78,7 @@ fn party(court: &Court, place: Place) -> Option<&Party> {
 
 fn name(party: &Party) -> String {
     let header = &party.header;
-    let file = header.executable.rsplit('/').next().unwrap_or_default();
+    let file = file_name(&header.executable);
     format!("{} (pid {})", if file.is_empty() { "a process" } else { file }, header.pid)
 }
 

@@ -145,17 +145,12 @@ impl Chronicle {
     }
 }
 
-/// The address that a call is about.
-fn value(values: &Values) -> Option<u64> {
-    values.data.or(values.pointer).or(values.object)
-}
-
 impl Listener for Chronicle {
     fn enter(&mut self, world: &World, who: ProcessId, _: u64, enter: &Enter) {
         let Enter { function, call, tid, time, values } = *enter;
         let place = Place { process: who, tid, time, call: Some(call), function: Some(function), stack: values.stack };
         let told = self.one_of_them(world, who, (function, &values)).map(|fingerprint| {
-            self.moments.push(Told { place, fingerprint, value: value(&values), result: None, took: None });
+            self.moments.push(Told { place, fingerprint, value: values.subject(), result: None, took: None });
             self.moments.len() - 1
         });
         if told.is_some() || function.is_ipc() {
@@ -176,7 +171,7 @@ impl Listener for Chronicle {
             Some(self.moments.len() - 1)
         });
         if let Some(told) = told.and_then(|told| self.moments.get_mut(told)) {
-            told.value = value(&exit.values).or(told.value);
+            told.value = exit.values.subject().or(told.value);
             told.result = Some(exit.result);
             told.took = Some(exit.time.0.saturating_sub(place.time.0));
         }

@@ -9,7 +9,7 @@ use urscope_schema::call::{Enter, Exit};
 use super::{Clerk, Holders, QuestionError, Stats, VERSION, Watch};
 use crate::{
     account::Account,
-    judge::{Ended, Hearing, Judgement, Listener, Options},
+    judge::{Hearing, Judgement, Listener, Options},
     plain::plain_all,
 };
 
@@ -42,7 +42,7 @@ pub struct Amount {
 impl Standing {
     /// Whether a process is still there.
     pub fn goes_on(&self) -> bool {
-        self.judgement.processes.iter().any(|seen| seen.ended == Ended::Running)
+        self.judgement.goes_on()
     }
 
     /// How many calls were seen, and how many of them were answered with an error.

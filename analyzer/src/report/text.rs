@@ -199,7 +199,7 @@ pub(super) fn fate(seen: &Seen) -> String {
 
 /// A process by the name of its program.
 pub fn who(executable: &str, pid: u32) -> String {
-    let file = executable.rsplit('/').next().unwrap_or_default();
+    let file = file_name(executable);
     if file.is_empty() { format!("pid {pid}") } else { format!("{file} (pid {pid})") }
 }
 

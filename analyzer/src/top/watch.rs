@@ -70,9 +70,7 @@ fn watch(paths: &[PathBuf], options: &Options, paused: &AtomicBool, tell: &Sende
 pub(super) fn hear(paths: &[PathBuf], options: &Options) -> News {
     // What is not there yet may come; the rest is shown.
     let there: Vec<_> = paths.iter().filter(|path| path.exists()).cloned().collect();
-    // The progress of one hearing is not that of the next.
-    let options = Options { progress: Arc::default(), ..options.clone() };
-    match questions::standing(&there, &options) {
+    match questions::standing(&there, &options.for_another()) {
         Ok(standing) => match standing.plain() {
             Some(standing) => News::Heard(Box::new(standing)),
             None => News::Failed("what was heard cannot be shown".into()),

@@ -38,13 +38,12 @@ impl Row {
         (asked, answered): (&Values, &Values),
         fingerprint: Option<u64>,
     ) -> Self {
-        let value = |values: &Values| values.data.or(values.pointer).or(values.object);
         let fingerprint = answered.fingerprint.or(asked.fingerprint).or(fingerprint);
         Self {
             from,
             took: took.filter(|_| result.is_some()).unwrap_or(NONE),
             number,
-            value: value(answered).or(value(asked)).unwrap_or_default(),
+            value: answered.subject().or(asked.subject()).unwrap_or_default(),
             size: answered.size.or(asked.size).unwrap_or(NONE),
             fingerprint: fingerprint.unwrap_or_default(),
             process,

@@ -5,7 +5,7 @@ use super::{
     lives::Lives,
 };
 use crate::{
-    account::{Began, Called, How, Life, Scribe},
+    account::{Began, Called, How, Life, Roll, Scribe},
     judge::Ended,
 };
 
@@ -24,6 +24,7 @@ pub(super) struct Ledger {
     pub(super) calls: Calls,
     pub(super) lives: Lives,
     pub(super) spans: Vec<Span>,
+    pub(super) roll: Roll,
     /// What died since the last call: it is told before the call that ended it.
     died: Vec<(u64, Option<u64>)>,
 }
@@ -43,6 +44,7 @@ impl Ledger {
 
 impl Scribe for Ledger {
     fn process(&mut self, began: &Began<'_>) {
+        self.roll.enter(began);
         self.spans.push(Span { began_ns: began.at, ended_ns: began.at });
     }
 

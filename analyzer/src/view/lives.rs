@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    account::{How, Lane, Life},
-    judge::{FoundFinding, Seen, Side},
+    account::{How, Lane, Life, Roll},
+    judge::FoundFinding,
 };
 
 /// How many lives are kept: what begins later is left out, and that is said.
@@ -169,25 +169,14 @@ impl Lives {
 pub(super) struct Marks(HashMap<(u32, u64), Vec<u32>>);
 
 impl Marks {
-    /// Of the findings of a judgement. `began` says when each process did.
-    pub(super) fn new(findings: &[FoundFinding], processes: &[Seen], began: impl Fn(usize) -> u64) -> Self {
-        let mut by_pid: HashMap<_, Vec<_>> = HashMap::new();
-        for (index, seen) in processes.iter().enumerate() {
-            by_pid.entry((seen.host.as_str(), seen.pid)).or_default().push((index, seen.executable.as_str()));
-        }
-        // Numbers are used again, and programs become others: it is the last one that had begun.
-        let process = |side: &Side| {
-            let same = by_pid.get(&(side.host.as_str(), side.pid))?.iter();
-            let begun =
-                same.filter(|(index, executable)| *executable == side.executable && began(*index) <= side.time_ns);
-            begun.last().map(|(index, _)| *index as u32)
-        };
+    /// Of the findings of a judgement, by who took part.
+    pub(super) fn new(findings: &[FoundFinding], roll: &Roll) -> Self {
         let mut marks = Self::default();
         for (place, finding) in (0..).zip(findings) {
             let bytes = finding.fingerprint.as_deref().and_then(|bytes| crate::questions::word(bytes).ok());
             let Some(bytes) = bytes else { continue };
-            let mut sides: Vec<_> =
-                [Some(&finding.process), finding.other.as_ref()].into_iter().flatten().filter_map(process).collect();
+            let sides = [Some(&finding.process), finding.other.as_ref()].into_iter().flatten();
+            let mut sides: Vec<_> = sides.filter_map(|side| roll.number(side)).collect();
             sides.dedup();
             for process in sides {
                 marks.0.entry((process, bytes)).or_default().push(place);

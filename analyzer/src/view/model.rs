@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Judgement, Options,
     account::Account,
-    judge::{Ended, Hearing},
+    judge::Hearing,
     questions::{Clerk, Holders, QuestionError, Stats, Watch},
 };
 
@@ -49,8 +49,7 @@ impl Model {
         let (clerk, mut ledger) = account.into_scribe();
         ledger.close();
         let (judgement, stats, holders) = (hearing.judgement(), clerk.stats(), watch.holders(&mut hearing));
-        let began = |index: usize| ledger.spans.get(index).map_or(0, |span: &Span| span.began_ns);
-        let marks = Marks::new(&judgement.findings, &judgement.processes, began);
+        let marks = Marks::new(&judgement.findings, &ledger.roll);
         let limits = [ledger.calls.limit(), ledger.lives.limit()].into_iter().flatten().collect();
         Ok(Self { judgement, stats, holders, ledger, marks, limits, searches: Mutex::default() })
     }
@@ -72,7 +71,7 @@ impl Model {
 
     /// Whether a process of it still runs.
     pub fn running(&self) -> bool {
-        self.judgement.processes.iter().any(|seen| seen.ended == Ended::Running)
+        self.judgement.goes_on()
     }
 
     /// What of it is not kept here, in words.

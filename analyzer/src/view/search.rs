@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use urscope_schema::api::{Function, UrResult};
 
 use super::calls::{Calls, Row};
-use crate::{judge::Seen, questions::word};
+use crate::{
+    judge::{Seen, file_name},
+    questions::word,
+};
 
 /// How many rows a page has where nobody says.
 const PAGE: usize = 200;
@@ -233,7 +236,7 @@ impl Words {
         let has = |name: &str| name.to_ascii_lowercase().contains(&text);
         let functions = Function::ALL.iter().map(|function| has(function.name())).collect();
         let of = |seen: &Seen| {
-            let file = seen.executable.rsplit('/').next().unwrap_or_default();
+            let file = file_name(&seen.executable);
             has(file) || seen.pid.to_string() == text || seen.rank.is_some_and(|rank| text == format!("rank {rank}"))
         };
         let processes = processes.iter().map(of).collect();

@@ -12,7 +12,7 @@ use std::{
 use tokio::sync::watch::{self, Receiver, Sender};
 
 use super::{Subject, house::Now, model::Model};
-use crate::{Options, follow::Follower};
+use crate::follow::Follower;
 
 /// How often it is looked whether nobody listens any more.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -49,7 +49,5 @@ fn follow(subject: &Subject, say: &Sender<Now>, stopped: &Receiver<()>) {
 
 fn hear(subject: &Subject) -> Result<Model, String> {
     let paths = (subject.paths)().map_err(|error| format!("the traces cannot be listed: {error}"))?;
-    // The bar of one hearing is not that of the next.
-    let options = Options { progress: Arc::default(), ..subject.options.clone() };
-    Model::hear(&paths, &options).map_err(|error| error.to_string())
+    Model::hear(&paths, &subject.options.for_another()).map_err(|error| error.to_string())
 }

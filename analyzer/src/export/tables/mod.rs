@@ -20,7 +20,7 @@ pub use self::row::{Column, Shape};
 use self::{folder::Folder, row::Hex};
 use super::ExportError;
 use crate::{
-    account::{Account, Began, Called, How, Life, Scribe},
+    account::{Account, Began, Called, How, Life, Roll, Scribe},
     judge::{Ended, FoundFinding, Hearing, Options, Seen, Side},
     plain::plain,
 };
@@ -62,7 +62,8 @@ pub struct Rows {
 pub fn export(paths: &[PathBuf], options: &Options, form: Form, folder: &Path) -> Result<Rows, ExportError> {
     let folder = Folder::begin(folder, form)?;
     let rows = Rows::default();
-    let mut account = Account::new(Tables { folder, rows, processes: Vec::new(), living: BTreeMap::new() });
+    let mut account =
+        Account::new(Tables { folder, rows, processes: Vec::new(), roll: Roll::default(), living: BTreeMap::new() });
     let mut hearing = Hearing::hold(paths, options, &mut account)?;
     let mut tables = account.into_scribe();
     let judgement = hearing.judgement();
@@ -108,6 +109,7 @@ struct Tables {
     folder: Folder,
     rows: Rows,
     processes: Vec<Known>,
+    roll: Roll,
     living: BTreeMap<u64, Life>,
 }
 
@@ -154,22 +156,11 @@ impl Tables {
         });
     }
 
-    /// The number of a place's process: the last of that name which had begun by then.
-    fn number(&self, side: &Side) -> Option<u32> {
-        let (host, executable) = (plain(&side.host), plain(&side.executable));
-        let like = |(_, known): &(usize, &Known)| {
-            known.pid == side.pid && known.host == host && known.executable == executable
-        };
-        let known = || self.processes.iter().enumerate().filter(like);
-        let by_then = known().rfind(|(_, known)| known.began <= side.time_ns);
-        by_then.or_else(|| known().next()).map(|(index, _)| index as u32)
-    }
-
     fn finding(&mut self, found: &FoundFinding) {
         let FoundFinding { process: side, other, .. } = found;
         let other = other.as_ref();
         let (host, message, advice) = (plain(&side.host), plain(&found.message), plain(&found.advice));
-        let (process, other_process) = (self.number(side), other.and_then(|other| self.number(other)));
+        let (process, other_process) = (self.roll.number(side), other.and_then(|other| self.roll.number(other)));
         self.rows.findings += 1;
         self.folder.put(&columns::Finding {
             host: &host,
@@ -226,6 +217,7 @@ impl Tables {
 
 impl Scribe for Tables {
     fn process(&mut self, began: &Began<'_>) {
+        self.roll.enter(began);
         let Header { host, pid, executable, boot_id, clock, .. } = began.header;
         self.processes.push(Known {
             host: plain(host),
