@@ -54,15 +54,18 @@ pub struct NoSuchHandle(String);
 
 /// The life of the handle that has `name` as the fingerprint of its data, or as an address in any process.
 pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<Story, QuestionError> {
-    // An address in a consumer is known only when it opens: by then the first chapters have been told.
-    let mut search = Search { name, found: BTreeSet::new() };
-    Hearing::hold(paths, options, &mut search)?;
+    let mut both = (Search::of(name), Chronicle::of(Which::Fingerprint(name)));
+    let mut hearing = Hearing::hold(paths, options, &mut both)?;
+    let (search, mut chronicle) = both;
     let word = format!("{name:#x}");
     if search.found.is_empty() {
         return Err(NoSuchHandle(word).into());
     }
-    let mut chronicle = Chronicle { of: search.found, ..Chronicle::default() };
-    let mut hearing = Hearing::hold(paths, options, &mut chronicle)?;
+    if search.by_address {
+        // An address in a consumer is known only when it opens: by then the first chapters have been told.
+        chronicle = Chronicle::of(Which::These(search.found));
+        hearing = Hearing::hold(paths, options, &mut chronicle)?;
+    }
     let moments: Vec<_> = chronicle.moments.into_iter().map(|told| told.show(&mut hearing)).collect();
     let mut fingerprints: Vec<_> = moments.iter().map(|moment| moment.fingerprint.clone()).collect();
     fingerprints.sort();
@@ -76,13 +79,21 @@ pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<Story, 
 struct Search {
     name: u64,
     found: BTreeSet<ExportId>,
+    /// Whether one of them is meant that has other handle data.
+    by_address: bool,
 }
 
 impl Search {
+    fn of(name: u64) -> Self {
+        Self { name, found: BTreeSet::new(), by_address: false }
+    }
+
     fn look(&mut self, world: &World, who: ProcessId, function: Function, values: &Values) {
         let named = [values.pointer, values.data, values.object].contains(&Some(self.name));
         world.about(who, function, values, |id| {
-            if named || world.export(id).is_some_and(|shared| shared.fingerprint == self.name) {
+            let by_data = world.export(id).is_some_and(|shared| shared.fingerprint == self.name);
+            if by_data || named {
+                self.by_address |= !by_data;
                 self.found.insert(id);
             }
         });
@@ -95,7 +106,10 @@ impl Listener for Search {
         // What a get is asked for stands in its beginning, and what it made in its end.
         if enter.values.pointer == Some(self.name) || enter.values.object == Some(self.name) {
             let of_it = world.shared().into_iter().filter(|shared| shared.producer == who);
-            self.found.extend(of_it.filter(|shared| shared.value == Some(self.name)).map(|shared| shared.id));
+            for shared in of_it.filter(|shared| shared.value == Some(self.name)) {
+                self.by_address |= shared.fingerprint != self.name;
+                self.found.insert(shared.id);
+            }
         }
     }
 
@@ -104,10 +118,17 @@ impl Listener for Search {
     }
 }
 
+/// What a chronicle is of.
+enum Which {
+    /// Of whatever has these bytes.
+    Fingerprint(u64),
+    /// Of these alone.
+    These(BTreeSet<ExportId>),
+}
+
 /// Writes down what happens to them.
-#[derive(Default)]
 struct Chronicle {
-    of: BTreeSet<ExportId>,
+    of: Which,
     moments: Vec<Told>,
     /// The calls under way: when each began, and the moment that was made of it.
     under_way: HashMap<(ProcessId, u64), (Place, Values, Option<usize>)>,
@@ -134,11 +155,19 @@ impl Told {
 }
 
 impl Chronicle {
+    fn of(of: Which) -> Self {
+        Self { of, moments: Vec::new(), under_way: HashMap::new() }
+    }
+
     fn one_of_them(&self, world: &World, who: ProcessId, call: (Function, &Values)) -> Option<u64> {
         let mut bytes = None;
         world.about(who, call.0, call.1, |id| {
-            if bytes.is_none() && self.of.contains(&id) {
-                bytes = world.export(id).map(|shared| shared.fingerprint);
+            let known = || world.export(id).map(|shared| shared.fingerprint);
+            if bytes.is_none() {
+                bytes = match &self.of {
+                    Which::Fingerprint(word) => known().filter(|bytes| bytes == word),
+                    Which::These(ids) => ids.contains(&id).then(known).flatten(),
+                };
             }
         });
         bytes
