@@ -12,6 +12,7 @@ trap 'kill "${view:-}" 2>/dev/null || true; rm -rf "$work"' EXIT
 # Serves a run; sets `url`, and prints how long it took until the run could be shown.
 look() {
   local began now
+  rm -f "$work/url"
   began=$(date +%s%N)
   "$release/urscope" view --no-open --port 0 "$1" >"$work/url" 2>"$work/log" &
   view=$!
