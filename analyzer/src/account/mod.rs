@@ -35,6 +35,8 @@ pub struct Account<S> {
     /// With so many exports it is time to look which of them the law has forgotten.
     many: usize,
     last: u64,
+    /// How far the hearing has come: it never goes back, as records do of a thread that had to wait with them.
+    now: u64,
 }
 
 /// A process of the account.
@@ -71,7 +73,7 @@ struct Call {
 impl<S: Scribe> Account<S> {
     /// An account for a scribe, to be given to a hearing.
     pub fn new(scribe: S) -> Self {
-        Self { scribe, processes: Vec::new(), exports: HashMap::new(), many: 1 << 12, last: 0 }
+        Self { scribe, processes: Vec::new(), exports: HashMap::new(), many: 1 << 12, last: 0, now: 0 }
     }
 
     /// The scribe, who has written down all that was heard.
@@ -146,15 +148,15 @@ impl<S: Scribe> Account<S> {
         }
         process.census.born(&life);
         self.scribe.birth(&life);
-        self.scribe.counts(who.0, life.at, process.census.counts());
+        self.scribe.counts(who.0, self.now, process.census.counts());
     }
 
-    /// Something died at a moment, which became known `now`.
-    fn died(&mut self, life: &Life, at: u64, now: u64, how: How) {
+    /// Something died at a moment.
+    fn died(&mut self, life: &Life, at: u64, how: How) {
         let Some(process) = self.processes.get_mut(life.process as usize) else { return };
         process.census.died(life);
         self.scribe.death(life, at, how);
-        self.scribe.counts(life.process, now, process.census.counts());
+        self.scribe.counts(life.process, self.now, process.census.counts());
     }
 
     /// What a call that returned well has ended.
@@ -167,14 +169,14 @@ impl<S: Scribe> Account<S> {
             let counted = matches!(life.kind, Kind::PhysicalMem | Kind::Event);
             if !(counted && world.lives(who, Handle { kind: life.kind, value: life.address })) {
                 call.ends = None;
-                self.died(&life, from, now, how);
+                self.died(&life, from, how);
                 ended.push(life.id);
             }
         }
         for export in &call.frees {
             let gone = self.process(who).map(|process| process.lives.take_all(export.number())).unwrap_or_default();
             for life in gone {
-                self.died(&life, now, now, how);
+                self.died(&life, now, how);
                 ended.push(life.id);
             }
         }
@@ -216,6 +218,10 @@ fn subject(function: Function, values: &Values) -> Option<(Lane, Handle)> {
 }
 
 impl<S: Scribe> Listener for Account<S> {
+    fn until(&mut self, _: &World, at: u64) {
+        self.now = at;
+    }
+
     fn begin(&mut self, world: &World, who: ProcessId, at: u64, header: &Header) {
         self.processes.push(Process::default());
         let host = world.process(who).map_or(0, |process| process.host);
@@ -311,7 +317,7 @@ impl<S: Scribe> Listener for Account<S> {
         }
         if ended != Ended::Running {
             for life in process.lives.take_everything() {
-                self.died(&life, at, at, How::With(ended));
+                self.died(&life, at, How::With(ended));
             }
         }
         self.scribe.end(who.0, at, ended);

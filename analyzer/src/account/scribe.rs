@@ -42,7 +42,7 @@ pub trait Scribe {
         let _ = (life, at, how);
     }
 
-    /// How much lives in a process, each time that it changes.
+    /// How much lives in a process, each time that it changes; `at` never goes back.
     fn counts(&mut self, process: u32, at: u64, counts: &Counts) {
         let _ = (process, at, counts);
     }

@@ -152,6 +152,28 @@ fn what_was_shared_over_time_is_sampled_and_its_peak_kept() {
     assert!((3000 * 64 * 8 / 9..=3000 * 64).contains(&peak), "{peak}");
 }
 
+/// A thread that had to wait with its record stands in the trace behind others of later.
+#[test]
+fn what_is_heard_late_does_not_turn_time_back() {
+    let story: Vec<_> = (0..100).map(|i| format!("p: alloc a{i} 64\np: get a{i} -> h{i}")).collect();
+    let mut files = files(&story.join("\n"));
+    let bytes = files.values_mut().next().unwrap();
+    let mut lines: Vec<_> = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    let end_of_a_get = |line: &Vec<u8>| {
+        let text = String::from_utf8_lossy(line);
+        text.contains("\"ph\":\"E\"") && text.contains("\"data\"")
+    };
+    let late = lines.iter().position(end_of_a_get).unwrap();
+    let line = lines.remove(late);
+    lines.insert(late + 100, line);
+    *bytes = lines.concat();
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), &files);
+    let answer = questions::stats(&[folder.path().to_owned()], &Options::default()).unwrap();
+    assert!(answer.shared.is_sorted_by_key(|sample| sample.time_ns));
+    assert_eq!(answer.peak.pinned_bytes, 6400, "it is counted all the same");
+}
+
 #[test]
 fn who_shares_with_whom_is_counted() {
     let answer = stats(&format!("{SHARED}\nsecond2: exit\nproducer2: get q -> i\nfirst2: open i -> k"));
