@@ -66,7 +66,9 @@ pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<Story, 
         chronicle = Chronicle::of(Which::These(search.found));
         hearing = Hearing::hold(paths, options, &mut chronicle)?;
     }
-    let moments: Vec<_> = chronicle.moments.into_iter().map(|told| told.show(&mut hearing)).collect();
+    let mut moments: Vec<_> = chronicle.moments.into_iter().map(|told| told.show(&mut hearing)).collect();
+    // A thread that had to wait with its record was heard late.
+    moments.sort_by_key(|moment| moment.place.time_ns);
     let mut fingerprints: Vec<_> = moments.iter().map(|moment| moment.fingerprint.clone()).collect();
     fingerprints.sort();
     fingerprints.dedup();

@@ -35,7 +35,7 @@ struct Entry {
 /// All lives.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
-    /// In the order of their numbers, which is that in which they began.
+    /// In the order of their numbers, and at last in that in which they began.
     entries: Vec<Entry>,
     total: u64,
     kinds: Names,
@@ -119,8 +119,10 @@ impl Lives {
         }
     }
 
-    /// No more will come.
+    /// No more will come, and none will end any more: puts them in the order in which they began.
     pub(super) fn close(&mut self) {
+        // That of their numbers, but for those of threads that had to wait with their records.
+        self.entries.sort_by_key(|entry| entry.from);
         self.entries.shrink_to_fit();
     }
 

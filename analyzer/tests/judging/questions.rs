@@ -10,7 +10,7 @@ use urscope_analyzer::{
     report,
 };
 
-use crate::traces::{files, files_with, put};
+use crate::traces::{files, files_with, one_late, put};
 
 /// Two consumers hold what a producer shares; one closes, the other is killed.
 const SHARED: &str = "producer: alloc p 4096\nproducer: get p -> h\nfirst: open h -> m\nfirst: open h -> m\nsecond: open h -> n\n\
@@ -156,22 +156,21 @@ fn what_was_shared_over_time_is_sampled_and_its_peak_kept() {
 #[test]
 fn what_is_heard_late_does_not_turn_time_back() {
     let story: Vec<_> = (0..100).map(|i| format!("p: alloc a{i} 64\np: get a{i} -> h{i}")).collect();
-    let mut files = files(&story.join("\n"));
-    let bytes = files.values_mut().next().unwrap();
-    let mut lines: Vec<_> = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-    let end_of_a_get = |line: &Vec<u8>| {
-        let text = String::from_utf8_lossy(line);
-        text.contains("\"ph\":\"E\"") && text.contains("\"data\"")
-    };
-    let late = lines.iter().position(end_of_a_get).unwrap();
-    let line = lines.remove(late);
-    lines.insert(late + 100, line);
-    *bytes = lines.concat();
+    let files = one_late(&story.join("\n"));
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), &files);
     let answer = questions::stats(&[folder.path().to_owned()], &Options::default()).unwrap();
     assert!(answer.shared.is_sorted_by_key(|sample| sample.time_ns));
     assert_eq!(answer.peak.pinned_bytes, 6400, "it is counted all the same");
+
+    let gets: Vec<_> = (0..100).map(|i| format!("p: get a -> h{i}")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), &one_late(&format!("p: alloc a 64\n{}\np: killed", gets.join("\n"))));
+    let paths = [folder.path().to_owned()];
+    let held = questions::holders(&paths, &Options::default(), None).unwrap().held.remove(0);
+    let name = u64::from_str_radix(held.fingerprint.trim_start_matches("0x"), 16).unwrap();
+    let moments = questions::handle(&paths, &Options::default(), name).unwrap().moments;
+    assert!(moments.len() == 101 && moments.is_sorted_by_key(|moment| moment.place.time_ns), "{}", moments.len());
 }
 
 #[test]

@@ -105,6 +105,21 @@ pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut Door)) -
     files.into_iter().collect()
 }
 
+/// The file of a story of one process whose first get had to wait with its last record: it stands behind the hundred after it.
+pub(crate) fn one_late(story: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut files = files(story);
+    let bytes = files.values_mut().next().unwrap();
+    let mut lines: Vec<_> = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    let got = lines.iter().position(|line| {
+        let text = String::from_utf8_lossy(line);
+        text.contains("\"ph\":\"E\"") && text.contains("\"data\"")
+    });
+    let line = lines.remove(got.unwrap());
+    lines.insert(got.unwrap() + 100, line);
+    *bytes = lines.concat();
+    files
+}
+
 /// Judges files.
 pub(crate) fn judged(files: &BTreeMap<String, Vec<u8>>) -> Judgement {
     judged_with(files, &Options::default())

@@ -117,6 +117,24 @@ fn lives_come_as_columns_with_the_findings_on_them() {
     assert_eq!(place.json("api/lives?offset=9")["columns"]["id"], json!([]));
 }
 
+/// The page looks for a moment by halving.
+#[test]
+fn lives_come_in_the_order_in_which_they_began() {
+    let later: Vec<_> = (1..100).map(|i| format!("p: get a -> h{i}\np: put h{i}")).collect();
+    let story = format!("p: alloc a 64\np: get a -> h\n{}\np: put h", later.join("\n"));
+    let folder = tempfile::tempdir().unwrap();
+    traces::put(folder.path(), &traces::one_late(&story));
+    let columns = Place::of(&window(folder.path(), None)).json("api/lives")["columns"].clone();
+    let from: Vec<_> = columns["from_ns"].as_array().unwrap().iter().map(|ns| ns.as_u64().unwrap()).collect();
+    assert!(from.len() == 100 && from.is_sorted(), "{from:?}");
+    let ends = columns["to_ns"].as_array().unwrap().iter().zip(&from);
+    assert_eq!(
+        ends.filter(|(to, from)| to.as_u64().is_some_and(|to| to > **from)).count(),
+        100,
+        "each has its own end"
+    );
+}
+
 #[test]
 fn what_still_lives_has_no_end() {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
