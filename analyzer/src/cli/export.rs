@@ -55,24 +55,29 @@ fn listed(rows: Rows) -> String {
 fn write(arguments: &ExportArguments, options: &Options, form: Form, path: &Path) -> Result<Written, ExportError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = tempfile::Builder::new().prefix(".urscope-export-").tempfile_in(folder)?;
-    let mut out = BufWriter::with_capacity(1 << 16, file.as_file());
     let written = if path.extension().is_some_and(|extension| extension == "gz") {
-        let mut out = GzEncoder::new(out, Compression::default());
+        let mut out = buffered(GzEncoder::new(file.as_file(), Compression::default()));
         let written = export::export(&arguments.traces.paths, options, form, &mut out)?;
-        finish(out.finish()?)?;
+        whole(out)?.finish()?;
         written
     } else {
+        let mut out = buffered(file.as_file());
         let written = export::export(&arguments.traces.paths, options, form, &mut out)?;
-        finish(out)?;
+        whole(out)?;
         written
     };
+    file.as_file().sync_data()?;
     let kept = file.persist(path).map_err(|error| error.error)?;
     readable(&kept)?;
     Ok(written)
 }
 
-fn finish(out: BufWriter<&File>) -> io::Result<()> {
-    out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()
+fn buffered<W: Write>(out: W) -> BufWriter<W> {
+    BufWriter::with_capacity(1 << 16, out)
+}
+
+fn whole<W: Write>(out: BufWriter<W>) -> io::Result<W> {
+    out.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
 /// As a file that was created in its place would be: a temporary one is its owner's only.

@@ -14,7 +14,8 @@ use crate::account::{Arrow, Lane, Life};
 pub(super) struct Chrome<'w> {
     out: &'w mut dyn Write,
     failed: Option<io::Error>,
-    first: bool,
+    /// The event that is being written: a value is written in many small pieces.
+    line: Vec<u8>,
 }
 
 impl<'w> Chrome<'w> {
@@ -22,14 +23,16 @@ impl<'w> Chrome<'w> {
     pub(super) fn begin(out: &'w mut dyn Write) -> Self {
         let other = json!({"urscope": env!("CARGO_PKG_VERSION")});
         let failed = write!(out, r#"{{"displayTimeUnit":"ns","otherData":{other},"traceEvents":["#).err();
-        Self { out, failed, first: true }
+        Self { out, failed, line: b"\n".to_vec() }
     }
 
     fn event(&mut self, event: &Value) {
         if self.failed.is_none() {
-            let separator = if std::mem::take(&mut self.first) { "\n" } else { "\n," };
-            self.failed = write!(self.out, "{separator}{event}").err();
+            let written = serde_json::to_writer(&mut self.line, event).map_err(io::Error::from);
+            self.failed = written.and_then(|()| self.out.write_all(&self.line)).err();
         }
+        self.line.clear();
+        self.line.extend_from_slice(b"\n,");
     }
 
     fn metadata(&mut self, name: &str, on: Track, args: &Value) {
