@@ -5,9 +5,10 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::drawing::{Arguments, Drawing, Track, Unit};
+use super::drawing::{Argument, Arguments, Bits, Drawing, Track, Unit};
 use crate::account::{Arrow, Lane, Life};
 
 /// A trace that is being written.
@@ -26,7 +27,7 @@ impl<'w> Chrome<'w> {
         Self { out, failed, line: b"\n".to_vec() }
     }
 
-    fn event(&mut self, event: &Value) {
+    fn event(&mut self, event: &Event<'_, impl Serialize>) {
         if self.failed.is_none() {
             let written = serde_json::to_writer(&mut self.line, event).map_err(io::Error::from);
             self.failed = written.and_then(|()| self.out.write_all(&self.line)).err();
@@ -36,7 +37,73 @@ impl<'w> Chrome<'w> {
     }
 
     fn metadata(&mut self, name: &str, on: Track, args: &Value) {
-        self.event(&json!({"ph": "M", "name": name, "pid": on.pid, "tid": on.tid, "args": args}));
+        self.event(&Event::new("M", name, on, args));
+    }
+}
+
+/// An event, in the order of its fields.
+#[derive(Serialize)]
+struct Event<'a, A> {
+    ph: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cat: Option<&'static str>,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id2: Option<Local>,
+    pid: u32,
+    tid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ts: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bind_id: Option<Bits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flow_out: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flow_in: Option<bool>,
+    args: A,
+}
+
+/// A number of a process's own.
+#[derive(Serialize)]
+struct Local {
+    local: Bits,
+}
+
+impl<'a, A> Event<'a, A> {
+    fn new(ph: &'static str, name: &'a str, on: Track, args: A) -> Self {
+        let Track { pid, tid } = on;
+        let (s, cat, id2, ts, dur, bind_id) = (None, None, None, None, None, None);
+        Self { ph, s, cat, name, id2, pid, tid, ts, dur, bind_id, flow_out: None, flow_in: None, args }
+    }
+
+    fn at(self, nanos: u64) -> Self {
+        Self { ts: Some(micros(nanos)), ..self }
+    }
+
+    fn of(self, category: &'static str) -> Self {
+        Self { cat: Some(category), ..self }
+    }
+
+    fn bound(self, arrow: Option<Arrow>) -> Self {
+        match arrow {
+            None => self,
+            Some(Arrow::From(id)) => Self { bind_id: Some(Bits(id)), flow_out: Some(true), ..self },
+            Some(Arrow::To(id)) => Self { bind_id: Some(Bits(id)), flow_in: Some(true), ..self },
+        }
+    }
+
+    /// Of a life: its beginning or its end.
+    fn life(ph: &'static str, on: Track, life: &Life, args: A) -> Self {
+        let category = match life.lane {
+            Lane::Handle => "export",
+            Lane::Opening => "import",
+        };
+        let id2 = Some(Local { local: Bits(life.id) });
+        Self { id2, ..Self::new(ph, life.kind.noun(), on, args).of(category) }
     }
 }
 
@@ -59,42 +126,30 @@ impl Drawing for Chrome<'_> {
 
     fn call(&mut self, on: Track, name: &str, (from, to): (u64, Option<u64>), args: Arguments, arrow: Option<Arrow>) {
         let phase = if to.is_some() { "X" } else { "B" };
-        let mut event = json!({"ph": phase, "cat": "ur", "name": name, "pid": on.pid, "tid": on.tid});
-        if let Some(fields) = event.as_object_mut() {
-            fields.insert("ts".into(), micros(from));
-            fields.extend(to.map(|to| ("dur".to_owned(), micros(to.saturating_sub(from)))));
-            arrow.inspect(|arrow| bind(fields, *arrow));
-            fields.insert("args".into(), Value::Object(args));
-        }
-        self.event(&event);
+        let dur = to.map(|to| micros(to.saturating_sub(from)));
+        self.event(&Event { dur, ..Event::new(phase, name, on, args).of("ur").at(from).bound(arrow) });
     }
 
     fn birth(&mut self, on: Track, life: &Life, args: Arguments) {
-        let mut event = of_life(life, "b", on, life.at);
-        if let Some(fields) = event.as_object_mut() {
-            life.arrow().inspect(|arrow| bind(fields, *arrow));
-            fields.insert("args".into(), Value::Object(args));
-        }
-        self.event(&event);
+        self.event(&Event::life("b", on, life, args).at(life.at).bound(life.arrow()));
     }
 
     fn death(&mut self, on: Track, life: &Life, at: u64, how: &str) {
-        let mut event = of_life(life, "e", on, at);
-        if let Some(fields) = event.as_object_mut() {
-            fields.insert("args".into(), json!({"ended_by": how}));
-        }
-        self.event(&event);
+        let mut args = Arguments::default();
+        args.put("ended_by", Argument::Text(how.into()));
+        self.event(&Event::life("e", on, life, args).at(at));
     }
 
     fn counter(&mut self, pid: u32, _: Unit, name: &str, at: u64, values: &[(&'static str, u64)]) {
-        let args: Map<String, Value> = values.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
-        self.event(&json!({"ph": "C", "name": name, "pid": pid, "tid": pid, "ts": micros(at), "args": args}));
+        let mut args = Arguments::default();
+        for (key, value) in values {
+            args.put(key, Argument::Number(*value));
+        }
+        self.event(&Event::new("C", name, Track { pid, tid: pid }, args).at(at));
     }
 
     fn finding(&mut self, on: Track, name: &str, at: u64, args: Arguments) {
-        self.event(&json!({
-            "ph": "i", "s": "t", "cat": "finding", "name": name, "pid": on.pid, "tid": on.tid, "ts": micros(at), "args": args
-        }));
+        self.event(&Event { s: Some("t"), ..Event::new("i", name, on, args).of("finding").at(at) });
     }
 
     fn end(self) -> io::Result<()> {
@@ -106,27 +161,7 @@ impl Drawing for Chrome<'_> {
     }
 }
 
-fn of_life(life: &Life, phase: &str, on: Track, at: u64) -> Value {
-    let category = match life.lane {
-        Lane::Handle => "export",
-        Lane::Opening => "import",
-    };
-    json!({
-        "ph": phase, "cat": category, "name": life.kind.noun(), "id2": {"local": format!("{:#x}", life.id)},
-        "pid": on.pid, "tid": on.tid, "ts": micros(at)
-    })
-}
-
-fn bind(fields: &mut Map<String, Value>, arrow: Arrow) {
-    let (id, end) = match arrow {
-        Arrow::From(id) => (id, "flow_out"),
-        Arrow::To(id) => (id, "flow_in"),
-    };
-    fields.insert("bind_id".into(), json!(format!("{id:#x}")));
-    fields.insert(end.into(), Value::Bool(true));
-}
-
 /// Nanoseconds as microseconds. A double holds the three decimals of any run that is shorter than a hundred days.
-fn micros(nanos: u64) -> Value {
-    json!(nanos as f64 / 1000.0)
+fn micros(nanos: u64) -> f64 {
+    nanos as f64 / 1000.0
 }

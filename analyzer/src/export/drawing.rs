@@ -2,16 +2,61 @@
 
 use std::io;
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde::{Serialize, Serializer};
 
 use crate::{
     account::{Arrow, Life},
     plain::plain,
 };
 
-/// What a call was asked and answered, what a finding says: by name.
-pub(super) type Arguments = Map<String, Value>;
+/// What a call was asked and answered, what a finding says: by name. There are few of them, and millions of calls.
+#[derive(Debug, Default)]
+pub(super) struct Arguments(Vec<(&'static str, Argument)>);
+
+impl Arguments {
+    /// Adds one, or says the latest of a name that is there.
+    pub(super) fn put(&mut self, name: &'static str, value: Argument) {
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = value,
+            None => self.0.push((name, value)),
+        }
+    }
+
+    /// All of them, in the order in which they came.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(&'static str, Argument)> {
+        self.0.iter()
+    }
+}
+
+impl Serialize for Arguments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// What is said of an event under a name. Texts are clean by now.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Argument {
+    /// A number.
+    Number(u64),
+    /// An address, or other bits.
+    Bits(Bits),
+    /// A text.
+    Text(String),
+    /// A text of several lines.
+    Lines(Vec<String>),
+}
+
+/// Bits: a text of hexadecimal digits in JSON.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bits(pub(super) u64);
+
+impl Serialize for Bits {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:#x}", self.0))
+    }
+}
 
 /// How much was drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use serde_json::json;
 use urscope_schema::call::Shape;
 
-use super::drawing::{Arguments, Drawing, Track, Unit, Written, text};
+use super::drawing::{Argument, Arguments, Bits, Drawing, Track, Unit, Written, text};
 use crate::{
     account::{Began, Called, Counts, How, Lane, Life, Roll, Scribe},
     judge::{FoundFinding, Side, file_name},
+    questions::word,
 };
 
 /// Numbers of processes that no kernel gives: for those whose own number is taken.
@@ -75,15 +75,22 @@ impl<D: Drawing> Timeline<D> {
     pub(super) fn finding(&mut self, found: &FoundFinding) {
         let number = self.roll.number(&found.process);
         let Some(on) = number.and_then(|number| self.track(number, found.process.tid)) else { return };
-        let mut args = Arguments::new();
-        args.insert("rule".into(), json!(text(&found.rule)));
-        args.insert("severity".into(), json!(found.severity.name()));
-        args.insert("message".into(), json!(text(&found.message)));
-        args.insert("advice".into(), json!(text(&found.advice)));
-        args.insert("count".into(), json!(found.count));
-        args.extend(found.fingerprint.iter().map(|bytes| ("fingerprint".to_owned(), json!(text(bytes)))));
-        args.insert("here".into(), json!(stack(&found.process)));
-        args.extend(found.other.as_ref().map(|other| ("there".to_owned(), json!(stack(other)))));
+        let mut args = Arguments::default();
+        args.put("rule", Argument::Text(text(&found.rule)));
+        args.put("severity", Argument::Text(found.severity.name().into()));
+        args.put("message", Argument::Text(text(&found.message)));
+        args.put("advice", Argument::Text(text(&found.advice)));
+        args.put("count", Argument::Number(found.count));
+        if let Some(bytes) = &found.fingerprint {
+            args.put(
+                "fingerprint",
+                word(bytes).map_or_else(|_| Argument::Text(text(bytes)), |bits| Argument::Bits(Bits(bits))),
+            );
+        }
+        args.put("here", Argument::Lines(stack(&found.process)));
+        if let Some(other) = &found.other {
+            args.put("there", Argument::Lines(stack(other)));
+        }
         self.drawing.finding(on, &text(&found.rule), found.time_ns, args);
         self.written.findings += 1;
     }
@@ -150,10 +157,10 @@ impl<D: Drawing> Scribe for Timeline<D> {
 
     fn birth(&mut self, life: &Life) {
         let Some(track) = self.track(life.process, life.tid) else { return };
-        let mut args = Arguments::new();
-        args.insert("address".into(), json!(format!("{:#x}", life.address)));
-        args.extend(life.bytes.map(|bytes| ("bytes".to_owned(), json!(bytes))));
-        args.extend(life.fingerprint.map(|bytes| ("fingerprint".to_owned(), json!(format!("{bytes:#x}")))));
+        let mut args = Arguments::default();
+        args.put("address", Argument::Bits(Bits(life.address)));
+        life.bytes.into_iter().for_each(|bytes| args.put("bytes", Argument::Number(bytes)));
+        life.fingerprint.into_iter().for_each(|bytes| args.put("fingerprint", Argument::Bits(Bits(bytes))));
         self.drawing.birth(track, life, args);
         if let Some(process) = self.processes.get_mut(life.process as usize) {
             match life.lane {
@@ -195,18 +202,19 @@ impl<D: Drawing> Scribe for Timeline<D> {
 
 /// What a call was asked and answered.
 fn arguments(call: &Called<'_>) -> Arguments {
-    let mut args = Arguments::new();
-    args.insert("call".into(), json!(call.number));
-    let mut show = |name: &str, shape: Shape, value: u64| {
+    let mut args = Arguments::default();
+    args.put("call", Argument::Number(call.number));
+    let mut show = |name: &'static str, shape: Shape, value: u64| {
         let shown = match shape {
-            Shape::Number if value < 1 << 63 => json!(value),
-            Shape::Number | Shape::Hex => json!(format!("{value:#x}")),
+            // Importers have no larger ones.
+            Shape::Number if value < 1 << 63 => Argument::Number(value),
+            Shape::Number | Shape::Hex => Argument::Bits(Bits(value)),
         };
-        args.insert(name.to_owned(), shown);
+        args.put(name, shown);
     };
     call.asked.for_each(&mut show);
     call.answered.for_each(&mut show);
-    args.extend(call.result.map(|result| ("result".to_owned(), json!(result.to_string()))));
+    call.result.into_iter().for_each(|result| args.put("result", Argument::Text(result.to_string())));
     args
 }
 

@@ -12,10 +12,8 @@ use std::{
     io::{self, Write},
 };
 
-use serde_json::Value;
-
 use self::wire::Message;
-use super::drawing::{Arguments, Drawing, Track, Unit};
+use super::drawing::{Argument, Arguments, Drawing, Track, Unit};
 use crate::account::{Arrow, Lane, Life};
 
 /// The clocks of a snapshot.
@@ -124,24 +122,16 @@ fn named(event: Message, category: &str, name: &str, args: &Arguments) -> Messag
     args.iter().fold(event, |event, (name, value)| event.message(4, &annotation(Some(name), value)))
 }
 
-/// What is said of an event under a name: addresses as such, other numbers as they are.
-fn annotation(name: Option<&str>, value: &Value) -> Message {
+/// What is said of an event under a name.
+fn annotation(name: Option<&str>, value: &Argument) -> Message {
     let annotation = name.map_or_else(Message::default, |name| Message::default().text(10, name));
-    let word = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
     match value {
-        Value::Bool(truth) => annotation.number(2, u64::from(*truth)),
-        Value::Number(number) => annotation.number(3, number.as_u64().unwrap_or_default()),
-        Value::String(text) => match word(text) {
-            Some(address) => annotation.number(7, address),
-            None => annotation.text(6, text),
-        },
-        Value::Array(values) => {
-            values.iter().fold(annotation, |all, value| all.message(12, &self::annotation(None, value)))
+        Argument::Number(number) => annotation.number(3, *number),
+        Argument::Bits(bits) => annotation.number(7, bits.0),
+        Argument::Text(text) => annotation.text(6, text),
+        Argument::Lines(lines) => {
+            lines.iter().fold(annotation, |all, line| all.message(12, &Message::default().text(6, line)))
         }
-        Value::Object(fields) => {
-            fields.iter().fold(annotation, |all, (name, value)| all.message(11, &self::annotation(Some(name), value)))
-        }
-        Value::Null => annotation,
     }
 }
 
@@ -195,7 +185,7 @@ impl Drawing for Perfetto<'_> {
     fn death(&mut self, on: Track, life: &Life, at: u64, how: &str) {
         let Some(track) = self.lives.remove(&life.id) else { return };
         self.free.entry((on.pid, life.kind.noun())).or_default().push(track);
-        let how = annotation(Some("ended_by"), &Value::from(how));
+        let how = annotation(Some("ended_by"), &Argument::Text(how.into()));
         self.event(at, &track_event(END, track).message(4, &how));
     }
 
