@@ -46,9 +46,9 @@ pub(super) fn write_report(report: &Report, path: Option<&Path>) -> Result<(), B
         if !packed {
             return report.write(out);
         }
-        let mut out = GzEncoder::new(out, Compression::default());
+        let mut out = BufWriter::new(GzEncoder::new(out, Compression::default()));
         report.write(&mut out)?;
-        out.finish().map(drop)
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.finish().map(drop)
     })?)
 }
 
