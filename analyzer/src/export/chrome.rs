@@ -6,10 +6,10 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::drawing::{Argument, Arguments, Bits, Drawing, Track, Unit};
-use crate::account::{Arrow, Lane, Life};
+use super::drawing::{Argument, Arguments, Bits, Drawing, Track, Unit, category};
+use crate::account::{Arrow, Life};
 
 /// A trace that is being written.
 pub(super) struct Chrome<'w> {
@@ -27,7 +27,7 @@ impl<'w> Chrome<'w> {
         Self { out, failed, line: b"\n".to_vec() }
     }
 
-    fn event(&mut self, event: &Event<'_, impl Serialize>) {
+    fn event(&mut self, event: &Event<'_>) {
         if self.failed.is_none() {
             let written = serde_json::to_writer(&mut self.line, event).map_err(io::Error::from);
             self.failed = written.and_then(|()| self.out.write_all(&self.line)).err();
@@ -36,14 +36,14 @@ impl<'w> Chrome<'w> {
         self.line.extend_from_slice(b"\n,");
     }
 
-    fn metadata(&mut self, name: &str, on: Track, args: &Value) {
+    fn metadata(&mut self, name: &str, on: Track, args: Arguments) {
         self.event(&Event::new("M", name, on, args));
     }
 }
 
 /// An event, in the order of its fields.
 #[derive(Serialize)]
-struct Event<'a, A> {
+struct Event<'a> {
     ph: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     s: Option<&'static str>,
@@ -64,7 +64,7 @@ struct Event<'a, A> {
     flow_out: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     flow_in: Option<bool>,
-    args: A,
+    args: Arguments,
 }
 
 /// A number of a process's own.
@@ -73,8 +73,8 @@ struct Local {
     local: Bits,
 }
 
-impl<'a, A> Event<'a, A> {
-    fn new(ph: &'static str, name: &'a str, on: Track, args: A) -> Self {
+impl<'a> Event<'a> {
+    fn new(ph: &'static str, name: &'a str, on: Track, args: Arguments) -> Self {
         let Track { pid, tid } = on;
         let (s, cat, id2, ts, dur, bind_id) = (None, None, None, None, None, None);
         Self { ph, s, cat, name, id2, pid, tid, ts, dur, bind_id, flow_out: None, flow_in: None, args }
@@ -84,8 +84,8 @@ impl<'a, A> Event<'a, A> {
         Self { ts: Some(micros(nanos)), ..self }
     }
 
-    fn of(self, category: &'static str) -> Self {
-        Self { cat: Some(category), ..self }
+    fn of(self, cat: &'static str) -> Self {
+        Self { cat: Some(cat), ..self }
     }
 
     fn bound(self, arrow: Option<Arrow>) -> Self {
@@ -97,13 +97,9 @@ impl<'a, A> Event<'a, A> {
     }
 
     /// Of a life: its beginning or its end.
-    fn life(ph: &'static str, on: Track, life: &Life, args: A) -> Self {
-        let category = match life.lane {
-            Lane::Handle => "export",
-            Lane::Opening => "import",
-        };
+    fn life(ph: &'static str, on: Track, life: &Life, args: Arguments) -> Self {
         let id2 = Some(Local { local: Bits(life.id) });
-        Self { id2, ..Self::new(ph, life.kind.noun(), on, args).of(category) }
+        Self { id2, ..Self::new(ph, life.kind.noun(), on, args).of(category(life.lane)) }
     }
 }
 
@@ -113,15 +109,15 @@ impl Drawing for Chrome<'_> {
 
     fn process(&mut self, pid: u32, name: &str, order: usize) {
         let on = Track { pid, tid: pid };
-        self.metadata("process_name", on, &json!({"name": name}));
-        self.metadata("process_sort_index", on, &json!({"sort_index": order}));
+        self.metadata("process_name", on, Arguments::of("name", Argument::Text(name.into())));
+        self.metadata("process_sort_index", on, Arguments::of("sort_index", Argument::Number(order as u64)));
     }
 
     fn thread(&mut self, on: Track, name: &str) {
-        self.metadata("thread_name", on, &json!({"name": name}));
+        self.metadata("thread_name", on, Arguments::of("name", Argument::Text(name.into())));
         // The main thread first, the others in the order of their numbers.
         let order = if on.tid == on.pid { 0 } else { on.tid };
-        self.metadata("thread_sort_index", on, &json!({"sort_index": order}));
+        self.metadata("thread_sort_index", on, Arguments::of("sort_index", Argument::Number(order.into())));
     }
 
     fn call(&mut self, on: Track, name: &str, (from, to): (u64, Option<u64>), args: Arguments, arrow: Option<Arrow>) {
@@ -135,8 +131,7 @@ impl Drawing for Chrome<'_> {
     }
 
     fn death(&mut self, on: Track, life: &Life, at: u64, how: &str) {
-        let mut args = Arguments::default();
-        args.put("ended_by", Argument::Text(how.into()));
+        let args = Arguments::of("ended_by", Argument::Text(how.into()));
         self.event(&Event::life("e", on, life, args).at(at));
     }
 

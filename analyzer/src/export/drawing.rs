@@ -5,7 +5,7 @@ use std::io;
 use serde::{Serialize, Serializer};
 
 use crate::{
-    account::{Arrow, Life},
+    account::{Arrow, Lane, Life},
     plain::plain,
 };
 
@@ -14,6 +14,11 @@ use crate::{
 pub(super) struct Arguments(Vec<(&'static str, Argument)>);
 
 impl Arguments {
+    /// One alone.
+    pub(super) fn of(name: &'static str, value: Argument) -> Self {
+        Self(vec![(name, value)])
+    }
+
     /// Adds one, or says the latest of a name that is there.
     pub(super) fn put(&mut self, name: &'static str, value: Argument) {
         match self.0.iter_mut().find(|(known, _)| *known == name) {
@@ -118,6 +123,14 @@ pub(super) trait Drawing {
 
     /// All is drawn.
     fn end(self) -> io::Result<()>;
+}
+
+/// What a life is filed under.
+pub(super) fn category(lane: Lane) -> &'static str {
+    match lane {
+        Lane::Handle => "export",
+        Lane::Opening => "import",
+    }
 }
 
 /// Text without control characters, and without a backslash at its end, behind which some importers lose the rest.

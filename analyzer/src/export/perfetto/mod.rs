@@ -13,8 +13,8 @@ use std::{
 };
 
 use self::wire::Message;
-use super::drawing::{Argument, Arguments, Drawing, Track, Unit};
-use crate::account::{Arrow, Lane, Life};
+use super::drawing::{Argument, Arguments, Drawing, Track, Unit, category};
+use crate::account::{Arrow, Life};
 
 /// The clocks of a snapshot.
 const REALTIME: u64 = 1;
@@ -119,12 +119,12 @@ fn track_event(kind: u64, track: u64) -> Message {
 
 fn named(event: Message, category: &str, name: &str, args: &Arguments) -> Message {
     let event = event.text(22, category).text(23, name);
-    args.iter().fold(event, |event, (name, value)| event.message(4, &annotation(Some(name), value)))
+    args.iter().fold(event, |event, (name, value)| event.message(4, &annotation(name, value)))
 }
 
 /// What is said of an event under a name.
-fn annotation(name: Option<&str>, value: &Argument) -> Message {
-    let annotation = name.map_or_else(Message::default, |name| Message::default().text(10, name));
+fn annotation(name: &str, value: &Argument) -> Message {
+    let annotation = Message::default().text(10, name);
     match value {
         Argument::Number(number) => annotation.number(3, *number),
         Argument::Bits(bits) => annotation.number(7, bits.0),
@@ -175,17 +175,14 @@ impl Drawing for Perfetto<'_> {
         let free = self.free.get_mut(&(on.pid, noun)).and_then(Vec::pop);
         let track = free.unwrap_or_else(|| self.beside(on.pid, noun, None));
         self.lives.insert(life.id, track);
-        let category = match life.lane {
-            Lane::Handle => "export",
-            Lane::Opening => "import",
-        };
-        self.event(life.at, &bound(named(track_event(BEGIN, track), category, noun, &args), life.arrow()));
+        let event = named(track_event(BEGIN, track), category(life.lane), noun, &args);
+        self.event(life.at, &bound(event, life.arrow()));
     }
 
     fn death(&mut self, on: Track, life: &Life, at: u64, how: &str) {
         let Some(track) = self.lives.remove(&life.id) else { return };
         self.free.entry((on.pid, life.kind.noun())).or_default().push(track);
-        let how = annotation(Some("ended_by"), &Argument::Text(how.into()));
+        let how = annotation("ended_by", &Argument::Text(how.into()));
         self.event(at, &track_event(END, track).message(4, &how));
     }
 
