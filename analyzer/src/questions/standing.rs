@@ -40,11 +40,6 @@ pub struct Amount {
 }
 
 impl Standing {
-    /// Whether a process is still there.
-    pub fn goes_on(&self) -> bool {
-        self.judgement.goes_on()
-    }
-
     /// How many calls were seen, and how many of them were answered with an error.
     pub fn calls(&self) -> (u64, u64) {
         let errors = self.stats.calls.iter().flat_map(|calls| calls.errors.values()).sum();

@@ -178,7 +178,7 @@ impl Desk {
         let order = self.orders.get(pane as usize).copied().unwrap_or_default();
         match pane {
             Pane::Processes => {
-                let pace = self.passed().filter(|_| standing.goes_on());
+                let pace = self.passed().filter(|_| standing.judgement.goes_on());
                 let pace = pace.map(|(before, passed)| Pace { before: &before.of_processes, passed });
                 rows::processes(standing, order, pace.as_ref())
             }

@@ -72,13 +72,13 @@ impl Painter {
             None => first.push("waiting ".into()),
             Some(standing) => {
                 let judgement = &standing.judgement;
-                first.push(if standing.goes_on() { "running ".into() } else { "ended ".into() });
+                first.push(if standing.judgement.goes_on() { "running ".into() } else { "ended ".into() });
                 first.push(Span::styled(verdict(judgement), self.grade(judgement)));
                 let (calls, errors) = standing.calls();
                 let number = judgement.processes.len();
                 second
                     .push(format!("{} {number} proc, {calls} calls, {errors} failed", since(standing.last_ns)).into());
-                if standing.goes_on()
+                if standing.judgement.goes_on()
                     && let Some([calls, errors]) = desk.rates()
                 {
                     second.push(format!(", {calls} calls/s, {errors} failed/s").into());

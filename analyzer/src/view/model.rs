@@ -69,11 +69,6 @@ impl Model {
         &self.holders
     }
 
-    /// Whether a process of it still runs.
-    pub fn running(&self) -> bool {
-        self.judgement.goes_on()
-    }
-
     /// What of it is not kept here, in words.
     pub fn limits(&self) -> &[String] {
         &self.limits

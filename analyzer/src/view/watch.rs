@@ -37,7 +37,10 @@ fn follow(subject: &Subject, say: &Sender<Now>, stopped: &Receiver<()>) {
             say.send_modify(|now| {
                 now.generation += 1;
                 match heard {
-                    Ok(model) => (now.running, now.model, now.error) = (model.running(), Some(Arc::new(model)), None),
+                    Ok(model) => {
+                        (now.running, now.model, now.error) =
+                            (model.judgement().goes_on(), Some(Arc::new(model)), None);
+                    }
                     Err(error) => now.error = Some(error.into()),
                 }
             });

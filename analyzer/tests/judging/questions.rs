@@ -94,11 +94,10 @@ fn the_life_of_a_handle_is_told_over_all_processes() {
     let folder = folder(SHARED);
     let paths = [folder.path().to_owned()];
     let held = holders(SHARED, None).unwrap().held.remove(0);
-    let number = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();
     let of_mapping = held.holders[0].opened.rsplit(' ').next().unwrap().to_owned();
     // Whichever of its names is known: the fingerprint, the address in the producer, the one in a consumer.
     for name in [held.fingerprint.clone(), held.value.clone().unwrap(), of_mapping] {
-        let story = questions::handle(&paths, &Options::default(), number(&name)).unwrap();
+        let story = questions::handle(&paths, &Options::default(), questions::word(&name).unwrap()).unwrap();
         let told: Vec<_> =
             story.moments.iter().map(|moment| (moment.place.pid, moment.place.function.as_deref().unwrap())).collect();
         let expected = [
@@ -168,7 +167,7 @@ fn what_is_heard_late_does_not_turn_time_back() {
     put(folder.path(), &one_late(&format!("p: alloc a 64\n{}\np: killed", gets.join("\n"))));
     let paths = [folder.path().to_owned()];
     let held = questions::holders(&paths, &Options::default(), None).unwrap().held.remove(0);
-    let name = u64::from_str_radix(held.fingerprint.trim_start_matches("0x"), 16).unwrap();
+    let name = questions::word(&held.fingerprint).unwrap();
     let moments = questions::handle(&paths, &Options::default(), name).unwrap().moments;
     assert!(moments.len() == 101 && moments.is_sorted_by_key(|moment| moment.place.time_ns), "{}", moments.len());
 }
@@ -284,7 +283,7 @@ fn answers_are_written_for_people() {
     report::holders(&holders(SHARED, None).unwrap(), &mut text, false).unwrap();
     report::holders(&holders("p: alloc a 64", None).unwrap(), &mut text, false).unwrap();
     let held = holders(SHARED, None).unwrap().held.remove(0);
-    let name = u64::from_str_radix(held.fingerprint.trim_start_matches("0x"), 16).unwrap();
+    let name = questions::word(&held.fingerprint).unwrap();
     report::handle(&questions::handle(&paths, &Options::default(), name).unwrap(), &mut text, false).unwrap();
     report::stats(&stats(SHARED), &mut text, false).unwrap();
     let (before, after) =
