@@ -7,7 +7,7 @@ import { count, figure, moment } from './format.js';
 import { byProcess, check, choice, search } from './filters.js';
 import { grid, pages } from './grid.js';
 import { choose, href } from './router.js';
-import { callColumns } from './story.js';
+import { callColumns } from './finding_sides.js';
 
 const PAGE = 200;
 

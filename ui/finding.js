@@ -6,7 +6,7 @@ import { el, swap } from './dom.js';
 import { badge, figure, size, when, who } from './format.js';
 import { href } from './router.js';
 import { called, finding, nameOf, processOf } from './run.js';
-import { moments, neighbours, side } from './story.js';
+import { moments, neighbours, side } from './finding_sides.js';
 
 /** A moment is shown on the timeline with so much around it, in nanoseconds, or a tenth of the run if that is more. */
 const AROUND = 100_000;

@@ -6,7 +6,7 @@ import { el, swap } from './dom.js';
 import { badge } from './format.js';
 import { href } from './router.js';
 import { finding, nameOf } from './run.js';
-import { moments } from './story.js';
+import { moments } from './finding_sides.js';
 
 /**
  * @param {HTMLElement} place

@@ -4,13 +4,13 @@
 import { el, say, swap } from './dom.js';
 import { count, figure } from './format.js';
 import { byProcess, byRule, choice, search } from './filters.js';
-import { lifeTable } from './life.js';
-import { fetchLives } from './lives.js';
+import { lifeTable } from './lifetime.js';
+import { fetchLives } from './lifetimes.js';
 import { choose, href } from './router.js';
 
 const PAGE = 200;
 
-/** By what rows are sorted. @type {Record<string, (lives: import('./lives.js').Lives) => (life: number) => number | string>} */
+/** By what rows are sorted. @type {Record<string, (lives: import('./lifetimes.js').Lives) => (life: number) => number | string>} */
 const ORDERS = {
   from: (lives) => (life) => lives.from[life],
   lasted: (lives) => (life) => lives.to[life] - lives.from[life],
@@ -30,7 +30,7 @@ const ORDERS = {
 export function open(place, first, route, actions) {
   let world = first;
   let query = route.query;
-  /** @type {import('./lives.js').Lives | null} */
+  /** @type {import('./lifetimes.js').Lives | null} */
   let lives = null;
   const form = el('div', { class: 'filters', role: 'search', 'aria-label': 'Which handles' });
   const head = el('p', { class: 'faint' });

@@ -69,7 +69,7 @@ class Bundle {
  */
 
 /**
- * @param {import('./lives.js').Lives} lives
+ * @param {import('./lifetimes.js').Lives} lives
  * @param {Uint32Array} chosen
  * @param {{packed: boolean, closed: Set<number>}} how  packed: exports that follow each other share lanes
  * @returns {Layout}

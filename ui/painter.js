@@ -3,7 +3,7 @@
  * painted once: in a lane, no more rectangles than there are pixels.
  */
 import { after } from './lanes.js';
-import { family } from './lives.js';
+import { family } from './lifetimes.js';
 import { bytes, count, span } from './format.js';
 import { colours } from './theme.js';
 
@@ -38,7 +38,7 @@ const WORDS_UP_TO = 200;
 /**
  * @typedef {{from: number, to: number, top: number, width: number, height: number, gutter: number, last: number}} Sight
  *   the time in sight, how far it is scrolled down in pixels, and how big the canvas is
- * @typedef {{lives: import('./lives.js').Lives, layout: import('./lanes.js').Layout, sight: Sight, selected: number,
+ * @typedef {{lives: import('./lifetimes.js').Lives, layout: import('./lanes.js').Layout, sight: Sight, selected: number,
  *   worst: (life: number) => string, called: (process: number) => string, short: (process: number) => string,
  *   closed: Set<number>, findings: {time: number, severity: string}[]}} Scene
  */

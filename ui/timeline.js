@@ -5,10 +5,10 @@
 import { el, say, swap } from './dom.js';
 import { count, figure } from './format.js';
 import { byProcess, byRule, check, choice, search } from './filters.js';
-import { KEYS, STEP, handle } from './hands.js';
+import { KEYS, STEP, handle } from './input.js';
 import { after, lay } from './lanes.js';
-import { PAGE, detail, lifeTable, spoken } from './life.js';
-import { fetchLives } from './lives.js';
+import { PAGE, detail, lifeTable, spoken } from './lifetime.js';
+import { fetchLives } from './lifetimes.js';
 import { BAR, Painter, ROW, TOP } from './painter.js';
 import { amend, choose, here } from './router.js';
 import { SEVERITIES, called, short } from './run.js';
@@ -29,7 +29,7 @@ const NEAR = 4;
 export function open(place, first, route, actions) {
   let world = first;
   let query = route.query;
-  /** @type {import('./lives.js').Lives | null} */
+  /** @type {import('./lifetimes.js').Lives | null} */
   let lives = null;
   /** @type {import('./lanes.js').Layout} */
   let layout = { rows: [], rowOf: new Int32Array(0), groups: [] };
@@ -427,7 +427,7 @@ export function open(place, first, route, actions) {
 
   async function load() {
     let shown = lives !== null;
-    const take = (/** @type {import('./lives.js').Lives} */ some) => {
+    const take = (/** @type {import('./lifetimes.js').Lives} */ some) => {
       const kept = selected >= 0 && lives ? lives.name(selected) : null;
       const begun = lives !== null;
       lives = some;

@@ -15,7 +15,7 @@ export const PAGE = 50;
 
 /**
  * What a life is called.
- * @param {import('./lives.js').Lives} lives
+ * @param {import('./lifetimes.js').Lives} lives
  * @param {number} life
  * @param {import('./api.js').Run} run
  */
@@ -25,13 +25,13 @@ export function spoken(lives, life, run) {
   return `${lives.kinds[lives.kind[life]]} ${lives.address[life]} of ${called(run, lives.process[life])}, from ${moment(lives.from[life])}, ${ended}${found}`;
 }
 
-/** @param {import('./lives.js').Lives} lives @param {number} life */
+/** @param {import('./lifetimes.js').Lives} lives @param {number} life */
 const ending = (lives, life) => (lives.to[life] === Infinity ? 'still there' : (lives.hows[lives.how[life]] ?? ''));
 
 /**
  * @param {HTMLElement} place
  * @param {import('./run.js').World} world
- * @param {import('./lives.js').Lives} lives
+ * @param {import('./lifetimes.js').Lives} lives
  * @param {number} life
  * @param {{zoom: () => void, drop: () => void, select: (life: number) => void, perfetto: (at: number) => void}} acts
  */
@@ -131,7 +131,7 @@ export function detail(place, { run, check }, lives, life, acts) {
  * Lives as rows: what the timeline shows, for who does not see it, and the table of handles.
  * @param {string} label
  * @param {import('./run.js').World} world
- * @param {import('./lives.js').Lives} lives
+ * @param {import('./lifetimes.js').Lives} lives
  * @param {ArrayLike<number>} shown
  * @param {{offset: number, turn: (offset: number) => void, select?: (life: number) => void, selected?: number, size?: number,
  *   sort?: string, desc?: boolean, order?: (sort: string, desc: boolean) => void}} how
