@@ -6,16 +6,16 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use urscope_shim::backend::level_zero::seal::{Kind, NATIVE_SIZE, Refusal, SIZE, Sealed};
+use urscope_shim::backend::level_zero::handle_data::{HandleData, Kind, NATIVE_SIZE, Refusal, SIZE};
 
 fuzz_target!(|data: &[u8]| {
-    if let Ok(sealed) = Sealed::open(data) {
-        assert_eq!(sealed.seal(), data, "two kinds of bytes say the same");
+    if let Ok(sealed) = HandleData::decode(data) {
+        assert_eq!(sealed.encode(), data, "two kinds of bytes say the same");
     }
     if let Some(sealed) = said(data) {
-        let bytes = sealed.seal();
+        let bytes = sealed.encode();
         assert_eq!(bytes.len(), SIZE);
-        match Sealed::open(&bytes) {
+        match HandleData::decode(&bytes) {
             Ok(opened) => {
                 assert_eq!(opened, sealed);
                 assert!(sealed.pid > 0 && i32::try_from(sealed.pid).is_ok(), "no process: {sealed:?}");
@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// An object that the input describes, field by field.
-fn said(mut data: &[u8]) -> Option<Sealed> {
+fn said(mut data: &[u8]) -> Option<HandleData> {
     let rest = &mut data;
     let [kind] = take(rest)?;
     let kind = [Kind::Memory, Kind::PhysicalMem, Kind::Event][usize::from(kind) % 3];
@@ -37,7 +37,7 @@ fn said(mut data: &[u8]) -> Option<Sealed> {
     for (to, from) in native.iter_mut().zip(*rest) {
         *to = *from;
     }
-    Some(Sealed { kind, pid, started, serial, size, offset, descriptor, native })
+    Some(HandleData { kind, pid, started, serial, size, offset, descriptor, native })
 }
 
 fn take<const N: usize>(data: &mut &[u8]) -> Option<[u8; N]> {

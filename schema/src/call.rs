@@ -53,7 +53,7 @@ macro_rules! values {
 }
 
 values! {
-    /// Which adapter served the call: its number in the trace's door records.
+    /// Which adapter served the call: its number in the trace's `urscope_door` records.
     via: Number,
     /// An adapter handle.
     adapter: Hex,

@@ -15,7 +15,7 @@ use urscope_schema::{
     call::{Enter, Exit, Nanos, Values},
     trace::{
         read::{Reader, Record, Skipped, Why},
-        records::{Clock, Door, Footer, Found, Header, Hex, Module, Rights, Stack},
+        records::{Clock, EntryPoint, Footer, Found, Header, Hex, Module, Rights, Stack},
         write::{self, CLOSE, End, Line, Totals},
     },
 };
@@ -34,7 +34,7 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
                 Record::Enter(enter) => line.enter(42, base, enter),
                 Record::Exit(exit) => line.exit(42, base, exit),
                 Record::Header(header) => return write::record(42, &**header),
-                Record::Door(door) => return write::record(42, &**door),
+                Record::EntryPoint(entry_point) => return write::record(42, &**entry_point),
                 Record::Module(module) => return write::record(42, &**module),
                 Record::Stack(stack) => return write::record(42, &**stack),
                 Record::Footer(footer) => {
@@ -55,7 +55,7 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn story() -> (u64, Vec<Record>) {
+fn sample_trace() -> (u64, Vec<Record>) {
     let base = Clock::GRID;
     let header = Header {
         format: 1,
@@ -76,12 +76,12 @@ fn story() -> (u64, Vec<Record>) {
         result: UrResult::SUCCESS,
         values: answer,
     };
-    let door = Door { door: "adapter-table".into(), slots: 4, ..Door::default() };
+    let entry_point = EntryPoint { kind: "adapter-table".into(), slots: 4, ..EntryPoint::default() };
     let records = vec![
         Record::ProcessName("app".into()),
         Record::Header(Box::new(header)),
         Record::ThreadName(43, "wörker\n".into()),
-        Record::Door(Box::new(door)),
+        Record::EntryPoint(Box::new(entry_point)),
         Record::Module(Box::new(Module { path: "/opt/app".into(), start: Hex(1 << 63), ..Module::default() })),
         Record::Stack(Box::new(Stack { stack: 1, frames: vec![Hex(0x1234), Hex(u64::MAX)] })),
         Record::Enter(enter),
@@ -106,7 +106,7 @@ fn story() -> (u64, Vec<Record>) {
 
 #[test]
 fn a_whole_trace_is_read_as_it_was_written() {
-    let (base, records) = story();
+    let (base, records) = sample_trace();
     let mut bytes = lines(&records, base).concat();
     bytes.extend_from_slice(CLOSE.as_bytes());
     serde_json::from_slice::<Vec<serde_json::Value>>(&bytes).expect("a closed trace is strict JSON");
@@ -120,7 +120,7 @@ fn a_whole_trace_is_read_as_it_was_written() {
 
 #[test]
 fn a_trace_cut_at_any_byte_keeps_every_whole_record() {
-    let (base, records) = story();
+    let (base, records) = sample_trace();
     let lines = lines(&records, base);
     let bytes = lines.concat();
     for cut in 0..=bytes.len() {
@@ -146,7 +146,7 @@ fn a_trace_cut_at_any_byte_keeps_every_whole_record() {
 
 #[test]
 fn what_is_not_ours_is_stepped_over_and_said_with_its_place() {
-    let (base, records) = story();
+    let (base, records) = sample_trace();
     let good = lines(&records[..2], base).concat();
     let bad = [
         &b"\n,{\"ph\":\"X\",\"name\":\"somebody else\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}"[..],

@@ -15,10 +15,10 @@ use urscope_schema::{
 
 use crate::{
     backend, chain,
+    event_filter::{self, Recording},
     layer::validate,
-    raw::answers::{self, Answers},
+    raw::out_params::{self, RedirectedOutParams},
     stacks,
-    watch::{self, Wanted},
 };
 
 /// How many adapters one process can have under trace. The loader knows five kinds.
@@ -34,17 +34,17 @@ macro_rules! stand_ins {
                     let real = backend::$name::<VIA>();
                     let mut sources = Sources::default();
                     $($param.source(&mut sources);)*
-                    let wanted = if true $(&& $param.watched())* { watch::wants(Function::$name, &sources) } else { Wanted::No };
+                    let recording = if true $(&& $param.watched())* { event_filter::decide(Function::$name, &sources) } else { Recording::No };
                     let mut nulls = Nulls::default();
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    if wanted == Wanted::No && (nulls.is_empty() || !validate::is_on()) {
+                    if recording == Recording::No && (nulls.is_empty() || !validate::is_on()) {
                         return real($($param),*);
                     }
-                    let event = wanted.event();
-                    let (mut values, mut places) = (Values { via: Some(VIA as u64), ..Values::NONE }, Places::default());
-                    $($param.enter(&mut values); $param.out(&mut places);)*
-                    answers::take_described(&sources, &mut values);
-                    answers::take_fingerprint(&mut values);
+                    let event = recording.event();
+                    let (mut values, mut out_params) = (Values { via: Some(VIA as u64), ..Values::NONE }, OutParams::default());
+                    $($param.enter(&mut values); $param.out(&mut out_params);)*
+                    out_params::take_described(&sources, &mut values);
+                    out_params::take_fingerprint(&mut values);
                     values.stack = stacks::current();
                     values.object = event.map_or(values.object, |event| Some(event as u64));
                     let (flags, pointer) = (values.flags, values.pointer);
@@ -52,15 +52,15 @@ macro_rules! stand_ins {
                     if let Some(answer) = entered.answer {
                         return chain::exit(Function::$name, entered.call, answer, Values::NONE);
                     }
-                    watch::enter(Function::$name, event);
-                    let mut answers = Answers::new(places);
-                    let to = answers.places();
+                    event_filter::enter(Function::$name, event);
+                    let mut answers = RedirectedOutParams::new(out_params);
+                    let to = answers.addresses();
                     let thrown = Thrown { function: Function::$name, call: entered.call };
                     let result = real($($param.redirected(&to)),*);
                     std::mem::forget(thrown);
                     let mut values = answers.carry_over(result);
-                    answers::take_block(pointer, &mut values);
-                    watch::exit(Function::$name, event, flags, result, &values);
+                    out_params::take_block(pointer, &mut values);
+                    event_filter::exit(Function::$name, event, flags, result, &values);
                     chain::exit(Function::$name, entered.call, result, values)
                 }
             )*

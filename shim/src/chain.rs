@@ -18,14 +18,14 @@ use crate::{
     raw::{clock, thread},
 };
 
-struct Switched {
+struct GuardedLayer {
     name: &'static str,
     layer: &'static dyn Layer,
     off: AtomicBool,
 }
 
-static LAYERS: [Switched; 2] =
-    [Switched::new("trace", &trace::Trace), Switched::new("validation", &validate::Validate)];
+static LAYERS: [GuardedLayer; 2] =
+    [GuardedLayer::new("trace", &trace::Trace), GuardedLayer::new("validation", &validate::Validate)];
 
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
@@ -78,7 +78,7 @@ pub fn restart() {
     CALLS.store(0, Ordering::Relaxed);
 }
 
-impl Switched {
+impl GuardedLayer {
     const fn new(name: &'static str, layer: &'static dyn Layer) -> Self {
         Self { name, layer, off: AtomicBool::new(false) }
     }

@@ -1,33 +1,33 @@
 //! The witness: stands between a SYCL program and its Unified Runtime adapter, and writes down what passes.
 //!
-//! `app -> door -> call -> layers -> backend`: a [`door`] is a way in which a call reaches us, [`call`] makes a
+//! `app -> entry -> call -> layers -> backend`: [`entry`] holds the entry points through which a call reaches us, [`call`] makes a
 //! recordable thing of it, [`chain`] shows it to the [`layer`]s before and after the [`backend`] does the work.
 //!
 //! Nothing here may change what a correct program observes: no lock is held and nothing is allocated across the real
 //! call, nothing unwinds into C, nothing is printed to stdout, and whatever fails in here switches itself off and lets
-//! the calls go straight through. Unsafe code stands in `door`, `raw` and `backend` only.
+//! the calls go straight through. Unsafe code stands in `entry`, `raw` and `backend` only.
 
 pub mod backend;
 pub mod call;
 pub mod chain;
-pub mod door;
+pub mod entry;
+mod event_filter;
 pub mod knobs;
 pub mod layer;
 pub mod raw;
 mod stacks;
-mod watch;
 
 /// Prepares the library; to be called once, when it is loaded.
 ///
 /// Opens no file and prints nothing: a process that never meets Unified Runtime shall not notice us.
 pub fn start() {
     knobs::read();
-    door::dlsym::resolve();
+    entry::dlsym::resolve();
     layer::trace::notices::install();
     let in_child = || {
         layer::trace::after_fork_in_child();
         layer::validate::after_fork_in_child();
-        watch::after_fork_in_child();
+        event_filter::after_fork_in_child();
         backend::after_fork_in_child();
         stacks::after_fork_in_child();
     };

@@ -8,16 +8,15 @@ use parking_lot::Mutex;
 use urscope_schema::trace::records::{Hex, Stack};
 
 use crate::{
-    door::modules,
     knobs,
     layer::trace,
-    raw::{renewable::Renewable, stack},
+    raw::{fork_reset::ForkReset, stack, symbols::modules},
 };
 
 /// How many different stacks a process can have in its trace. A program that has more makes them up as it goes.
 const LIMIT: usize = 1 << 16;
 
-static KNOWN: Renewable<Mutex<Known>> = Renewable::new(Mutex::default);
+static KNOWN: ForkReset<Mutex<Known>> = ForkReset::new(Mutex::default);
 
 #[derive(Default)]
 struct Known {
@@ -78,6 +77,6 @@ pub(crate) fn frames(number: u64) -> Option<Vec<u64>> {
 
 /// Begins anew: the child's trace has no stacks yet.
 pub(crate) fn after_fork_in_child() {
-    KNOWN.renew(Mutex::default());
+    KNOWN.reset(Mutex::default());
     stack::forget();
 }

@@ -14,7 +14,7 @@ use urscope_schema::{
     trace::{
         FORMAT_VERSION,
         read::{Reader, Record, Skipped, Why},
-        records::{Door, Footer, Header},
+        records::{EntryPoint, Footer, Header},
     },
 };
 
@@ -64,7 +64,7 @@ pub(super) enum Left {
 /// What a process says of itself besides its calls, as far as its trace has been read.
 #[derive(Default)]
 pub(super) struct Notes {
-    pub(super) doors: Vec<Door>,
+    pub(super) doors: Vec<EntryPoint>,
     pub(super) footer: Option<Footer>,
     pub(super) skipped: Vec<SkippedLine>,
     pub(super) skipped_lines: u64,
@@ -99,7 +99,7 @@ impl Cursor {
                 Ok(Record::Enter(enter)) => format!("a call of {}", enter.function.name()),
                 Ok(Record::Exit(exit)) => format!("the return of {}", exit.function.name()),
                 Ok(Record::Descriptors(..)) => "a number of descriptors".into(),
-                Ok(Record::Door(_)) => "a door".into(),
+                Ok(Record::EntryPoint(_)) => "a door".into(),
                 Ok(Record::Module(_) | Record::Stack(_)) => "a call stack".into(),
                 Ok(Record::Footer(_)) => "the footer".into(),
                 Ok(Record::Foreign) | Err(_) => {
@@ -236,7 +236,7 @@ impl Cursor {
                     return Ok(Act::Descriptors(open, self.now));
                 }
                 Ok(Record::ThreadName(tid, name)) => return Ok(Act::Thread(tid, Label::of(&name))),
-                Ok(Record::Door(door)) if notes.doors.len() < DOORS_KEPT => notes.doors.push(*door),
+                Ok(Record::EntryPoint(door)) if notes.doors.len() < DOORS_KEPT => notes.doors.push(*door),
                 Ok(Record::Module(_)) => notes.shelf.put_module(offset),
                 Ok(Record::Stack(stack)) => notes.shelf.put_stack(stack.stack, offset),
                 Ok(Record::Footer(footer)) => notes.footer = Some(*footer),

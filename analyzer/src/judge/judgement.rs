@@ -115,7 +115,7 @@ pub struct Seen {
     pub torn: bool,
     /// The ways in that were tried.
     #[schemars(with = "Vec<DoorForm>")]
-    pub doors: Vec<urscope_schema::trace::records::Door>,
+    pub doors: Vec<urscope_schema::trace::records::EntryPoint>,
     /// Its trace.
     pub file: String,
 }

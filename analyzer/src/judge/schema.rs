@@ -53,7 +53,7 @@ pub(super) struct DoorForm {
 #[cfg(test)]
 mod tests {
     use urscope_rules::Severity;
-    use urscope_schema::trace::records::Door;
+    use urscope_schema::trace::records::EntryPoint;
 
     use super::*;
 
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_forms_are_those_of_what_they_stand_for() {
-        let door = serde_json::to_value(Door::default()).unwrap();
+        let door = serde_json::to_value(EntryPoint::default()).unwrap();
         let form = schemars::schema_for!(DoorForm);
         let mut known = fields(&form);
         let mut own: Vec<_> = door.as_object().unwrap().keys().map(String::as_str).collect();

@@ -192,7 +192,7 @@ fn unseen(party: &Party) -> Vec<String> {
     if party.notes.calls.iter().all(|count| *count == 0) {
         unseen.extend(problems.map(|door| {
             let library = if door.library.is_empty() { String::new() } else { format!(" of {}", door.library) };
-            format!("in {} the door {}{library} did not open: {}", name(party), door.door, door.problem)
+            format!("in {} the door {}{library} did not open: {}", name(party), door.kind, door.problem)
         }));
     }
     if party.ended == Ended::Incomplete {

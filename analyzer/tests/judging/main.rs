@@ -143,7 +143,7 @@ fn nothing_to_judge_is_never_clean_and_says_why() {
     assert_eq!(idle.verdict, Verdict::NotJudged);
     assert!(idle.reason.unwrap().contains("2 calls seen in 1 process, but none of a urIPC* function"));
 
-    let shut = |_: &mut _, door: &mut urscope_schema::trace::records::Door| {
+    let shut = |_: &mut _, door: &mut urscope_schema::trace::records::EntryPoint| {
         (door.slots, door.problem) = (0, "its table is unknown".into());
     };
     let shut = judged(&files_with("p: exit", shut));

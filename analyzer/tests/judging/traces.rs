@@ -13,7 +13,7 @@ use urscope_rules::{
 use urscope_schema::{
     call::Nanos,
     trace::{
-        records::{Clock, Door, Header, Rights},
+        records::{Clock, EntryPoint, Header, Rights},
         write::{self, End, Line, Totals},
     },
 };
@@ -27,7 +27,7 @@ pub(crate) fn files(story: &str) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// The same, with headers and doors changed.
-pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut Door)) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut EntryPoint)) -> BTreeMap<String, Vec<u8>> {
     let events = story.parse::<Story>().and_then(|story| story.events()).unwrap_or_else(|error| panic!("{error}"));
     let (base, mut pids, mut files) = (Clock::base(Nanos(START)), Vec::new(), Vec::new());
     for event in events {
@@ -58,12 +58,12 @@ pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut Door)) -
                     clock: Clock { base_ns: base, monotonic_ns: START + at.0, ..Clock::default() },
                     ..Header::default()
                 };
-                let mut door = Door {
-                    door: "adapter-table".into(),
+                let mut door = EntryPoint {
+                    kind: "adapter-table".into(),
                     library: "libur_adapter_level_zero_v2.so.0".into(),
                     slots: 13,
                     ipc_slots: 11,
-                    ..Door::default()
+                    ..EntryPoint::default()
                 };
                 change(&mut header, &mut door);
                 let mut bytes = write::start(header.pid, &name, "run");

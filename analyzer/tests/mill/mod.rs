@@ -18,7 +18,7 @@ use urscope_schema::{
     handle::fingerprint,
     trace::{
         FORMAT_VERSION,
-        records::{Clock, Door, Header, Hex, Rights, Stack},
+        records::{Clock, EntryPoint, Header, Hex, Rights, Stack},
         write::{self, End, Line, Totals},
     },
 };
@@ -136,13 +136,13 @@ impl Mill {
                 realtime_ns: START + u64::from(host) * LATER,
             },
         };
-        let door = Door {
-            door: "adapter-table".into(),
+        let door = EntryPoint {
+            kind: "adapter-table".into(),
             via: 1,
             library: "libur_adapter_level_zero_v2.so.0".into(),
             slots: 30,
             ipc_slots: 11,
-            ..Door::default()
+            ..EntryPoint::default()
         };
         file.write_all(&write::start(pid, "mill", "mill"))?;
         file.write_all(&write::record(pid, &header))?;

@@ -16,14 +16,14 @@ pub trait Role: Copy {
     fn source(self, _sources: &mut Sources) {}
 
     /// Notes where the callee will leave an answer.
-    fn out(self, _places: &mut Places) {}
+    fn out(self, _places: &mut OutParams) {}
 
     /// The argument to pass on instead, so that the callee leaves its answer in a place of ours.
     ///
     /// The caller's own variable cannot tell an answer from what stood there before, and an adapter may report
     /// success without having answered. The shim carries every answer over to the caller's variable.
     #[must_use]
-    fn redirected(self, _to: &Places) -> Self {
+    fn redirected(self, _to: &OutParams) -> Self {
         self
     }
 
@@ -63,7 +63,7 @@ pub struct Sources {
 
 /// Where a call leaves its answers: addresses, 0 where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct OutParams {
     /// Of a `void *`, the memory that was allocated or opened.
     pub pointer: usize,
     /// Of a `void *`, the handle data.
@@ -101,12 +101,12 @@ macro_rules! roles {
                 )?
                 $(
                     #[inline]
-                    fn out(self, places: &mut Places) {
+                    fn out(self, places: &mut OutParams) {
                         places.$place = self.0;
                     }
 
                     #[inline]
-                    fn redirected(self, to: &Places) -> Self {
+                    fn redirected(self, to: &OutParams) -> Self {
                         if self.0 == 0 || to.$place == 0 { self } else { Self(to.$place) }
                     }
                 )?
@@ -268,18 +268,18 @@ mod tests {
 
     #[test]
     fn a_role_speaks_for_its_own_side_of_the_call() {
-        let (mut values, mut places) = (Values::default(), Places::default());
+        let (mut values, mut places) = (Values::default(), OutParams::default());
         Pointer(7).enter(&mut values);
         Pointer(7).out(&mut places);
         OutData(9).enter(&mut values);
         OutData(9).out(&mut places);
         assert_eq!(values, Values { pointer: Some(7), ..Values::default() });
-        assert_eq!(places, Places { data: 9, ..Places::default() });
+        assert_eq!(places, OutParams { data: 9, ..OutParams::default() });
     }
 
     #[test]
     fn an_answer_is_redirected_only_where_one_is_wanted() {
-        let ours = Places { data: 0x1000, ..Places::default() };
+        let ours = OutParams { data: 0x1000, ..OutParams::default() };
         assert_eq!(OutData(9).redirected(&ours), OutData(0x1000));
         assert_eq!(OutData(0).redirected(&ours), OutData(0), "a null place stays null");
         assert_eq!(OutPointer(9).redirected(&ours), OutPointer(9), "no place of ours for it");

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::{
     CALL, NOTE,
-    records::{Door, Footer, Found, Header, Module, Named, Stack},
+    records::{EntryPoint, Footer, Found, Header, Module, Named, Stack},
     scan,
 };
 use crate::{
@@ -38,7 +38,7 @@ pub enum Record {
     /// The name of a thread.
     ThreadName(u32, String),
     /// A way in.
-    Door(Box<Door>),
+    EntryPoint(Box<EntryPoint>),
     /// A library that stacks lead through.
     Module(Box<Module>),
     /// A call stack.
@@ -274,7 +274,7 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
     let args = event.args.map_or("{}", RawValue::get);
     match (event.ph.as_ref(), event.name.as_ref()) {
         ("M", Header::NAME) => Ok(Record::Header(unfit(args)?)),
-        ("M", Door::NAME) => Ok(Record::Door(unfit(args)?)),
+        ("M", EntryPoint::NAME) => Ok(Record::EntryPoint(unfit(args)?)),
         ("M", Module::NAME) => Ok(Record::Module(unfit(args)?)),
         ("M", Stack::NAME) => Ok(Record::Stack(unfit(args)?)),
         ("M", Footer::NAME) => Ok(Record::Footer(unfit(args)?)),

@@ -1,4 +1,4 @@
-//! The records that are not calls: who wrote the trace, which doors opened, and how it ended.
+//! The records that are not calls: who wrote the trace, through which entry points calls come, and how it ended.
 //!
 //! They are `M` events under names of ours, which Perfetto passes over. They are rare, so they are ordinary serde
 //! types; only call records are written by hand.
@@ -99,9 +99,10 @@ impl Clock {
 /// `urscope_door`: a way in was tried, and this came of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Door {
+pub struct EntryPoint {
     /// `adapter-table` or `exported-symbol`.
-    pub door: String,
+    #[serde(rename = "door")]
+    pub kind: String,
     /// The number that call records carry as `via`.
     pub via: u64,
     /// The library behind it, its file name.
@@ -211,7 +212,7 @@ impl Named for Header {
     const NAME: &'static str = "urscope_header";
 }
 
-impl Named for Door {
+impl Named for EntryPoint {
     const NAME: &'static str = "urscope_door";
 }
 

@@ -15,9 +15,9 @@ use urscope_schema::{
 };
 use urscope_shim::{
     chain,
-    door::{
+    entry::{
         dlsym::{REAL, intercept},
-        symbols,
+        exports,
     },
     raw::process,
 };
@@ -34,7 +34,7 @@ macro_rules! exports {
             // SAFETY: the symbol of a loader that is behind us; it is found and called.
             #[unsafe(no_mangle)]
             pub extern "C" fn $name($($param: $role),*) -> UrResult {
-                symbols::$name()($($param),*)
+                exports::$name()($($param),*)
             }
         )*
     };

@@ -14,7 +14,7 @@ use urscope_schema::{
 };
 
 use crate::{
-    door::ddi,
+    entry::ddi,
     knobs::{self, Choice},
 };
 

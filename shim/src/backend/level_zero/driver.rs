@@ -12,7 +12,7 @@ use std::{
 use libloading::os::unix::{Library, RTLD_LAZY};
 use urscope_schema::api::UrResult;
 
-use super::{result::ZeResult, seal::NATIVE_SIZE};
+use super::{handle_data::NATIVE_SIZE, result::ZeResult};
 
 const LOADER: &str = "libze_loader.so.1";
 

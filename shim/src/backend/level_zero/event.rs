@@ -16,12 +16,12 @@ use super::{
     LevelZero, caller,
     driver::{Driver, IpcHandle, ZeHandle, driver},
     fetch::Process,
-    issued::{Issued, Said},
+    handle_data::{HandleData, Kind},
+    issued::{Contents, Issued},
     result::{self, INVALID_ENUMERATION, INVALID_EVENT, INVALID_VALUE},
-    seal::{Kind, Sealed},
     signal::{self, Barrier, Place},
 };
-use crate::{backend::adapter, raw::renewable::Renewable};
+use crate::{backend::adapter, raw::fork_reset::ForkReset};
 
 /// `UR_EXP_EVENT_FLAG_ENABLE_PROFILING`
 const PROFILING: u32 = 1;
@@ -56,13 +56,13 @@ enum Origin {
     Opened,
 }
 
-static SHARED: Renewable<Mutex<HashMap<usize, Shared>>> = Renewable::new(Mutex::default);
+static SHARED: ForkReset<Mutex<HashMap<usize, Shared>>> = ForkReset::new(Mutex::default);
 
 static ISSUED: Issued<()> = Issued::new(Kind::Event);
 
 /// In a forked child.
 pub(crate) fn after_fork_in_child() {
-    SHARED.renew(Mutex::default());
+    SHARED.reset(Mutex::default());
     ISSUED.forget();
 }
 
@@ -163,7 +163,7 @@ fn made_by_adapter(at: LevelZero, context: Context, device: Device, desc: Desc) 
 }
 
 /// An event that the adapter itself opened from the driver's handle, and closes; nothing where it cannot.
-fn opened_by_adapter(at: LevelZero, context: Context, sealed: &Sealed) -> Option<usize> {
+fn opened_by_adapter(at: LevelZero, context: Context, sealed: &HandleData) -> Option<usize> {
     let mut event = 0_usize;
     let place = OutObject((&raw mut event).expose_provenance());
     let data = Data(sealed.native.as_ptr().expose_provenance());
@@ -211,7 +211,7 @@ pub(crate) fn get(at: LevelZero, event: Event, data: usize, size: usize) -> Resu
     let shared = known.filter(|shared| shared.origin == Origin::Shared).ok_or(INVALID_EVENT)?;
     ISSUED.give(data, size, || {
         let handle = driver().export_event(std::ptr::with_exposed_provenance_mut(shared.native))?;
-        Ok((Said { size: 0, offset: 0, descriptor: -1, native: handle.0 }, ()))
+        Ok((Contents { size: 0, offset: 0, descriptor: -1, native: handle.0 }, ()))
     })
 }
 
@@ -236,7 +236,7 @@ pub(crate) fn open(
     let ze_context = at.context(context.0)?;
     supported(at)?;
     let bytes = caller::copy(data.0, size.0)?;
-    let sealed = match Sealed::open(&bytes) {
+    let sealed = match HandleData::decode(&bytes) {
         Ok(sealed) if sealed.kind == Kind::Event => sealed,
         _ => return Err(INVALID_VALUE),
     };

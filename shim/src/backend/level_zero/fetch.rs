@@ -10,7 +10,7 @@ use std::{
 use urscope_schema::api::UrResult;
 
 use super::result;
-use crate::raw::renewable::Renewable;
+use crate::raw::fork_reset::ForkReset;
 
 /// A process, told from another one that was given its pid later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,7 +21,7 @@ pub(crate) struct Process {
     pub(crate) started: u64,
 }
 
-static THIS: Renewable<Process> = Renewable::new(this_process);
+static THIS: ForkReset<Process> = ForkReset::new(this_process);
 
 fn this_process() -> Process {
     let pid = std::process::id();
@@ -81,7 +81,7 @@ pub(crate) fn same_file(one: i32, other: i32) -> bool {
 
 /// In a forked child.
 pub(crate) fn after_fork_in_child() {
-    THIS.renew(this_process());
+    THIS.reset(this_process());
 }
 
 /// Owns what a system call that makes a descriptor answered. Its errno is taken here, before anything is cleaned up.

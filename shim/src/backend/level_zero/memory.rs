@@ -20,11 +20,11 @@ use super::{
     LevelZero, caller,
     driver::{Block, Driver, IpcHandle, ZeHandle, driver},
     fetch::Process,
-    issued::{Issued, Said},
+    handle_data::{HandleData, Kind, Refusal},
+    issued::{Contents, Issued},
     result::{self, INVALID_ARGUMENT, INVALID_CONTEXT, INVALID_VALUE},
-    seal::{Kind, Refusal, Sealed},
 };
-use crate::{backend::adapter, raw::renewable::Renewable};
+use crate::{backend::adapter, raw::fork_reset::ForkReset};
 
 /// The driver's handle of one allocation, and how many handles of ours stand on it.
 #[derive(Default)]
@@ -39,7 +39,7 @@ struct Share {
     export: Arc<Mutex<Export>>,
 }
 
-static EXPORTS: Renewable<Mutex<HashMap<Block, Arc<Mutex<Export>>>>> = Renewable::new(Mutex::default);
+static EXPORTS: ForkReset<Mutex<HashMap<Block, Arc<Mutex<Export>>>>> = ForkReset::new(Mutex::default);
 
 static ISSUED: Issued<Share> = Issued::new(Kind::Memory);
 
@@ -60,12 +60,12 @@ struct Mapping {
     opens: usize,
 }
 
-static MAPPINGS: Renewable<Mutex<HashMap<usize, Mapping>>> = Renewable::new(Mutex::default);
+static MAPPINGS: ForkReset<Mutex<HashMap<usize, Mapping>>> = ForkReset::new(Mutex::default);
 
 /// In a forked child.
 pub(crate) fn after_fork_in_child() {
-    EXPORTS.renew(Mutex::default());
-    MAPPINGS.renew(Mutex::default());
+    EXPORTS.reset(Mutex::default());
+    MAPPINGS.reset(Mutex::default());
     ISSUED.forget();
 }
 
@@ -76,8 +76,12 @@ pub(crate) fn get(at: LevelZero, context: Context, pointer: Pointer, data: usize
         let block = driver().block(context, pointer.0).map_err(|_| INVALID_ARGUMENT)?;
         let offset = pointer.0.checked_sub(block.base).filter(|offset| *offset < block.size).ok_or(INVALID_ARGUMENT)?;
         let (share, handle) = Share::of(driver(), context, block)?;
-        let said =
-            Said { size: block.size as u64, offset: offset as u64, descriptor: descriptor(&handle), native: handle.0 };
+        let said = Contents {
+            size: block.size as u64,
+            offset: offset as u64,
+            descriptor: descriptor(&handle),
+            native: handle.0,
+        };
         Ok((said, share))
     })
 }
@@ -105,7 +109,7 @@ pub(crate) fn open(
     result::pointer(out.0)?;
     let (ze_context, ze_device) = (at.context(context.0)?, at.device(device.0)?);
     let bytes = caller::copy(data.0, size.0)?;
-    let (pointer, origin) = match Sealed::open(&bytes) {
+    let (pointer, origin) = match HandleData::decode(&bytes) {
         Ok(sealed) if sealed.kind == Kind::Memory => open_ours(&sealed, ze_context, ze_device)?,
         Err(Refusal::NotOurs) => (open_by_adapter(at, context, device, bytes)?, Origin::Adapter),
         _ => return Err(INVALID_VALUE),
@@ -156,7 +160,7 @@ fn descriptor(handle: &IpcHandle) -> i32 {
     handle.0.first_chunk().map_or(-1, |first| i32::from_ne_bytes(*first))
 }
 
-fn open_ours(sealed: &Sealed, context: ZeHandle, device: ZeHandle) -> Result<(usize, Origin), UrResult> {
+fn open_ours(sealed: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<(usize, Origin), UrResult> {
     let mut handle = IpcHandle(sealed.native);
     let producer = Process { pid: sealed.pid, started: sealed.started };
     let fetched = if producer == Process::this() {

@@ -18,18 +18,18 @@ use urscope_schema::api::{
 
 use self::{driver::ZeHandle, native::Native, result::answer};
 use super::{Backend, Family, adapter};
-use crate::door::ddi;
+use crate::entry::ddi;
 
 mod caller;
 mod driver;
 mod event;
 mod fetch;
+pub mod handle_data;
 mod issued;
 mod memory;
 mod native;
 mod physical;
 mod result;
-pub mod seal;
 mod signal;
 mod support;
 

@@ -8,7 +8,7 @@ use std::{ffi::c_void, sync::OnceLock};
 use urscope_schema::api::{Table, UrResult};
 
 use super::driver::ZeHandle;
-use crate::{call::ADAPTERS, door::ddi};
+use crate::{call::ADAPTERS, entry::ddi};
 
 /// `ur_native_handle_t` is a word.
 type GetNative = extern "C" fn(usize, *mut usize) -> UrResult;

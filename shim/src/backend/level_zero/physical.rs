@@ -26,11 +26,11 @@ use super::{
     LevelZero, caller,
     driver::{Driver, ZeHandle, driver},
     fetch::{self, Process},
-    issued::{Issued, Said},
+    handle_data::{HandleData, Kind, NATIVE_SIZE},
+    issued::{Contents, Issued},
     result::{self, INVALID_ARGUMENT, INVALID_CONTEXT, INVALID_ENUMERATION, INVALID_VALUE, UNSUPPORTED_ENUMERATION},
-    seal::{Kind, NATIVE_SIZE, Sealed},
 };
-use crate::{backend::adapter, raw::renewable::Renewable};
+use crate::{backend::adapter, raw::fork_reset::ForkReset};
 
 /// `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`
 const ENABLE_IPC: u32 = 2;
@@ -50,9 +50,9 @@ struct Properties {
 struct Native {
     context: ZeHandle,
     handle: ZeHandle,
-    export: Mutex<Option<Lent>>,
+    export: Mutex<Option<SharedDescriptor>>,
     /// What it was imported by.
-    import: Option<Lent>,
+    import: Option<SharedDescriptor>,
 }
 
 // SAFETY: a driver's handles may be used by any thread (`ze_api.h`: these functions are thread-safe).
@@ -61,7 +61,7 @@ unsafe impl Send for Native {}
 unsafe impl Sync for Native {}
 
 /// A descriptor that the driver knows, and one of the same open file that is ours alone.
-struct Lent {
+struct SharedDescriptor {
     number: Option<RawFd>,
     own: OwnedFd,
 }
@@ -85,7 +85,7 @@ enum Known {
 }
 
 /// All physical memory of this family's adapters, and its references.
-static KNOWN: Renewable<Mutex<HashMap<usize, (Known, u32)>>> = Renewable::new(Mutex::default);
+static KNOWN: ForkReset<Mutex<HashMap<usize, (Known, u32)>>> = ForkReset::new(Mutex::default);
 
 /// What an unput get keeps: the descriptor that consumers fetch, and the object for as long as it lives.
 struct Keeper {
@@ -97,7 +97,7 @@ static ISSUED: Issued<Keeper> = Issued::new(Kind::PhysicalMem);
 
 /// In a forked child.
 pub(crate) fn after_fork_in_child() {
-    KNOWN.renew(Mutex::default());
+    KNOWN.reset(Mutex::default());
     ISSUED.forget();
 }
 
@@ -250,7 +250,7 @@ pub(crate) fn get(context: Context, memory: PhysicalMem, data: usize, size: usiz
     let Known::Ours(object) = find(memory)? else { return Err(INVALID_ARGUMENT) };
     ISSUED.give(data, size, || {
         let descriptor = object.native.descriptor()?;
-        let said = Said {
+        let said = Contents {
             size: object.size as u64,
             offset: 0,
             descriptor: descriptor.as_raw_fd(),
@@ -280,7 +280,7 @@ pub(crate) fn open(
     result::pointer(out.0)?;
     let (ze_context, ze_device) = (at.context(context.0)?, at.device(device.0)?);
     let bytes = caller::copy(data.0, size.0)?;
-    let sealed = match Sealed::open(&bytes) {
+    let sealed = match HandleData::decode(&bytes) {
         Ok(sealed) if sealed.kind == Kind::PhysicalMem => sealed,
         _ => return Err(INVALID_VALUE),
     };
@@ -308,7 +308,7 @@ pub(crate) fn can_be_shared(driver: &Driver, context: ZeHandle, device: ZeHandle
 }
 
 /// The driver's object for what another process, or this one, exported.
-fn fetch_native(sealed: &Sealed, context: ZeHandle, device: ZeHandle) -> Result<Arc<Native>, UrResult> {
+fn fetch_native(sealed: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<Arc<Native>, UrResult> {
     let producer = Process { pid: sealed.pid, started: sealed.started };
     let own = if producer == Process::this() {
         let look = |keeper: &Keeper| (keeper.native.upgrade(), keeper.descriptor.try_clone());
@@ -330,7 +330,7 @@ fn fetch_native(sealed: &Sealed, context: ZeHandle, device: ZeHandle) -> Result<
     let imported = driver().import_physical(context, device, sealed.size as usize, number.as_raw_fd());
     let handle = imported.map_err(result::of_import)?;
     // From here on the number is the driver's, if it wants it.
-    let lent = Lent { number: Some(std::os::fd::IntoRawFd::into_raw_fd(number)), own };
+    let lent = SharedDescriptor { number: Some(std::os::fd::IntoRawFd::into_raw_fd(number)), own };
     Ok(Arc::new(Native { context, handle, export: Mutex::new(None), import: Some(lent) }))
 }
 
@@ -358,16 +358,16 @@ impl Native {
     }
 
     /// Asks the driver twice: one that answers with the same number keeps it, another one gave two away.
-    fn ask(&self) -> Result<Lent, UrResult> {
+    fn ask(&self) -> Result<SharedDescriptor, UrResult> {
         let first = driver().export_physical(self.context, self.handle)?;
         let second = driver().export_physical(self.context, self.handle)?;
         if first == second {
             let own = fetch::duplicate(first).map_err(|refusal| result::of_kernel(&refusal))?;
-            return Ok(Lent { number: Some(first), own });
+            return Ok(SharedDescriptor { number: Some(first), own });
         }
         // SAFETY: the driver made both for us just now, and has told us of each once.
         let [own, _again] = unsafe { [OwnedFd::from_raw_fd(first), OwnedFd::from_raw_fd(second)] };
-        Ok(Lent { number: None, own })
+        Ok(SharedDescriptor { number: None, own })
     }
 }
 
@@ -379,7 +379,7 @@ impl Drop for Native {
     }
 }
 
-impl Drop for Lent {
+impl Drop for SharedDescriptor {
     /// After the driver's object has ended: a number that still stands for our file is nobody's any more.
     fn drop(&mut self) {
         if let Some(number) = self.number.filter(|number| fetch::same_file(*number, self.own.as_raw_fd())) {

@@ -18,7 +18,7 @@ use super::{
     driver::{Driver, ZeHandle, driver},
     result::{self, UNKNOWN},
 };
-use crate::{backend::adapter, raw::renewable::Renewable};
+use crate::{backend::adapter, raw::fork_reset::ForkReset};
 
 /// Where an event is signalled: the driver's context and device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,7 +34,7 @@ impl Place {
 }
 
 /// Our lists.
-static LISTS: Renewable<Mutex<HashMap<Place, usize>>> = Renewable::new(Mutex::default);
+static LISTS: ForkReset<Mutex<HashMap<Place, usize>>> = ForkReset::new(Mutex::default);
 
 /// A driver's event that was released before it was signalled, and what ends it.
 struct Released {
@@ -45,12 +45,12 @@ struct Released {
 
 type End = fn(&Driver, ZeHandle);
 
-static RELEASED: Renewable<Mutex<Vec<Released>>> = Renewable::new(Mutex::default);
+static RELEASED: ForkReset<Mutex<Vec<Released>>> = ForkReset::new(Mutex::default);
 
 /// In a forked child: its parent's lists are not its own.
 pub(crate) fn after_fork_in_child() {
-    LISTS.renew(Mutex::default());
-    RELEASED.renew(Mutex::default());
+    LISTS.reset(Mutex::default());
+    RELEASED.reset(Mutex::default());
 }
 
 /// Before the last release of a context.

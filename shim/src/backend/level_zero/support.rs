@@ -18,17 +18,17 @@ use super::{
 };
 use crate::{
     backend::{Family, adapter},
-    raw::renewable::Renewable,
+    raw::fork_reset::ForkReset,
 };
 
 /// `UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP`
 const REUSABLE_EVENTS: u32 = 0x2025;
 
-static FOUND: Renewable<Mutex<HashMap<(usize, u32), bool>>> = Renewable::new(Mutex::default);
+static FOUND: ForkReset<Mutex<HashMap<(usize, u32), bool>>> = ForkReset::new(Mutex::default);
 
 /// In a forked child.
 pub(crate) fn after_fork_in_child() {
-    FOUND.renew(Mutex::default());
+    FOUND.reset(Mutex::default());
 }
 
 /// `urDeviceGetInfo`

@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use urscope_schema::trace::{
-    records::Door,
+    records::EntryPoint,
     write::{self, End},
 };
 
@@ -27,7 +27,7 @@ pub(super) struct TraceFile {
 
 impl TraceFile {
     /// Makes the file and writes what stands at its beginning.
-    pub(super) fn begin(forked: bool, doors: &[Door]) -> Self {
+    pub(super) fn begin(forked: bool, entry_points: &[EntryPoint]) -> Self {
         let knobs = knobs::read();
         for complaint in knobs::complaints() {
             stderr::say(&complaint);
@@ -36,7 +36,7 @@ impl TraceFile {
         let name = process::name(&header);
         let mut beginning = write::start(header.pid, name, &format!("{}-{}-{}", header.run, header.pid, header.start));
         beginning.extend(write::record(header.pid, &header));
-        beginning.extend(doors.iter().flat_map(|door| write::record(header.pid, door)));
+        beginning.extend(entry_points.iter().flat_map(|entry_point| write::record(header.pid, entry_point)));
 
         let pages = create(|again| write::file_name(name, header.pid, header.start, again));
         if let Err(error) = &pages {

@@ -15,7 +15,7 @@ use urscope_schema::{
     api::{Function, demand::Nulls},
     call::{Enter, Exit},
     trace::{
-        records::{Door, Found, Named},
+        records::{EntryPoint, Found, Named},
         write::{self, End, Line, Totals},
     },
 };
@@ -24,17 +24,17 @@ use self::file::TraceFile;
 use super::{Layer, Verdict};
 use crate::{
     chain,
-    raw::{clock, process, renewable::Renewable, thread},
+    raw::{clock, fork_reset::ForkReset, process, thread},
 };
 
-mod census;
+mod descriptor_sampler;
 mod file;
 pub mod notices;
 
 /// The layer.
 pub struct Trace;
 
-static STATE: Renewable<Mutex<State>> = Renewable::new(|| Mutex::new(State::default()));
+static STATE: ForkReset<Mutex<State>> = ForkReset::new(|| Mutex::new(State::default()));
 
 /// Kept outside of the lock, so that a call is counted also where it cannot be recorded.
 static CALLED: [AtomicU64; Function::COUNT] = [const { AtomicU64::new(0) }; Function::COUNT];
@@ -45,8 +45,8 @@ static LOST: AtomicU64 = AtomicU64::new(0);
 struct State {
     /// Nothing before the first record.
     file: Option<TraceFile>,
-    /// The doors so far: a forked child's file begins with them.
-    doors: Vec<Door>,
+    /// The entry_points so far: a forked child's file begins with them.
+    entry_points: Vec<EntryPoint>,
     forked: bool,
     /// How the process ended; what comes after that comes from the teardown of libraries.
     ended: Option<&'static str>,
@@ -54,7 +54,7 @@ struct State {
 
 impl State {
     fn append(&mut self, bytes: &[u8]) {
-        let file = self.file.get_or_insert_with(|| TraceFile::begin(self.forked, &self.doors));
+        let file = self.file.get_or_insert_with(|| TraceFile::begin(self.forked, &self.entry_points));
         if !file.append(bytes, self.ended, footer) {
             LOST.fetch_add(1, Ordering::Relaxed);
         }
@@ -84,7 +84,7 @@ impl Layer for Trace {
         line.exit(pid(), base(), exit);
         append(&line);
         if exit.function.is_ipc() {
-            census::take(exit);
+            descriptor_sampler::take(exit);
         }
         Verdict::Passed
     }
@@ -102,11 +102,11 @@ fn append(line: &Line) {
 }
 
 /// Writes down that a way in was tried, and what came of it.
-pub fn door(door: Door) {
-    let line = write::record(pid(), &door);
+pub fn entry_point(entry_point: EntryPoint) {
+    let line = write::record(pid(), &entry_point);
     let mut state = STATE.get().lock();
     state.append(&line);
-    state.doors.push(door);
+    state.entry_points.push(entry_point);
 }
 
 /// Writes down what calls that follow refer to.
@@ -205,18 +205,18 @@ pub fn after_fork_in_parent() {
 
 /// Begins anew: the file is the parent's, and so are the threads that may wait for the lock.
 pub fn after_fork_in_child() {
-    let mut doors = Vec::new();
+    let mut entry_points = Vec::new();
     if let Some(mut parents) = HELD.take() {
-        doors = std::mem::take(&mut parents.doors);
+        entry_points = std::mem::take(&mut parents.entry_points);
         if let Some(file) = parents.file.take() {
             file.abandon();
         }
         // To unlock it would be to wake threads that do not exist here.
         std::mem::forget(parents);
     }
-    STATE.renew(Mutex::new(State { doors, forked: true, ..State::default() }));
+    STATE.reset(Mutex::new(State { entry_points, forked: true, ..State::default() }));
     thread::forget();
-    census::restart();
+    descriptor_sampler::restart();
     chain::restart();
     PID.store(0, Ordering::Relaxed);
     for count in CALLED.iter().chain([&RETURNED, &LOST]) {

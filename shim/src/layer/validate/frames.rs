@@ -8,8 +8,7 @@ use std::path::Path;
 use urscope_schema::trace::records::is_of_runtime;
 
 use crate::{
-    door::{demangle::demangle, modules},
-    raw::elf,
+    raw::symbols::{demangle::demangle, elf, modules},
     stacks,
 };
 
@@ -22,16 +21,16 @@ const LONGEST: usize = 120;
 
 /// The program's own frames of a stack, innermost first: `put (app+0x1234) ← main (app+0x5678)`. The runtime's stand there
 /// only where there are no others. An offset is what `addr2line -e` takes.
-pub(super) fn told(stack: u64) -> Option<String> {
+pub(super) fn describe(stack: u64) -> Option<String> {
     let frames: Vec<Frame> = stacks::frames(stack)?.into_iter().map(Frame::of).collect();
     // What starts a program is none of it.
     let last = frames.iter().position(|frame| frame.function.as_deref() == Some("main"));
     let frames = frames.get(..last.map_or(frames.len(), |last| last + 1)).unwrap_or(&frames);
     let own = |frame: &&Frame| frame.is_of_program();
     let runtime_only = !frames.iter().any(|frame| own(&frame));
-    let told: Vec<String> =
-        frames.iter().filter(|frame| runtime_only || own(frame)).take(FRAMES).map(Frame::told).collect();
-    if told.is_empty() { None } else { Some(told.join(" ← ")) }
+    let described: Vec<String> =
+        frames.iter().filter(|frame| runtime_only || own(frame)).take(FRAMES).map(Frame::describe).collect();
+    if described.is_empty() { None } else { Some(described.join(" ← ")) }
 }
 
 /// One address of a stack.
@@ -59,7 +58,7 @@ impl Frame {
         !is_of_runtime(&self.module)
     }
 
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         let module = self.module.rsplit('/').next().unwrap_or_default();
         let text = match &self.function {
             Some(function) => format!("{} ({module}+{:#x})", short(function), self.offset),
@@ -91,8 +90,12 @@ fn short(name: &str) -> String {
             _ => {}
         }
     }
-    let told = if name.len() > LONG { bare.as_str() } else { name };
-    if told.chars().count() > LONGEST { told.chars().take(LONGEST).chain(['…']).collect() } else { told.to_owned() }
+    let described = if name.len() > LONG { bare.as_str() } else { name };
+    if described.chars().count() > LONGEST {
+        described.chars().take(LONGEST).chain(['…']).collect()
+    } else {
+        described.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -105,11 +108,11 @@ mod tests {
 
     #[test]
     fn a_frame_is_told_as_far_as_it_is_known() {
-        assert_eq!(frame("main", "/bin/app").told(), "main (app+0x12)");
-        assert_eq!(Frame { function: None, module: "/bin/a\npp".into(), offset: 1 }.told(), "a?pp+0x1");
-        assert_eq!(Frame { function: None, module: String::new(), offset: 1 }.told(), "0x1");
+        assert_eq!(frame("main", "/bin/app").describe(), "main (app+0x12)");
+        assert_eq!(Frame { function: None, module: "/bin/a\npp".into(), offset: 1 }.describe(), "a?pp+0x1");
+        assert_eq!(Frame { function: None, module: String::new(), offset: 1 }.describe(), "0x1");
         let here = Frame::of(short as *const () as u64 + 1);
-        assert!(here.told().contains("short"), "{}", here.told());
+        assert!(here.describe().contains("short"), "{}", here.describe());
     }
 
     #[test]

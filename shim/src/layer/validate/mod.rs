@@ -18,7 +18,7 @@ use urscope_schema::{
 use super::{Layer, Verdict};
 use crate::{
     knobs,
-    raw::{clock, process, renewable::Renewable},
+    raw::{clock, fork_reset::ForkReset, process},
 };
 
 mod frames;
@@ -27,7 +27,7 @@ mod report;
 /// The layer.
 pub struct Validate;
 
-static STATE: Renewable<Mutex<State>> = Renewable::new(Mutex::default);
+static STATE: ForkReset<Mutex<State>> = ForkReset::new(Mutex::default);
 
 /// What is known of this process.
 #[derive(Default)]
@@ -75,14 +75,14 @@ pub fn is_on() -> bool {
 
 impl Layer for Validate {
     fn enter(&self, enter: &Enter, nulls: &Nulls) -> Verdict {
-        fed(|world, who, found| {
+        apply(|world, who, found| {
             world.check_call(who, enter, nulls, found);
             world.enter(who, enter);
         })
     }
 
     fn exit(&self, exit: &Exit) -> Verdict {
-        fed(|world, who, found| world.exit(who, exit, found))
+        apply(|world, who, found| world.exit(who, exit, found))
     }
 
     fn end(&self, how: &'static str) {
@@ -108,7 +108,7 @@ impl Layer for Validate {
 const PATIENCE: Duration = Duration::from_millis(200);
 
 #[inline]
-fn fed(step: impl FnOnce(&mut World, ProcessId, &mut Vec<Finding>)) -> Verdict {
+fn apply(step: impl FnOnce(&mut World, ProcessId, &mut Vec<Finding>)) -> Verdict {
     if !is_on() {
         return Verdict::Passed;
     }
@@ -149,6 +149,6 @@ pub fn after_fork_in_child() {
         // To unlock it would be to wake threads that do not exist here.
         std::mem::forget(parents);
     }
-    STATE.renew(Mutex::new(state));
+    STATE.reset(Mutex::new(state));
     report::after_fork_in_child();
 }

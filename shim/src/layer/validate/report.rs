@@ -15,58 +15,58 @@ use super::{
 };
 use crate::{
     knobs::{self, OnError},
-    raw::{renewable::Renewable, stderr},
+    raw::{fork_reset::ForkReset, stderr},
 };
 
 /// Where a sin is committed. The place is as fine as what is known of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Spot {
+struct Site {
     rule: &'static str,
     function: Option<Function>,
     /// The number of the call stack.
     stack: Option<u64>,
 }
 
-impl Spot {
+impl Site {
     fn of(finding: &Finding) -> Self {
         Self { rule: finding.rule.code, function: finding.at.function, stack: finding.at.stack }
     }
 }
 
-/// How many spots are told apart: a program may commit a sin under very many stacks.
-const SPOTS: usize = 256;
+/// How many sites are reported apart: a program may commit a sin under very many stacks.
+const SITES: usize = 256;
 
 /// What was found so far.
-static TOLD: Renewable<Mutex<Told>> = Renewable::new(Mutex::default);
+static REPORTED: ForkReset<Mutex<Reported>> = ForkReset::new(Mutex::default);
 
 #[derive(Default)]
-struct Told {
+struct Reported {
     /// How often each sin was found.
-    spots: BTreeMap<Spot, u64>,
+    sites: BTreeMap<Site, u64>,
     /// How often one was found in a place for which there was no room.
     others: u64,
 }
 
 /// What becomes of a finding on stderr.
-enum Telling {
-    InWords,
+enum Output {
+    Full,
     /// It is the first that there is no room for.
     NoRoom,
     Counted,
 }
 
-impl Told {
-    fn add(&mut self, spot: Spot, times: u64) -> Telling {
-        if let Some(known) = self.spots.get_mut(&spot) {
+impl Reported {
+    fn add(&mut self, site: Site, times: u64) -> Output {
+        if let Some(known) = self.sites.get_mut(&site) {
             *known += times;
-            return Telling::Counted;
+            return Output::Counted;
         }
-        if self.spots.len() < SPOTS {
-            self.spots.insert(spot, times);
-            return Telling::InWords;
+        if self.sites.len() < SITES {
+            self.sites.insert(site, times);
+            return Output::Full;
         }
         self.others += times;
-        if self.others == times { Telling::NoRoom } else { Telling::Counted }
+        if self.others == times { Output::NoRoom } else { Output::Counted }
     }
 }
 
@@ -75,7 +75,7 @@ impl Told {
 pub(super) fn found(findings: &[Finding]) -> Verdict {
     let serious = findings.iter().any(|finding| finding.severity > Severity::Note);
     let answer = findings.iter().find_map(|finding| finding.answer);
-    tell(findings);
+    report(findings);
     match (knobs::read().on_error, answer) {
         (OnError::Refuse, Some(answer)) => Verdict::Answered(answer),
         (OnError::Abort, _) if serious => {
@@ -89,33 +89,33 @@ pub(super) fn found(findings: &[Finding]) -> Verdict {
 
 /// Says what was found at the end of the process, and how often what was not said each time.
 pub(super) fn at_end(findings: &[Finding]) {
-    tell(findings);
-    let told = std::mem::take(&mut *TOLD.get().lock());
-    for (spot, times) in told.spots.into_iter().filter(|(_, times)| *times > 1) {
-        let of = spot.function.map_or_else(String::new, |function| format!(" of {}", function.name()));
-        stderr::say(&format!("{}: found {times} times in all at this call{of}; the trace has each", spot.rule));
+    report(findings);
+    let reported = std::mem::take(&mut *REPORTED.get().lock());
+    for (site, times) in reported.sites.into_iter().filter(|(_, times)| *times > 1) {
+        let of = site.function.map_or_else(String::new, |function| format!(" of {}", function.name()));
+        stderr::say(&format!("{}: found {times} times in all at this call{of}; the trace has each", site.rule));
     }
-    if told.others > 0 {
-        stderr::say(&format!("{} findings in further places were not said; the trace has each", told.others));
+    if reported.others > 0 {
+        stderr::say(&format!("{} findings in further places were not said; the trace has each", reported.others));
     }
 }
 
-fn tell(findings: &[Finding]) {
+fn report(findings: &[Finding]) {
     for finding in findings {
         trace::finding(&Found {
             rule: finding.rule.code.into(),
             severity: finding.severity.name().into(),
             message: finding.message.clone(),
         });
-        let telling = TOLD.get().lock().add(Spot::of(finding), finding.count);
-        match telling {
-            Telling::InWords if finding.severity > Severity::Note || !knobs::read().quiet => {
+        let output = REPORTED.get().lock().add(Site::of(finding), finding.count);
+        match output {
+            Output::Full if finding.severity > Severity::Note || !knobs::read().quiet => {
                 stderr::say(&line(finding));
             }
-            Telling::NoRoom => stderr::say(&format!(
-                "mistakes in more than {SPOTS} places: from here on new ones are only counted; the trace has each"
+            Output::NoRoom => stderr::say(&format!(
+                "mistakes in more than {SITES} places: from here on new ones are only counted; the trace has each"
             )),
-            Telling::InWords | Telling::Counted => {}
+            Output::Full | Output::Counted => {}
         }
     }
 }
@@ -126,7 +126,7 @@ fn line(finding: &Finding) -> String {
     let mut line = format!("{severity}: {}: {message}; {advice}", rule.code);
     let own = other.filter(|other| other.process == at.process);
     for (label, stack) in [("here", at.stack), ("there", own.and_then(|own| own.stack))] {
-        if let Some(frames) = stack.and_then(frames::told) {
+        if let Some(frames) = stack.and_then(frames::describe) {
             let _ = write!(line, "; {label} {frames}");
         }
     }
@@ -135,5 +135,5 @@ fn line(finding: &Finding) -> String {
 
 /// Begins to count anew: a thread that holds the lock does not exist in the child.
 pub(super) fn after_fork_in_child() {
-    TOLD.renew(Mutex::default());
+    REPORTED.reset(Mutex::default());
 }

@@ -1,4 +1,4 @@
-//! The second door: our exported functions, for programs that link a Unified Runtime loader.
+//! The second entry point: our exported functions, for programs that link a Unified Runtime loader.
 //!
 //! One whose real function is further down passes the call on as it is: the adapter's table sees it, once. One that the
 //! loader does not have goes where the loader would have sent it, to what stands in front of the adapter whose handle it
@@ -14,19 +14,17 @@ use std::{
 use urscope_schema::{
     api::{Function, UrResult, demand::Nulls, role::*},
     call::Values,
-    trace::records::Door,
+    trace::records::EntryPoint,
     ur_functions,
 };
 
-use super::{
-    ddi, dlsym,
-    modules::{self, Module},
-};
+use super::{ddi, dlsym};
 use crate::{
     backend,
     call::{ADAPTERS, stand_in},
     chain,
     layer::trace,
+    raw::symbols::modules::{self, Module},
 };
 
 /// What stands here after it was looked for in vain; nothing is ever called at it.
@@ -60,13 +58,13 @@ fn look(function: Function) -> *mut c_void {
 fn report(function: Function, next: *mut c_void) {
     let module = if next == ABSENT { None } else { Module::of(next as usize) };
     let ours = module.is_none() && (0..ADAPTERS).any(|via| backend::is_ours(function, via));
-    trace::door(Door {
-        door: "exported-symbol".into(),
+    trace::entry_point(EntryPoint {
+        kind: "exported-symbol".into(),
         library: module.as_ref().map(Module::file_name).unwrap_or_default(),
         directory: module.as_ref().map(Module::directory).unwrap_or_default(),
         functions: vec![function.name().into()],
         problem: if module.is_some() || ours { String::new() } else { "no loaded library has it".into() },
-        ..Door::default()
+        ..EntryPoint::default()
     });
     if ours {
         tracing::info!(

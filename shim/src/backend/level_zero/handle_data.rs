@@ -1,6 +1,6 @@
 //! The bytes of our handle data: what a producer says of an object, sealed against damage.
 //!
-//! The data travel through the application and are written by whoever likes: [`Sealed::open`] takes any bytes, and gives
+//! The data travel through the application and are written by whoever likes: [`HandleData::decode`] takes any bytes, and gives
 //! back what was sealed or says why not. It must stay safe and total, and must never act on what it reads.
 
 /// How long the data are. No adapter's have this length (16, 64, 108 and 120 bytes).
@@ -37,7 +37,7 @@ impl Kind {
 
 /// What the data say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sealed {
+pub struct HandleData {
     /// The kind of the object.
     pub kind: Kind,
     /// The producer.
@@ -67,9 +67,9 @@ pub enum Refusal {
     Damaged,
 }
 
-impl Sealed {
+impl HandleData {
     /// The data for this object.
-    pub fn seal(&self) -> [u8; SIZE] {
+    pub fn encode(&self) -> [u8; SIZE] {
         let mut bytes = [0; SIZE];
         let mut rest = &mut bytes[..];
         let mut put = |field: &[u8]| {
@@ -96,8 +96,8 @@ impl Sealed {
         bytes
     }
 
-    /// What these bytes say, if [`Self::seal`] made them and nothing happened to them since.
-    pub fn open(bytes: &[u8]) -> Result<Self, Refusal> {
+    /// What these bytes say, if [`Self::encode`] made them and nothing happened to them since.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Refusal> {
         if !bytes.starts_with(&MAGIC) {
             return Err(Refusal::NotOurs);
         }
@@ -135,7 +135,7 @@ impl Fields<'_> {
     }
 
     /// All that stands between version and checksum.
-    fn object(&mut self) -> Option<Sealed> {
+    fn object(&mut self) -> Option<HandleData> {
         let kind = Kind::from_number(u16::from_le_bytes(self.take()?))?;
         let pid = u32::from_le_bytes(self.take()?);
         let [started, serial, size, offset] =
@@ -144,7 +144,7 @@ impl Fields<'_> {
         if self.take()? != [0; 4] {
             return None;
         }
-        Some(Sealed { kind, pid, started, serial, size, offset, descriptor, native: self.take()? })
+        Some(HandleData { kind, pid, started, serial, size, offset, descriptor, native: self.take()? })
     }
 }
 
@@ -177,12 +177,12 @@ mod tests {
             }
         }
 
-        fn sealed(&mut self) -> Sealed {
+        fn sealed(&mut self) -> HandleData {
             let kind = [Kind::Memory, Kind::PhysicalMem, Kind::Event][(self.next() % 3) as usize];
             let size = if kind == Kind::Event { 0 } else { 1 + self.next() / 2 };
             let mut native = [0; NATIVE_SIZE];
             self.fill(&mut native);
-            Sealed {
+            HandleData {
                 kind,
                 pid: 1 + (self.next() % 0x7fff_fffe) as u32,
                 started: self.next(),
@@ -200,7 +200,7 @@ mod tests {
         let mut random = Random(1);
         for _ in 0..100_000 {
             let sealed = random.sealed();
-            assert_eq!(Sealed::open(&sealed.seal()), Ok(sealed));
+            assert_eq!(HandleData::decode(&sealed.encode()), Ok(sealed));
         }
     }
 
@@ -208,18 +208,18 @@ mod tests {
     fn any_damaged_bit_and_any_other_length_is_refused() {
         let mut random = Random(2);
         for _ in 0..200 {
-            let whole = random.sealed().seal();
+            let whole = random.sealed().encode();
             for bit in 0..SIZE * 8 {
                 let mut bytes = whole;
                 bytes[bit / 8] ^= 1 << (bit % 8);
-                assert!(Sealed::open(&bytes).is_err(), "bit {bit}");
+                assert!(HandleData::decode(&bytes).is_err(), "bit {bit}");
             }
             // Of any length, also that of an adapter's: what begins as ours is never taken for another's.
             for length in 0..SIZE {
                 let refusal = if length < MAGIC.len() { Refusal::NotOurs } else { Refusal::Damaged };
-                assert_eq!(Sealed::open(&whole[..length]), Err(refusal));
+                assert_eq!(HandleData::decode(&whole[..length]), Err(refusal));
             }
-            assert_eq!(Sealed::open(&[&whole[..], &[0]].concat()), Err(Refusal::Damaged));
+            assert_eq!(HandleData::decode(&[&whole[..], &[0]].concat()), Err(Refusal::Damaged));
         }
     }
 
@@ -227,10 +227,10 @@ mod tests {
     fn any_damaged_byte_is_refused() {
         let mut random = Random(3);
         for _ in 0..1_000_000 {
-            let mut bytes = random.sealed().seal();
+            let mut bytes = random.sealed().encode();
             let at = (random.next() % SIZE as u64) as usize;
             bytes[at] = bytes[at].wrapping_add(1 + (random.next() % 255) as u8);
-            assert!(Sealed::open(&bytes).is_err(), "byte {at}");
+            assert!(HandleData::decode(&bytes).is_err(), "byte {at}");
         }
     }
 
@@ -241,10 +241,10 @@ mod tests {
         for _ in 0..1_000_000 {
             random.fill(&mut bytes);
             let length = (random.next() % (2 * SIZE as u64)) as usize;
-            assert!(Sealed::open(&bytes[..length]).is_err());
+            assert!(HandleData::decode(&bytes[..length]).is_err());
             // Also where the bytes begin as ours do.
             bytes[..8].copy_from_slice(&MAGIC);
-            assert!(Sealed::open(&bytes[..SIZE]).is_err());
+            assert!(HandleData::decode(&bytes[..SIZE]).is_err());
         }
     }
 
@@ -252,27 +252,27 @@ mod tests {
     #[test]
     fn a_right_checksum_makes_no_sense_of_nonsense() {
         let good = Random(5).sealed();
-        let memory = Sealed { kind: Kind::Memory, size: 4096, offset: 0, ..good };
-        assert!(Sealed::open(&memory.seal()).is_ok());
+        let memory = HandleData { kind: Kind::Memory, size: 4096, offset: 0, ..good };
+        assert!(HandleData::decode(&memory.encode()).is_ok());
         for bad in [
-            Sealed { offset: 4096, ..memory },
-            Sealed { offset: u64::MAX, ..memory },
-            Sealed { size: 0, ..memory },
-            Sealed { pid: 0, ..memory },
-            Sealed { pid: u32::MAX, ..memory },
-            Sealed { descriptor: -1, ..memory },
-            Sealed { kind: Kind::Event, ..memory },
+            HandleData { offset: 4096, ..memory },
+            HandleData { offset: u64::MAX, ..memory },
+            HandleData { size: 0, ..memory },
+            HandleData { pid: 0, ..memory },
+            HandleData { pid: u32::MAX, ..memory },
+            HandleData { descriptor: -1, ..memory },
+            HandleData { kind: Kind::Event, ..memory },
         ] {
-            assert_eq!(Sealed::open(&bad.seal()), Err(Refusal::Damaged), "{bad:?}");
+            assert_eq!(HandleData::decode(&bad.encode()), Err(Refusal::Damaged), "{bad:?}");
         }
     }
 
     #[test]
     fn another_version_is_refused_as_one() {
-        let mut bytes = Random(6).sealed().seal();
+        let mut bytes = Random(6).sealed().encode();
         bytes[8] += 1;
         let sum = checksum(&bytes).to_le_bytes();
         bytes[CHECKED..].copy_from_slice(&sum);
-        assert_eq!(Sealed::open(&bytes), Err(Refusal::Version));
+        assert_eq!(HandleData::decode(&bytes), Err(Refusal::Version));
     }
 }

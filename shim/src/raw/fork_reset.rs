@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A value that is made at first use, and can be renewed. What it was before is never freed: other threads may use it.
-pub struct Renewable<T: 'static> {
+pub struct ForkReset<T: 'static> {
     value: AtomicPtr<T>,
     make: fn() -> T,
 }
 
-impl<T: Send + Sync> Renewable<T> {
+impl<T: Send + Sync> ForkReset<T> {
     /// One that will be made by `make`.
     pub const fn new(make: fn() -> T) -> Self {
         Self { value: AtomicPtr::new(std::ptr::null_mut()), make }
@@ -26,7 +26,7 @@ impl<T: Send + Sync> Renewable<T> {
     }
 
     /// Replaces the value.
-    pub fn renew(&self, value: T) {
+    pub fn reset(&self, value: T) {
         self.value.store(Box::leak(Box::new(value)), Ordering::Release);
     }
 
@@ -53,10 +53,10 @@ mod tests {
 
     #[test]
     fn a_renewed_value_leaves_the_old_one_to_its_holders() {
-        let text = Renewable::new(|| "old".to_owned());
+        let text = ForkReset::new(|| "old".to_owned());
         let old = text.get();
         assert!(std::ptr::eq(old, text.get()));
-        text.renew("new".to_owned());
+        text.reset("new".to_owned());
         assert_eq!((old.as_str(), text.get().as_str()), ("old", "new"));
     }
 }

@@ -15,20 +15,20 @@ use urscope_schema::{
     handle::Kind,
 };
 
-use crate::raw::{answers, renewable::Renewable};
+use crate::raw::{fork_reset::ForkReset, out_params};
 
 /// `UR_EXP_EVENT_FLAG_IPC_EXP` of `ur_exp_event_flags_t` (`ur_api.h` of 2026.2, line 13980 ff.).
 const IPC: u64 = 2;
 
 /// The watched events and how many references each has.
-static WATCHED: Renewable<RwLock<HashMap<usize, u32>>> = Renewable::new(RwLock::default);
+static WATCHED: ForkReset<RwLock<HashMap<usize, u32>>> = ForkReset::new(RwLock::default);
 
 /// How many there are, to be asked without a lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether a call is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum Recording {
     /// It is passed on and nothing else.
     No,
     /// It is.
@@ -37,7 +37,7 @@ pub(crate) enum Wanted {
     For(usize),
 }
 
-impl Wanted {
+impl Recording {
     /// The event that the call is recorded for.
     pub(crate) fn event(self) -> Option<usize> {
         match self {
@@ -51,7 +51,7 @@ impl Wanted {
 ///
 /// Every call of an IPC function is: one about an event that cannot be shared is a mistake worth seeing.
 #[inline]
-pub(crate) fn wants(function: Function, sources: &Sources) -> Wanted {
+pub(crate) fn decide(function: Function, sources: &Sources) -> Recording {
     let about_events = matches!(
         function.effect(),
         Effect::Asks(Kind::Event)
@@ -60,13 +60,13 @@ pub(crate) fn wants(function: Function, sources: &Sources) -> Wanted {
             | Effect::Releases(Kind::Event)
     );
     if !about_events {
-        return Wanted::Yes;
+        return Recording::Yes;
     }
     if COUNT.load(Ordering::Acquire) == 0 {
-        return Wanted::No;
+        return Recording::No;
     }
     let watched = WATCHED.get().read();
-    answers::first_event(sources, |event| watched.contains_key(&event)).map_or(Wanted::No, Wanted::For)
+    out_params::first_event(sources, |event| watched.contains_key(&event)).map_or(Recording::No, Recording::For)
 }
 
 /// Follows a call that begins: the last release ends the watching, because the address may be given out again before
@@ -111,7 +111,7 @@ pub(crate) fn exit(function: Function, event: Option<usize>, flags: Option<u64>,
 pub(crate) fn after_fork_in_child() {
     let inherited = WATCHED.get().try_read().map(|watched| watched.clone()).unwrap_or_default();
     COUNT.store(inherited.len(), Ordering::Release);
-    WATCHED.renew(RwLock::new(inherited));
+    WATCHED.reset(RwLock::new(inherited));
 }
 
 #[cfg(test)]
@@ -128,27 +128,27 @@ mod tests {
         let (create, open) = (Function::urEventCreateExp, Function::urIPCOpenEventHandleExp);
         let (retain, release) = (Function::urEventRetain, Function::urEventRelease);
         let made = |object| Values { object: Some(object), ..Values::NONE };
-        assert_eq!(wants(release, &about(7)), Wanted::No);
+        assert_eq!(decide(release, &about(7)), Recording::No);
         exit(create, None, Some(0), UrResult::SUCCESS, &made(7));
-        assert_eq!(wants(release, &about(7)), Wanted::No, "made without the flag");
+        assert_eq!(decide(release, &about(7)), Recording::No, "made without the flag");
         exit(create, None, Some(IPC), UrResult(45), &made(7));
-        assert_eq!(wants(release, &about(7)), Wanted::No, "not made at all");
-        assert_eq!(wants(Function::urIPCGetEventHandleExp, &about(7)), Wanted::Yes, "a mistake worth seeing");
+        assert_eq!(decide(release, &about(7)), Recording::No, "not made at all");
+        assert_eq!(decide(Function::urIPCGetEventHandleExp, &about(7)), Recording::Yes, "a mistake worth seeing");
 
         exit(create, None, Some(IPC), UrResult::SUCCESS, &made(7));
         exit(open, None, None, UrResult::SUCCESS, &made(8));
-        assert_eq!(wants(release, &about(7)), Wanted::For(7));
+        assert_eq!(decide(release, &about(7)), Recording::For(7));
         let list = [1_usize, 8, 7];
         let sources = Sources { events: list.as_ptr().expose_provenance(), count: 3, ..Sources::default() };
-        assert_eq!(wants(Function::urEventWait, &sources), Wanted::For(8), "the first that is shared");
+        assert_eq!(decide(Function::urEventWait, &sources), Recording::For(8), "the first that is shared");
 
         exit(retain, Some(7), None, UrResult::SUCCESS, &Values::NONE);
         enter(release, Some(7));
-        assert_eq!(wants(release, &about(7)), Wanted::For(7), "one reference is left");
+        assert_eq!(decide(release, &about(7)), Recording::For(7), "one reference is left");
         enter(release, Some(7));
-        assert_eq!(wants(release, &about(7)), Wanted::No);
+        assert_eq!(decide(release, &about(7)), Recording::No);
         after_fork_in_child();
-        assert_eq!(wants(release, &about(8)), Wanted::For(8));
+        assert_eq!(decide(release, &about(8)), Recording::For(8));
         enter(release, Some(8));
         assert_eq!(COUNT.load(Ordering::Relaxed), 0);
     }

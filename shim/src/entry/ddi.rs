@@ -1,4 +1,4 @@
-//! The main door: the tables through which a loader calls an adapter.
+//! The main entry point: the tables through which a loader calls an adapter.
 //!
 //! A loader asks an adapter for its tables by `urGet<Table>ProcAddrTable`. What it does with the answers depends on how
 //! many adapters it loads: with one it calls through them, with several it calls through the table that the first word of
@@ -18,14 +18,14 @@ use std::{
 use parking_lot::Mutex;
 use urscope_schema::{
     api::{Function, Table, UrResult},
-    trace::records::Door,
+    trace::records::EntryPoint,
 };
 
-use super::modules::{self, Module};
 use crate::{
     backend::{Family, adapter},
     call::{ADAPTERS, stand_in},
     layer::trace,
+    raw::symbols::modules::{self, Module},
 };
 
 /// The one API version whose functions have the signatures of our rows: 0.12, all releases from 2025.2 to 2026.2.
@@ -113,12 +113,12 @@ extern "C" fn get_table<const TABLE: usize, const VIA: usize>(version: u32, into
         unknown_version(VIA, version);
         return result;
     }
-    let filled = ask(table, VIA);
+    let filled = query_table(table, VIA);
     // SAFETY: the adapter has just filled `filled.len()` slots of the caller's table, and none more is touched.
-    unsafe { take(table, VIA, into, &filled) };
+    unsafe { replace_slots(table, VIA, into, &filled) };
     if table == Table::Adapter {
         // SAFETY: as above; the first slot of this table is `pfnGet` (`ur_ddi.h`).
-        unsafe { take_adapter_get(VIA, into) };
+        unsafe { replace_adapter_get(VIA, into) };
     }
     result
 }
@@ -152,7 +152,7 @@ fn real_getter(table: Table, via: usize) -> Option<Getter> {
 }
 
 /// The pointers with which the adapter fills a table, as many as it fills.
-fn ask(table: Table, via: usize) -> Vec<*mut c_void> {
+fn query_table(table: Table, via: usize) -> Vec<*mut c_void> {
     let mut scratch = [UNFILLED; SCRATCH];
     let asked = real_getter(table, via).map(|getter| getter(VERSION, scratch.as_mut_ptr()));
     if asked.is_some_and(UrResult::is_success) {
@@ -167,7 +167,7 @@ fn ask(table: Table, via: usize) -> Vec<*mut c_void> {
 /// # Safety
 ///
 /// `slots` points at `filled.len()` slots that may be written.
-unsafe fn take(table: Table, via: usize, slots: *mut *mut c_void, filled: &[*mut c_void]) -> Vec<Function> {
+unsafe fn replace_slots(table: Table, via: usize, slots: *mut *mut c_void, filled: &[*mut c_void]) -> Vec<Function> {
     let mut taken = Vec::new();
     for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == table) {
         // An older adapter's table is shorter: what it does not fill is not ours to write.
@@ -193,7 +193,7 @@ unsafe fn take(table: Table, via: usize, slots: *mut *mut c_void, filled: &[*mut
 /// # Safety
 ///
 /// `slots` points at such a table, which may be written.
-unsafe fn take_adapter_get(via: usize, slots: *mut *mut c_void) {
+unsafe fn replace_adapter_get(via: usize, slots: *mut *mut c_void) {
     macro_rules! row {
         ($($v:literal)*) => { [$(adapter_get::<$v>,)*] };
     }
@@ -212,14 +212,14 @@ extern "C" fn adapter_get<const VIA: usize>(count: u32, adapters: *mut *mut *mut
     if real.is_null() {
         return UrResult::UNSUPPORTED_FEATURE;
     }
-    // SAFETY: `take_adapter_get` keeps the adapter's `urAdapterGet`, which has this signature (`ur_api.h`).
+    // SAFETY: `replace_adapter_get` keeps the adapter's `urAdapterGet`, which has this signature (`ur_api.h`).
     let real = unsafe { std::mem::transmute::<*mut c_void, AdapterGet>(real) };
     let result = real(count, adapters, total);
     if result.is_success() && count > 0 && !adapters.is_null() {
         // SAFETY: the adapter has just put at least one handle there, or none at all if it has no device.
         let handle = unsafe { *adapters };
         if !handle.is_null() {
-            meet(VIA, handle);
+            identify(VIA, handle);
             first_handle(VIA, handle);
         }
     }
@@ -227,7 +227,7 @@ extern "C" fn adapter_get<const VIA: usize>(count: u32, adapters: *mut *mut *mut
 }
 
 /// Remembers what tells the adapter's handles from others', and what is behind it.
-fn meet(via: usize, handle: *mut *mut c_void) {
+fn identify(via: usize, handle: *mut *mut c_void) {
     type GetInfo = extern "C" fn(*mut *mut c_void, u32, usize, *mut u32, *mut usize) -> UrResult;
 
     let Some(known) = KNOWN.get(via).filter(|known| known.own_table.load(Ordering::Acquire).is_null()) else { return };
@@ -271,41 +271,41 @@ pub fn adapter_of(handle: usize) -> Option<usize> {
 
 /// A function that the adapter has in that slot, also one that we do not stand in front of.
 pub fn function(via: usize, table: Table, slot: usize) -> Option<*mut c_void> {
-    ask(table, via).get(slot).copied().filter(|function| !function.is_null())
+    query_table(table, via).get(slot).copied().filter(|function| !function.is_null())
 }
 
 /// An adapter that nothing has been said of yet, from then on no more.
-fn unsaid(via: usize) -> Option<Door> {
+fn unreported(via: usize) -> Option<EntryPoint> {
     let mut modules = MODULES.lock();
     let (module, said) = modules.get_mut(via).filter(|(_, said)| !said)?;
     *said = true;
-    Some(Door {
-        door: "adapter-table".into(),
+    Some(EntryPoint {
+        kind: "adapter-table".into(),
         via: via as u64,
         library: module.file_name(),
         directory: module.directory(),
         runtime: Module::paths_of(&["libsycl.so", "libur_loader.so"]),
-        ..Door::default()
+        ..EntryPoint::default()
     })
 }
 
 /// An adapter whose functions may have other signatures than ours.
 fn unknown_version(via: usize, version: u32) {
-    if let Some(mut door) = unsaid(via) {
-        door.problem = format!(
+    if let Some(mut entry_point) = unreported(via) {
+        entry_point.problem = format!(
             "it speaks Unified Runtime {}.{}, and this urscope knows {}.{} only",
             version >> 16,
             version & 0xffff,
             VERSION >> 16,
             VERSION & 0xffff,
         );
-        report(door);
+        report(entry_point);
     }
 }
 
 /// Deals with the adapter's own table, the first time that a handle shows where it is.
 fn first_handle(via: usize, handle: *mut *mut c_void) {
-    let Some(mut door) = unsaid(via) else { return };
+    let Some(mut entry_point) = unreported(via) else { return };
     // SAFETY: the first word of every handle of an adapter points at its own table (since 2025.2); it is only followed
     // where it leads into writable data of a library.
     let table = unsafe { *handle }.cast::<*mut c_void>();
@@ -316,23 +316,23 @@ fn first_handle(via: usize, handle: *mut *mut c_void) {
     }
     // A loader of an older release does not ask for the tables that came later: then the adapter has none.
     for wanted in Table::ALL.into_iter().filter(|table| room > 0 && real_getter(*table, via).is_some()) {
-        let filled = ask(wanted, via);
+        let filled = query_table(wanted, via);
         if wanted == Table::IPCExp {
-            door.ipc_slots = filled.len() as u32;
+            entry_point.ipc_slots = filled.len() as u32;
         }
         // SAFETY: `room` slots from `table` on are writable data of a library that is never unloaded.
         match unsafe { find(table, room, &filled) } {
             Ok(at) => {
                 // SAFETY: `find` found `filled.len()` slots there.
-                let taken = unsafe { take(wanted, via, table.add(at), &filled) };
-                door.functions.extend(taken.into_iter().map(|function| function.name().to_owned()));
+                let replaced = unsafe { replace_slots(wanted, via, table.add(at), &filled) };
+                entry_point.functions.extend(replaced.into_iter().map(|function| function.name().to_owned()));
             }
             Err(problem) => problems.push(format!("its {wanted:?} table {problem}")),
         }
     }
-    door.slots = door.functions.len() as u32;
-    door.problem = problems.join("; ");
-    report(door);
+    entry_point.slots = entry_point.functions.len() as u32;
+    entry_point.problem = problems.join("; ");
+    report(entry_point);
 }
 
 /// The one place in `room` slots from `table` on where the pointers of `filled` stand.
@@ -354,12 +354,13 @@ unsafe fn find(table: *mut *mut c_void, room: usize, filled: &[*mut c_void]) -> 
     }
 }
 
-fn report(door: Door) {
-    let (library, slots, ipc) = (door.library.clone(), door.slots, door.ipc_slots);
-    let problem = door.problem.clone();
-    let ours = Family::ALL.into_iter().any(|family| family.is_ours(door.via as usize));
-    let seen = door.functions.iter().filter(|name| Function::from_name(name).is_some_and(Function::is_ipc)).count();
-    trace::door(door);
+fn report(entry_point: EntryPoint) {
+    let (library, slots, ipc) = (entry_point.library.clone(), entry_point.slots, entry_point.ipc_slots);
+    let problem = entry_point.problem.clone();
+    let ours = Family::ALL.into_iter().any(|family| family.is_ours(entry_point.via as usize));
+    let seen =
+        entry_point.functions.iter().filter(|name| Function::from_name(name).is_some_and(Function::is_ipc)).count();
+    trace::entry_point(entry_point);
     let path = trace::path().map_or("no trace is written".into(), |path| format!("trace in {}", path.display()));
     let (took, of) =
         (format!("{slots} of {} slots", Function::COUNT), format!("{seen} of its {ipc} urIPC entry points"));
@@ -408,9 +409,9 @@ mod tests {
         slots[3] = canary;
         let filled = pointers([0x10, 0x11, 0x12]);
         // SAFETY: three slots and a canary.
-        let taken = unsafe { take(Table::IPCExp, ADAPTERS - 1, slots.as_mut_ptr(), &filled) };
+        let replaced = unsafe { replace_slots(Table::IPCExp, ADAPTERS - 1, slots.as_mut_ptr(), &filled) };
         assert_eq!(
-            taken,
+            replaced,
             [Function::urIPCGetMemHandleExp, Function::urIPCPutMemHandleExp, Function::urIPCOpenMemHandleExp]
         );
         assert_eq!(slots[3], canary);
@@ -423,8 +424,8 @@ mod tests {
         let mut slots = [somebody; 4];
         let filled = pointers([0x10, 0x11, 0x12, 0x13]);
         // SAFETY: four slots.
-        let taken = unsafe { take(Table::IPCExp, ADAPTERS - 2, slots.as_mut_ptr(), &filled) };
-        assert!(taken.is_empty());
+        let replaced = unsafe { replace_slots(Table::IPCExp, ADAPTERS - 2, slots.as_mut_ptr(), &filled) };
+        assert!(replaced.is_empty());
         assert_eq!(slots, [somebody; 4]);
     }
 

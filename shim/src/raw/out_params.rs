@@ -1,9 +1,9 @@
-//! The places where a call leaves its answers, and how the caller gets them.
+//! The out-parameters of a call: where the callee leaves its answers, and how the caller gets them.
 
 use urscope_schema::{
     api::{
         UrResult,
-        role::{Places, Sources},
+        role::{OutParams, Sources},
     },
     call::Values,
     handle::fingerprint,
@@ -19,29 +19,29 @@ const FLAGS: usize = 16;
 /// the adapter knows which are right: above this one nothing is read.
 const LARGEST_DATA: usize = 256;
 
-/// Places of ours for the answers, while a call is under way.
+/// Out-parameters of ours that stand in for the caller's while a call is under way.
 ///
 /// An adapter may report success and leave an answer out (Level Zero v1 does, when the driver refuses): the caller's
 /// own variable would then show what stood in it before.
-pub struct Answers {
-    caller: Places,
+pub struct RedirectedOutParams {
+    caller: OutParams,
     pointer: usize,
     data: usize,
     data_size: usize,
     object: usize,
 }
 
-impl Answers {
+impl RedirectedOutParams {
     /// Makes places for a call whose caller expects its answers at `caller`.
     #[inline]
-    pub fn new(caller: Places) -> Self {
+    pub fn new(caller: OutParams) -> Self {
         Self { caller, pointer: UNTOUCHED, data: UNTOUCHED, data_size: UNTOUCHED, object: UNTOUCHED }
     }
 
     /// The addresses to pass on. They are good until [`Self::carry_over`].
     #[inline]
-    pub fn places(&mut self) -> Places {
-        Places {
+    pub fn addresses(&mut self) -> OutParams {
+        OutParams {
             pointer: (&raw mut self.pointer).expose_provenance(),
             data: (&raw mut self.data).expose_provenance(),
             data_size: (&raw mut self.data_size).expose_provenance(),
@@ -176,9 +176,9 @@ mod tests {
     #[test]
     fn what_the_callee_wrote_reaches_the_caller() {
         let mut variable = 1_usize;
-        let caller = Places { pointer: (&raw mut variable).expose_provenance(), ..Places::default() };
-        let mut answers = Answers::new(caller);
-        let to = answers.places().pointer;
+        let caller = OutParams { pointer: (&raw mut variable).expose_provenance(), ..OutParams::default() };
+        let mut answers = RedirectedOutParams::new(caller);
+        let to = answers.addresses().pointer;
         // SAFETY: a place that was just made for this.
         unsafe { std::ptr::with_exposed_provenance_mut::<usize>(to).write(7) };
         assert_eq!(answers.carry_over(UrResult::SUCCESS).pointer, Some(7));
@@ -188,13 +188,13 @@ mod tests {
     #[test]
     fn a_success_without_an_answer_leaves_the_caller_alone_and_is_no_answer() {
         let (mut data, mut size) = (1_usize, 2_usize);
-        let caller = Places {
+        let caller = OutParams {
             data: (&raw mut data).expose_provenance(),
             data_size: (&raw mut size).expose_provenance(),
-            ..Places::default()
+            ..OutParams::default()
         };
-        let mut answers = Answers::new(caller);
-        answers.places();
+        let mut answers = RedirectedOutParams::new(caller);
+        answers.addresses();
         assert_eq!(answers.carry_over(UrResult::SUCCESS), Values::default());
         assert_eq!((data, size), (1, 2));
     }

@@ -121,7 +121,7 @@ fn word<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::door::modules;
+    use crate::raw::symbols::modules;
 
     fn place(address: usize) -> (std::path::PathBuf, u64) {
         let module = modules::describe(address).unwrap();
