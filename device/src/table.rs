@@ -17,26 +17,26 @@ macro_rules! ze_functions {
     ($sink:ident) => {
         $sink! {
             loader {
-                zeLoaderInit => loader::init;
-                zelLoaderDriverCheck => loader::driver_check;
-                zeLoaderGetTracingHandle => loader::get_tracing_handle;
-                zelLoaderGetVersion => loader::get_version;
-                zelLoaderGetVersions => loader::get_versions;
-                zelLoaderGetVersionsInternal => loader::get_versions;
-                zelLoaderTranslateHandle => loader::translate_handle;
-                zelLoaderTranslateHandleInternal => loader::translate_handle;
-                zelGetTracerApiProcAddrTable => loader::get_tracer_table;
-                zelSetDriverTeardown => loader::set_driver_teardown;
+                zeLoaderInit => ddi::loader::init;
+                zelLoaderDriverCheck => ddi::loader::driver_check;
+                zeLoaderGetTracingHandle => ddi::loader::get_tracing_handle;
+                zelLoaderGetVersion => ddi::loader::get_version;
+                zelLoaderGetVersions => ddi::loader::get_versions;
+                zelLoaderGetVersionsInternal => ddi::loader::get_versions;
+                zelLoaderTranslateHandle => ddi::loader::translate_handle;
+                zelLoaderTranslateHandleInternal => ddi::loader::translate_handle;
+                zelGetTracerApiProcAddrTable => ddi::loader::get_tracer_table;
+                zelSetDriverTeardown => ddi::loader::set_driver_teardown;
             }
             extensions {
-                zexCounterBasedEventCreate2 => event::counter_based_create;
-                zexCounterBasedEventGetIpcHandle => event_ipc::get;
-                zexCounterBasedEventOpenIpcHandle => event_ipc::open;
-                zexCounterBasedEventCloseIpcHandle => event_ipc::close;
+                zexCounterBasedEventCreate2 => events::event::counter_based_create;
+                zexCounterBasedEventGetIpcHandle => events::ipc::get;
+                zexCounterBasedEventOpenIpcHandle => events::ipc::open;
+                zexCounterBasedEventCloseIpcHandle => events::ipc::close;
             }
             zeGetGlobalProcAddrTable {
-                 0 zeInit => driver::init;
-                10 zeInitDrivers => driver::init_drivers;
+                 0 zeInit => discovery::driver::init;
+                10 zeInitDrivers => discovery::driver::init_drivers;
             }
             zeGetRTASBuilderProcAddrTable {
                 13 zeRTASBuilderCreateExt;
@@ -64,43 +64,43 @@ macro_rules! ze_functions {
                  7 zeRTASParallelOperationDestroyExp;
             }
             zeGetDriverProcAddrTable {
-                 0 zeDriverGet => driver::get;
-                 0 zeDriverGetApiVersion => driver::get_api_version;
-                 0 zeDriverGetProperties => driver::get_properties;
-                 0 zeDriverGetIpcProperties => driver::get_ipc_properties;
-                 0 zeDriverGetExtensionProperties => driver::get_extension_properties;
-                 1 zeDriverGetExtensionFunctionAddress => driver::get_extension_function_address;
-                 6 zeDriverGetLastErrorDescription => driver::get_last_error_description;
+                 0 zeDriverGet => discovery::driver::get;
+                 0 zeDriverGetApiVersion => discovery::driver::get_api_version;
+                 0 zeDriverGetProperties => discovery::driver::get_properties;
+                 0 zeDriverGetIpcProperties => discovery::driver::get_ipc_properties;
+                 0 zeDriverGetExtensionProperties => discovery::driver::get_extension_properties;
+                 1 zeDriverGetExtensionFunctionAddress => discovery::driver::get_extension_function_address;
+                 6 zeDriverGetLastErrorDescription => discovery::driver::get_last_error_description;
                 13 zeDriverRTASFormatCompatibilityCheckExt;
-                14 zeDriverGetDefaultContext => driver::get_default_context;
+                14 zeDriverGetDefaultContext => discovery::driver::get_default_context;
             }
             zeGetDriverExpProcAddrTable {
                  7 zeDriverRTASFormatCompatibilityCheckExp;
             }
             zeGetDeviceProcAddrTable {
-                 0 zeDeviceGet => device::get;
-                 0 zeDeviceGetSubDevices => device::get_sub_devices;
-                 0 zeDeviceGetProperties => properties::get_properties;
-                 0 zeDeviceGetComputeProperties => properties::get_compute_properties;
-                 0 zeDeviceGetModuleProperties => properties::get_module_properties;
-                 0 zeDeviceGetCommandQueueGroupProperties => properties::get_command_queue_group_properties;
-                 0 zeDeviceGetMemoryProperties => properties::get_memory_properties;
-                 0 zeDeviceGetMemoryAccessProperties => properties::get_memory_access_properties;
-                 0 zeDeviceGetCacheProperties => properties::get_cache_properties;
-                 0 zeDeviceGetImageProperties => properties::get_image_properties;
-                 0 zeDeviceGetExternalMemoryProperties => properties::get_external_memory_properties;
-                 0 zeDeviceGetP2PProperties => device::get_p2p_properties;
-                 0 zeDeviceCanAccessPeer => device::can_access_peer;
-                 0 zeDeviceGetStatus => device::get_status;
-                 1 zeDeviceGetGlobalTimestamps => device::get_global_timestamps;
+                 0 zeDeviceGet => discovery::device::get;
+                 0 zeDeviceGetSubDevices => discovery::device::get_sub_devices;
+                 0 zeDeviceGetProperties => discovery::properties::get_properties;
+                 0 zeDeviceGetComputeProperties => discovery::properties::get_compute_properties;
+                 0 zeDeviceGetModuleProperties => discovery::properties::get_module_properties;
+                 0 zeDeviceGetCommandQueueGroupProperties => discovery::properties::get_command_queue_group_properties;
+                 0 zeDeviceGetMemoryProperties => discovery::properties::get_memory_properties;
+                 0 zeDeviceGetMemoryAccessProperties => discovery::properties::get_memory_access_properties;
+                 0 zeDeviceGetCacheProperties => discovery::properties::get_cache_properties;
+                 0 zeDeviceGetImageProperties => discovery::properties::get_image_properties;
+                 0 zeDeviceGetExternalMemoryProperties => discovery::properties::get_external_memory_properties;
+                 0 zeDeviceGetP2PProperties => discovery::device::get_p2p_properties;
+                 0 zeDeviceCanAccessPeer => discovery::device::can_access_peer;
+                 0 zeDeviceGetStatus => discovery::device::get_status;
+                 1 zeDeviceGetGlobalTimestamps => discovery::device::get_global_timestamps;
                  2 zeDeviceReserveCacheExt;
                  2 zeDeviceSetCacheAdviceExt;
-                 3 zeDevicePciGetPropertiesExt => properties::pci_get_properties;
-                 7 zeDeviceGetRootDevice => device::get_root_device;
+                 3 zeDevicePciGetPropertiesExt => discovery::properties::pci_get_properties;
+                 7 zeDeviceGetRootDevice => discovery::device::get_root_device;
                 12 zeDeviceImportExternalSemaphoreExt;
                 12 zeDeviceReleaseExternalSemaphoreExt;
                 13 zeDeviceGetVectorWidthPropertiesExt;
-                14 zeDeviceSynchronize => device::synchronize;
+                14 zeDeviceSynchronize => discovery::device::synchronize;
                 15 zeDeviceGetAggregatedCopyOffloadIncrementValue;
                 16 zeDeviceGetRuntimeRequirements;
                 16 zeDeviceGetRuntimeRequirementsKey;
@@ -111,62 +111,62 @@ macro_rules! ze_functions {
                  4 zeDeviceGetFabricVertexExp;
             }
             zeGetContextProcAddrTable {
-                 0 zeContextCreate => context::create;
-                 0 zeContextDestroy => context::destroy;
-                 0 zeContextGetStatus => context::get_status;
-                 0 zeContextSystemBarrier => context::system_barrier;
-                 0 zeContextMakeMemoryResident => context::make_memory_resident;
-                 0 zeContextEvictMemory => context::evict_memory;
+                 0 zeContextCreate => discovery::context::create;
+                 0 zeContextDestroy => discovery::context::destroy;
+                 0 zeContextGetStatus => discovery::context::get_status;
+                 0 zeContextSystemBarrier => discovery::context::system_barrier;
+                 0 zeContextMakeMemoryResident => discovery::context::make_memory_resident;
+                 0 zeContextEvictMemory => discovery::context::evict_memory;
                  0 zeContextMakeImageResident;
                  0 zeContextEvictImage;
-                 1 zeContextCreateEx => context::create_ex;
+                 1 zeContextCreateEx => discovery::context::create_ex;
             }
             zeGetCommandQueueProcAddrTable {
-                 0 zeCommandQueueCreate => queue::create;
-                 0 zeCommandQueueDestroy => queue::destroy;
-                 0 zeCommandQueueExecuteCommandLists => queue::execute_command_lists;
-                 0 zeCommandQueueSynchronize => queue::synchronize;
-                 9 zeCommandQueueGetOrdinal => queue::get_ordinal;
-                 9 zeCommandQueueGetIndex => queue::get_index;
+                 0 zeCommandQueueCreate => commands::queue::create;
+                 0 zeCommandQueueDestroy => commands::queue::destroy;
+                 0 zeCommandQueueExecuteCommandLists => commands::queue::execute_command_lists;
+                 0 zeCommandQueueSynchronize => commands::queue::synchronize;
+                 9 zeCommandQueueGetOrdinal => commands::queue::get_ordinal;
+                 9 zeCommandQueueGetIndex => commands::queue::get_index;
                 17 zeCommandQueueGetFlags;
                 17 zeCommandQueueGetMode;
                 17 zeCommandQueueGetPriority;
             }
             zeGetCommandListProcAddrTable {
-                 0 zeCommandListCreate => list::create;
-                 0 zeCommandListCreateImmediate => list::create_immediate;
-                 0 zeCommandListDestroy => list::destroy;
-                 0 zeCommandListClose => list::close;
-                 0 zeCommandListReset => list::reset;
-                 0 zeCommandListAppendWriteGlobalTimestamp => append::write_global_timestamp;
-                 0 zeCommandListAppendBarrier => append::barrier;
-                 0 zeCommandListAppendMemoryRangesBarrier => append::memory_ranges_barrier;
-                 0 zeCommandListAppendMemoryCopy => append::memory_copy;
-                 0 zeCommandListAppendMemoryFill => append::memory_fill;
-                 0 zeCommandListAppendMemoryCopyRegion => append::memory_copy_region;
-                 0 zeCommandListAppendMemoryCopyFromContext => append::memory_copy_from_context;
+                 0 zeCommandListCreate => commands::list::create;
+                 0 zeCommandListCreateImmediate => commands::list::create_immediate;
+                 0 zeCommandListDestroy => commands::list::destroy;
+                 0 zeCommandListClose => commands::list::close;
+                 0 zeCommandListReset => commands::list::reset;
+                 0 zeCommandListAppendWriteGlobalTimestamp => commands::append::write_global_timestamp;
+                 0 zeCommandListAppendBarrier => commands::append::barrier;
+                 0 zeCommandListAppendMemoryRangesBarrier => commands::append::memory_ranges_barrier;
+                 0 zeCommandListAppendMemoryCopy => commands::append::memory_copy;
+                 0 zeCommandListAppendMemoryFill => commands::append::memory_fill;
+                 0 zeCommandListAppendMemoryCopyRegion => commands::append::memory_copy_region;
+                 0 zeCommandListAppendMemoryCopyFromContext => commands::append::memory_copy_from_context;
                  0 zeCommandListAppendImageCopy;
                  0 zeCommandListAppendImageCopyRegion;
                  0 zeCommandListAppendImageCopyToMemory;
                  0 zeCommandListAppendImageCopyFromMemory;
-                 0 zeCommandListAppendMemoryPrefetch => append::memory_prefetch;
-                 0 zeCommandListAppendMemAdvise => append::mem_advise;
-                 0 zeCommandListAppendSignalEvent => append::signal_event;
-                 0 zeCommandListAppendWaitOnEvents => append::wait_on_events;
-                 0 zeCommandListAppendEventReset => append::event_reset;
-                 0 zeCommandListAppendQueryKernelTimestamps => append::query_kernel_timestamps;
+                 0 zeCommandListAppendMemoryPrefetch => commands::append::memory_prefetch;
+                 0 zeCommandListAppendMemAdvise => commands::append::mem_advise;
+                 0 zeCommandListAppendSignalEvent => commands::append::signal_event;
+                 0 zeCommandListAppendWaitOnEvents => commands::append::wait_on_events;
+                 0 zeCommandListAppendEventReset => commands::append::event_reset;
+                 0 zeCommandListAppendQueryKernelTimestamps => commands::append::query_kernel_timestamps;
                  0 zeCommandListAppendLaunchKernel;
                  0 zeCommandListAppendLaunchCooperativeKernel;
                  0 zeCommandListAppendLaunchKernelIndirect;
                  0 zeCommandListAppendLaunchMultipleKernelsIndirect;
                  3 zeCommandListAppendImageCopyToMemoryExt;
                  3 zeCommandListAppendImageCopyFromMemoryExt;
-                 6 zeCommandListHostSynchronize => list::host_synchronize;
-                 9 zeCommandListGetDeviceHandle => list::get_device_handle;
-                 9 zeCommandListGetContextHandle => list::get_context_handle;
-                 9 zeCommandListGetOrdinal => list::get_ordinal;
-                 9 zeCommandListImmediateGetIndex => list::immediate_get_index;
-                 9 zeCommandListIsImmediate => list::is_immediate;
+                 6 zeCommandListHostSynchronize => commands::list::host_synchronize;
+                 9 zeCommandListGetDeviceHandle => commands::list::get_device_handle;
+                 9 zeCommandListGetContextHandle => commands::list::get_context_handle;
+                 9 zeCommandListGetOrdinal => commands::list::get_ordinal;
+                 9 zeCommandListImmediateGetIndex => commands::list::immediate_get_index;
+                 9 zeCommandListIsImmediate => commands::list::is_immediate;
                 12 zeCommandListAppendSignalExternalSemaphoreExt;
                 12 zeCommandListAppendWaitExternalSemaphoreExt;
                 14 zeCommandListAppendLaunchKernelWithParameters;
@@ -188,7 +188,7 @@ macro_rules! ze_functions {
             }
             zeGetCommandListExpProcAddrTable {
                  9 zeCommandListCreateCloneExp;
-                 9 zeCommandListImmediateAppendCommandListsExp => list::immediate_append_command_lists;
+                 9 zeCommandListImmediateAppendCommandListsExp => commands::list::immediate_append_command_lists;
                  9 zeCommandListGetNextCommandIdExp;
                  9 zeCommandListUpdateMutableCommandsExp;
                  9 zeCommandListUpdateMutableCommandSignalEventExp;
@@ -198,43 +198,43 @@ macro_rules! ze_functions {
                 17 zeCommandListIsMutableExp;
             }
             zeGetEventProcAddrTable {
-                 0 zeEventCreate => event::create;
-                 0 zeEventDestroy => event::destroy;
-                 0 zeEventHostSignal => event::host_signal;
-                 0 zeEventHostSynchronize => event::host_synchronize;
-                 0 zeEventQueryStatus => event::query_status;
-                 0 zeEventHostReset => event::host_reset;
-                 0 zeEventQueryKernelTimestamp => event::query_kernel_timestamp;
+                 0 zeEventCreate => events::event::create;
+                 0 zeEventDestroy => events::event::destroy;
+                 0 zeEventHostSignal => events::event::host_signal;
+                 0 zeEventHostSynchronize => events::event::host_synchronize;
+                 0 zeEventQueryStatus => events::event::query_status;
+                 0 zeEventHostReset => events::event::host_reset;
+                 0 zeEventQueryKernelTimestamp => events::event::query_kernel_timestamp;
                  6 zeEventQueryKernelTimestampsExt;
-                 9 zeEventGetEventPool => event::get_event_pool;
-                 9 zeEventGetSignalScope => event::get_signal_scope;
-                 9 zeEventGetWaitScope => event::get_wait_scope;
-                15 zeEventCounterBasedCreate => event::counter_based_create;
-                15 zeEventCounterBasedGetIpcHandle => event_ipc::get;
-                15 zeEventCounterBasedOpenIpcHandle => event_ipc::open;
-                15 zeEventCounterBasedCloseIpcHandle => event_ipc::close;
-                15 zeEventCounterBasedGetDeviceAddress => event::counter_based_get_device_address;
-                17 zeEventGetCounterBasedFlags => event::get_counter_based_flags;
+                 9 zeEventGetEventPool => events::event::get_event_pool;
+                 9 zeEventGetSignalScope => events::event::get_signal_scope;
+                 9 zeEventGetWaitScope => events::event::get_wait_scope;
+                15 zeEventCounterBasedCreate => events::event::counter_based_create;
+                15 zeEventCounterBasedGetIpcHandle => events::ipc::get;
+                15 zeEventCounterBasedOpenIpcHandle => events::ipc::open;
+                15 zeEventCounterBasedCloseIpcHandle => events::ipc::close;
+                15 zeEventCounterBasedGetDeviceAddress => events::event::counter_based_get_device_address;
+                17 zeEventGetCounterBasedFlags => events::event::get_counter_based_flags;
             }
             zeGetEventExpProcAddrTable {
                  2 zeEventQueryTimestampsExp;
             }
             zeGetEventPoolProcAddrTable {
-                 0 zeEventPoolCreate => pool::create;
-                 0 zeEventPoolDestroy => pool::destroy;
-                 0 zeEventPoolGetIpcHandle => event_ipc::pool_get;
-                 0 zeEventPoolOpenIpcHandle => event_ipc::pool_open;
-                 0 zeEventPoolCloseIpcHandle => event_ipc::pool_close;
-                 6 zeEventPoolPutIpcHandle => event_ipc::pool_put;
-                 9 zeEventPoolGetContextHandle => pool::get_context_handle;
-                 9 zeEventPoolGetFlags => pool::get_flags;
+                 0 zeEventPoolCreate => events::pool::create;
+                 0 zeEventPoolDestroy => events::pool::destroy;
+                 0 zeEventPoolGetIpcHandle => events::ipc::pool_get;
+                 0 zeEventPoolOpenIpcHandle => events::ipc::pool_open;
+                 0 zeEventPoolCloseIpcHandle => events::ipc::pool_close;
+                 6 zeEventPoolPutIpcHandle => events::ipc::pool_put;
+                 9 zeEventPoolGetContextHandle => events::pool::get_context_handle;
+                 9 zeEventPoolGetFlags => events::pool::get_flags;
             }
             zeGetFenceProcAddrTable {
-                 0 zeFenceCreate => fence::create;
-                 0 zeFenceDestroy => fence::destroy;
-                 0 zeFenceHostSynchronize => fence::host_synchronize;
-                 0 zeFenceQueryStatus => fence::query_status;
-                 0 zeFenceReset => fence::reset;
+                 0 zeFenceCreate => commands::fence::create;
+                 0 zeFenceDestroy => commands::fence::destroy;
+                 0 zeFenceHostSynchronize => commands::fence::host_synchronize;
+                 0 zeFenceQueryStatus => commands::fence::query_status;
+                 0 zeFenceReset => commands::fence::reset;
             }
             zeGetImageProcAddrTable {
                  0 zeImageGetProperties;
@@ -290,7 +290,7 @@ macro_rules! ze_functions {
                  7 zeMemGetAtomicAccessAttributeExp;
             }
             zeGetModuleProcAddrTable {
-                 0 zeModuleCreate => module::create;
+                 0 zeModuleCreate => discovery::module::create;
                  0 zeModuleDestroy;
                  0 zeModuleDynamicLink;
                  0 zeModuleGetNativeBinary;
@@ -659,10 +659,10 @@ macro_rules! ze_functions {
                 12 zesVFManagementGetVFCapabilitiesExp2;
             }
             zerGetGlobalProcAddrTable {
-                14 zerGetLastErrorDescription => driver::runtime_get_last_error_description;
-                14 zerTranslateDeviceHandleToIdentifier => driver::translate_device_handle_to_identifier;
-                14 zerTranslateIdentifierToDeviceHandle => driver::translate_identifier_to_device_handle;
-                14 zerGetDefaultContext => driver::runtime_get_default_context;
+                14 zerGetLastErrorDescription => discovery::driver::runtime_get_last_error_description;
+                14 zerTranslateDeviceHandleToIdentifier => discovery::driver::translate_device_handle_to_identifier;
+                14 zerTranslateIdentifierToDeviceHandle => discovery::driver::translate_identifier_to_device_handle;
+                14 zerGetDefaultContext => discovery::driver::runtime_get_default_context;
             }
         }
     };

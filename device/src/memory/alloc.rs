@@ -6,18 +6,19 @@ use std::sync::Arc;
 
 use super::allocation::{Allocation, Kind, Origin};
 use super::physical::check_type;
-use super::{PAGE, exports, map, reservation};
-use crate::context::Context;
-use crate::device::Device;
-use crate::driver;
-use crate::ffi::{Address, In, Out};
-use crate::layout::memory::{
+use super::{map, reservation};
+use crate::discovery::context::Context;
+use crate::discovery::device::Device;
+use crate::discovery::driver;
+use crate::ffi::handles::Handle;
+use crate::ffi::layout::memory::{
     DeviceMemAllocDesc, ExternalMemoryExportDesc, ExternalMemoryFd, HostMemAllocDesc, MemoryAllocationProperties,
     MemoryFreeExtDesc,
 };
-use crate::layout::stype;
-use crate::registry::Handle;
-use crate::result::{Answer, ZeResult, answer, answer_end};
+use crate::ffi::layout::stype;
+use crate::ffi::result::{Answer, ZeResult, answer, answer_end};
+use crate::ffi::{Address, In, Out};
+use crate::shared_memory::{PAGE, exports};
 
 /// `ZE_MEMORY_TYPE_UNKNOWN`.
 const UNKNOWN: u32 = 0;

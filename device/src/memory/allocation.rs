@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use super::PAGE;
-use super::mapping::Mapping;
-use super::segment::{OpenSlot, Span};
-use crate::budget::Charge;
-use crate::device::Device;
-use crate::result::{Answer, ZeResult};
+use crate::discovery::device::Device;
+use crate::ffi::result::{Answer, ZeResult};
+use crate::platform::budget::Charge;
+use crate::shared_memory::PAGE;
+use crate::shared_memory::mapping::Mapping;
+use crate::shared_memory::segment::{OpenSlot, Span};
 
 /// `ze_memory_type_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

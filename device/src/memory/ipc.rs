@@ -10,19 +10,20 @@ use std::process;
 use std::sync::Arc;
 
 use super::allocation::{Allocation, Kind, Origin};
-use super::mapping::Mapping;
 use super::physical::PhysicalMemory;
-use super::sealed::Sealed;
-use super::segment::OpenSlot;
-use super::source::Source;
-use super::{PAGE, exports, map, reservation};
-use crate::context::Context;
-use crate::device::Device;
+use super::{map, reservation};
+use crate::discovery::context::Context;
+use crate::discovery::device::Device;
+use crate::ffi::handles::Handle;
+use crate::ffi::layout::memory::IpcMemHandle;
+use crate::ffi::result::{Answer, ZeResult, answer, answer_end};
 use crate::ffi::{Address, Out};
-use crate::layout::memory::IpcMemHandle;
-use crate::log;
-use crate::registry::Handle;
-use crate::result::{Answer, ZeResult, answer, answer_end};
+use crate::platform::log;
+use crate::shared_memory::mapping::Mapping;
+use crate::shared_memory::sealed::Sealed;
+use crate::shared_memory::segment::OpenSlot;
+use crate::shared_memory::source::Source;
+use crate::shared_memory::{PAGE, exports};
 
 /// `zeMemGetIpcHandle` (ze_api.h): a handle for the allocation, or the physical memory, that the pointer lies in; it
 /// opens at the base.

@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 
 use super::Allocation;
 use super::allocation::Origin;
-use crate::result::{Answer, ZeResult};
+use crate::ffi::result::{Answer, ZeResult};
 
 static LIVE: RwLock<BTreeMap<usize, Arc<Allocation>>> = RwLock::new(BTreeMap::new());
 

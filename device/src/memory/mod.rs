@@ -1,32 +1,22 @@
 //! Memory: where it lies, what is allocated, and how another process gets at it.
 //!
-//! `mapping` holds address space, `segment` the shared-memory files behind it, `allocation` what an application sees,
-//! `map` finds the allocation of a pointer, `alloc` and `ipc` are the entry points, `sealed` the bytes of an IPC handle,
-//! `exports` counts the handles that are out, `source` finds the file behind one. `physical` is memory without an address, `reservation` addresses without
-//! memory, and `virtual_memory` has the entry points that put one into the other. `board` is where shared events live.
+//! `allocation` is what an application sees, `map` finds the allocation of a pointer, `alloc` and `ipc` are the entry
+//! points. `physical` is memory without an address, `reservation` addresses without memory, and `virtual_memory` has the
+//! entry points that put one into the other.
 
 pub(crate) mod alloc;
-pub(crate) mod board;
 pub(crate) mod ipc;
 pub(crate) mod physical;
 pub(crate) mod virtual_memory;
 
 mod allocation;
-mod exports;
 mod map;
-mod mapping;
 mod reservation;
-mod sealed;
-mod segment;
-mod source;
 
 use std::sync::Arc;
 
 use allocation::Allocation;
 use reservation::Use;
-
-/// The page size of the device: the granularity of everything here.
-pub(crate) const PAGE: usize = 4096;
 
 /// What keeps the memory at an address there, for work in flight. Held for its drop.
 pub(crate) enum Kept {

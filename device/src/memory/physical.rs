@@ -17,17 +17,19 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::allocation::{Kind, next_opened_id};
-use super::segment::{self, Span};
-use super::{PAGE, exports};
-use crate::budget::Charge;
-use crate::context::Context;
-use crate::device::Device;
+use crate::discovery::context::Context;
+use crate::discovery::device::Device;
+use crate::discovery::driver;
+use crate::ffi::handles::{Handle, Object, Registry};
+use crate::ffi::layout::memory::{ExternalMemoryExportDesc, ExternalMemoryFd, PhysicalMemDesc, PhysicalMemProperties};
+use crate::ffi::layout::stype;
+use crate::ffi::result::{Answer, ZeResult, answer, answer_end};
 use crate::ffi::{In, Out};
-use crate::layout::memory::{ExternalMemoryExportDesc, ExternalMemoryFd, PhysicalMemDesc, PhysicalMemProperties};
-use crate::layout::stype;
-use crate::registry::{Handle, Object, Registry};
-use crate::result::{Answer, ZeResult, answer, answer_end};
-use crate::{driver, log, settings};
+use crate::platform::budget::Charge;
+use crate::platform::log;
+use crate::platform::settings;
+use crate::shared_memory::segment::{self, Span};
+use crate::shared_memory::{PAGE, exports};
 
 /// `ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST`; bit 0 is "on the device", the default.
 const ON_HOST: u32 = 1 << 1;

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
-use super::mapping::{Access, Mapping};
 use super::physical::PhysicalMemory;
-use crate::result::{Answer, ZeResult};
+use crate::ffi::result::{Answer, ZeResult};
+use crate::shared_memory::mapping::{Access, Mapping};
 
 static LIVE: RwLock<BTreeMap<usize, Arc<Reservation>>> = RwLock::new(BTreeMap::new());
 

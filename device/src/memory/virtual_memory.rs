@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use super::PAGE;
-use super::mapping::Access;
 use super::physical::PhysicalMemory;
 use super::reservation::{self, Reservation};
-use crate::context::Context;
-use crate::device::Device;
+use crate::discovery::context::Context;
+use crate::discovery::device::Device;
+use crate::ffi::handles::Handle;
+use crate::ffi::result::{Answer, ZeResult, answer, answer_end};
 use crate::ffi::{Address, Out};
-use crate::registry::Handle;
-use crate::result::{Answer, ZeResult, answer, answer_end};
+use crate::shared_memory::PAGE;
+use crate::shared_memory::mapping::Access;
 
 /// `zeVirtualMemQueryPageSize` (ze_api.h): the same for all sizes.
 pub extern "C" fn query_page_size(

@@ -1,0 +1,246 @@
+//! Command lists: regular ones, which are recorded and then executed by a queue, and immediate ones, which pass each
+//! command to a stream at once. And the entry points about them; those that append commands are in `append`.
+//!
+//! All lists execute in order, also those that need not: so barriers hold by themselves. Must never wait for work in an
+//! append, unless the list was made synchronous.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::commands::stream::{Command, Stream};
+use crate::commands::work::Work;
+use crate::discovery::context::Context;
+use crate::discovery::device::Device;
+use crate::events::event::Event;
+use crate::ffi::handles::{Handle, Object, Registry};
+use crate::ffi::layout::command::{CommandListDesc, CommandQueueDesc};
+use crate::ffi::result::{Answer, ZeResult, answer, answer_end};
+use crate::ffi::{In, Out};
+use crate::platform::clock;
+
+/// The largest fill pattern that the device promises; it takes any.
+pub(crate) const LARGEST_PATTERN: usize = 1 << 16;
+/// Queues that the one queue group promises.
+pub(crate) const QUEUES: u32 = 4;
+/// `ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS`.
+pub(crate) const SYNCHRONOUS: u32 = 1;
+/// `ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS`, the last mode that there is.
+pub(crate) const ASYNCHRONOUS: u32 = 2;
+
+/// A command list.
+pub struct CommandList {
+    context: Handle<Context>,
+    device: Arc<Device>,
+    ordinal: u32,
+    body: Body,
+}
+
+enum Body {
+    Immediate { stream: Arc<Stream>, index: u32, synchronous: bool },
+    Regular(Mutex<Recording>),
+}
+
+#[derive(Default)]
+struct Recording {
+    commands: Vec<Arc<Command>>,
+    closed: bool,
+}
+
+impl Object for CommandList {
+    fn registry() -> &'static Registry<Self> {
+        static LIVE: Registry<CommandList> = Registry::new();
+        &LIVE
+    }
+}
+
+impl CommandList {
+    /// Records a command, or passes it on.
+    pub(crate) fn append(&self, command: Command) -> Answer {
+        self.append_all(vec![Arc::new(command)])
+    }
+
+    /// Appends several commands with nothing of others in between.
+    pub(crate) fn append_all(&self, commands: Vec<Arc<Command>>) -> Answer {
+        match &self.body {
+            Body::Immediate { stream, synchronous, .. } => {
+                let ticket = stream.submit(&commands, None)?;
+                if *synchronous {
+                    stream.wait(ticket, None);
+                }
+                Ok(())
+            }
+            Body::Regular(recording) => {
+                let mut recording = recording.lock();
+                if recording.closed {
+                    return Err(ZeResult::INVALID_ARGUMENT);
+                }
+                recording.commands.extend(commands);
+                Ok(())
+            }
+        }
+    }
+
+    /// The commands of a closed regular list: `INVALID_ARGUMENT` for any other.
+    pub(crate) fn recorded(&self) -> Answer<Vec<Arc<Command>>> {
+        match &self.body {
+            Body::Regular(recording) => {
+                let recording = recording.lock();
+                if recording.closed { Ok(recording.commands.clone()) } else { Err(ZeResult::INVALID_ARGUMENT) }
+            }
+            Body::Immediate { .. } => Err(ZeResult::INVALID_ARGUMENT),
+        }
+    }
+
+    fn recording(&self) -> Answer<&Mutex<Recording>> {
+        match &self.body {
+            Body::Regular(recording) => Ok(recording),
+            Body::Immediate { .. } => Err(ZeResult::INVALID_ARGUMENT),
+        }
+    }
+}
+
+impl Drop for CommandList {
+    fn drop(&mut self) {
+        if let Body::Immediate { stream, .. } = &self.body {
+            stream.close();
+        }
+    }
+}
+
+/// Checks the descriptor of a queue or an immediate list.
+pub(crate) fn check_queue(desc: &CommandQueueDesc) -> Answer {
+    if desc.ordinal != 0 || desc.index >= QUEUES {
+        return Err(ZeResult::INVALID_ARGUMENT);
+    }
+    if desc.mode > ASYNCHRONOUS || desc.priority > 2 {
+        return Err(ZeResult::INVALID_ENUMERATION);
+    }
+    Ok(())
+}
+
+/// `zeCommandListCreate` (ze_api.h).
+pub extern "C" fn create(
+    context: Handle<Context>,
+    device: Handle<Device>,
+    desc: In<CommandListDesc>,
+    list: Out<Handle<CommandList>>,
+) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        let device = device.get()?;
+        let ordinal = desc.read()?.command_queue_group_ordinal;
+        if ordinal != 0 {
+            return Err(ZeResult::INVALID_ARGUMENT);
+        }
+        hand_out(CommandList { context, device, ordinal, body: Body::Regular(Mutex::default()) }, list)
+    })
+}
+
+/// `zeCommandListCreateImmediate` (ze_api.h). The default mode is asynchronous.
+pub extern "C" fn create_immediate(
+    context: Handle<Context>,
+    device: Handle<Device>,
+    desc: In<CommandQueueDesc>,
+    list: Out<Handle<CommandList>>,
+) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        let device = device.get()?;
+        let desc = desc.read()?;
+        check_queue(&desc)?;
+        let stream = Stream::new(Arc::clone(&device));
+        let body = Body::Immediate { stream, index: desc.index, synchronous: desc.mode == SYNCHRONOUS };
+        hand_out(CommandList { context, device, ordinal: desc.ordinal, body }, list)
+    })
+}
+
+/// `zeCommandListDestroy` (ze_api.h). Work in flight is finished.
+pub extern "C" fn destroy(list: Handle<CommandList>) -> ZeResult {
+    answer_end(|| list.retire().map(drop))
+}
+
+/// `zeCommandListClose` (ze_api.h).
+pub extern "C" fn close(list: Handle<CommandList>) -> ZeResult {
+    answer(|| {
+        list.get()?.recording()?.lock().closed = true;
+        Ok(())
+    })
+}
+
+/// `zeCommandListReset` (ze_api.h).
+pub extern "C" fn reset(list: Handle<CommandList>) -> ZeResult {
+    answer(|| {
+        let list = list.get()?;
+        let before = std::mem::take(&mut *list.recording()?.lock());
+        drop(before);
+        Ok(())
+    })
+}
+
+/// `zeCommandListHostSynchronize` (ze_api.h): `timeout` in nanoseconds; immediate lists only.
+pub extern "C" fn host_synchronize(list: Handle<CommandList>, timeout: u64) -> ZeResult {
+    answer(|| match &list.get()?.body {
+        Body::Immediate { stream, .. } if stream.synchronize(clock::deadline(timeout)) => Ok(()),
+        Body::Immediate { .. } => Err(ZeResult::NOT_READY),
+        Body::Regular(_) => Err(ZeResult::INVALID_ARGUMENT),
+    })
+}
+
+/// `zeCommandListGetDeviceHandle` (ze_api.h).
+pub extern "C" fn get_device_handle(list: Handle<CommandList>, device: Out<Handle<Device>>) -> ZeResult {
+    answer(|| device.write(Handle::of(&list.get()?.device)))
+}
+
+/// `zeCommandListGetContextHandle` (ze_api.h).
+pub extern "C" fn get_context_handle(list: Handle<CommandList>, context: Out<Handle<Context>>) -> ZeResult {
+    answer(|| context.write(list.get()?.context))
+}
+
+/// `zeCommandListGetOrdinal` (ze_api.h).
+pub extern "C" fn get_ordinal(list: Handle<CommandList>, ordinal: Out<u32>) -> ZeResult {
+    answer(|| ordinal.write(list.get()?.ordinal))
+}
+
+/// `zeCommandListImmediateGetIndex` (ze_api.h).
+pub extern "C" fn immediate_get_index(list: Handle<CommandList>, index: Out<u32>) -> ZeResult {
+    answer(|| match &list.get()?.body {
+        Body::Immediate { index: own, .. } => index.write(*own),
+        Body::Regular(_) => Err(ZeResult::INVALID_ARGUMENT),
+    })
+}
+
+/// `zeCommandListIsImmediate` (ze_api.h).
+pub extern "C" fn is_immediate(list: Handle<CommandList>, immediate: Out<u8>) -> ZeResult {
+    answer(|| immediate.write(u8::from(matches!(list.get()?.body, Body::Immediate { .. }))))
+}
+
+/// `zeCommandListImmediateAppendCommandListsExp` (ze_api.h): the commands of regular lists, as one.
+pub extern "C" fn immediate_append_command_lists(
+    list: Handle<CommandList>,
+    count: u32,
+    lists: In<Handle<CommandList>>,
+    signal: Handle<Event>,
+    wait_count: u32,
+    waits: In<Handle<Event>>,
+) -> ZeResult {
+    answer(|| {
+        let list = list.get()?;
+        if matches!(list.body, Body::Regular(_)) {
+            return Err(ZeResult::INVALID_ARGUMENT);
+        }
+        let waits = waits.objects(wait_count)?;
+        let signals = signal.get_optional()?;
+        let mut commands = vec![Arc::new(Command { work: Work::Nothing, waits, signals: None })];
+        for regular in lists.objects(count)? {
+            commands.extend(regular.recorded()?);
+        }
+        commands.push(Arc::new(Command { work: Work::Nothing, waits: Vec::new(), signals }));
+        list.append_all(commands)
+    })
+}
+
+fn hand_out(list: CommandList, to: Out<Handle<CommandList>>) -> Answer {
+    to.check()?;
+    to.write(Handle::register(Arc::new(list)))
+}

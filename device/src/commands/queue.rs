@@ -1,0 +1,109 @@
+//! Command queues, which execute regular command lists.
+//!
+//! A queue is a stream. Must never execute a list that is not closed.
+
+use std::sync::Arc;
+
+use crate::commands::fence::Fence;
+use crate::commands::list::{self, CommandList};
+use crate::commands::stream::Stream;
+use crate::discovery::context::Context;
+use crate::discovery::device::Device;
+use crate::ffi::handles::{Handle, Object, Registry};
+use crate::ffi::layout::command::CommandQueueDesc;
+use crate::ffi::result::{ZeResult, answer, answer_end};
+use crate::ffi::{In, Out};
+use crate::platform::clock;
+
+/// A command queue.
+pub struct CommandQueue {
+    stream: Arc<Stream>,
+    ordinal: u32,
+    index: u32,
+    synchronous: bool,
+}
+
+impl Object for CommandQueue {
+    fn registry() -> &'static Registry<Self> {
+        static LIVE: Registry<CommandQueue> = Registry::new();
+        &LIVE
+    }
+}
+
+impl Drop for CommandQueue {
+    fn drop(&mut self) {
+        self.stream.close();
+    }
+}
+
+/// `zeCommandQueueCreate` (ze_api.h). The default mode is asynchronous.
+pub extern "C" fn create(
+    context: Handle<Context>,
+    device: Handle<Device>,
+    desc: In<CommandQueueDesc>,
+    queue: Out<Handle<CommandQueue>>,
+) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        let device = device.get()?;
+        let desc = desc.read()?;
+        list::check_queue(&desc)?;
+        queue.check()?;
+        let made = CommandQueue {
+            stream: Stream::new(device),
+            ordinal: desc.ordinal,
+            index: desc.index,
+            synchronous: desc.mode == list::SYNCHRONOUS,
+        };
+        queue.write(Handle::register(Arc::new(made)))
+    })
+}
+
+/// `zeCommandQueueDestroy` (ze_api.h). Work in flight is finished.
+pub extern "C" fn destroy(queue: Handle<CommandQueue>) -> ZeResult {
+    answer_end(|| queue.retire().map(drop))
+}
+
+/// `zeCommandQueueExecuteCommandLists` (ze_api.h): `INVALID_ARGUMENT` for a list that is not closed, or immediate.
+pub extern "C" fn execute_command_lists(
+    queue: Handle<CommandQueue>,
+    count: u32,
+    lists: In<Handle<CommandList>>,
+    fence: Handle<Fence>,
+) -> ZeResult {
+    answer(|| {
+        let queue = queue.get()?;
+        lists.check()?;
+        if count == 0 {
+            return Err(ZeResult::INVALID_SIZE);
+        }
+        let fence = fence.get_optional()?;
+        let mut commands = Vec::new();
+        for list in lists.objects(count)? {
+            commands.extend(list.recorded()?);
+        }
+        let ticket = queue.stream.submit(&commands, fence.map(|fence| Arc::clone(&fence.signal)))?;
+        if queue.synchronous {
+            queue.stream.wait(ticket, None);
+        }
+        Ok(())
+    })
+}
+
+/// `zeCommandQueueSynchronize` (ze_api.h): `timeout` in nanoseconds.
+pub extern "C" fn synchronize(queue: Handle<CommandQueue>, timeout: u64) -> ZeResult {
+    answer(|| {
+        let done = queue.get()?.stream.synchronize(clock::deadline(timeout));
+        if done { Ok(()) } else { Err(ZeResult::NOT_READY) }
+    })
+}
+
+/// `zeCommandQueueGetOrdinal` (ze_api.h).
+pub extern "C" fn get_ordinal(queue: Handle<CommandQueue>, ordinal: Out<u32>) -> ZeResult {
+    answer(|| ordinal.write(queue.get()?.ordinal))
+}
+
+/// `zeCommandQueueGetIndex` (ze_api.h).
+pub extern "C" fn get_index(queue: Handle<CommandQueue>, index: Out<u32>) -> ZeResult {
+    answer(|| index.write(queue.get()?.index))
+}

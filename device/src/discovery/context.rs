@@ -1,0 +1,101 @@
+//! Contexts, and the entry points that only check their arguments because all memory is always resident.
+//!
+//! A context carries nothing here: all devices share one address space, as on Intel's driver. Must never free what was
+//! allocated in it: the application does.
+
+use std::sync::Arc;
+
+use crate::discovery::device::Device;
+use crate::discovery::driver::{self, Driver};
+use crate::ffi::handles::{Handle, Object, Registry};
+use crate::ffi::layout::driver::ContextDesc;
+use crate::ffi::result::{Answer, ZeResult, answer, answer_end};
+use crate::ffi::{Address, In, Out};
+use crate::platform::process;
+
+/// A context.
+pub struct Context {
+    // A type without size would make all contexts share one address, and so one handle.
+    _identity: u8,
+}
+
+impl Context {
+    /// A new context.
+    pub(crate) fn new() -> Self {
+        Self { _identity: 0 }
+    }
+}
+
+impl Object for Context {
+    fn registry() -> &'static Registry<Self> {
+        static LIVE: Registry<Context> = Registry::new();
+        &LIVE
+    }
+}
+
+/// `zeContextCreate` (ze_api.h).
+pub extern "C" fn create(driver: Handle<Driver>, desc: In<ContextDesc>, context: Out<Handle<Context>>) -> ZeResult {
+    create_ex(driver, desc, 0, In::NULL, context)
+}
+
+/// `zeContextCreateEx` (ze_api.h). A context always covers all devices.
+pub extern "C" fn create_ex(
+    driver: Handle<Driver>,
+    desc: In<ContextDesc>,
+    count: u32,
+    devices: In<Handle<Device>>,
+    context: Out<Handle<Context>>,
+) -> ZeResult {
+    answer(|| {
+        driver::check(driver)?;
+        desc.read()?;
+        devices.objects(count)?;
+        context.check()?;
+        process::allow_descriptor_fetch();
+        context.write(Handle::register(Arc::new(Context::new())))
+    })
+}
+
+/// `zeContextDestroy` (ze_api.h).
+pub extern "C" fn destroy(context: Handle<Context>) -> ZeResult {
+    answer_end(|| context.retire().map(drop))
+}
+
+/// `zeContextGetStatus` (ze_api.h).
+pub extern "C" fn get_status(context: Handle<Context>) -> ZeResult {
+    answer(|| context.get().map(drop))
+}
+
+/// `zeContextSystemBarrier` (ze_api.h): host memory needs none.
+pub extern "C" fn system_barrier(context: Handle<Context>, device: Handle<Device>) -> ZeResult {
+    answer(|| {
+        context.get()?;
+        device.get().map(drop)
+    })
+}
+
+/// `zeContextMakeMemoryResident` (ze_api.h).
+pub extern "C" fn make_memory_resident(
+    context: Handle<Context>,
+    device: Handle<Device>,
+    pointer: Address,
+    _size: usize,
+) -> ZeResult {
+    answer(|| check_residency(context, device, pointer))
+}
+
+/// `zeContextEvictMemory` (ze_api.h).
+pub extern "C" fn evict_memory(
+    context: Handle<Context>,
+    device: Handle<Device>,
+    pointer: Address,
+    _size: usize,
+) -> ZeResult {
+    answer_end(|| check_residency(context, device, pointer))
+}
+
+fn check_residency(context: Handle<Context>, device: Handle<Device>, pointer: Address) -> Answer {
+    context.get()?;
+    device.get()?;
+    pointer.check()
+}

@@ -1,0 +1,108 @@
+//! The devices, and the entry points about how they stand to one another.
+//!
+//! A device is a share of host memory with a name. All devices reach each other's memory, and none has sub-devices.
+//! What a device says about itself is in `properties`.
+
+use std::sync::Arc;
+
+use crate::commands::stream;
+use crate::discovery::driver::{self, Driver};
+use crate::ffi;
+use crate::ffi::Out;
+use crate::ffi::handles::{Handle, Object, Registry};
+use crate::ffi::layout::device::DeviceP2pProperties;
+use crate::ffi::result::{ZeResult, answer};
+use crate::platform::budget::Budget;
+use crate::platform::clock;
+use crate::platform::settings::Settings;
+
+/// A device.
+pub struct Device {
+    /// Its number, from 0.
+    pub(crate) index: u32,
+    /// Device IP version.
+    pub(crate) ip_version: u32,
+    /// What can be allocated on it.
+    pub(crate) memory: Arc<Budget>,
+}
+
+impl Device {
+    /// The device with this number.
+    pub(crate) fn new(index: u32, settings: &Settings) -> Self {
+        Self { index, ip_version: settings.ip_version, memory: Budget::new(settings.memory) }
+    }
+}
+
+impl Object for Device {
+    fn registry() -> &'static Registry<Self> {
+        static LIVE: Registry<Device> = Registry::new();
+        &LIVE
+    }
+}
+
+/// `zeDeviceGet` (ze_api.h).
+pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, devices: Out<Handle<Device>>) -> ZeResult {
+    answer(|| {
+        driver::check(driver)?;
+        ffi::enumerate(count, devices, driver::devices(), |place, device| place.write(Handle::of(device)))
+    })
+}
+
+/// `zeDeviceGetSubDevices` (ze_api.h): there are none.
+pub extern "C" fn get_sub_devices(device: Handle<Device>, count: Out<u32>, devices: Out<Handle<Device>>) -> ZeResult {
+    answer(|| {
+        device.get()?;
+        ffi::enumerate(count, devices, &[], |place, item| place.write(*item))
+    })
+}
+
+/// `zeDeviceGetRootDevice` (ze_api.h): NULL, because every device is a root device.
+pub extern "C" fn get_root_device(device: Handle<Device>, root: Out<Handle<Device>>) -> ZeResult {
+    answer(|| device.get().and_then(|_| root.write(Handle::NULL)))
+}
+
+/// `zeDeviceGetP2PProperties` (ze_api.h): access and atomics between all devices.
+pub extern "C" fn get_p2p_properties(
+    device: Handle<Device>,
+    peer: Handle<Device>,
+    properties: Out<DeviceP2pProperties>,
+) -> ZeResult {
+    answer(|| {
+        device.get()?;
+        peer.get()?;
+        properties.edit(|out| out.flags = 0b11)
+    })
+}
+
+/// `zeDeviceCanAccessPeer` (ze_api.h): always.
+pub extern "C" fn can_access_peer(device: Handle<Device>, peer: Handle<Device>, value: Out<u8>) -> ZeResult {
+    answer(|| {
+        device.get()?;
+        peer.get()?;
+        value.write(1)
+    })
+}
+
+/// `zeDeviceGetStatus` (ze_api.h): a device in software is never lost.
+pub extern "C" fn get_status(device: Handle<Device>) -> ZeResult {
+    answer(|| device.get().map(drop))
+}
+
+/// `zeDeviceGetGlobalTimestamps` (ze_api.h): host and device have the same clock.
+pub extern "C" fn get_global_timestamps(device: Handle<Device>, host: Out<u64>, own: Out<u64>) -> ZeResult {
+    answer(|| {
+        device.get()?;
+        let now = clock::now();
+        host.write(now)?;
+        own.write(now)
+    })
+}
+
+/// `zeDeviceSynchronize` (ze_api.h): waits for everything submitted so far to any queue or immediate list.
+pub extern "C" fn synchronize(device: Handle<Device>) -> ZeResult {
+    answer(|| {
+        let device = device.get()?;
+        stream::synchronize_all(&device);
+        Ok(())
+    })
+}

@@ -1,0 +1,231 @@
+//! What a device says about itself.
+//!
+//! The values that decide how the Unified Runtime behaves are named; the rest is what a small GPU would say. Every
+//! structure keeps its `stype` and `pNext`; structures further down the chain are filled when they are known and left
+//! alone when they are not. Must never promise a kernel: there is none.
+
+use crate::commands::list;
+use crate::discovery::device::Device;
+use crate::ffi;
+use crate::ffi::Out;
+use crate::ffi::handles::Handle;
+use crate::ffi::layout::device::{
+    CommandQueueGroupProperties, DeviceCacheProperties, DeviceComputeProperties, DeviceExternalMemoryProperties,
+    DeviceImageProperties, DeviceIpVersionExt, DeviceMemoryAccessProperties, DeviceMemoryProperties,
+    DeviceModuleProperties, DeviceProperties, EuCountExt, PciExtProperties,
+};
+use crate::ffi::layout::stype;
+use crate::ffi::result::{ZeResult, answer};
+use crate::memory::physical::DESCRIPTORS;
+use crate::platform::clock::VALID_BITS;
+
+/// `ZE_DEVICE_TYPE_GPU`: the adapters take no other type.
+const GPU: u32 = 1;
+/// Intel's PCI vendor id: the Unified Runtime asks for it.
+const VENDOR: u32 = 0x8086;
+/// No Intel device has this id, so no workaround for one applies.
+const DEVICE: u32 = 0x5afe;
+/// Slices, sub-slices in a slice, execution units in a sub-slice, threads in a unit.
+const SHAPE: [u32; 4] = [1, 4, 8, 8];
+/// `ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING`.
+const ON_DEMAND_PAGING: u32 = 1 << 3;
+/// Read and write, atomic, concurrent, concurrent atomic.
+const ALL_ACCESS: u32 = 0b1111;
+/// Denormals, infinity and NaN, the three rounding modes, fused multiply-add.
+const FLOAT: u32 = 0b11_1111;
+
+/// `zeDeviceGetProperties` (ze_api.h).
+pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceProperties>) -> ZeResult {
+    answer(|| {
+        let device = device.get()?;
+        let [slices, subslices, units, threads] = SHAPE;
+        properties.edit(|out| {
+            out.kind = GPU;
+            out.vendor_id = VENDOR;
+            out.device_id = DEVICE;
+            out.flags = ON_DEMAND_PAGING;
+            out.subdevice_id = 0;
+            out.core_clock_rate = 1000;
+            out.max_mem_alloc_size = device.memory.limit();
+            out.max_hardware_contexts = 1024;
+            out.max_command_queue_priority = 0;
+            out.num_threads_per_eu = threads;
+            out.physical_eusimd_width = 16;
+            out.num_eus_per_subslice = units;
+            out.num_subslices_per_slice = subslices;
+            out.num_slices = slices;
+            // Nanoseconds for a tick, or ticks for a second: the two types of the structure differ in that.
+            out.timer_resolution = if out.s_type == stype::DEVICE_PROPERTIES_1_2 { 1_000_000_000 } else { 1 };
+            out.timestamp_valid_bits = VALID_BITS;
+            out.kernel_timestamp_valid_bits = VALID_BITS;
+            out.uuid = uuid(device.index);
+            out.name = ffi::text("urscope software device");
+        })?;
+        for place in properties.chain() {
+            match place.read()?.s_type {
+                stype::DEVICE_IP_VERSION_EXT => {
+                    place.cast::<DeviceIpVersionExt>().edit(|out| out.ip_version = device.ip_version)?;
+                }
+                stype::EU_COUNT_EXT => {
+                    place.cast::<EuCountExt>().edit(|out| out.num_total_eus = slices * subslices * units)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    })
+}
+
+/// `zeDeviceGetComputeProperties` (ze_api.h).
+pub extern "C" fn get_compute_properties(device: Handle<Device>, properties: Out<DeviceComputeProperties>) -> ZeResult {
+    answer(|| {
+        device.get()?;
+        properties.edit(|out| {
+            out.max_total_group_size = 1024;
+            (out.max_group_size_x, out.max_group_size_y, out.max_group_size_z) = (1024, 1024, 1024);
+            (out.max_group_count_x, out.max_group_count_y, out.max_group_count_z) = (u32::MAX, u32::MAX, u32::MAX);
+            out.max_shared_local_memory = 64 << 10;
+            out.num_sub_group_sizes = 2;
+            out.sub_group_sizes = [16, 32, 0, 0, 0, 0, 0, 0];
+        })
+    })
+}
+
+/// `zeDeviceGetModuleProperties` (ze_api.h). SPIR-V is named because the runtime asks; creating a module fails.
+pub extern "C" fn get_module_properties(device: Handle<Device>, properties: Out<DeviceModuleProperties>) -> ZeResult {
+    answer(|| {
+        device.get()?;
+        properties.edit(|out| {
+            out.spirv_version_supported = 1 << 16 | 4;
+            // Half and double precision, 64-bit atomics.
+            out.flags = 0b111;
+            (out.fp16flags, out.fp32flags, out.fp64flags) = (FLOAT, FLOAT, FLOAT);
+            out.max_arguments_size = 2048;
+            out.printf_buffer_size = 4 << 20;
+            out.native_kernel_supported = [0; 16];
+        })
+    })
+}
+
+/// `zeDeviceGetCommandQueueGroupProperties` (ze_api.h): one group, for compute and copy.
+pub extern "C" fn get_command_queue_group_properties(
+    device: Handle<Device>,
+    count: Out<u32>,
+    properties: Out<CommandQueueGroupProperties>,
+) -> ZeResult {
+    answer(|| {
+        device.get()?;
+        ffi::enumerate(count, properties, &[()], |place, ()| {
+            place.edit(|out| {
+                // Compute and copy; a cooperative kernel would be one too.
+                out.flags = 0b111;
+                out.max_memory_fill_pattern_size = list::LARGEST_PATTERN;
+                out.num_queues = list::QUEUES;
+            })
+        })
+    })
+}
+
+/// `zeDeviceGetMemoryProperties` (ze_api.h): one memory.
+pub extern "C" fn get_memory_properties(
+    device: Handle<Device>,
+    count: Out<u32>,
+    properties: Out<DeviceMemoryProperties>,
+) -> ZeResult {
+    answer(|| {
+        let device = device.get()?;
+        ffi::enumerate(count, properties, &[()], |place, ()| {
+            place.edit(|out| {
+                out.flags = 0;
+                out.max_clock_rate = 1000;
+                out.max_bus_width = 64;
+                out.total_size = device.memory.limit();
+                out.name = ffi::text("host memory");
+            })
+        })
+    })
+}
+
+/// `zeDeviceGetMemoryAccessProperties` (ze_api.h): everything but memory that no call of ours has allocated. A copy
+/// takes that too, but a kernel is what the property is about.
+pub extern "C" fn get_memory_access_properties(
+    device: Handle<Device>,
+    properties: Out<DeviceMemoryAccessProperties>,
+) -> ZeResult {
+    answer(|| {
+        device.get()?;
+        properties.edit(|out| {
+            out.host_alloc_capabilities = ALL_ACCESS;
+            out.device_alloc_capabilities = ALL_ACCESS;
+            out.shared_single_device_alloc_capabilities = ALL_ACCESS;
+            out.shared_cross_device_alloc_capabilities = ALL_ACCESS;
+            out.shared_system_alloc_capabilities = 0;
+        })
+    })
+}
+
+/// `zeDeviceGetCacheProperties` (ze_api.h): one cache.
+pub extern "C" fn get_cache_properties(
+    device: Handle<Device>,
+    count: Out<u32>,
+    properties: Out<DeviceCacheProperties>,
+) -> ZeResult {
+    answer(|| {
+        device.get()?;
+        ffi::enumerate(count, properties, &[()], |place, ()| {
+            place.edit(|out| {
+                out.flags = 0;
+                out.cache_size = 4 << 20;
+            })
+        })
+    })
+}
+
+/// `zeDeviceGetImageProperties` (ze_api.h): no images.
+pub extern "C" fn get_image_properties(device: Handle<Device>, properties: Out<DeviceImageProperties>) -> ZeResult {
+    answer(|| {
+        device.get()?;
+        properties.edit(|out| {
+            (out.max_image_dims_1d, out.max_image_dims_2d, out.max_image_dims_3d) = (0, 0, 0);
+            out.max_image_buffer_size = 0;
+            out.max_image_array_slices = 0;
+            out.max_samplers = 0;
+            (out.max_read_image_args, out.max_write_image_args) = (0, 0);
+        })
+    })
+}
+
+/// `zeDeviceGetExternalMemoryProperties` (ze_api.h): allocations can be exported as descriptors, of either type, and not
+/// imported.
+pub extern "C" fn get_external_memory_properties(
+    device: Handle<Device>,
+    properties: Out<DeviceExternalMemoryProperties>,
+) -> ZeResult {
+    answer(|| {
+        device.get()?;
+        properties.edit(|out| {
+            (out.memory_allocation_import_types, out.memory_allocation_export_types) = (0, DESCRIPTORS);
+            (out.image_import_types, out.image_export_types) = (0, 0);
+        })
+    })
+}
+
+/// `zeDevicePciGetPropertiesExt` (ze_api.h): an address in a domain that no machine has, so that it meets no real one.
+pub extern "C" fn pci_get_properties(device: Handle<Device>, properties: Out<PciExtProperties>) -> ZeResult {
+    answer(|| {
+        let device = device.get()?;
+        properties.edit(|out| {
+            out.address = [0xffff, device.index, 0, 0];
+            (out.gen_version, out.width, out.max_bandwidth) = (-1, -1, -1);
+        })
+    })
+}
+
+/// The same for a device of this number in every process, so that processes can agree on one.
+fn uuid(index: u32) -> [u8; 16] {
+    let mut uuid = *b"urscope dev \0\0\0\0";
+    for (place, byte) in uuid.iter_mut().skip(12).zip(index.to_be_bytes()) {
+        *place = byte;
+    }
+    uuid
+}

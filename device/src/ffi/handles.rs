@@ -1,0 +1,116 @@
+//! Live objects and the handles that name them.
+//!
+//! A handle is the address of a reference-counted object, valid while the registry holds it. Every entry point turns
+//! its handles into references here first; a handle that was destroyed, or never was one, is found out without
+//! touching what it points at. Must never hold its lock while an object is dropped.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use crate::ffi::result::{Answer, ZeResult};
+
+const SHARDS: usize = 16;
+
+/// A kind of object that has handles.
+pub(crate) trait Object: Send + Sync + Sized + 'static {
+    /// Where the live objects of this kind are.
+    fn registry() -> &'static Registry<Self>;
+}
+
+/// A Level Zero handle as it comes over the C boundary. The word may be anything.
+#[repr(transparent)]
+pub struct Handle<T> {
+    word: usize,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T> Handle<T> {
+    /// The NULL handle.
+    pub const NULL: Self = Self { word: 0, kind: PhantomData };
+
+    /// A handle from a word.
+    pub const fn from_word(word: usize) -> Self {
+        Self { word, kind: PhantomData }
+    }
+
+    /// Whether this is NULL.
+    pub const fn is_null(self) -> bool {
+        self.word == 0
+    }
+}
+
+impl<T> Clone for Handle<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Handle<T> {}
+
+impl<T> Handle<T> {
+    /// The handle of an object, without registering it.
+    pub(crate) fn of(object: &Arc<T>) -> Self {
+        Self::from_word(Arc::as_ptr(object) as usize)
+    }
+
+    /// Makes `object` live, and gives its handle.
+    pub(crate) fn register(object: Arc<T>) -> Self
+    where
+        T: Object,
+    {
+        let handle = Self::of(&object);
+        T::registry().shard(handle.word).write().insert(handle.word, object);
+        handle
+    }
+
+    /// The live object: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for one that is not live.
+    pub(crate) fn get(self) -> Answer<Arc<T>>
+    where
+        T: Object,
+    {
+        if self.is_null() {
+            return Err(ZeResult::INVALID_NULL_HANDLE);
+        }
+        T::registry().shard(self.word).read().get(&self.word).cloned().ok_or(ZeResult::INVALID_ARGUMENT)
+    }
+
+    /// The live object, or `None` for NULL.
+    pub(crate) fn get_optional(self) -> Answer<Option<Arc<T>>>
+    where
+        T: Object,
+    {
+        if self.is_null() { Ok(None) } else { self.get().map(Some) }
+    }
+
+    /// Ends the life of the handle. The object lives on while work in flight refers to it.
+    pub(crate) fn retire(self) -> Answer<Arc<T>>
+    where
+        T: Object,
+    {
+        if self.is_null() {
+            return Err(ZeResult::INVALID_NULL_HANDLE);
+        }
+        T::registry().shard(self.word).write().remove(&self.word).ok_or(ZeResult::INVALID_ARGUMENT)
+    }
+}
+
+/// The live objects of one kind, spread over several locks.
+pub(crate) struct Registry<T> {
+    shards: [RwLock<BTreeMap<usize, Arc<T>>>; SHARDS],
+}
+
+impl<T> Registry<T> {
+    /// An empty registry.
+    pub(crate) const fn new() -> Self {
+        Self { shards: [const { RwLock::new(BTreeMap::new()) }; SHARDS] }
+    }
+
+    fn shard(&self, word: usize) -> &RwLock<BTreeMap<usize, Arc<T>>> {
+        // Objects are at least 64 bytes apart, as a rule; the bits below say nothing.
+        let [first, ..] = &self.shards;
+        self.shards.get((word >> 6) % SHARDS).unwrap_or(first)
+    }
+}

@@ -1,0 +1,79 @@
+//! The result codes of Level Zero that this device answers with, and the wrapper around each C entry point.
+//!
+//! Stands at the C boundary: every entry point runs its body through [`answer`] or [`answer_end`]. Must never let a
+//! panic cross into C, and never take a lock in a forked child.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::platform::process;
+
+/// `ze_result_t`: 0 is success, everything that [`ZeResult::is_error`] is an error (ze_api.h, `_ze_result_t`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+#[must_use]
+pub struct ZeResult(pub u32);
+
+/// What a body answers: a value, or the code that goes back to the caller.
+pub(crate) type Answer<T = ()> = Result<T, ZeResult>;
+
+impl ZeResult {
+    /// `ZE_RESULT_SUCCESS`.
+    pub const SUCCESS: Self = Self(0);
+    /// `ZE_RESULT_NOT_READY`: not signalled yet, or the time ran out.
+    pub const NOT_READY: Self = Self(1);
+    /// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY`.
+    pub const OUT_OF_HOST_MEMORY: Self = Self(0x7000_0002);
+    /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY`.
+    pub const OUT_OF_DEVICE_MEMORY: Self = Self(0x7000_0003);
+    /// `ZE_RESULT_ERROR_UNINITIALIZED`.
+    pub const UNINITIALIZED: Self = Self(0x7800_0001);
+    /// `ZE_RESULT_ERROR_UNSUPPORTED_VERSION`.
+    pub const UNSUPPORTED_VERSION: Self = Self(0x7800_0002);
+    /// `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`.
+    pub const UNSUPPORTED_FEATURE: Self = Self(0x7800_0003);
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT`.
+    pub const INVALID_ARGUMENT: Self = Self(0x7800_0004);
+    /// `ZE_RESULT_ERROR_INVALID_NULL_HANDLE`.
+    pub const INVALID_NULL_HANDLE: Self = Self(0x7800_0005);
+    /// `ZE_RESULT_ERROR_INVALID_NULL_POINTER`.
+    pub const INVALID_NULL_POINTER: Self = Self(0x7800_0007);
+    /// `ZE_RESULT_ERROR_INVALID_SIZE`.
+    pub const INVALID_SIZE: Self = Self(0x7800_0008);
+    /// `ZE_RESULT_ERROR_UNSUPPORTED_SIZE`.
+    pub const UNSUPPORTED_SIZE: Self = Self(0x7800_0009);
+    /// `ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT`.
+    pub const UNSUPPORTED_ALIGNMENT: Self = Self(0x7800_000a);
+    /// `ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT`.
+    pub const INVALID_SYNCHRONIZATION_OBJECT: Self = Self(0x7800_000b);
+    /// `ZE_RESULT_ERROR_INVALID_ENUMERATION`.
+    pub const INVALID_ENUMERATION: Self = Self(0x7800_000c);
+    /// `ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION`.
+    pub const UNSUPPORTED_ENUMERATION: Self = Self(0x7800_000d);
+    /// `ZE_RESULT_ERROR_UNKNOWN`.
+    pub const UNKNOWN: Self = Self(0x7fff_fffe);
+
+    /// Whether this is an error: neither success nor "not ready".
+    pub const fn is_error(self) -> bool {
+        self.0 > 1
+    }
+}
+
+/// Runs the body of an entry point. A forked child of a process that used the device gets `UNINITIALIZED`: the workers
+/// did not come along, and a lock may have been held by a thread that did not either.
+pub(crate) fn answer(body: impl FnOnce() -> Answer) -> ZeResult {
+    if process::is_forked_child() { ZeResult::UNINITIALIZED } else { guarded(body) }
+}
+
+/// Like [`answer`], for what ends an object's life. A forked child gets `SUCCESS` and nothing is done, so that the
+/// tear-down that runs at its exit finds nothing to complain about.
+pub(crate) fn answer_end(body: impl FnOnce() -> Answer) -> ZeResult {
+    if process::is_forked_child() { ZeResult::SUCCESS } else { guarded(body) }
+}
+
+fn guarded(body: impl FnOnce() -> Answer) -> ZeResult {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => ZeResult::SUCCESS,
+        Ok(Err(code)) => code,
+        Err(_) => ZeResult::UNKNOWN,
+    }
+}

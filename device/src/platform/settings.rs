@@ -1,0 +1,247 @@
+//! Every environment variable of the device, one row each.
+//!
+//! Read once, when the device is first used. The README repeats the rows, and a test compares. Must never fail: a bad
+//! value is reported in one line on stderr, and the default stays.
+
+use std::env;
+use std::sync::LazyLock;
+
+use crate::ddi;
+use crate::platform::log;
+
+/// One variable: its name, its default as one would write it, what it means, and how it is read.
+pub struct Variable {
+    /// The name in the environment.
+    pub name: &'static str,
+    /// The default, written as a value.
+    pub default: &'static str,
+    /// What it means, in one line.
+    pub doc: &'static str,
+    read: fn(&str, &mut Settings) -> Option<()>,
+}
+
+/// All variables.
+pub const VARIABLES: [Variable; 7] = [
+    Variable {
+        name: "ZE_SOFT_LOG",
+        default: "0",
+        doc: "`1`: say on stderr, once each, which functions are called but not implemented, and why a call failed",
+        read: |text, to| put(&mut to.log, switch(text)),
+    },
+    Variable {
+        name: "ZE_SOFT_DEVICES",
+        default: "1",
+        doc: "number of devices, 1 to 64",
+        read: |text, to| put(&mut to.devices, text.parse().ok().filter(|count| (1..=64).contains(count))),
+    },
+    Variable {
+        name: "ZE_SOFT_MEMORY",
+        default: "4G",
+        doc: "memory of each device in bytes, with an optional suffix K, M, G or T; at least 1M",
+        read: |text, to| put(&mut to.memory, bytes(text).filter(|size| *size >= 1 << 20)),
+    },
+    Variable {
+        name: "ZE_SOFT_IP_VERSION",
+        default: "20.1.0",
+        doc: "device IP version, as `0x05004000` or `major.minor.revision`; the Unified Runtime takes its v2 adapter \
+              from 20.1.0 up and its v1 adapter below",
+        read: |text, to| put(&mut to.ip_version, ip_version(text)),
+    },
+    Variable {
+        name: "ZE_SOFT_EXPORT_FD",
+        default: "each",
+        doc: "the descriptor that a query of physical memory exports: `each` query gives a new one, which its caller \
+              closes; or `one`, always the same, that nothing here ever closes, as with Intel's driver",
+        read: |text, to| put(&mut to.one_export_fd, either(text, "each", "one")),
+    },
+    Variable {
+        name: "ZE_SOFT_IMPORT_FD",
+        default: "copy",
+        doc: "the descriptor that physical memory is imported by: the import makes a `copy` of its own; or it will `keep` \
+              the number, and closes it when the memory is destroyed, whatever it stands for by then, as Intel's driver",
+        read: |text, to| put(&mut to.keep_import_fd, either(text, "copy", "keep")),
+    },
+    Variable {
+        name: "ZE_SOFT_FAIL",
+        default: "none",
+        doc: "functions that do nothing but fail, from the first initialisation on, each with its `ze_result_t`, as \
+              `zeMemOpenIpcHandle:0x70000002`; several are separated by commas",
+        read: |text, to| put(&mut to.faults, faults(text)),
+    },
+];
+
+/// The values in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Say what goes wrong on stderr.
+    pub log: bool,
+    /// Number of devices.
+    pub devices: u32,
+    /// Bytes of memory of each device.
+    pub memory: u64,
+    /// Device IP version, packed as Intel's drivers do: 10 bits architecture, 8 release, 8 reserved, 6 revision.
+    pub ip_version: u32,
+    /// Each physical memory has one exported descriptor, instead of one for each query.
+    pub one_export_fd: bool,
+    /// An import keeps the caller's descriptor and closes it at its end, instead of making a copy.
+    pub keep_import_fd: bool,
+    /// Functions that fail, by their C names, and the codes that they answer.
+    pub faults: Vec<(String, u32)>,
+}
+
+impl Settings {
+    /// The settings that `lookup` gives, and a complaint for each value that could not be read.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> (Self, Vec<String>) {
+        let mut settings = Self::default();
+        let mut complaints = Vec::new();
+        for row in &VARIABLES {
+            // A default that cannot be read would leave zeroes; a test reads them all.
+            let _ = (row.read)(row.default, &mut settings);
+            if let Some(text) = lookup(row.name)
+                && (row.read)(&text, &mut settings).is_none()
+            {
+                complaints.push(format!(
+                    "{}={text:?} is not a value that I understand, {} is used; expected: {}",
+                    row.name, row.default, row.doc
+                ));
+            }
+        }
+        (settings, complaints)
+    }
+}
+
+/// The settings of this process.
+pub fn get() -> &'static Settings {
+    static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
+        let (settings, complaints) =
+            Settings::read(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()));
+        for line in complaints {
+            log::warn(&line);
+        }
+        for (function, code) in &settings.faults {
+            ddi::fail(function, *code);
+        }
+        settings
+    });
+    &SETTINGS
+}
+
+fn put<T>(place: &mut T, value: Option<T>) -> Option<()> {
+    *place = value?;
+    Some(())
+}
+
+fn switch(text: &str) -> Option<bool> {
+    match text {
+        "1" => Some(true),
+        "" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether it is the second of two words.
+fn either(text: &str, first: &str, second: &str) -> Option<bool> {
+    [first, second].contains(&text).then_some(text == second)
+}
+
+fn faults(text: &str) -> Option<Vec<(String, u32)>> {
+    let fault = |text: &str| {
+        let (function, code) = text.trim().split_once(':')?;
+        let code = u32::from_str_radix(code.strip_prefix("0x")?, 16).ok()?;
+        (code != 0 && ddi::can_fail(function)).then(|| (function.to_owned(), code))
+    };
+    match text {
+        "" | "none" => Some(Vec::new()),
+        _ => text.split(',').map(fault).collect(),
+    }
+}
+
+fn bytes(text: &str) -> Option<u64> {
+    let (digits, shift) = match text.char_indices().next_back()? {
+        (at, 'k' | 'K') => (text.get(..at)?, 10),
+        (at, 'm' | 'M') => (text.get(..at)?, 20),
+        (at, 'g' | 'G') => (text.get(..at)?, 30),
+        (at, 't' | 'T') => (text.get(..at)?, 40),
+        _ => (text, 0),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+fn ip_version(text: &str) -> Option<u32> {
+    if let Some(hex) = text.strip_prefix("0x") {
+        return u32::from_str_radix(hex, 16).ok();
+    }
+    let mut parts = text.split('.').map(str::parse::<u32>);
+    let (major, minor, revision) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
+    let fits = major < 1 << 10 && minor < 1 << 8 && revision < 1 << 6 && parts.next().is_none();
+    fits.then_some(major << 22 | minor << 14 | revision)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, value: &str) -> (Settings, Vec<String>) {
+        Settings::read(|asked| (asked == name).then(|| value.to_owned()))
+    }
+
+    #[test]
+    fn defaults_are_readable() {
+        let (settings, complaints) = Settings::read(|_| None);
+        let expected = Settings { devices: 1, memory: 4 << 30, ip_version: 0x0500_4000, ..Settings::default() };
+        assert_eq!(settings, expected);
+        assert!(complaints.is_empty());
+    }
+
+    #[test]
+    fn values_are_read_in_all_their_forms() {
+        assert_eq!(read("ZE_SOFT_MEMORY", "512M").0.memory, 512 << 20);
+        assert_eq!(read("ZE_SOFT_MEMORY", "1048576").0.memory, 1 << 20);
+        assert_eq!(read("ZE_SOFT_IP_VERSION", "0x03038004").0.ip_version, 0x0303_8004);
+        assert_eq!(read("ZE_SOFT_IP_VERSION", "12.60.7").0.ip_version, 12 << 22 | 60 << 14 | 7);
+        assert_eq!(read("ZE_SOFT_DEVICES", "3").0.devices, 3);
+        assert!(read("ZE_SOFT_LOG", "1").0.log);
+        assert!(read("ZE_SOFT_EXPORT_FD", "one").0.one_export_fd);
+        assert!(read("ZE_SOFT_IMPORT_FD", "keep").0.keep_import_fd);
+        let faults = read("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:0x70000002, zexCounterBasedEventCreate2:0x1").0.faults;
+        let expected = [("zeMemOpenIpcHandle", 0x7000_0002), ("zexCounterBasedEventCreate2", 1)];
+        assert_eq!(faults, expected.map(|(function, code)| (function.to_owned(), code)));
+    }
+
+    #[test]
+    fn a_bad_value_is_one_complaint_and_the_default_stays() {
+        for (name, value) in [
+            ("ZE_SOFT_MEMORY", "lots"),
+            ("ZE_SOFT_MEMORY", "99999999999T"),
+            ("ZE_SOFT_MEMORY", "4K"),
+            ("ZE_SOFT_DEVICES", "0"),
+            ("ZE_SOFT_DEVICES", "-1"),
+            ("ZE_SOFT_IP_VERSION", "20.1"),
+            ("ZE_SOFT_IP_VERSION", "0xzz"),
+            ("ZE_SOFT_LOG", "yes"),
+            ("ZE_SOFT_EXPORT_FD", "two"),
+            ("ZE_SOFT_IMPORT_FD", "one"),
+            ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle"),
+            ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:1879048194"),
+            ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:0x0"),
+            ("ZE_SOFT_FAIL", "zeNothing:0x70000002"),
+            ("ZE_SOFT_FAIL", "zeSamplerCreate:0x70000002"),
+            ("ZE_SOFT_FAIL", "zeDriverGetDefaultContext:0x70000002"),
+            ("ZE_SOFT_FAIL", "zeInit:0x78000001,"),
+        ] {
+            let (settings, complaints) = read(name, value);
+            assert_eq!(settings, Settings::read(|_| None).0, "{name}={value}");
+            assert_eq!(complaints.len(), 1, "{name}={value}");
+            assert!(complaints[0].contains(name) && complaints[0].contains(value));
+        }
+    }
+
+    #[test]
+    fn the_readme_has_every_row() {
+        let readme = include_str!("../../README.md");
+        for row in &VARIABLES {
+            let line = format!("| `{}` | `{}` | {} |", row.name, row.default, row.doc);
+            assert!(readme.contains(&line), "README.md lacks the line:\n{line}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The 64 bytes of an IPC handle: of memory, of an event, of an event pool.
+//!
+//! The first four are the number of a descriptor, because libumf and the Unified Runtime fetch that descriptor from the
+//! producer and put their own in its place before they open the handle. The rest is ours, and closed with a checksum
+//! that leaves those four bytes out. Must never trust a byte before the checksum, the magic and the version are right.
+
+use std::process;
+use std::sync::LazyLock;
+
+use super::segment::Span;
+
+/// What marks the bytes as ours.
+const MAGIC: u32 = u32::from_le_bytes(*b"zsmh");
+/// Version of this layout. Another one is refused.
+const VERSION: u16 = 1;
+
+/// The bytes of a handle.
+type Bytes = [u8; 64];
+
+/// What a handle says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sealed {
+    /// The descriptor in the first four bytes: the producer's, or one that the consumer has fetched already.
+    pub descriptor: i32,
+    /// `ze_memory_type_t` of the memory, or what else it is (`board::Purpose`).
+    pub kind: u16,
+    /// The producer, in its own pid namespace.
+    pub pid: u32,
+    /// When the producer started, so that another process with its pid is not taken for it.
+    pub started: u64,
+    /// Inode of the segment.
+    pub inode: u64,
+    /// Bytes asked for.
+    pub size: u64,
+    /// Where the allocation begins in the segment, in bytes.
+    pub offset: u64,
+    /// Slot of the allocation in the segment.
+    pub slot: u16,
+    /// Identity of the allocation: 40 bits.
+    pub identity: u64,
+    /// The producer's descriptor, as it was exported.
+    pub exported: i32,
+}
+
+/// When this process started. Read once: it cannot change, and a forked child gets no handles.
+static STARTED: LazyLock<u64> = LazyLock::new(|| crate::platform::process::start_time(process::id()).unwrap_or(0));
+
+impl Sealed {
+    /// What a handle says of a range that this process owns.
+    pub(crate) fn of(span: &Span, kind: u16, size: u64) -> Self {
+        Self {
+            descriptor: span.descriptor(),
+            kind,
+            pid: process::id(),
+            started: *STARTED,
+            inode: span.inode(),
+            size,
+            offset: span.offset(),
+            slot: span.slot() as u16,
+            identity: span.identity(),
+            exported: span.descriptor(),
+        }
+    }
+
+    /// The bytes that say this.
+    pub(crate) fn seal(&self) -> Bytes {
+        let mut writer = Writer { bytes: [0; 64], at: 0 };
+        writer.put(&self.descriptor.to_le_bytes());
+        writer.put(&MAGIC.to_le_bytes());
+        writer.put(&VERSION.to_le_bytes());
+        writer.put(&self.kind.to_le_bytes());
+        writer.put(&self.pid.to_le_bytes());
+        writer.put(&self.started.to_le_bytes());
+        writer.put(&self.inode.to_le_bytes());
+        writer.put(&self.size.to_le_bytes());
+        // Identity and slot share a word: 40 and 16 bits.
+        writer.put(&(self.identity << 16 | u64::from(self.slot)).to_le_bytes());
+        writer.put(&self.offset.to_le_bytes());
+        writer.put(&self.exported.to_le_bytes());
+        let sum = checksum(&writer.bytes);
+        writer.put(&sum.to_le_bytes());
+        writer.bytes
+    }
+
+    /// What the bytes say, or `None` if they are damaged or not ours.
+    pub(crate) fn open(bytes: &Bytes) -> Option<Self> {
+        let mut reader = Reader { bytes };
+        let descriptor = i32::from_le_bytes(reader.take()?);
+        let magic = u32::from_le_bytes(reader.take()?);
+        let version = u16::from_le_bytes(reader.take()?);
+        let kind = u16::from_le_bytes(reader.take()?);
+        let pid = u32::from_le_bytes(reader.take()?);
+        let started = u64::from_le_bytes(reader.take()?);
+        let inode = u64::from_le_bytes(reader.take()?);
+        let size = u64::from_le_bytes(reader.take()?);
+        let word = u64::from_le_bytes(reader.take()?);
+        let offset = u64::from_le_bytes(reader.take()?);
+        let exported = i32::from_le_bytes(reader.take()?);
+        let sum = u32::from_le_bytes(reader.take()?);
+        if magic != MAGIC || version != VERSION || sum != checksum(bytes) {
+            return None;
+        }
+        let (identity, slot) = (word >> 16, word as u16);
+        Some(Self { descriptor, kind, pid, started, inode, size, offset, slot, identity, exported })
+    }
+}
+
+/// FNV-1a over what is sealed: all but the first four bytes and the last four.
+fn checksum(bytes: &Bytes) -> u32 {
+    let sealed = bytes.iter().skip(4).take(56);
+    sealed.fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
+struct Writer {
+    bytes: Bytes,
+    at: usize,
+}
+
+impl Writer {
+    fn put(&mut self, field: &[u8]) {
+        for (place, byte) in self.bytes.iter_mut().skip(self.at).zip(field) {
+            *place = *byte;
+        }
+        self.at += field.len();
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (field, rest) = self.bytes.split_first_chunk::<N>()?;
+        self.bytes = rest;
+        Some(*field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLE: Sealed = Sealed {
+        descriptor: 7,
+        kind: 2,
+        pid: 4_000_000,
+        started: 123_456_789_012,
+        inode: 1 << 33,
+        size: 1 << 40,
+        offset: 1 << 41,
+        slot: 8191,
+        identity: (1 << 40) - 1,
+        exported: 7,
+    };
+
+    #[test]
+    fn what_is_sealed_is_read_back() {
+        assert_eq!(Sealed::open(&SAMPLE.seal()), Some(SAMPLE));
+    }
+
+    #[test]
+    fn the_descriptor_may_be_replaced() {
+        let mut bytes = SAMPLE.seal();
+        bytes[..4].copy_from_slice(&99_i32.to_le_bytes());
+        assert_eq!(Sealed::open(&bytes), Some(Sealed { descriptor: 99, ..SAMPLE }));
+    }
+
+    #[test]
+    fn any_other_changed_bit_is_found() {
+        for bit in 32..512 {
+            let mut bytes = SAMPLE.seal();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Sealed::open(&bytes), None, "bit {bit}");
+        }
+    }
+}
