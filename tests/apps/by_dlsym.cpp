@@ -1,4 +1,4 @@
-// A saint that finds urIPC* by name at run time, as a program does that also has to run where they do not exist.
+// A clean program that finds urIPC* by name at run time, as a program does that also has to run where they do not exist.
 //
 // It links nothing of the library that may stand in front of them.
 #include "ur_app.hpp"

@@ -1,4 +1,4 @@
-// The sin: a pointer is closed that no open has handed out: the producer's own memory.
+// The violation: a pointer is closed that no open has handed out: the producer's own memory.
 #include "ipc_app.hpp"
 
 using namespace app;

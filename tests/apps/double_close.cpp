@@ -1,4 +1,4 @@
-// The sin: the consumer closes its mapping twice.
+// The violation: the consumer closes its mapping twice.
 #include "ipc_app.hpp"
 
 using namespace app;

@@ -1,4 +1,4 @@
-// The sin: the same handle is put twice.
+// The violation: the same handle is put twice.
 #include "ipc_app.hpp"
 
 using namespace app;

@@ -1,4 +1,4 @@
-// The sin: the consumer never releases the event that it opened.
+// The violation: the consumer never releases the event that it opened.
 #include "ipc_app.hpp"
 
 #include "event_app.hpp"

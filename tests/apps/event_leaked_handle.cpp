@@ -1,4 +1,4 @@
-// The sin: a handle to an event is got and never put.
+// The violation: a handle to an event is got and never put.
 //
 // SYCL 2026.2 itself puts the handle when the event is destroyed, and not before: the program that asks for it is not heard.
 // So the event has to be forgotten, too.

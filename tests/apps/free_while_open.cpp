@@ -1,4 +1,4 @@
-// The sin: the producer frees memory that the consumer still has open. (Its handle is put in time.)
+// The violation: the producer frees memory that the consumer still has open. (Its handle is put in time.)
 #include "ipc_app.hpp"
 
 using namespace app;

@@ -1,4 +1,4 @@
-// The sin: handle data is got of memory that is freed. What is the driver's own is refused, what is from a pool is not.
+// The violation: handle data is got of memory that is freed. What is the driver's own is refused, what is from a pool is not.
 #include "ipc_app.hpp"
 
 using namespace app;

@@ -3,7 +3,7 @@
 //
 // The data are those of our own backend (128 bytes, closed with FNV-1a), so it must be the one that serves.
 #include "counts.hpp"
-#include "ur_stories.hpp"
+#include "ur_cases.hpp"
 
 using namespace app;
 

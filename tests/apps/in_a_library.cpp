@@ -1,4 +1,4 @@
-// A saint in a library that a program opens for itself alone, as Python opens its modules: the SYCL runtime and its loader
+// A clean program in a library that a program opens for itself alone, as Python opens its modules: the SYCL runtime and its loader
 // are then in nobody's search order but the library's.
 #include "ipc_app.hpp"
 

@@ -1,4 +1,4 @@
-// A saint that is a library, and tidies up when it is finalized: behind the end of the program, and of all that is
+// A clean program that is a library, and tidies up when it is finalized: behind the end of the program, and of all that is
 // finalized before it.
 #include "ipc_app.hpp"
 

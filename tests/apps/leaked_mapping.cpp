@@ -1,4 +1,4 @@
-// The sin: the consumer opens a handle and never closes the mapping.
+// The violation: the consumer opens a handle and never closes the mapping.
 #include "ipc_app.hpp"
 
 using namespace app;

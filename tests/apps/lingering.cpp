@@ -1,4 +1,4 @@
-// A sin, and then a handle that is out and open for as long as somebody keeps the program waiting (by its input).
+// A violation, and then a handle that is out and open for as long as somebody keeps the program waiting (by its input).
 #include "ipc_app.hpp"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // The producer lets nobody look into it, and the consumer has not the right to look into any process: the kernel does not hand
 // out the descriptor that the handle data name.
-#include "ur_stories.hpp"
+#include "ur_cases.hpp"
 
 using namespace app;
 

@@ -1,4 +1,4 @@
-// A saint whose consumer is served by another backend than its producer: the one that the argument names.
+// A clean program whose consumer is served by another backend than its producer: the one that the argument names.
 #include "ipc_app.hpp"
 
 using namespace app;

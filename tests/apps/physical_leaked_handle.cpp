@@ -1,4 +1,4 @@
-// The sin: a handle to physical memory is got and never put. Its memory is released all the same.
+// The violation: a handle to physical memory is got and never put. Its memory is released all the same.
 #include "ipc_app.hpp"
 
 #include "physical_app.hpp"

@@ -1,4 +1,4 @@
-// The sin: the consumer never closes the physical memory that it opened.
+// The violation: the consumer never closes the physical memory that it opened.
 #include "ipc_app.hpp"
 
 #include "physical_app.hpp"

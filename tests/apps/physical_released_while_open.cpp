@@ -1,4 +1,4 @@
-// The sin: the producer releases physical memory that the consumer still has open. (Its handle is put in time.)
+// The violation: the producer releases physical memory that the consumer still has open. (Its handle is put in time.)
 #include "ipc_app.hpp"
 
 #include "physical_app.hpp"

@@ -1,4 +1,4 @@
-// The sin: the producer puts its handle to physical memory before the consumer opens it: the put has closed the descriptor.
+// The violation: the producer puts its handle to physical memory before the consumer opens it: the put has closed the descriptor.
 #include "ipc_app.hpp"
 
 #include "physical_app.hpp"

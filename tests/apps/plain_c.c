@@ -1,4 +1,4 @@
-// A saint in plain C: two processes that share memory, physical memory and an event through the UR loader's C interface.
+// A clean program in plain C: two processes that share memory, physical memory and an event through the UR loader's C interface.
 //
 // The program starts itself a second time, as the consumer. The two take turns over a socket pair that keeps message
 // boundaries.
@@ -86,7 +86,7 @@ static void fill(struct ur *ur, void *memory, uint8_t byte) {
   CHECK(urEnqueueUSMMemcpy(ur->queue, true, memory, data, SIZE, 0, NULL, NULL));
   free(data);
 }
-static void tell(struct ur *ur, const char *what, const void *memory) {
+static void print_bytes(struct ur *ur, const char *what, const void *memory) {
   uint8_t *data = malloc(SIZE);
   CHECK(urEnqueueUSMMemcpy(ur->queue, true, data, memory, SIZE, 0, NULL, NULL));
   bool same = true;
@@ -170,16 +170,16 @@ static void consumer(int peer) {
   CHECK(urIPCOpenMemHandleExp(ur.context, ur.device, data, receive_data(peer, data), &memory));
   CHECK(urIPCOpenPhysMemHandleExp(ur.context, ur.device, data, receive_data(peer, data), &physical));
   CHECK(urIPCOpenEventHandleExp(ur.context, data, receive_data(peer, data), &event));
-  tell(&ur, "memory", memory);
+  print_bytes(&ur, "memory", memory);
 
   const size_t size = physical_size(&ur);
   void *mapped = map(&ur, physical, size);
-  tell(&ur, "physical memory", mapped);
+  print_bytes(&ur, "physical memory", mapped);
   send_data(peer, "opened", 6);
   await(peer);
 
   CHECK(urEventWait(1, &event));
-  tell(&ur, "memory behind the event", memory);
+  print_bytes(&ur, "memory behind the event", memory);
   fflush(stdout);
 
   CHECK(urEventRelease(event));

@@ -1,4 +1,4 @@
-// The sin: a handle is put whose data is a null pointer, as the v1 adapter hands it out where a get has failed.
+// The violation: a handle is put whose data is a null pointer, as the v1 adapter hands it out where a get has failed.
 #include "ipc_app.hpp"
 
 using namespace app;

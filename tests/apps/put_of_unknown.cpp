@@ -1,4 +1,4 @@
-// The sin: a handle is put that no get has handed out: a copy of a good one, as a program has it that received the
+// The violation: a handle is put that no get has handed out: a copy of a good one, as a program has it that received the
 // bytes from elsewhere.
 //
 // The adapters give the buffer to the allocator they made it with, which trusts the word in front of it. So the

@@ -1,4 +1,4 @@
-// The sin: the consumer opens handle data of memory that was freed and whose address has been allocated again. It reads what
+// The violation: the consumer opens handle data of memory that was freed and whose address has been allocated again. It reads what
 // was never shared with it.
 #include "ipc_app.hpp"
 

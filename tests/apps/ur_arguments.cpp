@@ -1,5 +1,5 @@
-// Stories of arguments that the header lists among the errors of a function, and of some that only look so.
-#include "ur_stories.hpp"
+// Cases of arguments that the header lists among the errors of a function, and of some that only look so.
+#include "ur_cases.hpp"
 
 using namespace app;
 
@@ -36,7 +36,7 @@ struct Shared {
   ur_event_handle_t event = nullptr;
 };
 
-static const std::vector<Story> alone = {
+static const std::vector<Case> alone = {
     {"info-of-a-device",
      [](Ur &ur, Answers &answers) {
        ask(answers, [&](size_t size, void *value, size_t *size_ret) {
@@ -81,4 +81,4 @@ static const std::vector<Story> alone = {
     {"free-of-nothing", [](Ur &ur, Answers &answers) { answers << urUSMFree(ur.context, nullptr); }},
 };
 
-int main(int argc, char **argv) { return tell_all(argc, argv, {alone, {}, {}, {}}); }
+int main(int argc, char **argv) { return run_cases(argc, argv, {alone, {}, {}, {}}); }

@@ -1,4 +1,4 @@
-// Stories of reusable events and their IPC.
+// Cases of reusable events and their IPC.
 #include "native_event.hpp"
 #include "ur_every_kind.hpp"
 
@@ -9,7 +9,7 @@ static ur_result_t create(Ur &ur, ur_exp_event_flags_t flags, ur_event_handle_t 
   return urEventCreateExp(ur.context, ur.device, &desc, event);
 }
 
-// An event that is released at the end of its story.
+// An event that is released at the end of its case.
 struct Event {
   explicit Event(Ur &ur, ur_exp_event_flags_t flags = UR_EXP_EVENT_FLAG_IPC_EXP) : ur(ur) {
     CHECK(create(ur, flags, &event));
@@ -84,15 +84,15 @@ constexpr auto put = Event::put;
 template <typename T> static ur_result_t info(ur_event_handle_t event, ur_event_info_t what, T *value) {
   return urEventGetInfo(event, what, sizeof *value, value, nullptr);
 }
-static void tell_number(Answers &answers, const Event &event, ur_event_info_t what) {
+static void add_number(Answers &answers, const Event &event, ur_event_info_t what) {
   uint32_t number = 0;
   answers << info(event.event, what, &number) << std::to_string(number);
 }
-static void tell_references(Answers &answers, const Event &event) {
-  tell_number(answers, event, UR_EVENT_INFO_REFERENCE_COUNT);
+static void add_references(Answers &answers, const Event &event) {
+  add_number(answers, event, UR_EVENT_INFO_REFERENCE_COUNT);
 }
-static void tell_status(Answers &answers, const Event &event) {
-  tell_number(answers, event, UR_EVENT_INFO_COMMAND_EXECUTION_STATUS);
+static void add_status(Answers &answers, const Event &event) {
+  add_number(answers, event, UR_EVENT_INFO_COMMAND_EXECUTION_STATUS);
 }
 
 // Creates what is refused; should it not be, releases what came of it.
@@ -103,7 +103,7 @@ static void create_refused(Ur &ur, Answers &answers, ur_exp_event_flags_t flags)
   if (result == UR_RESULT_SUCCESS) urEventRelease(event);
 }
 
-static const std::vector<Story> alone = {
+static const std::vector<Case> alone = {
     {"support",
      [](Ur &ur, Answers &answers) {
        for (auto what : {UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP, UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP}) {
@@ -127,9 +127,9 @@ static const std::vector<Story> alone = {
     {"info-status",
      [](Ur &ur, Answers &answers) {
        Event event(ur);
-       tell_status(answers, event);
+       add_status(answers, event);
        answers << event.signal() << urQueueFinish(ur.queue);
-       tell_status(answers, event);
+       add_status(answers, event);
      }},
     {"info-context",
      [](Ur &ur, Answers &answers) {
@@ -140,11 +140,11 @@ static const std::vector<Story> alone = {
     {"info-references",
      [](Ur &ur, Answers &answers) {
        Event event(ur);
-       tell_references(answers, event);
+       add_references(answers, event);
        answers << urEventRetain(event.event);
-       tell_references(answers, event);
+       add_references(answers, event);
        answers << urEventRelease(event.event);
-       tell_references(answers, event);
+       add_references(answers, event);
      }},
     {"info-profiling",
      [](Ur &ur, Answers &answers) {
@@ -209,7 +209,7 @@ static const std::vector<Story> alone = {
        const Data data = event.get();
        Event imported(ur, data.copy());
        answers << (imported.event != event.event ? "two" : "one") << imported.wait() << imported.wait_in_queue();
-       tell_status(answers, imported);
+       add_status(answers, imported);
        answers << imported.release() << put(ur, data);
      }},
     {"open-before-the-signal",
@@ -217,7 +217,7 @@ static const std::vector<Story> alone = {
        Event event(ur);
        const Data data = event.get();
        Event imported(ur, data.copy());
-       tell_status(answers, imported);
+       add_status(answers, imported);
        answers << event.signal() << imported.wait() << imported.wait_in_queue() << put(ur, data);
      }},
     {"each-signal-is-waited-for-anew",
@@ -228,7 +228,7 @@ static const std::vector<Story> alone = {
        for (int signal = 0; signal < 2; ++signal) {
          Gate gate(ur);
          CHECK(event.signal());
-         tell_status(answers, imported);
+         add_status(answers, imported);
          ur_event_handle_t behind = nullptr;
          ur_queue_handle_t other = nullptr;
          CHECK(urQueueCreate(ur.context, ur.device, nullptr, &other));
@@ -238,7 +238,7 @@ static const std::vector<Story> alone = {
          answers << (status == 2 ? "pending" : "passed");
          gate.open();
          answers << urEventWait(1, &behind);
-         tell_status(answers, imported);
+         add_status(answers, imported);
          CHECK(urQueueFinish(ur.queue));
          CHECK(urEventRelease(behind));
          CHECK(urQueueRelease(other));
@@ -275,7 +275,7 @@ static const std::vector<Story> alone = {
        Event imported(ur, data.copy());
        ur_context_handle_t context = nullptr;
        answers << info(imported.event, UR_EVENT_INFO_CONTEXT, &context) << (context == ur.context ? "same" : "other");
-       tell_references(answers, imported);
+       add_references(answers, imported);
        CHECK(put(ur, data));
      }},
     {"imported-is-retained-and-released",
@@ -293,7 +293,7 @@ static const std::vector<Story> alone = {
        const Data data = event.get();
        Event imported(ur, data.copy());
        answers << imported.signal() << event.wait() << event.wait_in_queue() << put(ur, data);
-       tell_status(answers, event);
+       add_status(answers, event);
      }},
     {"imported-outlives-the-event",
      [](Ur &ur, Answers &answers) {
@@ -307,14 +307,14 @@ static const std::vector<Story> alone = {
      }},
 };
 
-static const std::vector<StoryOfTwo> of_two = {
+static const std::vector<CaseOfTwo> of_two = {
     {"wait-for-another-process",
      [](Ur &ur, Peer &child, Answers &answers) {
        Event imported(ur, child.receive());
        child.say("open");
        child.await("signalled");
        answers << imported.wait() << imported.wait_in_queue();
-       tell_status(answers, imported);
+       add_status(answers, imported);
        answers << imported.release();
        child.say("done");
      },
@@ -379,7 +379,7 @@ static const std::vector<StoryOfTwo> of_two = {
      }},
 };
 
-static const std::vector<Story> apart = {
+static const std::vector<Case> apart = {
     {"get-null-event",
      [](Ur &, Answers &answers) {
        Data data;
@@ -452,7 +452,7 @@ static const std::vector<Story> apart = {
 };
 
 int main(int argc, char **argv) {
-  return tell_all(argc, argv,
+  return run_cases(argc, argv,
                   {both(alone_of_every_kind<Event>(), alone), both(of_two_of_every_kind<Event>(), of_two), apart,
                    misuse_of_every_kind<Event>()});
 }

@@ -1,15 +1,15 @@
-// Stories that are the same whatever is shared: memory, physical memory or an event.
+// Cases that are the same whatever is shared: memory, physical memory or an event.
 //
-// A kind is a class of objects that can be shared, each ended with its story:
+// A kind is a class of objects that can be shared, each ended with its case:
 //   Kind(Ur &)                            makes one
 //   Data get(), ur_result_t get(Data &)   get
-//   ur_result_t release()                 ends it before its story does
+//   ur_result_t release()                 ends it before its case does
 //   Kind::Opened                          what an open makes of its data
 //   Kind::put(Ur &, const Data &)         put
 //   Kind::open(Ur &, const Bytes &, Opened *), Kind::close(Ur &, Opened)
 #pragma once
 
-#include "ur_stories.hpp"
+#include "ur_cases.hpp"
 
 #include <dirent.h>
 #include <sys/resource.h>
@@ -42,7 +42,7 @@ template <typename Kind> void open_resized(Ur &ur, Answers &answers, int by) {
 }
 
 // The same with data of which one field was changed. Where the field stands is the adapter's affair; wherever another
-// teller keeps it, these are not the bytes that it gave.
+// implementation keeps it, these are not the bytes that it gave.
 template <typename Kind, typename T> void open_altered(Ur &ur, Answers &answers, size_t offset, T value) {
   Kind object(ur);
   const Data data = object.get();
@@ -52,7 +52,7 @@ template <typename Kind, typename T> void open_altered(Ur &ur, Answers &answers,
   CHECK(Kind::put(ur, data));
 }
 
-template <typename Kind> std::vector<Story> alone_of_every_kind() {
+template <typename Kind> std::vector<Case> alone_of_every_kind() {
   return {
       {"get-and-put",
        [](Ur &ur, Answers &answers) {
@@ -182,7 +182,7 @@ template <typename Kind> std::vector<Story> alone_of_every_kind() {
 }
 
 // What an adapter does with these is undefined: told only to who refuses them.
-template <typename Kind> std::vector<Story> misuse_of_every_kind() {
+template <typename Kind> std::vector<Case> misuse_of_every_kind() {
   return {
       {"put-twice",
        [](Ur &ur, Answers &answers) {
@@ -253,7 +253,7 @@ template <typename Kind> void export_and_wait(Ur &ur, Peer &parent, Answers &) {
   CHECK(Kind::put(ur, data));
 }
 
-template <typename Kind> std::vector<StoryOfTwo> of_two_of_every_kind() {
+template <typename Kind> std::vector<CaseOfTwo> of_two_of_every_kind() {
   return {
       {"open-leaves-the-data-alone",
        [](Ur &ur, Peer &child, Answers &answers) {

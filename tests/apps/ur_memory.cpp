@@ -1,4 +1,4 @@
-// Stories of memory (USM) and its IPC.
+// Cases of memory (USM) and its IPC.
 #include "ur_every_kind.hpp"
 
 #include <climits>
@@ -25,7 +25,7 @@ static ur_result_t get(Ur &ur, const void *pointer, Data &data) {
   return urIPCGetMemHandleExp(ur.context, const_cast<void *>(pointer), &data.data, &data.size);
 }
 
-// An allocation, freed at the end of its story.
+// An allocation, freed at the end of its case.
 struct Memory {
   explicit Memory(Ur &ur, size_t size = large, Allocate allocate = on_device) : ur(ur), size(size) {
     CHECK(allocate(ur, size, &pointer));
@@ -96,7 +96,7 @@ static void share_of(Ur &ur, Answers &answers, Allocate allocate) {
 // from.
 constexpr size_t at_offset = 32, at_pid = 40;
 
-static const std::vector<Story> alone = {
+static const std::vector<Case> alone = {
     {"support",
      [](Ur &ur, Answers &answers) {
        ur_bool_t value = 0;
@@ -232,7 +232,7 @@ static void export_ones(Ur &ur, Peer &parent, Answers &) {
   CHECK(put(ur, data));
 }
 
-static const std::vector<StoryOfTwo> of_two = {
+static const std::vector<CaseOfTwo> of_two = {
     {"open-of-another-process",
      [](Ur &ur, Peer &child, Answers &answers) {
        void *opened = nullptr;
@@ -306,7 +306,7 @@ static const std::vector<StoryOfTwo> of_two = {
      export_ones},
 };
 
-static const std::vector<Story> apart = {
+static const std::vector<Case> apart = {
     {"get-null-context",
      [](Ur &ur, Answers &answers) {
        Memory memory(ur);
@@ -380,7 +380,7 @@ static const std::vector<Story> apart = {
 };
 
 // What a get and an open answer when the driver refuses.
-static std::vector<Story> faults() {
+static std::vector<Case> faults() {
   const auto of_get = [](Ur &ur, Answers &answers) {
     Memory memory(ur);
     get_refused(ur, answers, memory.pointer);
@@ -397,16 +397,16 @@ static std::vector<Story> faults() {
       {"insufficient-permissions", "0x70010000"}, {"unsupported-feature", "0x78000003"},
       {"unsupported-size", "0x78000009"},         {"unknown", "0x7ffffffe"},
   };
-  std::vector<Story> stories;
+  std::vector<Case> cases;
   for (const auto &[name, code] : codes)
-    stories.push_back({std::string("get-when-") + name, of_get, std::string("zeMemGetIpcHandle:") + code});
+    cases.push_back({std::string("get-when-") + name, of_get, std::string("zeMemGetIpcHandle:") + code});
   for (const auto &[name, code] : codes)
-    stories.push_back({std::string("open-when-") + name, of_open, std::string("zeMemOpenIpcHandle:") + code});
-  return stories;
+    cases.push_back({std::string("open-when-") + name, of_open, std::string("zeMemOpenIpcHandle:") + code});
+  return cases;
 }
 
 int main(int argc, char **argv) {
-  return tell_all(argc, argv,
+  return run_cases(argc, argv,
                   {both(alone_of_every_kind<Memory>(), alone), both(of_two_of_every_kind<Memory>(), of_two), apart,
                    misuse_of_every_kind<Memory>(), faults()});
 }

@@ -1,4 +1,4 @@
-// Stories of physical memory and its IPC.
+// Cases of physical memory and its IPC.
 #include "ur_every_kind.hpp"
 
 #include <climits>
@@ -17,7 +17,7 @@ static ur_result_t create(Ur &ur, size_t size, ur_physical_mem_flags_t flags, ur
   return urPhysicalMemCreate(ur.context, ur.device, size, &properties, memory);
 }
 
-// Physical memory of one granule, released at the end of its story.
+// Physical memory of one granule, released at the end of its case.
 struct Memory {
   explicit Memory(Ur &ur, ur_physical_mem_flags_t flags = UR_PHYSICAL_MEM_FLAG_ENABLE_IPC) : ur(ur) {
     CHECK(create(ur, granularity(ur), flags, &memory));
@@ -56,11 +56,11 @@ static void compare_info(Answers &answers, ur_physical_mem_handle_t memory, ur_p
   T found{};
   answers << info(memory, what, &found) << (found == expected ? "same" : "other");
 }
-static void tell_references(Answers &answers, ur_physical_mem_handle_t memory) {
+static void add_references(Answers &answers, ur_physical_mem_handle_t memory) {
   uint32_t references = 0;
   answers << info(memory, UR_PHYSICAL_MEM_INFO_REFERENCE_COUNT, &references) << std::to_string(references);
 }
-static void tell_flags(Answers &answers, ur_physical_mem_handle_t memory) {
+static void add_flags(Answers &answers, ur_physical_mem_handle_t memory) {
   ur_physical_mem_properties_t properties = {};
   answers << info(memory, UR_PHYSICAL_MEM_INFO_PROPERTIES, &properties) << std::to_string(properties.flags);
 }
@@ -87,7 +87,7 @@ struct Mapped {
   void *start = nullptr;
 };
 
-static const std::vector<Story> alone = {
+static const std::vector<Case> alone = {
     {"support",
      [](Ur &ur, Answers &answers) {
        for (auto what : {UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP, UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
@@ -136,17 +136,17 @@ static const std::vector<Story> alone = {
     {"info-properties",
      [](Ur &ur, Answers &answers) {
        Memory memory(ur), unshared(ur, 0);
-       tell_flags(answers, memory.memory);
-       tell_flags(answers, unshared.memory);
+       add_flags(answers, memory.memory);
+       add_flags(answers, unshared.memory);
      }},
     {"info-references",
      [](Ur &ur, Answers &answers) {
        Memory memory(ur);
-       tell_references(answers, memory.memory);
+       add_references(answers, memory.memory);
        answers << urPhysicalMemRetain(memory.memory);
-       tell_references(answers, memory.memory);
+       add_references(answers, memory.memory);
        answers << urPhysicalMemRelease(memory.memory);
-       tell_references(answers, memory.memory);
+       add_references(answers, memory.memory);
      }},
     {"info-unknown",
      [](Ur &ur, Answers &answers) {
@@ -210,8 +210,8 @@ static const std::vector<Story> alone = {
        compare_info(answers, opened, UR_PHYSICAL_MEM_INFO_CONTEXT, ur.context);
        compare_info(answers, opened, UR_PHYSICAL_MEM_INFO_DEVICE, ur.device);
        compare_info(answers, opened, UR_PHYSICAL_MEM_INFO_SIZE, granularity(ur));
-       tell_flags(answers, opened);
-       tell_references(answers, opened);
+       add_flags(answers, opened);
+       add_references(answers, opened);
        CHECK(Memory::close(ur, opened));
        CHECK(put(ur, data));
      }},
@@ -234,7 +234,7 @@ static const std::vector<Story> alone = {
        ur_physical_mem_handle_t opened = nullptr;
        CHECK(Memory::open(ur, data.copy(), &opened));
        answers << urPhysicalMemRetain(opened) << Memory::close(ur, opened);
-       tell_references(answers, opened);
+       add_references(answers, opened);
        answers << Memory::close(ur, opened) << put(ur, data);
      }},
     {"opened-is-released",
@@ -262,7 +262,7 @@ static void send_handle(Ur &ur, Peer &other, Memory &memory, Data &data) {
   other.send(data.copy());
 }
 
-static const std::vector<StoryOfTwo> of_two = {
+static const std::vector<CaseOfTwo> of_two = {
     {"open-of-another-process",
      [](Ur &ur, Peer &child, Answers &answers) {
        ur_physical_mem_handle_t opened = nullptr;
@@ -308,7 +308,7 @@ template <typename Call> static void with_handle(Ur &ur, Answers &answers, Call 
   answers << call(memory, data, opened);
 }
 
-static const std::vector<Story> apart = {
+static const std::vector<Case> apart = {
     {"get-null-context",
      [](Ur &ur, Answers &answers) {
        Memory memory(ur);
@@ -395,7 +395,7 @@ static const std::vector<Story> apart = {
 };
 
 int main(int argc, char **argv) {
-  return tell_all(argc, argv,
+  return run_cases(argc, argv,
                   {both(alone_of_every_kind<Memory>(), alone), both(of_two_of_every_kind<Memory>(), of_two), apart,
                    misuse_of_every_kind<Memory>()});
 }

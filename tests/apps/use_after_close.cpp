@@ -1,4 +1,4 @@
-// The sin: the consumer gets handle data of its mapping, and frees it, after it has closed it.
+// The violation: the consumer gets handle data of its mapping, and frees it, after it has closed it.
 #include "ipc_app.hpp"
 
 using namespace app;

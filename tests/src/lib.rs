@@ -1,4 +1,4 @@
-//! The trial of urscope: real SYCL programs, one sin or one saint each, run against the real runtime.
+//! The end-to-end tests of urscope: real SYCL programs, each with one violation or none, run against the real runtime.
 //!
 //! This is the harness; the tests are in `tests/tests`, the programs in `tests/apps`. It stands outside of both
 //! rivers and uses urscope as a person does: by its command and its files. So it must never depend on another crate
@@ -15,8 +15,8 @@
 
 pub mod apps;
 pub mod artefacts;
-pub mod fields;
 pub mod perfetto;
+pub mod record_fields;
 pub mod report;
 pub mod run;
 pub mod runtime;
@@ -24,7 +24,7 @@ pub mod served;
 pub mod trace;
 
 pub use report::Report;
-pub use run::{Adapter, Outcome, Trial};
+pub use run::{Adapter, Outcome, TestRun};
 pub use runtime::{Release, launcher, python_with};
 pub use trace::Trace;
 

@@ -62,16 +62,16 @@ impl Report {
 
     /// The findings as "severity rule", sorted, each once: the shortest form that tells whether a report is right. That a call was
     /// slow is left out, for it tells of the machine: a thread of a faultless program may not get to run for long.
-    pub fn sins(&self) -> Vec<String> {
-        let mut sins: Vec<String> = self
+    pub fn violations(&self) -> Vec<String> {
+        let mut violations: Vec<String> = self
             .findings()
             .iter()
             .filter(|finding| finding["rule"] != "slow-call")
             .map(|finding| format!("{} {}", text(&finding["severity"]), text(&finding["rule"])))
             .collect();
-        sins.sort();
-        sins.dedup();
-        sins
+        violations.sort();
+        violations.dedup();
+        violations
     }
 
     /// The only finding of a rule.

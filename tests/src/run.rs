@@ -31,14 +31,14 @@ pub enum Adapter {
 
 /// One run of a program, to be described and then started.
 #[derive(Debug)]
-pub struct Trial {
+pub struct TestRun {
     program: PathBuf,
     program_arguments: Vec<OsString>,
     options: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
 }
 
-impl Trial {
+impl TestRun {
     /// A run of one of our programs, built for a release, on one adapter.
     pub fn of(app: &str, release: Release, adapter: Adapter) -> Self {
         Self::of_program(apps::executable(app, release)).adapter(adapter)
@@ -97,7 +97,7 @@ impl Trial {
 
     /// Runs it to its end.
     pub fn run(self) -> Outcome {
-        let folder = tempfile::Builder::new().prefix("urscope-trial-").tempdir().expect("no temporary folder");
+        let folder = tempfile::Builder::new().prefix("urscope-e2e-").tempdir().expect("no temporary folder");
         let traces = folder.path().join("traces");
         fs::create_dir(&traces).expect("no folder for the traces");
 
@@ -121,7 +121,7 @@ impl Trial {
 
 /// The variable with which all runs of a suite can be told another `URSCOPE_VALIDATE` than the default; a test's own
 /// choice comes first.
-const VALIDATION: &str = "URSCOPE_TRIAL_VALIDATE";
+const VALIDATION: &str = "URSCOPE_E2E_VALIDATE";
 
 fn validation() -> Option<OsString> {
     env::var_os(VALIDATION)

@@ -18,7 +18,7 @@ use super::{
 
 /// Traces of two real runs: handles, openings and events of all kinds, and one handle that is put twice.
 const RUNS: [&[u8]; 2] = [
-    include_bytes!("../../../fuzz/seeds/judge/physical_saint"),
+    include_bytes!("../../../fuzz/seeds/judge/clean_physical"),
     include_bytes!("../../../fuzz/seeds/judge/double_put"),
 ];
 

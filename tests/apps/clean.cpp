@@ -1,0 +1,26 @@
+// The clean program for memory IPC: everything that is taken is given back, in order, by the one who took it.
+#include "ipc_app.hpp"
+
+using namespace app;
+
+constexpr size_t size = 1 << 20;
+
+static void producer(Peer &consumer) {
+  Gpu gpu;
+  auto [memory, handle] = export_pattern(gpu, size, 1);
+  consumer.send(handle.data());
+  consumer.await("closed");
+  print("producer read " + checksum(gpu.read(memory, size)));
+  put(handle, gpu);
+  gpu.free(memory);
+}
+
+static void consumer(Peer &producer) {
+  Gpu gpu;
+  std::byte *memory = open_and_read(producer, gpu, size);
+  gpu.write(memory, pattern(size, 2));
+  close(memory, gpu);
+  producer.say("closed");
+}
+
+int main(int argc, char **argv) { return run(argc, argv, producer, consumer); }

@@ -1,0 +1,60 @@
+// A clean program of two ranks, as an MPI launcher starts them: rank 0 shares memory, rank 1 opens it. They exchange the bytes and
+// their steps through files in the folder that the argument names.
+#include "ipc_app.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+using namespace app;
+
+constexpr size_t size = 1 << 20;
+
+static int rank() {
+  for (const char *name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK"})
+    if (const char *value = std::getenv(name)) return std::atoi(value);
+  require(false, "no launcher has set a rank");
+  return -1;
+}
+
+// A file is there as a whole or not at all.
+static void leave(const std::string &file, const Bytes &bytes) {
+  std::ofstream(file + ".new", std::ios::binary)
+      .write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  require(std::rename((file + ".new").c_str(), file.c_str()) == 0, "cannot leave " + file);
+}
+
+static Bytes take(const std::string &file) {
+  for (int tries = 0; tries < 6000; ++tries) {
+    if (std::ifstream stream(file, std::ios::binary); stream) {
+      const std::string text{std::istreambuf_iterator<char>(stream), {}};
+      const auto *begin = reinterpret_cast<const std::byte *>(text.data());
+      return Bytes(begin, begin + text.size());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  require(false, "nobody left " + file);
+  return {};
+}
+
+int main(int argc, char **argv) {
+  return run_alone([&] {
+    require(argc == 2, "which folder?");
+    const std::string folder = argv[1];
+    Gpu gpu;
+    if (rank() == 0) {
+      auto [memory, handle] = export_pattern(gpu, size, 1);
+      leave(folder + "/bytes", handle.data());
+      take(folder + "/closed");
+      put(handle, gpu);
+      gpu.free(memory);
+    } else {
+      std::byte *memory = open(take(folder + "/bytes"), gpu);
+      print("consumer read " + checksum(gpu.read(memory, size)));
+      close(memory, gpu);
+      leave(folder + "/closed", {});
+    }
+  });
+}

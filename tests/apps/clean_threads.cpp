@@ -1,0 +1,64 @@
+// Eight threads in each of two processes, a thousand cycles each, and no violation: the producer's threads get and put
+// while the consumer's threads open and close. Prints how many calls each process has made.
+#include "ipc_app.hpp"
+
+#include <thread>
+
+using namespace app;
+
+constexpr int threads = 8;
+constexpr int cycles = 1000;
+constexpr size_t size = 1 << 20;
+
+// The first exception of any thread, thrown again when all have ended.
+static void in_threads(const std::function<void(int)> &work) {
+  std::vector<std::exception_ptr> failures(threads);
+  std::vector<std::thread> running;
+  for (int i = 0; i < threads; i++)
+    running.emplace_back([&, i] {
+      try {
+        work(i);
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    });
+  for (auto &thread : running) thread.join();
+  for (auto &failure : failures)
+    if (failure) std::rethrow_exception(failure);
+}
+
+static void producer(Peer &consumer) {
+  Gpu gpu;
+  std::vector<Export> exports;
+  for (int i = 0; i < threads; i++) exports.push_back(export_pattern(gpu, size, 20 + i));
+  for (auto &exported : exports) consumer.send(exported.handle.data());
+
+  consumer.await("ready");
+  consumer.say("go");
+  in_threads([&](int i) {
+    for (int cycle = 0; cycle < cycles; cycle++) put(get(exports[i].memory, gpu), gpu);
+  });
+  consumer.await("closed");
+
+  for (auto &exported : exports) put(exported.handle, gpu);
+  for (auto &exported : exports) gpu.free(exported.memory);
+  const int made = threads * cycles + threads;
+  print("producer called get " + std::to_string(made) + ", put " + std::to_string(made));
+}
+
+static void consumer(Peer &producer) {
+  Gpu gpu;
+  std::vector<Bytes> handles;
+  for (int i = 0; i < threads; i++) handles.push_back(producer.receive());
+
+  producer.say("ready");
+  producer.await("go");
+  in_threads([&](int i) {
+    for (int cycle = 0; cycle < cycles; cycle++) close(open(handles[i], gpu), gpu);
+  });
+  const int made = threads * cycles;
+  print("consumer called open " + std::to_string(made) + ", close " + std::to_string(made));
+  producer.say("closed");
+}
+
+int main(int argc, char **argv) { return run(argc, argv, producer, consumer); }

@@ -1,0 +1,50 @@
+// A faultless program whose get or open fails: what is answered, and what is left in its variables.
+//
+// "get" gets memory of a driver that refuses it; without an argument, memory is opened whose producer was killed.
+#include "ur_app.hpp"
+
+using namespace app;
+
+static void *const before = reinterpret_cast<void *>(0x5eed);
+
+static void print_answer(const char *call, ur_result_t result, void *place) {
+  print(std::string(call) + " answered " + std::to_string(result) + (place == before ? ", nothing" : ", something"));
+}
+
+static void *allocate(Ur &ur) {
+  void *memory = nullptr;
+  CHECK(urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, 8 << 20, &memory));
+  return memory;
+}
+
+static void producer(Peer &consumer) {
+  Ur ur;
+  void *data = nullptr, *memory = allocate(ur);
+  size_t size = 0;
+  CHECK(urIPCGetMemHandleExp(ur.context, memory, &data, &size));
+  const auto *bytes = static_cast<const std::byte *>(data);
+  consumer.send(Bytes(bytes, bytes + size));
+  consumer.hear(); // Nothing is ever said: this is where it is killed.
+}
+
+static void consumer(Peer &producer) {
+  Ur ur;
+  Bytes data = producer.receive();
+  producer.kill();
+  producer.wait_for_end();
+  void *memory = before;
+  print_answer("open", urIPCOpenMemHandleExp(ur.context, ur.device, data.data(), data.size(), &memory), memory);
+}
+
+static void get() {
+  Ur ur;
+  void *data = before, *memory = allocate(ur);
+  size_t size = 0;
+  print_answer("get", urIPCGetMemHandleExp(ur.context, memory, &data, &size), data);
+  CHECK(urUSMFree(ur.context, memory));
+}
+
+int main(int argc, char **argv) {
+  if (argc == 2 && argv[1] == std::string("get")) return run_alone(get);
+  return run(argc, argv, consumer, producer, false);
+}

@@ -1,0 +1,40 @@
+// Puts the same handle data again and again, and opens others as often as it never closes them; counts the memory that the
+// process has more after it.
+//
+// To be run where what is wrong is refused: the adapters would free the handle data each time. The argument says how often.
+#include "ur_app.hpp"
+
+#include <malloc.h>
+
+using namespace app;
+
+static void repeat(const char *what, int times, const std::function<void()> &violation) {
+  for (int i = 0; i < times / 10; ++i) violation();
+  const size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < times; ++i) violation();
+  const size_t after = mallinfo2().uordblks;
+  print(std::string(what) + ": " + (after < before + (8 << 10) ? "no memory more" : std::to_string(after - before) + " bytes more"));
+}
+
+int main(int argc, char **argv) {
+  const int times = argc > 1 ? std::atoi(argv[1]) : 1000;
+  return run_alone([times] {
+    Ur ur;
+    void *memory = nullptr, *data = nullptr, *mapping = nullptr;
+    size_t size = 0;
+    CHECK(urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, 8 << 20, &memory));
+    CHECK(urIPCGetMemHandleExp(ur.context, memory, &data, &size));
+    const auto open = [&] { CHECK(urIPCOpenMemHandleExp(ur.context, ur.device, data, size, &mapping)); };
+    repeat("opens", times, open);
+    CHECK(urIPCPutMemHandleExp(ur.context, data));
+    repeat("second puts", times, [&] {
+      require(urIPCPutMemHandleExp(ur.context, data) == UR_RESULT_ERROR_INVALID_ARGUMENT, "a second put was accepted");
+    });
+    repeat("closes of nothing", times, [&] {
+      require(urIPCCloseMemHandleExp(ur.context, &size) == UR_RESULT_ERROR_INVALID_ARGUMENT, "a stranger was closed");
+    });
+    repeat("null handles", times, [&] {
+      require(urIPCPutMemHandleExp(ur.context, nullptr) == UR_RESULT_ERROR_INVALID_NULL_POINTER, "null was put");
+    });
+  });
+}

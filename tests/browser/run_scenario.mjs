@@ -1,0 +1,31 @@
+// What a person does with the page, done by a browser.
+//
+//   node tests/browser/run_scenario.mjs SCENARIO URL      URL as urscope view prints it; exit code 1 and a stack if it goes wrong
+
+import assert from 'node:assert/strict';
+
+import { launch, nothingWentWrong, visit } from './browser.mjs';
+import * as scenarios from './scenarios.mjs';
+
+const [name, url, ...more] = process.argv.slice(2);
+const scenario = scenarios[name];
+if (!scenario || !url) {
+  console.error(`usage: node tests/browser/run_scenario.mjs ${Object.keys(scenarios).join('|')} URL`);
+  process.exit(3);
+}
+
+const browser = await launch();
+try {
+  const visits = [];
+  const open = async (options) => {
+    const one = await visit(browser, options);
+    one.page.setDefaultTimeout(15_000);
+    visits.push(one);
+    return one.page;
+  };
+  await scenario({ base: new URL('./', url).href, open, more });
+  for (const { faults } of visits) nothingWentWrong(faults);
+  assert.ok(visits.length > 0);
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,366 @@
+// The scenarios that tests/tests/end_to_end/browser.rs has told, of runs that it made. Each gets the address of the page and opens
+// windows of it; what goes wrong unseen (errors, requests to others) is looked for by run_scenario.mjs.
+
+import assert from 'node:assert/strict';
+
+import { ask, axe, go, settled } from './browser.mjs';
+
+const hash = (page) => page.evaluate(() => location.hash);
+const words = (page) => new URLSearchParams(page.url().split('?')[1] ?? '');
+
+/** The selected life, as the panel beside the timeline has it; empty if there is none. */
+const selected = (page) => page.locator('.detail').getAttribute('data-life');
+
+/** Waits until the lives are there. */
+const timeline = (page) => page.locator('.stage[data-ready]').waitFor();
+
+/** The first finding is followed from the first view to both sides of it, its handle's life and its neighbours, and back. */
+export async function follows_a_finding({ base, open }) {
+  const check = await ask(base, 'check');
+  const [found] = check.findings;
+  const page = await open();
+  await go(page, base);
+  assert.match(await page.locator('h1').innerText(), /^Findings/);
+  assert.equal(await page.locator('.finding').count(), check.findings.length);
+  assert.ok((await page.locator('.finding .message').first().innerText()).startsWith(found.message.slice(0, 40)));
+  assert.equal(await page.locator('.graph .node').count(), 2, 'the two processes that share');
+
+  await page.locator('.finding a').first().click();
+  await page.getByRole('heading', { level: 1, name: found.rule }).waitFor();
+  const [here, there] = [
+    page.getByRole('region', { name: 'The story here' }),
+    page.getByRole('region', { name: 'The story there' }),
+  ];
+  assert.match(await here.innerText(), new RegExp(`pid ${found.process.pid}\\b[^]*${found.process.function}`));
+  assert.match(await there.innerText(), new RegExp(`pid ${found.other.pid}\\b[^]*${found.other.function}`));
+  const line = found.process.stack.find((frame) => frame.file?.endsWith('.cpp'));
+  assert.match(await here.innerText(), new RegExp(`${line.file.split('/').pop()}:${line.line}`));
+  assert.match(await page.locator('.advice').innerText(), new RegExp(found.advice.slice(0, 30)));
+
+  const story = await ask(base, `handle?name=${found.fingerprint}`);
+  const life = page.getByRole('region', { name: 'The life of the handle' }).locator('tbody tr');
+  await life.first().waitFor();
+  assert.equal(await life.count(), story.moments.length);
+  assert.equal(
+    await page.getByRole('region', { name: 'The life of the handle' }).locator('tr[aria-current]').count(),
+    2,
+    'both sides are marked',
+  );
+  const near = page.getByRole('region', { name: /^Calls of .* around call/ });
+  await near.first().waitFor();
+  assert.equal(await near.count(), 2);
+  assert.equal(await near.first().locator('tr[aria-current] code').innerText(), found.process.function);
+
+  await page.getByRole('link', { name: 'This moment on the timeline' }).click();
+  await timeline(page);
+  assert.notEqual(await selected(page), '', 'the handle of the finding is selected');
+  await page.goBack();
+  await page.getByRole('heading', { level: 1, name: found.rule }).waitFor();
+  await page.goBack();
+  await page.getByRole('heading', { level: 1, name: /^Findings/ }).waitFor();
+}
+
+/** The timeline is zoomed, panned, filtered and selected by hand; who gets the address sees the same. */
+export async function shares_what_is_seen({ base, open }) {
+  const run = await ask(base, 'run');
+  const page = await open();
+  await go(page, base, '#/timeline');
+  await timeline(page);
+  const canvas = page.locator('canvas.lanes');
+  const box = await canvas.boundingBox();
+  const sight = async (page) => [await page.getByLabel('From (s)').inputValue(), await page.getByLabel('To (s)').inputValue()];
+
+  await page.mouse.move(box.x + box.width * 0.7, box.y + 70);
+  await page.mouse.wheel(0, -400);
+  await page.waitForFunction(() => location.hash.includes('from='));
+  const zoomed = [Number(words(page).get('from')), Number(words(page).get('to') ?? run.last_ns)];
+  assert.ok(zoomed[1] - zoomed[0] < run.last_ns * 0.7, `it is closer: ${zoomed}`);
+
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.7 + 120, box.y + 70, { steps: 5 });
+  await page.mouse.up();
+  await page.waitForFunction(
+    (before) => Number(new URLSearchParams(location.hash.split('?')[1]).get('from')) < before,
+    zoomed[0],
+  );
+  assert.equal(await selected(page), '', 'a drag selects nothing');
+
+  await page.getByLabel('Kind').selectOption('event');
+  await page.waitForFunction(() => document.querySelector('.legend').textContent.startsWith('0 lives'));
+  await page.getByLabel('Kind').selectOption('memory');
+  await page.waitForFunction(() => !document.querySelector('.legend').textContent.startsWith('0 lives'));
+  await page.getByLabel('Findings').selectOption('any');
+  await canvas.focus();
+  await page.keyboard.press('n');
+  const life = await selected(page);
+  assert.notEqual(life, '');
+  await page.locator('.detail .moments li').first().waitFor();
+  await page.waitForTimeout(400); // The address follows when the hand rests.
+
+  const other = await open();
+  await other.goto(page.url());
+  await settled(other);
+  await timeline(other);
+  assert.equal(await selected(other), life);
+  assert.equal(await other.getByLabel('Kind').inputValue(), 'memory');
+  assert.equal(await other.getByLabel('Findings').inputValue(), 'any');
+  for (const name of ['from', 'to', 'sel']) assert.equal(words(other).get(name), words(page).get(name), name);
+  assert.equal((await sight(other))[0], (Number(words(page).get('from')) / 1e9).toFixed(6));
+
+  await page.goBack();
+  await page.waitForFunction(() => !location.hash.includes('sel='));
+  assert.equal(await selected(page), '', 'the way back leads to what was before');
+}
+
+/** Handles and calls are searched, sorted and followed. */
+export async function reads_the_tables({ base, open }) {
+  const calls = await ask(base, 'calls?limit=1');
+  const page = await open();
+  await go(page, base, '#/calls');
+  const rows = page.getByRole('region', { name: 'Calls', exact: true }).locator('tbody tr');
+  await rows.first().waitFor();
+  assert.equal(await rows.count(), Math.min(calls.total, 200));
+  await page.getByLabel('IPC only').check();
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll('tbody td code')].every((cell) => cell.textContent.startsWith('urIPC')),
+  );
+  await page.getByRole('button', { name: 'took' }).click();
+  await page.locator('th[aria-sort="ascending"]', { hasText: 'took' }).waitFor();
+  const times = await rows.locator('td:last-child span').evaluateAll((cells) => cells.map((cell) => parseInt(cell.title, 10)));
+  assert.deepEqual(
+    times,
+    [...times].sort((a, b) => a - b),
+  );
+  await page.getByLabel('Search').fill('OpenMem');
+  await page.waitForFunction(() => location.hash.includes('q=OpenMem'));
+  await page.waitForFunction(() => {
+    const cells = [...document.querySelectorAll('tbody td code')];
+    return cells.length > 0 && cells.every((cell) => /OpenMem/.test(cell.textContent));
+  });
+
+  await page.getByRole('link', { name: 'Handles' }).click();
+  const handles = page.getByRole('region', { name: 'Handles and openings' }).locator('tbody tr');
+  await handles.first().waitFor();
+  const lives = await ask(base, 'lives');
+  assert.equal(await handles.count(), Math.min(lives.total, 200));
+  await handles.first().locator('td a').last().scrollIntoViewIfNeeded();
+  await page.getByRole('region', { name: 'Handles and openings' }).locator('a[href^="#/handle/"]').first().click();
+  await page.getByRole('heading', { level: 1, name: /^Handle 0x/ }).waitFor();
+  await page.getByRole('region', { name: 'The life of the handle' }).locator('tbody tr').first().waitFor();
+}
+
+/** No hand touches the mouse: to a finding, to the timeline, to a life, and its story. */
+export async function walks_by_keys({ base, open }) {
+  const page = await open();
+  await go(page, base);
+  const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? '');
+  const tab = async (until, most = 60) => {
+    for (let i = 0; i < most; i++) {
+      await page.keyboard.press('Tab');
+      if (await page.evaluate(until)) return;
+    }
+    assert.fail(`tab never led to ${until}`);
+  };
+  await page.keyboard.press('Tab');
+  assert.equal(await focused(), 'Skip to the content');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'main');
+  await tab(() => document.activeElement?.closest('.finding') !== null);
+  assert.ok(
+    await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle !== 'none'),
+    'where one is can be seen',
+  );
+  await page.keyboard.press('Enter');
+  await page.getByRole('region', { name: 'The story here' }).waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'main', 'a new view is read from its beginning');
+
+  await page.goto(`${base}#/`);
+  await page.reload();
+  await settled(page);
+  await tab(() => document.activeElement?.textContent === 'Timeline');
+  await page.keyboard.press('Enter');
+  await timeline(page);
+  await tab(() => document.activeElement?.matches('canvas.lanes'));
+  await page.keyboard.press('n');
+  const first = await selected(page);
+  assert.notEqual(first, '');
+  const voice = page.locator('#voice');
+  assert.match(await voice.innerText(), /0x[0-9a-f]+ of .*\(pid \d+\), from \+/);
+  await page.keyboard.press('Shift+ArrowDown');
+  assert.notEqual(await selected(page), first);
+  await page.keyboard.press('p');
+  assert.equal(await selected(page), first);
+  await page.keyboard.press('f');
+  await page.waitForFunction(() => location.hash.includes('from='));
+  await page.keyboard.press('0');
+  await page.waitForFunction(() => !location.hash.includes('from='));
+  await page.keyboard.press('+');
+  await page.keyboard.press('ArrowRight');
+  await page.waitForFunction(() => location.hash.includes('from='));
+  await page.keyboard.press('Enter');
+  assert.ok(await page.evaluate(() => document.activeElement?.matches('.detail')));
+  await tab(() => document.activeElement?.getAttribute('data-key') === 'life-handle');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: /^Handle 0x/ }).waitFor();
+}
+
+/** All views, with what they are about. */
+async function views(base) {
+  const [{ findings }, lives] = [await ask(base, 'check'), await ask(base, 'lives?limit=1')];
+  const [bytes] = lives.columns.fingerprint;
+  return [
+    '#/',
+    '#/timeline',
+    `#/timeline?at=${bytes}`,
+    '#/handles',
+    '#/calls',
+    `#/handle/${bytes}`,
+    ...(findings[0] ? [`#/finding/${findings[0].identity}`] : []),
+    '#/nowhere',
+  ];
+}
+
+/** Waits until what is asked for later is there, too. */
+async function complete(page) {
+  await settled(page);
+  if ((await hash(page)).startsWith('#/timeline')) await timeline(page);
+  await page.waitForLoadState('load');
+  await page.waitForFunction(() => ![...document.querySelectorAll('.empty')].some((one) => one.textContent === 'Reading…'));
+}
+
+/** Nothing is cut off, and nothing is wider than the window, down to 360 pixels. */
+export async function fits_a_narrow_window({ base, open }) {
+  const page = await open({ viewport: { width: 360, height: 740 }, hasTouch: true });
+  for (const view of await views(base)) {
+    await go(page, base, view);
+    await complete(page);
+    const [wide, room] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    assert.ok(wide <= room, `${view} is ${wide} pixels wide in a window of ${room}`);
+  }
+}
+
+/** axe finds nothing serious in any view, in light and in dark. */
+export async function is_accessible({ base, open }) {
+  for (const colorScheme of ['light', 'dark']) {
+    const page = await open({ colorScheme });
+    for (const view of await views(base)) {
+      await go(page, base, view);
+      await complete(page);
+      // What is folded is looked at, too.
+      for (const closed of await page.locator('details:not([open]) > summary').all())
+        if (await closed.isVisible()) await closed.click();
+      await page.evaluate(axe());
+      const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+      const serious = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
+      assert.deepEqual(
+        serious.map(
+          ({ id, nodes }) =>
+            `${id}: ${nodes
+              .map(({ html }) => html)
+              .slice(0, 3)
+              .join(' ')}`,
+        ),
+        [],
+        `${view} in ${colorScheme}`,
+      );
+    }
+  }
+  // The switch does what the machine's wish does.
+  const page = await open({ colorScheme: 'light' });
+  await go(page, base);
+  const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await ground();
+  await page.getByRole('button', { name: 'Theme: auto' }).click();
+  assert.equal(await ground(), light);
+  await page.getByRole('button', { name: 'Theme: light' }).click();
+  assert.notEqual(await ground(), light);
+  await page.reload();
+  await settled(page);
+  assert.notEqual(await ground(), light, 'the choice is kept');
+}
+
+/** Names that were chosen to hurt stand there as text: no markup comes to life, nothing steers. */
+export async function shows_hostile_names_as_text({ base, open }) {
+  const run = await ask(base, 'run');
+  const names = run.processes.map((process) => process.executable).join();
+  assert.match(names, /<img/, 'the run has the name that it should have');
+  const page = await open();
+  for (const view of await views(base)) {
+    await go(page, base, view);
+    await complete(page);
+    const state = await page.evaluate(() => ({
+      images: document.querySelectorAll('img, script:not([src]), iframe').length,
+      hurt: globalThis.hurt ?? null,
+      text: document.body.innerText + document.title,
+    }));
+    assert.deepEqual([state.images, state.hurt], [0, null], view);
+    assert.doesNotMatch(state.text, /[\u0007\u001b\u202e]/, view);
+  }
+  await go(page, base);
+  assert.match(await page.locator('body').innerText(), /<img src=x/, 'it can be read');
+}
+
+/** While the program runs the page follows it, and keeps what is selected. */
+export async function follows_a_run({ base, open, more: [gate] }) {
+  const { writeFileSync } = await import('node:fs');
+  const page = await open();
+  await go(page, base, '#/timeline');
+  await timeline(page);
+  await page.locator('#live.on').waitFor();
+  const before = await ask(base, 'run');
+  assert.equal(before.running, true);
+  await page.waitForFunction(() => /^[1-9]/.test(document.querySelector('.legend').textContent));
+  await page.locator('canvas.lanes').focus();
+  await page.keyboard.press('n');
+  const life = await selected(page);
+  assert.notEqual(life, '');
+  writeFileSync(gate, '');
+  await page.locator('#live:not(.on)', { hasText: 'ended' }).waitFor({ timeout: 30_000 });
+  assert.equal(await selected(page), life, 'what was selected still is');
+  const after = await ask(base, 'run');
+  assert.ok(after.generation > before.generation && after.calls > before.calls);
+  await page.getByRole('link', { name: 'Overview' }).click();
+  await page.getByText(`${after.processes.length} processes`).waitFor();
+}
+
+/** The click opens Perfetto, and the run is there: its processes are tracks. */
+export async function hands_over_to_perfetto({ base, open }) {
+  const run = await ask(base, 'run');
+  assert.ok(run.perfetto.local, 'a copy of its UI is served');
+  const page = await open();
+  await go(page, base);
+  const opened = page.context().waitForEvent('page');
+  await page.getByRole('button', { name: 'Open in Perfetto' }).click();
+  const perfetto = await opened;
+  assert.ok(perfetto.url().startsWith(new URL(run.perfetto.url, base).href.split('#')[0]));
+  await perfetto
+    .getByText(new RegExp(`${run.processes[0].pid}`))
+    .first()
+    .waitFor({ timeout: 60_000 });
+  assert.match(await perfetto.title(), /urscope/);
+}
+
+/** `--perfetto`: the page goes to the copy of its UI by itself, and the run is there. */
+export async function goes_straight_to_perfetto({ base, open }) {
+  const run = await ask(base, 'run');
+  const page = await open();
+  await page.goto(`${base}perfetto.html`);
+  await page.waitForURL((url) => url.hostname === 'localhost');
+  await page
+    .getByText(new RegExp(`${run.processes[0].pid}`))
+    .first()
+    .waitFor({ timeout: 60_000 });
+}
+
+/** Where there is nothing to judge the page says so, in each of its views, and never that all is well. */
+export async function shows_an_empty_run({ base, open }) {
+  const page = await open();
+  await go(page, base);
+  assert.match(await page.locator('h1').innerText(), /^Not judged/);
+  assert.doesNotMatch(await page.locator('main').innerText(), /\bclean\b|NaN|undefined|null/i);
+  for (const view of ['#/timeline', '#/handles', '#/calls']) {
+    await go(page, base, view);
+    await complete(page);
+    assert.doesNotMatch(await page.locator('main').innerText(), /NaN|undefined|Infinity/, view);
+  }
+}

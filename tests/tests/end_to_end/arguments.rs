@@ -1,0 +1,56 @@
+//! Arguments that the header forbids are answered as Unified Runtime's own validation layer answers them, where it is asked
+//! for; a correct call never is.
+
+use urscope_tests::{Adapter, Outcome, Release, TestRun};
+
+/// Each case, what is promised, and what the v2 adapter makes of it by itself; `None` where it crashes, or may.
+#[rustfmt::skip]
+const CASES: [(&str, &str, Option<&str>); 11] = [
+    ("info-of-a-device", "49 48 48 0 0", Some("49 0 48 0 0")),
+    ("info-of-support", "49 48 48 0 0", Some("49 0 48 0 0")),
+    ("info-of-an-event", "49 48 48 0 0", Some("49 0 48 0 0")),
+    ("wait-for-nothing", "4 0", Some("0 0")),
+    ("context-of-no-device", "49", None),
+    ("context-with-undefined-flags", "53 0", None),
+    ("memory-of-no-size", "64", None),
+    ("memory-with-undefined-hints", "53 0", None),
+    // The adapter looks at this by itself.
+    ("memory-unevenly-aligned", "4 4 0", None),
+    ("get-of-memory-into-nothing", "48", None),
+    ("free-of-nothing", "48", None),
+];
+
+fn test_run() -> TestRun {
+    TestRun::of("ur_arguments", Release::R2026_2, Adapter::V2).option("--no-check").arg("alone")
+}
+
+fn lines(outcome: &Outcome) -> Vec<&str> {
+    outcome.stdout.lines().collect()
+}
+
+#[test]
+fn what_the_header_forbids_is_refused_as_the_runtimes_own_validation_does() {
+    let promised: Vec<String> = CASES.iter().map(|(case, answer, _)| format!("{case}: {answer}")).collect();
+    let refusing = test_run().env("URSCOPE_ON_ERROR", "refuse").run();
+    assert_eq!((refusing.code, lines(&refusing)), (0, promised.iter().map(String::as_str).collect()));
+    let checked = test_run().option("--no-shim").env("UR_ENABLE_LAYERS", "UR_LAYER_PARAMETER_VALIDATION").run();
+    assert_eq!((checked.code, &checked.stdout), (0, &refusing.stdout), "{}", checked.stderr);
+}
+
+/// Without being asked to refuse anything, the answers are the adapter's, and each mistake is said with its argument.
+#[test]
+fn what_is_only_reported_reaches_the_adapter() {
+    let [reported, bare] = [test_run().run(), test_run().option("--no-shim").run()];
+    assert_eq!((reported.code, &reported.stdout), (bare.code, &bare.stdout), "{}", reported.stderr);
+    let own = CASES.iter().map_while(|(case, _, own)| Some(format!("{case}: {}", (*own)?)));
+    assert_eq!(lines(&reported), own.collect::<Vec<_>>());
+    let said = |argument: &str, function: &str| {
+        let wanted = |line: &&str| line.contains(": error: invalid-argument: ") && line.contains(argument);
+        reported.stderr.lines().filter(wanted).filter(|line| line.contains(&format!("({function}, "))).count()
+    };
+    assert_eq!(said(" passes 0 as size in ", "urDeviceGetInfo"), 2);
+    assert_eq!(said(" passes null as value in ", "urDeviceGetInfo"), 2);
+    assert_eq!(said(", as value in ", "urDeviceGetInfo"), 2);
+    assert_eq!(said("", "urEventGetInfo"), 3);
+    assert_eq!((said(" passes 0 as count in ", "urEventWait"), said("", "urContextCreate")), (1, 1));
+}

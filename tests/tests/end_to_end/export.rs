@@ -1,0 +1,194 @@
+//! The timeline of a run is drawn by Perfetto as it was written: nothing is dropped, and the arrows go between processes. Its
+//! tables are read by DuckDB.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::{Value, json};
+use urscope_tests::{Adapter, Outcome, Release, TestRun, perfetto, python_with, run};
+
+use crate::on_both_adapters;
+
+/// The flows, with the names of their two ends and whether these are in different processes.
+const FLOWS: &str = "select out.name as a, into_.name as b, \
+    (select upid from thread_track join thread using (utid) where thread_track.id = out.track_id) as p, \
+    (select upid from thread_track join thread using (utid) where thread_track.id = into_.track_id) as q \
+    from flow join slice out on slice_out = out.id join slice into_ on slice_in = into_.id order by into_.ts";
+
+fn exported(outcome: &Outcome, to: &Path) {
+    let (traces, file) = (outcome.trace_folder(), to.to_str().unwrap());
+    let ended = run::urscope(&["export", traces.to_str().unwrap(), "-o", file]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, ""), "{}", ended.stderr);
+}
+
+/// The names of the processes and threads, in the order in which they are shown, and how many values each counter has.
+const NAMES: &str = "select name, pid from process where pid > 0 order by pid";
+const COUNTERS: &str = "select track.name as name, process.pid as pid, count(*) as n, max(value) as most from counter \
+    join process_counter_track track on track.id = track_id join process using (upid) group by 1, 2 order by 1, 2";
+const SLICES: &str = "select name, category, count(*) as n, sum(dur) as took from slice group by 1, 2 order by 1, 2";
+
+/// Exports a run and asks Perfetto about it; hands out the flows.
+fn drawn(outcome: &Outcome) -> Vec<(String, String, bool)> {
+    let folder = tempfile::tempdir().unwrap();
+    let (chrome, native) = (folder.path().join("same.json"), folder.path().join("same.pftrace.gz"));
+    exported(outcome, &chrome);
+    exported(outcome, &native);
+    let queries = [FLOWS, NAMES, COUNTERS, SLICES];
+    let [chrome, native] = [chrome, native].map(|file| perfetto::opinion(&unpacked(&file), &queries));
+    native.assert_ok();
+    for count in ["slices", "unfinished", "instants", "flows", "counters", "processes", "threads"] {
+        assert_eq!(native.count(count), chrome.count(count), "{count} in Perfetto's own form");
+    }
+    for (index, query) in queries.iter().enumerate() {
+        assert_eq!(native.rows(index), chrome.rows(index), "{query}");
+    }
+    let names: Vec<_> = native.rows(1).iter().map(|row| row["name"].as_str().unwrap_or_default()).collect();
+    assert!(names.iter().any(|name| name.contains(", producer")), "{names:?}");
+    assert!(native.rows(2).iter().any(|row| row["name"] == "descriptors open"), "{:?}", native.rows(2));
+
+    let (plain, packed) = (folder.path().join("run.json"), folder.path().join("run.json.gz"));
+    exported(outcome, &plain);
+    exported(outcome, &packed);
+    assert!(fs::metadata(&packed).unwrap().len() < fs::metadata(&plain).unwrap().len());
+    let timeline: Value = serde_json::from_str(&fs::read_to_string(&plain).unwrap()).expect("strict JSON");
+    let events = timeline["traceEvents"].as_array().unwrap();
+    let count = |test: &dyn Fn(&Value) -> bool| events.iter().filter(|event| test(event)).count() as u64;
+    let phase = |phase: &'static str| move |event: &Value| event["ph"] == phase;
+
+    let opinion = perfetto::opinion(&plain, &[FLOWS]);
+    opinion.assert_ok();
+    let calls = count(&phase("X")) + count(&phase("B"));
+    let (lives, over, findings) = (count(&phase("b")), count(&phase("e")), count(&phase("i")));
+    assert_eq!(opinion.count("slices"), calls + lives + findings);
+    assert_eq!(opinion.count("unfinished"), count(&phase("B")) + lives - over);
+    assert_eq!(opinion.count("flows"), count(&|event| event["flow_in"] == true));
+    let values = events.iter().filter(|event| event["ph"] == "C").map(|event| event["args"].as_object().unwrap().len());
+    assert_eq!(opinion.count("counters"), values.sum::<usize>() as u64);
+
+    let report = outcome.report();
+    let judged: u64 = report.processes().iter().map(|process| process["calls"].as_u64().unwrap()).sum();
+    assert_eq!((calls, findings), (judged, report.findings().len() as u64));
+    let text = |row: &Value, column: &str| row[column].as_str().unwrap_or_default().to_owned();
+    let flow = |row: &Value| (text(row, "a"), text(row, "b"), row["p"] != row["q"] && !row["p"].is_null());
+    opinion.rows(0).iter().map(flow).collect()
+}
+
+/// A compressed file without its compression.
+fn unpacked(file: &Path) -> PathBuf {
+    if file.extension().is_none_or(|extension| extension != "gz") {
+        return file.to_owned();
+    }
+    let ended = Command::new("gzip").arg("--decompress").arg("--force").arg(file).status().expect("gzip is there");
+    assert!(ended.success());
+    file.with_extension("")
+}
+
+fn flow(from: &str, to: &str, between_processes: bool) -> (String, String, bool) {
+    (from.to_owned(), to.to_owned(), between_processes)
+}
+
+on_both_adapters! {
+    fn the_sharing_of_memory_is_drawn_with_its_arrows(adapter) {
+        let outcome = TestRun::of("free_while_open", Release::R2026_2, adapter).run();
+        assert_eq!(drawn(&outcome), [
+            flow("urIPCGetMemHandleExp", "urIPCOpenMemHandleExp", true),
+            flow("mapping", "urIPCCloseMemHandleExp", false),
+        ]);
+    }
+
+    fn what_was_cut_short_is_drawn_to_its_end(adapter) {
+        let flows = drawn(&TestRun::of("killed_producer", Release::R2026_2, adapter).run());
+        assert!(flows.contains(&flow("urIPCGetMemHandleExp", "urIPCOpenMemHandleExp", true)), "{flows:?}");
+    }
+
+    fn many_threads_are_drawn(adapter) {
+        let flows = drawn(&TestRun::of("clean_threads", Release::R2026_2, adapter).run());
+        assert!(flows.len() > 10, "{flows:?}");
+    }
+}
+
+#[test]
+fn physical_memory_and_events_are_drawn_alike() {
+    let physical = drawn(&TestRun::of("clean_physical", Release::R2026_2, Adapter::V2).run());
+    assert!(physical.contains(&flow("urIPCGetPhysMemHandleExp", "urIPCOpenPhysMemHandleExp", true)), "{physical:?}");
+    assert!(physical.contains(&flow("physical memory", "urIPCClosePhysMemHandleExp", false)), "{physical:?}");
+    let event = drawn(&TestRun::of("clean_event", Release::R2026_2, Adapter::V2).arg("signalled_before_get").run());
+    assert!(event.contains(&flow("urIPCGetEventHandleExp", "urIPCOpenEventHandleExp", true)), "{event:?}");
+    assert!(event.contains(&flow("event", "urEventRelease", false)), "{event:?}");
+}
+
+/// One question to the tables of two nodes. Each opening is joined to the get of its handle data.
+const ASKED: &str = "
+import duckdb, json, sys
+def table(name):
+    files = [folder + '/' + name + '.parquet' for folder in sys.argv[1:]]
+    return f\"(select *, parse_dirpath(filename) as node from read_parquet({files}, filename = true))\"
+def one(query):
+    return duckdb.sql(query).fetchall()
+print(json.dumps({
+    'calls': one(f\"select function, count(*) from {table('calls')} group by 1\"),
+    'rules': one(f\"select rule, sum(count)::bigint from {table('findings')} group by 1\"),
+    'processes': one(f\"select pid, calls, ipc_calls from {table('processes')} order by node, process\"),
+    'shared': one(f\"\"\"select producer.pid, consumer.pid, got.function, count(*)
+        from {table('handles')} opening
+        join {table('handles')} data on data.node = opening.node and data.life = opening.handle
+        join {table('calls')} got on got.node = data.node and got.process = data.process and got.call = data.born_call
+        join {table('processes')} producer on producer.node = data.node and producer.process = data.process
+        join {table('processes')} consumer on consumer.node = opening.node and consumer.process = opening.process
+        where opening.lane = 'opening' and got.made = data.life and opening.born_ns > data.born_ns group by all\"\"\"),
+}))
+";
+
+#[test]
+fn duckdb_reads_the_tables_of_several_nodes_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = ["free_while_open", "clean"].map(|name| TestRun::of(name, Release::R2026_2, Adapter::V2).run());
+    let (mut calls, mut rules, mut processes) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    let mut asked = vec!["-c".to_owned(), ASKED.to_owned()];
+    for (node, run) in runs.iter().enumerate() {
+        let (traces, to) = (run.trace_folder(), folder.path().join(format!("node{node}")));
+        let arguments = ["export", traces.to_str().unwrap(), "--format", "parquet", "-o", to.to_str().unwrap()];
+        let ended = run::urscope(&arguments);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        asked.push(to.to_str().unwrap().to_owned());
+        let judged = run::urscope(&["check", "--format", "json", traces.to_str().unwrap()]);
+        let judged: Value = serde_json::from_str(&judged.stdout).unwrap();
+        for (function, count) in judged["calls"].as_object().unwrap() {
+            *calls.entry(function.clone()).or_insert(0) += count.as_u64().unwrap();
+        }
+        for finding in judged["findings"].as_array().unwrap() {
+            *rules.entry(finding["rule"].as_str().unwrap().to_owned()).or_insert(0) +=
+                finding["count"].as_u64().unwrap();
+        }
+        let of = |seen: &Value| json!([seen["pid"], seen["calls"], seen["ipc_calls"]]);
+        processes.extend(judged["processes"].as_array().unwrap().iter().map(of));
+    }
+    let answer = Command::new(python_with("duckdb-2.0.0")).args(&asked).output().unwrap();
+    assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
+    let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    let pairs = |name: &str| -> BTreeMap<String, u64> {
+        let rows = answer[name].as_array().unwrap().iter();
+        rows.map(|row| (row[0].as_str().unwrap().to_owned(), row[1].as_u64().unwrap())).collect()
+    };
+    assert_eq!((pairs("calls"), pairs("rules")), (calls, rules));
+    assert_eq!(answer["processes"], Value::Array(processes.clone()));
+    let shared = answer["shared"].as_array().unwrap();
+    assert_eq!(shared.len(), 2, "one producer and one consumer in each run: {shared:?}");
+    for row in shared {
+        assert_eq!(row[2], "urIPCGetMemHandleExp");
+        assert!(processes.iter().any(|seen| seen[0] == row[0]) && row[0] != row[1], "{row}");
+    }
+}
+
+#[test]
+fn a_timeline_that_cannot_be_written_is_said() {
+    let outcome = TestRun::of("clean", Release::R2026_2, Adapter::V2).run();
+    let traces = outcome.trace_folder();
+    let ended = run::urscope(&["export", traces.to_str().unwrap(), "-o", "/nonexistent/run.json"]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("/nonexistent/run.json"), "{}", ended.stderr);
+}

@@ -1,0 +1,38 @@
+//! A process that forks without exec: the child never writes into its parent's trace.
+
+use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace, perfetto};
+
+fn run(mode: &str, adapter: Adapter) -> (Outcome, Vec<Trace>) {
+    let outcome = TestRun::of("fork_child", Release::R2026_2, adapter).arg(mode).run();
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let traces = outcome.traces();
+    traces.iter().for_each(Trace::assert_whole);
+    perfetto::opinions(&outcome.trace_files(), &[]).iter().for_each(perfetto::Opinion::assert_ok);
+    (outcome, traces)
+}
+
+fn gets_and_puts(trace: &Trace) -> (usize, usize) {
+    (trace.count("E", "urIPCGetMemHandleExp"), trace.count("E", "urIPCPutMemHandleExp"))
+}
+
+#[test]
+fn a_child_with_calls_writes_its_own_file() {
+    for adapter in [Adapter::V1, Adapter::V2] {
+        let (outcome, mut traces) = run("calls", adapter);
+        assert_eq!(outcome.report().violations(), Vec::<String>::new());
+        traces.sort_by_key(|trace| gets_and_puts(trace).0);
+        let made: Vec<(usize, usize)> = traces.iter().map(gets_and_puts).collect();
+        assert_eq!(made, [(1, 1), (3, 3)], "{:?}", outcome.trace_files());
+        assert_ne!(traces[0].pid(), traces[1].pid());
+    }
+}
+
+#[test]
+fn a_child_without_calls_changes_nothing() {
+    for adapter in [Adapter::V1, Adapter::V2] {
+        let (outcome, traces) = run("nothing", adapter);
+        assert_eq!(outcome.report().violations(), Vec::<String>::new());
+        let parent = traces.iter().find(|trace| gets_and_puts(trace) == (1, 1)).expect("the parent's trace");
+        assert!(parent.closed, "the parent ended orderly");
+    }
+}

@@ -1,0 +1,209 @@
+//! The twin: what the validation layer finds in a process while it runs is what the judge finds in that process's trace,
+//! for every program there is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use urscope_tests::{Adapter, Outcome, Release, Report, TestRun, Trace, repository, run};
+
+use crate::{on_both_adapters, programs};
+
+/// What was found: how often each "severity rule", and in which words.
+#[derive(Debug, Default)]
+struct Found {
+    violations: BTreeMap<String, u64>,
+    messages: BTreeSet<String>,
+}
+
+impl Found {
+    fn add(&mut self, finding: &Value, times: u64) {
+        let [severity, rule, message] =
+            ["severity", "rule", "message"].map(|word| finding[word].as_str().expect("a finding has words"));
+        *self.violations.entry(format!("{severity} {rule}")).or_default() += times;
+        self.messages.insert(message.to_owned());
+    }
+
+    /// Without the one rule for which the layer is shown more than a trace holds: places for answers, and their sizes.
+    fn in_traces(&self) -> BTreeMap<&str, u64> {
+        let violations = self.violations.iter().map(|(violation, times)| (violation.as_str(), *times));
+        violations.filter(|(violation, _)| *violation != "error invalid-argument").collect()
+    }
+}
+
+/// What was found in one process while it ran.
+fn live(trace: &Trace) -> Found {
+    let mut found = Found::default();
+    for finding in trace.records.iter().filter(|record| record["ph"] == "i" && record["name"] == "finding") {
+        assert_eq!(finding["cat"], "urscope", "{finding}");
+        found.add(&finding["args"], 1);
+    }
+    found
+}
+
+/// What was found in all processes while they ran, as "severity rule".
+fn all_live(outcome: &Outcome) -> Vec<String> {
+    let violations: BTreeSet<String> =
+        outcome.traces().iter().flat_map(|trace| live(trace).violations.into_keys()).collect();
+    violations.into_iter().collect()
+}
+
+/// The rules that take more than one process knows of itself: they look at the run.
+fn by_judge() -> BTreeSet<String> {
+    let rules = std::fs::read_to_string(repository().join("docs/rules.md")).expect("the rules can be read");
+    let rows = rules.lines().filter_map(|line| line.strip_prefix("| [`"));
+    let looks_at_run = rows.filter(|row| row.split(" | ").nth(2) == Some("run"));
+    let rules: BTreeSet<String> = looks_at_run.filter_map(|row| Some(row.split_once('`')?.0.to_owned())).collect();
+    assert!(rules.contains("no-calls-seen") && rules.len() < 10, "{rules:?}");
+    rules
+}
+
+/// What the judge finds in one process's trace alone: what only the other side's trace can show is not there. Of a process that
+/// was ended from outside, live nobody could say what it left.
+fn judged(trace: &Trace) -> Found {
+    let ended = run::urscope(&["check", "--format", "json", trace.path.to_str().expect("a path in UTF-8")]);
+    let report = Report::parse(&ended.stdout);
+    let ended = report.process(trace.pid())["ended"] == "exited";
+    let (mut found, by_judge) = (Found::default(), by_judge());
+    for finding in report.findings() {
+        let message = finding["message"].as_str().unwrap_or_default();
+        let by_its_end = message.contains("was killed before it could") || message.contains("its trace is incomplete");
+        let rule = finding["rule"].as_str().unwrap_or_default();
+        if (ended || !by_its_end) && !by_judge.contains(rule) {
+            found.add(finding, finding["count"].as_u64().unwrap_or(1));
+        }
+    }
+    found
+}
+
+on_both_adapters! {
+    fn live_findings_are_the_judges(adapter) {
+        let programs = programs::on(adapter);
+        let (mut processes, mut violations) = (0, 0);
+        for (way, test_run) in programs.iter().flat_map(|program| programs::ways(program, adapter)) {
+            let outcome = test_run.run();
+            for trace in outcome.traces() {
+                let (found, expected) = (live(&trace), judged(&trace));
+                assert_eq!(found.in_traces(), expected.in_traces(), "{way}: {}", outcome.stderr);
+                // Of those that are found again and again at one place, the judge tells one.
+                assert!(found.messages.is_superset(&expected.messages), "{way}: {found:#?}, {expected:#?}");
+                processes += 1;
+                violations += found.violations.len();
+            }
+        }
+        assert!(processes > programs.len() && violations > 10, "only {violations} findings in {processes} processes were compared");
+    }
+}
+
+/// How long a mapping is, only the producer's trace tells. Without it, a pointer into its middle is a stranger, and the mapping
+/// is left open.
+#[test]
+fn a_pointer_into_another_process_memory_is_a_stranger_to_one_process() {
+    for adapter in [Adapter::V1, Adapter::V2] {
+        let outcome = TestRun::of("close_interior", Release::R2026_2, adapter).run();
+        assert_eq!(all_live(&outcome), ["error close-of-unknown", "warning leaked-mapping"], "{}", outcome.stderr);
+        assert_eq!(outcome.report().violations(), ["error open-close-mismatch"]);
+    }
+}
+
+/// The lines of standard error that begin with a finding.
+fn said<'a>(outcome: &'a Outcome, violation: &str) -> Vec<&'a str> {
+    let begins = format!("urscope: {}: ", violation.replace(' ', ": "));
+    outcome.stderr.lines().filter(|line| line.starts_with(&begins)).collect()
+}
+
+#[test]
+fn a_violation_is_said_on_standard_error_also_when_it_is_quiet() {
+    for quiet in ["0", "1"] {
+        let outcome = TestRun::of("put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
+        assert_eq!(said(&outcome, "error put-of-unknown").len(), 1, "{}", outcome.stderr);
+        let noted = TestRun::of("free_before_put", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
+        assert_eq!(said(&noted, "note freed-while-exported").len(), usize::from(quiet == "0"), "{}", noted.stderr);
+    }
+}
+
+/// Both ends are told with the program's own functions, and with offsets that other tools understand.
+#[test]
+fn a_violation_is_said_with_the_call_stacks_of_both_places() {
+    let line = |stacks: &str, app: &str, violation: &str| {
+        let outcome = TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_STACKS", stacks).run();
+        let said = said(&outcome, violation);
+        assert_eq!(said.len(), 1, "{}", outcome.stderr);
+        said[0].to_owned()
+    };
+    let both = line("1", "double_close", "error double-close");
+    let (_, stacks) = both.split_once("; here ").expect("a stack");
+    let (here, there) = stacks.split_once("; there ").expect("another stack");
+    for stack in [here, there] {
+        let frames: Vec<&str> = stack.split(" ← ").collect();
+        assert!(frames.iter().all(|frame| frame.contains(" (double_close+0x")), "{both}");
+        assert!(frames.iter().any(|frame| frame.starts_with("consumer(")), "{both}");
+    }
+    assert_ne!(here, there, "two calls in two lines: {both}");
+    let leak = line("1", "leaked_handle", "warning leaked-handle");
+    assert!(leak.contains("; here ") && !leak.contains("; there "), "a leak is told with the get: {leak}");
+    let bare = line("0", "double_close", "error double-close");
+    assert!(!bare.contains("; here ") && !bare.contains("; there "), "{bare}");
+}
+
+#[test]
+fn nothing_is_found_while_it_runs_when_it_is_switched_off() {
+    let outcome = TestRun::of("put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_VALIDATE", "off").run();
+    assert_eq!((all_live(&outcome), said(&outcome, "error put-of-unknown")), (vec![], vec![]));
+    assert_eq!(outcome.report().violations(), ["error put-of-unknown"], "the judge finds it by itself");
+}
+
+/// The results of a call in all traces, in order.
+fn results(outcome: &Outcome, entry_point: &str) -> Vec<u64> {
+    let traces = outcome.traces();
+    let exits = traces.iter().flat_map(|trace| trace.calls("E")).filter(|exit| exit["name"] == entry_point);
+    exits.map(|exit| exit["args"]["result"].as_u64().expect("an exit has a result")).collect()
+}
+
+#[test]
+fn a_refused_call_gets_the_documented_error_and_is_recorded_once() {
+    for adapter in [Adapter::V1, Adapter::V2] {
+        let refused = |app: &str| TestRun::of(app, Release::R2026_2, adapter).env("URSCOPE_ON_ERROR", "refuse").run();
+        let outcome = refused("double_close");
+        assert!(outcome.stdout.contains("second close refused"), "{}", outcome.stdout);
+        assert_eq!(results(&outcome, "urIPCCloseMemHandleExp"), [0, 45]);
+        assert_eq!(outcome.report().violations(), ["error double-close"]);
+        outcome.traces().iter().for_each(Trace::assert_whole);
+
+        let outcome = refused("put_of_unknown");
+        assert!(outcome.stdout.contains("put of a copy refused"), "{}", outcome.stdout);
+        assert_eq!(results(&outcome, "urIPCPutMemHandleExp"), [45, 0]);
+        assert_eq!(outcome.report().violations(), ["error put-of-unknown"]);
+    }
+}
+
+#[test]
+fn a_clean_program_is_never_refused() {
+    for app in ["clean", "clean_threads", "direct_ur", "free_before_put"] {
+        let run =
+            |on_error: &str| TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", on_error).run();
+        for on_error in ["refuse", "abort"] {
+            let (left, strict) = (run("report"), run(on_error));
+            assert_eq!(
+                (strict.code, &strict.stdout),
+                (left.code, &left.stdout),
+                "{app}, {on_error}: {}",
+                strict.stderr
+            );
+        }
+    }
+}
+
+/// The trace of the process that was ended is closed behind its last finding.
+#[test]
+fn an_abort_ends_the_program_at_the_call_and_closes_its_trace() {
+    for (app, violation) in [("put_of_unknown", "error put-of-unknown"), ("double_close", "error double-close")] {
+        let outcome = TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", "abort").run();
+        assert_eq!(said(&outcome, violation).len(), 1, "{}", outcome.stderr);
+        assert!(outcome.report().violations().contains(&violation.to_owned()), "{:#?}", outcome.report());
+        let traces = outcome.traces();
+        let aborted = |record: &Value| record["name"] == "urscope_footer" && record["args"]["how"] == "abort";
+        let ended = traces.iter().find(|trace| trace.records.iter().any(aborted)).expect("a trace that says abort");
+        assert!(ended.closed, "{}", ended.path.display());
+        assert_eq!(ended.unfinished().len(), 1, "the call that it ended in");
+    }
+}

@@ -1,0 +1,60 @@
+//! Every call is seen once, whichever way the program comes to its adapter.
+
+use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, trace};
+
+fn assert_seen_once(outcome: &Outcome) {
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let traces = outcome.traces();
+    for call in ["urIPCGetMemHandleExp", "urIPCPutMemHandleExp", "urIPCOpenMemHandleExp", "urIPCCloseMemHandleExp"] {
+        assert_eq!(trace::count(&traces, "B", call), 1, "{call}: {}", outcome.stderr);
+    }
+    assert_eq!(outcome.report().verdict(), "clean");
+}
+
+fn with_one_adapter(release: Release, adapter: Adapter) {
+    let library = release.library(match adapter {
+        Adapter::V1 => "libur_adapter_level_zero.so.0",
+        Adapter::V2 => "libur_adapter_level_zero_v2.so.0",
+    });
+    assert_seen_once(&TestRun::of("clean", release, adapter).env("UR_ADAPTERS_FORCE_LOAD", library).run());
+}
+
+#[test]
+fn with_only_the_v1_adapter_loaded() {
+    with_one_adapter(Release::R2026_2, Adapter::V1);
+    with_one_adapter(Release::R2026_0, Adapter::V1);
+}
+
+#[test]
+fn with_only_the_v2_adapter_loaded() {
+    with_one_adapter(Release::R2026_2, Adapter::V2);
+    with_one_adapter(Release::R2026_0, Adapter::V2);
+}
+
+#[test]
+fn with_the_adapter_that_the_device_chooses() {
+    let program = apps::executable("clean", Release::R2026_2);
+    assert_seen_once(&TestRun::of_program(program).run());
+}
+
+#[test]
+fn with_a_loader_that_the_program_links_itself() {
+    for release in [Release::R2026_2, Release::R2026_1] {
+        for adapter in [Adapter::V1, Adapter::V2] {
+            assert_seen_once(&TestRun::of("direct_ur", release, adapter).run());
+        }
+    }
+}
+
+/// The loader is then not behind the preloaded library in any search order, and libsycl's calls go through our symbols.
+#[test]
+fn with_a_runtime_that_is_opened_for_a_library_alone() {
+    for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0] {
+        let outcome = TestRun::of_library("in_a_library", release, Adapter::V2).run();
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let traces = outcome.traces();
+        for call in ["urIPCGetMemHandleExp", "urIPCPutMemHandleExp", "urUSMDeviceAlloc", "urUSMFree"] {
+            assert_eq!(trace::count(&traces, "E", call), 1, "{call}: {}", outcome.stderr);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! All end-to-end tests in one executable: what they share is built once, and they run side by side.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "this is test code: a panic is how it reports"
+)]
+
+mod arguments;
+mod backend;
+mod browser;
+mod call_counts;
+mod circumstances;
+mod clean_memory;
+mod closed_twice;
+mod complete_traces;
+mod conformance;
+mod crate_dependencies;
+mod device_support;
+mod doctor;
+mod endurance;
+mod event;
+mod export;
+mod fork;
+mod kill;
+mod launchers;
+mod live_equals_offline;
+mod loaders;
+mod missing_results;
+mod mixed_backends;
+mod no_skips;
+mod nothing_to_judge;
+mod other_adapters;
+mod perfetto_importer;
+mod physical;
+mod plain_c;
+mod process_end;
+mod programs;
+mod repeated_violations;
+mod reports;
+mod scripts;
+mod stacks;
+mod top;
+mod torn_records;
+mod transparency;
+mod unknown_adapter;
+mod view;
+mod violations;
+
+/// Tests that are run on either adapter.
+macro_rules! on_both_adapters {
+    ($($(#[$doc:meta])* fn $name:ident($adapter:ident) $body:block)*) => {
+        $(mod $name {
+            use super::*;
+
+            fn try_on($adapter: Adapter) $body
+
+            $(#[$doc])*
+            #[test]
+            fn on_v1() {
+                try_on(Adapter::V1);
+            }
+
+            $(#[$doc])*
+            #[test]
+            fn on_v2() {
+                try_on(Adapter::V2);
+            }
+        })*
+    };
+}
+pub(crate) use on_both_adapters;

@@ -1,0 +1,53 @@
+//! The runtime's own faults: the v1 adapter answers success to a get or an open that failed, and leaves the answer out.
+
+use urscope_tests::{Adapter, Outcome, Release, TestRun};
+
+/// A failing get and a failing open.
+const CALLS: [&str; 2] = ["get", "open"];
+
+fn run(call: &str, adapter: Adapter, on_error: &str) -> Outcome {
+    let test_run = TestRun::of("missing_results", Release::R2026_2, adapter).env("URSCOPE_ON_ERROR", on_error);
+    match call {
+        "get" => test_run.arg("get").env("ZE_SOFT_FAIL", "zeMemGetIpcHandle:0x78000004").run(),
+        _ => test_run.run(),
+    }
+}
+
+/// What else is found: the killed producer had no chance to put its handle.
+fn besides(call: &str) -> Vec<&'static str> {
+    if call == "open" { vec!["note leaked-handle"] } else { vec![] }
+}
+
+fn said(outcome: &Outcome) -> usize {
+    outcome.stderr.lines().filter(|line| line.starts_with("urscope: error: success-without-result: ")).count()
+}
+
+#[test]
+fn a_success_without_its_result_is_found_live_and_by_the_judge() {
+    for call in CALLS {
+        let outcome = run(call, Adapter::V1, "report");
+        assert_eq!(outcome.stdout, format!("{call} answered 0, nothing\n"), "{}", outcome.stderr);
+        assert_eq!(said(&outcome), 1, "{}", outcome.stderr);
+        assert_eq!(outcome.report().violations(), [vec!["error success-without-result"], besides(call)].concat());
+        let live = outcome
+            .traces()
+            .iter()
+            .flat_map(|trace| &trace.records)
+            .filter(|record| record["name"] == "finding")
+            .count();
+        assert_eq!(live, 1, "an instant in the trace");
+    }
+}
+
+#[test]
+fn it_becomes_the_error_of_the_other_adapter_where_mistakes_are_refused() {
+    for call in CALLS {
+        let [refused, v2] = [run(call, Adapter::V1, "refuse"), run(call, Adapter::V2, "report")];
+        assert_eq!(refused.stdout, format!("{call} answered 45, nothing\n"), "{}", refused.stderr);
+        assert_eq!((&v2.stdout, said(&v2)), (&refused.stdout, 0), "{}", v2.stderr);
+        assert_eq!(v2.report().violations(), besides(call));
+        // What the application was told is what is recorded, so the judge sees an error and no fault.
+        assert_eq!(said(&refused), 1, "{}", refused.stderr);
+        assert_eq!(refused.report().violations(), besides(call));
+    }
+}

@@ -1,0 +1,36 @@
+//! Adapters that are not of Level Zero keep their own answers, whichever backend is asked for.
+
+use urscope_tests::{Adapter, Release, TestRun, trace};
+
+/// OpenCL on the CPU, behind the adapter library of 2026.1, which is loaded alone.
+fn opencl() -> TestRun {
+    let release = Release::R2026_1;
+    TestRun::of("ur_other_adapter", release, Adapter::V2)
+        .env("UR_ADAPTERS_FORCE_LOAD", release.library("libur_adapter_opencl.so.0"))
+        .env("OCL_ICD_FILENAMES", release.library("libintelocl.so"))
+        .env("LD_LIBRARY_PATH", release.folder().join("lib"))
+        .option("--no-check")
+}
+
+/// What OpenCL can do: nothing of it. 53 is a question that the adapter does not know, 44 a feature that it lacks.
+const ANSWERS: &str = "memory: 0 no\nphysical memory: 53\nevents: 53\n\
+                       get memory: 44\nput memory: 44\nopen memory: 44\nclose memory: 44\n\
+                       open physical memory: 44\nput physical memory: 44\n\
+                       make an event: 44\nopen an event: 44\nput an event: 44\n";
+
+#[test]
+fn opencl_keeps_its_own_answers() {
+    // Without urscope the program ends where the loader of this release has no function for it.
+    let bare = opencl().option("--no-shim").run();
+    let own = ANSWERS.split("open physical memory").next().unwrap();
+    assert_eq!(bare.stdout, own, "{}", bare.stderr);
+    for backend in ["adapter", "auto", "level_zero"] {
+        let outcome = opencl().env("URSCOPE_BACKEND", backend).run();
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (0, ANSWERS), "{backend}: {}", outcome.stderr);
+        let traces = outcome.traces();
+        // Four of them are the adapter's own, five are urscope's exports, which this release's loader lacks.
+        for call in ["urIPCGetMemHandleExp", "urIPCOpenPhysMemHandleExp", "urIPCOpenEventHandleExp"] {
+            assert_eq!(trace::count(&traces, "E", call), 1, "{backend}, {call}: {}", outcome.stderr);
+        }
+    }
+}

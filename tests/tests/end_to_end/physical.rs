@@ -1,0 +1,94 @@
+//! Physical memory shared between processes: real SYCL programs, their data, their records and their verdict.
+
+use urscope_tests::{Adapter, Outcome, Release, TestRun, record_fields, trace};
+
+use crate::complete_traces::{assert_counts, complete_traces};
+
+const CREATE: &str = "urPhysicalMemCreate";
+const GET: &str = "urIPCGetPhysMemHandleExp";
+const PUT: &str = "urIPCPutPhysMemHandleExp";
+const OPEN: &str = "urIPCOpenPhysMemHandleExp";
+const CLOSE: &str = "urIPCClosePhysMemHandleExp";
+
+fn run(app: &str) -> Outcome {
+    TestRun::of(app, Release::R2026_2, Adapter::V2).run()
+}
+
+#[test]
+fn three_pieces_side_by_side_are_clean() {
+    let outcome = run("clean_physical");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
+    let [wrote, read, wrote_back, read_back] = lines[..] else { panic!("{}", outcome.stdout) };
+    assert_eq!(wrote.replace("producer wrote", "consumer read"), read, "the consumer read something else");
+    assert_eq!(wrote_back.replace("consumer wrote", "producer read"), read_back, "the producer read something else");
+    assert_ne!(read.replace("consumer", "producer"), read_back, "nothing was written back");
+
+    let report = outcome.report();
+    assert_eq!((report.verdict(), report.violations()), ("clean", vec![]), "{report:#?}");
+    let traces = complete_traces(&outcome);
+    assert_eq!((traces.len(), report.processes().len()), (2, 2));
+    assert_counts(&outcome, &traces, [(GET, 3), (PUT, 3), (OPEN, 3), (CLOSE, 3)]);
+}
+
+/// What is recorded of an object and of a handle is the same wherever they turn up.
+#[test]
+fn the_records_tell_the_same() {
+    let traces = complete_traces(&run("clean_physical"));
+    let sorted = |phase, call, field| record_fields::sorted(&traces, phase, call, field);
+    assert_eq!(sorted("E", GET, "fingerprint"), sorted("B", OPEN, "fingerprint"), "other bytes than were got");
+    assert_eq!(sorted("E", GET, "data_size"), sorted("B", OPEN, "data_size"));
+    assert_eq!(sorted("E", GET, "data_size"), ["16", "16", "16"]);
+    assert_eq!(sorted("E", GET, "data"), sorted("B", PUT, "data"), "put is what was got");
+    assert_eq!(sorted("E", CREATE, "object"), sorted("B", GET, "object"), "got is what was created");
+    assert_eq!(sorted("E", OPEN, "object"), sorted("B", CLOSE, "object"), "closed is what was opened");
+    assert_eq!(sorted("B", CREATE, "flags"), [r#""0x2""#; 3], "the IPC flag");
+
+    let mut fingerprints = sorted("E", GET, "fingerprint");
+    fingerprints.dedup();
+    assert_eq!(fingerprints.len(), 3, "three handles look the same");
+
+    // The consumer maps the last piece in two parts, one of them from its middle.
+    let mut offsets = sorted("B", "urVirtualMemMap", "offset");
+    offsets.retain(|offset| offset != "0");
+    assert_eq!((offsets.len(), trace::count(&traces, "B", "urVirtualMemMap")), (1, 7));
+    assert_eq!(trace::count(&traces, "E", "urVirtualMemUnmap"), 7);
+}
+
+#[test]
+fn a_handle_that_is_never_put_is_recorded_whole() {
+    let outcome = run("physical_leaked_handle");
+    assert_eq!(outcome.stdout, "the handle stays\n", "{}", outcome.stderr);
+    let traces = complete_traces(&outcome);
+    assert_counts(&outcome, &traces, [(GET, 1), (PUT, 0), (OPEN, 0), (CLOSE, 0)]);
+}
+
+#[test]
+fn opened_memory_that_is_never_closed_is_recorded_whole() {
+    let outcome = run("physical_leaked_memory");
+    assert_eq!(outcome.stdout, "consumer keeps 1 granule\n", "{}", outcome.stderr);
+    let traces = complete_traces(&outcome);
+    assert_counts(&outcome, &traces, [(GET, 1), (PUT, 1), (OPEN, 1), (CLOSE, 0)]);
+}
+
+#[test]
+fn memory_that_is_released_while_another_has_it_open_stays_as_it_was() {
+    let outcome = run("physical_released_while_open");
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", outcome.stdout);
+    assert_eq!(lines[0].replace("producer wrote", "consumer read"), lines[1]);
+    let traces = complete_traces(&outcome);
+    assert_counts(&outcome, &traces, [(GET, 1), (PUT, 1), (OPEN, 1), (CLOSE, 1)]);
+}
+
+#[test]
+fn the_programs_are_the_same_traced_and_bare() {
+    let apps = ["clean_physical", "physical_leaked_handle", "physical_leaked_memory", "physical_released_while_open"];
+    for app in apps {
+        let test_run = || TestRun::of(app, Release::R2026_2, Adapter::V2).option("--no-check");
+        let (bare, traced) = (test_run().option("--no-shim").run(), test_run().run());
+        assert!(bare.trace_files().is_empty() && !traced.trace_files().is_empty(), "{app}: {}", traced.stderr);
+        assert!(!bare.stdout.is_empty(), "{app} says nothing to compare: {}", bare.stderr);
+        assert_eq!((bare.code, &bare.stdout), (traced.code, &traced.stdout), "{app}: {}", traced.stderr);
+    }
+}

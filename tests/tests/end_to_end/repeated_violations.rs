@@ -1,0 +1,28 @@
+//! A program that makes the same mistake again and again is told so a few times, and pays no memory for it.
+
+use urscope_tests::{Adapter, Release, TestRun};
+
+#[test]
+fn thousands_of_mistakes_cost_no_memory_and_few_lines() {
+    const TIMES: usize = 2000;
+    let test_run =
+        TestRun::of("repeated_violations", Release::R2026_2, Adapter::V2).option("--no-check").arg(TIMES.to_string());
+    let outcome = test_run.env("URSCOPE_ON_ERROR", "refuse").run();
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let expected =
+        ["opens", "second puts", "closes of nothing", "null handles"].map(|what| format!("{what}: no memory more"));
+    assert_eq!(outcome.stdout.lines().collect::<Vec<_>>(), expected);
+
+    // Two loops for each violation are two places.
+    let said = |begins: &str| outcome.stderr.lines().filter(|line| line.starts_with(begins)).count();
+    for rule in ["double-put", "close-of-unknown", "invalid-argument"] {
+        assert_eq!(said(&format!("urscope: error: {rule}: ")), 2, "{}", outcome.stderr);
+        assert_eq!(said(&format!("urscope: {rule}: found {TIMES} times in all at this call")), 1, "{}", outcome.stderr);
+    }
+    assert!(outcome.stderr.lines().count() < 20, "{}", outcome.stderr);
+    let traces = outcome.traces();
+    let found = traces.iter().flat_map(|trace| &trace.records).filter(|record| record["name"] == "finding");
+    // How slow the machine is at that moment is no matter of this.
+    let found = found.filter(|finding| finding["args"]["rule"] != "slow-call").count();
+    assert_eq!(found, 3 * (TIMES + TIMES / 10) + 2, "the trace has each, the mapping that is left, and whose it is");
+}

@@ -1,0 +1,194 @@
+//! `urscope top` in a terminal, beside a real program that goes on: it sees the process, what it holds and its violation, follows it to
+//! its end, and gives the terminal back whatever ends it.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    path::Path,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use urscope_tests::{Release, apps, artefacts, run};
+
+/// What leaves the screen that was drawn on, and shows what was there before.
+const BACK: &[u8] = b"\x1b[?1049l";
+
+/// No screen takes longer, also on a busy machine.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// A terminal in which `urscope top` runs.
+struct Screen {
+    child: Child,
+    keys: ChildStdin,
+    shown: Arc<Mutex<(vt100::Parser, Vec<u8>)>>,
+}
+
+impl Screen {
+    /// Follows the traces in a directory. `script` makes the terminal, as any system has it.
+    fn of(folder: &Path, lines: u16, columns: u16) -> Self {
+        let command = artefacts::command();
+        let top = format!("stty rows {lines} cols {columns}; exec {} top {}", command.display(), folder.display());
+        let mut child = Command::new("script")
+            .args(["-q", "-e", "-f", "-c", &top, "/dev/null"])
+            .env("TERM", "xterm-256color")
+            .env("SHELL", "/bin/sh")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("script can be started");
+        let (keys, mut out) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+        let shown = Arc::new(Mutex::new((vt100::Parser::new(lines, columns, 0), Vec::new())));
+        let into = Arc::clone(&shown);
+        thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = out.read(&mut piece) {
+                let mut into = into.lock().expect("nobody panics with it");
+                into.0.process(&piece[..count]);
+                into.1.extend_from_slice(&piece[..count]);
+            }
+        });
+        Self { child, keys, shown }
+    }
+
+    /// What is on it, with one space where there are many.
+    fn text(&self) -> String {
+        let text = self.shown.lock().expect("nobody panics with it").0.screen().contents();
+        let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Waits until all of these are on the screen.
+    fn shows(&self, texts: &[&str]) {
+        let begun = Instant::now();
+        while !texts.iter().all(|text| self.text().contains(text)) {
+            assert!(begun.elapsed() < LIMIT, "{texts:?} do not come; there is:\n{}", self.text());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// The number of its process.
+    fn top(&self) -> String {
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        fs::read_to_string(children).expect("script has a child").trim().to_owned()
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("a key can be pressed");
+    }
+
+    /// Waits for its end: the exit code, and what was written to the terminal.
+    fn end(mut self) -> (Option<i32>, Vec<u8>) {
+        let begun = Instant::now();
+        let status = loop {
+            match self.child.try_wait().expect("a child can be waited for") {
+                Some(status) => break status,
+                None if begun.elapsed() < LIMIT => thread::sleep(Duration::from_millis(20)),
+                None => {
+                    drop(self.child.kill());
+                    panic!("it does not end; there is:\n{}", self.text());
+                }
+            }
+        };
+        thread::sleep(Duration::from_millis(100));
+        let written = self.shown.lock().expect("nobody panics with it").1.clone();
+        (status.code(), written)
+    }
+}
+
+fn is_restored(written: &[u8]) -> bool {
+    written.windows(BACK.len()).any(|bytes| bytes == BACK)
+}
+
+/// A program that goes on until its input ends.
+fn lingering(traces: &Path) -> (Child, ChildStdin) {
+    let mut program = Command::new(artefacts::command())
+        .args(["run", "--device", "software", "--no-check", "--dir"])
+        .arg(traces)
+        .arg("--")
+        .arg(apps::executable("lingering", Release::R2026_2))
+        .env("ONEAPI_DEVICE_SELECTOR", "level_zero:*")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a program can be started");
+    let input = program.stdin.take().expect("a pipe");
+    (program, input)
+}
+
+#[test]
+fn a_run_is_followed_from_before_it_begins_to_its_end() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let traces = folder.path().join("later");
+    let mut screen = Screen::of(&traces, 24, 110);
+    screen.shows(&["waiting", "does not exist yet"]);
+
+    let (mut program, input) = lingering(&traces);
+    screen.shows(&["running", "1 error", "lingering", "double-put"]);
+    // The numbers are those of the other commands.
+    let answer = |question: &str| -> Value {
+        let ended = run::urscope(&[question, "--format", "json", traces.to_str().expect("a path in UTF-8")]);
+        serde_json::from_str(&ended.stdout).expect("JSON")
+    };
+    let (judgement, holders, stats) = (answer("check"), answer("holders"), answer("stats"));
+    let process = &judgement["processes"][0];
+    assert_eq!((&process["ended"], holders["pinned_bytes"].as_u64()), (&Value::from("running"), Some(8 << 20)));
+    let errors: u64 = stats["calls"]
+        .as_array()
+        .expect("calls")
+        .iter()
+        .filter_map(|calls| calls["errors"].as_object())
+        .flat_map(|errors| errors.values())
+        .filter_map(Value::as_u64)
+        .sum();
+    screen.shows(&[&process["pid"].to_string(), &format!("{} calls, {errors} failed", process["calls"])]);
+    screen.shows(&["memory 1 0 8192.0 KiB", "pinned 8192.0 KiB"]);
+
+    screen.press("3\r");
+    screen.shows(&["error: double-put", "lingering.cpp:13"]);
+    screen.press("\x1b");
+    screen.shows(&["4 Holders"]);
+    screen.press("p");
+    screen.shows(&["paused"]);
+    drop(input);
+    assert_eq!(program.wait().expect("a child can be waited for").code(), Some(0));
+    thread::sleep(Duration::from_millis(1500));
+    assert!(screen.text().contains("running"), "nothing is heard while it is paused");
+    screen.press("p");
+    screen.shows(&["ended", "exited"]);
+    screen.press("q");
+    let (code, written) = screen.end();
+    assert_eq!(code, Some(0));
+    assert!(is_restored(&written));
+    assert!(fs::read_dir(&traces).expect("a folder").count() == 1);
+}
+
+#[test]
+fn a_small_terminal_is_given_back_after_a_signal() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let screen = Screen::of(folder.path(), 10, 40);
+    screen.shows(&["no traces yet"]);
+    let killed = Command::new("kill").args(["-TERM", &screen.top()]).status();
+    assert!(killed.expect("kill can be started").success());
+    let (code, written) = screen.end();
+    assert_eq!(code, Some(143));
+    assert!(is_restored(&written));
+}
+
+#[test]
+fn it_ends_when_its_terminal_is_gone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut screen = Screen::of(folder.path(), 24, 80);
+    screen.shows(&["no traces yet"]);
+    let top = format!("/proc/{}/stat", screen.top());
+    screen.child.kill().and_then(|()| screen.child.wait()).expect("script can be killed");
+    let begun = Instant::now();
+    while fs::read_to_string(&top).is_ok_and(|stat| !stat.contains(") Z ")) {
+        assert!(begun.elapsed() < LIMIT, "it goes on without a terminal");
+        thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,52 @@
+//! An adapter that urscope does not recognise is left alone, and the verdict says why nothing was seen.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use urscope_tests::{TestRun, apps};
+
+fn compile(to: PathBuf, flags: &[&str]) -> PathBuf {
+    let source = apps::source("unknown_adapter.cpp");
+    let mut compiler = Command::new("g++");
+    compiler.args(["-std=c++17", "-Wall", "-Wextra"]).args(flags).arg(source).arg("-o").arg(&to);
+    let status = compiler.status().expect("g++ cannot be started; install it with: apt-get install g++");
+    assert!(status.success(), "unknown_adapter.cpp does not compile with {flags:?}");
+    to
+}
+
+fn assert_left_alone(folder: &Path, fault: u32, reason: &str) {
+    let loader = compile(folder.join("loader"), &[]);
+    let define = format!("-DUNKNOWN={fault}");
+    let adapter = compile(folder.join("libunknown.so"), &["-shared", "-fPIC", &define]);
+    let outcome = TestRun::of_program(loader).arg(adapter).run();
+    assert_eq!(outcome.stdout, "result 0, 16 bytes\n", "{}", outcome.stderr);
+    assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+    let report = outcome.report();
+    assert_eq!(report.verdict(), "not-judged");
+    assert!(report.reason().is_some_and(|said| said.contains(reason)), "expected {reason:?}: {report:#?}");
+    assert!(outcome.stderr.contains(reason), "expected {reason:?}: {}", outcome.stderr);
+}
+
+#[test]
+fn one_of_another_version() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    assert_left_alone(folder.path(), 1, "it speaks Unified Runtime 0.13");
+}
+
+#[test]
+fn one_whose_table_is_not_where_tables_are() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    assert_left_alone(folder.path(), 2, "not in writable memory of a library");
+}
+
+#[test]
+fn one_whose_table_holds_other_functions() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    assert_left_alone(folder.path(), 3, "its IPCExp table is not where this urscope can find it");
+}
+
+#[test]
+fn one_whose_table_holds_the_same_functions_twice() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    assert_left_alone(folder.path(), 4, "its IPCExp table stands in more than one place");
+}

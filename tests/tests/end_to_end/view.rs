@@ -1,0 +1,69 @@
+//! The window on real runs: what it answers is what the command says, also while a program runs.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use urscope_tests::served::Served;
+use urscope_tests::{Adapter, Release, TestRun, apps, run};
+
+#[test]
+fn a_run_is_answered_for_as_the_command_does() {
+    let outcome = TestRun::of("free_while_open", Release::R2026_2, Adapter::V2).run();
+    let traces = outcome.trace_folder();
+    let traces = traces.to_str().expect("a path in UTF-8");
+    let mut served = Served::by(["view", "--no-open", "--port", "0", traces]);
+    for question in ["check", "stats", "holders"] {
+        let said = run::urscope(&[question, "--format", "json", traces]);
+        let (status, body) = served.get(&format!("api/{question}"));
+        assert_eq!((status, String::from_utf8_lossy(&body).into_owned()), (200, said.stdout), "{question}");
+    }
+    let (report, run) = (outcome.report(), served.json("api/run"));
+    let judged: u64 = report.processes().iter().filter_map(|process| process["calls"].as_u64()).sum();
+    assert_eq!(run["processes"].as_array().map(Vec::len), Some(report.processes().len()));
+    assert_eq!((&run["calls"], &served.json("api/calls")["matching"]), (&json!(judged), &json!(judged)));
+    let marks = &served.json("api/lives")["columns"]["findings"];
+    assert_eq!(marks, &json!([[0], [0]]), "a handle and its opening, with the finding on both");
+    let (status, page) = served.get("");
+    assert_eq!((status, String::from_utf8_lossy(&page).contains("<title>")), (200, true));
+    assert_eq!(served.interrupt(), Some(0));
+}
+
+/// Runs a program and shows it; what was said last is that it ended.
+fn shown(program: PathBuf, arguments: &[&str]) -> Served {
+    let options = ["run", "--device", "software", "--view", "--no-open", "--dir", "traces", "--"];
+    let words = options.into_iter().map(OsString::from).chain([program.into_os_string()]);
+    Served::by(words.chain(arguments.iter().map(OsString::from)))
+}
+
+fn wait_for_its_end(served: &Served) {
+    served.wait_for("that the program has ended", |said| said.contains("until Ctrl-C").then_some(()));
+}
+
+#[test]
+fn a_program_is_shown_while_it_runs_and_afterwards() {
+    let mut served = shown(apps::executable("waits_sharing", Release::R2026_2), &["gate"]);
+    served.until("api/lives", "both share", |lives| lives["columns"]["to_ns"] == json!([null, null]));
+    let run = served.json("api/run");
+    assert_eq!((&run["running"], &run["error"]), (&json!(true), &Value::Null));
+    assert_eq!(served.json("api/holders")["held"].as_array().map(Vec::len), Some(1));
+    File::create(served.folder().join("gate")).expect("the gate can be opened");
+    wait_for_its_end(&served);
+    let after = served.until("api/run", "its end", |run| run["running"] == false);
+    assert!(after["generation"].as_u64() > run["generation"].as_u64(), "{after}");
+    let check = served.json("api/check");
+    assert_eq!((&check["verdict"], check["processes"].as_array().map(Vec::len)), (&json!("clean"), Some(2)));
+    assert_eq!(served.interrupt(), Some(0));
+}
+
+#[test]
+fn a_window_changes_no_exit_code() {
+    let mut served = shown(apps::executable("leaked_handle", Release::R2026_2), &[]);
+    wait_for_its_end(&served);
+    served.until("api/check", "the verdict", |check| check["verdict"] == "findings");
+    assert_eq!(served.interrupt(), Some(1), "{}", served.said());
+    let mut served = shown("/bin/sh".into(), &["-c", "exit 7"]);
+    wait_for_its_end(&served);
+    assert_eq!(served.interrupt(), Some(7));
+}

@@ -1,0 +1,267 @@
+//! Each violation is found for what it is, and nothing else is found with it, on both adapters.
+
+use serde_json::Value;
+use urscope_tests::{
+    Adapter::{self, V1, V2},
+    Outcome, Release, TestRun, apps, repository, run, trace,
+};
+
+/// Runs a program and compares what is found, as "severity rule".
+fn finds(app: &str, adapter: Adapter, expected: &[&str]) {
+    let outcome = TestRun::of(app, Release::R2026_2, adapter).run();
+    is_found(&outcome, expected);
+    let live = outcome.traces().iter().any(|trace| trace.records.iter().any(|record| record["name"] == "finding"));
+    assert!(run::is_validated() || !live, "validation was to be off: {}", outcome.stderr);
+}
+
+fn is_found(outcome: &Outcome, expected: &[&str]) {
+    let report = outcome.report();
+    assert_eq!(report.violations(), expected, "{report:#?}");
+    for finding in report.findings() {
+        report.process(finding["process"]["pid"].as_u64().expect("a finding names its process"));
+        assert!(finding["message"].as_str().is_some_and(|message| !message.is_empty()), "{finding:#?}");
+        assert!(finding["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{finding:#?}");
+    }
+    // A note is no reason to fail.
+    let fails = expected.iter().any(|violation| !violation.starts_with("note"));
+    assert_eq!((outcome.code, report.verdict()), if fails { (1, "findings") } else { (0, "clean") });
+}
+
+macro_rules! violations {
+    ($($name:ident: $app:literal, $expected:expr;)*) => {
+        $(mod $name {
+            use super::{Adapter, finds};
+
+            #[test]
+            fn on_v1() {
+                finds($app, Adapter::V1, &$expected);
+            }
+
+            #[test]
+            fn on_v2() {
+                finds($app, Adapter::V2, &$expected);
+            }
+        })*
+    };
+}
+
+violations! {
+    a_handle_that_is_never_put: "leaked_handle", ["warning leaked-handle"];
+    a_mapping_that_is_never_closed: "leaked_mapping", ["warning leaked-mapping"];
+    a_handle_that_is_put_twice: "double_put", ["error double-put"];
+    a_put_of_an_unknown_handle: "put_of_unknown", ["error put-of-unknown"];
+    a_mapping_that_is_closed_twice: "double_close", ["error double-close"];
+    a_close_of_an_unknown_pointer: "close_of_unknown", ["error close-of-unknown"];
+    a_close_of_an_interior_pointer: "close_interior", ["error open-close-mismatch"];
+    a_close_in_another_context: "close_wrong_context", ["error wrong-context"];
+    a_closed_mapping_that_is_used: "use_after_close", ["error use-after-close"];
+    a_get_of_memory_that_is_freed: "get_of_freed", ["error get-of-freed", "note get-of-freed"];
+    a_mapping_that_is_given_to_free: "close_by_free", ["error open-close-mismatch"];
+    memory_that_is_freed_while_another_has_it_open: "free_while_open", ["error freed-while-open"];
+    memory_that_is_freed_before_its_put: "free_before_put", ["note freed-while-exported"];
+}
+
+/// A finding stands in the process and at the call that its trace has, and at the line of the program that holds `text`.
+fn stands_at(outcome: &Outcome, app: &str, finding: &Value, text: &str) {
+    let place = &finding["process"];
+    let traces = outcome.traces();
+    let its_own = traces.iter().find(|trace| place["pid"] == trace.pid()).expect("a process that has a trace");
+    let call = its_own.calls("B").find(|call| trace::call_number(call) == finding["call"].as_u64().unwrap_or(0));
+    assert_eq!(call.map(|call| &call["name"]), Some(&finding["function"]), "{finding:#?}");
+    let source = std::fs::read_to_string(apps::source(&format!("{app}.cpp"))).expect("a source can be read");
+    let lines: Vec<usize> = source.lines().enumerate().filter(|(_, line)| line.contains(text)).map(|at| at.0).collect();
+    let [line] = lines[..] else { panic!("{text:?} stands in {} lines of {app}.cpp", lines.len()) };
+    let file = format!("/{app}.cpp");
+    let here =
+        |frame: &Value| frame["file"].as_str().is_some_and(|it| it.ends_with(&file)) && frame["line"] == line + 1;
+    assert!(
+        place["stack"].as_array().is_some_and(|frames| frames.iter().any(here)),
+        "not in line {}: {finding:#?}",
+        line + 1
+    );
+}
+
+/// Runs a program, and compares what is found, where, and what the program says it was answered.
+fn finds_at(app: &str, test_run: TestRun, expected: &[&str], text: &str, said: &str) {
+    let outcome = test_run.run();
+    is_found(&outcome, expected);
+    assert!(outcome.stdout.lines().any(|line| line == said), "{}{}", outcome.stdout, outcome.stderr);
+    for finding in outcome.report().findings() {
+        stands_at(&outcome, app, finding, text);
+    }
+}
+
+macro_rules! violations_at {
+    ($($name:ident: $app:literal on $($adapter:ident)+, $expected:expr, $text:literal, $said:literal;)*) => {
+        $(#[test]
+        fn $name() {
+            $(finds_at($app, TestRun::of($app, Release::R2026_2, Adapter::$adapter), &$expected, $text, $said);)+
+        })*
+    };
+}
+
+violations_at! {
+    a_put_of_null: "put_null" on V1 V2, ["error invalid-argument"], "with_data_at(handle, nullptr)", "put of null accepted";
+    memory_that_is_opened_after_its_put: "use_after_put" on V1 V2, ["warning use-after-put"], "open_and_read(",
+        "consumer read 8388608 bytes, 48fc79ea180794e8";
+    memory_that_is_opened_after_its_free: "use_after_free" on V1 V2, ["error use-after-free"], "open_and_read(",
+        "consumer read 1048576 bytes, bec003d6ae300c41";
+    memory_that_is_opened_when_other_memory_has_its_address: "stale_handle" on V1 V2, ["error stale-handle"], "open_and_read(",
+        "consumer read 1048576 bytes, f97efaa5c6caad14";
+    memory_that_is_opened_at_home: "open_in_producer" on V1 V2, ["note open-in-producer"], "close(open(",
+        "opened at home 3 times";
+    handle_data_that_nobody_opens: "get_without_open" on V1 V2, ["note get-without-open"], "app::get(forgotten", "one was sent";
+    memory_that_shows_its_neighbour: "slab_exposed" on V1 V2, ["note slab-exposed"], "export_pattern(", "one of two was shared";
+    memory_that_is_opened_and_got_again: "get_of_opened" on V1 V2, ["note export-of-import"], "get(memory, gpu)",
+        "get of opened memory refused";
+    physical_memory_that_is_opened_after_its_put: "physical_use_after_put" on V2, ["error use-after-put"],
+        "ipc_physical::open(", "open after the put refused";
+    bytes_of_one_kind_that_are_opened_as_another: "open_of_another_kind" on V2, ["error wrong-kind"], "ipc::open(",
+        "open as memory refused";
+    opened_physical_memory_that_is_never_closed: "physical_leaked_memory" on V2, ["warning leaked-physical-memory"],
+        "ipc_physical::open(", "consumer keeps 1 granule";
+    an_opened_event_that_is_never_released: "event_leaked" on V2, ["warning leaked-event"], "ipc_event::open(",
+        "consumer keeps an event that is complete";
+    handle_data_of_an_event_that_is_never_put: "event_leaked_handle" on V2, ["note leaked-handle"], "ipc_event::get(",
+        "the handle stays";
+}
+
+/// Nothing is called at the end of a process, and it has no line.
+#[test]
+fn memory_whose_owner_ends_while_another_has_it_open() {
+    for adapter in [V1, V2] {
+        finds("exporter_gone", adapter, &["note exporter-gone"]);
+    }
+}
+
+/// Both end in the middle of their work, so the handle data and the opened event are left beside it.
+#[test]
+fn a_wait_for_an_event_whose_producer_has_ended() {
+    let outcome = TestRun::of("never_signalled", Release::R2026_2, V2).run();
+    is_found(&outcome, &["note leaked-handle", "note never-signalled", "warning leaked-event"]);
+    assert!(outcome.stdout.lines().any(|line| line == "consumer gives up"), "{}{}", outcome.stdout, outcome.stderr);
+    stands_at(&outcome, "never_signalled", outcome.report().finding("never-signalled"), "event.wait()");
+}
+
+/// Handle data of physical memory outlives the memory.
+#[test]
+fn handle_data_of_physical_memory_that_is_never_put() {
+    finds("physical_leaked_handle", V2, &["note freed-while-exported", "warning leaked-handle"]);
+}
+
+/// Each violation, what is found, in which line, and what the adapters that know what it is about answer.
+type UrCase = (&'static str, &'static str, &'static str, &'static [(Adapter, &'static str)]);
+
+#[rustfmt::skip]
+const UR_CASES: [UrCase; 8] = [
+    ("get_of_an_imported_event", "error export-of-import", "urIPCGetEventHandleExp(imported,", &[(V2, "get of an imported event: 12")]),
+    ("get_of_plain_memory", "error export-without-flag", "get of plain memory", &[(V1, "get of plain memory: 44"), (V2, "get of plain memory: 45")]),
+    ("get_of_a_plain_event", "error export-without-flag", "get of a plain event", &[(V2, "get of a plain event: 12")]),
+    ("open_of_a_put_event", "note use-after-put", "open(ur.context, received,", &[(V2, "open of a put event: 0")]),
+    ("put_as_an_event", "error wrong-kind", "put as an event's", &[(V2, "put as an event's: 0")]),
+    ("close_of_own_memory", "warning close-of-unknown", "urIPCClosePhysMemHandleExp(", &[(V1, "close of own memory: 44"), (V2, "close of own memory: 0")]),
+    ("memory_before_put", "note freed-while-exported", "CHECK(urPhysicalMemRelease(memory)); //", &[(V2, "put after the release: 0")]),
+    ("event_before_put", "note freed-while-exported", "CHECK(urEventRelease(event)); //", &[(V2, "put after the release: 0")]),
+];
+
+#[test]
+fn what_sycl_keeps_a_program_from_is_found_in_one_that_speaks_to_unified_runtime() {
+    for (violation, expected, text, answers) in UR_CASES {
+        for (adapter, said) in answers {
+            let test_run = TestRun::of("ur_violations", Release::R2026_2, *adapter).arg(violation);
+            finds_at("ur_violations", test_run, &[expected], text, said);
+        }
+    }
+}
+
+#[test]
+fn what_is_of_another_kind_or_of_ones_own_is_refused_where_that_is_asked_for() {
+    for (violation, expected, text, said) in [
+        ("put_as_an_event", "error wrong-kind", "put as an event's", "put as an event's: 45"),
+        ("close_of_own_memory", "warning close-of-unknown", "urIPCClosePhysMemHandleExp(", "close of own memory: 45"),
+    ] {
+        let test_run = TestRun::of("ur_violations", Release::R2026_2, V2).arg(violation);
+        let refusing = test_run.env("URSCOPE_VALIDATE", "on").env("URSCOPE_ON_ERROR", "refuse");
+        finds_at("ur_violations", refusing, &[expected], text, said);
+    }
+}
+
+/// On the only adapter, so that nothing but urscope looks at a handle whose object is gone.
+#[test]
+fn physical_memory_that_is_released_once_too_often_is_found_and_refused() {
+    let library = Release::R2026_2.library("libur_adapter_level_zero_v2.so.0");
+    let test_run = TestRun::of("ur_violations", Release::R2026_2, V2).arg("second_release");
+    let test_run =
+        test_run.env("UR_ADAPTERS_FORCE_LOAD", library).env("URSCOPE_VALIDATE", "on").env("URSCOPE_ON_ERROR", "refuse");
+    finds_at("ur_violations", test_run, &["error double-release"], "print(\"second release", "second release: 45");
+}
+
+/// What a context leaves is told at its release, not at the end of the process.
+#[test]
+fn what_was_opened_or_got_in_a_context_is_left_when_that_goes() {
+    let outcome = TestRun::of("ur_violations", Release::R2026_2, V2).arg("imports_behind_their_context").run();
+    is_found(&outcome, &["warning leaked-event", "warning leaked-physical-memory"]);
+    let report = outcome.report();
+    stands_at(&outcome, "ur_violations", report.finding("leaked-event"), "open(context, copy(of_event)");
+    stands_at(
+        &outcome,
+        "ur_violations",
+        report.finding("leaked-physical-memory"),
+        "urIPCOpenPhysMemHandleExp(context,",
+    );
+    let [memory, mapping] = ["leaked_handle", "leaked_mapping"].map(|app| {
+        let report = TestRun::of(app, Release::R2026_2, V2).run().report();
+        report.finding(&app.replace('_', "-"))["message"].as_str().expect("a message").to_owned()
+    });
+    for rule in ["leaked-event", "leaked-physical-memory"].map(|rule| report.finding(rule)["message"].to_string()) {
+        assert!(rule.contains("its context was released without it in call "), "{rule}");
+    }
+    for message in [memory, mapping] {
+        assert!(message.contains("its context was released without it in call "), "{message}");
+    }
+}
+
+/// The other process of a violation between two is named.
+#[test]
+fn the_process_on_the_other_side_is_named() {
+    let report = TestRun::of("free_while_open", Release::R2026_2, V2).run().report();
+    let finding = report.finding("freed-while-open");
+    let [one, other] = ["process", "other"].map(|side| finding[side]["pid"].as_u64().expect("both sides are named"));
+    assert_ne!(one, other);
+    report.process(one);
+    report.process(other);
+}
+
+/// `--fail-on` moves the line between what fails and what does not.
+#[test]
+fn a_note_fails_only_when_asked_for() {
+    let run = |severity: &str| {
+        TestRun::of("free_before_put", Release::R2026_2, V2).option("--fail-on").option(severity).run().code
+    };
+    assert_eq!((run("error"), run("warning"), run("note")), (0, 0, 1));
+}
+
+/// Rules that no program breaks, and why.
+const BY_NO_PROGRAM: [(&str, &str); 2] = [
+    ("calls-lost", "a full disk and a damaged file lose calls; a program does not"),
+    ("no-calls-seen", "it is the verdict where there is no call, and no violation"),
+];
+
+/// A test that expects a violation says so as "severity rule".
+#[test]
+fn every_rule_is_broken_by_a_program_or_it_is_said_why_not() {
+    let test_runs = std::fs::read_dir(repository().join("tests/tests/end_to_end"))
+        .expect("the folder of the test_runs can be listed");
+    let test_runs = test_runs.map(|entry| entry.expect("a folder can be listed").path()).filter(|path| path.is_file());
+    let test_runs: String =
+        test_runs.map(|path| std::fs::read_to_string(path).expect("a test_run can be read")).collect();
+    let rules = std::fs::read_to_string(repository().join("docs/rules.md")).expect("the rules can be read");
+    let rules = rules.lines().filter_map(|line| line.strip_prefix("| [`")?.split_once('`')).map(|(rule, _)| rule);
+    let rules: Vec<&str> = rules.collect();
+    assert!(rules.len() > 35, "{rules:?}");
+    let is_expected = |rule: &str| {
+        ["note", "warning", "error"].iter().any(|severity| test_runs.contains(&format!("\"{severity} {rule}\"")))
+    };
+    let left: Vec<&str> = rules.into_iter().filter(|rule| !is_expected(rule)).collect();
+    assert_eq!(left, BY_NO_PROGRAM.map(|(rule, _)| rule));
+}
