@@ -29,7 +29,7 @@ fn every_function_is_an_exported_symbol() {
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     assert!(!handle.is_null());
     let getters = TABLES.iter().map(|table| table.getter);
-    let functions = TABLES.iter().flat_map(|table| table.slots).chain(LOADER).map(|slot| slot.name);
+    let functions = TABLES.iter().flat_map(|table| table.functions).chain(LOADER).map(|function| function.name);
     let mut count = 0;
     for name in functions.chain(getters) {
         let symbol = CString::new(name).unwrap();

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use crate::commands::list::CommandList;
 use crate::commands::stream::Command;
-use crate::commands::work::{Grid, Place, Work};
+use crate::commands::work::{Location, PitchedLocation, Work};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::events::event::Event;
 use crate::ffi::handles::Handle;
 use crate::ffi::layout::command::CopyRegion;
-use crate::ffi::result::{Answer, ZeResult, answer};
+use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::ffi::{Address, In};
 
 /// Size of `ze_kernel_timestamp_result_t`.
@@ -30,11 +30,17 @@ pub extern "C" fn memory_copy(
     wait_count: u32,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         let list = list.get()?;
         to.check()?;
         from.check()?;
-        append(&list, Work::Copy { to: Place::new(to), from: Place::new(from), length }, signal, wait_count, waits)
+        append(
+            &list,
+            Work::Copy { to: Location::new(to), from: Location::new(from), length },
+            signal,
+            wait_count,
+            waits,
+        )
     })
 }
 
@@ -49,7 +55,7 @@ pub extern "C" fn memory_copy_from_context(
     wait_count: u32,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
-    match answer(|| context.get().map(drop)) {
+    match call(|| context.get().map(drop)) {
         ZeResult::SUCCESS => memory_copy(list, to, from, length, signal, wait_count, waits),
         refused => refused,
     }
@@ -66,7 +72,7 @@ pub extern "C" fn memory_fill(
     wait_count: u32,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         let list = list.get()?;
         to.check()?;
         pattern.check()?;
@@ -74,7 +80,7 @@ pub extern "C" fn memory_fill(
             return Err(ZeResult::INVALID_SIZE);
         }
         let pattern = pattern.array(pattern_size)?.into();
-        append(&list, Work::Fill { to: Place::new(to), pattern, length }, signal, wait_count, waits)
+        append(&list, Work::Fill { to: Location::new(to), pattern, length }, signal, wait_count, waits)
     })
 }
 
@@ -93,15 +99,15 @@ pub extern "C" fn memory_copy_region(
     wait_count: u32,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         let list = list.get()?;
         to.check()?;
         from.check()?;
         let (to_region, from_region) = (to_region.read()?, from_region.read()?);
         let extent = [to_region.width as usize, to_region.height as usize, to_region.depth.max(1) as usize];
         let work = Work::CopyRegion {
-            to: grid(Place::new(to), &to_region, to_pitch, to_slice_pitch),
-            from: grid(Place::new(from), &from_region, from_pitch, from_slice_pitch),
+            to: pitched(Location::new(to), &to_region, to_pitch, to_slice_pitch),
+            from: pitched(Location::new(from), &from_region, from_pitch, from_slice_pitch),
             extent,
         };
         append(&list, work, signal, wait_count, waits)
@@ -115,7 +121,7 @@ pub extern "C" fn barrier(
     wait_count: u32,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
-    answer(|| append(&list.get()?, Work::Nothing, signal, wait_count, waits))
+    call(|| append(&list.get()?, Work::Nothing, signal, wait_count, waits))
 }
 
 /// `zeCommandListAppendMemoryRangesBarrier` (ze_api.h): the same, whatever the ranges are.
@@ -128,7 +134,7 @@ pub extern "C" fn memory_ranges_barrier(
     wait_count: u32,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         let list = list.get()?;
         sizes.array(range_count as usize)?;
         ranges.array(range_count as usize)?;
@@ -138,7 +144,7 @@ pub extern "C" fn memory_ranges_barrier(
 
 /// `zeCommandListAppendSignalEvent` (ze_api.h).
 pub extern "C" fn signal_event(list: Handle<CommandList>, event: Handle<Event>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let list = list.get()?;
         event.get()?;
         append(&list, Work::Nothing, event, 0, In::NULL)
@@ -147,7 +153,7 @@ pub extern "C" fn signal_event(list: Handle<CommandList>, event: Handle<Event>) 
 
 /// `zeCommandListAppendWaitOnEvents` (ze_api.h).
 pub extern "C" fn wait_on_events(list: Handle<CommandList>, count: u32, events: In<Handle<Event>>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let list = list.get()?;
         events.check()?;
         append(&list, Work::Nothing, Handle::NULL, count, events)
@@ -156,7 +162,7 @@ pub extern "C" fn wait_on_events(list: Handle<CommandList>, count: u32, events: 
 
 /// `zeCommandListAppendEventReset` (ze_api.h): not for counter-based events.
 pub extern "C" fn event_reset(list: Handle<CommandList>, event: Handle<Event>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let list = list.get()?;
         let event = event.get()?;
         event.expect_flag()?;
@@ -172,10 +178,10 @@ pub extern "C" fn write_global_timestamp(
     wait_count: u32,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         let list = list.get()?;
         to.check()?;
-        append(&list, Work::Timestamp { to: Place::new(to) }, signal, wait_count, waits)
+        append(&list, Work::Timestamp { to: Location::new(to) }, signal, wait_count, waits)
     })
 }
 
@@ -190,7 +196,7 @@ pub extern "C" fn query_kernel_timestamps(
     wait_count: u32,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         let list = list.get()?;
         events.check()?;
         to.check()?;
@@ -201,13 +207,13 @@ pub extern "C" fn query_kernel_timestamps(
             offsets.array(count as usize)?.to_vec()
         };
         let events = events.into_iter().zip(offsets).collect();
-        append(&list, Work::EventTimestamps { to: Place::new(to), events }, signal, wait_count, waits)
+        append(&list, Work::EventTimestamps { to: Location::new(to), events }, signal, wait_count, waits)
     })
 }
 
 /// `zeCommandListAppendMemoryPrefetch` (ze_api.h): a hint, and all memory is where it is.
 pub extern "C" fn memory_prefetch(list: Handle<CommandList>, pointer: Address, _size: usize) -> ZeResult {
-    answer(|| {
+    call(|| {
         let list = list.get()?;
         pointer.check()?;
         append(&list, Work::Nothing, Handle::NULL, 0, In::NULL)
@@ -222,7 +228,7 @@ pub extern "C" fn mem_advise(
     _size: usize,
     _advice: u32,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         let list = list.get()?;
         device.get()?;
         pointer.check()?;
@@ -236,7 +242,7 @@ fn append(
     signal: Handle<Event>,
     wait_count: u32,
     waits: In<Handle<Event>>,
-) -> Answer {
+) -> Outcome {
     if wait_count > 0 && waits.is_null() {
         return Err(ZeResult::INVALID_SIZE);
     }
@@ -246,9 +252,9 @@ fn append(
 }
 
 /// The first byte of a region and its pitches. Without a slice pitch a slice is as many rows as the region has.
-fn grid(place: Place, region: &CopyRegion, pitch: u32, slice_pitch: u32) -> Grid {
+fn pitched(place: Location, region: &CopyRegion, pitch: u32, slice_pitch: u32) -> PitchedLocation {
     let row = pitch as usize;
     let slice = if slice_pitch == 0 { row * region.height as usize } else { slice_pitch as usize };
     let offset = region.origin_x as usize + region.origin_y as usize * row + region.origin_z as usize * slice;
-    Grid { place: place.forward(offset), row, slice }
+    PitchedLocation { place: place.forward(offset), row, slice }
 }

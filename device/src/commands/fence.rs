@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use crate::commands::queue::CommandQueue;
-use crate::events::signal::{Kind, Outcome, Signal, Stamps};
+use crate::events::signal::{Kind, Signal, Timestamps, WaitResult};
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::command::FenceDesc;
-use crate::ffi::result::{ZeResult, answer, answer_end};
+use crate::ffi::result::{ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
 use crate::platform::clock;
 
@@ -30,14 +30,14 @@ impl Object for Fence {
 
 /// `zeFenceCreate` (ze_api.h).
 pub extern "C" fn create(queue: Handle<CommandQueue>, desc: In<FenceDesc>, fence: Out<Handle<Fence>>) -> ZeResult {
-    answer(|| {
+    call(|| {
         queue.get()?;
         let desc = desc.read()?;
         fence.check()?;
         let signal = Arc::new(Signal::new(Kind::Flag));
         if desc.flags & SIGNALED != 0 {
             let now = clock::now();
-            signal.reach(signal.promise(), Stamps { start: now, end: now });
+            signal.complete(signal.submit(), Timestamps { start: now, end: now });
         }
         fence.write(Handle::register(Arc::new(Fence { signal })))
     })
@@ -45,7 +45,7 @@ pub extern "C" fn create(queue: Handle<CommandQueue>, desc: In<FenceDesc>, fence
 
 /// `zeFenceDestroy` (ze_api.h).
 pub extern "C" fn destroy(fence: Handle<Fence>) -> ZeResult {
-    answer_end(|| {
+    call_teardown(|| {
         fence.retire()?.signal.abandon();
         Ok(())
     })
@@ -53,23 +53,23 @@ pub extern "C" fn destroy(fence: Handle<Fence>) -> ZeResult {
 
 /// `zeFenceHostSynchronize` (ze_api.h): `timeout` in nanoseconds.
 pub extern "C" fn host_synchronize(fence: Handle<Fence>, timeout: u64) -> ZeResult {
-    answer(|| {
+    call(|| {
         let fence = fence.get()?;
-        match fence.signal.wait(fence.signal.expected(), clock::deadline(timeout)) {
-            Outcome::Reached | Outcome::Abandoned => Ok(()),
-            Outcome::TimedOut => Err(ZeResult::NOT_READY),
+        match fence.signal.wait(fence.signal.wait_value(), clock::deadline(timeout)) {
+            WaitResult::Completed | WaitResult::Abandoned => Ok(()),
+            WaitResult::TimedOut => Err(ZeResult::NOT_READY),
         }
     })
 }
 
 /// `zeFenceQueryStatus` (ze_api.h).
 pub extern "C" fn query_status(fence: Handle<Fence>) -> ZeResult {
-    answer(|| if fence.get()?.signal.is_reached() { Ok(()) } else { Err(ZeResult::NOT_READY) })
+    call(|| if fence.get()?.signal.is_signalled() { Ok(()) } else { Err(ZeResult::NOT_READY) })
 }
 
 /// `zeFenceReset` (ze_api.h).
 pub extern "C" fn reset(fence: Handle<Fence>) -> ZeResult {
-    answer(|| {
+    call(|| {
         fence.get()?.signal.reset();
         Ok(())
     })

@@ -15,7 +15,7 @@ use crate::discovery::device::Device;
 use crate::events::event::Event;
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::command::{CommandListDesc, CommandQueueDesc};
-use crate::ffi::result::{Answer, ZeResult, answer, answer_end};
+use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
 use crate::platform::clock;
 
@@ -56,12 +56,12 @@ impl Object for CommandList {
 
 impl CommandList {
     /// Records a command, or passes it on.
-    pub(crate) fn append(&self, command: Command) -> Answer {
+    pub(crate) fn append(&self, command: Command) -> Outcome {
         self.append_all(vec![Arc::new(command)])
     }
 
     /// Appends several commands with nothing of others in between.
-    pub(crate) fn append_all(&self, commands: Vec<Arc<Command>>) -> Answer {
+    pub(crate) fn append_all(&self, commands: Vec<Arc<Command>>) -> Outcome {
         match &self.body {
             Body::Immediate { stream, synchronous, .. } => {
                 let ticket = stream.submit(&commands, None)?;
@@ -82,7 +82,7 @@ impl CommandList {
     }
 
     /// The commands of a closed regular list: `INVALID_ARGUMENT` for any other.
-    pub(crate) fn recorded(&self) -> Answer<Vec<Arc<Command>>> {
+    pub(crate) fn recorded(&self) -> Outcome<Vec<Arc<Command>>> {
         match &self.body {
             Body::Regular(recording) => {
                 let recording = recording.lock();
@@ -92,7 +92,7 @@ impl CommandList {
         }
     }
 
-    fn recording(&self) -> Answer<&Mutex<Recording>> {
+    fn recording(&self) -> Outcome<&Mutex<Recording>> {
         match &self.body {
             Body::Regular(recording) => Ok(recording),
             Body::Immediate { .. } => Err(ZeResult::INVALID_ARGUMENT),
@@ -109,7 +109,7 @@ impl Drop for CommandList {
 }
 
 /// Checks the descriptor of a queue or an immediate list.
-pub(crate) fn check_queue(desc: &CommandQueueDesc) -> Answer {
+pub(crate) fn check_queue(desc: &CommandQueueDesc) -> Outcome {
     if desc.ordinal != 0 || desc.index >= QUEUES {
         return Err(ZeResult::INVALID_ARGUMENT);
     }
@@ -126,14 +126,14 @@ pub extern "C" fn create(
     desc: In<CommandListDesc>,
     list: Out<Handle<CommandList>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         let device = device.get()?;
         let ordinal = desc.read()?.command_queue_group_ordinal;
         if ordinal != 0 {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
-        hand_out(CommandList { context, device, ordinal, body: Body::Regular(Mutex::default()) }, list)
+        register(CommandList { context, device, ordinal, body: Body::Regular(Mutex::default()) }, list)
     })
 }
 
@@ -144,25 +144,25 @@ pub extern "C" fn create_immediate(
     desc: In<CommandQueueDesc>,
     list: Out<Handle<CommandList>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         let device = device.get()?;
         let desc = desc.read()?;
         check_queue(&desc)?;
         let stream = Stream::new(Arc::clone(&device));
         let body = Body::Immediate { stream, index: desc.index, synchronous: desc.mode == SYNCHRONOUS };
-        hand_out(CommandList { context, device, ordinal: desc.ordinal, body }, list)
+        register(CommandList { context, device, ordinal: desc.ordinal, body }, list)
     })
 }
 
 /// `zeCommandListDestroy` (ze_api.h). Work in flight is finished.
 pub extern "C" fn destroy(list: Handle<CommandList>) -> ZeResult {
-    answer_end(|| list.retire().map(drop))
+    call_teardown(|| list.retire().map(drop))
 }
 
 /// `zeCommandListClose` (ze_api.h).
 pub extern "C" fn close(list: Handle<CommandList>) -> ZeResult {
-    answer(|| {
+    call(|| {
         list.get()?.recording()?.lock().closed = true;
         Ok(())
     })
@@ -170,7 +170,7 @@ pub extern "C" fn close(list: Handle<CommandList>) -> ZeResult {
 
 /// `zeCommandListReset` (ze_api.h).
 pub extern "C" fn reset(list: Handle<CommandList>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let list = list.get()?;
         let before = std::mem::take(&mut *list.recording()?.lock());
         drop(before);
@@ -180,7 +180,7 @@ pub extern "C" fn reset(list: Handle<CommandList>) -> ZeResult {
 
 /// `zeCommandListHostSynchronize` (ze_api.h): `timeout` in nanoseconds; immediate lists only.
 pub extern "C" fn host_synchronize(list: Handle<CommandList>, timeout: u64) -> ZeResult {
-    answer(|| match &list.get()?.body {
+    call(|| match &list.get()?.body {
         Body::Immediate { stream, .. } if stream.synchronize(clock::deadline(timeout)) => Ok(()),
         Body::Immediate { .. } => Err(ZeResult::NOT_READY),
         Body::Regular(_) => Err(ZeResult::INVALID_ARGUMENT),
@@ -189,22 +189,22 @@ pub extern "C" fn host_synchronize(list: Handle<CommandList>, timeout: u64) -> Z
 
 /// `zeCommandListGetDeviceHandle` (ze_api.h).
 pub extern "C" fn get_device_handle(list: Handle<CommandList>, device: Out<Handle<Device>>) -> ZeResult {
-    answer(|| device.write(Handle::of(&list.get()?.device)))
+    call(|| device.write(Handle::of(&list.get()?.device)))
 }
 
 /// `zeCommandListGetContextHandle` (ze_api.h).
 pub extern "C" fn get_context_handle(list: Handle<CommandList>, context: Out<Handle<Context>>) -> ZeResult {
-    answer(|| context.write(list.get()?.context))
+    call(|| context.write(list.get()?.context))
 }
 
 /// `zeCommandListGetOrdinal` (ze_api.h).
 pub extern "C" fn get_ordinal(list: Handle<CommandList>, ordinal: Out<u32>) -> ZeResult {
-    answer(|| ordinal.write(list.get()?.ordinal))
+    call(|| ordinal.write(list.get()?.ordinal))
 }
 
 /// `zeCommandListImmediateGetIndex` (ze_api.h).
 pub extern "C" fn immediate_get_index(list: Handle<CommandList>, index: Out<u32>) -> ZeResult {
-    answer(|| match &list.get()?.body {
+    call(|| match &list.get()?.body {
         Body::Immediate { index: own, .. } => index.write(*own),
         Body::Regular(_) => Err(ZeResult::INVALID_ARGUMENT),
     })
@@ -212,7 +212,7 @@ pub extern "C" fn immediate_get_index(list: Handle<CommandList>, index: Out<u32>
 
 /// `zeCommandListIsImmediate` (ze_api.h).
 pub extern "C" fn is_immediate(list: Handle<CommandList>, immediate: Out<u8>) -> ZeResult {
-    answer(|| immediate.write(u8::from(matches!(list.get()?.body, Body::Immediate { .. }))))
+    call(|| immediate.write(u8::from(matches!(list.get()?.body, Body::Immediate { .. }))))
 }
 
 /// `zeCommandListImmediateAppendCommandListsExp` (ze_api.h): the commands of regular lists, as one.
@@ -224,7 +224,7 @@ pub extern "C" fn immediate_append_command_lists(
     wait_count: u32,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         let list = list.get()?;
         if matches!(list.body, Body::Regular(_)) {
             return Err(ZeResult::INVALID_ARGUMENT);
@@ -240,7 +240,7 @@ pub extern "C" fn immediate_append_command_lists(
     })
 }
 
-fn hand_out(list: CommandList, to: Out<Handle<CommandList>>) -> Answer {
+fn register(list: CommandList, to: Out<Handle<CommandList>>) -> Outcome {
     to.check()?;
     to.write(Handle::register(Arc::new(list)))
 }

@@ -11,7 +11,7 @@ use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::command::CommandQueueDesc;
-use crate::ffi::result::{ZeResult, answer, answer_end};
+use crate::ffi::result::{ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
 use crate::platform::clock;
 
@@ -43,7 +43,7 @@ pub extern "C" fn create(
     desc: In<CommandQueueDesc>,
     queue: Out<Handle<CommandQueue>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         let device = device.get()?;
         let desc = desc.read()?;
@@ -61,7 +61,7 @@ pub extern "C" fn create(
 
 /// `zeCommandQueueDestroy` (ze_api.h). Work in flight is finished.
 pub extern "C" fn destroy(queue: Handle<CommandQueue>) -> ZeResult {
-    answer_end(|| queue.retire().map(drop))
+    call_teardown(|| queue.retire().map(drop))
 }
 
 /// `zeCommandQueueExecuteCommandLists` (ze_api.h): `INVALID_ARGUMENT` for a list that is not closed, or immediate.
@@ -71,7 +71,7 @@ pub extern "C" fn execute_command_lists(
     lists: In<Handle<CommandList>>,
     fence: Handle<Fence>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         let queue = queue.get()?;
         lists.check()?;
         if count == 0 {
@@ -92,7 +92,7 @@ pub extern "C" fn execute_command_lists(
 
 /// `zeCommandQueueSynchronize` (ze_api.h): `timeout` in nanoseconds.
 pub extern "C" fn synchronize(queue: Handle<CommandQueue>, timeout: u64) -> ZeResult {
-    answer(|| {
+    call(|| {
         let done = queue.get()?.stream.synchronize(clock::deadline(timeout));
         if done { Ok(()) } else { Err(ZeResult::NOT_READY) }
     })
@@ -100,10 +100,10 @@ pub extern "C" fn synchronize(queue: Handle<CommandQueue>, timeout: u64) -> ZeRe
 
 /// `zeCommandQueueGetOrdinal` (ze_api.h).
 pub extern "C" fn get_ordinal(queue: Handle<CommandQueue>, ordinal: Out<u32>) -> ZeResult {
-    answer(|| ordinal.write(queue.get()?.ordinal))
+    call(|| ordinal.write(queue.get()?.ordinal))
 }
 
 /// `zeCommandQueueGetIndex` (ze_api.h).
 pub extern "C" fn get_index(queue: Handle<CommandQueue>, index: Out<u32>) -> ZeResult {
-    answer(|| index.write(queue.get()?.index))
+    call(|| index.write(queue.get()?.index))
 }

@@ -16,8 +16,8 @@ use parking_lot::{Condvar, Mutex};
 use crate::commands::work::Work;
 use crate::discovery::device::Device;
 use crate::events::event::Event;
-use crate::events::signal::{Signal, Stamps};
-use crate::ffi::result::{Answer, ZeResult};
+use crate::events::signal::{Signal, Timestamps};
+use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::clock;
 
 /// Enough for a copy loop; the default would reserve 8 MiB for each stream.
@@ -56,7 +56,7 @@ struct State {
 struct Task {
     command: Arc<Command>,
     waits: Vec<u64>,
-    promise: u64,
+    value: u64,
     fence: Option<Arc<Signal>>,
 }
 
@@ -78,12 +78,12 @@ impl Stream {
 
     /// Hands commands over, in this order and with nothing of others in between. Returns before they are done.
     /// `fence` is signalled after the last one.
-    pub(crate) fn submit(self: &Arc<Self>, commands: &[Arc<Command>], fence: Option<Arc<Signal>>) -> Answer<Ticket> {
+    pub(crate) fn submit(self: &Arc<Self>, commands: &[Arc<Command>], fence: Option<Arc<Signal>>) -> Outcome<Ticket> {
         let mut state = self.state.lock();
         if state.worker.is_none() {
             state.worker = Some(self.start()?);
         }
-        let end = fence.map(|fence| Task { command: nothing(), waits: Vec::new(), promise: 0, fence: Some(fence) });
+        let end = fence.map(|fence| Task { command: nothing(), waits: Vec::new(), value: 0, fence: Some(fence) });
         // Values are settled under the lock: the order of promises is the order of the queue.
         for task in commands.iter().map(|command| Task::new(Arc::clone(command))).chain(end) {
             state.waiting.push_back(task);
@@ -131,7 +131,7 @@ impl Stream {
     }
 
     /// Starts the thread. Signals of the process are none of its business, so it begins with all of them blocked.
-    fn start(self: &Arc<Self>) -> Answer<JoinHandle<()>> {
+    fn start(self: &Arc<Self>) -> Outcome<JoinHandle<()>> {
         let stream = Arc::clone(self);
         let before = block_signals();
         let started = Builder::new().name("ze_soft".into()).stack_size(STACK).spawn(move || stream.run());
@@ -165,9 +165,9 @@ impl Stream {
 
 impl Task {
     fn new(command: Arc<Command>) -> Self {
-        let waits = command.waits.iter().map(|event| event.signal.expected()).collect();
-        let promise = command.signals.as_ref().map_or(0, |event| event.signal.promise());
-        Self { command, waits, promise, fence: None }
+        let waits = command.waits.iter().map(|event| event.signal.wait_value()).collect();
+        let value = command.signals.as_ref().map_or(0, |event| event.signal.submit());
+        Self { command, waits, value, fence: None }
     }
 
     fn run(&self) {
@@ -177,12 +177,12 @@ impl Task {
         }
         let start = clock::now();
         self.command.work.perform();
-        let stamps = Stamps { start, end: clock::now() };
+        let timestamps = Timestamps { start, end: clock::now() };
         if let Some(event) = &self.command.signals {
-            event.signal.reach(self.promise, stamps);
+            event.signal.complete(self.value, timestamps);
         }
         if let Some(fence) = &self.fence {
-            fence.reach(fence.promise(), stamps);
+            fence.complete(fence.submit(), timestamps);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::events::event::{self, Event};
 use crate::ffi::Address;
-use crate::memory::{self, Kept};
+use crate::memory::{self, Retained};
 use crate::platform::clock;
 
 /// One thing to do.
@@ -18,16 +18,16 @@ pub(crate) enum Work {
     /// Copy bytes; the ranges may overlap.
     Copy {
         /// Where to.
-        to: Place,
+        to: Location,
         /// Where from.
-        from: Place,
+        from: Location,
         /// How many bytes.
         length: usize,
     },
     /// Repeat a pattern.
     Fill {
         /// Where to.
-        to: Place,
+        to: Location,
         /// The pattern; not empty.
         pattern: Box<[u8]>,
         /// How many bytes; the last repetition may be cut.
@@ -36,21 +36,21 @@ pub(crate) enum Work {
     /// Copy a box of bytes, row by row.
     CopyRegion {
         /// First byte, row pitch and slice pitch of the destination.
-        to: Grid,
+        to: PitchedLocation,
         /// The same of the source.
-        from: Grid,
+        from: PitchedLocation,
         /// Width in bytes, height in rows, depth in slices.
         extent: [usize; 3],
     },
     /// Write the time of the device: 8 bytes.
     Timestamp {
         /// Where to.
-        to: Place,
+        to: Location,
     },
     /// Write the timestamps of events: 32 bytes each.
     EventTimestamps {
         /// Where to.
-        to: Place,
+        to: Location,
         /// The events, and at what offset each goes.
         events: Vec<(Arc<Event>, usize)>,
     },
@@ -59,26 +59,26 @@ pub(crate) enum Work {
 }
 
 /// An address, with what keeps it valid. Addresses of the application's own are its own responsibility.
-pub(crate) struct Place {
+pub(crate) struct Location {
     address: usize,
-    _keeps: Option<Kept>,
+    _retained: Option<Retained>,
 }
 
 /// A place in rows and slices.
-pub(crate) struct Grid {
+pub(crate) struct PitchedLocation {
     /// The first byte.
-    pub place: Place,
+    pub place: Location,
     /// Bytes from one row to the next.
     pub row: usize,
     /// Bytes from one slice to the next.
     pub slice: usize,
 }
 
-impl Place {
+impl Location {
     /// The place that a pointer argument names.
     pub(crate) fn new(pointer: Address) -> Self {
         let address = pointer.number();
-        Self { address, _keeps: memory::keep(address) }
+        Self { address, _retained: memory::retain(address) }
     }
 
     /// The place `offset` bytes further on.
@@ -106,7 +106,8 @@ impl Work {
             Self::CopyRegion { to, from, extent: [width, height, depth] } => {
                 for slice in 0..*depth {
                     for row in 0..*height {
-                        let at = |grid: &Grid| grid.place.at(slice * grid.slice + row * grid.row);
+                        let at =
+                            |pitched: &PitchedLocation| pitched.place.at(slice * pitched.slice + row * pitched.row);
                         copy(at(to), at(from), *width);
                     }
                 }
@@ -114,7 +115,7 @@ impl Work {
             Self::Timestamp { to } => to.write(0, clock::now()),
             Self::EventTimestamps { to, events } => {
                 for (event, offset) in events {
-                    if let Some(result) = event::timestamps(event) {
+                    if let Some(result) = event::kernel_timestamps(event) {
                         to.write(*offset, result);
                     }
                 }
@@ -125,13 +126,13 @@ impl Work {
 }
 
 fn copy(to: *mut u8, from: *const u8, length: usize) {
-    // SAFETY: the append calls of ze_api.h promise ranges of this length that stay valid until the command is done;
+    // SAFETY: the append calls of ze_api.h value ranges of this length that stay valid until the command is done;
     // those of ours are held by the work. They may overlap.
     unsafe { ptr::copy(from, to, length) };
 }
 
 /// Writes the pattern once and then doubles what is there.
-fn fill(to: &Place, pattern: &[u8], length: usize) {
+fn fill(to: &Location, pattern: &[u8], length: usize) {
     if let [byte] = pattern {
         // SAFETY: as for copy.
         unsafe { ptr::write_bytes(to.at(0), *byte, length) };

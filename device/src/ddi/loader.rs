@@ -6,7 +6,7 @@
 
 use crate::ddi::API_VERSION;
 use crate::ffi::layout::driver::ComponentVersion;
-use crate::ffi::result::{ZeResult, answer};
+use crate::ffi::result::{ZeResult, call};
 use crate::ffi::{self, Address, Out};
 
 /// The loader release that this one stands in for.
@@ -37,12 +37,12 @@ pub extern "C" fn get_tracing_handle() -> Address {
 
 /// `zelLoaderGetVersion`.
 pub extern "C" fn get_version(version: Out<ComponentVersion>) -> ZeResult {
-    answer(|| version.write(component()))
+    call(|| version.write(component()))
 }
 
 /// `zelLoaderGetVersions` and `zelLoaderGetVersionsInternal`: one component, the loader.
 pub extern "C" fn get_versions(count: Out<usize>, versions: Out<ComponentVersion>) -> ZeResult {
-    answer(|| {
+    call(|| {
         if versions.is_null() {
             return count.write(1);
         }
@@ -55,7 +55,7 @@ pub extern "C" fn get_versions(count: Out<usize>, versions: Out<ComponentVersion
 
 /// `zelLoaderTranslateHandle` and `zelLoaderTranslateHandleInternal`: loader and driver are one.
 pub extern "C" fn translate_handle(_kind: i32, handle: Address, translated: Out<Address>) -> ZeResult {
-    answer(|| {
+    call(|| {
         handle.check()?;
         translated.write(handle)
     })
@@ -64,7 +64,7 @@ pub extern "C" fn translate_handle(_kind: i32, handle: Address, translated: Out<
 /// `zelGetTracerApiProcAddrTable`: tracing is not offered. Success with an untouched table is what a loader without its
 /// tracing library answers too.
 pub extern "C" fn get_tracer_table(_version: u32, table: Address) -> ZeResult {
-    answer(|| table.check())
+    call(|| table.check())
 }
 
 /// `zelSetDriverTeardown`.

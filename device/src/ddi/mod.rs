@@ -16,11 +16,11 @@ use crate::platform::log;
 /// The API version that this device speaks: 1.17 (`ze_api_version_t`, major in the upper half).
 pub const API_VERSION: u32 = (1 << 16) + 17;
 
-/// One function: a slot of a DDI table, or a name outside of them.
-pub struct Slot {
+/// One function: a function of a DDI table, or a name outside of them.
+pub struct Function {
     /// The C name.
     pub name: &'static str,
-    /// The minor API version since which the slot exists.
+    /// The minor API version since which the function exists.
     pub since: u32,
     /// Whether there is more behind it than an error code.
     pub implemented: bool,
@@ -31,7 +31,7 @@ pub struct Slot {
 }
 
 // SAFETY: the address is that of a function, which is the same for all threads and is never written through.
-unsafe impl Sync for Slot {}
+unsafe impl Sync for Function {}
 
 /// One DDI table.
 pub struct Table {
@@ -40,17 +40,17 @@ pub struct Table {
     /// The entry point of that function.
     pub address: *const (),
     /// Its members, in memory order.
-    pub slots: &'static [Slot],
+    pub functions: &'static [Function],
 }
 
-// SAFETY: as for Slot.
+// SAFETY: as for Function.
 unsafe impl Sync for Table {}
 
 /// The entry point with this C name: an API function, a table getter or a loader function.
 pub fn lookup(name: &str) -> Option<*const ()> {
     let in_tables = TABLES
         .iter()
-        .find_map(|table| if table.getter == name { Some(table.address) } else { address_in(table.slots, name) });
+        .find_map(|table| if table.getter == name { Some(table.address) } else { address_in(table.functions, name) });
     in_tables.or_else(|| address_in(LOADER, name))
 }
 
@@ -59,8 +59,8 @@ pub(crate) fn lookup_extension(name: &str) -> Option<*const ()> {
     address_in(EXTENSIONS, name)
 }
 
-fn address_in(slots: &[Slot], name: &str) -> Option<*const ()> {
-    slots.iter().find(|slot| slot.name == name).map(|slot| slot.address)
+fn address_in(functions: &[Function], name: &str) -> Option<*const ()> {
+    functions.iter().find(|function| function.name == name).map(|function| function.address)
 }
 
 /// What answers something else than a `ze_result_t`.
@@ -74,8 +74,11 @@ const ANSWER_NO_RESULT: [&str; 4] = [
 /// Where the code stands that a function is made to answer: nowhere for one that is not implemented, is not of the API,
 /// or answers no `ze_result_t`.
 fn fault_of(name: &str) -> Option<&'static AtomicU32> {
-    let slots = TABLES.iter().flat_map(|table| table.slots).chain(EXTENSIONS);
-    slots.filter(|slot| !ANSWER_NO_RESULT.contains(&slot.name)).find(|slot| slot.name == name)?.fault
+    let functions = TABLES.iter().flat_map(|table| table.functions).chain(EXTENSIONS);
+    functions
+        .filter(|function| !ANSWER_NO_RESULT.contains(&function.name))
+        .find(|function| function.name == name)?
+        .fault
 }
 
 /// Whether there is a function of that name that can be made to fail.
@@ -90,7 +93,7 @@ pub(crate) fn fail(name: &str, code: u32) {
     }
 }
 
-/// Fills a caller's DDI table. A table of version 1.n holds the slots that exist since 1.n or before, packed in order;
+/// Fills a caller's DDI table. A table of version 1.n holds the functions that exist since 1.n or before, packed in order;
 /// ze_ddi.h promises that what a caller hands in is a table of the version that it asks for.
 fn fill(version: u32, table: Out<*const ()>, getter: &str) -> ZeResult {
     if table.is_null() {
@@ -100,9 +103,9 @@ fn fill(version: u32, table: Out<*const ()>, getter: &str) -> ZeResult {
         return ZeResult::UNSUPPORTED_VERSION;
     }
     let minor = version & 0xffff;
-    let slots = TABLES.iter().filter(|candidate| candidate.getter == getter).flat_map(|found| found.slots);
-    for (index, slot) in slots.filter(|slot| slot.since <= minor).enumerate() {
-        table.element(index).write_optional(slot.address);
+    let functions = TABLES.iter().filter(|candidate| candidate.getter == getter).flat_map(|found| found.functions);
+    for (index, function) in functions.filter(|function| function.since <= minor).enumerate() {
+        table.element(index).write_optional(function.address);
     }
     ZeResult::SUCCESS
 }
@@ -225,7 +228,7 @@ macro_rules! expand {
         pub static TABLES: &[Table] = &[$(Table {
             getter: stringify!($getter),
             address: entry::$getter as *const (),
-            slots: &[$(Slot {
+            functions: &[$(Function {
                 name: stringify!($name),
                 since: $since,
                 implemented: is_implemented!($($($path)::+)?),
@@ -235,7 +238,7 @@ macro_rules! expand {
         }),*];
 
         /// What a loader has beside the API.
-        pub static LOADER: &[Slot] = &[$(Slot {
+        pub static LOADER: &[Function] = &[$(Function {
             name: stringify!($loader),
             since: 0,
             implemented: true,
@@ -244,7 +247,7 @@ macro_rules! expand {
         }),*];
 
         /// What the driver hands out by name only.
-        pub static EXTENSIONS: &[Slot] = &[$(Slot {
+        pub static EXTENSIONS: &[Function] = &[$(Function {
             name: stringify!($extension),
             since: 0,
             implemented: true,

@@ -9,7 +9,7 @@ use crate::discovery::device::Device;
 use crate::discovery::driver::{self, Driver};
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::driver::ContextDesc;
-use crate::ffi::result::{Answer, ZeResult, answer, answer_end};
+use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, In, Out};
 use crate::platform::process;
 
@@ -46,7 +46,7 @@ pub extern "C" fn create_ex(
     devices: In<Handle<Device>>,
     context: Out<Handle<Context>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         driver::check(driver)?;
         desc.read()?;
         devices.objects(count)?;
@@ -58,17 +58,17 @@ pub extern "C" fn create_ex(
 
 /// `zeContextDestroy` (ze_api.h).
 pub extern "C" fn destroy(context: Handle<Context>) -> ZeResult {
-    answer_end(|| context.retire().map(drop))
+    call_teardown(|| context.retire().map(drop))
 }
 
 /// `zeContextGetStatus` (ze_api.h).
 pub extern "C" fn get_status(context: Handle<Context>) -> ZeResult {
-    answer(|| context.get().map(drop))
+    call(|| context.get().map(drop))
 }
 
 /// `zeContextSystemBarrier` (ze_api.h): host memory needs none.
 pub extern "C" fn system_barrier(context: Handle<Context>, device: Handle<Device>) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         device.get().map(drop)
     })
@@ -81,7 +81,7 @@ pub extern "C" fn make_memory_resident(
     pointer: Address,
     _size: usize,
 ) -> ZeResult {
-    answer(|| check_residency(context, device, pointer))
+    call(|| check_residency(context, device, pointer))
 }
 
 /// `zeContextEvictMemory` (ze_api.h).
@@ -91,10 +91,10 @@ pub extern "C" fn evict_memory(
     pointer: Address,
     _size: usize,
 ) -> ZeResult {
-    answer_end(|| check_residency(context, device, pointer))
+    call_teardown(|| check_residency(context, device, pointer))
 }
 
-fn check_residency(context: Handle<Context>, device: Handle<Device>, pointer: Address) -> Answer {
+fn check_residency(context: Handle<Context>, device: Handle<Device>, pointer: Address) -> Outcome {
     context.get()?;
     device.get()?;
     pointer.check()

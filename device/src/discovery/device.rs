@@ -11,7 +11,7 @@ use crate::ffi;
 use crate::ffi::Out;
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::device::DeviceP2pProperties;
-use crate::ffi::result::{ZeResult, answer};
+use crate::ffi::result::{ZeResult, call};
 use crate::platform::budget::Budget;
 use crate::platform::clock;
 use crate::platform::settings::Settings;
@@ -42,7 +42,7 @@ impl Object for Device {
 
 /// `zeDeviceGet` (ze_api.h).
 pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, devices: Out<Handle<Device>>) -> ZeResult {
-    answer(|| {
+    call(|| {
         driver::check(driver)?;
         ffi::enumerate(count, devices, driver::devices(), |place, device| place.write(Handle::of(device)))
     })
@@ -50,7 +50,7 @@ pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, devices: Out<Hand
 
 /// `zeDeviceGetSubDevices` (ze_api.h): there are none.
 pub extern "C" fn get_sub_devices(device: Handle<Device>, count: Out<u32>, devices: Out<Handle<Device>>) -> ZeResult {
-    answer(|| {
+    call(|| {
         device.get()?;
         ffi::enumerate(count, devices, &[], |place, item| place.write(*item))
     })
@@ -58,7 +58,7 @@ pub extern "C" fn get_sub_devices(device: Handle<Device>, count: Out<u32>, devic
 
 /// `zeDeviceGetRootDevice` (ze_api.h): NULL, because every device is a root device.
 pub extern "C" fn get_root_device(device: Handle<Device>, root: Out<Handle<Device>>) -> ZeResult {
-    answer(|| device.get().and_then(|_| root.write(Handle::NULL)))
+    call(|| device.get().and_then(|_| root.write(Handle::NULL)))
 }
 
 /// `zeDeviceGetP2PProperties` (ze_api.h): access and atomics between all devices.
@@ -67,7 +67,7 @@ pub extern "C" fn get_p2p_properties(
     peer: Handle<Device>,
     properties: Out<DeviceP2pProperties>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         device.get()?;
         peer.get()?;
         properties.edit(|out| out.flags = 0b11)
@@ -76,7 +76,7 @@ pub extern "C" fn get_p2p_properties(
 
 /// `zeDeviceCanAccessPeer` (ze_api.h): always.
 pub extern "C" fn can_access_peer(device: Handle<Device>, peer: Handle<Device>, value: Out<u8>) -> ZeResult {
-    answer(|| {
+    call(|| {
         device.get()?;
         peer.get()?;
         value.write(1)
@@ -85,12 +85,12 @@ pub extern "C" fn can_access_peer(device: Handle<Device>, peer: Handle<Device>, 
 
 /// `zeDeviceGetStatus` (ze_api.h): a device in software is never lost.
 pub extern "C" fn get_status(device: Handle<Device>) -> ZeResult {
-    answer(|| device.get().map(drop))
+    call(|| device.get().map(drop))
 }
 
 /// `zeDeviceGetGlobalTimestamps` (ze_api.h): host and device have the same clock.
 pub extern "C" fn get_global_timestamps(device: Handle<Device>, host: Out<u64>, own: Out<u64>) -> ZeResult {
-    answer(|| {
+    call(|| {
         device.get()?;
         let now = clock::now();
         host.write(now)?;
@@ -100,7 +100,7 @@ pub extern "C" fn get_global_timestamps(device: Handle<Device>, host: Out<u64>, 
 
 /// `zeDeviceSynchronize` (ze_api.h): waits for everything submitted so far to any queue or immediate list.
 pub extern "C" fn synchronize(device: Handle<Device>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let device = device.get()?;
         stream::synchronize_all(&device);
         Ok(())

@@ -14,7 +14,7 @@ use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::driver::{
     DriverExtensionProperties, DriverIpcProperties, DriverProperties, InitDriverTypeDesc,
 };
-use crate::ffi::result::{Answer, ZeResult, answer};
+use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::ffi::{In, Out};
 use crate::platform::budget::Budget;
 use crate::platform::log;
@@ -42,21 +42,21 @@ impl Object for Driver {
 }
 
 /// Driver and devices of this process.
-struct Platform {
+struct Instance {
     driver: Handle<Driver>,
     devices: Vec<Arc<Device>>,
     host_memory: Arc<Budget>,
     default_context: Handle<Context>,
 }
 
-static PLATFORM: LazyLock<Platform> = LazyLock::new(|| {
+static INSTANCE: LazyLock<Instance> = LazyLock::new(|| {
     process::watch_forks();
     let settings = settings::get();
     let devices: Vec<_> = (0..settings.devices).map(|index| Arc::new(Device::new(index, settings))).collect();
     for device in &devices {
         Handle::register(Arc::clone(device));
     }
-    Platform {
+    Instance {
         driver: Handle::register(Arc::new(Driver { _identity: 0 })),
         devices,
         host_memory: Budget::new(physical_memory()),
@@ -66,21 +66,21 @@ static PLATFORM: LazyLock<Platform> = LazyLock::new(|| {
 
 /// All devices, in order.
 pub(crate) fn devices() -> &'static [Arc<Device>] {
-    &PLATFORM.devices
+    &INSTANCE.devices
 }
 
 /// The budget of host allocations: the memory of the machine.
 pub(crate) fn host_memory() -> &'static Arc<Budget> {
-    &PLATFORM.host_memory
+    &INSTANCE.host_memory
 }
 
 /// `zeInit` (ze_api.h).
 pub extern "C" fn init(flags: u32) -> ZeResult {
-    answer(|| {
+    call(|| {
         if flags & !0b11 != 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
-        LazyLock::force(&PLATFORM);
+        LazyLock::force(&INSTANCE);
         // Only an NPU was asked for: there is none.
         if flags != 0 && flags & GPU == 0 { Err(ZeResult::UNINITIALIZED) } else { Ok(()) }
     })
@@ -92,29 +92,29 @@ pub extern "C" fn init_drivers(
     drivers: Out<Handle<Driver>>,
     desc: In<InitDriverTypeDesc>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         let flags = desc.read()?.flags;
         if flags == 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
-        let fitting = if flags & GPU == 0 { &[][..] } else { std::slice::from_ref(&PLATFORM.driver) };
+        let fitting = if flags & GPU == 0 { &[][..] } else { std::slice::from_ref(&INSTANCE.driver) };
         ffi::enumerate(count, drivers, fitting, |place, driver| place.write(*driver))
     })
 }
 
 /// `zeDriverGet` (ze_api.h).
 pub extern "C" fn get(count: Out<u32>, drivers: Out<Handle<Driver>>) -> ZeResult {
-    answer(|| ffi::enumerate(count, drivers, &[PLATFORM.driver], |place, driver| place.write(*driver)))
+    call(|| ffi::enumerate(count, drivers, &[INSTANCE.driver], |place, driver| place.write(*driver)))
 }
 
 /// `zeDriverGetApiVersion` (ze_api.h).
 pub extern "C" fn get_api_version(driver: Handle<Driver>, version: Out<u32>) -> ZeResult {
-    answer(|| driver.get().and_then(|_| version.write(API_VERSION)))
+    call(|| driver.get().and_then(|_| version.write(API_VERSION)))
 }
 
 /// `zeDriverGetProperties` (ze_api.h).
 pub extern "C" fn get_properties(driver: Handle<Driver>, properties: Out<DriverProperties>) -> ZeResult {
-    answer(|| {
+    call(|| {
         driver.get()?;
         properties.edit(|out| {
             out.uuid = *b"urscope ze soft\0";
@@ -125,7 +125,7 @@ pub extern "C" fn get_properties(driver: Handle<Driver>, properties: Out<DriverP
 
 /// `zeDriverGetIpcProperties` (ze_api.h).
 pub extern "C" fn get_ipc_properties(driver: Handle<Driver>, properties: Out<DriverIpcProperties>) -> ZeResult {
-    answer(|| driver.get().and_then(|_| properties.edit(|out| out.flags = SHARED)))
+    call(|| driver.get().and_then(|_| properties.edit(|out| out.flags = SHARED)))
 }
 
 /// `zeDriverGetExtensionProperties` (ze_api.h): no extension is listed.
@@ -134,7 +134,7 @@ pub extern "C" fn get_extension_properties(
     count: Out<u32>,
     properties: Out<DriverExtensionProperties>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         driver.get()?;
         ffi::enumerate(count, properties, &[], |place, item| place.write(*item))
     })
@@ -146,7 +146,7 @@ pub extern "C" fn get_extension_function_address(
     name: In<c_char>,
     address: Out<*const ()>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         driver.get()?;
         address.check()?;
         let name = name.text()?;
@@ -162,10 +162,10 @@ pub extern "C" fn get_extension_function_address(
 /// `zeDriverGetDefaultContext` (ze_api.h): a handle, not a result; NULL when there is none.
 pub extern "C" fn get_default_context(driver: Handle<Driver>) -> Handle<Context> {
     let mut context = Handle::NULL;
-    let _ = answer(|| {
+    let _ = call(|| {
         driver.get()?;
         process::allow_descriptor_fetch();
-        context = PLATFORM.default_context;
+        context = INSTANCE.default_context;
         Ok(())
     });
     context
@@ -173,23 +173,23 @@ pub extern "C" fn get_default_context(driver: Handle<Driver>) -> Handle<Context>
 
 /// `zerGetDefaultContext` (zer_api.h).
 pub extern "C" fn runtime_get_default_context() -> Handle<Context> {
-    if process::is_forked_child() { Handle::NULL } else { get_default_context(PLATFORM.driver) }
+    if process::is_forked_child() { Handle::NULL } else { get_default_context(INSTANCE.driver) }
 }
 
 /// `zeDriverGetLastErrorDescription` (ze_api.h): errors are told apart by their code, so the text is empty.
 pub extern "C" fn get_last_error_description(driver: Handle<Driver>, text: Out<*const c_char>) -> ZeResult {
-    answer(|| driver.get().and_then(|_| text.write(c"".as_ptr())))
+    call(|| driver.get().and_then(|_| text.write(c"".as_ptr())))
 }
 
 /// `zerGetLastErrorDescription` (zer_api.h).
 pub extern "C" fn runtime_get_last_error_description(text: Out<*const c_char>) -> ZeResult {
-    answer(|| text.write(c"".as_ptr()))
+    call(|| text.write(c"".as_ptr()))
 }
 
 /// `zerTranslateDeviceHandleToIdentifier` (zer_api.h): the number of a device, all ones for a bad handle.
 pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) -> u32 {
     let mut identifier = u32::MAX;
-    let _ = answer(|| {
+    let _ = call(|| {
         identifier = device.get()?.index;
         Ok(())
     });
@@ -199,7 +199,7 @@ pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) 
 /// `zerTranslateIdentifierToDeviceHandle` (zer_api.h): NULL for a number that no device has.
 pub extern "C" fn translate_identifier_to_device_handle(identifier: u32) -> Handle<Device> {
     let mut handle = Handle::NULL;
-    let _ = answer(|| {
+    let _ = call(|| {
         handle = devices().get(identifier as usize).map_or(Handle::NULL, Handle::of);
         Ok(())
     });
@@ -207,7 +207,7 @@ pub extern "C" fn translate_identifier_to_device_handle(identifier: u32) -> Hand
 }
 
 /// The driver behind a handle, checked.
-pub(crate) fn check(driver: Handle<Driver>) -> Answer {
+pub(crate) fn check(driver: Handle<Driver>) -> Outcome {
     driver.get().map(drop)
 }
 

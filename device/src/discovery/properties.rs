@@ -15,7 +15,7 @@ use crate::ffi::layout::device::{
     DeviceModuleProperties, DeviceProperties, EuCountExt, PciExtProperties,
 };
 use crate::ffi::layout::stype;
-use crate::ffi::result::{ZeResult, answer};
+use crate::ffi::result::{ZeResult, call};
 use crate::memory::physical::DESCRIPTORS;
 use crate::platform::clock::VALID_BITS;
 
@@ -36,7 +36,7 @@ const FLOAT: u32 = 0b11_1111;
 
 /// `zeDeviceGetProperties` (ze_api.h).
 pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceProperties>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let device = device.get()?;
         let [slices, subslices, units, threads] = SHAPE;
         properties.edit(|out| {
@@ -78,7 +78,7 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
 
 /// `zeDeviceGetComputeProperties` (ze_api.h).
 pub extern "C" fn get_compute_properties(device: Handle<Device>, properties: Out<DeviceComputeProperties>) -> ZeResult {
-    answer(|| {
+    call(|| {
         device.get()?;
         properties.edit(|out| {
             out.max_total_group_size = 1024;
@@ -93,7 +93,7 @@ pub extern "C" fn get_compute_properties(device: Handle<Device>, properties: Out
 
 /// `zeDeviceGetModuleProperties` (ze_api.h). SPIR-V is named because the runtime asks; creating a module fails.
 pub extern "C" fn get_module_properties(device: Handle<Device>, properties: Out<DeviceModuleProperties>) -> ZeResult {
-    answer(|| {
+    call(|| {
         device.get()?;
         properties.edit(|out| {
             out.spirv_version_supported = 1 << 16 | 4;
@@ -113,7 +113,7 @@ pub extern "C" fn get_command_queue_group_properties(
     count: Out<u32>,
     properties: Out<CommandQueueGroupProperties>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         device.get()?;
         ffi::enumerate(count, properties, &[()], |place, ()| {
             place.edit(|out| {
@@ -132,7 +132,7 @@ pub extern "C" fn get_memory_properties(
     count: Out<u32>,
     properties: Out<DeviceMemoryProperties>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         let device = device.get()?;
         ffi::enumerate(count, properties, &[()], |place, ()| {
             place.edit(|out| {
@@ -152,7 +152,7 @@ pub extern "C" fn get_memory_access_properties(
     device: Handle<Device>,
     properties: Out<DeviceMemoryAccessProperties>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         device.get()?;
         properties.edit(|out| {
             out.host_alloc_capabilities = ALL_ACCESS;
@@ -170,7 +170,7 @@ pub extern "C" fn get_cache_properties(
     count: Out<u32>,
     properties: Out<DeviceCacheProperties>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         device.get()?;
         ffi::enumerate(count, properties, &[()], |place, ()| {
             place.edit(|out| {
@@ -183,7 +183,7 @@ pub extern "C" fn get_cache_properties(
 
 /// `zeDeviceGetImageProperties` (ze_api.h): no images.
 pub extern "C" fn get_image_properties(device: Handle<Device>, properties: Out<DeviceImageProperties>) -> ZeResult {
-    answer(|| {
+    call(|| {
         device.get()?;
         properties.edit(|out| {
             (out.max_image_dims_1d, out.max_image_dims_2d, out.max_image_dims_3d) = (0, 0, 0);
@@ -201,7 +201,7 @@ pub extern "C" fn get_external_memory_properties(
     device: Handle<Device>,
     properties: Out<DeviceExternalMemoryProperties>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         device.get()?;
         properties.edit(|out| {
             (out.memory_allocation_import_types, out.memory_allocation_export_types) = (0, DESCRIPTORS);
@@ -212,7 +212,7 @@ pub extern "C" fn get_external_memory_properties(
 
 /// `zeDevicePciGetPropertiesExt` (ze_api.h): an address in a domain that no machine has, so that it meets no real one.
 pub extern "C" fn pci_get_properties(device: Handle<Device>, properties: Out<PciExtProperties>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let device = device.get()?;
         properties.edit(|out| {
             out.address = [0xffff, device.index, 0, 0];

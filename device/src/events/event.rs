@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
-use crate::events::board::{Board, Head, Purpose};
-use crate::events::pool::{EventPool, Seat};
-use crate::events::signal::{Kind, Outcome, Signal, Stamps};
+use crate::events::page::{EventPage, Header, Purpose};
+use crate::events::pool::{EventPool, PoolSlot};
+use crate::events::signal::{Kind, Signal, Timestamps, WaitResult};
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::event::{EventCounterBasedDesc, EventDesc, KernelTimestampData, KernelTimestampResult};
-use crate::ffi::result::{Answer, ZeResult, answer, answer_end};
+use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
 use crate::platform::clock;
 
 /// `ZE_EVENT_COUNTER_BASED_FLAG_IPC`.
 const IPC: u32 = 1 << 3;
 /// `ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP` and `_HOST_TIMESTAMP`.
-const TIMESTAMPS: u32 = 0b11 << 4;
+const TIMESTAMP_FLAGS: u32 = 0b11 << 4;
 /// All flags of a counter-based event: immediate, non-immediate, host visible, IPC, two kinds of timestamp, graphs.
 const FLAGS: u32 = 0b111_1111;
 
@@ -35,11 +35,11 @@ pub struct Event {
 /// Where an event comes from.
 pub(crate) enum Origin {
     /// A place in a pool.
-    Pool(Seat),
+    Pool(PoolSlot),
     /// Made by itself: counter-based, with these flags.
     Single { flags: u32 },
     /// The same, shared with other processes or opened from one.
-    Board { flags: u32, board: Arc<Board> },
+    EventPage { flags: u32, page: Arc<EventPage> },
 }
 
 impl Object for Event {
@@ -51,12 +51,12 @@ impl Object for Event {
 
 /// `zeEventCreate` (ze_api.h): `INVALID_ARGUMENT` for an index that is out of range or taken.
 pub extern "C" fn create(pool: Handle<EventPool>, desc: In<EventDesc>, event: Out<Handle<Event>>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let pool = pool.get()?;
         let desc = desc.read()?;
         event.check()?;
-        let seat = Seat::take(pool, desc.index)?;
-        let made = Event { signal: seat.signal(), origin: Origin::Pool(seat), scopes: [desc.signal, desc.wait] };
+        let slot = PoolSlot::take(pool, desc.index)?;
+        let made = Event { signal: slot.signal(), origin: Origin::Pool(slot), scopes: [desc.signal, desc.wait] };
         event.write(Handle::register(Arc::new(made)))
     })
 }
@@ -69,7 +69,7 @@ pub extern "C" fn counter_based_create(
     desc: In<EventCounterBasedDesc>,
     event: Out<Handle<Event>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         device.get()?;
         let desc = desc.read()?;
@@ -81,8 +81,8 @@ pub extern "C" fn counter_based_create(
         let scopes = [desc.signal, desc.wait];
         let made = if flags & IPC == 0 {
             Event { signal: Signal::new(Kind::Counter), origin: Origin::Single { flags }, scopes }
-        } else if flags & TIMESTAMPS == 0 {
-            Event::on(Board::new(Purpose::Event, Head { count: 1, flags, counters: true })?, scopes)
+        } else if flags & TIMESTAMP_FLAGS == 0 {
+            Event::on(EventPage::new(Purpose::Event, Header { count: 1, flags, counters: true })?, scopes)
         } else {
             return Err(ZeResult::INVALID_ARGUMENT);
         };
@@ -92,8 +92,8 @@ pub extern "C" fn counter_based_create(
 
 /// `zeEventGetCounterBasedFlags` (ze_api.h): `INVALID_ARGUMENT` for an event that is not one by itself.
 pub extern "C" fn get_counter_based_flags(event: Handle<Event>, flags: Out<u32>) -> ZeResult {
-    answer(|| match &event.get()?.origin {
-        Origin::Single { flags: own } | Origin::Board { flags: own, .. } => flags.write(*own),
+    call(|| match &event.get()?.origin {
+        Origin::Single { flags: own } | Origin::EventPage { flags: own, .. } => flags.write(*own),
         Origin::Pool(_) => Err(ZeResult::INVALID_ARGUMENT),
     })
 }
@@ -105,19 +105,19 @@ pub extern "C" fn counter_based_get_device_address(
     value: Out<u64>,
     address: Out<u64>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         let event = event.get()?;
         event.signal.is_counter().then_some(()).ok_or(ZeResult::INVALID_ARGUMENT)?;
-        let (promised, at) = event.signal.place().ok_or(ZeResult::UNSUPPORTED_FEATURE)?;
+        let (submitted, at) = event.signal.counter_address().ok_or(ZeResult::UNSUPPORTED_FEATURE)?;
         value.check()?;
         address.write(at as u64)?;
-        value.write(promised)
+        value.write(submitted)
     })
 }
 
 /// `zeEventDestroy` (ze_api.h). Work that waits for it goes on, because nobody can signal it any more.
 pub extern "C" fn destroy(event: Handle<Event>) -> ZeResult {
-    answer_end(|| {
+    call_teardown(|| {
         event.retire()?.end();
         Ok(())
     })
@@ -125,18 +125,18 @@ pub extern "C" fn destroy(event: Handle<Event>) -> ZeResult {
 
 /// `zeEventHostSignal` (ze_api.h): not for counter-based events.
 pub extern "C" fn host_signal(event: Handle<Event>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let event = event.get()?;
         event.expect_flag()?;
         let now = clock::now();
-        event.signal.reach(event.signal.promise(), Stamps { start: now, end: now });
+        event.signal.complete(event.signal.submit(), Timestamps { start: now, end: now });
         Ok(())
     })
 }
 
 /// `zeEventHostReset` (ze_api.h): not for counter-based events.
 pub extern "C" fn host_reset(event: Handle<Event>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let event = event.get()?;
         event.expect_flag()?;
         event.signal.reset();
@@ -146,36 +146,36 @@ pub extern "C" fn host_reset(event: Handle<Event>) -> ZeResult {
 
 /// `zeEventHostSynchronize` (ze_api.h): `timeout` in nanoseconds.
 pub extern "C" fn host_synchronize(event: Handle<Event>, timeout: u64) -> ZeResult {
-    answer(|| {
+    call(|| {
         let event = event.get()?;
-        match event.signal.wait(event.signal.expected(), clock::deadline(timeout)) {
-            Outcome::Reached | Outcome::Abandoned => Ok(()),
-            Outcome::TimedOut => Err(ZeResult::NOT_READY),
+        match event.signal.wait(event.signal.wait_value(), clock::deadline(timeout)) {
+            WaitResult::Completed | WaitResult::Abandoned => Ok(()),
+            WaitResult::TimedOut => Err(ZeResult::NOT_READY),
         }
     })
 }
 
 /// `zeEventQueryStatus` (ze_api.h).
 pub extern "C" fn query_status(event: Handle<Event>) -> ZeResult {
-    answer(|| if event.get()?.signal.is_reached() { Ok(()) } else { Err(ZeResult::NOT_READY) })
+    call(|| if event.get()?.signal.is_signalled() { Ok(()) } else { Err(ZeResult::NOT_READY) })
 }
 
 /// `zeEventQueryKernelTimestamp` (ze_api.h): when the work behind the event began and ended, in ticks of the device.
 pub extern "C" fn query_kernel_timestamp(event: Handle<Event>, result: Out<KernelTimestampResult>) -> ZeResult {
-    answer(|| result.write(timestamps(&*event.get()?).ok_or(ZeResult::NOT_READY)?))
+    call(|| result.write(kernel_timestamps(&*event.get()?).ok_or(ZeResult::NOT_READY)?))
 }
 
 /// `zeEventGetEventPool` (ze_api.h): `INVALID_ARGUMENT` for an event that has none.
 pub extern "C" fn get_event_pool(event: Handle<Event>, pool: Out<Handle<EventPool>>) -> ZeResult {
-    answer(|| match &event.get()?.origin {
-        Origin::Pool(seat) => pool.write(Handle::of(seat.pool())),
-        Origin::Single { .. } | Origin::Board { .. } => Err(ZeResult::INVALID_ARGUMENT),
+    call(|| match &event.get()?.origin {
+        Origin::Pool(slot) => pool.write(Handle::of(slot.pool())),
+        Origin::Single { .. } | Origin::EventPage { .. } => Err(ZeResult::INVALID_ARGUMENT),
     })
 }
 
 /// `zeEventGetSignalScope` (ze_api.h).
 pub extern "C" fn get_signal_scope(event: Handle<Event>, scope: Out<u32>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let [signal, _] = event.get()?.scopes;
         scope.write(signal)
     })
@@ -183,38 +183,38 @@ pub extern "C" fn get_signal_scope(event: Handle<Event>, scope: Out<u32>) -> ZeR
 
 /// `zeEventGetWaitScope` (ze_api.h).
 pub extern "C" fn get_wait_scope(event: Handle<Event>, scope: Out<u32>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let [_, wait] = event.get()?.scopes;
         scope.write(wait)
     })
 }
 
 /// The timestamps of the last work that signalled the event, `None` before that.
-pub(crate) fn timestamps(event: &Event) -> Option<KernelTimestampResult> {
-    let stamps = event.signal.stamps()?;
-    let data = KernelTimestampData { kernel_start: stamps.start, kernel_end: stamps.end };
+pub(crate) fn kernel_timestamps(event: &Event) -> Option<KernelTimestampResult> {
+    let timestamps = event.signal.timestamps()?;
+    let data = KernelTimestampData { kernel_start: timestamps.start, kernel_end: timestamps.end };
     Some(KernelTimestampResult { global: data, context: data })
 }
 
 impl Event {
-    /// The counter-based event on a board of its own.
-    pub(crate) fn on(board: Arc<Board>, scopes: [u32; 2]) -> Self {
-        let (signal, flags) = (Signal::shared(Kind::Counter, Arc::clone(&board), 0), board.head().flags);
-        Self { signal, origin: Origin::Board { flags, board }, scopes }
+    /// The counter-based event on a page of its own.
+    pub(crate) fn on(page: Arc<EventPage>, scopes: [u32; 2]) -> Self {
+        let (signal, flags) = (Signal::shared(Kind::Counter, Arc::clone(&page), 0), page.header().flags);
+        Self { signal, origin: Origin::EventPage { flags, page }, scopes }
     }
 
     /// Its handle is gone: nobody can signal it here, take its place or open it any more.
     pub(crate) fn end(&self) {
         self.signal.abandon();
         match &self.origin {
-            Origin::Pool(seat) => seat.leave(),
+            Origin::Pool(slot) => slot.release(),
             Origin::Single { .. } => {}
-            Origin::Board { board, .. } => board.withdraw(),
+            Origin::EventPage { page, .. } => page.revoke(),
         }
     }
 
     /// Refuses what is not allowed on a counter-based event.
-    pub(crate) fn expect_flag(&self) -> Answer {
+    pub(crate) fn expect_flag(&self) -> Outcome {
         if self.signal.is_counter() { Err(ZeResult::INVALID_ARGUMENT) } else { Ok(()) }
     }
 }

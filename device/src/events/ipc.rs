@@ -7,24 +7,24 @@
 use std::sync::Arc;
 
 use crate::discovery::context::Context;
-use crate::events::board::{Board, Purpose};
 use crate::events::event::{Event, Origin};
+use crate::events::page::{EventPage, Purpose};
 use crate::events::pool::EventPool;
 use crate::ffi::Out;
 use crate::ffi::handles::Handle;
 use crate::ffi::layout::event::{IpcEventCounterBasedHandle, IpcEventPoolHandle};
-use crate::ffi::result::{ZeResult, answer, answer_end};
+use crate::ffi::result::{ZeResult, call, call_teardown};
 use crate::memory::ipc::put_handle;
 
 /// `zeEventCounterBasedGetIpcHandle` (ze_api.h), and `zexCounterBasedEventGetIpcHandle` of Intel's driver:
 /// `INVALID_ARGUMENT` for an event that was not made for it, or was itself opened. The handle can be opened as long as
 /// the event lives.
 pub extern "C" fn get(event: Handle<Event>, handle: Out<IpcEventCounterBasedHandle>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let event = event.get()?;
         handle.check()?;
         match &event.origin {
-            Origin::Board { board, .. } => handle.write(IpcEventCounterBasedHandle { data: board.handle()? }),
+            Origin::EventPage { page, .. } => handle.write(IpcEventCounterBasedHandle { data: page.handle()? }),
             Origin::Pool(_) | Origin::Single { .. } => Err(ZeResult::INVALID_ARGUMENT),
         }
     })
@@ -37,20 +37,20 @@ pub extern "C" fn open(
     handle: IpcEventCounterBasedHandle,
     event: Out<Handle<Event>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         event.check()?;
-        let board = Board::open(Purpose::Event, &handle.data)?;
-        event.write(Handle::register(Arc::new(Event::on(board, [0, 0]))))
+        let page = EventPage::open(Purpose::Event, &handle.data)?;
+        event.write(Handle::register(Arc::new(Event::on(page, [0, 0]))))
     })
 }
 
 /// `zeEventCounterBasedCloseIpcHandle` (ze_api.h), and `zexCounterBasedEventCloseIpcHandle`: ends an event that was
 /// opened; `INVALID_ARGUMENT` for any other.
 pub extern "C" fn close(event: Handle<Event>) -> ZeResult {
-    answer_end(|| {
+    call_teardown(|| {
         match &event.get()?.origin {
-            Origin::Board { board, .. } if board.is_opened() => {}
+            Origin::EventPage { page, .. } if page.is_opened() => {}
             _ => return Err(ZeResult::INVALID_ARGUMENT),
         }
         event.retire()?.end();
@@ -61,17 +61,17 @@ pub extern "C" fn close(event: Handle<Event>) -> ZeResult {
 /// `zeEventPoolGetIpcHandle` (ze_api.h): `INVALID_SYNCHRONIZATION_OBJECT` for a pool that was not made for it,
 /// `INVALID_ARGUMENT` for one that was itself opened.
 pub extern "C" fn pool_get(pool: Handle<EventPool>, handle: Out<IpcEventPoolHandle>) -> ZeResult {
-    answer(|| {
+    call(|| {
         let pool = pool.get()?;
         handle.check()?;
-        let board = pool.board().ok_or(ZeResult::INVALID_SYNCHRONIZATION_OBJECT)?;
-        handle.write(IpcEventPoolHandle { data: board.handle()? })
+        let page = pool.page().ok_or(ZeResult::INVALID_SYNCHRONIZATION_OBJECT)?;
+        handle.write(IpcEventPoolHandle { data: page.handle()? })
     })
 }
 
 /// `zeEventPoolPutIpcHandle` (ze_api.h). One that is not known is no error, as with memory.
 pub extern "C" fn pool_put(context: Handle<Context>, handle: IpcEventPoolHandle) -> ZeResult {
-    answer_end(|| {
+    call_teardown(|| {
         context.get()?;
         put_handle(&handle.data, |kind| kind == Purpose::Pool as u16);
         Ok(())
@@ -84,18 +84,18 @@ pub extern "C" fn pool_open(
     handle: IpcEventPoolHandle,
     pool: Out<Handle<EventPool>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         pool.check()?;
-        let board = Board::open(Purpose::Pool, &handle.data)?;
-        pool.write(Handle::register(EventPool::new(context, board.head(), Some(board))))
+        let page = EventPage::open(Purpose::Pool, &handle.data)?;
+        pool.write(Handle::register(EventPool::new(context, page.header(), Some(page))))
     })
 }
 
 /// `zeEventPoolCloseIpcHandle` (ze_api.h): `INVALID_ARGUMENT` for a pool that was not opened. Its events live on until
 /// they are destroyed.
 pub extern "C" fn pool_close(pool: Handle<EventPool>) -> ZeResult {
-    answer_end(|| {
+    call_teardown(|| {
         if !pool.get()?.is_opened() {
             return Err(ZeResult::INVALID_ARGUMENT);
         }

@@ -1,6 +1,6 @@
 //! Event pools: a number of places for events, and their entry points.
 //!
-//! The events of a pool that is to be shared have their state on a board, and so has a pool that was opened from another
+//! The events of a pool that is to be shared have their state on a page, and so has a pool that was opened from another
 //! process; who has a place is each process's own business. Must never reset an event of a pool that was opened: it is
 //! its maker's.
 
@@ -10,12 +10,12 @@ use parking_lot::Mutex;
 
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
-use crate::events::board::{Board, Head, Purpose};
+use crate::events::page::{EventPage, Header, Purpose};
 use crate::events::signal::{Kind, Signal};
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::event::EventPoolDesc;
 use crate::ffi::layout::stype;
-use crate::ffi::result::{Answer, ZeResult, answer, answer_end};
+use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
 
 /// `ZE_EVENT_POOL_FLAG_IPC`.
@@ -26,9 +26,9 @@ const FLAGS: u32 = 0b1111;
 /// An event pool.
 pub struct EventPool {
     context: Handle<Context>,
-    head: Head,
+    header: Header,
     /// Where the state of its events is, if it is shared.
-    board: Option<Arc<Board>>,
+    page: Option<Arc<EventPage>>,
     /// Which places are taken: an index can be used again when its event is destroyed.
     taken: Mutex<Vec<bool>>,
 }
@@ -41,31 +41,31 @@ impl Object for EventPool {
 }
 
 impl EventPool {
-    /// A pool whose events are on this board, if there is one.
-    pub(crate) fn new(context: Handle<Context>, head: Head, board: Option<Arc<Board>>) -> Arc<Self> {
-        Arc::new(Self { context, head, board, taken: Mutex::new(vec![false; head.count as usize]) })
+    /// A pool whose events are on this page, if there is one.
+    pub(crate) fn new(context: Handle<Context>, header: Header, page: Option<Arc<EventPage>>) -> Arc<Self> {
+        Arc::new(Self { context, header, page, taken: Mutex::new(vec![false; header.count as usize]) })
     }
 
-    /// The board, if the pool is shared.
-    pub(crate) fn board(&self) -> Option<&Arc<Board>> {
-        self.board.as_ref()
+    /// The page, if the pool is shared.
+    pub(crate) fn page(&self) -> Option<&Arc<EventPage>> {
+        self.page.as_ref()
     }
 
     /// Whether it was opened from another process.
     pub(crate) fn is_opened(&self) -> bool {
-        self.board.as_ref().is_some_and(|board| board.is_opened())
+        self.page.as_ref().is_some_and(|page| page.is_opened())
     }
 }
 
 /// An event's place in a pool.
-pub(crate) struct Seat {
+pub(crate) struct PoolSlot {
     pool: Arc<EventPool>,
     index: u32,
 }
 
-impl Seat {
+impl PoolSlot {
     /// Takes a place: `INVALID_ARGUMENT` for an index that is out of range or taken.
-    pub(crate) fn take(pool: Arc<EventPool>, index: u32) -> Answer<Self> {
+    pub(crate) fn take(pool: Arc<EventPool>, index: u32) -> Outcome<Self> {
         match pool.taken.lock().get_mut(index as usize) {
             Some(taken) if !*taken => *taken = true,
             _ => return Err(ZeResult::INVALID_ARGUMENT),
@@ -74,7 +74,7 @@ impl Seat {
     }
 
     /// Lets another event have it.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn release(&self) {
         if let Some(taken) = self.pool.taken.lock().get_mut(self.index as usize) {
             *taken = false;
         }
@@ -87,10 +87,10 @@ impl Seat {
 
     /// The state of a new event here: afresh, or in an opened pool as it is.
     pub(crate) fn signal(&self) -> Signal {
-        let kind = if self.pool.head.counters { Kind::Counter } else { Kind::Flag };
-        let Some(board) = &self.pool.board else { return Signal::new(kind) };
-        let signal = Signal::shared(kind, Arc::clone(board), self.index);
-        if !board.is_opened() {
+        let kind = if self.pool.header.counters { Kind::Counter } else { Kind::Flag };
+        let Some(page) = &self.pool.page else { return Signal::new(kind) };
+        let signal = Signal::shared(kind, Arc::clone(page), self.index);
+        if !page.is_opened() {
             signal.reset();
         }
         signal
@@ -105,7 +105,7 @@ pub extern "C" fn create(
     devices: In<Handle<Device>>,
     pool: Out<Handle<EventPool>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         let counters = desc.has_next(stype::COUNTER_BASED_EVENT_POOL_EXP_DESC);
         let desc = desc.read()?;
@@ -117,21 +117,21 @@ pub extern "C" fn create(
         if desc.flags & !FLAGS != 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
-        let head = Head { count: desc.count, flags: desc.flags, counters };
-        let board = if desc.flags & IPC == 0 { None } else { Some(Board::new(Purpose::Pool, head)?) };
-        pool.write(Handle::register(EventPool::new(context, head, board)))
+        let header = Header { count: desc.count, flags: desc.flags, counters };
+        let page = if desc.flags & IPC == 0 { None } else { Some(EventPage::new(Purpose::Pool, header)?) };
+        pool.write(Handle::register(EventPool::new(context, header, page)))
     })
 }
 
 /// `zeEventPoolDestroy` (ze_api.h): `INVALID_ARGUMENT` for a pool that was opened. Events that are still alive keep
 /// what they need.
 pub extern "C" fn destroy(pool: Handle<EventPool>) -> ZeResult {
-    answer_end(|| {
+    call_teardown(|| {
         if pool.get()?.is_opened() {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
-        if let Some(board) = pool.retire()?.board() {
-            board.withdraw();
+        if let Some(page) = pool.retire()?.page() {
+            page.revoke();
         }
         Ok(())
     })
@@ -139,10 +139,10 @@ pub extern "C" fn destroy(pool: Handle<EventPool>) -> ZeResult {
 
 /// `zeEventPoolGetContextHandle` (ze_api.h).
 pub extern "C" fn get_context_handle(pool: Handle<EventPool>, context: Out<Handle<Context>>) -> ZeResult {
-    answer(|| context.write(pool.get()?.context))
+    call(|| context.write(pool.get()?.context))
 }
 
 /// `zeEventPoolGetFlags` (ze_api.h).
 pub extern "C" fn get_flags(pool: Handle<EventPool>, flags: Out<u32>) -> ZeResult {
-    answer(|| flags.write(pool.get()?.head.flags))
+    call(|| flags.write(pool.get()?.header.flags))
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::{ptr, slice};
 
 use crate::ffi::handles::{Handle, Object};
-use crate::ffi::result::{Answer, ZeResult};
+use crate::ffi::result::{Outcome, ZeResult};
 
 /// Chains longer than this are taken to be damaged.
 const LONGEST_CHAIN: usize = 256;
@@ -65,12 +65,12 @@ impl<T> In<T> {
     }
 
     /// `INVALID_NULL_POINTER` if the argument was left out.
-    pub(crate) fn check(self) -> Answer {
+    pub(crate) fn check(self) -> Outcome {
         if self.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
     }
 
     /// The value.
-    pub(crate) fn read(self) -> Answer<T>
+    pub(crate) fn read(self) -> Outcome<T>
     where
         T: Copy,
     {
@@ -80,7 +80,7 @@ impl<T> In<T> {
     }
 
     /// The values of an array argument. A count of 0 needs no array.
-    pub(crate) fn array<'a>(self, count: usize) -> Answer<&'a [T]> {
+    pub(crate) fn array<'a>(self, count: usize) -> Outcome<&'a [T]> {
         if count == 0 {
             return Ok(&[]);
         }
@@ -103,7 +103,7 @@ impl<T> In<T> {
 
 impl<T> In<Handle<T>> {
     /// The live objects behind an array of handles.
-    pub(crate) fn objects(self, count: u32) -> Answer<Vec<Arc<T>>>
+    pub(crate) fn objects(self, count: u32) -> Outcome<Vec<Arc<T>>>
     where
         T: Object,
     {
@@ -113,7 +113,7 @@ impl<T> In<Handle<T>> {
 
 impl In<c_char> {
     /// A C string. What is not UTF-8 is replaced.
-    pub(crate) fn text(self) -> Answer<String> {
+    pub(crate) fn text(self) -> Outcome<String> {
         self.check()?;
         // SAFETY: the header of the entry point promises a C string behind a non-NULL name.
         Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
@@ -127,12 +127,12 @@ impl<T> Out<T> {
     }
 
     /// `INVALID_NULL_POINTER` if the argument was left out.
-    pub(crate) fn check(self) -> Answer {
+    pub(crate) fn check(self) -> Outcome {
         if self.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
     }
 
     /// The value that the caller has put there.
-    pub(crate) fn read(self) -> Answer<T>
+    pub(crate) fn read(self) -> Outcome<T>
     where
         T: Copy,
     {
@@ -140,7 +140,7 @@ impl<T> Out<T> {
     }
 
     /// Writes a result that the caller asked for.
-    pub(crate) fn write(self, value: T) -> Answer {
+    pub(crate) fn write(self, value: T) -> Outcome {
         self.check()?;
         // SAFETY: the header of the entry point promises a writable T behind a non-NULL argument.
         unsafe { ptr::write_unaligned(self.0, value) };
@@ -154,7 +154,7 @@ impl<T> Out<T> {
     }
 
     /// Lets `edit` change the payload of a structure that the caller has initialised.
-    pub(crate) fn edit(self, edit: impl FnOnce(&mut T)) -> Answer {
+    pub(crate) fn edit(self, edit: impl FnOnce(&mut T)) -> Outcome {
         // SAFETY: the header of the entry point promises an initialised structure that nobody else uses during the call.
         edit(unsafe { self.0.as_mut() }.ok_or(ZeResult::INVALID_NULL_POINTER)?);
         Ok(())
@@ -197,7 +197,7 @@ impl Address {
     }
 
     /// `INVALID_NULL_POINTER` for NULL.
-    pub(crate) fn check(self) -> Answer {
+    pub(crate) fn check(self) -> Outcome {
         if self.0 == 0 { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
     }
 }
@@ -208,8 +208,8 @@ pub(crate) fn enumerate<T, I>(
     count: Out<u32>,
     array: Out<T>,
     items: &[I],
-    mut put: impl FnMut(Out<T>, &I) -> Answer,
-) -> Answer {
+    mut put: impl FnMut(Out<T>, &I) -> Outcome,
+) -> Outcome {
     let room = count.read()?;
     if room == 0 || array.is_null() {
         return count.write(items.len() as u32);

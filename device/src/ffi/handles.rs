@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::ffi::result::{Answer, ZeResult};
+use crate::ffi::result::{Outcome, ZeResult};
 
 const SHARDS: usize = 16;
 
@@ -67,7 +67,7 @@ impl<T> Handle<T> {
     }
 
     /// The live object: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for one that is not live.
-    pub(crate) fn get(self) -> Answer<Arc<T>>
+    pub(crate) fn get(self) -> Outcome<Arc<T>>
     where
         T: Object,
     {
@@ -78,7 +78,7 @@ impl<T> Handle<T> {
     }
 
     /// The live object, or `None` for NULL.
-    pub(crate) fn get_optional(self) -> Answer<Option<Arc<T>>>
+    pub(crate) fn get_optional(self) -> Outcome<Option<Arc<T>>>
     where
         T: Object,
     {
@@ -86,7 +86,7 @@ impl<T> Handle<T> {
     }
 
     /// Ends the life of the handle. The object lives on while work in flight refers to it.
-    pub(crate) fn retire(self) -> Answer<Arc<T>>
+    pub(crate) fn retire(self) -> Outcome<Arc<T>>
     where
         T: Object,
     {

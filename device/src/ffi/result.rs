@@ -14,7 +14,7 @@ use crate::platform::process;
 pub struct ZeResult(pub u32);
 
 /// What a body answers: a value, or the code that goes back to the caller.
-pub(crate) type Answer<T = ()> = Result<T, ZeResult>;
+pub(crate) type Outcome<T = ()> = Result<T, ZeResult>;
 
 impl ZeResult {
     /// `ZE_RESULT_SUCCESS`.
@@ -60,17 +60,17 @@ impl ZeResult {
 
 /// Runs the body of an entry point. A forked child of a process that used the device gets `UNINITIALIZED`: the workers
 /// did not come along, and a lock may have been held by a thread that did not either.
-pub(crate) fn answer(body: impl FnOnce() -> Answer) -> ZeResult {
+pub(crate) fn call(body: impl FnOnce() -> Outcome) -> ZeResult {
     if process::is_forked_child() { ZeResult::UNINITIALIZED } else { guarded(body) }
 }
 
 /// Like [`answer`], for what ends an object's life. A forked child gets `SUCCESS` and nothing is done, so that the
 /// tear-down that runs at its exit finds nothing to complain about.
-pub(crate) fn answer_end(body: impl FnOnce() -> Answer) -> ZeResult {
+pub(crate) fn call_teardown(body: impl FnOnce() -> Outcome) -> ZeResult {
     if process::is_forked_child() { ZeResult::SUCCESS } else { guarded(body) }
 }
 
-fn guarded(body: impl FnOnce() -> Answer) -> ZeResult {
+fn guarded(body: impl FnOnce() -> Outcome) -> ZeResult {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => ZeResult::SUCCESS,
         Ok(Err(code)) => code,

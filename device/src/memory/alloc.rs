@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::allocation::{Allocation, Kind, Origin};
 use super::physical::check_type;
-use super::{map, reservation};
+use super::{lookup, reservation};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::discovery::driver;
@@ -16,7 +16,7 @@ use crate::ffi::layout::memory::{
     MemoryFreeExtDesc,
 };
 use crate::ffi::layout::stype;
-use crate::ffi::result::{Answer, ZeResult, answer, answer_end};
+use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, In, Out};
 use crate::shared_memory::{PAGE, exports};
 
@@ -33,11 +33,11 @@ pub extern "C" fn alloc_shared(
     device: Handle<Device>,
     pointer: Out<Address>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         let device = device.get_optional()?;
         host_desc.check()?;
-        place(Kind::Shared, device, Wishes::of(device_desc)?, size, alignment, pointer)
+        allocate(Kind::Shared, device, Requests::of(device_desc)?, size, alignment, pointer)
     })
 }
 
@@ -50,10 +50,10 @@ pub extern "C" fn alloc_device(
     device: Handle<Device>,
     pointer: Out<Address>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         let device = device.get()?;
-        place(Kind::Device, Some(device), Wishes::of(desc)?, size, alignment, pointer)
+        allocate(Kind::Device, Some(device), Requests::of(desc)?, size, alignment, pointer)
     })
 }
 
@@ -65,20 +65,20 @@ pub extern "C" fn alloc_host(
     alignment: usize,
     pointer: Out<Address>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
-        place(Kind::Host, None, Wishes::of(desc)?, size, alignment, pointer)
+        allocate(Kind::Host, None, Requests::of(desc)?, size, alignment, pointer)
     })
 }
 
 /// `zeMemFree` (ze_api.h): `INVALID_ARGUMENT` for anything but the address that an allocation call gave.
 pub extern "C" fn free(context: Handle<Context>, pointer: Address) -> ZeResult {
-    answer_end(|| {
+    call_teardown(|| {
         context.get()?;
         pointer.check()?;
-        let freed = map::remove(pointer.number(), |origin| matches!(origin, Origin::Own { .. }))?;
+        let freed = lookup::remove(pointer.number(), |origin| matches!(origin, Origin::Own { .. }))?;
         // Work in flight may keep the pages for a while, but nobody shall open them any more.
-        exports::end(freed.id);
+        exports::revoke(freed.id);
         Ok(())
     })
 }
@@ -100,7 +100,7 @@ pub extern "C" fn get_alloc_properties(
     properties: Out<MemoryAllocationProperties>,
     device: Out<Handle<Device>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         pointer.check()?;
         let found = describe(pointer.number());
@@ -111,7 +111,7 @@ pub extern "C" fn get_alloc_properties(
         })?;
         if let Some(export) = properties.next_of::<ExternalMemoryFd>(stype::EXTERNAL_MEMORY_EXPORT_FD) {
             check_type(export.read()?.flags)?;
-            let allocation = map::find(pointer.number());
+            let allocation = lookup::find(pointer.number());
             let number = allocation.and_then(|found| found.descriptor()).ok_or(ZeResult::UNSUPPORTED_FEATURE)?;
             export.edit(|out| out.fd = number)?;
         }
@@ -129,7 +129,7 @@ pub extern "C" fn get_address_range(
     base: Out<Address>,
     size: Out<usize>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         pointer.check()?;
         let found = describe(pointer.number()).ok_or(ZeResult::INVALID_ARGUMENT)?;
@@ -150,7 +150,7 @@ struct Description {
 
 /// Describes the allocation or the mapping that an address lies in. Reserved addresses without memory are nothing.
 fn describe(address: usize) -> Option<Description> {
-    if let Some(found) = map::find(address) {
+    if let Some(found) = lookup::find(address) {
         let (base, size) = (found.base(), found.size);
         return Some(Description { kind: found.kind, id: found.id, device: found.device.clone(), base, size });
     }
@@ -161,7 +161,7 @@ fn describe(address: usize) -> Option<Description> {
 
 /// What a descriptor's chain asks for.
 #[derive(Clone, Copy)]
-struct Wishes {
+struct Requests {
     /// To make memory of a foreign descriptor.
     import: bool,
     /// To have a descriptor of its own.
@@ -170,8 +170,8 @@ struct Wishes {
     any_size: bool,
 }
 
-impl Wishes {
-    fn of<T>(desc: In<T>) -> Answer<Self> {
+impl Requests {
+    fn of<T>(desc: In<T>) -> Outcome<Self> {
         desc.check()?;
         let import = desc.has_next(stype::EXTERNAL_MEMORY_IMPORT_FD);
         let export = desc.next_of::<ExternalMemoryExportDesc>(stype::EXTERNAL_MEMORY_EXPORT_DESC);
@@ -186,31 +186,31 @@ impl Wishes {
     }
 }
 
-fn place(
+fn allocate(
     kind: Kind,
     device: Option<Arc<Device>>,
-    wishes: Wishes,
+    requests: Requests,
     size: usize,
     alignment: usize,
     pointer: Out<Address>,
-) -> Answer {
+) -> Outcome {
     pointer.check()?;
     if alignment != 0 && !alignment.is_power_of_two() {
         return Err(ZeResult::UNSUPPORTED_ALIGNMENT);
     }
     // Importing a foreign descriptor as memory cannot be passed over like an unknown hint.
-    if wishes.import {
+    if requests.import {
         return Err(ZeResult::UNSUPPORTED_FEATURE);
     }
     let (budget, exhausted) = match &device {
         Some(device) => (&device.memory, ZeResult::OUT_OF_DEVICE_MEMORY),
         None => (driver::host_memory(), ZeResult::OUT_OF_HOST_MEMORY),
     };
-    if size == 0 || (!wishes.any_size && size as u64 > budget.limit()) {
+    if size == 0 || (!requests.any_size && size as u64 > budget.limit()) {
         return Err(ZeResult::UNSUPPORTED_SIZE);
     }
     let budget = Arc::clone(budget);
     let charge = |bytes| budget.charge(bytes).ok_or(exhausted);
-    let allocation = Allocation::new(kind, device, size, alignment, wishes.export, charge)?;
-    pointer.write(Address::of(map::insert(allocation)))
+    let allocation = Allocation::new(kind, device, size, alignment, requests.export, charge)?;
+    pointer.write(Address::of(lookup::insert(allocation)))
 }

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use crate::discovery::device::Device;
-use crate::ffi::result::{Answer, ZeResult};
+use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::budget::Charge;
 use crate::shared_memory::PAGE;
 use crate::shared_memory::mapping::Mapping;
-use crate::shared_memory::segment::{OpenSlot, Span};
+use crate::shared_memory::segment::{OpenRecord, Span};
 
 /// `ze_memory_type_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(crate) enum Origin {
     /// Opened from an IPC handle.
     Opened {
         /// What counts this process in. Held for its drop.
-        _slot: OpenSlot,
+        _record: OpenRecord,
     },
 }
 
@@ -72,11 +72,11 @@ impl Allocation {
         size: usize,
         alignment: usize,
         exportable: bool,
-        charge: impl FnOnce(u64) -> Answer<Charge>,
-    ) -> Answer<Self> {
+        charge: impl FnOnce(u64) -> Outcome<Charge>,
+    ) -> Outcome<Self> {
         let length = size.checked_next_multiple_of(PAGE).ok_or(ZeResult::UNSUPPORTED_SIZE)?;
         let charge = charge(length as u64)?;
-        let span = if exportable { Span::alone(length as u64)? } else { Span::take(length as u64)? };
+        let span = if exportable { Span::dedicated(length as u64)? } else { Span::take(length as u64)? };
         let mapping = span.map(alignment)?;
         let id = span.identity();
         let origin = Origin::Own { span, exportable, _charge: charge };
@@ -84,8 +84,8 @@ impl Allocation {
     }
 
     /// Memory that another allocation, as a rule of another process, shows here.
-    pub(crate) fn opened(mapping: Mapping, slot: OpenSlot, kind: Kind, size: usize, device: Arc<Device>) -> Self {
-        Self { mapping, origin: Origin::Opened { _slot: slot }, size, kind, id: next_opened_id(), device: Some(device) }
+    pub(crate) fn opened(mapping: Mapping, record: OpenRecord, kind: Kind, size: usize, device: Arc<Device>) -> Self {
+        Self { mapping, origin: Origin::Opened { _record: record }, size, kind, id: opened_id(), device: Some(device) }
     }
 
     /// Its first address.
@@ -108,7 +108,7 @@ impl Allocation {
 }
 
 /// Identities of opened allocations count down from the top, those of own ones up from 1: they never meet.
-pub(crate) fn next_opened_id() -> u64 {
+pub(crate) fn opened_id() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);

@@ -10,26 +10,26 @@ pub(crate) mod physical;
 pub(crate) mod virtual_memory;
 
 mod allocation;
-mod map;
+mod lookup;
 mod reservation;
 
 use std::sync::Arc;
 
 use allocation::Allocation;
-use reservation::Use;
+use reservation::ReservationRef;
 
 /// What keeps the memory at an address there, for work in flight. Held for its drop.
-pub(crate) enum Kept {
+pub(crate) enum Retained {
     /// An allocation.
-    Allocation { _held: Arc<Allocation> },
+    Allocation { _reference: Arc<Allocation> },
     /// A reservation, with all that is mapped in it.
-    Reservation { _held: Use },
+    Reservation { _reference: ReservationRef },
 }
 
 /// Keeps the memory at `address` there, if it is ours.
-pub(crate) fn keep(address: usize) -> Option<Kept> {
-    if let Some(allocation) = map::find(address) {
-        return Some(Kept::Allocation { _held: allocation });
+pub(crate) fn retain(address: usize) -> Option<Retained> {
+    if let Some(allocation) = lookup::find(address) {
+        return Some(Retained::Allocation { _reference: allocation });
     }
-    reservation::find(address).map(|found| Kept::Reservation { _held: found.in_use() })
+    reservation::find(address).map(|found| Retained::Reservation { _reference: found.retain() })
 }

@@ -1,7 +1,7 @@
 //! Physical memory: memory that has no address of its own and is mapped where an application wants it.
 //!
 //! What is made without the wish to export it shares the segments of all memory. What can be exported has a segment of
-//! its own, whose head says so (`segment::Span::alone`): its descriptor is what crosses to another process, and what
+//! its own, whose head says so (`segment::Span::dedicated`): its descriptor is what crosses to another process, and what
 //! import looks for. An import duplicates the caller's descriptor and is from then on independent of it, and of the
 //! exporter; with `ZE_SOFT_IMPORT_FD=keep` it takes the number over as well.
 //!
@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::allocation::{Kind, next_opened_id};
+use super::allocation::{Kind, opened_id};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::discovery::driver;
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::memory::{ExternalMemoryExportDesc, ExternalMemoryFd, PhysicalMemDesc, PhysicalMemProperties};
 use crate::ffi::layout::stype;
-use crate::ffi::result::{Answer, ZeResult, answer, answer_end};
+use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
 use crate::platform::budget::Charge;
 use crate::platform::log;
@@ -65,15 +65,15 @@ enum Backing {
     Imported {
         file: File,
         /// What else ends with it. Held for its drop.
-        _kept: Option<Kept>,
+        _transferred: Option<TransferredDescriptor>,
     },
 }
 
 /// The number of a descriptor that was handed in, with `ZE_SOFT_IMPORT_FD=keep`: closed with the memory, as Intel's driver
 /// does, which is a stranger's by then if whoever handed it in has closed it too.
-struct Kept(i32);
+struct TransferredDescriptor(i32);
 
-impl Drop for Kept {
+impl Drop for TransferredDescriptor {
     fn drop(&mut self) {
         // SAFETY: close(2) takes a plain number. That it may be another file's by now is the fault that is shown here.
         unsafe { libc::close(self.0) };
@@ -92,7 +92,7 @@ impl PhysicalMemory {
     pub(crate) fn pages(&self) -> (BorrowedFd<'_>, u64) {
         match &self.backing {
             Backing::Own { span, .. } => (span.file(), span.offset()),
-            Backing::Imported { file, .. } => (file.as_fd(), segment::ALONE_OFFSET),
+            Backing::Imported { file, .. } => (file.as_fd(), segment::DEDICATED_OFFSET),
         }
     }
 
@@ -105,7 +105,7 @@ impl PhysicalMemory {
     }
 
     /// A descriptor for another process.
-    fn export(&self) -> Answer<i32> {
+    fn export(&self) -> Outcome<i32> {
         if !self.exportable {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
@@ -130,7 +130,7 @@ pub extern "C" fn create(
     desc: In<PhysicalMemDesc>,
     physical: Out<Handle<PhysicalMemory>>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         let made = desc.read()?;
         physical.check()?;
@@ -164,11 +164,11 @@ pub extern "C" fn create(
 
 /// `zePhysicalMemDestroy` (ze_api.h). Where it is mapped it stays until it is unmapped.
 pub extern "C" fn destroy(context: Handle<Context>, physical: Handle<PhysicalMemory>) -> ZeResult {
-    answer_end(|| {
+    call_teardown(|| {
         context.get()?;
         let gone = physical.retire()?;
         if let Some(span) = gone.span() {
-            exports::end(span.identity());
+            exports::revoke(span.identity());
         }
         Ok(())
     })
@@ -181,7 +181,7 @@ pub extern "C" fn get_properties(
     physical: Handle<PhysicalMemory>,
     properties: Out<PhysicalMemProperties>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         let physical = physical.get()?;
         properties.check()?;
@@ -198,23 +198,23 @@ pub extern "C" fn get_properties(
 }
 
 impl PhysicalMemory {
-    fn make(size: usize, kind: Kind, device: Option<Arc<Device>>, exportable: bool) -> Answer<Self> {
+    fn make(size: usize, kind: Kind, device: Option<Arc<Device>>, exportable: bool) -> Outcome<Self> {
         let (budget, exhausted) = match &device {
             Some(device) => (&device.memory, ZeResult::OUT_OF_DEVICE_MEMORY),
             None => (driver::host_memory(), ZeResult::OUT_OF_HOST_MEMORY),
         };
         let charge = budget.charge(size as u64).ok_or(exhausted)?;
-        let span = if exportable { Span::alone(size as u64)? } else { Span::take(size as u64)? };
+        let span = if exportable { Span::dedicated(size as u64)? } else { Span::take(size as u64)? };
         let (id, backing) = (span.identity(), Backing::Own { span, _charge: charge });
         Ok(Self { id, size, kind, device, backing, exportable, exported: Mutex::default() })
     }
 
     /// The memory behind a descriptor. What is not the descriptor of exported physical memory is
     /// `OUT_OF_DEVICE_MEMORY`, as with Intel's driver; another size than it was made with is `UNSUPPORTED_SIZE`.
-    fn import(import: &ExternalMemoryFd, size: usize, kind: Kind, device: Option<Arc<Device>>) -> Answer<Self> {
+    fn import(import: &ExternalMemoryFd, size: usize, kind: Kind, device: Option<Arc<Device>>) -> Outcome<Self> {
         check_type(import.flags)?;
         let file = File::from(duplicate(import.fd)?);
-        let Some(found) = segment::size_alone(&file) else {
+        let Some(found) = segment::dedicated_size(&file) else {
             log::note("zePhysicalMemCreate: the descriptor to import is not that of exported physical memory");
             return Err(ZeResult::OUT_OF_DEVICE_MEMORY);
         };
@@ -222,14 +222,14 @@ impl PhysicalMemory {
             log::note("zePhysicalMemCreate: the memory to import has another size");
             return Err(ZeResult::UNSUPPORTED_SIZE);
         }
-        let kept = settings::get().keep_import_fd.then(|| Kept(import.fd));
-        let (id, backing) = (next_opened_id(), Backing::Imported { file, _kept: kept });
+        let transferred = settings::get().keep_import_fd.then(|| TransferredDescriptor(import.fd));
+        let (id, backing) = (opened_id(), Backing::Imported { file, _transferred: transferred });
         Ok(Self { id, size, kind, device, backing, exportable: true, exported: Mutex::default() })
     }
 }
 
 /// Refuses types of external memory that are not descriptors. No type is the default, which is one.
-pub(crate) fn check_type(flags: u32) -> Answer {
+pub(crate) fn check_type(flags: u32) -> Outcome {
     if flags & !ALL_TYPES != 0 {
         return Err(ZeResult::INVALID_ENUMERATION);
     }
@@ -237,7 +237,7 @@ pub(crate) fn check_type(flags: u32) -> Answer {
 }
 
 /// A duplicate of a descriptor of this process: `OUT_OF_DEVICE_MEMORY` if the number is none.
-fn duplicate(number: i32) -> Answer<OwnedFd> {
+fn duplicate(number: i32) -> Outcome<OwnedFd> {
     // SAFETY: F_DUPFD_CLOEXEC takes a number, and makes a new descriptor if that is one.
     let made = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
     if made < 0 {

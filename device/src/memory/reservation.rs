@@ -11,7 +11,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use super::physical::PhysicalMemory;
-use crate::ffi::result::{Answer, ZeResult};
+use crate::ffi::result::{Outcome, ZeResult};
 use crate::shared_memory::mapping::{Access, Mapping};
 
 static LIVE: RwLock<BTreeMap<usize, Arc<Reservation>>> = RwLock::new(BTreeMap::new());
@@ -59,7 +59,7 @@ pub(crate) struct View {
 
 impl Reservation {
     /// Sets `length` bytes aside, at `wanted` if that is free, and makes them findable. Gives the first address.
-    pub(crate) fn reserve(wanted: usize, length: usize) -> Answer<usize> {
+    pub(crate) fn reserve(wanted: usize, length: usize) -> Outcome<usize> {
         let space = Mapping::reserve(wanted, length)?;
         let base = space.base();
         LIVE.write().insert(base, Arc::new(Self { space, state: Mutex::default() }));
@@ -68,7 +68,7 @@ impl Reservation {
 
     /// Gives up the reservation of just this range, with what is mapped in it, as soon as no work in flight refers to
     /// it.
-    pub(crate) fn free(base: usize, length: usize) -> Answer {
+    pub(crate) fn free(base: usize, length: usize) -> Outcome {
         let mut live = LIVE.write();
         if live.get(&base).is_none_or(|found| found.space.length() != length) {
             return Err(ZeResult::INVALID_ARGUMENT);
@@ -87,7 +87,7 @@ impl Reservation {
         physical: Arc<PhysicalMemory>,
         offset: usize,
         access: Access,
-    ) -> Answer {
+    ) -> Outcome {
         let mut state = self.state.lock();
         if state.mapped.overlaps(base, length) {
             return Err(ZeResult::INVALID_ARGUMENT);
@@ -102,7 +102,7 @@ impl Reservation {
     }
 
     /// Takes away what is mapped in this range, all of which must be.
-    pub(crate) fn unmap(&self, base: usize, length: usize) -> Answer {
+    pub(crate) fn unmap(&self, base: usize, length: usize) -> Outcome {
         let mut state = self.state.lock();
         if !state.mapped.covers(base, length) {
             return Err(ZeResult::INVALID_ARGUMENT);
@@ -121,7 +121,7 @@ impl Reservation {
     }
 
     /// Changes the access to this range, all of which must be mapped.
-    pub(crate) fn set_access(&self, base: usize, length: usize, access: Access) -> Answer {
+    pub(crate) fn set_access(&self, base: usize, length: usize, access: Access) -> Outcome {
         let mut state = self.state.lock();
         if !state.mapped.covers(base, length) {
             return Err(ZeResult::INVALID_ARGUMENT);
@@ -173,16 +173,16 @@ impl Reservation {
     }
 
     /// Keeps the pages there for work in flight.
-    pub(crate) fn in_use(self: Arc<Self>) -> Use {
+    pub(crate) fn retain(self: Arc<Self>) -> ReservationRef {
         self.state.lock().users += 1;
-        Use(self)
+        ReservationRef(self)
     }
 }
 
 /// Work in flight that refers to a reservation.
-pub(crate) struct Use(Arc<Reservation>);
+pub(crate) struct ReservationRef(Arc<Reservation>);
 
-impl Drop for Use {
+impl Drop for ReservationRef {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.users -= 1;

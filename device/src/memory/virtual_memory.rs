@@ -10,7 +10,7 @@ use super::reservation::{self, Reservation};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::ffi::handles::Handle;
-use crate::ffi::result::{Answer, ZeResult, answer, answer_end};
+use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, Out};
 use crate::shared_memory::PAGE;
 use crate::shared_memory::mapping::Access;
@@ -22,7 +22,7 @@ pub extern "C" fn query_page_size(
     size: usize,
     page_size: Out<usize>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         device.get()?;
         page_size.check()?;
@@ -35,7 +35,7 @@ pub extern "C" fn query_page_size(
 
 /// `zeVirtualMemReserve` (ze_api.h): at `start` if that is free, else elsewhere. A NULL start is no preference.
 pub extern "C" fn reserve(context: Handle<Context>, start: Address, size: usize, pointer: Out<Address>) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         pointer.check()?;
         check_range(start, size)?;
@@ -45,7 +45,7 @@ pub extern "C" fn reserve(context: Handle<Context>, start: Address, size: usize,
 
 /// `zeVirtualMemFree` (ze_api.h): `INVALID_ARGUMENT` for anything but a whole reservation. What is mapped is unmapped.
 pub extern "C" fn free(context: Handle<Context>, pointer: Address, size: usize) -> ZeResult {
-    answer_end(|| {
+    call_teardown(|| {
         context.get()?;
         pointer.check()?;
         check_range(pointer, size)?;
@@ -63,7 +63,7 @@ pub extern "C" fn map(
     offset: usize,
     access: u32,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         let physical = physical.get()?;
         pointer.check()?;
@@ -81,7 +81,7 @@ pub extern "C" fn map(
 
 /// `zeVirtualMemUnmap` (ze_api.h): any range of whole pages, all of which must be mapped.
 pub extern "C" fn unmap(context: Handle<Context>, pointer: Address, size: usize) -> ZeResult {
-    answer_end(|| {
+    call_teardown(|| {
         context.get()?;
         pointer.check()?;
         check_range(pointer, size)?;
@@ -96,7 +96,7 @@ pub extern "C" fn set_access_attribute(
     size: usize,
     access: u32,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         pointer.check()?;
         let access = Access::from_number(access).ok_or(ZeResult::INVALID_ENUMERATION)?;
@@ -113,7 +113,7 @@ pub extern "C" fn get_access_attribute(
     access: Out<u32>,
     out_size: Out<usize>,
 ) -> ZeResult {
-    answer(|| {
+    call(|| {
         context.get()?;
         pointer.check()?;
         access.check()?;
@@ -126,12 +126,12 @@ pub extern "C" fn get_access_attribute(
 }
 
 /// The reservation that a range lies in: `INVALID_ARGUMENT` if there is none.
-fn reserved(pointer: Address, size: usize) -> Answer<Arc<Reservation>> {
+fn reserved(pointer: Address, size: usize) -> Outcome<Arc<Reservation>> {
     reservation::find_range(pointer.number(), size).ok_or(ZeResult::INVALID_ARGUMENT)
 }
 
 /// Whole pages, at least one.
-fn check_range(pointer: Address, size: usize) -> Answer {
+fn check_range(pointer: Address, size: usize) -> Outcome {
     if size == 0 || !size.is_multiple_of(PAGE) {
         return Err(ZeResult::UNSUPPORTED_SIZE);
     }

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::ffi::result::ZeResult;
 use crate::platform::settings;
 
-static SAID: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+static REPORTED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 /// Says `line` whatever the settings are.
 pub(crate) fn warn(line: &str) {
@@ -28,7 +28,7 @@ pub(crate) fn note(line: &str) {
 /// What a function that is not implemented answers. Its name is said once when `ZE_SOFT_LOG=1`.
 pub(crate) fn unsupported(name: &'static str) -> ZeResult {
     // A forked child must not take the lock: another thread may have held it at the fork.
-    if !crate::platform::process::is_forked_child() && settings::get().log && SAID.lock().insert(name) {
+    if !crate::platform::process::is_forked_child() && settings::get().log && REPORTED.lock().insert(name) {
         warn(&format!("{name} is not implemented: ZE_RESULT_ERROR_UNSUPPORTED_FEATURE"));
     }
     ZeResult::UNSUPPORTED_FEATURE

@@ -26,47 +26,47 @@ pub const VARIABLES: [Variable; 7] = [
         name: "ZE_SOFT_LOG",
         default: "0",
         doc: "`1`: say on stderr, once each, which functions are called but not implemented, and why a call failed",
-        read: |text, to| put(&mut to.log, switch(text)),
+        read: |text, to| set(&mut to.log, switch(text)),
     },
     Variable {
         name: "ZE_SOFT_DEVICES",
         default: "1",
         doc: "number of devices, 1 to 64",
-        read: |text, to| put(&mut to.devices, text.parse().ok().filter(|count| (1..=64).contains(count))),
+        read: |text, to| set(&mut to.devices, text.parse().ok().filter(|count| (1..=64).contains(count))),
     },
     Variable {
         name: "ZE_SOFT_MEMORY",
         default: "4G",
         doc: "memory of each device in bytes, with an optional suffix K, M, G or T; at least 1M",
-        read: |text, to| put(&mut to.memory, bytes(text).filter(|size| *size >= 1 << 20)),
+        read: |text, to| set(&mut to.memory, bytes(text).filter(|size| *size >= 1 << 20)),
     },
     Variable {
         name: "ZE_SOFT_IP_VERSION",
         default: "20.1.0",
         doc: "device IP version, as `0x05004000` or `major.minor.revision`; the Unified Runtime takes its v2 adapter \
               from 20.1.0 up and its v1 adapter below",
-        read: |text, to| put(&mut to.ip_version, ip_version(text)),
+        read: |text, to| set(&mut to.ip_version, ip_version(text)),
     },
     Variable {
         name: "ZE_SOFT_EXPORT_FD",
         default: "each",
         doc: "the descriptor that a query of physical memory exports: `each` query gives a new one, which its caller \
               closes; or `one`, always the same, that nothing here ever closes, as with Intel's driver",
-        read: |text, to| put(&mut to.one_export_fd, either(text, "each", "one")),
+        read: |text, to| set(&mut to.one_export_fd, either(text, "each", "one")),
     },
     Variable {
         name: "ZE_SOFT_IMPORT_FD",
         default: "copy",
         doc: "the descriptor that physical memory is imported by: the import makes a `copy` of its own; or it will `keep` \
               the number, and closes it when the memory is destroyed, whatever it stands for by then, as Intel's driver",
-        read: |text, to| put(&mut to.keep_import_fd, either(text, "copy", "keep")),
+        read: |text, to| set(&mut to.keep_import_fd, either(text, "copy", "keep")),
     },
     Variable {
         name: "ZE_SOFT_FAIL",
         default: "none",
         doc: "functions that do nothing but fail, from the first initialisation on, each with its `ze_result_t`, as \
               `zeMemOpenIpcHandle:0x70000002`; several are separated by commas",
-        read: |text, to| put(&mut to.faults, faults(text)),
+        read: |text, to| set(&mut to.faults, faults(text)),
     },
 ];
 
@@ -93,29 +93,29 @@ impl Settings {
     /// The settings that `lookup` gives, and a complaint for each value that could not be read.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> (Self, Vec<String>) {
         let mut settings = Self::default();
-        let mut complaints = Vec::new();
+        let mut warnings = Vec::new();
         for row in &VARIABLES {
             // A default that cannot be read would leave zeroes; a test reads them all.
             let _ = (row.read)(row.default, &mut settings);
             if let Some(text) = lookup(row.name)
                 && (row.read)(&text, &mut settings).is_none()
             {
-                complaints.push(format!(
+                warnings.push(format!(
                     "{}={text:?} is not a value that I understand, {} is used; expected: {}",
                     row.name, row.default, row.doc
                 ));
             }
         }
-        (settings, complaints)
+        (settings, warnings)
     }
 }
 
 /// The settings of this process.
 pub fn get() -> &'static Settings {
     static SETTINGS: LazyLock<Settings> = LazyLock::new(|| {
-        let (settings, complaints) =
+        let (settings, warnings) =
             Settings::read(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()));
-        for line in complaints {
+        for line in warnings {
             log::warn(&line);
         }
         for (function, code) in &settings.faults {
@@ -126,7 +126,7 @@ pub fn get() -> &'static Settings {
     &SETTINGS
 }
 
-fn put<T>(place: &mut T, value: Option<T>) -> Option<()> {
+fn set<T>(place: &mut T, value: Option<T>) -> Option<()> {
     *place = value?;
     Some(())
 }
@@ -187,10 +187,10 @@ mod tests {
 
     #[test]
     fn defaults_are_readable() {
-        let (settings, complaints) = Settings::read(|_| None);
+        let (settings, warnings) = Settings::read(|_| None);
         let expected = Settings { devices: 1, memory: 4 << 30, ip_version: 0x0500_4000, ..Settings::default() };
         assert_eq!(settings, expected);
-        assert!(complaints.is_empty());
+        assert!(warnings.is_empty());
     }
 
     #[test]
@@ -229,10 +229,10 @@ mod tests {
             ("ZE_SOFT_FAIL", "zeDriverGetDefaultContext:0x70000002"),
             ("ZE_SOFT_FAIL", "zeInit:0x78000001,"),
         ] {
-            let (settings, complaints) = read(name, value);
+            let (settings, warnings) = read(name, value);
             assert_eq!(settings, Settings::read(|_| None).0, "{name}={value}");
-            assert_eq!(complaints.len(), 1, "{name}={value}");
-            assert!(complaints[0].contains(name) && complaints[0].contains(value));
+            assert_eq!(warnings.len(), 1, "{name}={value}");
+            assert!(warnings[0].contains(name) && warnings[0].contains(value));
         }
     }
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::null_mut;
 
 use super::PAGE;
-use crate::ffi::result::{Answer, ZeResult};
+use crate::ffi::result::{Outcome, ZeResult};
 
 /// What may be done with a page: `ze_memory_access_attribute_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) struct Mapping {
 impl Mapping {
     /// Maps `length` bytes of `file` from `offset`, shared, readable and writable, at an address that is a multiple of
     /// `alignment` (a power of 2). Length and offset are multiples of the page size.
-    pub(crate) fn shared(file: BorrowedFd<'_>, offset: u64, length: usize, alignment: usize) -> Answer<Self> {
+    pub(crate) fn shared(file: BorrowedFd<'_>, offset: u64, length: usize, alignment: usize) -> Outcome<Self> {
         let base = if alignment <= PAGE { 0 } else { reserve_aligned(length, alignment)? };
         let fixed = if base == 0 { 0 } else { libc::MAP_FIXED };
         // SAFETY: with MAP_FIXED the range is one that reserve_aligned has just reserved for us and nobody else knows;
@@ -74,7 +74,7 @@ impl Mapping {
     }
 
     /// Sets `length` bytes of address space aside, inaccessible, at `wanted` if that is free and elsewhere if not.
-    pub(crate) fn reserve(wanted: usize, length: usize) -> Answer<Self> {
+    pub(crate) fn reserve(wanted: usize, length: usize) -> Outcome<Self> {
         // SAFETY: without MAP_FIXED the kernel takes a free range only, so no memory of anybody is touched.
         let at = unsafe { libc::mmap(wanted as *mut c_void, length, libc::PROT_NONE, RESERVED, -1, 0) };
         if at == libc::MAP_FAILED {
@@ -84,18 +84,25 @@ impl Mapping {
     }
 
     /// Shows part of `file` in a part of this range, in the place of what was there. All are whole pages.
-    pub(crate) fn show(&self, base: usize, length: usize, file: BorrowedFd<'_>, offset: u64, access: Access) -> Answer {
+    pub(crate) fn show(
+        &self,
+        base: usize,
+        length: usize,
+        file: BorrowedFd<'_>,
+        offset: u64,
+        access: Access,
+    ) -> Outcome {
         let flags = libc::MAP_SHARED | libc::MAP_FIXED;
         self.replace(base, length, access, flags, file.as_raw_fd(), offset as libc::off_t)
     }
 
     /// Makes a part of this range inaccessible address space again.
-    pub(crate) fn hide(&self, base: usize, length: usize) -> Answer {
+    pub(crate) fn hide(&self, base: usize, length: usize) -> Outcome {
         self.replace(base, length, Access::None, RESERVED | libc::MAP_FIXED, -1, 0)
     }
 
     /// Changes what may be done with a part of this range.
-    pub(crate) fn protect(&self, base: usize, length: usize, access: Access) -> Answer {
+    pub(crate) fn protect(&self, base: usize, length: usize, access: Access) -> Outcome {
         self.check(base, length)?;
         // SAFETY: the range lies in this mapping, whose owner asks for it.
         let changed = unsafe { libc::mprotect(base as *mut c_void, length, access.protection()) };
@@ -110,7 +117,7 @@ impl Mapping {
         flags: libc::c_int,
         file: i32,
         offset: libc::off_t,
-    ) -> Answer {
+    ) -> Outcome {
         self.check(base, length)?;
         // SAFETY: the range lies in this mapping, whose owner asks for it to be replaced.
         let at = unsafe { libc::mmap(base as *mut c_void, length, access.protection(), flags, file, offset) };
@@ -118,7 +125,7 @@ impl Mapping {
     }
 
     /// `INVALID_ARGUMENT` for what is not a part of this range.
-    fn check(&self, base: usize, length: usize) -> Answer {
+    fn check(&self, base: usize, length: usize) -> Outcome {
         let inside = base >= self.base && base.checked_add(length).is_some_and(|end| end <= self.base + self.length);
         if inside { Ok(()) } else { Err(ZeResult::INVALID_ARGUMENT) }
     }
@@ -141,7 +148,7 @@ impl Drop for Mapping {
 }
 
 /// Reserves `length` bytes of address space at a multiple of `alignment`.
-fn reserve_aligned(length: usize, alignment: usize) -> Answer<usize> {
+fn reserve_aligned(length: usize, alignment: usize) -> Outcome<usize> {
     let spacious = length.checked_add(alignment).ok_or(ZeResult::UNSUPPORTED_ALIGNMENT)?;
     // SAFETY: a new mapping at an address that the kernel picks touches no memory of anybody.
     let at = unsafe { libc::mmap(null_mut(), spacious, libc::PROT_NONE, RESERVED, -1, 0) };

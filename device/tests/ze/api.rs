@@ -172,9 +172,9 @@ pub(crate) fn ok(result: u32) {
 
 /// Lets a call fill a handle, and demands success.
 #[track_caller]
-pub(crate) fn made(make: impl FnOnce(*mut Handle) -> u32) -> Handle {
+pub(crate) fn make(call: impl FnOnce(*mut Handle) -> u32) -> Handle {
     let mut handle = null_mut();
-    ok(make(&raw mut handle));
+    ok(call(&raw mut handle));
     assert!(!handle.is_null());
     handle
 }
@@ -183,7 +183,7 @@ pub(crate) fn made(make: impl FnOnce(*mut Handle) -> u32) -> Handle {
 pub(crate) fn driver() -> Handle {
     ok(zeInit(0));
     let mut count = 1;
-    made(|driver| zeDriverGet(&raw mut count, driver))
+    make(|driver| zeDriverGet(&raw mut count, driver))
 }
 
 /// All devices.
@@ -198,41 +198,41 @@ pub(crate) fn devices() -> Vec<Handle> {
 
 /// A context, the first device, and what one makes with them.
 #[derive(Clone, Copy)]
-pub(crate) struct Stage {
+pub(crate) struct Setup {
     pub(crate) context: Handle,
     pub(crate) device: Handle,
 }
 
 // SAFETY: handles of contexts and devices may be used by all threads (ze_api.h).
-unsafe impl Send for Stage {}
+unsafe impl Send for Setup {}
 // SAFETY: the same.
-unsafe impl Sync for Stage {}
+unsafe impl Sync for Setup {}
 
-impl Stage {
+impl Setup {
     pub(crate) fn new() -> Self {
         let driver = driver();
         let desc: ContextDesc = zeroed();
-        Self { context: made(|context| zeContextCreate(driver, &raw const desc, context)), device: devices()[0] }
+        Self { context: make(|context| zeContextCreate(driver, &raw const desc, context)), device: devices()[0] }
     }
 
     pub(crate) fn device_memory(self, size: usize) -> *mut c_void {
         let desc: DeviceMemAllocDesc = zeroed();
-        made(|out| zeMemAllocDevice(self.context, &raw const desc, size, 0, self.device, out))
+        make(|out| zeMemAllocDevice(self.context, &raw const desc, size, 0, self.device, out))
     }
 
     pub(crate) fn physical(self, size: usize) -> Handle {
         let desc = PhysicalMemDesc { size, ..zeroed() };
-        made(|out| zePhysicalMemCreate(self.context, self.device, &raw const desc, out))
+        make(|out| zePhysicalMemCreate(self.context, self.device, &raw const desc, out))
     }
 
     pub(crate) fn exportable(self, size: usize) -> Handle {
         let export = ExternalMemoryExportDesc { s_type: stype::EXTERNAL_MEMORY_EXPORT_DESC, flags: 1, ..zeroed() };
         let desc = PhysicalMemDesc { p_next: (&raw const export).cast(), size, ..zeroed() };
-        made(|out| zePhysicalMemCreate(self.context, self.device, &raw const desc, out))
+        make(|out| zePhysicalMemCreate(self.context, self.device, &raw const desc, out))
     }
 
     pub(crate) fn reserve(self, size: usize) -> *mut c_void {
-        made(|out| zeVirtualMemReserve(self.context, null(), size, out))
+        make(|out| zeVirtualMemReserve(self.context, null(), size, out))
     }
 
     pub(crate) fn free(self, pointer: *mut c_void) {
@@ -241,29 +241,29 @@ impl Stage {
 
     pub(crate) fn immediate_list(self, mode: u32) -> Handle {
         let desc = CommandQueueDesc { mode, ..zeroed() };
-        made(|list| zeCommandListCreateImmediate(self.context, self.device, &raw const desc, list))
+        make(|list| zeCommandListCreateImmediate(self.context, self.device, &raw const desc, list))
     }
 
     pub(crate) fn regular_list(self) -> Handle {
         let desc: CommandListDesc = zeroed();
-        made(|list| zeCommandListCreate(self.context, self.device, &raw const desc, list))
+        make(|list| zeCommandListCreate(self.context, self.device, &raw const desc, list))
     }
 
     pub(crate) fn queue(self, mode: u32) -> Handle {
         let desc = CommandQueueDesc { mode, ..zeroed() };
-        made(|queue| zeCommandQueueCreate(self.context, self.device, &raw const desc, queue))
+        make(|queue| zeCommandQueueCreate(self.context, self.device, &raw const desc, queue))
     }
 
     pub(crate) fn event_pool(self, count: u32) -> Handle {
         let desc = EventPoolDesc { flags: 0b101, count, ..zeroed() };
-        made(|pool| zeEventPoolCreate(self.context, &raw const desc, 0, null(), pool))
+        make(|pool| zeEventPoolCreate(self.context, &raw const desc, 0, null(), pool))
     }
 
     pub(crate) fn events<const N: usize>(self) -> [Handle; N] {
         let pool = self.event_pool(N as u32);
         std::array::from_fn(|index| {
             let desc = EventDesc { index: index as u32, ..zeroed() };
-            made(|event| zeEventCreate(pool, &raw const desc, event))
+            make(|event| zeEventCreate(pool, &raw const desc, event))
         })
     }
 
@@ -277,7 +277,7 @@ impl Stage {
 
     fn counter_event_with(self, flags: u32) -> Handle {
         let desc = EventCounterBasedDesc { flags, ..zeroed() };
-        made(|event| zeEventCounterBasedCreate(self.context, self.device, &raw const desc, event))
+        make(|event| zeEventCounterBasedCreate(self.context, self.device, &raw const desc, event))
     }
 }
 
@@ -298,16 +298,16 @@ pub(crate) fn role() -> Option<String> {
 }
 
 /// Starts the test `name` of this binary anew in a process of its own, which sees `role` and the variables given.
-pub(crate) fn actor(name: &str, role: &str, variables: &[(&str, &str)]) -> Command {
+pub(crate) fn child(name: &str, role: &str, variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]).env("DEVICE_TEST_ROLE", role);
     command.envs(variables.iter().copied());
     command
 }
 
-/// Runs an actor to its end and demands that it ends well.
+/// Runs an child to its end and demands that it ends well.
 #[track_caller]
-pub(crate) fn run(mut command: Command) -> Output {
+pub(crate) fn run_child(mut command: Command) -> Output {
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{text}{}", output.status, String::from_utf8_lossy(&output.stdout));

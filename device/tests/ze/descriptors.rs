@@ -11,125 +11,125 @@ use crate::peer::{Peer, Pipe};
 const SIZE: usize = 70_001;
 
 /// Memory that is made to be exported.
-fn exportable(stage: Stage) -> *mut c_void {
+fn exportable(setup: Setup) -> *mut c_void {
     let export = ExternalMemoryExportDesc { s_type: stype::EXTERNAL_MEMORY_EXPORT_DESC, flags: 2, ..zeroed() };
     let desc = DeviceMemAllocDesc { p_next: (&raw const export).cast_mut().cast(), ..zeroed() };
-    made(|out| zeMemAllocDevice(stage.context, &raw const desc, SIZE, 0, stage.device, out))
+    make(|out| zeMemAllocDevice(setup.context, &raw const desc, SIZE, 0, setup.device, out))
 }
 
 /// What a query for the descriptor of memory answers.
-fn exported(stage: Stage, memory: *const c_void, flags: u32) -> (u32, i32) {
+fn exported(setup: Setup, memory: *const c_void, flags: u32) -> (u32, i32) {
     let mut export = ExternalMemoryFd { s_type: stype::EXTERNAL_MEMORY_EXPORT_FD, flags, fd: -1, ..zeroed() };
     let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
-    let result = zeMemGetAllocProperties(stage.context, memory, &raw mut properties, null_mut());
+    let result = zeMemGetAllocProperties(setup.context, memory, &raw mut properties, null_mut());
     (result, export.fd)
 }
 
-fn get(stage: Stage, memory: *const c_void) -> IpcMemHandle {
+fn get(setup: Setup, memory: *const c_void) -> IpcMemHandle {
     let mut handle: IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(stage.context, memory, &raw mut handle));
+    ok(zeMemGetIpcHandle(setup.context, memory, &raw mut handle));
     handle
 }
 
-fn descriptor_of(stage: Stage, handle: IpcMemHandle) -> (u32, u64) {
+fn descriptor_of(setup: Setup, handle: IpcMemHandle) -> (u32, u64) {
     let mut number = u64::MAX;
-    (zeMemGetFileDescriptorFromIpcHandleExp(stage.context, handle, &raw mut number), number)
+    (zeMemGetFileDescriptorFromIpcHandleExp(setup.context, handle, &raw mut number), number)
 }
 
-fn handle_of(stage: Stage, number: u64) -> (u32, IpcMemHandle) {
+fn handle_of(setup: Setup, number: u64) -> (u32, IpcMemHandle) {
     let mut handle: IpcMemHandle = zeroed();
-    (zeMemGetIpcHandleFromFileDescriptorExp(stage.context, number, &raw mut handle), handle)
+    (zeMemGetIpcHandleFromFileDescriptorExp(setup.context, number, &raw mut handle), handle)
 }
 
 #[test]
 fn the_descriptor_of_a_handle_is_the_exported_one_and_makes_a_handle_that_opens() {
     const NAME: &str = "descriptors::the_descriptor_of_a_handle_is_the_exported_one_and_makes_a_handle_that_opens";
-    let stage = Stage::new();
-    let open = |handle| made(|out| zeMemOpenIpcHandle(stage.context, stage.device, handle, 0, out));
+    let setup = Setup::new();
+    let open = |handle| make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
     if role().is_some() {
         let pipe = Pipe::open();
         let handle = IpcMemHandle { data: pipe.receive() };
         let memory = open(handle);
         assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 5));
         // Its descriptor is the producer's business.
-        assert_eq!(descriptor_of(stage, handle), (OUT_OF_HOST_MEMORY, u64::MAX));
-        ok(zeMemCloseIpcHandle(stage.context, memory));
+        assert_eq!(descriptor_of(setup, handle), (OUT_OF_HOST_MEMORY, u64::MAX));
+        ok(zeMemCloseIpcHandle(setup.context, memory));
         return pipe.send(b"c");
     }
-    let memory = exportable(stage);
+    let memory = exportable(setup);
     bytes(memory, SIZE).fill(5);
-    let (result, number) = exported(stage, memory, 2);
+    let (result, number) = exported(setup, memory, 2);
     ok(result);
     // SAFETY: F_GETFD only asks.
     assert!(unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0);
-    let (result, handle) = handle_of(stage, number as u64);
+    let (result, handle) = handle_of(setup, number as u64);
     ok(result);
-    assert_eq!(descriptor_of(stage, handle), (SUCCESS, number as u64));
-    assert_eq!(get(stage, memory).data, handle.data);
+    assert_eq!(descriptor_of(setup, handle), (SUCCESS, number as u64));
+    assert_eq!(get(setup, memory).data, handle.data);
     let mut peer = Peer::start(NAME, "consumer");
     peer.send(&handle.data);
     peer.receive::<1>();
     peer.end();
     let here = open(handle);
     assert_eq!(bytes(here, SIZE)[SIZE - 1], 5);
-    ok(zeMemCloseIpcHandle(stage.context, here));
+    ok(zeMemCloseIpcHandle(setup.context, here));
     // Two handles were made.
-    ok(zeMemPutIpcHandle(stage.context, handle));
-    ok(descriptor_of(stage, handle).0);
-    ok(zeMemPutIpcHandle(stage.context, handle));
-    assert_eq!(descriptor_of(stage, handle), (OUT_OF_HOST_MEMORY, u64::MAX));
-    stage.free(memory);
-    assert_eq!(handle_of(stage, number as u64).0, OUT_OF_HOST_MEMORY);
+    ok(zeMemPutIpcHandle(setup.context, handle));
+    ok(descriptor_of(setup, handle).0);
+    ok(zeMemPutIpcHandle(setup.context, handle));
+    assert_eq!(descriptor_of(setup, handle), (OUT_OF_HOST_MEMORY, u64::MAX));
+    setup.free(memory);
+    assert_eq!(handle_of(setup, number as u64).0, OUT_OF_HOST_MEMORY);
 }
 
 #[test]
 fn every_handle_has_a_descriptor_and_only_memory_with_its_own_file_is_exported() {
-    let stage = Stage::new();
-    let (plain, own) = (stage.device_memory(SIZE), exportable(stage));
-    let (result, number) = descriptor_of(stage, get(stage, plain));
+    let setup = Setup::new();
+    let (plain, own) = (setup.device_memory(SIZE), exportable(setup));
+    let (result, number) = descriptor_of(setup, get(setup, plain));
     ok(result);
-    assert_eq!(handle_of(stage, number).0, OUT_OF_HOST_MEMORY, "there may be other memory in that file");
-    assert_eq!(exported(stage, plain, 2), (UNSUPPORTED_FEATURE, -1));
-    assert_eq!(exported(stage, own, 0), exported(stage, own, 1));
-    assert_eq!(exported(stage, own, 1 << 2), (UNSUPPORTED_ENUMERATION, -1));
-    assert_eq!(exported(stage, own, 1 << 8), (INVALID_ENUMERATION, -1));
+    assert_eq!(handle_of(setup, number).0, OUT_OF_HOST_MEMORY, "there may be other memory in that file");
+    assert_eq!(exported(setup, plain, 2), (UNSUPPORTED_FEATURE, -1));
+    assert_eq!(exported(setup, own, 0), exported(setup, own, 1));
+    assert_eq!(exported(setup, own, 1 << 2), (UNSUPPORTED_ENUMERATION, -1));
+    assert_eq!(exported(setup, own, 1 << 8), (INVALID_ENUMERATION, -1));
     for memory in [plain, own] {
-        stage.free(memory);
+        setup.free(memory);
     }
 }
 
 #[test]
 fn what_is_no_handle_and_no_such_descriptor_is_refused() {
-    let stage = Stage::new();
-    let memory = exportable(stage);
-    let (handle, (_, number)) = (get(stage, memory), exported(stage, memory, 1));
+    let setup = Setup::new();
+    let memory = exportable(setup);
+    let (handle, (_, number)) = (get(setup, memory), exported(setup, memory, 1));
     for data in [[0; 64], [0xff; 64]] {
-        assert_eq!(descriptor_of(stage, IpcMemHandle { data }), (OUT_OF_HOST_MEMORY, u64::MAX));
+        assert_eq!(descriptor_of(setup, IpcMemHandle { data }), (OUT_OF_HOST_MEMORY, u64::MAX));
     }
     for number in [0, u64::MAX, 1 << 32 | number as u64, 1_000_000] {
-        assert_eq!(handle_of(stage, number).0, OUT_OF_HOST_MEMORY);
+        assert_eq!(handle_of(setup, number).0, OUT_OF_HOST_MEMORY);
     }
     let mut out = 0;
     assert_eq!(zeMemGetFileDescriptorFromIpcHandleExp(null_mut(), handle, &raw mut out), INVALID_NULL_HANDLE);
-    assert_eq!(zeMemGetFileDescriptorFromIpcHandleExp(stage.context, handle, null_mut()), INVALID_NULL_POINTER);
-    assert_eq!(zeMemGetIpcHandleFromFileDescriptorExp(stage.context, number as u64, null_mut()), INVALID_NULL_POINTER);
-    stage.free(memory);
+    assert_eq!(zeMemGetFileDescriptorFromIpcHandleExp(setup.context, handle, null_mut()), INVALID_NULL_POINTER);
+    assert_eq!(zeMemGetIpcHandleFromFileDescriptorExp(setup.context, number as u64, null_mut()), INVALID_NULL_POINTER);
+    setup.free(memory);
 }
 
 #[test]
 fn memory_that_is_exported_gives_its_descriptor_back() {
     const NAME: &str = "descriptors::memory_that_is_exported_gives_its_descriptor_back";
     if role().is_none() {
-        run(actor(NAME, "device", &[]));
+        run_child(child(NAME, "device", &[]));
         return;
     }
-    let stage = Stage::new();
+    let setup = Setup::new();
     let cycle = |_| {
-        let memory = exportable(stage);
-        let (_, handle) = handle_of(stage, exported(stage, memory, 1).1 as u64);
-        let opened = made(|out| zeMemOpenIpcHandle(stage.context, stage.device, handle, 0, out));
-        stage.free(memory);
-        ok(zeMemCloseIpcHandle(stage.context, opened));
+        let memory = exportable(setup);
+        let (_, handle) = handle_of(setup, exported(setup, memory, 1).1 as u64);
+        let opened = make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
+        setup.free(memory);
+        ok(zeMemCloseIpcHandle(setup.context, opened));
     };
     (0..10).for_each(cycle);
     let before = open_descriptors();

@@ -13,7 +13,7 @@ fn with(name: &str, variables: &[(&str, &str)]) -> bool {
     if role().is_some() {
         return true;
     }
-    run(actor(name, "device", variables));
+    run_child(child(name, "device", variables));
     false
 }
 
@@ -177,7 +177,7 @@ fn a_bad_variable_is_one_line_on_stderr_and_nothing_on_stdout() {
         assert_eq!(devices().len(), 1);
         return;
     }
-    let output = run(actor(NAME, "device", &[("ZE_SOFT_DEVICES", "many")]));
+    let output = run_child(child(NAME, "device", &[("ZE_SOFT_DEVICES", "many")]));
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(text.lines().filter(|line| line.starts_with("ze_soft: ZE_SOFT_DEVICES=")).count(), 1, "{text}");
     assert!(!String::from_utf8(output.stdout).unwrap().contains("ze_soft"));
@@ -187,9 +187,9 @@ fn a_bad_variable_is_one_line_on_stderr_and_nothing_on_stdout() {
 fn a_missing_function_says_its_name_once_when_asked_to() {
     const NAME: &str = "discovery::a_missing_function_says_its_name_once_when_asked_to";
     if role().is_some() {
-        let stage = Stage::new();
+        let setup = Setup::new();
         for _ in 0..3 {
-            let result = zeModuleCreate(stage.context, stage.device, null_mut(), null_mut(), null_mut());
+            let result = zeModuleCreate(setup.context, setup.device, null_mut(), null_mut(), null_mut());
             assert_eq!(result, UNSUPPORTED_FEATURE);
             // SAFETY: an entry point that is not implemented looks at no argument.
             let missing: extern "C" fn() -> u32 =
@@ -199,7 +199,7 @@ fn a_missing_function_says_its_name_once_when_asked_to() {
         return;
     }
     let said = |log: &str| {
-        let output = run(actor(NAME, "device", &[("ZE_SOFT_LOG", log)]));
+        let output = run_child(child(NAME, "device", &[("ZE_SOFT_LOG", log)]));
         let text = String::from_utf8(output.stderr).unwrap();
         (text.matches("zeSamplerCreate").count(), text.contains("does not run kernels"))
     };

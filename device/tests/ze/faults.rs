@@ -11,7 +11,7 @@ const CODE: u32 = 0x7001_0000;
 /// Runs the test `name` in a process whose functions fail as `faults` says; true in that process.
 fn with(name: &str, faults: &str) -> bool {
     if role().is_none() {
-        run(actor(name, "device", &[("ZE_SOFT_FAIL", faults)]));
+        run_child(child(name, "device", &[("ZE_SOFT_FAIL", faults)]));
     }
     role().is_some()
 }
@@ -21,14 +21,14 @@ fn a_function_answers_its_code_and_does_nothing() {
     if !with("faults::a_function_answers_its_code_and_does_nothing", "zeMemOpenIpcHandle:0x70010000") {
         return;
     }
-    let stage = Stage::new();
-    let memory = stage.device_memory(4096);
+    let setup = Setup::new();
+    let memory = setup.device_memory(4096);
     let mut handle: IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(stage.context, memory, &raw mut handle));
+    ok(zeMemGetIpcHandle(setup.context, memory, &raw mut handle));
     let mut out = null_mut();
-    assert_eq!(zeMemOpenIpcHandle(stage.context, stage.device, handle, 0, &raw mut out), CODE);
+    assert_eq!(zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut out), CODE);
     assert!(out.is_null());
-    stage.free(memory);
+    setup.free(memory);
 }
 
 /// Seven arguments, the last of them on the stack, come through as they are where another function fails.
@@ -37,14 +37,14 @@ fn the_others_work_as_ever() {
     if !with("faults::the_others_work_as_ever", "zeMemFree:0x70010000,zeMemCloseIpcHandle:0x78000004") {
         return;
     }
-    let stage = Stage::new();
-    let [from, to] = [stage.device_memory(4096), stage.device_memory(4096)];
+    let setup = Setup::new();
+    let [from, to] = [setup.device_memory(4096), setup.device_memory(4096)];
     bytes(from, 4096).fill(3);
-    let (list, [done]) = (stage.immediate_list(2), stage.events());
+    let (list, [done]) = (setup.immediate_list(2), setup.events());
     ok(zeCommandListAppendMemoryCopy(list, to, from, 4096, done, 0, null()));
     ok(zeEventHostSynchronize(done, FOREVER));
     assert!(bytes(to, 4096).iter().all(|byte| *byte == 3));
-    assert_eq!((zeMemFree(stage.context, from), zeMemCloseIpcHandle(stage.context, to)), (CODE, INVALID_ARGUMENT));
+    assert_eq!((zeMemFree(setup.context, from), zeMemCloseIpcHandle(setup.context, to)), (CODE, INVALID_ARGUMENT));
     assert_eq!(bytes(from, 1), [3], "it is still there");
 }
 

@@ -24,13 +24,13 @@ fn forked(child: impl FnOnce() -> i32) -> i32 {
 fn a_child_of_a_process_that_used_the_device_is_refused_and_can_tear_down() {
     const NAME: &str = "fork::a_child_of_a_process_that_used_the_device_is_refused_and_can_tear_down";
     if role().is_none() {
-        run(actor(NAME, "device", &[]));
+        run_child(child(NAME, "device", &[]));
         return;
     }
-    let stage = Stage::new();
-    let list = stage.immediate_list(2);
-    let [gate] = stage.events();
-    let memory = stage.device_memory(4096);
+    let setup = Setup::new();
+    let list = setup.immediate_list(2);
+    let [gate] = setup.events();
+    let memory = setup.device_memory(4096);
     ok(zeCommandListAppendWaitOnEvents(list, 1, &raw const gate));
     let code = forked(|| {
         let refused = [
@@ -40,10 +40,10 @@ fn a_child_of_a_process_that_used_the_device_is_refused_and_can_tear_down() {
             zeCommandListAppendBarrier(list, std::ptr::null_mut(), 0, null()),
         ];
         let ended = [
-            zeMemFree(stage.context, memory),
+            zeMemFree(setup.context, memory),
             zeEventDestroy(gate),
             zeCommandListDestroy(list),
-            zeContextDestroy(stage.context),
+            zeContextDestroy(setup.context),
         ];
         i32::from(refused != [UNINITIALIZED; 4]) + 2 * i32::from(ended != [SUCCESS; 4])
     });
@@ -53,20 +53,20 @@ fn a_child_of_a_process_that_used_the_device_is_refused_and_can_tear_down() {
     ok(zeCommandListHostSynchronize(list, FOREVER));
     ok(zeEventDestroy(gate));
     ok(zeCommandListDestroy(list));
-    stage.free(memory);
+    setup.free(memory);
 }
 
 #[test]
 fn a_child_of_a_process_that_did_not_use_the_device_uses_it_afresh() {
     const NAME: &str = "fork::a_child_of_a_process_that_did_not_use_the_device_uses_it_afresh";
     if role().is_none() {
-        run(actor(NAME, "device", &[]));
+        run_child(child(NAME, "device", &[]));
         return;
     }
     let code = forked(|| {
-        let stage = Stage::new();
-        let list = stage.immediate_list(2);
-        let (to, from) = (stage.device_memory(100), stage.device_memory(100));
+        let setup = Setup::new();
+        let list = setup.immediate_list(2);
+        let (to, from) = (setup.device_memory(100), setup.device_memory(100));
         bytes(from, 100).fill(5);
         copy(list, to, from, 100);
         ok(zeCommandListHostSynchronize(list, FOREVER));

@@ -14,7 +14,7 @@ fn foreign() -> Handle {
 
 #[test]
 fn null_handles_are_refused() {
-    let stage = Stage::new();
+    let setup = Setup::new();
     let mut out = null_mut();
     let nobody = null_mut();
     for result in [
@@ -23,11 +23,11 @@ fn null_handles_are_refused() {
         zeDeviceGetProperties(nobody, null_mut()),
         zeContextCreate(nobody, null(), &raw mut out),
         zeContextDestroy(nobody),
-        zeMemAllocDevice(nobody, null(), 1, 0, stage.device, &raw mut out),
-        zeMemAllocDevice(stage.context, null(), 1, 0, nobody, &raw mut out),
+        zeMemAllocDevice(nobody, null(), 1, 0, setup.device, &raw mut out),
+        zeMemAllocDevice(setup.context, null(), 1, 0, nobody, &raw mut out),
         zeMemFree(nobody, foreign()),
-        zeMemOpenIpcHandle(nobody, stage.device, zeroed(), 0, &raw mut out),
-        zeMemOpenIpcHandle(stage.context, nobody, zeroed(), 0, &raw mut out),
+        zeMemOpenIpcHandle(nobody, setup.device, zeroed(), 0, &raw mut out),
+        zeMemOpenIpcHandle(setup.context, nobody, zeroed(), 0, &raw mut out),
         zeCommandListDestroy(nobody),
         zeCommandListAppendBarrier(nobody, nobody, 0, null()),
         zeCommandListHostSynchronize(nobody, 0),
@@ -42,24 +42,24 @@ fn null_handles_are_refused() {
 
 #[test]
 fn null_pointers_are_refused() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(0);
-    let place = stage.device_memory(64);
+    let setup = Setup::new();
+    let list = setup.immediate_list(0);
+    let place = setup.device_memory(64);
     for result in [
         zeDriverGet(null_mut(), null_mut()),
-        zeDeviceGetProperties(stage.device, null_mut()),
+        zeDeviceGetProperties(setup.device, null_mut()),
         zeContextCreate(driver(), null(), null_mut()),
-        zeMemFree(stage.context, null_mut()),
-        zeMemGetIpcHandle(stage.context, null(), null_mut()),
-        zeMemGetIpcHandle(stage.context, place, null_mut()),
-        zeMemOpenIpcHandle(stage.context, stage.device, zeroed(), 0, null_mut()),
-        zeMemCloseIpcHandle(stage.context, null()),
-        zeCommandListCreateImmediate(stage.context, stage.device, null(), null_mut()),
+        zeMemFree(setup.context, null_mut()),
+        zeMemGetIpcHandle(setup.context, null(), null_mut()),
+        zeMemGetIpcHandle(setup.context, place, null_mut()),
+        zeMemOpenIpcHandle(setup.context, setup.device, zeroed(), 0, null_mut()),
+        zeMemCloseIpcHandle(setup.context, null()),
+        zeCommandListCreateImmediate(setup.context, setup.device, null(), null_mut()),
         zeCommandListAppendMemoryCopy(list, null_mut(), place, 1, null_mut(), 0, null()),
         zeCommandListAppendMemoryCopy(list, place, null(), 1, null_mut(), 0, null()),
         zeCommandListAppendMemoryFill(list, place, null(), 1, 1, null_mut(), 0, null()),
         zeCommandListAppendWaitOnEvents(list, 1, null()),
-        zeEventPoolCreate(stage.context, null(), 0, null(), null_mut()),
+        zeEventPoolCreate(setup.context, null(), 0, null(), null_mut()),
     ] {
         assert_eq!(result, INVALID_NULL_POINTER);
     }
@@ -69,8 +69,8 @@ fn null_pointers_are_refused() {
 
 #[test]
 fn foreign_handles_are_refused_wherever_they_stand() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(0);
+    let setup = Setup::new();
+    let list = setup.immediate_list(0);
     let mut out = null_mut();
     let stranger = foreign();
     let strangers = [stranger];
@@ -78,7 +78,7 @@ fn foreign_handles_are_refused_wherever_they_stand() {
         zeDriverGetProperties(stranger, null_mut()),
         zeDeviceGetProperties(stranger, null_mut()),
         zeContextDestroy(stranger),
-        zeMemAllocDevice(stranger, null(), 1, 0, stage.device, &raw mut out),
+        zeMemAllocDevice(stranger, null(), 1, 0, setup.device, &raw mut out),
         zeCommandListAppendBarrier(stranger, null_mut(), 0, null()),
         zeCommandListAppendBarrier(list, stranger, 0, null()),
         zeCommandListAppendBarrier(list, null_mut(), 1, strangers.as_ptr()),
@@ -86,28 +86,28 @@ fn foreign_handles_are_refused_wherever_they_stand() {
         zeEventHostSignal(stranger),
         zeFenceReset(stranger),
         // A handle of another kind is a stranger too.
-        zeCommandListClose(stage.context),
+        zeCommandListClose(setup.context),
         zeContextDestroy(list),
-        zeDeviceGetStatus(stage.context),
+        zeDeviceGetStatus(setup.context),
     ] {
         assert_eq!(result, INVALID_ARGUMENT);
     }
-    ok(zeContextGetStatus(stage.context));
+    ok(zeContextGetStatus(setup.context));
 }
 
 #[test]
 fn destroyed_handles_are_refused() {
-    let stage = Stage::new();
-    let [event] = stage.events();
+    let setup = Setup::new();
+    let [event] = setup.events();
     ok(zeEventDestroy(event));
     assert_eq!(zeEventQueryStatus(event), INVALID_ARGUMENT);
     assert_eq!(zeEventDestroy(event), INVALID_ARGUMENT);
-    let list = stage.immediate_list(0);
+    let list = setup.immediate_list(0);
     ok(zeCommandListDestroy(list));
     assert_eq!(zeCommandListHostSynchronize(list, 0), INVALID_ARGUMENT);
     assert_eq!(zeCommandListDestroy(list), INVALID_ARGUMENT);
     let desc: ContextDesc = zeroed();
-    let context = made(|out| zeContextCreate(driver(), &raw const desc, out));
+    let context = make(|out| zeContextCreate(driver(), &raw const desc, out));
     ok(zeContextDestroy(context));
     assert_eq!(zeContextDestroy(context), INVALID_ARGUMENT);
 }
@@ -116,17 +116,17 @@ fn destroyed_handles_are_refused() {
 fn a_place_in_an_event_pool_is_taken_once_at_a_time() {
     use crate::api::layout::event::EventDesc;
 
-    let stage = Stage::new();
-    let pool = stage.event_pool(2);
+    let setup = Setup::new();
+    let pool = setup.event_pool(2);
     let create = |index, out| {
         let desc = EventDesc { index, ..zeroed() };
         zeEventCreate(pool, &raw const desc, out)
     };
-    let first = made(|out| create(1, out));
+    let first = make(|out| create(1, out));
     let mut out = null_mut();
     assert_eq!(create(1, &raw mut out), INVALID_ARGUMENT);
     assert_eq!(create(2, &raw mut out), INVALID_ARGUMENT);
     ok(zeEventDestroy(first));
-    ok(zeEventDestroy(made(|out| create(1, out))));
+    ok(zeEventDestroy(make(|out| create(1, out))));
     ok(zeEventPoolDestroy(pool));
 }

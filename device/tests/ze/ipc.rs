@@ -13,21 +13,21 @@ use crate::peer::{Peer, Pipe};
 
 const SIZE: usize = 70_001;
 
-fn get(stage: Stage, pointer: *const c_void) -> IpcMemHandle {
+fn get(setup: Setup, pointer: *const c_void) -> IpcMemHandle {
     let mut handle: IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(stage.context, pointer, &raw mut handle));
+    ok(zeMemGetIpcHandle(setup.context, pointer, &raw mut handle));
     handle
 }
 
-fn open(stage: Stage, handle: IpcMemHandle) -> *mut c_void {
-    made(|out| zeMemOpenIpcHandle(stage.context, stage.device, handle, 0, out))
+fn open(setup: Setup, handle: IpcMemHandle) -> *mut c_void {
+    make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out))
 }
 
 /// The code of an open that must fail, and leave its result alone.
 #[track_caller]
-fn refused(stage: Stage, handle: IpcMemHandle) -> u32 {
+fn refused(setup: Setup, handle: IpcMemHandle) -> u32 {
     let mut out = null_mut();
-    let result = zeMemOpenIpcHandle(stage.context, stage.device, handle, 0, &raw mut out);
+    let result = zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut out);
     assert!(out.is_null());
     result
 }
@@ -35,16 +35,16 @@ fn refused(stage: Stage, handle: IpcMemHandle) -> u32 {
 /// Plays a producer that exports one allocation of `SIZE` bytes filled with 1, and does as it is told: `f` frees,
 /// `p` puts, anything else says what the first byte is.
 fn produce() {
-    let (stage, pipe) = (Stage::new(), Pipe::open());
-    let memory = stage.device_memory(SIZE);
+    let (setup, pipe) = (Setup::new(), Pipe::open());
+    let memory = setup.device_memory(SIZE);
     bytes(memory, SIZE).fill(1);
-    let handle = get(stage, memory);
+    let handle = get(setup, memory);
     pipe.send(&handle.data);
     let mut order = [0];
     while pipe.from.lock().read(&mut order).unwrap() == 1 {
         match order {
-            [b'f'] => stage.free(memory),
-            [b'p'] => ok(zeMemPutIpcHandle(stage.context, handle)),
+            [b'f'] => setup.free(memory),
+            [b'p'] => ok(zeMemPutIpcHandle(setup.context, handle)),
             _ => {}
         }
         pipe.send(&[if order == [b'f'] { 0 } else { bytes(memory, 1)[0] }]);
@@ -57,25 +57,25 @@ fn two_processes_see_the_same_memory() {
     if role().is_some() {
         return produce();
     }
-    let stage = Stage::new();
+    let setup = Setup::new();
     let mut peer = Peer::start(NAME, "producer");
     let handle = IpcMemHandle { data: peer.receive() };
-    let memory = open(stage, handle);
+    let memory = open(setup, handle);
     assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 1));
     bytes(memory, SIZE).fill(2);
     peer.send(b"?");
     assert_eq!(peer.receive(), [2]);
     let (mut properties, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
-    ok(zeMemGetAllocProperties(stage.context, memory, &raw mut properties, &raw mut device));
-    assert_eq!((properties.kind, device), (2, stage.device));
+    ok(zeMemGetAllocProperties(setup.context, memory, &raw mut properties, &raw mut device));
+    assert_eq!((properties.kind, device), (2, setup.device));
     let (mut base, mut size) = (null_mut(), 0);
-    ok(zeMemGetAddressRange(stage.context, (memory as usize + 9) as *const c_void, &raw mut base, &raw mut size));
+    ok(zeMemGetAddressRange(setup.context, (memory as usize + 9) as *const c_void, &raw mut base, &raw mut size));
     assert_eq!((base, size), (memory, SIZE));
-    let list = stage.immediate_list(1);
-    let own = stage.device_memory(SIZE);
+    let list = setup.immediate_list(1);
+    let own = setup.device_memory(SIZE);
     copy(list, own, memory, SIZE);
     assert!(bytes(own, SIZE).iter().all(|byte| *byte == 2));
-    ok(zeMemCloseIpcHandle(stage.context, memory));
+    ok(zeMemCloseIpcHandle(setup.context, memory));
     peer.end();
 }
 
@@ -85,7 +85,7 @@ fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
     if role().is_some() {
         return produce();
     }
-    let stage = Stage::new();
+    let setup = Setup::new();
     let mut peer = Peer::start(NAME, "producer");
     let mut handle = IpcMemHandle { data: peer.receive() };
     let exported = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
@@ -98,16 +98,16 @@ fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
         OwnedFd::from_raw_fd(libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) as i32)
     };
     handle.data[..4].copy_from_slice(&fetched.as_raw_fd().to_ne_bytes());
-    let memory = open(stage, handle);
+    let memory = open(setup, handle);
     // SAFETY: F_GETFD only asks.
     assert!(unsafe { libc::fcntl(fetched.as_raw_fd(), libc::F_GETFD) } >= 0);
     drop(fetched);
     assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 1));
-    ok(zeMemCloseIpcHandle(stage.context, memory));
+    ok(zeMemCloseIpcHandle(setup.context, memory));
     // A number that is some other file here is not taken for it.
     let other = std::fs::File::open("/proc/self/exe").unwrap();
     handle.data[..4].copy_from_slice(&other.as_raw_fd().to_ne_bytes());
-    ok(zeMemCloseIpcHandle(stage.context, open(stage, handle)));
+    ok(zeMemCloseIpcHandle(setup.context, open(setup, handle)));
     peer.end();
 }
 
@@ -117,16 +117,16 @@ fn memory_that_its_producer_frees_stays_with_who_has_it_open() {
     if role().is_some() {
         return produce();
     }
-    let stage = Stage::new();
+    let setup = Setup::new();
     let mut peer = Peer::start(NAME, "producer");
     let handle = IpcMemHandle { data: peer.receive() };
-    let memory = open(stage, handle);
+    let memory = open(setup, handle);
     peer.send(b"f");
     peer.receive::<1>();
     assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 1));
     // Who comes later is refused, also while the file is still there.
-    assert_eq!(refused(stage, handle), INVALID_ARGUMENT);
-    ok(zeMemCloseIpcHandle(stage.context, memory));
+    assert_eq!(refused(setup, handle), INVALID_ARGUMENT);
+    ok(zeMemCloseIpcHandle(setup.context, memory));
     peer.end();
 }
 
@@ -134,28 +134,28 @@ fn memory_that_its_producer_frees_stays_with_who_has_it_open() {
 fn a_freed_range_is_not_used_again_while_it_is_open_elsewhere() {
     const NAME: &str = "ipc::a_freed_range_is_not_used_again_while_it_is_open_elsewhere";
     if role().is_some() {
-        let (stage, pipe) = (Stage::new(), Pipe::open());
+        let (setup, pipe) = (Setup::new(), Pipe::open());
         let handle = IpcMemHandle { data: pipe.receive() };
-        let memory = open(stage, handle);
+        let memory = open(setup, handle);
         pipe.send(b"o");
         pipe.receive::<1>();
         assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 1));
-        ok(zeMemCloseIpcHandle(stage.context, memory));
+        ok(zeMemCloseIpcHandle(setup.context, memory));
         pipe.send(b"c");
         pipe.receive::<1>();
         return;
     }
-    let stage = Stage::new();
+    let setup = Setup::new();
     let mut peer = Peer::start(NAME, "consumer");
-    let memory = stage.device_memory(SIZE);
+    let memory = setup.device_memory(SIZE);
     bytes(memory, SIZE).fill(1);
-    peer.send(&get(stage, memory).data);
+    peer.send(&get(setup, memory).data);
     peer.receive::<1>();
-    stage.free(memory);
+    setup.free(memory);
     for _ in 0..100 {
-        let other = stage.device_memory(SIZE);
+        let other = setup.device_memory(SIZE);
         bytes(other, SIZE).fill(2);
-        stage.free(other);
+        setup.free(other);
     }
     peer.send(b"!");
     peer.receive::<1>();
@@ -165,84 +165,84 @@ fn a_freed_range_is_not_used_again_while_it_is_open_elsewhere() {
 
 #[test]
 fn after_the_last_put_a_handle_opens_nothing() {
-    let stage = Stage::new();
-    let memory = stage.device_memory(SIZE);
-    let (first, second) = (get(stage, memory), get(stage, memory));
+    let setup = Setup::new();
+    let memory = setup.device_memory(SIZE);
+    let (first, second) = (get(setup, memory), get(setup, memory));
     assert_eq!(first.data, second.data);
-    ok(zeMemPutIpcHandle(stage.context, first));
-    let opened = open(stage, second);
-    ok(zeMemPutIpcHandle(stage.context, second));
-    assert_eq!(refused(stage, second), INVALID_ARGUMENT);
+    ok(zeMemPutIpcHandle(setup.context, first));
+    let opened = open(setup, second);
+    ok(zeMemPutIpcHandle(setup.context, second));
+    assert_eq!(refused(setup, second), INVALID_ARGUMENT);
     // What is open stays open; one put too many, or of something unknown, is no error; and a new get works.
     bytes(memory, SIZE).fill(8);
     assert!(bytes(opened, SIZE).iter().all(|byte| *byte == 8));
-    ok(zeMemPutIpcHandle(stage.context, second));
-    ok(zeMemPutIpcHandle(stage.context, IpcMemHandle { data: [0x41; 64] }));
-    ok(zeMemCloseIpcHandle(stage.context, open(stage, get(stage, memory))));
-    ok(zeMemCloseIpcHandle(stage.context, opened));
-    stage.free(memory);
+    ok(zeMemPutIpcHandle(setup.context, second));
+    ok(zeMemPutIpcHandle(setup.context, IpcMemHandle { data: [0x41; 64] }));
+    ok(zeMemCloseIpcHandle(setup.context, open(setup, get(setup, memory))));
+    ok(zeMemCloseIpcHandle(setup.context, opened));
+    setup.free(memory);
 }
 
 #[test]
 fn every_open_gives_another_address_also_in_the_producer() {
-    let stage = Stage::new();
-    let memory = stage.device_memory(SIZE);
+    let setup = Setup::new();
+    let memory = setup.device_memory(SIZE);
     let inside = (memory as usize + 100) as *const c_void;
-    let handle = get(stage, inside);
-    let (one, two) = (open(stage, handle), open(stage, handle));
+    let handle = get(setup, inside);
+    let (one, two) = (open(setup, handle), open(setup, handle));
     assert!(one != two && one != memory && two != memory);
     bytes(memory, SIZE)[0] = 3;
     assert_eq!((bytes(one, 1)[0], bytes(two, 1)[0]), (3, 3));
-    ok(zeMemCloseIpcHandle(stage.context, one));
+    ok(zeMemCloseIpcHandle(setup.context, one));
     assert_eq!(bytes(two, 1)[0], 3);
-    ok(zeMemCloseIpcHandle(stage.context, two));
-    stage.free(memory);
+    ok(zeMemCloseIpcHandle(setup.context, two));
+    setup.free(memory);
 }
 
 #[test]
 fn only_what_was_opened_can_be_closed_and_it_cannot_be_freed() {
-    let stage = Stage::new();
-    let memory = stage.device_memory(SIZE);
-    let opened = open(stage, get(stage, memory));
-    let here = &raw const stage;
+    let setup = Setup::new();
+    let memory = setup.device_memory(SIZE);
+    let opened = open(setup, get(setup, memory));
+    let here = &raw const setup;
     for pointer in [memory.cast_const(), (opened as usize + 1) as *const c_void, here.cast()] {
-        assert_eq!(zeMemCloseIpcHandle(stage.context, pointer), INVALID_ARGUMENT);
+        assert_eq!(zeMemCloseIpcHandle(setup.context, pointer), INVALID_ARGUMENT);
     }
-    assert_eq!(zeMemFree(stage.context, opened), INVALID_ARGUMENT);
+    assert_eq!(zeMemFree(setup.context, opened), INVALID_ARGUMENT);
     let mut handle: IpcMemHandle = zeroed();
-    assert_eq!(zeMemGetIpcHandle(stage.context, opened, &raw mut handle), INVALID_ARGUMENT);
-    ok(zeMemCloseIpcHandle(stage.context, opened));
-    assert_eq!(zeMemCloseIpcHandle(stage.context, opened), INVALID_ARGUMENT);
-    stage.free(memory);
-    assert_eq!(zeMemGetIpcHandle(stage.context, memory, &raw mut handle), INVALID_ARGUMENT);
-    assert_eq!(zeMemGetIpcHandle(stage.context, here.cast(), &raw mut handle), INVALID_ARGUMENT);
+    assert_eq!(zeMemGetIpcHandle(setup.context, opened, &raw mut handle), INVALID_ARGUMENT);
+    ok(zeMemCloseIpcHandle(setup.context, opened));
+    assert_eq!(zeMemCloseIpcHandle(setup.context, opened), INVALID_ARGUMENT);
+    setup.free(memory);
+    assert_eq!(zeMemGetIpcHandle(setup.context, memory, &raw mut handle), INVALID_ARGUMENT);
+    assert_eq!(zeMemGetIpcHandle(setup.context, here.cast(), &raw mut handle), INVALID_ARGUMENT);
 }
 
 #[test]
 fn damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind() {
     const NAME: &str = "ipc::damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind";
     if role().is_none() {
-        run(actor(NAME, "device", &[]));
+        run_child(child(NAME, "device", &[]));
         return;
     }
-    let stage = Stage::new();
-    let memory = stage.device_memory(SIZE);
-    let handle = get(stage, memory);
+    let setup = Setup::new();
+    let memory = setup.device_memory(SIZE);
+    let handle = get(setup, memory);
     let (descriptors, maps) = (open_descriptors(), std::fs::read_to_string("/proc/self/maps").unwrap().lines().count());
     for byte in 4..64 {
         for change in [0x01, 0x80, 0xff] {
             let mut damaged = handle;
             damaged.data[byte] ^= change;
-            assert_eq!(refused(stage, damaged), INVALID_ARGUMENT, "byte {byte}");
+            assert_eq!(refused(setup, damaged), INVALID_ARGUMENT, "byte {byte}");
         }
     }
     for fill in [0, 0x41, 0xff] {
-        assert_eq!(refused(stage, IpcMemHandle { data: [fill; 64] }), INVALID_ARGUMENT);
+        assert_eq!(refused(setup, IpcMemHandle { data: [fill; 64] }), INVALID_ARGUMENT);
     }
     assert_eq!(open_descriptors(), descriptors);
     assert_eq!(std::fs::read_to_string("/proc/self/maps").unwrap().lines().count(), maps);
     let mut out = null_mut();
-    let result = zeMemOpenIpcHandle(stage.context, stage.device, handle, 4, &raw mut out);
+    let result = zeMemOpenIpcHandle(setup.context, setup.device, handle, 4, &raw mut out);
     assert_eq!(result, INVALID_ENUMERATION);
 }
 
@@ -252,12 +252,12 @@ fn the_handle_of_a_dead_producer_is_refused() {
     if role().is_some() {
         return produce();
     }
-    let stage = Stage::new();
+    let setup = Setup::new();
     let mut peer = Peer::start(NAME, "producer");
     let handle = IpcMemHandle { data: peer.receive() };
     peer.process.kill().unwrap();
     peer.process.wait().unwrap();
-    assert_eq!(refused(stage, handle), INVALID_ARGUMENT);
+    assert_eq!(refused(setup, handle), INVALID_ARGUMENT);
 }
 
 #[test]
@@ -270,12 +270,12 @@ fn a_producer_that_does_not_let_its_descriptors_be_fetched_is_a_clean_error() {
             produce();
         }
         Some(_) => {
-            let (stage, pipe) = (Stage::new(), Pipe::open());
+            let (setup, pipe) = (Setup::new(), Pipe::open());
             let nobody = 65_534;
             // SAFETY: plain numbers. Root gives up what would let it trace everybody; the runner's user stays as it is.
             unsafe { libc::setuid(nobody) };
             let handle = IpcMemHandle { data: pipe.receive() };
-            pipe.send(&refused(stage, handle).to_ne_bytes());
+            pipe.send(&refused(setup, handle).to_ne_bytes());
         }
         None => {
             let mut producer = Peer::start(NAME, "producer");
@@ -293,50 +293,50 @@ fn a_producer_that_does_not_let_its_descriptors_be_fetched_is_a_clean_error() {
 fn a_consumer_that_dies_does_no_harm() {
     const NAME: &str = "ipc::a_consumer_that_dies_does_no_harm";
     if role().is_some() {
-        let (stage, pipe) = (Stage::new(), Pipe::open());
-        open(stage, IpcMemHandle { data: pipe.receive() });
+        let (setup, pipe) = (Setup::new(), Pipe::open());
+        open(setup, IpcMemHandle { data: pipe.receive() });
         pipe.send(b"o");
         pipe.receive::<1>();
         return;
     }
-    let stage = Stage::new();
+    let setup = Setup::new();
     let mut peer = Peer::start(NAME, "consumer");
-    let memory = stage.device_memory(SIZE);
-    peer.send(&get(stage, memory).data);
+    let memory = setup.device_memory(SIZE);
+    peer.send(&get(setup, memory).data);
     peer.receive::<1>();
     peer.process.kill().unwrap();
     peer.process.wait().unwrap();
-    stage.free(memory);
-    let other = stage.device_memory(SIZE);
+    setup.free(memory);
+    let other = setup.device_memory(SIZE);
     assert!(bytes(other, SIZE).iter().all(|byte| *byte == 0));
-    stage.free(other);
+    setup.free(other);
 }
 
 #[test]
 fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
     const NAME: &str = "ipc::no_descriptor_and_no_mapping_is_lost_over_many_cycles";
     if role().is_none() {
-        run(actor(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]));
+        run_child(child(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]));
         return;
     }
-    let stage = Stage::new();
-    let list = stage.immediate_list(2);
+    let setup = Setup::new();
+    let list = setup.immediate_list(2);
     let cycle = |round: usize| {
         // Every other one is large enough to have a file of its own.
-        let memory = stage.device_memory(if round.is_multiple_of(2) { 5000 } else { 2 << 20 });
-        let handle = get(stage, memory);
-        let opened = open(stage, handle);
+        let memory = setup.device_memory(if round.is_multiple_of(2) { 5000 } else { 2 << 20 });
+        let handle = get(setup, memory);
+        let opened = open(setup, handle);
         copy(list, memory, opened, 64);
         ok(zeCommandListHostSynchronize(list, FOREVER));
         if round.is_multiple_of(3) {
-            ok(zeMemPutIpcHandle(stage.context, handle));
+            ok(zeMemPutIpcHandle(setup.context, handle));
         }
         if round.is_multiple_of(5) {
-            stage.free(memory);
-            ok(zeMemCloseIpcHandle(stage.context, opened));
+            setup.free(memory);
+            ok(zeMemCloseIpcHandle(setup.context, opened));
         } else {
-            ok(zeMemCloseIpcHandle(stage.context, opened));
-            stage.free(memory);
+            ok(zeMemCloseIpcHandle(setup.context, opened));
+            setup.free(memory);
         }
     };
     let maps = || std::fs::read_to_string("/proc/self/maps").unwrap().matches("memfd:ze_soft").count();

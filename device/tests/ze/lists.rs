@@ -14,8 +14,8 @@ use crate::api::*;
 const SIZE: usize = 100_003;
 
 /// A list behind a gate that is shut.
-fn gated(stage: Stage, list: Handle) -> Handle {
-    let [gate] = stage.events();
+fn gated(setup: Setup, list: Handle) -> Handle {
+    let [gate] = setup.events();
     ok(zeCommandListAppendWaitOnEvents(list, 1, &raw const gate));
     gate
 }
@@ -28,12 +28,12 @@ fn numbered(memory: &mut [u8]) {
 
 #[test]
 fn an_append_returns_before_the_work_and_the_event_comes_after_it() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(2);
-    let [done] = stage.events();
-    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    let setup = Setup::new();
+    let list = setup.immediate_list(2);
+    let [done] = setup.events();
+    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     numbered(bytes(from, SIZE));
-    let gate = gated(stage, list);
+    let gate = gated(setup, list);
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 0, null()));
     // The append is back, so nothing but the gate can hold up the copy; and it does.
     assert_eq!(zeEventQueryStatus(done), NOT_READY);
@@ -46,15 +46,15 @@ fn an_append_returns_before_the_work_and_the_event_comes_after_it() {
     ok(zeEventQueryStatus(done));
     ok(zeCommandListHostSynchronize(list, FOREVER));
     ok(zeCommandListDestroy(list));
-    stage.free(to);
-    stage.free(from);
+    setup.free(to);
+    setup.free(from);
 }
 
 #[test]
 fn a_synchronous_list_returns_after_the_work() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(1);
-    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    let setup = Setup::new();
+    let list = setup.immediate_list(1);
+    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     numbered(bytes(from, SIZE));
     copy(list, to, from, SIZE);
     assert_eq!(bytes(to, SIZE), bytes(from, SIZE));
@@ -63,9 +63,9 @@ fn a_synchronous_list_returns_after_the_work() {
 
 #[test]
 fn fills_repeat_a_pattern_of_any_size() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(1);
-    let to = stage.device_memory(SIZE);
+    let setup = Setup::new();
+    let list = setup.immediate_list(1);
+    let to = setup.device_memory(SIZE);
     for pattern_size in [1, 2, 3, 4, 8, 16, 24, 128, 1000] {
         let pattern: Vec<u8> = (0..pattern_size).map(|index| (index + 1) as u8).collect();
         bytes(to, SIZE).fill(0);
@@ -88,10 +88,10 @@ fn fills_repeat_a_pattern_of_any_size() {
 
 #[test]
 fn a_fill_pattern_may_change_as_soon_as_the_append_is_back() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(2);
-    let to = stage.device_memory(64);
-    let gate = gated(stage, list);
+    let setup = Setup::new();
+    let list = setup.immediate_list(2);
+    let to = setup.device_memory(64);
+    let gate = gated(setup, list);
     let mut pattern = [1_u8, 2];
     ok(zeCommandListAppendMemoryFill(list, to, pattern.as_ptr().cast(), 2, 64, null_mut(), 0, null()));
     pattern.fill(9);
@@ -102,9 +102,9 @@ fn a_fill_pattern_may_change_as_soon_as_the_append_is_back() {
 
 #[test]
 fn a_region_is_copied_row_by_row() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(1);
-    let (to, from) = (stage.device_memory(4096), stage.device_memory(4096));
+    let setup = Setup::new();
+    let list = setup.immediate_list(1);
+    let (to, from) = (setup.device_memory(4096), setup.device_memory(4096));
     numbered(bytes(from, 4096));
     let from_region = CopyRegion { origin_x: 3, origin_y: 2, origin_z: 1, width: 5, height: 4, depth: 2 };
     let to_region = CopyRegion { origin_x: 1, origin_y: 0, origin_z: 0, width: 5, height: 4, depth: 2 };
@@ -134,9 +134,9 @@ fn a_region_is_copied_row_by_row() {
 
 #[test]
 fn overlapping_ranges_are_copied_as_they_were() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(1);
-    let memory = stage.device_memory(1000);
+    let setup = Setup::new();
+    let list = setup.immediate_list(1);
+    let memory = setup.device_memory(1000);
     numbered(bytes(memory, 1000));
     let expected = bytes(memory, 900).to_vec();
     copy(list, bytes(memory, 1000)[100..].as_mut_ptr().cast(), memory, 900);
@@ -145,10 +145,10 @@ fn overlapping_ranges_are_copied_as_they_were() {
 
 #[test]
 fn lists_wait_for_each_others_events_whatever_the_order_of_appends() {
-    let stage = Stage::new();
-    let lists = [stage.immediate_list(2), stage.immediate_list(2), stage.immediate_list(2)];
-    let [first, second, third] = stage.events();
-    let memory: [_; 4] = std::array::from_fn(|_| stage.device_memory(SIZE));
+    let setup = Setup::new();
+    let lists = [setup.immediate_list(2), setup.immediate_list(2), setup.immediate_list(2)];
+    let [first, second, third] = setup.events();
+    let memory: [_; 4] = std::array::from_fn(|_| setup.device_memory(SIZE));
     numbered(bytes(memory[0], SIZE));
     // The last step is appended first.
     ok(zeCommandListAppendMemoryCopy(lists[2], memory[3], memory[2], SIZE, third, 1, &raw const second));
@@ -161,11 +161,11 @@ fn lists_wait_for_each_others_events_whatever_the_order_of_appends() {
 
 #[test]
 fn a_barrier_waits_for_everything_before_it() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(2);
-    let [done] = stage.events();
-    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
-    let gate = gated(stage, list);
+    let setup = Setup::new();
+    let list = setup.immediate_list(2);
+    let [done] = setup.events();
+    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let gate = gated(setup, list);
     copy(list, to, from, SIZE);
     ok(zeCommandListAppendBarrier(list, done, 0, null()));
     assert_eq!(zeEventQueryStatus(done), NOT_READY);
@@ -175,12 +175,12 @@ fn a_barrier_waits_for_everything_before_it() {
 
 #[test]
 fn a_regular_list_runs_when_a_queue_executes_it_and_as_often() {
-    let stage = Stage::new();
-    let (queue, list) = (stage.queue(2), stage.regular_list());
-    let [done] = stage.events();
+    let setup = Setup::new();
+    let (queue, list) = (setup.queue(2), setup.regular_list());
+    let [done] = setup.events();
     let desc: FenceDesc = zeroed();
-    let fence = made(|fence| zeFenceCreate(queue, &raw const desc, fence));
-    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    let fence = make(|fence| zeFenceCreate(queue, &raw const desc, fence));
+    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 0, null()));
     assert_eq!(zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, fence), INVALID_ARGUMENT);
     ok(zeCommandListClose(list));
@@ -209,12 +209,12 @@ fn a_regular_list_runs_when_a_queue_executes_it_and_as_often() {
 
 #[test]
 fn a_queue_that_is_held_up_says_so_in_time() {
-    let stage = Stage::new();
-    let (queue, list) = (stage.queue(0), stage.regular_list());
-    let gate = gated(stage, list);
+    let setup = Setup::new();
+    let (queue, list) = (setup.queue(0), setup.regular_list());
+    let gate = gated(setup, list);
     ok(zeCommandListClose(list));
     let desc: FenceDesc = zeroed();
-    let fence = made(|fence| zeFenceCreate(queue, &raw const desc, fence));
+    let fence = make(|fence| zeFenceCreate(queue, &raw const desc, fence));
     ok(zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, fence));
     assert_eq!(zeCommandQueueSynchronize(queue, nanoseconds(Duration::from_millis(5))), NOT_READY);
     assert_eq!(zeFenceHostSynchronize(fence, 0), NOT_READY);
@@ -225,10 +225,10 @@ fn a_queue_that_is_held_up_says_so_in_time() {
 
 #[test]
 fn immediate_lists_execute_regular_ones_too() {
-    let stage = Stage::new();
-    let (immediate, regular) = (stage.immediate_list(2), stage.regular_list());
-    let [gate, done] = stage.events();
-    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    let setup = Setup::new();
+    let (immediate, regular) = (setup.immediate_list(2), setup.regular_list());
+    let [gate, done] = setup.events();
+    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     numbered(bytes(from, SIZE));
     copy(regular, to, from, SIZE);
     ok(zeCommandListClose(regular));
@@ -242,9 +242,9 @@ fn immediate_lists_execute_regular_ones_too() {
 
 #[test]
 fn events_are_reset_by_the_host_and_by_lists() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(1);
-    let [event] = stage.events();
+    let setup = Setup::new();
+    let list = setup.immediate_list(1);
+    let [event] = setup.events();
     ok(zeCommandListAppendSignalEvent(list, event));
     ok(zeEventQueryStatus(event));
     ok(zeCommandListAppendEventReset(list, event));
@@ -256,16 +256,16 @@ fn events_are_reset_by_the_host_and_by_lists() {
 
 #[test]
 fn a_counter_based_event_is_waited_for_as_it_was_last_signalled() {
-    let stage = Stage::new();
-    let (list, other) = (stage.immediate_list(2), stage.immediate_list(2));
-    let event = stage.counter_event();
-    let [seen] = stage.events();
+    let setup = Setup::new();
+    let (list, other) = (setup.immediate_list(2), setup.immediate_list(2));
+    let event = setup.counter_event();
+    let [seen] = setup.events();
     // A fresh one is done.
     ok(zeEventQueryStatus(event));
     ok(zeCommandListAppendSignalEvent(list, event));
     ok(zeEventHostSynchronize(event, FOREVER));
     // Without a reset in between it is pending again as soon as the next signal is appended.
-    let gate = gated(stage, list);
+    let gate = gated(setup, list);
     ok(zeCommandListAppendSignalEvent(list, event));
     assert_eq!(zeEventQueryStatus(event), NOT_READY);
     ok(zeCommandListAppendWaitOnEvents(other, 1, &raw const event));
@@ -281,11 +281,11 @@ fn a_counter_based_event_is_waited_for_as_it_was_last_signalled() {
 
 #[test]
 fn a_wait_for_a_signal_that_is_overtaken_is_still_for_that_one() {
-    let stage = Stage::new();
-    let [slow, fast, waiting] = [(); 3].map(|()| stage.immediate_list(2));
-    for event in [stage.counter_event(), stage.shared_event()] {
-        let [seen] = stage.events();
-        let gate = gated(stage, slow);
+    let setup = Setup::new();
+    let [slow, fast, waiting] = [(); 3].map(|()| setup.immediate_list(2));
+    for event in [setup.counter_event(), setup.shared_event()] {
+        let [seen] = setup.events();
+        let gate = gated(setup, slow);
         ok(zeCommandListAppendSignalEvent(slow, event));
         ok(zeCommandListAppendBarrier(waiting, seen, 1, &raw const event));
         // The event is used again, as the Unified Runtime does once an application has let go of it.
@@ -300,26 +300,26 @@ fn a_wait_for_a_signal_that_is_overtaken_is_still_for_that_one() {
 
 #[test]
 fn events_of_a_counter_based_pool_count() {
-    let stage = Stage::new();
+    let setup = Setup::new();
     let extension: [u64; 3] = [u64::from(stype::COUNTER_BASED_EVENT_POOL_EXP_DESC), 0, 3];
     let desc = EventPoolDesc { p_next: extension.as_ptr().cast_mut().cast(), flags: 1, count: 1, ..zeroed() };
-    let pool = made(|pool| zeEventPoolCreate(stage.context, &raw const desc, 0, null(), pool));
+    let pool = make(|pool| zeEventPoolCreate(setup.context, &raw const desc, 0, null(), pool));
     let desc: EventDesc = zeroed();
-    let event = made(|event| zeEventCreate(pool, &raw const desc, event));
+    let event = make(|event| zeEventCreate(pool, &raw const desc, event));
     assert_eq!(zeEventHostReset(event), INVALID_ARGUMENT);
 }
 
 #[test]
 fn timestamps_surround_the_work() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(2);
-    let [first, second, queried] = stage.events();
-    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    let setup = Setup::new();
+    let list = setup.immediate_list(2);
+    let [first, second, queried] = setup.events();
+    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     let (mut host, mut before, mut after) = (0, 0, 0);
-    ok(zeDeviceGetGlobalTimestamps(stage.device, &raw mut host, &raw mut before));
+    ok(zeDeviceGetGlobalTimestamps(setup.device, &raw mut host, &raw mut before));
     let mut result: KernelTimestampResult = zeroed();
     assert_eq!(zeEventQueryKernelTimestamp(first, &raw mut result), NOT_READY);
-    let written = stage.device_memory(4096);
+    let written = setup.device_memory(4096);
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, first, 0, null()));
     ok(zeCommandListAppendWriteGlobalTimestamp(list, written.cast(), null_mut(), 0, null()));
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, second, 0, null()));
@@ -327,7 +327,7 @@ fn timestamps_surround_the_work() {
     let results = bytes(written, 4096)[8..].as_mut_ptr().cast();
     ok(zeCommandListAppendQueryKernelTimestamps(list, 2, both.as_ptr(), results, null(), queried, 0, null()));
     ok(zeEventHostSynchronize(queried, FOREVER));
-    ok(zeDeviceGetGlobalTimestamps(stage.device, &raw mut host, &raw mut after));
+    ok(zeDeviceGetGlobalTimestamps(setup.device, &raw mut host, &raw mut after));
     let word = |at: usize| u64::from_ne_bytes(bytes(written, 4096)[at * 8..][..8].try_into().unwrap());
     ok(zeEventQueryKernelTimestamp(first, &raw mut result));
     let [start, end] = [result.global.kernel_start, result.global.kernel_end];
@@ -340,14 +340,14 @@ fn timestamps_surround_the_work() {
 
 #[test]
 fn memory_that_is_freed_too_early_stays_until_the_work_is_done() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(2);
-    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    let setup = Setup::new();
+    let list = setup.immediate_list(2);
+    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     numbered(bytes(from, SIZE));
     let expected = bytes(from, SIZE).to_vec();
-    let gate = gated(stage, list);
+    let gate = gated(setup, list);
     copy(list, to, from, SIZE);
-    stage.free(from);
+    setup.free(from);
     ok(zeEventHostSignal(gate));
     ok(zeCommandListHostSynchronize(list, FOREVER));
     assert_eq!(bytes(to, SIZE), expected);
@@ -355,12 +355,12 @@ fn memory_that_is_freed_too_early_stays_until_the_work_is_done() {
 
 #[test]
 fn a_list_that_is_destroyed_finishes_what_it_has() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(2);
-    let [done] = stage.events();
-    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    let setup = Setup::new();
+    let list = setup.immediate_list(2);
+    let [done] = setup.events();
+    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     numbered(bytes(from, SIZE));
-    let gate = gated(stage, list);
+    let gate = gated(setup, list);
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, done, 0, null()));
     ok(zeCommandListDestroy(list));
     assert_eq!(zeEventQueryStatus(done), NOT_READY);
@@ -371,9 +371,9 @@ fn a_list_that_is_destroyed_finishes_what_it_has() {
 
 #[test]
 fn work_goes_on_when_the_event_it_waits_for_is_destroyed() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(2);
-    let gate = gated(stage, list);
+    let setup = Setup::new();
+    let list = setup.immediate_list(2);
+    let gate = gated(setup, list);
     ok(zeEventDestroy(gate));
     ok(zeCommandListHostSynchronize(list, FOREVER));
 }
@@ -382,18 +382,18 @@ fn work_goes_on_when_the_event_it_waits_for_is_destroyed() {
 fn a_device_is_synchronised_with_all_its_lists() {
     const NAME: &str = "lists::a_device_is_synchronised_with_all_its_lists";
     if role().is_none() {
-        run(actor(NAME, "device", &[]));
+        run_child(child(NAME, "device", &[]));
         return;
     }
-    let stage = Stage::new();
-    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
-    let events: [_; 4] = stage.events();
+    let setup = Setup::new();
+    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    let events: [_; 4] = setup.events();
     let lists = events.map(|event| {
-        let list = stage.immediate_list(2);
+        let list = setup.immediate_list(2);
         ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, event, 0, null()));
         list
     });
-    ok(zeDeviceSynchronize(stage.device));
+    ok(zeDeviceSynchronize(setup.device));
     for (list, event) in lists.into_iter().zip(events) {
         ok(zeEventQueryStatus(event));
         ok(zeCommandListHostSynchronize(list, 0));
@@ -404,15 +404,15 @@ fn a_device_is_synchronised_with_all_its_lists() {
 fn the_threads_of_lists_end_with_them() {
     const NAME: &str = "lists::the_threads_of_lists_end_with_them";
     if role().is_none() {
-        run(actor(NAME, "device", &[]));
+        run_child(child(NAME, "device", &[]));
         return;
     }
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
-    let stage = Stage::new();
-    let (to, from) = (stage.device_memory(SIZE), stage.device_memory(SIZE));
+    let setup = Setup::new();
+    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
     let before = threads();
     for _ in 0..200 {
-        let list = stage.immediate_list(2);
+        let list = setup.immediate_list(2);
         copy(list, to, from, SIZE);
         ok(zeCommandListHostSynchronize(list, FOREVER));
         ok(zeCommandListDestroy(list));

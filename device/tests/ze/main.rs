@@ -1,7 +1,7 @@
 //! The device through its C functions, without any runtime on top.
 //!
 //! One file for each theme. A test that needs other variables or another process starts this binary anew with a role
-//! (`api::actor`). Nothing here sleeps to let something else happen: gates are events, processes talk through pipes.
+//! (`api::child`). Nothing here sleeps to let something else happen: gates are events, processes talk through pipes.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,9 +17,9 @@ mod descriptors;
 mod discovery;
 mod event_ipc;
 mod faults;
+mod forged_handles;
 mod fork;
 mod handles;
-mod hostile;
 mod ipc;
 mod lists;
 mod memory;

@@ -10,45 +10,45 @@ use crate::api::*;
 /// `ZE_MEMORY_TYPE_*`.
 const TYPES: [u32; 3] = [1, 2, 3];
 
-fn allocate(stage: Stage, kind: u32, size: usize, alignment: usize, out: *mut *mut c_void) -> u32 {
+fn allocate(setup: Setup, kind: u32, size: usize, alignment: usize, out: *mut *mut c_void) -> u32 {
     let (device_desc, host_desc): (DeviceMemAllocDesc, HostMemAllocDesc) = (zeroed(), zeroed());
     let (device_desc, host_desc) = (&raw const device_desc, &raw const host_desc);
     match kind {
-        1 => zeMemAllocHost(stage.context, host_desc, size, alignment, out),
-        2 => zeMemAllocDevice(stage.context, device_desc, size, alignment, stage.device, out),
-        _ => zeMemAllocShared(stage.context, device_desc, host_desc, size, alignment, stage.device, out),
+        1 => zeMemAllocHost(setup.context, host_desc, size, alignment, out),
+        2 => zeMemAllocDevice(setup.context, device_desc, size, alignment, setup.device, out),
+        _ => zeMemAllocShared(setup.context, device_desc, host_desc, size, alignment, setup.device, out),
     }
 }
 
-fn describe(stage: Stage, pointer: *const c_void) -> (MemoryAllocationProperties, Handle) {
+fn describe(setup: Setup, pointer: *const c_void) -> (MemoryAllocationProperties, Handle) {
     let (mut properties, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
-    ok(zeMemGetAllocProperties(stage.context, pointer, &raw mut properties, &raw mut device));
+    ok(zeMemGetAllocProperties(setup.context, pointer, &raw mut properties, &raw mut device));
     (properties, device)
 }
 
 #[test]
 fn any_size_and_alignment_is_zeroed_writable_and_described() {
-    let stage = Stage::new();
+    let setup = Setup::new();
     let mut ids = Vec::new();
     for kind in TYPES {
         for size in [1, 63, 4095, 4096, 4097, 100_003, 3 << 20, (70 << 20) + 1] {
             for alignment in [0, 1, 64, 4096, 65536, 2 << 20] {
-                let pointer = made(|out| allocate(stage, kind, size, alignment, out));
+                let pointer = make(|out| allocate(setup, kind, size, alignment, out));
                 assert!((pointer as usize).is_multiple_of(alignment.max(1)), "{size} {alignment}");
                 let memory = bytes(pointer, size);
                 assert!(memory.iter().step_by(509).all(|byte| *byte == 0));
                 (memory[0], memory[size - 1]) = (1, 2);
-                let (first, device) = describe(stage, pointer);
-                let (last, _) = describe(stage, (pointer as usize + size - 1) as *const c_void);
+                let (first, device) = describe(setup, pointer);
+                let (last, _) = describe(setup, (pointer as usize + size - 1) as *const c_void);
                 assert_eq!((first.kind, last.kind, first.id), (kind, kind, last.id));
-                assert_eq!(device, if kind == 1 { null_mut() } else { stage.device });
+                assert_eq!(device, if kind == 1 { null_mut() } else { setup.device });
                 assert!(first.page_size > 0);
                 ids.push(first.id);
                 let (mut base, mut length) = (null_mut(), 0);
                 let inside = (pointer as usize + size / 2) as *const c_void;
-                ok(zeMemGetAddressRange(stage.context, inside, &raw mut base, &raw mut length));
+                ok(zeMemGetAddressRange(setup.context, inside, &raw mut base, &raw mut length));
                 assert_eq!((base, length), (pointer, size));
-                stage.free(pointer);
+                setup.free(pointer);
             }
         }
     }
@@ -60,86 +60,86 @@ fn any_size_and_alignment_is_zeroed_writable_and_described() {
 
 #[test]
 fn memory_is_zero_again_when_it_is_used_again() {
-    let stage = Stage::new();
+    let setup = Setup::new();
     for _ in 0..100 {
-        let pointer = stage.device_memory(8192);
+        let pointer = setup.device_memory(8192);
         assert!(bytes(pointer, 8192).iter().all(|byte| *byte == 0));
         bytes(pointer, 8192).fill(0xff);
-        stage.free(pointer);
+        setup.free(pointer);
     }
 }
 
 #[test]
 fn a_foreign_pointer_is_of_unknown_type() {
-    let stage = Stage::new();
+    let setup = Setup::new();
     let mine = Box::new(7_u64);
-    let (properties, device) = describe(stage, (&raw const *mine).cast());
+    let (properties, device) = describe(setup, (&raw const *mine).cast());
     assert_eq!((properties.kind, properties.id, device), (0, 0, null_mut()));
-    let range = zeMemGetAddressRange(stage.context, (&raw const *mine).cast(), null_mut(), null_mut());
+    let range = zeMemGetAddressRange(setup.context, (&raw const *mine).cast(), null_mut(), null_mut());
     assert_eq!(range, INVALID_ARGUMENT);
-    assert_eq!(zeMemFree(stage.context, (&raw const *mine).cast_mut().cast()), INVALID_ARGUMENT);
+    assert_eq!(zeMemFree(setup.context, (&raw const *mine).cast_mut().cast()), INVALID_ARGUMENT);
 }
 
 #[test]
 fn only_the_base_of_a_live_allocation_can_be_freed() {
-    let stage = Stage::new();
-    let pointer = stage.device_memory(10_000);
-    assert_eq!(zeMemFree(stage.context, (pointer as usize + 1) as *mut c_void), INVALID_ARGUMENT);
+    let setup = Setup::new();
+    let pointer = setup.device_memory(10_000);
+    assert_eq!(zeMemFree(setup.context, (pointer as usize + 1) as *mut c_void), INVALID_ARGUMENT);
     let desc: MemoryFreeExtDesc = zeroed();
-    ok(zeMemFreeExt(stage.context, &raw const desc, pointer));
-    assert_eq!(zeMemFree(stage.context, pointer), INVALID_ARGUMENT);
-    assert_eq!(describe(stage, pointer).0.kind, 0);
-    assert_eq!(zeMemFreeExt(stage.context, null(), pointer), INVALID_NULL_POINTER);
+    ok(zeMemFreeExt(setup.context, &raw const desc, pointer));
+    assert_eq!(zeMemFree(setup.context, pointer), INVALID_ARGUMENT);
+    assert_eq!(describe(setup, pointer).0.kind, 0);
+    assert_eq!(zeMemFreeExt(setup.context, null(), pointer), INVALID_NULL_POINTER);
 }
 
 #[test]
 fn what_cannot_be_had_is_refused_with_its_code() {
-    let stage = Stage::new();
+    let setup = Setup::new();
     let mut out = null_mut();
     for kind in TYPES {
-        assert_eq!(allocate(stage, kind, 0, 0, &raw mut out), UNSUPPORTED_SIZE);
-        assert_eq!(allocate(stage, kind, usize::MAX, 0, &raw mut out), UNSUPPORTED_SIZE);
-        assert_eq!(allocate(stage, kind, 64, 3, &raw mut out), UNSUPPORTED_ALIGNMENT);
-        assert_eq!(allocate(stage, kind, 64, 0, null_mut()), INVALID_NULL_POINTER);
+        assert_eq!(allocate(setup, kind, 0, 0, &raw mut out), UNSUPPORTED_SIZE);
+        assert_eq!(allocate(setup, kind, usize::MAX, 0, &raw mut out), UNSUPPORTED_SIZE);
+        assert_eq!(allocate(setup, kind, 64, 3, &raw mut out), UNSUPPORTED_ALIGNMENT);
+        assert_eq!(allocate(setup, kind, 64, 0, null_mut()), INVALID_NULL_POINTER);
         assert!(out.is_null());
     }
     let relaxed: [u64; 3] = [u64::from(stype::RELAXED_ALLOCATION_LIMITS_EXP_DESC), 0, 1];
     let desc = DeviceMemAllocDesc { p_next: relaxed.as_ptr().cast_mut().cast(), ..zeroed() };
-    let result = zeMemAllocDevice(stage.context, &raw const desc, 1 << 50, 0, stage.device, &raw mut out);
+    let result = zeMemAllocDevice(setup.context, &raw const desc, 1 << 50, 0, setup.device, &raw mut out);
     assert_eq!(result, OUT_OF_DEVICE_MEMORY);
     let import: [u64; 3] = [u64::from(stype::EXTERNAL_MEMORY_IMPORT_FD), 0, 1];
     let desc = DeviceMemAllocDesc { p_next: import.as_ptr().cast_mut().cast(), ..zeroed() };
-    let result = zeMemAllocDevice(stage.context, &raw const desc, 64, 0, stage.device, &raw mut out);
+    let result = zeMemAllocDevice(setup.context, &raw const desc, 64, 0, setup.device, &raw mut out);
     assert_eq!(result, UNSUPPORTED_FEATURE);
 }
 
 #[test]
 fn unknown_structures_in_the_chain_are_passed_over() {
-    let stage = Stage::new();
+    let setup = Setup::new();
     let unknown: [u64; 3] = [0x0777_7777, 0, 1];
     let desc = HostMemAllocDesc { p_next: unknown.as_ptr().cast_mut().cast(), ..zeroed() };
-    let pointer = made(|out| zeMemAllocHost(stage.context, &raw const desc, 64, 0, out));
-    stage.free(pointer);
+    let pointer = make(|out| zeMemAllocHost(setup.context, &raw const desc, 64, 0, out));
+    setup.free(pointer);
 }
 
 #[test]
 fn a_device_gives_no_more_than_it_has_and_takes_it_back() {
     const NAME: &str = "memory::a_device_gives_no_more_than_it_has_and_takes_it_back";
     if role().is_none() {
-        run(actor(NAME, "device", &[("ZE_SOFT_MEMORY", "16M")]));
+        run_child(child(NAME, "device", &[("ZE_SOFT_MEMORY", "16M")]));
         return;
     }
-    let stage = Stage::new();
+    let setup = Setup::new();
     for _ in 0..3 {
-        let held: Vec<_> = (0..16).map(|_| stage.device_memory(1 << 20)).collect();
+        let held: Vec<_> = (0..16).map(|_| setup.device_memory(1 << 20)).collect();
         let mut out = null_mut();
         for kind in [2, 3] {
-            assert_eq!(allocate(stage, kind, 1, 0, &raw mut out), OUT_OF_DEVICE_MEMORY);
+            assert_eq!(allocate(setup, kind, 1, 0, &raw mut out), OUT_OF_DEVICE_MEMORY);
         }
-        ok(allocate(stage, 1, 1 << 20, 0, &raw mut out));
-        stage.free(out);
+        ok(allocate(setup, 1, 1 << 20, 0, &raw mut out));
+        setup.free(out);
         for pointer in held {
-            stage.free(pointer);
+            setup.free(pointer);
         }
     }
 }
@@ -148,28 +148,28 @@ fn a_device_gives_no_more_than_it_has_and_takes_it_back() {
 fn thousands_of_allocations_need_few_descriptors() {
     const NAME: &str = "memory::thousands_of_allocations_need_few_descriptors";
     if role().is_none() {
-        run(actor(NAME, "device", &[]));
+        run_child(child(NAME, "device", &[]));
         return;
     }
     let limit = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
     // SAFETY: setrlimit reads the structure that it is given.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
-    let stage = Stage::new();
+    let setup = Setup::new();
     let sizes = [1, 4096, 5000, 64 << 10, 200_000];
-    let held: Vec<_> = (0..5000).map(|index| (stage.device_memory(sizes[index % 5]), sizes[index % 5])).collect();
+    let held: Vec<_> = (0..5000).map(|index| (setup.device_memory(sizes[index % 5]), sizes[index % 5])).collect();
     for (index, (pointer, size)) in held.iter().enumerate() {
         bytes(*pointer, *size).fill(index as u8);
     }
     let mut handle: IpcMemHandle = zeroed();
     for (index, (pointer, size)) in held.iter().enumerate() {
         assert!(bytes(*pointer, *size).iter().all(|byte| *byte == index as u8), "{index}");
-        ok(zeMemGetIpcHandle(stage.context, *pointer, &raw mut handle));
-        let opened = made(|out| zeMemOpenIpcHandle(stage.context, stage.device, handle, 0, out));
+        ok(zeMemGetIpcHandle(setup.context, *pointer, &raw mut handle));
+        let opened = make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
         assert!(bytes(opened, *size).iter().all(|byte| *byte == index as u8), "{index}");
-        ok(zeMemCloseIpcHandle(stage.context, opened));
+        ok(zeMemCloseIpcHandle(setup.context, opened));
     }
     for (pointer, _) in held {
-        stage.free(pointer);
+        setup.free(pointer);
     }
     assert!(open_descriptors() < 16);
 }

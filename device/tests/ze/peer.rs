@@ -3,7 +3,7 @@
 use std::io::{Read, Stdin, Stdout, Write, stdin, stdout};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use crate::api::actor;
+use crate::api::child;
 
 /// The other process, which does its part step by step as it is told.
 pub(crate) struct Peer {
@@ -14,7 +14,7 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn start(name: &str, role: &str) -> Self {
-        let mut command = actor(name, role, &[]);
+        let mut command = child(name, role, &[]);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (to, from) = (process.stdin.take(), process.stdout.take().unwrap());
         let mut peer = Self { process, to, from };

@@ -14,44 +14,44 @@ const PAGE: usize = 4096;
 const SIZE: usize = 5 * PAGE;
 const READ_WRITE: u32 = 1;
 
-fn properties(stage: Stage, memory: Handle) -> PhysicalMemProperties {
+fn properties(setup: Setup, memory: Handle) -> PhysicalMemProperties {
     let mut properties: PhysicalMemProperties = zeroed();
-    ok(zePhysicalMemGetProperties(stage.context, memory, &raw mut properties));
+    ok(zePhysicalMemGetProperties(setup.context, memory, &raw mut properties));
     properties
 }
 
 /// Asks for a descriptor of these types.
-fn try_export(stage: Stage, memory: Handle, flags: u32) -> (u32, i32) {
+fn try_export(setup: Setup, memory: Handle, flags: u32) -> (u32, i32) {
     let mut export = ExternalMemoryFd { s_type: stype::EXTERNAL_MEMORY_EXPORT_FD, flags, fd: -1, ..zeroed() };
     let mut properties = PhysicalMemProperties { s_type: 0x2_0040, p_next: (&raw mut export).cast(), ..zeroed() };
-    let result = zePhysicalMemGetProperties(stage.context, memory, &raw mut properties);
+    let result = zePhysicalMemGetProperties(setup.context, memory, &raw mut properties);
     (result, export.fd)
 }
 
-fn export(stage: Stage, memory: Handle) -> OwnedFd {
-    let (result, number) = try_export(stage, memory, 1);
+fn export(setup: Setup, memory: Handle) -> OwnedFd {
+    let (result, number) = try_export(setup, memory, 1);
     ok(result);
     // SAFETY: an exported descriptor is its caller's.
     unsafe { OwnedFd::from_raw_fd(number) }
 }
 
-fn try_import(stage: Stage, fd: i32, size: usize, flags: u32) -> (u32, Handle) {
+fn try_import(setup: Setup, fd: i32, size: usize, flags: u32) -> (u32, Handle) {
     let import = ExternalMemoryFd { s_type: stype::EXTERNAL_MEMORY_IMPORT_FD, flags, fd, ..zeroed() };
     let desc = PhysicalMemDesc { p_next: (&raw const import).cast(), size, ..zeroed() };
     let mut memory = null_mut();
-    let result = zePhysicalMemCreate(stage.context, stage.device, &raw const desc, &raw mut memory);
+    let result = zePhysicalMemCreate(setup.context, setup.device, &raw const desc, &raw mut memory);
     (result, memory)
 }
 
-fn import(stage: Stage, descriptor: &OwnedFd) -> Handle {
-    let (result, memory) = try_import(stage, descriptor.as_raw_fd(), SIZE, 1);
+fn import(setup: Setup, descriptor: &OwnedFd) -> Handle {
+    let (result, memory) = try_import(setup, descriptor.as_raw_fd(), SIZE, 1);
     ok(result);
     memory
 }
 
-fn mapped(stage: Stage, memory: Handle, size: usize) -> *mut c_void {
-    let base = stage.reserve(size);
-    ok(zeVirtualMemMap(stage.context, base, size, memory, 0, READ_WRITE));
+fn mapped(setup: Setup, memory: Handle, size: usize) -> *mut c_void {
+    let base = setup.reserve(size);
+    ok(zeVirtualMemMap(setup.context, base, size, memory, 0, READ_WRITE));
     base
 }
 
@@ -68,17 +68,17 @@ fn fetch(process: u32, number: i32) -> OwnedFd {
 fn memory_says_what_it_is_and_is_counted() {
     const NAME: &str = "physical::memory_says_what_it_is_and_is_counted";
     if role().is_none() {
-        run(actor(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]));
+        run_child(child(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]));
         return;
     }
-    let stage = Stage::new();
-    let (one, two) = (stage.physical(SIZE), stage.exportable(SIZE));
-    let (first, second) = (properties(stage, one), properties(stage, two));
+    let setup = Setup::new();
+    let (one, two) = (setup.physical(SIZE), setup.exportable(SIZE));
+    let (first, second) = (properties(setup, one), properties(setup, two));
     assert_eq!((first.size, second.size), (SIZE, SIZE));
     assert!(first.id != 0 && first.id != second.id);
     let create = |size, flags, device| {
         let (desc, mut out) = (PhysicalMemDesc { size, flags, ..zeroed() }, null_mut());
-        (zePhysicalMemCreate(stage.context, device, &raw const desc, &raw mut out), out)
+        (zePhysicalMemCreate(setup.context, device, &raw const desc, &raw mut out), out)
     };
     for (size, flags, expected) in [
         (0, 0, UNSUPPORTED_SIZE),
@@ -87,65 +87,65 @@ fn memory_says_what_it_is_and_is_counted() {
         (64 << 20, 0, OUT_OF_DEVICE_MEMORY),
         (1 << 62, 2, OUT_OF_HOST_MEMORY),
     ] {
-        assert_eq!(create(size, flags, stage.device), (expected, null_mut()));
+        assert_eq!(create(size, flags, setup.device), (expected, null_mut()));
     }
     assert_eq!(create(PAGE, 0, null_mut()).0, INVALID_NULL_HANDLE);
     // What is destroyed can be had again; host memory is not the device's.
-    let (result, most) = create((64 << 20) - 2 * SIZE, 1, stage.device);
+    let (result, most) = create((64 << 20) - 2 * SIZE, 1, setup.device);
     ok(result);
-    assert_eq!(create(PAGE, 1, stage.device).0, OUT_OF_DEVICE_MEMORY);
+    assert_eq!(create(PAGE, 1, setup.device).0, OUT_OF_DEVICE_MEMORY);
     let (result, host) = create(PAGE, 2, null_mut());
     ok(result);
-    let base = mapped(stage, host, PAGE);
-    let (mut described, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), stage.device);
-    ok(zeMemGetAllocProperties(stage.context, base, &raw mut described, &raw mut device));
+    let base = mapped(setup, host, PAGE);
+    let (mut described, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), setup.device);
+    ok(zeMemGetAllocProperties(setup.context, base, &raw mut described, &raw mut device));
     assert_eq!((described.kind, device), (1, null_mut()));
-    ok(zeVirtualMemFree(stage.context, base, PAGE));
+    ok(zeVirtualMemFree(setup.context, base, PAGE));
     for memory in [one, two, most, host] {
-        ok(zePhysicalMemDestroy(stage.context, memory));
-        assert_eq!(zePhysicalMemDestroy(stage.context, memory), INVALID_ARGUMENT);
+        ok(zePhysicalMemDestroy(setup.context, memory));
+        assert_eq!(zePhysicalMemDestroy(setup.context, memory), INVALID_ARGUMENT);
     }
-    let (result, all) = create(64 << 20, 0, stage.device);
+    let (result, all) = create(64 << 20, 0, setup.device);
     ok(result);
-    ok(zePhysicalMemDestroy(stage.context, all));
+    ok(zePhysicalMemDestroy(setup.context, all));
 }
 
 #[test]
 fn an_import_is_the_same_memory_and_on_its_own() {
-    let stage = Stage::new();
-    let memory = stage.exportable(SIZE);
-    let (one, two) = (export(stage, memory), export(stage, memory));
+    let setup = Setup::new();
+    let memory = setup.exportable(SIZE);
+    let (one, two) = (export(setup, memory), export(setup, memory));
     assert_ne!(one.as_raw_fd(), two.as_raw_fd());
-    let (first, second) = (import(stage, &one), import(stage, &two));
-    assert_eq!(properties(stage, first).size, SIZE);
+    let (first, second) = (import(setup, &one), import(setup, &two));
+    assert_eq!(properties(setup, first).size, SIZE);
     drop((one, two));
-    let [a, b, c] = [memory, first, second].map(|memory| mapped(stage, memory, SIZE));
+    let [a, b, c] = [memory, first, second].map(|memory| mapped(setup, memory, SIZE));
     bytes(a, SIZE).fill(3);
     assert!(bytes(b, SIZE).iter().all(|byte| *byte == 3));
-    ok(zeVirtualMemFree(stage.context, a, SIZE));
-    ok(zePhysicalMemDestroy(stage.context, memory));
+    ok(zeVirtualMemFree(setup.context, a, SIZE));
+    ok(zePhysicalMemDestroy(setup.context, memory));
     // What was imported can be exported in turn.
-    let third = import(stage, &export(stage, first));
-    let d = mapped(stage, third, SIZE);
+    let third = import(setup, &export(setup, first));
+    let d = mapped(setup, third, SIZE);
     bytes(d, SIZE)[0] = 4;
     assert_eq!((bytes(b, 1)[0], bytes(c, 1)[0]), (4, 4));
     for base in [b, c, d] {
-        ok(zeVirtualMemFree(stage.context, base, SIZE));
+        ok(zeVirtualMemFree(setup.context, base, SIZE));
     }
     for memory in [first, second, third] {
-        ok(zePhysicalMemDestroy(stage.context, memory));
+        ok(zePhysicalMemDestroy(setup.context, memory));
     }
 }
 
 #[test]
 fn only_what_was_made_for_it_is_exported_and_only_as_a_descriptor() {
-    let stage = Stage::new();
-    let (plain, memory) = (stage.physical(SIZE), stage.exportable(SIZE));
-    assert_eq!(try_export(stage, plain, 1), (INVALID_ARGUMENT, -1));
-    assert_eq!(try_export(stage, memory, 4), (UNSUPPORTED_ENUMERATION, -1));
-    assert_eq!(try_export(stage, memory, 1 << 9), (INVALID_ENUMERATION, -1));
+    let setup = Setup::new();
+    let (plain, memory) = (setup.physical(SIZE), setup.exportable(SIZE));
+    assert_eq!(try_export(setup, plain, 1), (INVALID_ARGUMENT, -1));
+    assert_eq!(try_export(setup, memory, 4), (UNSUPPORTED_ENUMERATION, -1));
+    assert_eq!(try_export(setup, memory, 1 << 9), (INVALID_ENUMERATION, -1));
     for flags in [0, 1, 2, 3] {
-        let (result, number) = try_export(stage, memory, flags);
+        let (result, number) = try_export(setup, memory, flags);
         ok(result);
         // SAFETY: an exported descriptor is its caller's.
         drop(unsafe { OwnedFd::from_raw_fd(number) });
@@ -154,23 +154,23 @@ fn only_what_was_made_for_it_is_exported_and_only_as_a_descriptor() {
         let export = ExternalMemoryExportDesc { s_type: stype::EXTERNAL_MEMORY_EXPORT_DESC, flags, ..zeroed() };
         let desc = PhysicalMemDesc { p_next: (&raw const export).cast(), size: SIZE, ..zeroed() };
         let mut out = null_mut();
-        assert_eq!(zePhysicalMemCreate(stage.context, stage.device, &raw const desc, &raw mut out), expected);
+        assert_eq!(zePhysicalMemCreate(setup.context, setup.device, &raw const desc, &raw mut out), expected);
     }
-    ok(zePhysicalMemDestroy(stage.context, plain));
-    ok(zePhysicalMemDestroy(stage.context, memory));
+    ok(zePhysicalMemDestroy(setup.context, plain));
+    ok(zePhysicalMemDestroy(setup.context, memory));
 }
 
 #[test]
 fn a_foreign_descriptor_is_refused_and_left_alone() {
     const NAME: &str = "physical::a_foreign_descriptor_is_refused_and_left_alone";
     if role().is_none() {
-        run(actor(NAME, "device", &[]));
+        run_child(child(NAME, "device", &[]));
         return;
     }
-    let stage = Stage::new();
-    let allocation = stage.device_memory(SIZE);
+    let setup = Setup::new();
+    let allocation = setup.device_memory(SIZE);
     let mut handle: IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(stage.context, allocation, &raw mut handle));
+    ok(zeMemGetIpcHandle(setup.context, allocation, &raw mut handle));
     let segment = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
     let ordinary = File::open(std::env::current_exe().unwrap()).unwrap();
     // SAFETY: plain calls that make descriptors, which the files own.
@@ -181,45 +181,45 @@ fn a_foreign_descriptor_is_refused_and_left_alone() {
         memory.set_len((SIZE + PAGE) as u64).unwrap();
         (ends.map(|end| File::from_raw_fd(end)), memory)
     };
-    let exportable = stage.exportable(SIZE);
-    let good = export(stage, exportable);
+    let exportable = setup.exportable(SIZE);
+    let good = export(setup, exportable);
     let before = open_descriptors();
     for fd in [-1, i32::MIN, 1 << 20, segment, ordinary.as_raw_fd(), pipe[0].as_raw_fd(), memory.as_raw_fd()] {
-        assert_eq!(try_import(stage, fd, SIZE, 1), (OUT_OF_DEVICE_MEMORY, null_mut()), "{fd}");
+        assert_eq!(try_import(setup, fd, SIZE, 1), (OUT_OF_DEVICE_MEMORY, null_mut()), "{fd}");
     }
     for size in [PAGE, SIZE - PAGE, SIZE + PAGE, 1 << 40] {
-        assert_eq!(try_import(stage, good.as_raw_fd(), size, 1), (UNSUPPORTED_SIZE, null_mut()), "{size}");
+        assert_eq!(try_import(setup, good.as_raw_fd(), size, 1), (UNSUPPORTED_SIZE, null_mut()), "{size}");
     }
-    assert_eq!(try_import(stage, good.as_raw_fd(), SIZE, 4), (UNSUPPORTED_ENUMERATION, null_mut()));
+    assert_eq!(try_import(setup, good.as_raw_fd(), SIZE, 4), (UNSUPPORTED_ENUMERATION, null_mut()));
     assert_eq!(open_descriptors(), before);
     // And nobody can shorten the file under those who have it mapped.
     let file = File::from(good);
     assert!(file.set_len(0).is_err() && file.set_len(1 << 30).is_err());
-    ok(zePhysicalMemDestroy(stage.context, exportable));
-    stage.free(allocation);
+    ok(zePhysicalMemDestroy(setup.context, exportable));
+    setup.free(allocation);
 }
 
 #[test]
 fn two_processes_map_the_same_memories_side_by_side() {
     const NAME: &str = "physical::two_processes_map_the_same_memories_side_by_side";
     const COUNT: usize = 3;
-    let stage = Stage::new();
+    let setup = Setup::new();
     let map = |memories: [Handle; COUNT]| {
-        let base = stage.reserve(COUNT * SIZE);
+        let base = setup.reserve(COUNT * SIZE);
         for (index, memory) in memories.into_iter().enumerate() {
             let at = (base as usize + index * SIZE) as *mut c_void;
-            ok(zeVirtualMemMap(stage.context, at, SIZE, memory, 0, READ_WRITE));
+            ok(zeVirtualMemMap(setup.context, at, SIZE, memory, 0, READ_WRITE));
         }
         base
     };
     if role().is_some() {
         let pipe = Pipe::open();
-        let memories = [(); COUNT].map(|()| stage.exportable(SIZE));
+        let memories = [(); COUNT].map(|()| setup.exportable(SIZE));
         let base = map(memories);
         for (index, byte) in bytes(base, COUNT * SIZE).iter_mut().enumerate() {
             *byte = (index % 253) as u8;
         }
-        let descriptors = memories.map(|memory| export(stage, memory));
+        let descriptors = memories.map(|memory| export(setup, memory));
         for descriptor in &descriptors {
             pipe.send(&descriptor.as_raw_fd().to_ne_bytes());
         }
@@ -233,7 +233,7 @@ fn two_processes_map_the_same_memories_side_by_side() {
     let mut peer = Peer::start(NAME, "producer");
     let memories = [(); COUNT].map(|()| {
         let descriptor = fetch(peer.process.id(), i32::from_ne_bytes(peer.receive()));
-        import(stage, &descriptor)
+        import(setup, &descriptor)
     });
     peer.send(b"c");
     peer.receive::<1>();
@@ -246,129 +246,129 @@ fn two_processes_map_the_same_memories_side_by_side() {
     peer.end();
     // The producer is gone; the memory is not.
     assert_eq!(bytes(base, COUNT * SIZE)[240], 240);
-    ok(zeVirtualMemFree(stage.context, base, COUNT * SIZE));
+    ok(zeVirtualMemFree(setup.context, base, COUNT * SIZE));
     for memory in memories {
-        ok(zePhysicalMemDestroy(stage.context, memory));
+        ok(zePhysicalMemDestroy(setup.context, memory));
     }
 }
 
 #[test]
 fn physical_memory_has_ipc_handles_like_other_memory() {
     const NAME: &str = "physical::physical_memory_has_ipc_handles_like_other_memory";
-    let stage = Stage::new();
-    let open = |handle| made(|out| zeMemOpenIpcHandle(stage.context, stage.device, handle, 0, out));
+    let setup = Setup::new();
+    let open = |handle| make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
     if role().is_some() {
         let pipe = Pipe::open();
         for _ in 0..2 {
             let memory = open(IpcMemHandle { data: pipe.receive() });
             assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 6));
             bytes(memory, SIZE).fill(7);
-            ok(zeMemCloseIpcHandle(stage.context, memory));
+            ok(zeMemCloseIpcHandle(setup.context, memory));
             pipe.send(b"c");
         }
         return;
     }
     let mut peer = Peer::start(NAME, "consumer");
     let mut handle: IpcMemHandle = zeroed();
-    for memory in [stage.physical(SIZE), stage.exportable(SIZE)] {
-        let base = mapped(stage, memory, SIZE);
+    for memory in [setup.physical(SIZE), setup.exportable(SIZE)] {
+        let base = mapped(setup, memory, SIZE);
         bytes(base, SIZE).fill(6);
         // By its own handle, or by an address where it is mapped.
-        ok(zeMemGetIpcHandleWithProperties(stage.context, memory, std::ptr::null(), &raw mut handle));
+        ok(zeMemGetIpcHandleWithProperties(setup.context, memory, std::ptr::null(), &raw mut handle));
         let by_handle = handle.data;
-        ok(zeMemGetIpcHandle(stage.context, (base as usize + PAGE) as *const c_void, &raw mut handle));
+        ok(zeMemGetIpcHandle(setup.context, (base as usize + PAGE) as *const c_void, &raw mut handle));
         assert_eq!(handle.data, by_handle);
-        ok(zeMemGetIpcHandleWithProperties(stage.context, base, std::ptr::null(), &raw mut handle));
+        ok(zeMemGetIpcHandleWithProperties(setup.context, base, std::ptr::null(), &raw mut handle));
         peer.send(&handle.data);
         peer.receive::<1>();
         assert!(bytes(base, SIZE).iter().all(|byte| *byte == 7));
         // Once it is destroyed nobody opens it any more, though it is still mapped here.
-        ok(zePhysicalMemDestroy(stage.context, memory));
+        ok(zePhysicalMemDestroy(setup.context, memory));
         let mut out = null_mut();
-        assert_eq!(zeMemOpenIpcHandle(stage.context, stage.device, handle, 0, &raw mut out), INVALID_ARGUMENT);
+        assert_eq!(zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut out), INVALID_ARGUMENT);
         assert_eq!(bytes(base, 1)[0], 7);
-        ok(zeVirtualMemFree(stage.context, base, SIZE));
+        ok(zeVirtualMemFree(setup.context, base, SIZE));
     }
     peer.end();
     // Not for what was imported, nor for any pointer.
-    let memory = stage.exportable(SIZE);
-    let imported = import(stage, &export(stage, memory));
-    let here = &raw const stage;
-    for pointer in [imported.cast_const(), stage.context, here.cast()] {
-        let result = zeMemGetIpcHandleWithProperties(stage.context, pointer, std::ptr::null(), &raw mut handle);
+    let memory = setup.exportable(SIZE);
+    let imported = import(setup, &export(setup, memory));
+    let here = &raw const setup;
+    for pointer in [imported.cast_const(), setup.context, here.cast()] {
+        let result = zeMemGetIpcHandleWithProperties(setup.context, pointer, std::ptr::null(), &raw mut handle);
         assert_eq!(result, INVALID_ARGUMENT);
     }
-    assert_eq!(zeMemGetIpcHandle(stage.context, memory, &raw mut handle), INVALID_ARGUMENT);
-    ok(zePhysicalMemDestroy(stage.context, memory));
-    ok(zePhysicalMemDestroy(stage.context, imported));
+    assert_eq!(zeMemGetIpcHandle(setup.context, memory, &raw mut handle), INVALID_ARGUMENT);
+    ok(zePhysicalMemDestroy(setup.context, memory));
+    ok(zePhysicalMemDestroy(setup.context, imported));
 }
 
 #[test]
 fn one_descriptor_for_all_queries_if_it_is_wished_for() {
     const NAME: &str = "physical::one_descriptor_for_all_queries_if_it_is_wished_for";
     if role().is_none() {
-        run(actor(NAME, "device", &[("ZE_SOFT_EXPORT_FD", "one")]));
+        run_child(child(NAME, "device", &[("ZE_SOFT_EXPORT_FD", "one")]));
         return;
     }
-    let stage = Stage::new();
-    let memory = stage.exportable(SIZE);
-    let (_, number) = try_export(stage, memory, 1);
-    assert_eq!(try_export(stage, memory, 1), (SUCCESS, number));
+    let setup = Setup::new();
+    let memory = setup.exportable(SIZE);
+    let (_, number) = try_export(setup, memory, 1);
+    assert_eq!(try_export(setup, memory, 1), (SUCCESS, number));
     // Destroying does not close it, and it can still be imported.
-    ok(zePhysicalMemDestroy(stage.context, memory));
-    let (result, imported) = try_import(stage, number, SIZE, 1);
+    ok(zePhysicalMemDestroy(setup.context, memory));
+    let (result, imported) = try_import(setup, number, SIZE, 1);
     ok(result);
-    ok(zePhysicalMemDestroy(stage.context, imported));
+    ok(zePhysicalMemDestroy(setup.context, imported));
     // Once its caller has closed it, the number is dead.
-    let memory = stage.exportable(SIZE);
-    drop(export(stage, memory));
-    let (_, number) = try_export(stage, memory, 1);
-    assert_eq!(try_import(stage, number, SIZE, 1), (OUT_OF_DEVICE_MEMORY, null_mut()));
-    ok(zePhysicalMemDestroy(stage.context, memory));
+    let memory = setup.exportable(SIZE);
+    drop(export(setup, memory));
+    let (_, number) = try_export(setup, memory, 1);
+    assert_eq!(try_import(setup, number, SIZE, 1), (OUT_OF_DEVICE_MEMORY, null_mut()));
+    ok(zePhysicalMemDestroy(setup.context, memory));
 }
 
 #[test]
 fn an_imported_number_is_closed_with_the_memory_if_it_is_wished_for() {
     const NAME: &str = "physical::an_imported_number_is_closed_with_the_memory_if_it_is_wished_for";
     if role().is_none() {
-        run(actor(NAME, "device", &[("ZE_SOFT_IMPORT_FD", "keep")]));
+        run_child(child(NAME, "device", &[("ZE_SOFT_IMPORT_FD", "keep")]));
         return;
     }
-    let stage = Stage::new();
-    let memory = stage.exportable(SIZE);
-    let (_, number) = try_export(stage, memory, 1);
+    let setup = Setup::new();
+    let memory = setup.exportable(SIZE);
+    let (_, number) = try_export(setup, memory, 1);
     let before = open_descriptors();
-    let (result, imported) = try_import(stage, number, SIZE, 1);
+    let (result, imported) = try_import(setup, number, SIZE, 1);
     ok(result);
     // What was not imported is not kept.
-    assert_eq!(try_import(stage, number, 2 * SIZE, 1).0, UNSUPPORTED_SIZE);
-    ok(zePhysicalMemDestroy(stage.context, imported));
+    assert_eq!(try_import(setup, number, 2 * SIZE, 1).0, UNSUPPORTED_SIZE);
+    ok(zePhysicalMemDestroy(setup.context, imported));
     assert_eq!(open_descriptors(), before - 1);
-    assert_eq!(try_import(stage, number, SIZE, 1), (OUT_OF_DEVICE_MEMORY, null_mut()));
-    ok(zePhysicalMemDestroy(stage.context, memory));
+    assert_eq!(try_import(setup, number, SIZE, 1), (OUT_OF_DEVICE_MEMORY, null_mut()));
+    ok(zePhysicalMemDestroy(setup.context, memory));
 }
 
 #[test]
 fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
     const NAME: &str = "physical::no_descriptor_and_no_mapping_is_lost_over_many_cycles";
     if role().is_none() {
-        run(actor(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]));
+        run_child(child(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]));
         return;
     }
-    let stage = Stage::new();
-    let memory = stage.exportable(SIZE);
-    let base = stage.reserve(SIZE);
+    let setup = Setup::new();
+    let memory = setup.exportable(SIZE);
+    let base = setup.reserve(SIZE);
     let cycle = |round: usize| {
-        let descriptor = export(stage, memory);
-        let imported = import(stage, &descriptor);
-        ok(zeVirtualMemMap(stage.context, base, SIZE, imported, 0, READ_WRITE));
+        let descriptor = export(setup, memory);
+        let imported = import(setup, &descriptor);
+        ok(zeVirtualMemMap(setup.context, base, SIZE, imported, 0, READ_WRITE));
         if round.is_multiple_of(2) {
             drop(descriptor);
-            ok(zeVirtualMemUnmap(stage.context, base, SIZE));
-            ok(zePhysicalMemDestroy(stage.context, imported));
+            ok(zeVirtualMemUnmap(setup.context, base, SIZE));
+            ok(zePhysicalMemDestroy(setup.context, imported));
         } else {
-            ok(zePhysicalMemDestroy(stage.context, imported));
-            ok(zeVirtualMemUnmap(stage.context, base, SIZE));
+            ok(zePhysicalMemDestroy(setup.context, imported));
+            ok(zeVirtualMemUnmap(setup.context, base, SIZE));
         }
     };
     let maps = || std::fs::read_to_string("/proc/self/maps").unwrap().lines().count();
@@ -376,9 +376,9 @@ fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
     let before = (open_descriptors(), maps());
     (0..100_000).for_each(cycle);
     for _ in 0..2000 {
-        let other = stage.exportable(SIZE);
-        drop(export(stage, other));
-        ok(zePhysicalMemDestroy(stage.context, other));
+        let other = setup.exportable(SIZE);
+        drop(export(setup, other));
+        ok(zePhysicalMemDestroy(setup.context, other));
     }
     assert_eq!((open_descriptors(), maps()), before);
 }

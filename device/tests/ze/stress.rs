@@ -12,16 +12,16 @@ const ROUNDS: usize = 200;
 
 #[test]
 fn threads_do_not_get_into_each_others_way() {
-    let stage = Stage::new();
+    let setup = Setup::new();
     thread::scope(|scope| {
         for number in 0..THREADS {
             scope.spawn(move || {
-                let list = stage.immediate_list(if number % 2 == 0 { 2 } else { 1 });
-                let counter = stage.counter_event();
-                let [event] = stage.events();
+                let list = setup.immediate_list(if number % 2 == 0 { 2 } else { 1 });
+                let counter = setup.counter_event();
+                let [event] = setup.events();
                 for round in 0..ROUNDS {
                     let size = 1 + number * 777 + round * 97;
-                    let (to, from) = (stage.device_memory(size), stage.device_memory(size));
+                    let (to, from) = (setup.device_memory(size), setup.device_memory(size));
                     let value = (number * 31 + round) as u8;
                     bytes(from, size).fill(value);
                     ok(zeCommandListAppendMemoryCopy(list, to, from, size, counter, 0, null()));
@@ -30,13 +30,13 @@ fn threads_do_not_get_into_each_others_way() {
                     ok(zeEventHostReset(event));
                     assert!(bytes(to, size).iter().all(|byte| *byte == value));
                     let mut handle: IpcMemHandle = zeroed();
-                    ok(zeMemGetIpcHandle(stage.context, to, &raw mut handle));
-                    let opened = made(|out| zeMemOpenIpcHandle(stage.context, stage.device, handle, 0, out));
+                    ok(zeMemGetIpcHandle(setup.context, to, &raw mut handle));
+                    let opened = make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
                     assert!(bytes(opened, size).iter().all(|byte| *byte == value));
-                    ok(zeMemCloseIpcHandle(stage.context, opened));
-                    ok(zeMemPutIpcHandle(stage.context, handle));
-                    stage.free(to);
-                    stage.free(from);
+                    ok(zeMemCloseIpcHandle(setup.context, opened));
+                    ok(zeMemPutIpcHandle(setup.context, handle));
+                    setup.free(to);
+                    setup.free(from);
                 }
                 ok(zeCommandListDestroy(list));
             });
@@ -47,10 +47,10 @@ fn threads_do_not_get_into_each_others_way() {
 #[test]
 fn a_chain_through_many_lists_comes_out_in_order() {
     const LINKS: usize = 64;
-    let stage = Stage::new();
-    let lists: Vec<_> = (0..8).map(|_| stage.immediate_list(2)).collect();
-    let events: [_; LINKS] = stage.events();
-    let memory = stage.device_memory(LINKS + 1);
+    let setup = Setup::new();
+    let lists: Vec<_> = (0..8).map(|_| setup.immediate_list(2)).collect();
+    let events: [_; LINKS] = setup.events();
+    let memory = setup.device_memory(LINKS + 1);
     bytes(memory, LINKS + 1)[0] = 0x77;
     let at = |index: usize| (memory as usize + index) as *mut std::ffi::c_void;
     for link in 0..LINKS {
@@ -66,30 +66,30 @@ fn a_chain_through_many_lists_comes_out_in_order() {
 #[test]
 fn threads_share_a_reservation_and_an_event() {
     const PAGE: usize = 4096;
-    let stage = Stage::new();
-    let base = stage.reserve(THREADS * PAGE) as usize;
-    let shared = stage.shared_event();
+    let setup = Setup::new();
+    let base = setup.reserve(THREADS * PAGE) as usize;
+    let shared = setup.shared_event();
     let mut handle: IpcEventCounterBasedHandle = zeroed();
     ok(zeEventCounterBasedGetIpcHandle(shared, &raw mut handle));
     thread::scope(|scope| {
         for number in 0..THREADS {
             scope.spawn(move || {
-                let (list, own) = (stage.immediate_list(2), (base + number * PAGE) as *mut std::ffi::c_void);
-                let event = made(|out| zeEventCounterBasedOpenIpcHandle(stage.context, handle, out));
-                let source = stage.device_memory(PAGE);
+                let (list, own) = (setup.immediate_list(2), (base + number * PAGE) as *mut std::ffi::c_void);
+                let event = make(|out| zeEventCounterBasedOpenIpcHandle(setup.context, handle, out));
+                let source = setup.device_memory(PAGE);
                 for round in 0..ROUNDS {
-                    let memory = stage.physical(PAGE);
-                    ok(zeVirtualMemMap(stage.context, own, PAGE, memory, 0, 1));
+                    let memory = setup.physical(PAGE);
+                    ok(zeVirtualMemMap(setup.context, own, PAGE, memory, 0, 1));
                     let value = (number * 31 + round) as u8;
                     bytes(source, PAGE).fill(value);
                     ok(zeCommandListAppendMemoryCopy(list, own, source, PAGE, event, 0, null()));
                     ok(zeCommandListHostSynchronize(list, FOREVER));
                     ok(zeEventHostSynchronize(event, FOREVER));
                     assert!(bytes(own, PAGE).iter().all(|byte| *byte == value));
-                    ok(zeVirtualMemUnmap(stage.context, own, PAGE));
-                    ok(zePhysicalMemDestroy(stage.context, memory));
+                    ok(zeVirtualMemUnmap(setup.context, own, PAGE));
+                    ok(zePhysicalMemDestroy(setup.context, memory));
                 }
-                stage.free(source);
+                setup.free(source);
                 ok(zeEventCounterBasedCloseIpcHandle(event));
                 ok(zeCommandListDestroy(list));
             });
@@ -97,5 +97,5 @@ fn threads_share_a_reservation_and_an_event() {
     });
     ok(zeEventQueryStatus(shared));
     ok(zeEventDestroy(shared));
-    ok(zeVirtualMemFree(stage.context, base as *const std::ffi::c_void, THREADS * PAGE));
+    ok(zeVirtualMemFree(setup.context, base as *const std::ffi::c_void, THREADS * PAGE));
 }

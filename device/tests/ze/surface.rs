@@ -91,7 +91,7 @@ const NAMES: u64 = 0xdab3_f9c9_c76e_a487;
 const CANARY: usize = 0x5ca1_ab1e_0dd5_eed5;
 
 fn names() -> Vec<&'static str> {
-    TABLES.iter().flat_map(|table| table.slots).map(|slot| slot.name).collect()
+    TABLES.iter().flat_map(|table| table.functions).map(|function| function.name).collect()
 }
 
 fn fill(table: &Table, version: u32, buffer: *mut c_void) -> u32 {
@@ -133,15 +133,16 @@ fn tables_have_as_many_members_as_in_the_headers() {
     let known: Vec<_> = TABLES.iter().map(|table| table.getter).collect();
     assert_eq!(known, MEMBERS.map(|(getter, ..)| getter));
     for (table, (getter, old, new)) in TABLES.iter().zip(MEMBERS) {
-        assert_eq!(table.slots.iter().filter(|slot| slot.since <= 4).count(), old, "{getter} 1.4");
-        assert_eq!(table.slots.len(), new, "{getter} 1.17");
+        assert_eq!(table.functions.iter().filter(|function| function.since <= 4).count(), old, "{getter} 1.4");
+        assert_eq!(table.functions.len(), new, "{getter} 1.17");
     }
 }
 
 #[test]
 fn what_came_after_1_4_was_appended() {
     for table in TABLES {
-        let late: Vec<_> = table.slots.iter().map(|slot| slot.since).skip_while(|since| *since <= 4).collect();
+        let late: Vec<_> =
+            table.functions.iter().map(|function| function.since).skip_while(|since| *since <= 4).collect();
         assert!(late.is_sorted() && late.iter().all(|since| *since > 4), "{}", table.getter);
     }
 }
@@ -150,8 +151,12 @@ fn what_came_after_1_4_was_appended() {
 fn a_getter_fills_the_version_asked_for_and_nothing_beyond() {
     for (table, (getter, ..)) in TABLES.iter().zip(MEMBERS) {
         for minor in 0..=17 {
-            let expected: Vec<_> =
-                table.slots.iter().filter(|slot| slot.since <= minor).map(|slot| slot.address as usize).collect();
+            let expected: Vec<_> = table
+                .functions
+                .iter()
+                .filter(|function| function.since <= minor)
+                .map(|function| function.address as usize)
+                .collect();
             let mut buffer = [CANARY; 64];
             assert_eq!(fill(table, 1 << 16 | minor, buffer.as_mut_ptr().cast()), SUCCESS);
             assert_eq!(buffer[..expected.len()], expected, "{getter} 1.{minor}");
@@ -164,7 +169,7 @@ fn a_getter_fills_the_version_asked_for_and_nothing_beyond() {
 fn a_newer_minor_version_gets_what_there_is() {
     let mut buffer = [CANARY; 64];
     assert_eq!(fill(&TABLES[0], API_VERSION + 1, buffer.as_mut_ptr().cast()), SUCCESS);
-    assert_eq!(buffer.iter().filter(|word| **word != CANARY).count(), TABLES[0].slots.len());
+    assert_eq!(buffer.iter().filter(|word| **word != CANARY).count(), TABLES[0].functions.len());
 }
 
 #[test]
@@ -179,11 +184,12 @@ fn a_getter_refuses_no_table_and_another_major_version() {
 
 #[test]
 fn what_is_not_implemented_says_so() {
-    let missing: Vec<_> = TABLES.iter().flat_map(|table| table.slots).filter(|slot| !slot.implemented).collect();
+    let missing: Vec<_> =
+        TABLES.iter().flat_map(|table| table.functions).filter(|function| !function.implemented).collect();
     assert!(!missing.is_empty());
-    for slot in missing {
+    for function in missing {
         // SAFETY: an entry point that is not implemented looks at no argument.
-        let function: extern "C" fn() -> u32 = unsafe { std::mem::transmute(slot.address) };
-        assert_eq!(function(), UNSUPPORTED_FEATURE, "{}", slot.name);
+        let call: extern "C" fn() -> u32 = unsafe { std::mem::transmute(function.address) };
+        assert_eq!(call(), UNSUPPORTED_FEATURE, "{}", function.name);
     }
 }

@@ -15,9 +15,9 @@ fn at(base: *const c_void, pages: usize) -> *mut c_void {
     (base as usize + pages * PAGE) as *mut c_void
 }
 
-fn access(stage: Stage, base: *const c_void, pages: usize) -> (u32, usize) {
+fn access(setup: Setup, base: *const c_void, pages: usize) -> (u32, usize) {
     let (mut access, mut size) = (77, 0);
-    ok(zeVirtualMemGetAccessAttribute(stage.context, base, pages * PAGE, &raw mut access, &raw mut size));
+    ok(zeVirtualMemGetAccessAttribute(setup.context, base, pages * PAGE, &raw mut access, &raw mut size));
     (access, size / PAGE)
 }
 
@@ -40,31 +40,31 @@ fn touch(pointer: *mut c_void) -> (bool, bool) {
 
 #[test]
 fn the_page_size_is_one_and_a_size_of_nothing_is_refused() {
-    let stage = Stage::new();
+    let setup = Setup::new();
     let mut size = 0;
     for asked in [1, 4096, 1 << 30] {
-        ok(zeVirtualMemQueryPageSize(stage.context, stage.device, asked, &raw mut size));
+        ok(zeVirtualMemQueryPageSize(setup.context, setup.device, asked, &raw mut size));
         assert_eq!(size, PAGE);
     }
-    assert_eq!(zeVirtualMemQueryPageSize(stage.context, stage.device, 0, &raw mut size), UNSUPPORTED_SIZE);
-    assert_eq!(zeVirtualMemQueryPageSize(stage.context, stage.device, 1, null_mut()), INVALID_NULL_POINTER);
+    assert_eq!(zeVirtualMemQueryPageSize(setup.context, setup.device, 0, &raw mut size), UNSUPPORTED_SIZE);
+    assert_eq!(zeVirtualMemQueryPageSize(setup.context, setup.device, 1, null_mut()), INVALID_NULL_POINTER);
 }
 
 #[test]
 fn several_memories_lie_side_by_side_in_one_reservation() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(1);
+    let setup = Setup::new();
+    let list = setup.immediate_list(1);
     let pages = [3, 1, 5];
-    let base = stage.reserve(9 * PAGE);
-    let memories = pages.map(|count| stage.physical(count * PAGE));
+    let base = setup.reserve(9 * PAGE);
+    let memories = pages.map(|count| setup.physical(count * PAGE));
     let mut first = 0;
     for (memory, count) in memories.into_iter().zip(pages) {
-        ok(zeVirtualMemMap(stage.context, at(base, first), count * PAGE, memory, 0, READ_WRITE));
+        ok(zeVirtualMemMap(setup.context, at(base, first), count * PAGE, memory, 0, READ_WRITE));
         first += count;
     }
     assert!(bytes(base, 9 * PAGE).iter().all(|byte| *byte == 0));
     // Commands reach across the seams, and find it as device memory.
-    let source = stage.device_memory(9 * PAGE);
+    let source = setup.device_memory(9 * PAGE);
     for (index, byte) in bytes(source, 9 * PAGE).iter_mut().enumerate() {
         *byte = (index % 251) as u8;
     }
@@ -76,103 +76,103 @@ fn several_memories_lie_side_by_side_in_one_reservation() {
     assert!(bytes(fill, 6000).iter().enumerate().all(|(index, byte)| usize::from(*byte) == index % 3 + 1));
     for (page, base_page, count) in [(0, 0, 3), (2, 0, 3), (3, 3, 1), (4, 4, 5), (8, 4, 5)] {
         let (mut properties, mut device): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
-        ok(zeMemGetAllocProperties(stage.context, at(base, page), &raw mut properties, &raw mut device));
-        assert_eq!((properties.kind, properties.page_size, device), (2, PAGE as u64, stage.device));
+        ok(zeMemGetAllocProperties(setup.context, at(base, page), &raw mut properties, &raw mut device));
+        assert_eq!((properties.kind, properties.page_size, device), (2, PAGE as u64, setup.device));
         let (mut start, mut size) = (null_mut(), 0);
-        ok(zeMemGetAddressRange(stage.context, at(base, page), &raw mut start, &raw mut size));
+        ok(zeMemGetAddressRange(setup.context, at(base, page), &raw mut start, &raw mut size));
         assert_eq!((start, size), (at(base, base_page), count * PAGE));
     }
     // Freeing the reservation unmaps; the memory lives on and shows its bytes elsewhere.
-    ok(zeVirtualMemFree(stage.context, base, 9 * PAGE));
-    let other = stage.reserve(PAGE);
-    ok(zeVirtualMemMap(stage.context, other, PAGE, memories[2], 4 * PAGE, READ_ONLY));
+    ok(zeVirtualMemFree(setup.context, base, 9 * PAGE));
+    let other = setup.reserve(PAGE);
+    ok(zeVirtualMemMap(setup.context, other, PAGE, memories[2], 4 * PAGE, READ_ONLY));
     assert!(bytes(other, PAGE) == &bytes(source, 9 * PAGE)[8 * PAGE..]);
-    ok(zeVirtualMemFree(stage.context, other, PAGE));
+    ok(zeVirtualMemFree(setup.context, other, PAGE));
     for memory in memories {
-        ok(zePhysicalMemDestroy(stage.context, memory));
+        ok(zePhysicalMemDestroy(setup.context, memory));
     }
-    stage.free(source);
+    setup.free(source);
     ok(zeCommandListDestroy(list));
 }
 
 #[test]
 fn parts_of_a_memory_can_be_mapped_anywhere_and_twice() {
-    let stage = Stage::new();
-    let memory = stage.physical(4 * PAGE);
-    let base = stage.reserve(8 * PAGE);
-    ok(zeVirtualMemMap(stage.context, base, 4 * PAGE, memory, 0, READ_WRITE));
-    ok(zeVirtualMemMap(stage.context, at(base, 6), 2 * PAGE, memory, PAGE, READ_WRITE));
+    let setup = Setup::new();
+    let memory = setup.physical(4 * PAGE);
+    let base = setup.reserve(8 * PAGE);
+    ok(zeVirtualMemMap(setup.context, base, 4 * PAGE, memory, 0, READ_WRITE));
+    ok(zeVirtualMemMap(setup.context, at(base, 6), 2 * PAGE, memory, PAGE, READ_WRITE));
     bytes(at(base, 1), 1)[0] = 11;
     bytes(at(base, 7), 1)[0] = 22;
     assert_eq!((bytes(at(base, 6), 1)[0], bytes(at(base, 2), 1)[0]), (11, 22));
     // Destroyed where it is mapped: it stays until it is unmapped.
-    ok(zePhysicalMemDestroy(stage.context, memory));
+    ok(zePhysicalMemDestroy(setup.context, memory));
     assert_eq!(bytes(at(base, 6), 1)[0], 11);
-    ok(zeVirtualMemFree(stage.context, base, 8 * PAGE));
+    ok(zeVirtualMemFree(setup.context, base, 8 * PAGE));
 }
 
 #[test]
 fn access_is_enforced_and_told() {
-    let stage = Stage::new();
-    let memory = stage.physical(4 * PAGE);
-    let base = stage.reserve(6 * PAGE);
-    assert_eq!((access(stage, base, 6), touch(base)), ((NONE, 6), (false, false)));
-    ok(zeVirtualMemMap(stage.context, at(base, 1), 4 * PAGE, memory, 0, READ_WRITE));
-    assert_eq!((access(stage, base, 6), touch(base)), ((NONE, 1), (false, false)));
-    assert_eq!((access(stage, at(base, 1), 5), touch(at(base, 1))), ((READ_WRITE, 4), (true, true)));
-    ok(zeVirtualMemSetAccessAttribute(stage.context, at(base, 2), 2 * PAGE, READ_ONLY));
-    assert_eq!((access(stage, at(base, 1), 5), touch(at(base, 1))), ((READ_WRITE, 1), (true, true)));
-    assert_eq!((access(stage, at(base, 2), 4), touch(at(base, 3))), ((READ_ONLY, 2), (false, true)));
-    assert_eq!((access(stage, at(base, 4), 2), touch(at(base, 4))), ((READ_WRITE, 1), (true, true)));
-    ok(zeVirtualMemSetAccessAttribute(stage.context, at(base, 3), PAGE, NONE));
-    assert_eq!((access(stage, at(base, 3), 1), touch(at(base, 3))), ((NONE, 1), (false, false)));
+    let setup = Setup::new();
+    let memory = setup.physical(4 * PAGE);
+    let base = setup.reserve(6 * PAGE);
+    assert_eq!((access(setup, base, 6), touch(base)), ((NONE, 6), (false, false)));
+    ok(zeVirtualMemMap(setup.context, at(base, 1), 4 * PAGE, memory, 0, READ_WRITE));
+    assert_eq!((access(setup, base, 6), touch(base)), ((NONE, 1), (false, false)));
+    assert_eq!((access(setup, at(base, 1), 5), touch(at(base, 1))), ((READ_WRITE, 4), (true, true)));
+    ok(zeVirtualMemSetAccessAttribute(setup.context, at(base, 2), 2 * PAGE, READ_ONLY));
+    assert_eq!((access(setup, at(base, 1), 5), touch(at(base, 1))), ((READ_WRITE, 1), (true, true)));
+    assert_eq!((access(setup, at(base, 2), 4), touch(at(base, 3))), ((READ_ONLY, 2), (false, true)));
+    assert_eq!((access(setup, at(base, 4), 2), touch(at(base, 4))), ((READ_WRITE, 1), (true, true)));
+    ok(zeVirtualMemSetAccessAttribute(setup.context, at(base, 3), PAGE, NONE));
+    assert_eq!((access(setup, at(base, 3), 1), touch(at(base, 3))), ((NONE, 1), (false, false)));
     // One mapping still, whatever its pages allow.
     let (mut start, mut size) = (null_mut(), 0);
-    ok(zeMemGetAddressRange(stage.context, at(base, 3), &raw mut start, &raw mut size));
+    ok(zeMemGetAddressRange(setup.context, at(base, 3), &raw mut start, &raw mut size));
     assert_eq!((start, size), (at(base, 1), 4 * PAGE));
-    ok(zeVirtualMemSetAccessAttribute(stage.context, at(base, 1), 4 * PAGE, READ_WRITE));
-    assert_eq!((access(stage, at(base, 1), 4), touch(at(base, 3))), ((READ_WRITE, 4), (true, true)));
-    ok(zeVirtualMemUnmap(stage.context, at(base, 2), PAGE));
-    assert_eq!((access(stage, at(base, 2), 4), touch(at(base, 2))), ((NONE, 1), (false, false)));
+    ok(zeVirtualMemSetAccessAttribute(setup.context, at(base, 1), 4 * PAGE, READ_WRITE));
+    assert_eq!((access(setup, at(base, 1), 4), touch(at(base, 3))), ((READ_WRITE, 4), (true, true)));
+    ok(zeVirtualMemUnmap(setup.context, at(base, 2), PAGE));
+    assert_eq!((access(setup, at(base, 2), 4), touch(at(base, 2))), ((NONE, 1), (false, false)));
     assert_eq!((touch(at(base, 1)), touch(at(base, 3))), ((true, true), (true, true)));
-    ok(zeMemGetAddressRange(stage.context, at(base, 3), &raw mut start, &raw mut size));
+    ok(zeMemGetAddressRange(setup.context, at(base, 3), &raw mut start, &raw mut size));
     assert_eq!((start, size), (at(base, 3), 2 * PAGE));
     let mut properties: MemoryAllocationProperties = zeroed();
-    ok(zeMemGetAllocProperties(stage.context, at(base, 2), &raw mut properties, null_mut()));
+    ok(zeMemGetAllocProperties(setup.context, at(base, 2), &raw mut properties, null_mut()));
     assert_eq!(properties.kind, 0);
-    assert_eq!(zeMemGetAddressRange(stage.context, at(base, 2), null_mut(), null_mut()), INVALID_ARGUMENT);
+    assert_eq!(zeMemGetAddressRange(setup.context, at(base, 2), null_mut(), null_mut()), INVALID_ARGUMENT);
     // A hole can be filled again, with other memory.
-    let other = stage.physical(PAGE);
-    ok(zeVirtualMemMap(stage.context, at(base, 2), PAGE, other, 0, READ_WRITE));
+    let other = setup.physical(PAGE);
+    ok(zeVirtualMemMap(setup.context, at(base, 2), PAGE, other, 0, READ_WRITE));
     assert_eq!(bytes(at(base, 2), 1)[0], 0);
-    ok(zeVirtualMemFree(stage.context, base, 6 * PAGE));
-    ok(zePhysicalMemDestroy(stage.context, memory));
-    ok(zePhysicalMemDestroy(stage.context, other));
+    ok(zeVirtualMemFree(setup.context, base, 6 * PAGE));
+    ok(zePhysicalMemDestroy(setup.context, memory));
+    ok(zePhysicalMemDestroy(setup.context, other));
 }
 
 #[test]
 fn a_wanted_address_is_had_if_it_is_free() {
-    let stage = Stage::new();
-    let base = stage.reserve(4 * PAGE);
-    let elsewhere = made(|out| zeVirtualMemReserve(stage.context, base, PAGE, out));
+    let setup = Setup::new();
+    let base = setup.reserve(4 * PAGE);
+    let elsewhere = make(|out| zeVirtualMemReserve(setup.context, base, PAGE, out));
     assert_ne!(elsewhere, base);
-    ok(zeVirtualMemFree(stage.context, elsewhere, PAGE));
+    ok(zeVirtualMemFree(setup.context, elsewhere, PAGE));
     // A huge range in which nobody else maps meanwhile.
-    let wide = stage.reserve(1 << 40);
-    ok(zeVirtualMemFree(stage.context, wide, 1 << 40));
+    let wide = setup.reserve(1 << 40);
+    ok(zeVirtualMemFree(setup.context, wide, 1 << 40));
     let wanted = (wide as usize + (1 << 39)) as *mut c_void;
-    let found = made(|out| zeVirtualMemReserve(stage.context, wanted, PAGE, out));
+    let found = make(|out| zeVirtualMemReserve(setup.context, wanted, PAGE, out));
     assert_eq!(found, wanted);
-    ok(zeVirtualMemFree(stage.context, found, PAGE));
-    ok(zeVirtualMemFree(stage.context, base, 4 * PAGE));
+    ok(zeVirtualMemFree(setup.context, found, PAGE));
+    ok(zeVirtualMemFree(setup.context, base, 4 * PAGE));
 }
 
 #[test]
 fn what_does_not_fit_is_refused_and_changes_nothing() {
-    let stage = Stage::new();
-    let context = stage.context;
-    let memory = stage.physical(2 * PAGE);
-    let base = stage.reserve(4 * PAGE);
+    let setup = Setup::new();
+    let context = setup.context;
+    let memory = setup.physical(2 * PAGE);
+    let base = setup.reserve(4 * PAGE);
     let mut out = null_mut();
     let odd = (base as usize + 8) as *mut c_void;
     for (result, expected) in [
@@ -219,7 +219,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         assert_eq!(zeVirtualMemUnmap(context, at(base, first), count * PAGE), INVALID_ARGUMENT);
         assert_eq!(zeVirtualMemSetAccessAttribute(context, at(base, first), count * PAGE, NONE), INVALID_ARGUMENT);
     }
-    assert_eq!((access(stage, at(base, 1), 3), touch(at(base, 2))), ((READ_WRITE, 2), (true, true)));
+    assert_eq!((access(setup, at(base, 1), 3), touch(at(base, 2))), ((READ_WRITE, 2), (true, true)));
     ok(zeVirtualMemFree(context, base, 4 * PAGE));
     assert_eq!(zeVirtualMemFree(context, base, 4 * PAGE), INVALID_ARGUMENT);
     ok(zePhysicalMemDestroy(context, memory));
@@ -227,21 +227,21 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
 
 #[test]
 fn work_in_flight_keeps_what_is_unmapped_too_early() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(2);
-    let [gate] = stage.events();
-    let (base, result) = (stage.reserve(3 * PAGE), stage.device_memory(PAGE));
-    let [one, two, three] = [(); 3].map(|()| stage.physical(PAGE));
-    ok(zeVirtualMemMap(stage.context, base, PAGE, one, 0, READ_WRITE));
-    ok(zeVirtualMemMap(stage.context, at(base, 1), PAGE, two, 0, READ_WRITE));
+    let setup = Setup::new();
+    let list = setup.immediate_list(2);
+    let [gate] = setup.events();
+    let (base, result) = (setup.reserve(3 * PAGE), setup.device_memory(PAGE));
+    let [one, two, three] = [(); 3].map(|()| setup.physical(PAGE));
+    ok(zeVirtualMemMap(setup.context, base, PAGE, one, 0, READ_WRITE));
+    ok(zeVirtualMemMap(setup.context, at(base, 1), PAGE, two, 0, READ_WRITE));
     bytes(base, PAGE).fill(5);
     ok(zeCommandListAppendMemoryCopy(list, result, base, PAGE, null_mut(), 1, &raw const gate));
     ok(zeCommandListAppendMemoryFill(list, at(base, 1), base, 1, PAGE, null_mut(), 0, null()));
-    ok(zeVirtualMemUnmap(stage.context, base, 2 * PAGE));
-    ok(zePhysicalMemDestroy(stage.context, one));
-    assert_eq!(access(stage, base, 2), (NONE, 2));
+    ok(zeVirtualMemUnmap(setup.context, base, 2 * PAGE));
+    ok(zePhysicalMemDestroy(setup.context, one));
+    assert_eq!(access(setup, base, 2), (NONE, 2));
     // The second page is used anew meanwhile.
-    ok(zeVirtualMemMap(stage.context, at(base, 1), PAGE, three, 0, READ_WRITE));
+    ok(zeVirtualMemMap(setup.context, at(base, 1), PAGE, three, 0, READ_WRITE));
     ok(zeEventHostSignal(gate));
     ok(zeCommandListHostSynchronize(list, FOREVER));
     assert!(bytes(result, PAGE).iter().all(|byte| *byte == 5));
@@ -249,12 +249,12 @@ fn work_in_flight_keeps_what_is_unmapped_too_early() {
     // The same for a whole reservation.
     ok(zeEventHostReset(gate));
     ok(zeCommandListAppendMemoryCopy(list, result, at(base, 1), PAGE, null_mut(), 1, &raw const gate));
-    ok(zeVirtualMemFree(stage.context, base, 3 * PAGE));
-    ok(zePhysicalMemDestroy(stage.context, three));
+    ok(zeVirtualMemFree(setup.context, base, 3 * PAGE));
+    ok(zePhysicalMemDestroy(setup.context, three));
     ok(zeEventHostSignal(gate));
     ok(zeCommandListHostSynchronize(list, FOREVER));
     assert_eq!(touch(at(base, 1)), (false, false));
-    ok(zePhysicalMemDestroy(stage.context, two));
+    ok(zePhysicalMemDestroy(setup.context, two));
     ok(zeCommandListDestroy(list));
 }
 
@@ -265,18 +265,18 @@ fn a_command_may_touch_no_more_than_the_host() {
     const NAME: &str = "virtual_memory::a_command_may_touch_no_more_than_the_host";
     let Some(access) = role() else {
         for access in [NONE, READ_ONLY] {
-            let output = actor(NAME, &access.to_string(), &[]).output().unwrap();
+            let output = child(NAME, &access.to_string(), &[]).output().unwrap();
             assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{access}");
         }
-        run(actor(NAME, &READ_WRITE.to_string(), &[]));
+        run_child(child(NAME, &READ_WRITE.to_string(), &[]));
         return;
     };
     // A fault is what is wanted here: it shall leave no core file behind.
     // SAFETY: the kernel reads the limit, which lives on our stack.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 }) };
-    let stage = Stage::new();
-    let (list, memory, base) = (stage.immediate_list(2), stage.physical(PAGE), stage.reserve(PAGE));
-    ok(zeVirtualMemMap(stage.context, base, PAGE, memory, 0, access.parse().unwrap()));
-    copy(list, base, stage.device_memory(PAGE), PAGE);
+    let setup = Setup::new();
+    let (list, memory, base) = (setup.immediate_list(2), setup.physical(PAGE), setup.reserve(PAGE));
+    ok(zeVirtualMemMap(setup.context, base, PAGE, memory, 0, access.parse().unwrap()));
+    copy(list, base, setup.device_memory(PAGE), PAGE);
     ok(zeCommandListHostSynchronize(list, FOREVER));
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::{Kind, Outcome, Stamps};
+use super::{Kind, Timestamps, WaitResult};
 
 /// A flag or a counter of this process.
 pub(super) struct Local {
@@ -18,14 +18,14 @@ pub(super) struct Local {
 
 #[derive(Default)]
 struct State {
-    /// Of a counter: the last promise, and those that are still to be kept.
-    promised: u64,
+    /// Of a counter: the last value, and those that are still to be kept.
+    submitted: u64,
     open: BTreeSet<u64>,
     /// Of a flag: whether it is signalled, and how many will still do so.
     signalled: bool,
     pending: u64,
-    /// When the work of the latest promise that was kept began and ended.
-    stamps: Option<(u64, Stamps)>,
+    /// When the work of the latest value that was kept began and ended.
+    timestamps: Option<(u64, Timestamps)>,
     abandoned: bool,
 }
 
@@ -34,7 +34,7 @@ impl Local {
         Self { kind, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    pub(super) fn promise(&self) -> u64 {
+    pub(super) fn submit(&self) -> u64 {
         let mut state = self.state.lock();
         match self.kind {
             Kind::Flag => {
@@ -42,23 +42,23 @@ impl Local {
                 1
             }
             Kind::Counter => {
-                state.promised += 1;
-                let value = state.promised;
+                state.submitted += 1;
+                let value = state.submitted;
                 state.open.insert(value);
                 value
             }
         }
     }
 
-    pub(super) fn promised(&self) -> u64 {
-        self.state.lock().promised
+    pub(super) fn submitted(&self) -> u64 {
+        self.state.lock().submitted
     }
 
-    pub(super) fn is_kept(&self, value: u64) -> bool {
-        self.state.lock().is_kept(self.kind, value)
+    pub(super) fn is_complete(&self, value: u64) -> bool {
+        self.state.lock().is_complete(self.kind, value)
     }
 
-    pub(super) fn reach(&self, value: u64, stamps: Stamps) {
+    pub(super) fn complete(&self, value: u64, timestamps: Timestamps) {
         let mut state = self.state.lock();
         match self.kind {
             Kind::Flag => {
@@ -69,8 +69,8 @@ impl Local {
                 state.open.remove(&value);
             }
         }
-        if state.stamps.is_none_or(|(latest, _)| latest <= value) {
-            state.stamps = Some((value, stamps));
+        if state.timestamps.is_none_or(|(latest, _)| latest <= value) {
+            state.timestamps = Some((value, timestamps));
         }
         self.changed.notify_all();
     }
@@ -78,7 +78,7 @@ impl Local {
     pub(super) fn reset(&self) {
         let mut state = self.state.lock();
         state.signalled = false;
-        state.stamps = None;
+        state.timestamps = None;
     }
 
     pub(super) fn abandon(&self) {
@@ -86,25 +86,25 @@ impl Local {
         self.changed.notify_all();
     }
 
-    pub(super) fn stamps(&self) -> Option<Stamps> {
-        self.state.lock().stamps.map(|(_, stamps)| stamps)
+    pub(super) fn timestamps(&self) -> Option<Timestamps> {
+        self.state.lock().timestamps.map(|(_, timestamps)| timestamps)
     }
 
-    pub(super) fn wait(&self, value: u64, deadline: Option<Instant>) -> Outcome {
+    pub(super) fn wait(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
         let mut state = self.state.lock();
         loop {
-            if state.is_kept(self.kind, value) {
-                return Outcome::Reached;
+            if state.is_complete(self.kind, value) {
+                return WaitResult::Completed;
             }
             if state.abandoned && state.pending == 0 && state.open.is_empty() {
-                return Outcome::Abandoned;
+                return WaitResult::Abandoned;
             }
             match deadline {
                 None => self.changed.wait(&mut state),
                 Some(deadline) => {
                     let late = self.changed.wait_until(&mut state, deadline).timed_out();
-                    if late && !state.is_kept(self.kind, value) {
-                        return Outcome::TimedOut;
+                    if late && !state.is_complete(self.kind, value) {
+                        return WaitResult::TimedOut;
                     }
                 }
             }
@@ -113,7 +113,7 @@ impl Local {
 }
 
 impl State {
-    fn is_kept(&self, kind: Kind, value: u64) -> bool {
+    fn is_complete(&self, kind: Kind, value: u64) -> bool {
         match kind {
             Kind::Flag => self.signalled,
             Kind::Counter => !self.open.contains(&value),

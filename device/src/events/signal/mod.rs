@@ -4,7 +4,7 @@
 //! that signals it promises the next value, whoever waits from then on waits for that value, and it needs no reset; a
 //! fresh one counts as reached. Work on different lists may keep later promises earlier; whoever waits for one waits for
 //! just that one. The state lies in this process (`local`), or where other processes see it too (`shared`). Must never be
-//! reached before the work that promised it is done.
+//! reached before the work that submitted it is done.
 
 mod local;
 mod shared;
@@ -12,7 +12,7 @@ mod shared;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::events::board::Board;
+use crate::events::page::EventPage;
 use local::Local;
 use shared::Shared;
 
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 
 /// Begin and end of the work that reached a signal, in ticks of the device.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stamps {
+pub(crate) struct Timestamps {
     /// When the work began.
     pub start: u64,
     /// When it was done.
@@ -36,9 +36,9 @@ pub(crate) struct Stamps {
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum WaitResult {
     /// The value was reached.
-    Reached,
+    Completed,
     /// The deadline came first.
     TimedOut,
     /// The event was destroyed, and nothing in flight signals it: the value will never be reached.
@@ -72,9 +72,9 @@ impl Signal {
         Self { kind, state: State::Local(Local::new(kind)) }
     }
 
-    /// The flag or counter in a cell of a board, as it is.
-    pub(crate) fn shared(kind: Kind, board: Arc<Board>, cell: u32) -> Self {
-        Self { kind, state: State::Shared(Shared::new(board, cell)) }
+    /// The flag or counter in a state of a page, as it is.
+    pub(crate) fn shared(kind: Kind, page: Arc<EventPage>, state: u32) -> Self {
+        Self { kind, state: State::Shared(Shared::new(page, state)) }
     }
 
     /// Whether this counts.
@@ -83,24 +83,24 @@ impl Signal {
     }
 
     /// The value that work which signals this must reach. For a counter, from now on this is what is waited for.
-    pub(crate) fn promise(&self) -> u64 {
+    pub(crate) fn submit(&self) -> u64 {
         match (&self.state, self.kind) {
-            (State::Local(state), _) => state.promise(),
-            (State::Shared(state), kind) => state.promise(kind),
+            (State::Local(state), _) => state.submit(),
+            (State::Shared(state), kind) => state.submit(kind),
         }
     }
 
     /// The value that a wait which begins now waits for.
-    pub(crate) fn expected(&self) -> u64 {
+    pub(crate) fn wait_value(&self) -> u64 {
         match self.kind {
             Kind::Flag => 1,
-            Kind::Counter => ask!(self, state => state.promised()),
+            Kind::Counter => ask!(self, state => state.submitted()),
         }
     }
 
-    /// The work that promised `value` is done.
-    pub(crate) fn reach(&self, value: u64, stamps: Stamps) {
-        ask!(self, state => state.reach(value, stamps));
+    /// The work that submitted `value` is done.
+    pub(crate) fn complete(&self, value: u64, timestamps: Timestamps) {
+        ask!(self, state => state.complete(value, timestamps));
     }
 
     /// Takes a flag back. Nothing for a counter.
@@ -111,7 +111,7 @@ impl Signal {
     }
 
     /// The event was destroyed. Once the work in flight that signals it is done, nobody can any more: whoever still
-    /// waits then goes on. With a shared counter, somebody else has promised what is waited for, and it is waited for.
+    /// waits then goes on. With a shared counter, somebody else has submitted what is waited for, and it is waited for.
     pub(crate) fn abandon(&self) {
         match (&self.state, self.kind) {
             (State::Local(state), _) => state.abandon(),
@@ -121,26 +121,26 @@ impl Signal {
     }
 
     /// Whether a wait that begins now would end at once.
-    pub(crate) fn is_reached(&self) -> bool {
-        let expected = self.expected();
-        ask!(self, state => state.is_kept(expected))
+    pub(crate) fn is_signalled(&self) -> bool {
+        let expected = self.wait_value();
+        ask!(self, state => state.is_complete(expected))
     }
 
     /// When the last work that signalled this began and ended, once what is waited for is reached.
-    pub(crate) fn stamps(&self) -> Option<Stamps> {
-        if self.is_reached() { ask!(self, state => state.stamps()) } else { None }
+    pub(crate) fn timestamps(&self) -> Option<Timestamps> {
+        if self.is_signalled() { ask!(self, state => state.timestamps()) } else { None }
     }
 
     /// Waits until `value` is reached, the deadline (`None` is never) comes, or the event is destroyed.
-    pub(crate) fn wait(&self, value: u64, deadline: Option<Instant>) -> Outcome {
+    pub(crate) fn wait(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
         ask!(self, state => state.wait(value, deadline))
     }
 
-    /// For a shared counter, the value that was promised last, and the address of a number that is no less once it is
+    /// For a shared counter, the value that was submitted last, and the address of a number that is no less once it is
     /// reached.
-    pub(crate) fn place(&self) -> Option<(u64, usize)> {
+    pub(crate) fn counter_address(&self) -> Option<(u64, usize)> {
         match &self.state {
-            State::Shared(state) if self.is_counter() => Some(state.place()),
+            State::Shared(state) if self.is_counter() => Some(state.counter_address()),
             _ => None,
         }
     }
@@ -150,45 +150,45 @@ impl Signal {
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
     use super::*;
-    use crate::events::board::{Head, Purpose};
+    use crate::events::page::{Header, Purpose};
 
-    const STAMPS: Stamps = Stamps { start: 1, end: 2 };
+    const TIMESTAMPS: Timestamps = Timestamps { start: 1, end: 2 };
 
     #[test]
     fn a_flag_is_signalled_until_it_is_reset() {
         let flag = Signal::new(Kind::Flag);
-        assert!(!flag.is_reached());
-        flag.reach(flag.promise(), STAMPS);
-        assert!(flag.is_reached() && flag.stamps().is_some());
+        assert!(!flag.is_signalled());
+        flag.complete(flag.submit(), TIMESTAMPS);
+        assert!(flag.is_signalled() && flag.timestamps().is_some());
         flag.reset();
-        assert!(!flag.is_reached() && flag.stamps().is_none());
+        assert!(!flag.is_signalled() && flag.timestamps().is_none());
     }
 
     #[test]
     fn a_counter_waits_for_the_latest_promise_and_needs_no_reset() {
         let counter = Signal::new(Kind::Counter);
-        assert!(counter.is_reached());
-        let first = counter.promise();
-        assert!(!counter.is_reached());
-        let second = counter.promise();
-        counter.reach(first, STAMPS);
-        assert!(!counter.is_reached() && counter.stamps().is_none());
-        assert_eq!(counter.wait(first, None), Outcome::Reached);
-        counter.reach(second, STAMPS);
-        assert!(counter.is_reached() && counter.stamps().is_some());
+        assert!(counter.is_signalled());
+        let first = counter.submit();
+        assert!(!counter.is_signalled());
+        let second = counter.submit();
+        counter.complete(first, TIMESTAMPS);
+        assert!(!counter.is_signalled() && counter.timestamps().is_none());
+        assert_eq!(counter.wait(first, None), WaitResult::Completed);
+        counter.complete(second, TIMESTAMPS);
+        assert!(counter.is_signalled() && counter.timestamps().is_some());
     }
 
     #[test]
     fn a_promise_that_is_overtaken_is_still_waited_for() {
-        let head = Head { count: 1, flags: 0, counters: true };
-        let board = Board::new(Purpose::Event, head).unwrap();
-        for counter in [Signal::new(Kind::Counter), Signal::shared(Kind::Counter, board, 0)] {
-            let (first, second) = (counter.promise(), counter.promise());
-            counter.reach(second, STAMPS);
-            assert!(counter.is_reached());
-            assert_eq!(counter.wait(first, Some(Instant::now())), Outcome::TimedOut);
-            counter.reach(first, STAMPS);
-            assert_eq!(counter.wait(first, None), Outcome::Reached);
+        let header = Header { count: 1, flags: 0, counters: true };
+        let page = EventPage::new(Purpose::Event, header).unwrap();
+        for counter in [Signal::new(Kind::Counter), Signal::shared(Kind::Counter, page, 0)] {
+            let (first, second) = (counter.submit(), counter.submit());
+            counter.complete(second, TIMESTAMPS);
+            assert!(counter.is_signalled());
+            assert_eq!(counter.wait(first, Some(Instant::now())), WaitResult::TimedOut);
+            counter.complete(first, TIMESTAMPS);
+            assert_eq!(counter.wait(first, None), WaitResult::Completed);
         }
     }
 
@@ -198,25 +198,25 @@ mod tests {
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| flag.wait(1, None));
             flag.abandon();
-            assert_eq!(waiter.join().unwrap(), Outcome::Abandoned);
+            assert_eq!(waiter.join().unwrap(), WaitResult::Abandoned);
         });
     }
 
     #[test]
     fn a_destroyed_event_is_still_waited_for_while_work_in_flight_signals_it() {
         let flag = Signal::new(Kind::Flag);
-        let value = flag.promise();
+        let value = flag.submit();
         flag.abandon();
-        assert_eq!(flag.wait(value, Some(Instant::now())), Outcome::TimedOut);
-        flag.reach(value, STAMPS);
-        assert_eq!(flag.wait(value, None), Outcome::Reached);
+        assert_eq!(flag.wait(value, Some(Instant::now())), WaitResult::TimedOut);
+        flag.complete(value, TIMESTAMPS);
+        assert_eq!(flag.wait(value, None), WaitResult::Completed);
     }
 
     #[test]
     fn a_deadline_in_the_past_only_looks() {
         let flag = Signal::new(Kind::Flag);
-        assert_eq!(flag.wait(1, Some(Instant::now())), Outcome::TimedOut);
-        flag.reach(1, STAMPS);
-        assert_eq!(flag.wait(1, Some(Instant::now())), Outcome::Reached);
+        assert_eq!(flag.wait(1, Some(Instant::now())), WaitResult::TimedOut);
+        flag.complete(1, TIMESTAMPS);
+        assert_eq!(flag.wait(1, Some(Instant::now())), WaitResult::Completed);
     }
 }

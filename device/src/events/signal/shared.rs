@@ -1,8 +1,8 @@
-//! The state of a signal that several processes see: a cell of a board.
+//! The state of a signal that several processes see: a state of a page.
 //!
 //! Words in shared memory, and a futex to sleep on, so that either side signals and the other wakes. There is no lock in
 //! it that a dying process could take along, and whatever another process writes there, nothing worse comes of it than a
-//! wait that ends too early or too late. A promise whose process dies before it is kept is never kept: a wait without a
+//! wait that ends too early or too late. A value whose process dies before it is kept is never kept: a wait without a
 //! deadline for it lasts for good, as with a device that lost the work; later promises are kept all the same. Must never
 //! take a lock.
 
@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Kind, Outcome, Stamps};
-use crate::events::board::{Board, Cell};
+use super::{Kind, Timestamps, WaitResult};
+use crate::events::page::{EventPage, EventState};
 
 /// A flag or a counter that is shared.
 pub(super) struct Shared {
-    board: Arc<Board>,
-    cell: u32,
+    page: Arc<EventPage>,
+    state: u32,
     /// The event was destroyed, in this process.
     abandoned: AtomicBool,
     /// Promises of this process that are still to be kept.
@@ -24,76 +24,77 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(board: Arc<Board>, cell: u32) -> Self {
-        Self { board, cell, abandoned: AtomicBool::new(false), pending: AtomicU64::new(0) }
+    pub(super) fn new(page: Arc<EventPage>, state: u32) -> Self {
+        Self { page, state, abandoned: AtomicBool::new(false), pending: AtomicU64::new(0) }
     }
 
-    fn cell(&self) -> &Cell {
-        self.board.cell(self.cell)
+    fn state(&self) -> &EventState {
+        self.page.state(self.state)
     }
 
-    pub(super) fn promise(&self, kind: Kind) -> u64 {
+    pub(super) fn submit(&self, kind: Kind) -> u64 {
         self.pending.fetch_add(1, Ordering::AcqRel);
         match kind {
             Kind::Flag => 1,
-            Kind::Counter => self.cell().promised.fetch_add(1, Ordering::AcqRel).wrapping_add(1),
+            Kind::Counter => self.state().submitted.fetch_add(1, Ordering::AcqRel).wrapping_add(1),
         }
     }
 
-    pub(super) fn promised(&self) -> u64 {
-        self.cell().promised.load(Ordering::Acquire)
+    pub(super) fn submitted(&self) -> u64 {
+        self.state().submitted.load(Ordering::Acquire)
     }
 
-    pub(super) fn is_kept(&self, value: u64) -> bool {
-        self.cell().kept(value).load(Ordering::Acquire) >= value
+    pub(super) fn is_complete(&self, value: u64) -> bool {
+        self.state().completed_value(value).load(Ordering::Acquire) >= value
     }
 
-    /// The value that was promised last, and the address of the number that tells when it is kept.
-    pub(super) fn place(&self) -> (u64, usize) {
-        let promised = self.promised();
-        (promised, std::ptr::from_ref(self.cell().kept(promised)).addr())
+    /// The value that was submitted last, and the address of the number that tells when it is kept.
+    pub(super) fn counter_address(&self) -> (u64, usize) {
+        let submitted = self.submitted();
+        (submitted, std::ptr::from_ref(self.state().completed_value(submitted)).addr())
     }
 
-    pub(super) fn reach(&self, value: u64, stamps: Stamps) {
-        let cell = self.cell();
-        cell.start.store(stamps.start, Ordering::Relaxed);
-        cell.end.store(stamps.end, Ordering::Relaxed);
-        cell.kept(value).fetch_max(value, Ordering::AcqRel);
+    pub(super) fn complete(&self, value: u64, timestamps: Timestamps) {
+        let state = self.state();
+        state.start.store(timestamps.start, Ordering::Relaxed);
+        state.end.store(timestamps.end, Ordering::Relaxed);
+        state.completed_value(value).fetch_max(value, Ordering::AcqRel);
         self.pending.fetch_sub(1, Ordering::AcqRel);
-        wake(&cell.sequence);
+        wake(&state.sequence);
     }
 
     pub(super) fn reset(&self) {
-        let cell = self.cell();
-        cell.end.store(0, Ordering::Relaxed);
-        cell.kept(1).store(0, Ordering::Release);
+        let state = self.state();
+        state.end.store(0, Ordering::Relaxed);
+        state.completed_value(1).store(0, Ordering::Release);
     }
 
     pub(super) fn abandon(&self) {
         self.abandoned.store(true, Ordering::Release);
-        wake(&self.cell().sequence);
+        wake(&self.state().sequence);
     }
 
-    pub(super) fn stamps(&self) -> Option<Stamps> {
-        let cell = self.cell();
-        let stamps = Stamps { start: cell.start.load(Ordering::Relaxed), end: cell.end.load(Ordering::Relaxed) };
-        (stamps.end > 0).then_some(stamps)
+    pub(super) fn timestamps(&self) -> Option<Timestamps> {
+        let state = self.state();
+        let timestamps =
+            Timestamps { start: state.start.load(Ordering::Relaxed), end: state.end.load(Ordering::Relaxed) };
+        (timestamps.end > 0).then_some(timestamps)
     }
 
-    pub(super) fn wait(&self, value: u64, deadline: Option<Instant>) -> Outcome {
-        let sequence = &self.cell().sequence;
+    pub(super) fn wait(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
+        let sequence = &self.state().sequence;
         loop {
             // Read first: what changes after it makes the sleep end at once.
             let seen = sequence.load(Ordering::Acquire);
-            if self.is_kept(value) {
-                return Outcome::Reached;
+            if self.is_complete(value) {
+                return WaitResult::Completed;
             }
             if self.abandoned.load(Ordering::Acquire) && self.pending.load(Ordering::Acquire) == 0 {
-                return Outcome::Abandoned;
+                return WaitResult::Abandoned;
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
-                return Outcome::TimedOut;
+                return WaitResult::TimedOut;
             }
             sleep(sequence, seen, left);
         }

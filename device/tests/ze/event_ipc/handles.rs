@@ -4,12 +4,12 @@ use super::*;
 
 #[test]
 fn an_event_can_be_opened_in_its_own_process_and_many_times() {
-    let stage = Stage::new();
-    let list = stage.immediate_list(2);
-    let event = stage.shared_event();
-    let (first, second) = (open(stage, get(event)), open(stage, get(event)));
+    let setup = Setup::new();
+    let list = setup.immediate_list(2);
+    let event = setup.shared_event();
+    let (first, second) = (open(setup, get(event)), open(setup, get(event)));
     assert!(first != second && first != event);
-    let [gate] = stage.events();
+    let [gate] = setup.events();
     for signalled in [event, first, second] {
         ok(zeEventHostReset(gate));
         ok(zeCommandListAppendBarrier(list, signalled, 1, &raw const gate));
@@ -28,10 +28,10 @@ fn an_event_can_be_opened_in_its_own_process_and_many_times() {
 
 #[test]
 fn only_what_was_made_for_it_is_shared_and_closed() {
-    let stage = Stage::new();
-    let [flag] = stage.events();
-    let (plain, shared) = (stage.counter_event(), stage.shared_event());
-    let opened = open(stage, get(shared));
+    let setup = Setup::new();
+    let [flag] = setup.events();
+    let (plain, shared) = (setup.counter_event(), setup.shared_event());
+    let opened = open(setup, get(shared));
     let mut handle: IpcEventCounterBasedHandle = zeroed();
     for event in [flag, plain, opened] {
         assert_eq!(zeEventCounterBasedGetIpcHandle(event, &raw mut handle), INVALID_ARGUMENT);
@@ -49,8 +49,8 @@ fn only_what_was_made_for_it_is_shared_and_closed() {
     // Timestamps and sharing exclude one another.
     for flags in [0x1f, 0x2f, 0x3f] {
         let (desc, mut out) = (EventCounterBasedDesc { flags, ..zeroed() }, null_mut());
-        let made = zeEventCounterBasedCreate(stage.context, stage.device, &raw const desc, &raw mut out);
-        assert_eq!(made, INVALID_ARGUMENT);
+        let created = zeEventCounterBasedCreate(setup.context, setup.device, &raw const desc, &raw mut out);
+        assert_eq!(created, INVALID_ARGUMENT);
     }
     let (mut flags, mut value, mut address) = (0, 0, 0);
     for (event, expected) in [(plain, 0x7), (shared, 0xf), (opened, 0xf)] {
@@ -59,7 +59,7 @@ fn only_what_was_made_for_it_is_shared_and_closed() {
     }
     assert_eq!(zeEventGetCounterBasedFlags(flag, &raw mut flags), INVALID_ARGUMENT);
     // Where the counter is, and what it comes to.
-    let list = stage.immediate_list(1);
+    let list = setup.immediate_list(1);
     ok(zeCommandListAppendSignalEvent(list, opened));
     ok(zeEventCounterBasedGetDeviceAddress(shared, &raw mut value, &raw mut address));
     assert_eq!((value, bytes(address as *const c_void, 8)[0]), (1, 1));
@@ -71,18 +71,18 @@ fn only_what_was_made_for_it_is_shared_and_closed() {
 fn damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind() {
     const NAME: &str = "event_ipc::handles::damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind";
     if role().is_none() {
-        run(actor(NAME, "device", &[]));
+        run_child(child(NAME, "device", &[]));
         return;
     }
-    let stage = Stage::new();
-    let (event, pool) = (stage.shared_event(), pool(stage, 0b11, 4));
+    let setup = Setup::new();
+    let (event, pool) = (setup.shared_event(), pool(setup, 0b11, 4));
     let (handle, pool_handle) = (get(event), get_pool(pool));
-    let memory = stage.device_memory(4096);
+    let memory = setup.device_memory(4096);
     let mut memory_handle: layout::memory::IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(stage.context, memory, &raw mut memory_handle));
+    ok(zeMemGetIpcHandle(setup.context, memory, &raw mut memory_handle));
     let refused_pool = |data| {
         let mut out = null_mut();
-        let result = zeEventPoolOpenIpcHandle(stage.context, IpcEventPoolHandle { data }, &raw mut out);
+        let result = zeEventPoolOpenIpcHandle(setup.context, IpcEventPoolHandle { data }, &raw mut out);
         assert!(out.is_null());
         result
     };
@@ -93,26 +93,26 @@ fn damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind() {
             let (mut one, mut two) = (handle.data, pool_handle.data);
             one[byte] ^= change;
             two[byte] ^= change;
-            assert_eq!([refused(stage, one), refused_pool(two)], [OUT_OF_DEVICE_MEMORY; 2], "byte {byte}");
+            assert_eq!([refused(setup, one), refused_pool(two)], [OUT_OF_DEVICE_MEMORY; 2], "byte {byte}");
         }
     }
     for data in [[0; 64], [0x41; 64], [0xff; 64], memory_handle.data] {
-        assert_eq!([refused(stage, data), refused_pool(data)], [OUT_OF_DEVICE_MEMORY; 2]);
+        assert_eq!([refused(setup, data), refused_pool(data)], [OUT_OF_DEVICE_MEMORY; 2]);
     }
     // Each handle opens its own kind only.
-    assert_eq!([refused(stage, pool_handle.data), refused_pool(handle.data)], [OUT_OF_DEVICE_MEMORY; 2]);
+    assert_eq!([refused(setup, pool_handle.data), refused_pool(handle.data)], [OUT_OF_DEVICE_MEMORY; 2]);
     let mut out = null_mut();
     for data in [handle.data, pool_handle.data] {
         let foreign = layout::memory::IpcMemHandle { data };
-        let result = zeMemOpenIpcHandle(stage.context, stage.device, foreign, 0, &raw mut out);
+        let result = zeMemOpenIpcHandle(setup.context, setup.device, foreign, 0, &raw mut out);
         assert_eq!(result, INVALID_ARGUMENT);
-        ok(zeMemPutIpcHandle(stage.context, foreign));
+        ok(zeMemPutIpcHandle(setup.context, foreign));
     }
     assert_eq!((open_descriptors(), maps()), before);
-    ok(zeEventCounterBasedCloseIpcHandle(open(stage, handle)));
+    ok(zeEventCounterBasedCloseIpcHandle(open(setup, handle)));
     ok(zeEventDestroy(event));
-    assert_eq!(refused(stage, handle.data), OUT_OF_DEVICE_MEMORY);
-    assert_eq!(zeEventCounterBasedOpenIpcHandle(stage.context, handle, null_mut()), INVALID_NULL_POINTER);
+    assert_eq!(refused(setup, handle.data), OUT_OF_DEVICE_MEMORY);
+    assert_eq!(zeEventCounterBasedOpenIpcHandle(setup.context, handle, null_mut()), INVALID_NULL_POINTER);
     assert_eq!(zeEventCounterBasedOpenIpcHandle(null_mut(), handle, &raw mut out), INVALID_NULL_HANDLE);
 }
 
@@ -123,16 +123,16 @@ fn a_maker_that_does_not_let_its_descriptors_be_fetched_is_a_clean_error() {
         Some("other") => {
             // SAFETY: plain numbers. A process that is not dumpable may be traced by root only.
             unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
-            converse();
+            serve();
         }
         Some(_) => {
-            let (stage, pipe) = (Stage::new(), Pipe::open());
+            let (setup, pipe) = (Setup::new(), Pipe::open());
             // SAFETY: plain numbers. Root gives up what would let it trace everybody; the runner's user stays as it is.
             unsafe { libc::setuid(65_534) };
-            pipe.send(&refused(stage, pipe.receive()).to_ne_bytes());
+            pipe.send(&refused(setup, pipe.receive()).to_ne_bytes());
         }
         None => {
-            let mut maker = Peer::converse(NAME, b'm', &[]);
+            let mut maker = Peer::serve(NAME, b'm', &[]);
             let mut opener = Peer::start(NAME, "opener");
             opener.send(&maker.receive::<64>());
             assert_eq!(u32::from_ne_bytes(opener.receive()), OUT_OF_DEVICE_MEMORY);
@@ -144,7 +144,7 @@ fn a_maker_that_does_not_let_its_descriptors_be_fetched_is_a_clean_error() {
 
 #[test]
 fn the_names_of_intels_driver_lead_to_the_same() {
-    let stage = Stage::new();
+    let setup = Setup::new();
     let find = |name: &std::ffi::CStr| {
         let mut address = null();
         ok(zeDriverGetExtensionFunctionAddress(driver(), name.as_ptr(), &raw mut address));
@@ -167,10 +167,10 @@ fn the_names_of_intels_driver_lead_to_the_same() {
         )
     };
     let desc = EventCounterBasedDesc { s_type: 0x3_001c, flags: 0xf, signal: 4, ..zeroed() };
-    let event = made(|out| create(stage.context, stage.device, &raw const desc, out));
+    let event = make(|out| create(setup.context, setup.device, &raw const desc, out));
     let mut handle: IpcEventCounterBasedHandle = zeroed();
     ok(get(event, &raw mut handle));
-    ok(close(made(|out| open(stage.context, handle, out))));
+    ok(close(make(|out| open(setup.context, handle, out))));
     ok(zeEventDestroy(event));
 }
 
@@ -178,15 +178,15 @@ fn the_names_of_intels_driver_lead_to_the_same() {
 fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
     const NAME: &str = "event_ipc::handles::no_descriptor_and_no_mapping_is_lost_over_many_cycles";
     match role().as_deref() {
-        Some("other") => converse(),
+        Some("other") => serve(),
         Some(_) => {
-            let mut maker = Peer::converse(NAME, b'm', &[]);
+            let mut maker = Peer::serve(NAME, b'm', &[]);
             let remote = IpcEventCounterBasedHandle { data: maker.receive() };
-            let stage = Stage::new();
-            let list = stage.immediate_list(2);
+            let setup = Setup::new();
+            let list = setup.immediate_list(2);
             let cycle = |round: usize| {
-                let event = stage.shared_event();
-                let opened = open(stage, get(event));
+                let event = setup.shared_event();
+                let opened = open(setup, get(event));
                 ok(zeCommandListAppendSignalEvent(list, opened));
                 if round.is_multiple_of(2) {
                     ok(zeEventHostSynchronize(event, FOREVER));
@@ -198,10 +198,10 @@ fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
                     ok(zeEventCounterBasedCloseIpcHandle(opened));
                 }
                 if round.is_multiple_of(8) {
-                    ok(zeEventCounterBasedCloseIpcHandle(open(stage, remote)));
-                    let pool = pool(stage, 0b11, 100);
-                    ok(zeEventPoolCloseIpcHandle(made(|out| {
-                        zeEventPoolOpenIpcHandle(stage.context, get_pool(pool), out)
+                    ok(zeEventCounterBasedCloseIpcHandle(open(setup, remote)));
+                    let pool = pool(setup, 0b11, 100);
+                    ok(zeEventPoolCloseIpcHandle(make(|out| {
+                        zeEventPoolOpenIpcHandle(setup.context, get_pool(pool), out)
                     })));
                     ok(zeEventPoolDestroy(pool));
                 }
@@ -216,6 +216,6 @@ fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
             assert_eq!(counts(), before);
             maker.end();
         }
-        None => drop(run(actor(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]))),
+        None => drop(run_child(child(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]))),
     }
 }

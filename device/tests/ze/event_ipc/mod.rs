@@ -1,4 +1,4 @@
-//! Events shared between processes: counter-based ones by themselves, others by their pool; either side signals.
+//! Events shared between processes: counter-based ones by themselves, others by their pool; either endpoint signals.
 
 use std::ffi::c_void;
 use std::io::Read;
@@ -10,7 +10,7 @@ use crate::api::layout::event::*;
 use crate::api::*;
 use crate::peer::{Peer, Pipe};
 
-mod conversations;
+mod both_directions;
 mod handles;
 mod pools;
 
@@ -20,26 +20,26 @@ fn get(event: Handle) -> IpcEventCounterBasedHandle {
     handle
 }
 
-fn open(stage: Stage, handle: IpcEventCounterBasedHandle) -> Handle {
-    made(|event| zeEventCounterBasedOpenIpcHandle(stage.context, handle, event))
+fn open(setup: Setup, handle: IpcEventCounterBasedHandle) -> Handle {
+    make(|event| zeEventCounterBasedOpenIpcHandle(setup.context, handle, event))
 }
 
 /// The code of an open that must fail, and leave its result alone.
-fn refused(stage: Stage, data: [u8; 64]) -> u32 {
+fn refused(setup: Setup, data: [u8; 64]) -> u32 {
     let mut event = null_mut();
-    let result = zeEventCounterBasedOpenIpcHandle(stage.context, IpcEventCounterBasedHandle { data }, &raw mut event);
+    let result = zeEventCounterBasedOpenIpcHandle(setup.context, IpcEventCounterBasedHandle { data }, &raw mut event);
     assert!(event.is_null());
     result
 }
 
-fn pool(stage: Stage, flags: u32, count: u32) -> Handle {
+fn pool(setup: Setup, flags: u32, count: u32) -> Handle {
     let desc = EventPoolDesc { flags, count, ..zeroed() };
-    made(|pool| zeEventPoolCreate(stage.context, &raw const desc, 0, null(), pool))
+    make(|pool| zeEventPoolCreate(setup.context, &raw const desc, 0, null(), pool))
 }
 
 fn event_of(pool: Handle, index: u32) -> Handle {
     let desc = EventDesc { index, ..zeroed() };
-    made(|event| zeEventCreate(pool, &raw const desc, event))
+    make(|event| zeEventCreate(pool, &raw const desc, event))
 }
 
 fn get_pool(pool: Handle) -> IpcEventPoolHandle {
@@ -52,9 +52,9 @@ fn soon() -> u64 {
     nanoseconds(Duration::from_millis(5))
 }
 
-/// One side of a conversation about one event: does what a letter says, and answers a result code.
-struct Side {
-    stage: Stage,
+/// One endpoint of a conversation about one event: does what a letter says, and answers a result code.
+struct Endpoint {
+    setup: Setup,
     list: Handle,
     /// Holds up the list until it is let go.
     gate: Handle,
@@ -62,14 +62,14 @@ struct Side {
     event: Handle,
 }
 
-impl Side {
+impl Endpoint {
     fn new() -> Self {
-        let stage = Stage::new();
-        let [gate] = stage.events();
-        Self { stage, list: stage.immediate_list(2), gate, pool: null_mut(), event: null_mut() }
+        let setup = Setup::new();
+        let [gate] = setup.events();
+        Self { setup, list: setup.immediate_list(2), gate, pool: null_mut(), event: null_mut() }
     }
 
-    fn act(&self, letter: u8) -> u32 {
+    fn execute(&self, letter: u8) -> u32 {
         let event = &raw const self.event;
         match letter {
             // Signals at once, or as soon as the gate opens.
@@ -97,44 +97,44 @@ impl Side {
     }
 }
 
-/// Plays the other side, with an event (`e`) or the second event of a pool (`p`) that it opens.
-fn converse() {
-    let (mut side, pipe) = (Side::new(), Pipe::open());
+/// Plays the other endpoint, with an event (`e`) or the second event of a pool (`p`) that it opens.
+fn serve() {
+    let (mut endpoint, pipe) = (Endpoint::new(), Pipe::open());
     match pipe.receive() {
-        [b'e'] => side.event = open(side.stage, IpcEventCounterBasedHandle { data: pipe.receive() }),
+        [b'e'] => endpoint.event = open(endpoint.setup, IpcEventCounterBasedHandle { data: pipe.receive() }),
         [b'p'] => {
             let handle = IpcEventPoolHandle { data: pipe.receive() };
-            side.pool = made(|pool| zeEventPoolOpenIpcHandle(side.stage.context, handle, pool));
-            side.event = event_of(side.pool, 1);
+            endpoint.pool = make(|pool| zeEventPoolOpenIpcHandle(endpoint.setup.context, handle, pool));
+            endpoint.event = event_of(endpoint.pool, 1);
         }
         // Makes an event of its own and hands it out.
         _ => {
-            side.event = side.stage.shared_event();
-            pipe.send(&get(side.event).data);
+            endpoint.event = endpoint.setup.shared_event();
+            pipe.send(&get(endpoint.event).data);
         }
     }
     let mut letter = [0];
     while pipe.from.lock().read(&mut letter).unwrap() == 1 {
-        pipe.send(&side.act(letter[0]).to_ne_bytes());
+        pipe.send(&endpoint.execute(letter[0]).to_ne_bytes());
     }
 }
 
 impl Peer {
-    fn converse(name: &str, opening: u8, handle: &[u8]) -> Self {
+    fn serve(name: &str, opening: u8, handle: &[u8]) -> Self {
         let mut peer = Self::start(name, "other");
         peer.send(&[opening]);
         peer.send(handle);
         peer
     }
 
-    fn answers(&mut self, letter: u8) -> u32 {
+    fn request(&mut self, letter: u8) -> u32 {
         self.send(&[letter]);
         u32::from_ne_bytes(self.receive())
     }
 
-    fn does(&mut self, letters: &str) {
+    fn execute_all(&mut self, letters: &str) {
         for letter in letters.bytes() {
-            assert_eq!(self.answers(letter), SUCCESS, "{}", char::from(letter));
+            assert_eq!(self.request(letter), SUCCESS, "{}", char::from(letter));
         }
     }
 }

@@ -6,56 +6,56 @@ use super::*;
 fn the_events_of_a_shared_pool_are_the_same_in_both_processes() {
     const NAME: &str = "event_ipc::pools::the_events_of_a_shared_pool_are_the_same_in_both_processes";
     if role().is_some() {
-        return converse();
+        return serve();
     }
-    let mut side = Side::new();
-    let pool = pool(side.stage, 0b11, 200);
-    side.event = event_of(pool, 1);
+    let mut endpoint = Endpoint::new();
+    let pool = pool(endpoint.setup, 0b11, 200);
+    endpoint.event = event_of(pool, 1);
     let other = event_of(pool, 199);
-    ok(side.act(b'h'));
+    ok(endpoint.execute(b'h'));
     let handle = get_pool(pool);
-    let mut peer = Peer::converse(NAME, b'p', &handle.data);
-    // Opening takes nothing back, and the other side's reset does.
-    peer.does("qr");
-    assert_eq!([side.act(b'q'), peer.answers(b't')], [NOT_READY; 2]);
+    let mut peer = Peer::serve(NAME, b'p', &handle.data);
+    // Opening takes nothing back, and the other endpoint's reset does.
+    peer.execute_all("qr");
+    assert_eq!([endpoint.execute(b'q'), peer.request(b't')], [NOT_READY; 2]);
     for _ in 0..3 {
-        let event = side.event as usize;
+        let event = endpoint.event as usize;
         let waiter = thread::spawn(move || zeEventHostSynchronize(event as Handle, FOREVER));
-        ok(side.act(b'd'));
-        assert_eq!(side.act(b'L'), NOT_READY);
-        peer.does("h");
+        ok(endpoint.execute(b'd'));
+        assert_eq!(endpoint.execute(b'L'), NOT_READY);
+        peer.execute_all("h");
         ok(waiter.join().unwrap());
-        ok(side.act(b'l'));
-        peer.does("r");
-        peer.does("d");
-        assert_eq!(peer.answers(b'L'), NOT_READY);
-        ok(side.act(b's'));
-        peer.does("lw");
-        ok(side.act(b'r'));
+        ok(endpoint.execute(b'l'));
+        peer.execute_all("r");
+        peer.execute_all("d");
+        assert_eq!(peer.request(b'L'), NOT_READY);
+        ok(endpoint.execute(b's'));
+        peer.execute_all("lw");
+        ok(endpoint.execute(b'r'));
     }
     assert_eq!(zeEventQueryStatus(other), NOT_READY);
     // After the last put nobody opens it any more; who has it, has it.
-    ok(zeEventPoolPutIpcHandle(side.stage.context, handle));
+    ok(zeEventPoolPutIpcHandle(endpoint.setup.context, handle));
     let mut out = null_mut();
-    let late = zeEventPoolOpenIpcHandle(side.stage.context, handle, &raw mut out);
+    let late = zeEventPoolOpenIpcHandle(endpoint.setup.context, handle, &raw mut out);
     assert_eq!(late, OUT_OF_DEVICE_MEMORY);
     ok(zeEventPoolDestroy(pool));
-    peer.does("hX");
-    ok(side.act(b'q'));
+    peer.execute_all("hX");
+    ok(endpoint.execute(b'q'));
     peer.end();
-    ok(zeEventDestroy(side.event));
+    ok(zeEventDestroy(endpoint.event));
     ok(zeEventDestroy(other));
 }
 
 #[test]
 fn a_pool_is_closed_by_who_opened_it_and_destroyed_by_who_made_it() {
-    let stage = Stage::new();
-    let (plain, shared) = (pool(stage, 0b1, 2), pool(stage, 0b111, 2));
+    let setup = Setup::new();
+    let (plain, shared) = (pool(setup, 0b1, 2), pool(setup, 0b111, 2));
     let mut handle: IpcEventPoolHandle = zeroed();
     assert_eq!(zeEventPoolGetIpcHandle(plain, &raw mut handle), INVALID_SYNCHRONIZATION_OBJECT);
     assert_eq!(zeEventPoolGetIpcHandle(shared, null_mut()), INVALID_NULL_POINTER);
     assert_eq!(zeEventPoolGetIpcHandle(null_mut(), &raw mut handle), INVALID_NULL_HANDLE);
-    let opened = made(|out| zeEventPoolOpenIpcHandle(stage.context, get_pool(shared), out));
+    let opened = make(|out| zeEventPoolOpenIpcHandle(setup.context, get_pool(shared), out));
     let mut flags = 0;
     ok(zeEventPoolGetFlags(opened, &raw mut flags));
     assert_eq!(flags, 0b111);
@@ -66,7 +66,7 @@ fn a_pool_is_closed_by_who_opened_it_and_destroyed_by_who_made_it() {
     let (one, two) = (event_of(shared, 0), event_of(opened, 0));
     let mut result: KernelTimestampResult = zeroed();
     assert_eq!(zeEventQueryKernelTimestamp(two, &raw mut result), NOT_READY);
-    let list = stage.immediate_list(1);
+    let list = setup.immediate_list(1);
     ok(zeCommandListAppendBarrier(list, one, 0, null()));
     ok(zeEventQueryKernelTimestamp(two, &raw mut result));
     assert!(result.global.kernel_start > 0 && result.global.kernel_end >= result.global.kernel_start);
@@ -81,5 +81,5 @@ fn a_pool_is_closed_by_who_opened_it_and_destroyed_by_who_made_it() {
     ok(zeEventDestroy(again));
     ok(zeEventPoolDestroy(shared));
     let (desc, mut out) = (EventPoolDesc { flags: 0b1_0000, count: 1, ..zeroed() }, null_mut());
-    assert_eq!(zeEventPoolCreate(stage.context, &raw const desc, 0, null(), &raw mut out), INVALID_ENUMERATION);
+    assert_eq!(zeEventPoolCreate(setup.context, &raw const desc, 0, null(), &raw mut out), INVALID_ENUMERATION);
 }

@@ -1,4 +1,4 @@
-//! The file behind a sealed handle, as a consumer gets at it.
+//! The file behind a data handle, as a consumer gets at it.
 //!
 //! By the descriptor in the handle if that is the right file in this process already (libumf and the Unified Runtime
 //! have fetched it; or the producer opens its own handle), else by fetching it from the producer. Must never close a
@@ -11,28 +11,28 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 
 use super::PAGE;
-use super::sealed::Sealed;
+use super::handle_data::HandleData;
 use super::segment;
 
 /// The segment that a handle names, as this process gets at it.
-pub(crate) enum Source {
+pub(crate) enum SegmentFile {
     /// The descriptor in the handle is it. It stays its owner's: never closed here.
     Here(ManuallyDrop<File>),
     /// Fetched from the producer; closed on drop.
     Fetched(File),
 }
 
-impl Source {
+impl SegmentFile {
     /// Finds the file, or says why it cannot be had.
-    pub(crate) fn of(sealed: &Sealed) -> Result<Self, String> {
-        if let Some(file) = borrow(sealed.descriptor).filter(|file| is_segment(file, sealed.inode)) {
+    pub(crate) fn of(data: &HandleData) -> Result<Self, String> {
+        if let Some(file) = borrow(data.descriptor).filter(|file| is_segment(file, data.inode)) {
             return Ok(Self::Here(file));
         }
-        let file = fetch(sealed).map_err(|why| format!("cannot fetch it from process {}: {why}", sealed.pid))?;
-        if is_segment(&file, sealed.inode) {
+        let file = fetch(data).map_err(|why| format!("cannot fetch it from process {}: {why}", data.pid))?;
+        if is_segment(&file, data.inode) {
             Ok(Self::Fetched(file))
         } else {
-            Err(format!("descriptor {} of process {} is another file by now", sealed.exported, sealed.pid))
+            Err(format!("descriptor {} of process {} is another file by now", data.exported, data.pid))
         }
     }
 
@@ -48,10 +48,10 @@ impl Source {
     }
 
     /// Whether the file is large enough for what the handle says.
-    pub(crate) fn holds(&self, sealed: &Sealed, length: u64) -> bool {
+    pub(crate) fn holds(&self, data: &HandleData, length: u64) -> bool {
         let aligned =
-            sealed.size > 0 && sealed.offset.is_multiple_of(PAGE as u64) && sealed.offset > u64::from(sealed.slot) * 8;
-        let end = sealed.offset.checked_add(length);
+            data.size > 0 && data.offset.is_multiple_of(PAGE as u64) && data.offset > u64::from(data.record) * 8;
+        let end = data.offset.checked_add(length);
         aligned && end.is_some_and(|end| self.as_file().metadata().is_ok_and(|data| end <= data.size()))
     }
 }
@@ -71,15 +71,15 @@ fn is_segment(file: &File, inode: u64) -> bool {
 }
 
 /// Fetches the producer's descriptor (pidfd_open(2), pidfd_getfd(2)).
-fn fetch(sealed: &Sealed) -> io::Result<File> {
+fn fetch(data: &HandleData) -> io::Result<File> {
     // SAFETY: pidfd_open takes plain numbers.
-    let process = unsafe { libc::syscall(libc::SYS_pidfd_open, sealed.pid as libc::c_long, 0) };
+    let process = unsafe { libc::syscall(libc::SYS_pidfd_open, data.pid as libc::c_long, 0) };
     let process = own(process)?;
     // Asked after the process is pinned: if it started when the producer did, it is the producer.
-    if crate::platform::process::start_time(sealed.pid) != Some(sealed.started) {
+    if crate::platform::process::start_time(data.pid) != Some(data.started) {
         return Err(io::Error::other("the producer is gone and its pid belongs to another process"));
     }
-    let exported = libc::c_long::from(sealed.exported);
+    let exported = libc::c_long::from(data.exported);
     // SAFETY: pidfd_getfd takes plain numbers.
     own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), exported, 0) }).map(File::from)
 }

@@ -11,7 +11,7 @@ use crate::peer::{Peer, Pipe};
 
 type Bytes = [u8; 64];
 
-/// Where the fields begin: descriptor, magic, version, kind, pid, start, inode, size, slot, identity, offset, exported.
+/// Where the fields begin: descriptor, magic, version, kind, pid, start, inode, size, record, identity, offset, exported.
 const FIELDS: [usize; 13] = [0, 4, 8, 10, 12, 16, 24, 32, 40, 42, 48, 56, 60];
 
 /// Numbers that are the same in every run.
@@ -37,46 +37,46 @@ impl Random {
                 _ => place[self.below(place.len())] ^= 1 << self.below(8),
             }
         }
-        reseal(&mut handle);
+        set_checksum(&mut handle);
         handle
     }
 }
 
-fn reseal(handle: &mut Bytes) {
+fn set_checksum(handle: &mut Bytes) {
     let sum =
         handle[4..60].iter().fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
     handle[60..].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// A handle of memory that shares its file, of memory that does not, of an event and of a pool.
-fn produce(stage: Stage) -> [Bytes; 4] {
+fn produce(setup: Setup) -> [Bytes; 4] {
     let desc = EventPoolDesc { flags: 0b11, count: 4, ..zeroed() };
-    let pool = made(|pool| zeEventPoolCreate(stage.context, &raw const desc, 0, std::ptr::null(), pool));
+    let pool = make(|pool| zeEventPoolCreate(setup.context, &raw const desc, 0, std::ptr::null(), pool));
     let (mut of_event, mut of_pool): (IpcEventCounterBasedHandle, IpcEventPoolHandle) = (zeroed(), zeroed());
-    ok(zeEventCounterBasedGetIpcHandle(stage.shared_event(), &raw mut of_event));
+    ok(zeEventCounterBasedGetIpcHandle(setup.shared_event(), &raw mut of_event));
     ok(zeEventPoolGetIpcHandle(pool, &raw mut of_pool));
     let [small, large] = [5000, 1 << 27].map(|size| {
         let mut handle: IpcMemHandle = zeroed();
-        ok(zeMemGetIpcHandle(stage.context, stage.device_memory(size), &raw mut handle));
+        ok(zeMemGetIpcHandle(setup.context, setup.device_memory(size), &raw mut handle));
         handle.data
     });
     [small, large, of_event.data, of_pool.data]
 }
 
 /// Opens bytes as all that they may be, and closes what they were: how much that was.
-fn try_all(stage: Stage, data: Bytes) -> usize {
+fn try_all(setup: Setup, data: Bytes) -> usize {
     let (mut opened, mut out) = (0, null_mut());
-    if zeMemOpenIpcHandle(stage.context, stage.device, IpcMemHandle { data }, 0, &raw mut out) == SUCCESS {
+    if zeMemOpenIpcHandle(setup.context, setup.device, IpcMemHandle { data }, 0, &raw mut out) == SUCCESS {
         assert_eq!(bytes(out, 1)[0], 0, "memory of somebody else");
-        ok(zeMemCloseIpcHandle(stage.context, out));
+        ok(zeMemCloseIpcHandle(setup.context, out));
         opened += 1;
     }
-    if zeEventCounterBasedOpenIpcHandle(stage.context, IpcEventCounterBasedHandle { data }, &raw mut out) == SUCCESS {
+    if zeEventCounterBasedOpenIpcHandle(setup.context, IpcEventCounterBasedHandle { data }, &raw mut out) == SUCCESS {
         assert!([SUCCESS, NOT_READY].contains(&zeEventQueryStatus(out)));
         ok(zeEventCounterBasedCloseIpcHandle(out));
         opened += 1;
     }
-    if zeEventPoolOpenIpcHandle(stage.context, IpcEventPoolHandle { data }, &raw mut out) == SUCCESS {
+    if zeEventPoolOpenIpcHandle(setup.context, IpcEventPoolHandle { data }, &raw mut out) == SUCCESS {
         ok(zeEventPoolCloseIpcHandle(out));
         opened += 1;
     }
@@ -85,26 +85,26 @@ fn try_all(stage: Stage, data: Bytes) -> usize {
 
 #[test]
 fn forged_handles_harm_neither_process() {
-    const NAME: &str = "hostile::forged_handles_harm_neither_process";
+    const NAME: &str = "forged_handles::forged_handles_harm_neither_process";
     match role().as_deref() {
         Some("producer") => {
-            let (stage, pipe) = (Stage::new(), Pipe::open());
-            for handle in produce(stage) {
+            let (setup, pipe) = (Setup::new(), Pipe::open());
+            for handle in produce(setup) {
                 pipe.send(&handle);
             }
             pipe.receive::<1>();
             // Its own handles still open where they were made.
-            pipe.send(&[produce(stage).map(|handle| try_all(stage, handle)).iter().sum::<usize>() as u8]);
+            pipe.send(&[produce(setup).map(|handle| try_all(setup, handle)).iter().sum::<usize>() as u8]);
         }
         Some(_) => {
-            let stage = Stage::new();
+            let setup = Setup::new();
             let mut producer = Peer::start(NAME, "producer");
             let theirs: [Bytes; 4] = std::array::from_fn(|_| producer.receive());
-            let handles = [theirs, produce(stage)].concat();
+            let handles = [theirs, produce(setup)].concat();
             for handle in &handles {
                 let mut same = *handle;
-                reseal(&mut same);
-                assert_eq!((same, try_all(stage, same)), (*handle, 1));
+                set_checksum(&mut same);
+                assert_eq!((same, try_all(setup, same)), (*handle, 1));
             }
             let counts = || {
                 let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
@@ -113,14 +113,14 @@ fn forged_handles_harm_neither_process() {
             let (before, mut random) = (counts(), Random(1));
             for round in 0..50_000 {
                 let forged = random.forge(handles[round % handles.len()]);
-                assert!(try_all(stage, forged) <= 1);
+                assert!(try_all(setup, forged) <= 1);
             }
             assert_eq!(counts(), before);
-            assert_eq!(theirs.map(|handle| try_all(stage, handle)), [1; 4]);
+            assert_eq!(theirs.map(|handle| try_all(setup, handle)), [1; 4]);
             producer.send(b"?");
             assert_eq!(producer.receive(), [4]);
             producer.end();
         }
-        None => drop(run(actor(NAME, "consumer", &[]))),
+        None => drop(run_child(child(NAME, "consumer", &[]))),
     }
 }

@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 
 use super::Allocation;
 use super::allocation::Origin;
-use crate::ffi::result::{Answer, ZeResult};
+use crate::ffi::result::{Outcome, ZeResult};
 
 static LIVE: RwLock<BTreeMap<usize, Arc<Allocation>>> = RwLock::new(BTreeMap::new());
 
@@ -35,7 +35,7 @@ pub(crate) fn exported(descriptor: i32) -> Option<Arc<Allocation>> {
 
 /// Takes out the allocation that begins at `base`: `INVALID_ARGUMENT` if there is none, or if it does not come from
 /// where `wanted` says.
-pub(crate) fn remove(base: usize, wanted: impl FnOnce(&Origin) -> bool) -> Answer<Arc<Allocation>> {
+pub(crate) fn remove(base: usize, wanted: impl FnOnce(&Origin) -> bool) -> Outcome<Arc<Allocation>> {
     let mut live = LIVE.write();
     if !live.get(&base).is_some_and(|allocation| wanted(allocation.origin())) {
         return Err(ZeResult::INVALID_ARGUMENT);

@@ -19,10 +19,10 @@ type Bytes = [u8; 64];
 
 /// What a handle says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sealed {
+pub(crate) struct HandleData {
     /// The descriptor in the first four bytes: the producer's, or one that the consumer has fetched already.
     pub descriptor: i32,
-    /// `ze_memory_type_t` of the memory, or what else it is (`board::Purpose`).
+    /// `ze_memory_type_t` of the memory, or what else it is (`page::Purpose`).
     pub kind: u16,
     /// The producer, in its own pid namespace.
     pub pid: u32,
@@ -35,7 +35,7 @@ pub(crate) struct Sealed {
     /// Where the allocation begins in the segment, in bytes.
     pub offset: u64,
     /// Slot of the allocation in the segment.
-    pub slot: u16,
+    pub record: u16,
     /// Identity of the allocation: 40 bits.
     pub identity: u64,
     /// The producer's descriptor, as it was exported.
@@ -45,7 +45,7 @@ pub(crate) struct Sealed {
 /// When this process started. Read once: it cannot change, and a forked child gets no handles.
 static STARTED: LazyLock<u64> = LazyLock::new(|| crate::platform::process::start_time(process::id()).unwrap_or(0));
 
-impl Sealed {
+impl HandleData {
     /// What a handle says of a range that this process owns.
     pub(crate) fn of(span: &Span, kind: u16, size: u64) -> Self {
         Self {
@@ -56,14 +56,14 @@ impl Sealed {
             inode: span.inode(),
             size,
             offset: span.offset(),
-            slot: span.slot() as u16,
+            record: span.record() as u16,
             identity: span.identity(),
             exported: span.descriptor(),
         }
     }
 
     /// The bytes that say this.
-    pub(crate) fn seal(&self) -> Bytes {
+    pub(crate) fn encode(&self) -> Bytes {
         let mut writer = Writer { bytes: [0; 64], at: 0 };
         writer.put(&self.descriptor.to_le_bytes());
         writer.put(&MAGIC.to_le_bytes());
@@ -73,8 +73,8 @@ impl Sealed {
         writer.put(&self.started.to_le_bytes());
         writer.put(&self.inode.to_le_bytes());
         writer.put(&self.size.to_le_bytes());
-        // Identity and slot share a word: 40 and 16 bits.
-        writer.put(&(self.identity << 16 | u64::from(self.slot)).to_le_bytes());
+        // Identity and record share a word: 40 and 16 bits.
+        writer.put(&(self.identity << 16 | u64::from(self.record)).to_le_bytes());
         writer.put(&self.offset.to_le_bytes());
         writer.put(&self.exported.to_le_bytes());
         let sum = checksum(&writer.bytes);
@@ -83,7 +83,7 @@ impl Sealed {
     }
 
     /// What the bytes say, or `None` if they are damaged or not ours.
-    pub(crate) fn open(bytes: &Bytes) -> Option<Self> {
+    pub(crate) fn decode(bytes: &Bytes) -> Option<Self> {
         let mut reader = Reader { bytes };
         let descriptor = i32::from_le_bytes(reader.take()?);
         let magic = u32::from_le_bytes(reader.take()?);
@@ -100,8 +100,8 @@ impl Sealed {
         if magic != MAGIC || version != VERSION || sum != checksum(bytes) {
             return None;
         }
-        let (identity, slot) = (word >> 16, word as u16);
-        Some(Self { descriptor, kind, pid, started, inode, size, offset, slot, identity, exported })
+        let (identity, record) = (word >> 16, word as u16);
+        Some(Self { descriptor, kind, pid, started, inode, size, offset, record, identity, exported })
     }
 }
 
@@ -141,7 +141,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    const SAMPLE: Sealed = Sealed {
+    const SAMPLE: HandleData = HandleData {
         descriptor: 7,
         kind: 2,
         pid: 4_000_000,
@@ -149,29 +149,29 @@ mod tests {
         inode: 1 << 33,
         size: 1 << 40,
         offset: 1 << 41,
-        slot: 8191,
+        record: 8191,
         identity: (1 << 40) - 1,
         exported: 7,
     };
 
     #[test]
     fn what_is_sealed_is_read_back() {
-        assert_eq!(Sealed::open(&SAMPLE.seal()), Some(SAMPLE));
+        assert_eq!(HandleData::decode(&SAMPLE.encode()), Some(SAMPLE));
     }
 
     #[test]
     fn the_descriptor_may_be_replaced() {
-        let mut bytes = SAMPLE.seal();
+        let mut bytes = SAMPLE.encode();
         bytes[..4].copy_from_slice(&99_i32.to_le_bytes());
-        assert_eq!(Sealed::open(&bytes), Some(Sealed { descriptor: 99, ..SAMPLE }));
+        assert_eq!(HandleData::decode(&bytes), Some(HandleData { descriptor: 99, ..SAMPLE }));
     }
 
     #[test]
     fn any_other_changed_bit_is_found() {
         for bit in 32..512 {
-            let mut bytes = SAMPLE.seal();
+            let mut bytes = SAMPLE.encode();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Sealed::open(&bytes), None, "bit {bit}");
+            assert_eq!(HandleData::decode(&bytes), None, "bit {bit}");
         }
     }
 }

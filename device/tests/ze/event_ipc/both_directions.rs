@@ -1,0 +1,145 @@
+//! Either endpoint of a shared event signals, and the other waits: on the host, in a list, asleep; also when its maker is gone.
+
+use super::*;
+
+#[test]
+fn an_event_is_signalled_and_waited_for_on_either_side() {
+    const NAME: &str = "event_ipc::both_directions::an_event_is_signalled_and_waited_for_on_either_side";
+    if role().is_some() {
+        return serve();
+    }
+    let mut endpoint = Endpoint::new();
+    endpoint.event = endpoint.setup.shared_event();
+    // Signalled before it is shared: complete on the other endpoint.
+    ok(endpoint.execute(b's'));
+    ok(endpoint.execute(b'w'));
+    let mut peer = Peer::serve(NAME, b'e', &get(endpoint.event).data);
+    peer.execute_all("qw");
+    for _ in 0..3 {
+        // Here signals, there waits: not yet, then on the host and in a list.
+        ok(endpoint.execute(b'g'));
+        assert_eq!([peer.request(b'q'), peer.request(b't')], [NOT_READY; 2]);
+        peer.execute_all("d");
+        assert_eq!(peer.request(b'L'), NOT_READY);
+        ok(endpoint.execute(b'o'));
+        peer.execute_all("wlq");
+        // There signals, here waits.
+        peer.execute_all("g");
+        assert_eq!([endpoint.execute(b'q'), endpoint.execute(b't')], [NOT_READY; 2]);
+        ok(endpoint.execute(b'd'));
+        assert_eq!(endpoint.execute(b'L'), NOT_READY);
+        peer.execute_all("o");
+        assert_eq!([endpoint.execute(b'w'), endpoint.execute(b'l'), endpoint.execute(b'q')], [SUCCESS; 3]);
+    }
+    peer.execute_all("c");
+    peer.end();
+    ok(zeEventDestroy(endpoint.event));
+}
+
+#[test]
+fn a_waiter_asleep_in_one_process_is_woken_by_the_other() {
+    const NAME: &str = "event_ipc::both_directions::a_waiter_asleep_in_one_process_is_woken_by_the_other";
+    if role().is_some() {
+        return serve();
+    }
+    let mut endpoint = Endpoint::new();
+    endpoint.event = endpoint.setup.shared_event();
+    let mut peer = Peer::serve(NAME, b'e', &get(endpoint.event).data);
+    for _ in 0..100 {
+        peer.execute_all("g");
+        let event = endpoint.event as usize;
+        let waiter = thread::spawn(move || zeEventHostSynchronize(event as Handle, FOREVER));
+        ok(endpoint.execute(b'd'));
+        peer.execute_all("o");
+        ok(waiter.join().unwrap());
+        ok(endpoint.execute(b'l'));
+    }
+    peer.end();
+    ok(zeEventDestroy(endpoint.event));
+}
+
+#[test]
+fn a_wait_is_for_what_was_signalled_last_when_it_began() {
+    const NAME: &str = "event_ipc::both_directions::a_wait_is_for_what_was_signalled_last_when_it_began";
+    if role().is_some() {
+        return serve();
+    }
+    let mut endpoint = Endpoint::new();
+    endpoint.event = endpoint.setup.shared_event();
+    let mut peer = Peer::serve(NAME, b'e', &get(endpoint.event).data);
+    // The first signal is done, a second one is appended there: a wait here is for the second.
+    ok(endpoint.execute(b's'));
+    ok(endpoint.execute(b'w'));
+    let (done, waiting) = (Endpoint::new(), endpoint.event);
+    ok(zeCommandListAppendWaitOnEvents(done.list, 1, &raw const waiting));
+    ok(done.execute(b'l'));
+    peer.execute_all("g");
+    ok(endpoint.execute(b'd'));
+    assert_eq!([endpoint.execute(b'L'), endpoint.execute(b't')], [NOT_READY; 2]);
+    // A wait that began before the third signal does not wait for it.
+    peer.execute_all("o");
+    ok(endpoint.execute(b'l'));
+    peer.execute_all("g");
+    ok(endpoint.execute(b'L'));
+    assert_eq!(endpoint.execute(b'q'), NOT_READY);
+    peer.execute_all("ow");
+    ok(endpoint.execute(b'q'));
+    peer.end();
+    ok(zeEventDestroy(endpoint.event));
+}
+
+#[test]
+fn who_opened_an_event_needs_its_maker_no_more() {
+    const NAME: &str = "event_ipc::both_directions::who_opened_an_event_needs_its_maker_no_more";
+    if role().is_some() {
+        return serve();
+    }
+    let mut endpoint = Endpoint::new();
+    // Destroyed there while it is open here.
+    let mut peer = Peer::serve(NAME, b'm', &[]);
+    let data = peer.receive();
+    endpoint.event = open(endpoint.setup, IpcEventCounterBasedHandle { data });
+    peer.execute_all("x");
+    assert_eq!(refused(endpoint.setup, data), OUT_OF_DEVICE_MEMORY);
+    assert_eq!(
+        [endpoint.execute(b'g'), endpoint.execute(b'o'), endpoint.execute(b'w'), endpoint.execute(b'c')],
+        [SUCCESS; 4]
+    );
+    peer.end();
+    // Killed with a signal under way, which never comes: waits say so in time, and nothing hangs.
+    let mut peer = Peer::serve(NAME, b'm', &[]);
+    let data = peer.receive();
+    endpoint.event = open(endpoint.setup, IpcEventCounterBasedHandle { data });
+    peer.execute_all("g");
+    let waiting = Endpoint::new();
+    ok(zeCommandListAppendWaitOnEvents(waiting.list, 1, &raw const endpoint.event));
+    peer.process.kill().unwrap();
+    peer.process.wait().unwrap();
+    assert_eq!([endpoint.execute(b't'), endpoint.execute(b'q'), waiting.execute(b'L')], [NOT_READY; 3]);
+    ok(zeCommandListDestroy(waiting.list));
+    assert_eq!(refused(endpoint.setup, data), OUT_OF_DEVICE_MEMORY);
+    // It can still be signalled anew.
+    assert_eq!([endpoint.execute(b's'), endpoint.execute(b'w'), endpoint.execute(b'c')], [SUCCESS; 3]);
+}
+
+#[test]
+fn a_process_ends_while_a_list_waits_for_what_never_comes() {
+    const NAME: &str = "event_ipc::both_directions::a_process_ends_while_a_list_waits_for_what_never_comes";
+    match role().as_deref() {
+        Some("other") => serve(),
+        Some(_) => {
+            let setup = Setup::new();
+            let mut peer = Peer::serve(NAME, b'm', &[]);
+            let event = open(setup, IpcEventCounterBasedHandle { data: peer.receive() });
+            peer.execute_all("g");
+            peer.process.kill().unwrap();
+            peer.process.wait().unwrap();
+            let list = setup.immediate_list(2);
+            ok(zeCommandListAppendWaitOnEvents(list, 1, &raw const event));
+            ok(zeEventCounterBasedCloseIpcHandle(event));
+            ok(zeCommandListDestroy(list));
+            ok(zeContextDestroy(setup.context));
+        }
+        None => drop(run_child(child(NAME, "waiter", &[]))),
+    }
+}
