@@ -3,6 +3,8 @@
 //! An object is never a bare integer here: the same address can be USM, a mapping and handle data within one
 //! second, so a [`Handle`] always carries its [`Kind`].
 
+use crate::api::constants;
+
 /// What an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
@@ -72,12 +74,13 @@ impl Kind {
     /// The `ur_device_info_t` that asks whether objects of this kind can be shared (`ur_api.h`, release 2026.2); nothing if
     /// there is no such question.
     pub const fn support(self) -> Option<u64> {
-        match self {
-            Self::Usm => Some(0x2023),
-            Self::PhysicalMem => Some(0x2024),
-            Self::Event => Some(0x2026),
-            _ => None,
-        }
+        let property = match self {
+            Self::Usm => constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
+            Self::PhysicalMem => constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
+            Self::Event => constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP,
+            _ => return None,
+        };
+        Some(property as u64)
     }
 
     /// The word for it in a sentence.

@@ -1,10 +1,10 @@
-//! The words of urscope: what a call is, and what a trace record is.
+//! The schema of urscope: what a call is, and what a trace record is.
 //!
-//! Both rivers drink from here: the shim fills [`call::Enter`] and [`call::Exit`] and writes them with
-//! [`trace::write`], the judge reads them back with [`trace::read`]. One table ([`api::ur`]) says which Unified
-//! Runtime functions there are; everything else that needs such a list is made from it.
+//! Both data paths start here. The shim fills [`call::Enter`] and [`call::Exit`] and writes them with [`trace::write`]; the
+//! analyzer reads them back with [`trace::read`]. One table ([`api::ur`]) lists the Unified Runtime functions; every other list
+//! of them is generated from it.
 //!
-//! This crate must never hold unsafe code, start a thread, open a file or decide what is right or wrong.
+//! This crate must never contain unsafe code, start a thread, open a file, or decide whether a call is correct.
 
 #![forbid(unsafe_code)]
 
@@ -12,4 +12,5 @@ pub mod api;
 pub mod call;
 pub mod handle;
 pub mod placeholders;
+pub mod proc_stat;
 pub mod trace;

@@ -11,7 +11,7 @@
 use std::{collections::BTreeSet, path::Path, process::Command};
 
 use urscope_schema::{
-    api::{Function, UrResult},
+    api::{Function, UrResult, constants},
     call::Values,
 };
 
@@ -239,4 +239,41 @@ fn every_result_of_the_header_is_demanded_or_left_for_a_reason() {
     for (known, (code, condition, _)) in CONDITIONS.iter().enumerate() {
         assert!(used.contains(&known), "the header does not say any more: {code}: {condition}");
     }
+}
+
+/// The value of an enumerator or of a `#define` in the header.
+fn value(header: &str, name: &str) -> u32 {
+    let define = header.split_once(&format!("#define {name} ")).map(|(_, rest)| rest.split('\n').next().unwrap());
+    let enumerator = || header.split_once(&format!("\n  {name} = ")).map(|(_, rest)| rest.split(',').next().unwrap());
+    let text = define.or_else(enumerator).unwrap_or_else(|| panic!("the header does not define {name}")).trim();
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(hex) => u32::from_str_radix(hex, 16).unwrap(),
+        None => text.parse().unwrap(),
+    };
+    match text.strip_prefix("UR_BIT(").and_then(|rest| rest.strip_suffix(')')) {
+        Some(bit) => 1 << number(bit),
+        None => number(text),
+    }
+}
+
+#[test]
+fn every_constant_has_the_value_of_the_header() {
+    let header = header();
+    for (name, ours) in constants::ALL.iter().copied() {
+        assert_eq!(ours, value(&header, name), "{name}");
+    }
+}
+
+#[test]
+fn the_result_codes_are_those_of_the_header() {
+    let header = header();
+    let (_, body) = header.split_once("typedef enum ur_result_t {").expect("the enumeration of results");
+    let body = body.split_once("} ur_result_t;").unwrap().0;
+    let names = body.lines().filter_map(|line| line.trim_start().split_once(" = ").map(|(name, _)| name));
+    let theirs: BTreeSet<_> = names
+        .filter(|name| name.starts_with("UR_RESULT_") && !name.ends_with("_FORCE_UINT32"))
+        .map(|name| (value(&header, name), name.split(' ').next().unwrap().to_owned()))
+        .collect();
+    let ours: BTreeSet<_> = UrResult::NAMED.iter().map(|(code, name)| (*code, (*name).to_owned())).collect();
+    assert_eq!(ours, theirs);
 }

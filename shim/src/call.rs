@@ -96,8 +96,7 @@ struct Thrown {
 
 impl Drop for Thrown {
     fn drop(&mut self) {
-        const UNKNOWN: UrResult = UrResult(0x7fff_fffe);
-        chain::exit(self.function, self.call, UNKNOWN, Values::NONE);
+        chain::exit(self.function, self.call, UrResult::UNKNOWN, Values::NONE);
     }
 }
 

@@ -10,15 +10,12 @@ use std::{
 
 use parking_lot::RwLock;
 use urscope_schema::{
-    api::{Effect, Function, UrResult, role::Sources},
+    api::{Effect, Function, UrResult, demand::IPC, role::Sources},
     call::Values,
     handle::Kind,
 };
 
 use crate::raw::{fork_reset::ForkReset, out_params};
-
-/// `UR_EXP_EVENT_FLAG_IPC_EXP` of `ur_exp_event_flags_t` (`ur_api.h` of 2026.2, line 13980 ff.).
-const IPC: u64 = 2;
 
 /// The watched events and how many references each has.
 static WATCHED: ForkReset<RwLock<HashMap<usize, u32>>> = ForkReset::new(RwLock::default);
@@ -131,7 +128,7 @@ mod tests {
         assert_eq!(decide(release, &about(7)), Recording::No);
         exit(create, None, Some(0), UrResult::SUCCESS, &made(7));
         assert_eq!(decide(release, &about(7)), Recording::No, "made without the flag");
-        exit(create, None, Some(IPC), UrResult(45), &made(7));
+        exit(create, None, Some(IPC), UrResult::INVALID_ARGUMENT, &made(7));
         assert_eq!(decide(release, &about(7)), Recording::No, "not made at all");
         assert_eq!(decide(Function::urIPCGetEventHandleExp, &about(7)), Recording::Yes, "a mistake worth seeing");
 

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::MetadataExt};
 
-use urscope_schema::trace::records::Header;
+use urscope_schema::{proc_stat::ProcStat, trace::records::Header};
 
 /// Whether it is, as far as this machine can tell: never for a process of another boot or another pid namespace.
 pub(super) fn is_alive(header: &Header) -> bool {
@@ -18,12 +18,8 @@ pub(crate) fn is_running(pid: u32, start: u64) -> bool {
     is_running_since(&fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default(), start)
 }
 
-/// What `/proc/PID/stat` says: the state is the first field behind the name, the start is number 22 of all.
 fn is_running_since(stat: &str, start: u64) -> bool {
-    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
-    let mut fields = fields.split_whitespace();
-    let state = fields.next();
-    !matches!(state, None | Some("Z" | "X")) && fields.nth(18).and_then(|ticks| ticks.parse().ok()) == Some(start)
+    ProcStat::parse(stat).is_some_and(|stat| !stat.has_ended() && stat.start == start)
 }
 
 #[cfg(test)]
@@ -42,7 +38,7 @@ mod tests {
     #[test]
     fn this_process_is_alive() {
         let stat = fs::read_to_string("/proc/self/stat").unwrap();
-        let start = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap();
+        let start = ProcStat::parse(&stat).unwrap().start;
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
         let me = Header { pid: std::process::id(), start, boot_id, ..Header::default() };
         assert!(is_alive(&me));

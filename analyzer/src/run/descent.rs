@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, fs};
 
+use urscope_schema::proc_stat::ProcStat;
+
 /// A process and what it is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Descendant {
@@ -16,11 +18,10 @@ pub(crate) fn descendants(of: u32) -> Vec<Descendant> {
     let numbers =
         fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let all: HashMap<u32, Stat> = numbers.filter_map(|pid| Some((pid, stat(pid)?))).collect();
-    let lives = |stat: &Stat| !matches!(stat.state, 'Z' | 'X');
     let below = |pid: u32| descends(pid, of, |pid| all.get(&pid).map(|stat| stat.parent));
     let mut found: Vec<_> = all
         .iter()
-        .filter(|(pid, stat)| lives(stat) && below(**pid))
+        .filter(|(pid, stat)| !stat.has_ended && below(**pid))
         .map(|(pid, stat)| Descendant { pid: *pid, name: stat.name.clone() })
         .collect();
     found.sort_by_key(|descendant| descendant.pid);
@@ -44,36 +45,21 @@ fn descends(mut pid: u32, of: u32, parent: impl Fn(u32) -> Option<u32>) -> bool 
     false
 }
 
-#[derive(Debug, PartialEq, Eq)]
 struct Stat {
     name: String,
-    state: char,
+    has_ended: bool,
     parent: u32,
 }
 
 fn stat(pid: u32) -> Option<Stat> {
-    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-/// `PID (NAME) STATE PARENT …`; the name may hold anything, also brackets.
-fn parse(line: &str) -> Option<Stat> {
-    let (head, rest) = line.rsplit_once(')')?;
-    let (_, name) = head.split_once('(')?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = fields.next()?.chars().next()?;
-    Some(Stat { name: name.to_owned(), state, parent: fields.next()?.parse().ok()? })
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = ProcStat::parse(&text)?;
+    Some(Stat { name: stat.name.to_owned(), has_ended: stat.has_ended(), parent: stat.parent })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_may_hold_anything() {
-        let stat = parse("42 (a) b (c) S 7 42 42 0 -1").unwrap();
-        assert_eq!(stat, Stat { name: "a) b (c".into(), state: 'S', parent: 7 });
-        assert_eq!(parse("42"), None);
-    }
 
     #[test]
     fn descent_goes_over_several_generations() {

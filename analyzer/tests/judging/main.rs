@@ -84,7 +84,7 @@ fn a_killed_process_is_told_from_one_that_exited() {
 #[test]
 fn a_process_that_still_runs_leaks_nothing() {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let ticks = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap();
+    let ticks = urscope_schema::proc_stat::ProcStat::parse(&stat).unwrap().start;
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
     let judgement = judged(&files_with("p: get a -> h\np: running", |header, _| {
         (header.pid, header.start, header.boot_id) = (std::process::id(), ticks, boot.clone());

@@ -138,7 +138,7 @@ fn lives_come_in_the_order_in_which_they_began() {
 #[test]
 fn what_still_lives_has_no_end() {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let start = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap();
+    let start = urscope_schema::proc_stat::ProcStat::parse(&stat).unwrap().start;
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
     let files = traces::files_with("p: get a -> h\np: running", |header, _| {
         (header.pid, header.start, header.boot_id) = (std::process::id(), start, boot.clone());

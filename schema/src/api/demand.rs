@@ -4,7 +4,7 @@
 //! function's results is a fault; what only an adapter can know is left to it. Nothing is decided here: a fault is an
 //! answer that the header names, and what is made of it is the law's and the shim's affair.
 
-use super::{Effect, Function, UrResult};
+use super::{Effect, Function, UrResult, constants::*};
 use crate::{call::Values, handle::Kind};
 
 /// What a null or a zero stands for, by role.
@@ -55,15 +55,15 @@ struct Optional {
 
 impl Optional {
     /// What is wrong with them together, and the result that the header names.
-    const fn fault(self) -> Option<(&'static str, Wrong, u32)> {
+    const fn fault(self) -> Option<Fault> {
         if self.answers == 2 {
-            Some(("data", Wrong::AllNull, 48))
+            Some(Fault::new("data", Wrong::AllNull, UrResult::INVALID_NULL_POINTER))
         } else if self.value && !self.value_size {
-            Some(("value", Wrong::Null, 48))
+            Some(Fault::new("value", Wrong::Null, UrResult::INVALID_NULL_POINTER))
         } else if self.value && self.answer_size {
-            Some(("value", Wrong::AllNull, 48))
+            Some(Fault::new("value", Wrong::AllNull, UrResult::INVALID_NULL_POINTER))
         } else if self.value_size && !self.value {
-            Some(("size", Wrong::Zero, 49))
+            Some(Fault::new("size", Wrong::Zero, UrResult::INVALID_SIZE))
         } else {
             None
         }
@@ -79,6 +79,12 @@ pub struct Fault {
     pub why: Wrong,
     /// The result that the header names.
     pub answer: UrResult,
+}
+
+impl Fault {
+    const fn new(parameter: &'static str, why: Wrong, answer: UrResult) -> Self {
+        Self { parameter, why, answer }
+    }
 }
 
 /// What is wrong with an argument.
@@ -108,12 +114,12 @@ impl std::fmt::Display for Wrong {
     }
 }
 
-/// The flag of an event or of physical memory that can be shared: `UR_EXP_EVENT_FLAG_IPC_EXP`,
-/// `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`.
-pub const IPC: u64 = 1 << 1;
+/// The flag of an event or of physical memory that can be shared: both have the same value.
+pub const IPC: u64 = UR_EXP_EVENT_FLAG_IPC_EXP as u64;
+const _: () = assert!(UR_EXP_EVENT_FLAG_IPC_EXP == UR_PHYSICAL_MEM_FLAG_ENABLE_IPC);
 
-/// `UR_EXP_EVENT_FLAG_ENABLE_PROFILING`.
-pub const PROFILING: u64 = 1 << 0;
+/// The flag of an event that records when its command ran.
+pub const PROFILING: u64 = UR_EXP_EVENT_FLAG_ENABLE_PROFILING as u64;
 
 impl Nulls {
     /// Notes an argument, if it is missing and the header lists that among the errors of the function.
@@ -169,45 +175,50 @@ impl Nulls {
     /// The fault that is answered first: the order is that of Unified Runtime's own validation layer.
     #[inline]
     pub fn fault(&self, function: Function, values: &Values) -> Option<Fault> {
-        let fault = |why, code| move |parameter| Fault { parameter, why, answer: UrResult(code) };
-        let together = self.optional.fault();
-        let together = |wanted| {
-            together.filter(|(.., code)| *code == wanted).map(|(parameter, why, code)| fault(why, code)(parameter))
+        let fault = |why, answer| move |parameter| Fault::new(parameter, why, answer);
+        let optional = |answer| self.optional.fault().filter(|fault| fault.answer == answer);
+        let no_objects = if matches!(function.effect(), Effect::Makes(Kind::Context)) {
+            UrResult::INVALID_SIZE
+        } else {
+            UrResult::INVALID_VALUE
         };
-        let pointer = self.pointer.map(fault(Wrong::Null, 48)).or_else(|| together(48));
-        pointer.or_else(|| self.handle.map(fault(Wrong::Null, 46))).or_else(|| flags(function, values)).or_else(|| {
-            let size = self.size.map(fault(Wrong::Zero, 64)).or_else(|| together(49));
-            let none = if matches!(function.effect(), Effect::Makes(Kind::Context)) { 49 } else { 4 };
-            size.or_else(|| self.count.map(fault(Wrong::Zero, none)))
-        })
+        self.pointer
+            .map(fault(Wrong::Null, UrResult::INVALID_NULL_POINTER))
+            .or_else(|| optional(UrResult::INVALID_NULL_POINTER))
+            .or_else(|| self.handle.map(fault(Wrong::Null, UrResult::INVALID_NULL_HANDLE)))
+            .or_else(|| flags(function, values))
+            .or_else(|| self.size.map(fault(Wrong::Zero, UrResult::INVALID_USM_SIZE)))
+            .or_else(|| optional(UrResult::INVALID_SIZE))
+            .or_else(|| self.count.map(fault(Wrong::Zero, no_objects)))
     }
 }
 
-/// Which bits stand for nothing (`UR_*_FLAGS_MASK` of `ur_api.h`, release 2026.2), and which exclude each other.
+/// The bits that are undefined, and the bits that exclude each other.
 const fn masks(effect: Effect) -> (u64, u64) {
-    match effect {
-        // ENABLE_PROFILING and IPC_EXP: events with profiling cannot be exported.
-        Effect::Makes(Kind::Event) => (0xffff_fffc, PROFILING | IPC),
-        // The lowest bit stood for something to be defined until 2026.1, and for nothing since: whoever sets it is left alone.
-        Effect::Makes(Kind::PhysicalMem) => (0xffff_fffc, 0),
-        Effect::Makes(Kind::Context) => (0xffff_fffe, 0),
-        // ur_usm_advice_flags_t
-        Effect::Makes(Kind::Usm) => (0xfffe_0000, 0),
-        // ur_virtual_mem_access_flags_t
-        Effect::Uses(Kind::PhysicalMem) => (0xffff_fff8, 0),
+    let (undefined, exclusive) = match effect {
+        // Events with profiling cannot be exported.
+        Effect::Makes(Kind::Event) => {
+            (UR_EXP_EVENT_FLAGS_MASK, UR_EXP_EVENT_FLAG_ENABLE_PROFILING | UR_EXP_EVENT_FLAG_IPC_EXP)
+        }
+        // Bit 0 was a placeholder until 2026.1 and has been undefined since: a program that sets it is left alone.
+        Effect::Makes(Kind::PhysicalMem) => (UR_PHYSICAL_MEM_FLAGS_MASK & !1, 0),
+        Effect::Makes(Kind::Context) => (UR_CONTEXT_FLAGS_MASK, 0),
+        Effect::Makes(Kind::Usm) => (UR_USM_ADVICE_FLAGS_MASK, 0),
+        Effect::Uses(Kind::PhysicalMem) => (UR_VIRTUAL_MEM_ACCESS_FLAGS_MASK, 0),
         _ => (0, 0),
-    }
+    };
+    (undefined as u64, exclusive as u64)
 }
 
 #[inline]
 fn flags(function: Function, values: &Values) -> Option<Fault> {
     let flags = values.flags?;
-    let (unknown, together) = masks(function.effect());
-    let fault = |why, code| Some(Fault { parameter: "flags", why, answer: UrResult(code) });
-    if flags & unknown != 0 {
-        return fault(Wrong::Bits(flags & unknown), 53);
+    let (undefined, exclusive) = masks(function.effect());
+    if flags & undefined != 0 {
+        return Some(Fault::new("flags", Wrong::Bits(flags & undefined), UrResult::INVALID_ENUMERATION));
     }
-    if together != 0 && flags & together == together { fault(Wrong::Together(together), 4) } else { None }
+    let all = exclusive != 0 && flags & exclusive == exclusive;
+    all.then(|| Fault::new("flags", Wrong::Together(exclusive), UrResult::INVALID_VALUE))
 }
 
 #[cfg(test)]

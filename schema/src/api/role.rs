@@ -4,7 +4,7 @@
 //! time the Rust signature of its C function. A role never reads memory: what stands behind a pointer is fetched
 //! by the shim, which asks [`Role::enter`] and [`Role::out`] where to look.
 
-use super::demand::Null;
+use super::{constants, demand::Null};
 use crate::call::Values;
 
 /// What the shim must know of a parameter.
@@ -226,11 +226,11 @@ impl Role for InOutEvent {
 pub struct IpcProperty(pub u32);
 
 impl IpcProperty {
-    /// The questions about IPC support (`ur_api.h` of 2026.2, lines 2553-2563).
-    pub const ASKED: [(u32, &'static str); 3] = [
-        (0x2023, "UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP"),
-        (0x2024, "UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP"),
-        (0x2026, "UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP"),
+    /// The properties that say what can be shared.
+    pub const ASKED: [u32; 3] = [
+        constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
+        constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
+        constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP,
     ];
 }
 
@@ -242,7 +242,7 @@ impl Role for IpcProperty {
 
     #[inline]
     fn watched(self) -> bool {
-        Self::ASKED.iter().any(|(id, _)| *id == self.0)
+        Self::ASKED.contains(&self.0)
     }
 }
 
@@ -260,9 +260,9 @@ mod tests {
 
     #[test]
     fn only_questions_about_ipc_are_watched() {
-        assert!(IpcProperty(0x2023).watched());
-        assert!(IpcProperty(0x2026).watched());
-        assert!(!IpcProperty(0x2025).watched());
+        assert!(IpcProperty(constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP).watched());
+        assert!(IpcProperty(constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP).watched());
+        assert!(!IpcProperty(constants::UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP).watched());
         assert!(!IpcProperty(0).watched());
     }
 

@@ -108,7 +108,7 @@ macro_rules! backends {
             $(
                 pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: $role),*) -> UrResult {
                     let call = || Backend::$name(&level_zero::LevelZero::new(VIA), $($param),*);
-                    catch_unwind(AssertUnwindSafe(call)).unwrap_or(UrResult(0x7fff_fffe))
+                    catch_unwind(AssertUnwindSafe(call)).unwrap_or(UrResult::UNKNOWN)
                 }
             )*
         }

@@ -17,7 +17,10 @@ use std::{
 
 use parking_lot::Mutex;
 use urscope_schema::{
-    api::{Function, Table, UrResult},
+    api::{
+        Function, Table, UrResult,
+        constants::{UR_ADAPTER_INFO_BACKEND, UR_ADAPTER_INFO_VERSION, UR_BACKEND_LEVEL_ZERO},
+    },
     trace::records::EntryPoint,
 };
 
@@ -45,9 +48,6 @@ type AdapterGet = extern "C" fn(u32, *mut *mut *mut c_void, *mut u32) -> UrResul
 
 /// `pfnGetInfo` in `ur_adapter_dditable_t`, and what it says of Level Zero adapters.
 const ADAPTER_GET_INFO: usize = 4;
-const ADAPTER_INFO_BACKEND: u32 = 0;
-const ADAPTER_INFO_VERSION: u32 = 2;
-const BACKEND_LEVEL_ZERO: u32 = 1;
 
 struct Adapter {
     getters: [AtomicPtr<c_void>; Table::ALL.len()],
@@ -239,8 +239,8 @@ fn identify(via: usize, handle: *mut *mut c_void) {
             let result = get_info(handle, property, size_of::<u32>(), &raw mut answer, null_mut());
             result.is_success().then_some(answer)
         };
-        known.version.store(ask(ADAPTER_INFO_VERSION).unwrap_or(0), Ordering::Release);
-        known.level_zero.store(ask(ADAPTER_INFO_BACKEND) == Some(BACKEND_LEVEL_ZERO), Ordering::Release);
+        known.version.store(ask(UR_ADAPTER_INFO_VERSION).unwrap_or(0), Ordering::Release);
+        known.level_zero.store(ask(UR_ADAPTER_INFO_BACKEND) == Some(UR_BACKEND_LEVEL_ZERO), Ordering::Release);
     }
     // SAFETY: the first word of every handle of an adapter is a pointer (since 2025.2); it is only compared.
     known.own_table.store(unsafe { *handle }, Ordering::Release);
@@ -252,7 +252,7 @@ pub fn is_level_zero(via: usize) -> bool {
     KNOWN.get(via).is_some_and(|known| known.level_zero.load(Ordering::Acquire))
 }
 
-/// Which generation of its kind the adapter is (`UR_ADAPTER_INFO_VERSION`): 1 or 2; 0 where it does not say.
+/// Which generation of its kind the adapter is (`UR_UR_ADAPTER_INFO_VERSION`): 1 or 2; 0 where it does not say.
 pub fn version(via: usize) -> u32 {
     KNOWN.get(via).map_or(0, |known| known.version.load(Ordering::Acquire))
 }

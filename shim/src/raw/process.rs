@@ -2,16 +2,19 @@
 
 use std::{
     ffi::{c_int, c_void},
-    fs,
+    fs, io,
     os::unix::fs::MetadataExt as _,
     path::Path,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use urscope_schema::trace::{
-    FORMAT_VERSION,
-    records::{Header, Rights},
-    write::COMMAND_LIMIT,
+use urscope_schema::{
+    proc_stat::ProcStat,
+    trace::{
+        FORMAT_VERSION,
+        records::{Header, Rights},
+        write::COMMAND_LIMIT,
+    },
 };
 
 /// The process, asked of the kernel each time.
@@ -31,7 +34,7 @@ pub fn describe(run: &str, forked: bool) -> Header {
         time_namespace: inode("/proc/self/ns/time"),
         pid_namespace: inode("/proc/self/ns/pid"),
         pid: id(),
-        start: started(),
+        start: start_of(id()).unwrap_or(0),
         parent: std::os::unix::process::parent_id(),
         forked,
         // SAFETY: geteuid(2) has no arguments and cannot fail.
@@ -95,11 +98,11 @@ fn limit(of: libc::__rlimit_resource_t) -> Option<u64> {
     (unsafe { libc::getrlimit(of, &raw mut limit) } == 0).then_some(limit.rlim_cur)
 }
 
-/// Field 22 of `/proc/self/stat`, counted behind the name, which may hold anything.
-fn started() -> u64 {
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
-    behind.split_ascii_whitespace().nth(19).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
+/// When a process started, in clock ticks since boot. `ESRCH` for a process that does not exist, or whose
+/// `/proc/PID/stat` has an unknown form.
+pub fn start_of(pid: u32) -> io::Result<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    ProcStat::parse(&stat).map(|stat| stat.start).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))
 }
 
 fn command() -> Vec<String> {

@@ -4,15 +4,13 @@
 
 use urscope_schema::api::UrResult;
 
-use super::result::{INVALID_SIZE, INVALID_VALUE};
-
 /// Longer than any adapter's handle data.
 const LARGEST_DATA: usize = 256;
 
 /// A copy of the handle data that a caller hands in.
 pub(crate) fn copy(data: usize, size: usize) -> Result<Vec<u8>, UrResult> {
     if size > LARGEST_DATA {
-        return Err(INVALID_VALUE);
+        return Err(UrResult::INVALID_VALUE);
     }
     // SAFETY: the caller says that `size` bytes of handle data stand there (`urIPCOpenMemHandleExp` and its like).
     Ok(unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(data), size) }.to_vec())
@@ -30,7 +28,7 @@ pub(crate) fn give(place: usize, word: usize) {
 pub(crate) fn inform(bytes: &[u8], size: usize, value: usize, size_ret: usize) -> Result<(), UrResult> {
     if value != 0 {
         if size < bytes.len() {
-            return Err(INVALID_SIZE);
+            return Err(UrResult::INVALID_SIZE);
         }
         let place = std::ptr::with_exposed_provenance_mut::<u8>(value);
         // SAFETY: the caller says that `size` bytes, no fewer than these, are there (`propSize` of the function).

@@ -247,7 +247,7 @@ impl Driver {
     pub(crate) fn open(&self, context: ZeHandle, device: ZeHandle, handle: IpcHandle) -> Result<usize, UrResult> {
         let mut base = null_mut();
         self.open_mem(context, device, handle, 0, &raw mut base)?;
-        if base.is_null() { Err(super::result::UNKNOWN) } else { Ok(base.expose_provenance()) }
+        if base.is_null() { Err(UrResult::UNKNOWN) } else { Ok(base.expose_provenance()) }
     }
 
     /// `zeMemCloseIpcHandle`
@@ -282,7 +282,7 @@ impl Driver {
         let desc = PhysicalMemDesc { stype: 0x20, next: (&raw const *external).cast(), flags: 0, size };
         let mut made = null_mut();
         self.create_physical(context, device, &raw const desc, &raw mut made)?;
-        if made.is_null() { Err(super::result::UNKNOWN) } else { Ok(made) }
+        if made.is_null() { Err(UrResult::UNKNOWN) } else { Ok(made) }
     }
 
     /// `zePhysicalMemGetProperties`, for a descriptor. Whose it is, is not specified.
@@ -292,7 +292,7 @@ impl Driver {
         self.physical_properties(context, physical, &raw mut properties)?;
         // SAFETY: a live variable, read as volatile because the driver wrote to it through the chain.
         let descriptor = unsafe { (&raw const external.descriptor).read_volatile() };
-        if descriptor < 0 { Err(super::result::INVALID_VALUE) } else { Ok(descriptor) }
+        if descriptor < 0 { Err(UrResult::INVALID_VALUE) } else { Ok(descriptor) }
     }
 
     /// `zePhysicalMemDestroy`
@@ -329,7 +329,7 @@ impl Driver {
         let desc = EventDesc { stype: 0x2003a, next: null(), flags, signal: SCOPE_HOST, wait: 0 };
         let mut made = null_mut();
         self.create_event(context, device, &raw const desc, &raw mut made)?;
-        if made.is_null() { Err(super::result::UNKNOWN) } else { Ok(made) }
+        if made.is_null() { Err(UrResult::UNKNOWN) } else { Ok(made) }
     }
 
     /// `zeEventDestroy`
@@ -353,7 +353,7 @@ impl Driver {
     pub(crate) fn open_event(&self, context: ZeHandle, handle: IpcHandle) -> Result<ZeHandle, UrResult> {
         let mut event = null_mut();
         self.import_event(context, handle, &raw mut event)?;
-        if event.is_null() { Err(super::result::UNKNOWN) } else { Ok(event) }
+        if event.is_null() { Err(UrResult::UNKNOWN) } else { Ok(event) }
     }
 
     /// `zeEventCounterBasedCloseIpcHandle`
@@ -371,7 +371,7 @@ impl Driver {
             QueueDesc { stype: 0xe, next: null(), ordinal, index, flags: IN_ORDER, mode: ASYNCHRONOUS, priority };
         let mut made = null_mut();
         self.create_list(context, device, &raw const desc, &raw mut made)?;
-        if made.is_null() { Err(super::result::UNKNOWN) } else { Ok(made) }
+        if made.is_null() { Err(UrResult::UNKNOWN) } else { Ok(made) }
     }
 
     /// Has a list signal an event when another one has been signalled.

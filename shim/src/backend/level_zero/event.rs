@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use urscope_schema::api::{
     Function, UrResult,
+    constants::{UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP},
     role::{Context, Data, DataSize, Desc, Device, Event, InOutEvent, OutObject},
 };
 
@@ -18,15 +19,10 @@ use super::{
     fetch::Process,
     handle_data::{HandleData, Kind},
     issued::{Contents, Issued},
-    result::{self, INVALID_ENUMERATION, INVALID_EVENT, INVALID_VALUE},
+    result,
     signal::{self, Barrier, Place},
 };
 use crate::{backend::adapter, raw::fork_reset::ForkReset};
-
-/// `UR_EXP_EVENT_FLAG_ENABLE_PROFILING`
-const PROFILING: u32 = 1;
-/// `UR_EXP_EVENT_FLAG_IPC_EXP`
-const IPC: u32 = 2;
 
 /// `ur_exp_event_desc_t`
 #[repr(C)]
@@ -80,12 +76,12 @@ pub(crate) fn create(
     result::pointer(out.0)?;
     // SAFETY: the caller says that a `ur_exp_event_desc_t` stands there.
     let flags = unsafe { (*std::ptr::with_exposed_provenance::<Description>(desc.0)).flags };
-    if flags & !(PROFILING | IPC) != 0 {
-        return Err(INVALID_ENUMERATION);
+    if flags & !(UR_EXP_EVENT_FLAG_ENABLE_PROFILING | UR_EXP_EVENT_FLAG_IPC_EXP) != 0 {
+        return Err(UrResult::INVALID_ENUMERATION);
     }
-    let (shared, profiled) = (flags & IPC != 0, flags & PROFILING != 0);
+    let (shared, profiled) = (flags & UR_EXP_EVENT_FLAG_IPC_EXP != 0, flags & UR_EXP_EVENT_FLAG_ENABLE_PROFILING != 0);
     if shared && profiled {
-        return Err(INVALID_VALUE);
+        return Err(UrResult::INVALID_VALUE);
     }
     supported(at)?;
     if adapter::has(at.via, Function::urEventCreateExp) {
@@ -208,7 +204,7 @@ pub(crate) fn get(at: LevelZero, event: Event, data: usize, size: usize) -> Resu
     result::pointer(size)?;
     supported(at)?;
     let known = SHARED.get().lock().get(&event.0).copied();
-    let shared = known.filter(|shared| shared.origin == Origin::Shared).ok_or(INVALID_EVENT)?;
+    let shared = known.filter(|shared| shared.origin == Origin::Shared).ok_or(UrResult::INVALID_EVENT)?;
     ISSUED.give(data, size, || {
         let handle = driver().export_event(std::ptr::with_exposed_provenance_mut(shared.native))?;
         Ok((Contents { size: 0, offset: 0, descriptor: -1, native: handle.0 }, ()))
@@ -238,7 +234,7 @@ pub(crate) fn open(
     let bytes = caller::copy(data.0, size.0)?;
     let sealed = match HandleData::decode(&bytes) {
         Ok(sealed) if sealed.kind == Kind::Event => sealed,
-        _ => return Err(INVALID_VALUE),
+        _ => return Err(UrResult::INVALID_VALUE),
     };
     Process { pid: sealed.pid, started: sealed.started }.may_be_asked()?;
     if let Some(event) = opened_by_adapter(at, context, &sealed) {

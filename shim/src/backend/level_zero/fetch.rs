@@ -3,14 +3,14 @@
 //! A refusal for want of permission is told apart from all others. Must leave no descriptor behind when it fails.
 
 use std::{
-    fs, io,
+    io,
     os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
 };
 
 use urscope_schema::api::UrResult;
 
 use super::result;
-use crate::raw::fork_reset::ForkReset;
+use crate::raw::{fork_reset::ForkReset, process::start_of};
 
 /// A process, told from another one that was given its pid later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ static THIS: ForkReset<Process> = ForkReset::new(this_process);
 
 fn this_process() -> Process {
     let pid = std::process::id();
-    Process { pid, started: started(pid).unwrap_or(0) }
+    Process { pid, started: start_of(pid).unwrap_or(0) }
 }
 
 impl Process {
@@ -55,7 +55,7 @@ impl Process {
         // SAFETY: pidfd_open(2) takes plain numbers.
         let process = own(unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid as libc::c_long, 0) })?;
         // Asked after the process is pinned: if it started when the producer did, it is the producer.
-        if started(self.pid)? != self.started {
+        if start_of(self.pid)? != self.started {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
         let (process, descriptor) = (libc::c_long::from(process.as_raw_fd()), libc::c_long::from(descriptor));
@@ -93,30 +93,23 @@ fn own(answer: libc::c_long) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(answer as i32) })
 }
 
-/// Field 22 of `/proc/<pid>/stat`, counted behind the name, which may hold anything.
-fn started(pid: u32) -> io::Result<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let field = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_ascii_whitespace().nth(19));
-    field.and_then(|field| field.parse().ok()).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::File;
 
-    use super::{result::INVALID_VALUE, *};
+    use super::*;
 
     #[test]
     fn a_process_that_never_was_is_an_invalid_value() {
         let nobody = Process { pid: i32::MAX as u32, started: 1 };
-        assert_eq!(nobody.fetch(0).map(drop), Err(INVALID_VALUE));
+        assert_eq!(nobody.fetch(0).map(drop), Err(UrResult::INVALID_VALUE));
     }
 
     #[test]
     fn a_pid_that_was_given_out_again_is_an_invalid_value() {
         let parent = std::os::unix::process::parent_id();
-        let stranger = Process { pid: parent, started: started(parent).unwrap() + 1 };
-        assert_eq!(stranger.fetch(0).map(drop), Err(INVALID_VALUE));
+        let stranger = Process { pid: parent, started: start_of(parent).unwrap() + 1 };
+        assert_eq!(stranger.fetch(0).map(drop), Err(UrResult::INVALID_VALUE));
     }
 
     #[test]

@@ -15,7 +15,6 @@ use super::{
     caller,
     fetch::Process,
     handle_data::{self, HandleData, Kind},
-    result::{INVALID_ARGUMENT, INVALID_NULL_POINTER},
 };
 use crate::raw::fork_reset::ForkReset;
 
@@ -58,7 +57,7 @@ impl<K: Send> Issued<K> {
         make: impl FnOnce() -> Result<(Contents, K), UrResult>,
     ) -> Result<(), UrResult> {
         if out_data == 0 && out_size == 0 {
-            return Err(INVALID_NULL_POINTER);
+            return Err(UrResult::INVALID_NULL_POINTER);
         }
         if out_data != 0 {
             let (said, keeper) = make()?;
@@ -82,7 +81,7 @@ impl<K: Send> Issued<K> {
 
     /// Takes back what a get gave, and frees the bytes.
     pub(crate) fn take(&self, data: usize) -> Result<K, UrResult> {
-        let taken = self.data.get().lock().remove(&data).ok_or(INVALID_ARGUMENT)?;
+        let taken = self.data.get().lock().remove(&data).ok_or(UrResult::INVALID_ARGUMENT)?;
         drop(taken.bytes);
         Ok(taken.keeper)
     }
@@ -114,9 +113,9 @@ mod tests {
         assert_eq!(size, handle_data::SIZE);
         let sealed = HandleData::decode(&caller::copy(data, size).unwrap()).unwrap();
         assert_eq!((sealed.pid, sealed.kind, sealed.native), (std::process::id(), Kind::Memory, SAID.native));
-        assert_eq!(DATA.take(data + 1), Err(INVALID_ARGUMENT));
+        assert_eq!(DATA.take(data + 1), Err(UrResult::INVALID_ARGUMENT));
         assert_eq!(DATA.take(data), Ok(5));
-        assert_eq!(DATA.take(data), Err(INVALID_ARGUMENT));
+        assert_eq!(DATA.take(data), Err(UrResult::INVALID_ARGUMENT));
     }
 
     #[test]
@@ -125,7 +124,7 @@ mod tests {
         let place = (&raw mut size).expose_provenance();
         DATA.give(0, place, || unreachable!("nothing is to be made")).unwrap();
         assert_eq!(size, handle_data::SIZE);
-        assert_eq!(DATA.give(0, 0, || Ok((SAID, 0))), Err(INVALID_NULL_POINTER));
+        assert_eq!(DATA.give(0, 0, || Ok((SAID, 0))), Err(UrResult::INVALID_NULL_POINTER));
     }
 
     #[test]

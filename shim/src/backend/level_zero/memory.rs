@@ -22,7 +22,7 @@ use super::{
     fetch::Process,
     handle_data::{HandleData, Kind, Refusal},
     issued::{Contents, Issued},
-    result::{self, INVALID_ARGUMENT, INVALID_CONTEXT, INVALID_VALUE},
+    result,
 };
 use crate::{backend::adapter, raw::fork_reset::ForkReset};
 
@@ -73,8 +73,12 @@ pub(crate) fn after_fork_in_child() {
 pub(crate) fn get(at: LevelZero, context: Context, pointer: Pointer, data: usize, size: usize) -> Result<(), UrResult> {
     let context = at.context(context.0)?;
     ISSUED.give(data, size, || {
-        let block = driver().block(context, pointer.0).map_err(|_| INVALID_ARGUMENT)?;
-        let offset = pointer.0.checked_sub(block.base).filter(|offset| *offset < block.size).ok_or(INVALID_ARGUMENT)?;
+        let block = driver().block(context, pointer.0).map_err(|_| UrResult::INVALID_ARGUMENT)?;
+        let offset = pointer
+            .0
+            .checked_sub(block.base)
+            .filter(|offset| *offset < block.size)
+            .ok_or(UrResult::INVALID_ARGUMENT)?;
         let (share, handle) = Share::of(driver(), context, block)?;
         let said = Contents {
             size: block.size as u64,
@@ -112,7 +116,7 @@ pub(crate) fn open(
     let (pointer, origin) = match HandleData::decode(&bytes) {
         Ok(sealed) if sealed.kind == Kind::Memory => open_ours(&sealed, ze_context, ze_device)?,
         Err(Refusal::NotOurs) => (open_by_adapter(at, context, device, bytes)?, Origin::Adapter),
-        _ => return Err(INVALID_VALUE),
+        _ => return Err(UrResult::INVALID_VALUE),
     };
     match MAPPINGS.get().lock().entry(pointer) {
         Entry::Occupied(mut known) if matches!((known.get().origin, origin), (Origin::Adapter, Origin::Adapter)) => {
@@ -131,9 +135,9 @@ pub(crate) fn close(at: LevelZero, context: Context, pointer: Pointer) -> Result
     // Forgotten first: once it is closed, its address may be another one's.
     let mapping = {
         let mut mappings = MAPPINGS.get().lock();
-        let Entry::Occupied(mut known) = mappings.entry(pointer.0) else { return Err(INVALID_ARGUMENT) };
+        let Entry::Occupied(mut known) = mappings.entry(pointer.0) else { return Err(UrResult::INVALID_ARGUMENT) };
         if known.get().context != context.0 {
-            return Err(INVALID_CONTEXT);
+            return Err(UrResult::INVALID_CONTEXT);
         }
         known.get_mut().opens -= 1;
         if known.get().opens == 0 { known.remove() } else { *known.get() }
@@ -165,7 +169,7 @@ fn open_ours(sealed: &HandleData, context: ZeHandle, device: ZeHandle) -> Result
     let producer = Process { pid: sealed.pid, started: sealed.started };
     let fetched = if producer == Process::this() {
         // The driver's handle may be good for other data that have not been put.
-        ISSUED.find(sealed.serial, |_| ()).ok_or(INVALID_VALUE)?;
+        ISSUED.find(sealed.serial, |_| ()).ok_or(UrResult::INVALID_VALUE)?;
         None
     } else {
         Some(producer.fetch(sealed.descriptor)?)
@@ -178,7 +182,7 @@ fn open_ours(sealed: &HandleData, context: ZeHandle, device: ZeHandle) -> Result
     let size = driver().block(context, base).map_or(sealed.size, |block| block.size as u64);
     if sealed.offset >= size {
         let _ = driver().close(context, base);
-        return Err(INVALID_VALUE);
+        return Err(UrResult::INVALID_VALUE);
     }
     Ok((base + sealed.offset as usize, Origin::Ours { base }))
 }
@@ -189,13 +193,13 @@ fn open_by_adapter(at: LevelZero, context: Context, device: Device, mut bytes: V
     let data = Data(bytes.as_mut_ptr().expose_provenance());
     let out = OutPointer((&raw mut pointer).expose_provenance());
     if !adapter::has(at.via, urscope_schema::api::Function::urIPCOpenMemHandleExp) {
-        return Err(INVALID_VALUE);
+        return Err(UrResult::INVALID_VALUE);
     }
     result::done(adapter::urIPCOpenMemHandleExp(at.via)(context, device, data, DataSize(bytes.len()), out))?;
     // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
     let pointer = unsafe { (&raw const pointer).read_volatile() };
     // v1 reports success for an open that failed, and leaves the answer out.
-    if pointer == 0 { Err(INVALID_VALUE) } else { Ok(pointer) }
+    if pointer == 0 { Err(UrResult::INVALID_VALUE) } else { Ok(pointer) }
 }
 
 impl Share {

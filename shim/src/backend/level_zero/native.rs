@@ -5,7 +5,7 @@
 
 use std::{ffi::c_void, sync::OnceLock};
 
-use urscope_schema::api::{Table, UrResult};
+use urscope_schema::api::{Table, UrResult, constants};
 
 use super::driver::ZeHandle;
 use crate::{call::ADAPTERS, entry::ddi};
@@ -23,11 +23,6 @@ struct EventProperties {
     next: *mut c_void,
     owned: bool,
 }
-
-/// `UR_CONTEXT_INFO_DEVICES`
-const DEVICES: u32 = 1;
-/// `UR_CONTEXT_INFO_REFERENCE_COUNT`
-const REFERENCE_COUNT: u32 = 2;
 
 /// The functions of one adapter.
 pub(crate) struct Native {
@@ -80,20 +75,24 @@ impl Native {
     /// An event of the adapter's around one of the driver's, which it does not end with its own.
     pub(crate) fn event_around(&self, context: usize, native: ZeHandle) -> Result<usize, UrResult> {
         let make = self.make_event.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
-        let properties = EventProperties { stype: 20, next: std::ptr::null_mut(), owned: false };
+        let properties = EventProperties {
+            stype: constants::UR_STRUCTURE_TYPE_EVENT_NATIVE_PROPERTIES,
+            next: std::ptr::null_mut(),
+            owned: false,
+        };
         let mut event = 0;
         super::result::done(make(native.expose_provenance(), context, &raw const properties, &raw mut event))?;
-        if event == 0 { Err(super::result::UNKNOWN) } else { Ok(event) }
+        if event == 0 { Err(UrResult::UNKNOWN) } else { Ok(event) }
     }
 
     /// The driver's device behind the first of a context's.
     pub(crate) fn first_device(&self, context: usize) -> Result<ZeHandle, UrResult> {
         let ask = self.context_info.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
         let mut size = 0;
-        super::result::done(ask(context, DEVICES, 0, std::ptr::null_mut(), &raw mut size))?;
+        super::result::done(ask(context, constants::UR_CONTEXT_INFO_DEVICES, 0, std::ptr::null_mut(), &raw mut size))?;
         let mut devices = vec![0_usize; size / size_of::<usize>()];
         let place = devices.as_mut_ptr().cast();
-        super::result::done(ask(context, DEVICES, size, place, std::ptr::null_mut()))?;
+        super::result::done(ask(context, constants::UR_CONTEXT_INFO_DEVICES, size, place, std::ptr::null_mut()))?;
         self.device(devices.first().copied().unwrap_or(0))
     }
 
@@ -102,7 +101,8 @@ impl Native {
         let mut count = 0_u32;
         let place = (&raw mut count).cast();
         self.context_info.is_some_and(|ask| {
-            ask(context, REFERENCE_COUNT, size_of::<u32>(), place, std::ptr::null_mut()).is_success()
+            ask(context, constants::UR_CONTEXT_INFO_REFERENCE_COUNT, size_of::<u32>(), place, std::ptr::null_mut())
+                .is_success()
         }) && count == 1
     }
 }

@@ -15,7 +15,7 @@ use std::{
 
 use parking_lot::Mutex;
 use urscope_schema::api::{
-    UrResult,
+    UrResult, constants,
     role::{
         Context, Data, DataSize, Desc, Device, Flags, Offset, OutObject, OutValue, OutValueSize, PhysicalMem, Pointer,
         Property, Size, ValueSize,
@@ -28,12 +28,9 @@ use super::{
     fetch::{self, Process},
     handle_data::{HandleData, Kind, NATIVE_SIZE},
     issued::{Contents, Issued},
-    result::{self, INVALID_ARGUMENT, INVALID_CONTEXT, INVALID_ENUMERATION, INVALID_VALUE, UNSUPPORTED_ENUMERATION},
+    result,
 };
 use crate::{backend::adapter, raw::fork_reset::ForkReset};
-
-/// `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`
-const ENABLE_IPC: u32 = 2;
 
 /// `ur_physical_mem_properties_t`
 #[repr(C)]
@@ -103,7 +100,7 @@ pub(crate) fn after_fork_in_child() {
 
 fn find(memory: PhysicalMem) -> Result<Known, UrResult> {
     result::handle(memory.0)?;
-    KNOWN.get().lock().get(&memory.0).map(|(known, _)| known.clone()).ok_or(INVALID_ARGUMENT)
+    KNOWN.get().lock().get(&memory.0).map(|(known, _)| known.clone()).ok_or(UrResult::INVALID_ARGUMENT)
 }
 
 fn add(object: Object, out: OutObject) {
@@ -128,10 +125,10 @@ pub(crate) fn create(
     // SAFETY: the caller says that a `ur_physical_mem_properties_t` stands there, or hands in null.
     let asked = unsafe { std::ptr::with_exposed_provenance::<Properties>(properties.0).as_ref() };
     let flags = asked.map_or(0, |asked| asked.flags);
-    if flags & !ENABLE_IPC != 0 {
-        return Err(INVALID_ENUMERATION);
+    if flags & !constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC != 0 {
+        return Err(UrResult::INVALID_ENUMERATION);
     }
-    if flags & ENABLE_IPC == 0 {
+    if flags & constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC == 0 {
         let mut made = 0_usize;
         let place = OutObject((&raw mut made).expose_provenance());
         let made_by_adapter = adapter::urPhysicalMemCreate(at.via)(context, device, size, properties, place);
@@ -172,7 +169,7 @@ pub(crate) fn release(at: LevelZero, memory: PhysicalMem) -> Result<(), UrResult
     // Forgotten first: once it is released, its address may be another one's. The object ends after the lock.
     let (known, _last) = {
         let mut all = KNOWN.get().lock();
-        let (known, references) = all.get_mut(&memory.0).ok_or(INVALID_ARGUMENT)?;
+        let (known, references) = all.get_mut(&memory.0).ok_or(UrResult::INVALID_ARGUMENT)?;
         *references -= 1;
         let (known, ended) = (known.clone(), *references == 0);
         (known, if ended { all.remove(&memory.0) } else { None })
@@ -195,12 +192,15 @@ pub(crate) fn get_info(
     };
     let inform = |bytes: &[u8]| caller::inform(bytes, size.0, value.0, size_ret.0);
     match property.0 {
-        0 => inform(&object.context.to_ne_bytes()),
-        1 => inform(&object.device.to_ne_bytes()),
-        2 => inform(&object.size.to_ne_bytes()),
-        3 => {
+        constants::UR_PHYSICAL_MEM_INFO_CONTEXT => inform(&object.context.to_ne_bytes()),
+        constants::UR_PHYSICAL_MEM_INFO_DEVICE => inform(&object.device.to_ne_bytes()),
+        constants::UR_PHYSICAL_MEM_INFO_SIZE => inform(&object.size.to_ne_bytes()),
+        constants::UR_PHYSICAL_MEM_INFO_PROPERTIES => {
             let mut bytes = [0; size_of::<Properties>()];
-            let properties = [(0, 37_u32), (16, ENABLE_IPC)];
+            let properties = [
+                (0, constants::UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES),
+                (16, constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC),
+            ];
             for (at, field) in properties {
                 if let Some(place) = bytes.get_mut(at..at + 4) {
                     place.copy_from_slice(&field.to_ne_bytes());
@@ -208,11 +208,11 @@ pub(crate) fn get_info(
             }
             inform(&bytes)
         }
-        4 => {
+        constants::UR_PHYSICAL_MEM_INFO_REFERENCE_COUNT => {
             let references = KNOWN.get().lock().get(&memory.0).map_or(0, |(_, references)| *references);
             inform(&references.to_ne_bytes())
         }
-        _ => Err(UNSUPPORTED_ENUMERATION),
+        _ => Err(UrResult::UNSUPPORTED_ENUMERATION),
     }
 }
 
@@ -224,19 +224,17 @@ pub(crate) fn map(
     (memory, offset): (PhysicalMem, Offset),
     flags: Flags,
 ) -> Result<(), UrResult> {
-    const READ_WRITE: u32 = 2;
-    const READ_ONLY: u32 = 4;
     let Ok(Known::Ours(object)) = find(memory) else {
         return result::done(adapter::urVirtualMemMap(at.via)(context, pointer, size, memory, offset, flags));
     };
     let ze_context = at.context(context.0)?;
     if offset.0.checked_add(size.0).is_none_or(|end| end > object.size) {
-        return Err(INVALID_VALUE);
+        return Err(UrResult::INVALID_VALUE);
     }
     // `ze_memory_access_attribute_t`
     let access = match flags.0 {
-        flags if flags & READ_WRITE != 0 => 1,
-        flags if flags & READ_ONLY != 0 => 2,
+        flags if flags & constants::UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE != 0 => 1,
+        flags if flags & constants::UR_VIRTUAL_MEM_ACCESS_FLAG_READ_ONLY != 0 => 2,
         _ => 0,
     };
     driver().map(ze_context, pointer.0, size.0, (object.native.handle, offset.0), access)
@@ -247,7 +245,7 @@ pub(crate) fn get(context: Context, memory: PhysicalMem, data: usize, size: usiz
     result::handle(context.0)?;
     result::pointer(data)?;
     result::pointer(size)?;
-    let Known::Ours(object) = find(memory)? else { return Err(INVALID_ARGUMENT) };
+    let Known::Ours(object) = find(memory)? else { return Err(UrResult::INVALID_ARGUMENT) };
     ISSUED.give(data, size, || {
         let descriptor = object.native.descriptor()?;
         let said = Contents {
@@ -282,7 +280,7 @@ pub(crate) fn open(
     let bytes = caller::copy(data.0, size.0)?;
     let sealed = match HandleData::decode(&bytes) {
         Ok(sealed) if sealed.kind == Kind::PhysicalMem => sealed,
-        _ => return Err(INVALID_VALUE),
+        _ => return Err(UrResult::INVALID_VALUE),
     };
     let native = fetch_native(&sealed, ze_context, ze_device)?;
     add(object(context, device, sealed.size as usize, native, true), out);
@@ -293,10 +291,10 @@ pub(crate) fn open(
 pub(crate) fn close(at: LevelZero, context: Context, memory: PhysicalMem) -> Result<(), UrResult> {
     result::handle(context.0)?;
     match find(memory)? {
-        Known::Ours(object) if !object.opened => Err(INVALID_ARGUMENT),
-        Known::Ours(object) if object.context != context.0 => Err(INVALID_CONTEXT),
+        Known::Ours(object) if !object.opened => Err(UrResult::INVALID_ARGUMENT),
+        Known::Ours(object) if object.context != context.0 => Err(UrResult::INVALID_CONTEXT),
         Known::Ours(_) => release(at, memory),
-        Known::Adapters => Err(INVALID_ARGUMENT),
+        Known::Adapters => Err(UrResult::INVALID_ARGUMENT),
     }
 }
 
@@ -312,7 +310,7 @@ fn fetch_native(sealed: &HandleData, context: ZeHandle, device: ZeHandle) -> Res
     let producer = Process { pid: sealed.pid, started: sealed.started };
     let own = if producer == Process::this() {
         let look = |keeper: &Keeper| (keeper.native.upgrade(), keeper.descriptor.try_clone());
-        let (native, descriptor) = ISSUED.find(sealed.serial, look).ok_or(INVALID_VALUE)?;
+        let (native, descriptor) = ISSUED.find(sealed.serial, look).ok_or(UrResult::INVALID_VALUE)?;
         // Some drivers give an import of what is already here the same kernel object, which the first end of it would
         // take away from the other: so it stays one.
         if let Some(native) = native.filter(|native| native.context == context) {
@@ -324,7 +322,7 @@ fn fetch_native(sealed: &HandleData, context: ZeHandle, device: ZeHandle) -> Res
     };
     // After a put, the number may stand for another file.
     if identity(&own)? != sealed.native {
-        return Err(INVALID_VALUE);
+        return Err(UrResult::INVALID_VALUE);
     }
     let number = fetch::duplicate(own.as_raw_fd()).map_err(|refusal| result::of_kernel(&refusal))?;
     let imported = driver().import_physical(context, device, sealed.size as usize, number.as_raw_fd());

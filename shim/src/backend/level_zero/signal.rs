@@ -16,7 +16,7 @@ use urscope_schema::api::{
 use super::{
     LevelZero,
     driver::{Driver, ZeHandle, driver},
-    result::{self, UNKNOWN},
+    result,
 };
 use crate::{backend::adapter, raw::fork_reset::ForkReset};
 
@@ -108,7 +108,7 @@ pub(crate) fn behind(
     // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
     let reached = unsafe { (&raw const reached).read_volatile() };
     if reached == 0 {
-        return Err(UNKNOWN);
+        return Err(UrResult::UNKNOWN);
     }
     let signalled =
         at.native().and_then(|adapter| adapter.event_behind(reached)).and_then(|first| signal(place, first, native));

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use urscope_schema::api::{
-    Function, UrResult,
+    Function, UrResult, constants,
     role::{Device, IpcProperty, OutBool, OutValueSize, ValueSize},
 };
 
@@ -20,9 +20,6 @@ use crate::{
     backend::{Family, adapter},
     raw::fork_reset::ForkReset,
 };
-
-/// `UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP`
-const REUSABLE_EVENTS: u32 = 0x2025;
 
 static FOUND: ForkReset<Mutex<HashMap<(usize, u32), bool>>> = ForkReset::new(Mutex::default);
 
@@ -39,12 +36,12 @@ pub(crate) fn get_info(
     (size, value, size_ret): (ValueSize, OutBool, OutValueSize),
 ) -> UrResult {
     let family = match property.0 {
-        0x2023 => Some(Family::Memory),
-        0x2024 => Some(Family::PhysicalMem),
-        0x2026 => Some(Family::Event),
+        constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP => Some(Family::Memory),
+        constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP => Some(Family::PhysicalMem),
+        constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP => Some(Family::Event),
         _ => None,
     };
-    if property.0 == REUSABLE_EVENTS
+    if property.0 == constants::UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP
         && Family::Event.is_ours(at.via)
         && !adapter::has(at.via, Function::urEventCreateExp)
     {
@@ -72,7 +69,16 @@ fn is_usable(at: LevelZero, device: Device, family: Family) -> bool {
     let mut answer = 0_u8;
     let place = OutBool((&raw mut answer).expose_provenance());
     let ask = adapter::urDeviceGetInfo(at.via);
-    let answered = || ask(device, IpcProperty(REUSABLE_EVENTS), ValueSize(1), place, OutValueSize(0)).is_success();
+    let answered = || {
+        ask(
+            device,
+            IpcProperty(constants::UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP),
+            ValueSize(1),
+            place,
+            OutValueSize(0),
+        )
+        .is_success()
+    };
     // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
     family != Family::Event || answered() && unsafe { (&raw const answer).read_volatile() } != 0
 }
