@@ -10,7 +10,7 @@ use urscope_schema::{
     handle::Handle,
 };
 
-use crate::{catalog::Rule, world::ProcessId};
+use crate::{catalog::Rule, tracker::ProcessId};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ pub struct Place {
     pub stack: Option<u64>,
 }
 
-/// A sin, with what proves it.
+/// A violation, with what proves it.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The rule that was broken.

@@ -7,22 +7,22 @@
     reason = "a test stops where it is surprised"
 )]
 
-mod played;
+mod scenarios;
 
 use std::collections::BTreeSet;
 
-use played::play;
+use scenarios::play;
 use urscope_rules::catalog::{Page, RULES, rules_md};
 
 #[test]
 fn every_bad_trace_yields_its_rule_once_and_every_good_one_nothing() {
     for rule in RULES {
         let page = rule.page();
-        let bad = play(page.story("Bad trace").expect("a bad trace"));
+        let bad = play(page.scenario("Bad trace").expect("a bad trace"));
         let codes: Vec<_> = bad.iter().map(|finding| finding.rule.code).collect();
         assert_eq!(codes, [rule.code], "the bad trace of {}: {bad:#?}", rule.code);
         assert_eq!(bad[0].severity, rule.severity, "{}", rule.code);
-        let good = play(page.story("Good trace").expect("a good trace"));
+        let good = play(page.scenario("Good trace").expect("a good trace"));
         assert!(good.is_empty(), "the good trace of {}: {good:#?}", rule.code);
     }
 }
@@ -54,7 +54,7 @@ fn every_file_is_in_the_register_under_its_own_name() {
 #[test]
 fn titles_messages_and_advice_are_lower_case_without_a_final_stop() {
     for rule in RULES {
-        let found = play(rule.page().story("Bad trace").unwrap());
+        let found = play(rule.page().scenario("Bad trace").unwrap());
         for text in [rule.title, &found[0].message, &found[0].advice] {
             assert!(!text.is_empty() && !text.ends_with('.'), "{}: {text}", rule.code);
             let first = text.split(' ').next().unwrap();
@@ -77,7 +77,7 @@ fn rules_md_is_fresh() {
 fn what_they_say_is_for_reading() {
     // Run with --nocapture to read all of it.
     for rule in RULES {
-        for finding in play(rule.page().story("Bad trace").unwrap()) {
+        for finding in play(rule.page().scenario("Bad trace").unwrap()) {
             println!("{}: {}: {}\n    {}", finding.severity, rule.code, finding.message, finding.advice);
         }
     }

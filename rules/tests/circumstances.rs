@@ -1,4 +1,4 @@
-//! What is wrong around the calls, put into a faultless history by a process that does nothing else: just that is found.
+//! What is wrong around the calls, put into a correct history by a process that does nothing else: just that is found.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,13 +7,13 @@
     reason = "a test stops where it is surprised"
 )]
 
-mod played;
+mod scenarios;
 
-use played::{
-    choices,
-    faultless::{Call, History, What},
-};
 use proptest::{prelude::*, strategy::ValueTree as _};
+use scenarios::{
+    choices,
+    correct::{Call, History, What},
+};
 
 /// What a process `q` does, and what is found of it. `HANDLE` is handle data of USM that is not put there.
 const CIRCUMSTANCES: [(&str, &[&str]); 10] = [
@@ -22,7 +22,7 @@ const CIRCUMSTANCES: [(&str, &[&str]); 10] = [
     ("permission-denied", &["open HANDLE -> never fails 45"]),
     ("unsupported-device", &["support physical -> no", "physical denied ipc", "release-physical denied"]),
     ("garbage-handle", &["open nobodys -> never fails 45"]),
-    ("untraced-peer", &["open nobodys -> strange", "close strange"]),
+    ("untraced-peer", &["open nobodys -> unknown", "close unknown"]),
     ("churn", &["alloc own 64", "101 times", "get own -> mine", "put mine", "end", "free own"]),
     ("descriptor-growth", &["alloc own 64", "descriptors 10", "get own -> mine", "descriptors 20", "put mine"]),
     ("calls-lost", &["alloc own 64", "incomplete"]),
@@ -61,7 +61,7 @@ fn inject(history: &History, circumstance: usize, place: usize) -> Option<Vec<St
     let steps = steps.into_iter().map(|step| if block(&step) { step } else { format!("q: {step}") });
     lines.splice(place..place, steps);
     if code == "permission-denied" {
-        (0..played::faultless::PROCESSES).for_each(|process| lines.insert(0, format!("p{process}: dumpable 0")));
+        (0..scenarios::correct::PROCESSES).for_each(|process| lines.insert(0, format!("p{process}: dumpable 0")));
     }
     Some(lines)
 }
@@ -73,7 +73,7 @@ proptest! {
     fn a_circumstance_yields_its_finding_and_no_other(choices in choices(), which in 0..CIRCUMSTANCES.len(), place: usize) {
         let history = History::of(choices);
         let Some(lines) = inject(&history, which, place) else { return Ok(()) };
-        let (text, found) = played::history(lines.iter().map(String::as_str));
+        let (text, found) = scenarios::history(lines.iter().map(String::as_str));
         prop_assert_eq!(found, vec![CIRCUMSTANCES[which].0], "{}", text);
     }
 }

@@ -1,4 +1,4 @@
-//! Any faultless history yields no finding; any one fault in it yields just what that fault is.
+//! Any correct history yields no finding; any one fault in it yields just what that fault is.
 //!
 //! Histories are made by letting random numbers choose what three processes of three threads do next, among what is
 //! allowed. Calls overlap, are refused, and an address is used again from the moment its end begins.
@@ -10,12 +10,12 @@
     reason = "a test stops where it is surprised"
 )]
 
-mod played;
+mod scenarios;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use played::{choices, pick};
 use proptest::{prelude::*, strategy::ValueTree as _};
+use scenarios::{choices, pick};
 
 const PROCESSES: usize = 3;
 const THREADS: usize = 3;
@@ -50,7 +50,7 @@ struct Memory {
 }
 
 #[derive(Clone, Debug)]
-struct Got {
+struct HandleData {
     name: String,
     generation: usize,
     offset: u64,
@@ -64,7 +64,7 @@ struct Got {
 enum Then {
     Nothing,
     Born(Memory),
-    Gets(Got),
+    Gets(HandleData),
     Opens {
         process: usize,
         mapping: String,
@@ -72,7 +72,7 @@ enum Then {
         handle: String,
     },
     /// The end was refused: the object is back.
-    Puts(Got),
+    Puts(HandleData),
     Closes {
         process: usize,
         mapping: String,
@@ -85,7 +85,7 @@ struct History {
     choices: std::vec::IntoIter<u32>,
     acts: Vec<Act>,
     memory: Vec<Memory>,
-    got: Vec<Got>,
+    got: Vec<HandleData>,
     /// Opens by process and mapping: the memory and how many.
     open: BTreeMap<(usize, String), (usize, usize)>,
     under_way: BTreeMap<(usize, usize), (bool, Then)>,
@@ -170,7 +170,7 @@ impl History {
                 self.memory[index].busy += 1;
                 let (generation, from) = (self.memory[index].generation, self.memory[index].name.clone());
                 let offset = [0, 0, 64][which % 3];
-                let got = Got { name: self.name("h", process), generation, offset, process, busy: 0 };
+                let got = HandleData { name: self.name("h", process), generation, offset, process, busy: 0 };
                 let text = format!("get {from} + {offset} -> {}", got.name).replace("+ 0 ", "");
                 self.call(process, thread, &text, (slow, well), Then::Gets(got));
             }
@@ -182,7 +182,7 @@ impl History {
                 let alive: Vec<_> = self.memory.iter().map(|memory| memory.generation).collect();
                 let Some(index) = pick(&self.got, which, |got| alive.contains(&got.generation)) else { return };
                 self.got[index].busy += 1;
-                let Got { name: handle, generation, offset, .. } = self.got[index].clone();
+                let HandleData { name: handle, generation, offset, .. } = self.got[index].clone();
                 let memory = self.memory.iter_mut().find(|memory| memory.generation == generation).unwrap();
                 memory.busy += 1;
                 self.tried.entry(generation).or_default().insert(process);
@@ -276,7 +276,7 @@ impl History {
             self.give_back("h", process, &got.name);
         }
         if well && !slow {
-            let equal = |other: &Got| (other.generation, other.offset) == (got.generation, got.offset);
+            let equal = |other: &HandleData| (other.generation, other.offset) == (got.generation, got.offset);
             let last = !self.got.iter().any(equal);
             self.tell(process, thread, &text, What::Put(got.name, got.generation, last));
         } else {
@@ -335,24 +335,24 @@ impl History {
         while !self.got.is_empty() {
             self.put(0, 0, false, true);
         }
-        // Memory that is never freed is no sin of IPC.
+        // Memory that is never freed is no violation of IPC.
         while self.memory.len() > 1 {
             self.free(0, 0, false, true);
         }
     }
 
     fn play(&self) -> (String, Vec<&'static str>) {
-        played::history(self.acts.iter().map(|act| act.text.as_str()))
+        scenarios::history(self.acts.iter().map(|act| act.text.as_str()))
     }
 
     /// The processes that are noted for handle data that nobody opened, with how much of it, and for opens of their own.
     fn noted(&self) -> [BTreeMap<usize, u64>; 2] {
         let text: Vec<_> = self.acts.iter().map(|act| act.text.as_str()).collect();
-        let found = played::play(&text.join("\n"));
+        let found = scenarios::play(&text.join("\n"));
         let first = |process: usize| self.acts.iter().position(|act| act.process == process);
         let mut order: Vec<_> = (0..PROCESSES).filter(|process| first(*process).is_some()).collect();
         order.sort_by_key(|process| first(*process));
-        played::OF_RUNS.map(|rule| {
+        scenarios::OF_RUNS.map(|rule| {
             let of_rule = found.iter().filter(|finding| finding.rule.code == rule);
             of_rule.map(|finding| (order[finding.at.process.0 as usize], finding.count)).collect()
         })
@@ -406,7 +406,7 @@ impl History {
     }
 
     /// Puts one fault in, at one of the places where it can be, and says what should be found.
-    fn sin(&mut self, fault: usize, place: usize) -> Option<Vec<&'static str>> {
+    fn violation(&mut self, fault: usize, place: usize) -> Option<Vec<&'static str>> {
         let never_again = |index: usize, name: &str| {
             let again = format!("-> {name}");
             !self.acts[index..].iter().any(|act| act.text.split(" begins").next().unwrap().ends_with(&again))
@@ -528,7 +528,7 @@ proptest! {
     #[test]
     fn one_fault_yields_just_that(choices in choices(), fault in 0..FAULTS, place: usize) {
         let mut history = History::of(choices, false);
-        let Some(expected) = history.sin(fault, place) else { return Ok(()) };
+        let Some(expected) = history.violation(fault, place) else { return Ok(()) };
         let (text, codes) = history.play();
         prop_assert_eq!(codes, expected, "fault {}\n{}", fault, text);
     }
@@ -543,7 +543,7 @@ fn histories_are_worth_the_name() {
         let history = History::of(choices.clone(), false);
         calls += history.acts.len();
         for (fault, count) in faults.iter_mut().enumerate() {
-            *count += usize::from(History::of(choices.clone(), false).sin(fault, 1).is_some());
+            *count += usize::from(History::of(choices.clone(), false).violation(fault, 1).is_some());
         }
     }
     assert!(calls > 50 * 40, "{calls} lines");

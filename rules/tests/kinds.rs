@@ -7,9 +7,9 @@
     reason = "a test stops where it is surprised"
 )]
 
-mod played;
+mod scenarios;
 
-use played::{expect, play};
+use scenarios::{expect, play};
 use urscope_rules::Severity;
 
 #[test]
@@ -62,12 +62,12 @@ fn a_get_is_judged_by_how_its_object_was_made() {
 #[test]
 fn events_without_the_flag_are_forgotten_in_time() {
     use std::fmt::Write as _;
-    let mut story = String::from("p: event first\np: event e0 ipc\np: get-event e0 -> h\np: put-event h\n");
+    let mut scenario = String::from("p: event first\np: event e0 ipc\np: get-event e0 -> h\np: put-event h\n");
     for n in 0..2000 {
-        writeln!(story, "p: event plain{n}").unwrap();
+        writeln!(scenario, "p: event plain{n}").unwrap();
     }
-    story.push_str("p: get-event first -> h fails\np: get-event plain1999 -> h fails");
-    expect(&story, &["export-without-flag"]);
+    scenario.push_str("p: get-event first -> h fails\np: get-event plain1999 -> h fails");
+    expect(&scenario, &["export-without-flag"]);
 }
 
 #[test]
@@ -79,12 +79,12 @@ fn the_last_release_of_a_context_leaks_the_handle_data_that_was_got_in_it() {
         ("p: event e ipc in x\np: get-event e -> h", "put-event", Severity::Note),
     ];
     for (get, put, severity) in kinds {
-        let story = format!("p: context x\np: retain x\n{get}\np: release x\n");
-        expect(&format!("{story}p: {put} h\np: release x"), &[]);
-        let found = expect(&format!("{story}p: release x\np: {put} h"), &["leaked-handle"]);
+        let scenario = format!("p: context x\np: retain x\n{get}\np: release x\n");
+        expect(&format!("{scenario}p: {put} h\np: release x"), &[]);
+        let found = expect(&format!("{scenario}p: release x\np: {put} h"), &["leaked-handle"]);
         assert_eq!(found[0].severity, severity, "{get}");
         assert!(found[0].message.contains("its context was released without it in call "), "{}", found[0].message);
-        expect(&format!("{story}p: release x fails\np: {put} h"), &[]);
+        expect(&format!("{scenario}p: release x fails\np: {put} h"), &[]);
     }
     expect("p: context x\np: alloc a 64\np: get a -> h in x\np: free a\np: release x", &["freed-while-exported"]);
     // What was got while the release was under way is the reborn context's.
@@ -110,7 +110,7 @@ fn the_last_release_of_a_context_leaks_what_was_opened_in_it() {
         let found = play("c: killed", &[leak]);
         assert_eq!((found[0].severity, found[0].at.call), (Severity::Note, Some(2)));
         play("c: fork d\nd: exit\nc: running", &[]);
-        // Made here and never released is no sin of sharing.
+        // Made here and never released is no violation of sharing.
         expect(&format!("p: context y\np: {kind} k ipc in y\np: release y"), &["no-calls-seen"]);
     }
 }
@@ -118,11 +118,11 @@ fn the_last_release_of_a_context_leaks_what_was_opened_in_it() {
 #[test]
 fn very_many_left_objects_are_counted_by_their_kind() {
     use std::fmt::Write as _;
-    let mut story = String::from("p: physical m ipc\np: get-physical m -> h\np: event e ipc\np: get-event e -> g\n");
+    let mut scenario = String::from("p: physical m ipc\np: get-physical m -> h\np: event e ipc\np: get-event e -> g\n");
     for n in 0..300 {
-        writeln!(story, "c: open-physical h -> n{n}\nc: open-event g -> f{n}").unwrap();
+        writeln!(scenario, "c: open-physical h -> n{n}\nc: open-event g -> f{n}").unwrap();
     }
-    let found = play(&format!("{story}p: put-physical h\np: put-event g"));
+    let found = play(&format!("{scenario}p: put-physical h\np: put-event g"));
     for rule in ["leaked-physical-memory", "leaked-event"] {
         let told: Vec<u64> = found.iter().filter(|found| found.rule.code == rule).map(|found| found.count).collect();
         assert_eq!((told.len(), told.iter().sum::<u64>()), (256, 300), "{rule}");
@@ -184,17 +184,17 @@ fn an_object_is_told_by_its_kind_and_once() {
                  p: alloc a 64\np: get a -> k\n";
     let end = "p: put-physical h\np: put-event g\np: put k";
     let wrong = "wrong-kind";
-    let play = |sin: &str| {
+    let play = |violation: &str| {
         for answer in ["", " fails"] {
-            let found = expect(&format!("{begin}p: {sin}{answer}\n{end}"), &[wrong]);
+            let found = expect(&format!("{begin}p: {violation}{answer}\n{end}"), &[wrong]);
             assert!(found[0].other.is_some() && found[0].answer.is_some(), "{found:#?}");
         }
     };
-    for sin in ["put-event h", "put-physical k", "put g", "put m", "close h", "close e", "free g", "free m"] {
-        play(sin);
+    for violation in ["put-event h", "put-physical k", "put g", "put m", "close h", "close e", "free g", "free m"] {
+        play(violation);
     }
-    for sin in ["release-physical e", "close-physical e", "release-physical h", "close-physical k"] {
-        play(sin);
+    for violation in ["release-physical e", "close-physical e", "release-physical h", "close-physical k"] {
+        play(violation);
     }
     // Whatever was ended so is not told again as left, nor as put by nobody.
     for (put, instead) in
@@ -203,11 +203,11 @@ fn an_object_is_told_by_its_kind_and_once() {
         expect(&format!("{begin}{}", end.replace(put, instead)), &[wrong]);
     }
     expect("p: alloc a 64\np: get a -> k\np: put-event k\np: free a", &[wrong]);
-    for sin in ["get-event m -> x fails", "get-physical e -> x fails", "get e -> x fails"] {
-        expect(&format!("{begin}p: {sin}\n{end}"), &[wrong]);
+    for violation in ["get-event m -> x fails", "get-physical e -> x fails", "get e -> x fails"] {
+        expect(&format!("{begin}p: {violation}\n{end}"), &[wrong]);
     }
-    for sin in ["open-event h", "open-physical k", "open g"] {
-        let found = expect(&format!("{begin}c: {sin} -> x fails\n{end}"), &[wrong]);
+    for violation in ["open-event h", "open-physical k", "open g"] {
+        let found = expect(&format!("{begin}c: {violation} -> x fails\n{end}"), &[wrong]);
         assert_ne!(found[0].other.unwrap().process, found[0].at.process, "the get");
         assert_eq!(found[0].answer.unwrap().0, 4, "INVALID_VALUE");
     }
@@ -243,7 +243,7 @@ fn what_was_made_here_is_released_and_not_closed() {
 
 #[test]
 fn a_wait_is_noted_if_it_never_returned_and_its_producer_has_ended() {
-    let story = "p: event e ipc\np: get-event e -> h\nc: open-event h -> i\np: put-event h\np: release-event e\n";
+    let scenario = "p: event e ipc\np: get-event e -> h\nc: open-event h -> i\np: put-event h\np: release-event e\n";
     for (rest, says) in [
         ("p: exit\nc: wait i begins\nc: running", Some("had by then exited")),
         ("c: wait i begins\nc: running\np: killed", Some("has been killed")),
@@ -253,7 +253,7 @@ fn a_wait_is_noted_if_it_never_returned_and_its_producer_has_ended() {
         ("p: exit\nc: wait x begins\nc: running", None),
     ] {
         let lost: &[_] = if rest.contains("incomplete") { &["calls-lost"] } else { &[] };
-        let found = expect(&format!("{story}{rest}"), if says.is_some() { &["never-signalled"] } else { lost });
+        let found = expect(&format!("{scenario}{rest}"), if says.is_some() { &["never-signalled"] } else { lost });
         assert!(says.is_none_or(|says| found[0].message.ends_with(says)), "{found:#?}");
     }
     // Of the process that waits for its own event nothing is known.

@@ -1,7 +1,7 @@
-//! One call of a faultless history is left out, made twice, or comes later than those of other processes: what is found then
+//! One call of a correct history is left out, made twice, or comes later than those of other processes: what is found then
 //! stands in a table by the kind of the call, and nothing else is found.
 //!
-//! The table knows nothing of the world. It reads the history, as somebody would who had it on paper.
+//! The table knows nothing of the tracker. It reads the history, as somebody would who had it on paper.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,23 +10,23 @@
     reason = "a test stops where it is surprised"
 )]
 
-mod played;
+mod scenarios;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use What::{Close, End, Get, Make, Open, Put};
-use played::{
-    choices,
-    faultless::{Call, History, What},
-};
 use proptest::{prelude::*, strategy::ValueTree as _};
+use scenarios::{
+    choices,
+    correct::{Call, History, What},
+};
 
 type Codes = BTreeSet<&'static str>;
 
 /// What is found in these calls.
 fn play(calls: &[Call]) -> (String, Codes) {
     let lines: Vec<_> = calls.iter().map(Call::text).collect();
-    let (text, found) = played::history(lines.iter().map(String::as_str));
+    let (text, found) = scenarios::history(lines.iter().map(String::as_str));
     (text, found.into_iter().collect())
 }
 
@@ -79,7 +79,7 @@ impl Paper<'_> {
                 && (!open.physical || call.data == producer.data)
         };
         let is_put = |got: &Call| before().any(|call| call.what == Put && call.handle == got.handle);
-        // In a story, bytes are known by the name of their handle data.
+        // In a scenario, bytes are known by the name of their handle data.
         let is_known = before().any(|call| call.what == Get && call.data == open.data);
         let Some(latest) = before().rfind(equal).filter(|_| is_known) else {
             // Who has opened what is known keeps it where the adapter may have written into it.
@@ -216,13 +216,13 @@ fn mutate(calls: &[Call], mutation: usize, at: usize) -> Option<(Vec<Call>, Code
             // Where a process comes later than another one, it also ends later; and there must be something to cross.
             let first = calls[..at].iter().all(|other| other.process != calls[at].process);
             let becomes = |other: &Call| other.what == Get && other.data == calls[at].data;
-            let strange = match calls[at].what {
+            let unknown = match calls[at].what {
                 Get => paper.has_been_another(at),
                 // A late open would be one of the handle data that lies there by then.
                 Open => calls[at..=to].iter().any(becomes),
                 _ => false,
             };
-            (to > at && !first && !strange).then(|| (mutated, paper.moved(at, to)))
+            (to > at && !first && !unknown).then(|| (mutated, paper.moved(at, to)))
         }
     }
 }
@@ -247,7 +247,7 @@ proptest! {
     }
 }
 
-/// Each mutation of each kind of call happens, and each sin that it may be is found somewhere.
+/// Each mutation of each kind of call happens, and each violation that it may be is found somewhere.
 #[test]
 fn the_table_is_used_in_all_its_rows() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -1,4 +1,4 @@
-//! Any faultless history of physical memory and events yields no finding; any one fault in it yields just what that fault is.
+//! Any correct history of physical memory and events yields no finding; any one fault in it yields just what that fault is.
 //!
 //! Histories are made by letting random numbers choose what three processes of two threads do next, among what is allowed.
 //! Calls take their time or are refused, and an address is used again as soon as its end has returned.
@@ -10,12 +10,12 @@
     reason = "a test stops where it is surprised"
 )]
 
-mod played;
+mod scenarios;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use played::{choices, pick};
 use proptest::{prelude::*, strategy::ValueTree as _};
+use scenarios::{choices, pick};
 
 const PROCESSES: usize = 3;
 const THREADS: usize = 2;
@@ -76,7 +76,7 @@ struct Object {
 }
 
 #[derive(Clone, Debug)]
-struct Got {
+struct HandleData {
     sort: Sort,
     process: usize,
     name: String,
@@ -89,9 +89,9 @@ struct Got {
 enum Then {
     Made(Object),
     Opened(Object, String),
-    Got(Got),
+    HandleData(HandleData),
     /// The end was refused, or a reference is one more: what it was about is left as it is here.
-    Puts(Got),
+    Puts(HandleData),
     Referred(Object),
 }
 
@@ -100,7 +100,7 @@ struct History {
     choices: std::vec::IntoIter<u32>,
     acts: Vec<Act>,
     objects: Vec<Object>,
-    got: Vec<Got>,
+    got: Vec<HandleData>,
     under_way: BTreeMap<(usize, usize), (bool, Then)>,
     names: BTreeSet<String>,
 }
@@ -154,9 +154,9 @@ impl History {
                 let Some(index) = pick(&self.objects, which, fits) else { return };
                 self.objects[index].busy += 1;
                 let Object { sort, name: object, .. } = self.objects[index].clone();
-                let got = Got { sort, process, name: self.name("h", process), object, busy: 0 };
+                let got = HandleData { sort, process, name: self.name("h", process), object, busy: 0 };
                 let text = format!("get-{} {} -> {}", sort.word(), got.object, got.name);
-                self.call((process, thread), &text, What::Other, how, Then::Got(got));
+                self.call((process, thread), &text, What::Other, how, Then::HandleData(got));
             }
             2 => {
                 let Some(index) = pick(&self.got, which, |got| got.process == process && got.busy == 0) else { return };
@@ -165,7 +165,7 @@ impl History {
             3 | 4 => {
                 let Some(index) = pick(&self.got, which, |_| true) else { return };
                 self.got[index].busy += 1;
-                let Got { sort, name: handle, .. } = self.got[index].clone();
+                let HandleData { sort, name: handle, .. } = self.got[index].clone();
                 let name = self.name("i", process);
                 let text = format!("open-{} {handle} -> {name}", sort.word());
                 let object = Object { sort, process, name, opened: true, references: 1, busy: 0 };
@@ -219,8 +219,8 @@ impl History {
                 self.got.iter_mut().find(|got| got.name == handle).unwrap().busy -= 1;
                 self.settle(well, Then::Made(object));
             }
-            Then::Got(got) if well => self.got.push(got),
-            Then::Got(got) => {
+            Then::HandleData(got) if well => self.got.push(got),
+            Then::HandleData(got) => {
                 self.names.remove(&got.name);
                 self.object(&got.object).busy -= 1;
             }
@@ -240,7 +240,7 @@ impl History {
     fn put(&mut self, index: usize, thread: usize, how: (bool, bool)) {
         let got = self.got.remove(index);
         let (process, text) = (got.process, format!("put-{} {}", got.sort.word(), got.name));
-        // All handle data of one object has equal bytes in a story.
+        // All handle data of one object has equal bytes in a scenario.
         let last = !self.got.iter().any(|other| other.object == got.object);
         let kind = if last { What::Put(got.sort, got.name.clone()) } else { What::Other };
         self.call((process, thread), &text, kind, how, Then::Puts(got));
@@ -280,7 +280,7 @@ impl History {
     }
 
     fn play(&self) -> (String, Vec<&'static str>) {
-        played::history(self.acts.iter().map(|act| act.text.as_str()))
+        scenarios::history(self.acts.iter().map(|act| act.text.as_str()))
     }
 
     /// Puts a line in, of a thread that is inside of no call.
@@ -289,7 +289,7 @@ impl History {
     }
 
     /// Puts one fault in, at one of the places where it can be, and says what should be found.
-    fn sin(&mut self, fault: usize, place: usize) -> Option<Vec<&'static str>> {
+    fn violation(&mut self, fault: usize, place: usize) -> Option<Vec<&'static str>> {
         let never_again = |index: usize, name: &str| {
             let born = |text: &str| {
                 let text = text.split(" begins").next().unwrap();
@@ -376,7 +376,7 @@ proptest! {
     #[test]
     fn one_fault_yields_just_that(choices in choices(), fault in 0..FAULTS, place: usize) {
         let mut history = History::of(choices);
-        let Some(expected) = history.sin(fault, place) else { return Ok(()) };
+        let Some(expected) = history.violation(fault, place) else { return Ok(()) };
         let (text, codes) = history.play();
         prop_assert_eq!(codes, expected, "fault {}\n{}", fault, text);
     }
@@ -390,7 +390,7 @@ fn histories_are_worth_the_name() {
         let choices = choices().new_tree(&mut runner).unwrap().current();
         calls += History::of(choices.clone()).acts.len();
         for (fault, count) in faults.iter_mut().enumerate() {
-            *count += usize::from(History::of(choices.clone()).sin(fault, 1).is_some());
+            *count += usize::from(History::of(choices.clone()).violation(fault, 1).is_some());
         }
     }
     assert!(calls > 50 * 40, "{calls} lines");

@@ -8,9 +8,9 @@
     reason = "a test stops where it is surprised"
 )]
 
-mod played;
+mod scenarios;
 
-use played::expect;
+use scenarios::expect;
 use urscope_rules::Severity;
 
 const GET: &str = "p: alloc a 64\np: get a -> h\n";
@@ -49,22 +49,22 @@ fn strangers_are_told_once_of_a_process_and_not_where_the_get_may_be_missing() {
 
 #[test]
 fn bytes_that_an_open_has_written_into_are_no_strangers() {
-    let story = format!(
+    let scenario = format!(
         "{GET}c: open h -> m\nc: open changed -> m\nc: close m\nc: close m\nc: open h -> m\nc: close m\nc: open changed -> m\nc: close m\n"
     );
-    expect(&format!("{story}p: put h"), &[]);
+    expect(&format!("{scenario}p: put h"), &[]);
 }
 
 #[test]
 fn a_refusal_is_one_of_permission_only_where_something_is_in_the_way() {
     let apart = "p: uid 1\nc: uid 2\n";
-    let story = |rights: &str, end: &str| format!("{rights}{GET}{end}");
+    let scenario = |rights: &str, end: &str| format!("{rights}{GET}{end}");
     let denied = "c: open h -> m fails\np: put h";
-    let with = |rights: &str| story(&format!("{apart}c: traces-any 0\n{rights}"), denied);
+    let with = |rights: &str| scenario(&format!("{apart}c: traces-any 0\n{rights}"), denied);
     let found = expect(&with(""), &["permission-denied"]);
     assert!(found[0].message.contains("is user 1, the consumer user 2"), "{}", found[0].message);
-    expect(&story(&format!("{apart}c: traces-any 1\n"), denied), &[]);
-    expect(&story(apart, denied), &[]);
+    expect(&scenario(&format!("{apart}c: traces-any 1\n"), denied), &[]);
+    expect(&scenario(apart, denied), &[]);
     for (rights, severity, says) in [
         ("p: pid-namespace 1\nc: pid-namespace 2\n", Severity::Warning, "different pid namespaces"),
         ("c: traces-any 0\np: dumpable 0\n", Severity::Warning, "PR_SET_DUMPABLE"),
@@ -73,11 +73,11 @@ fn a_refusal_is_one_of_permission_only_where_something_is_in_the_way() {
         ("c: traces-any 0\nc: ptrace-scope 1\n", Severity::Note, "PR_SET_PTRACER"),
         ("c: traces-any 0\nc: seccomp 2\n", Severity::Note, "seccomp"),
     ] {
-        let found = expect(&story(rights, denied), &["permission-denied"]);
+        let found = expect(&scenario(rights, denied), &["permission-denied"]);
         assert_eq!(found[0].severity, severity, "{rights}");
         assert!(found[0].message.contains(says), "{}", found[0].message);
         // What succeeds was permitted.
-        expect(&story(rights, "c: open h -> m\nc: close m\np: put h"), &[]);
+        expect(&scenario(rights, "c: open h -> m\nc: close m\np: put h"), &[]);
     }
     // It is told of data that live: what was put, what was freed and what is gone is refused for that.
     expect(&with("").replace(denied, "p: put h\nc: open h -> m fails"), &["use-after-put"]);

@@ -10,7 +10,7 @@ mod scribe;
 
 use std::collections::{HashMap, HashSet};
 
-use urscope_rules::{ExportId, ProcessId, World};
+use urscope_rules::{ExportId, ProcessId, Tracker};
 use urscope_schema::{
     api::{Effect, Function},
     call::{Enter, Exit, Values},
@@ -91,7 +91,7 @@ impl<S: Scribe> Account<S> {
     }
 
     /// What a call made that has returned.
-    fn life(&mut self, world: &World, made: &Made, call: &Call, at: u64) -> Life {
+    fn life(&mut self, world: &Tracker, made: &Made, call: &Call, at: u64) -> Life {
         let Made { who, lane, handle, id } = *made;
         let mut export = None;
         let values = Values {
@@ -133,7 +133,7 @@ impl<S: Scribe> Account<S> {
     }
 
     /// Forgets the exports that the law has forgotten, now and then.
-    fn make_room(&mut self, world: &World) {
+    fn make_room(&mut self, world: &Tracker) {
         if self.exports.len() >= self.many {
             self.exports.retain(|export, _| world.export(*export).is_some());
             self.many = (self.exports.len() * 2).max(1 << 12);
@@ -160,7 +160,7 @@ impl<S: Scribe> Account<S> {
     }
 
     /// What a call that returned well has ended.
-    fn ended(&mut self, world: &World, who: ProcessId, call: &mut Call, now: u64) -> Vec<u64> {
+    fn ended(&mut self, world: &Tracker, who: ProcessId, call: &mut Call, now: u64) -> Vec<u64> {
         let Call { enter, from, .. } = *call;
         let how = How::By(enter.function, enter.call);
         let mut ended = Vec::new();
@@ -218,21 +218,21 @@ fn subject(function: Function, values: &Values) -> Option<(Lane, Handle)> {
 }
 
 impl<S: Scribe> Listener for Account<S> {
-    fn until(&mut self, _: &World, at: u64) {
+    fn until(&mut self, _: &Tracker, at: u64) {
         self.now = at;
     }
 
-    fn begin(&mut self, world: &World, who: ProcessId, at: u64, header: &Header) {
+    fn begin(&mut self, world: &Tracker, who: ProcessId, at: u64, header: &Header) {
         self.processes.push(Process::default());
         let host = world.process(who).map_or(0, |process| process.host);
         self.scribe.process(&Began { process: who.0, at, host, header });
     }
 
-    fn thread(&mut self, _: &World, who: ProcessId, tid: u32, name: &str) {
+    fn thread(&mut self, _: &Tracker, who: ProcessId, tid: u32, name: &str) {
         self.scribe.thread(who.0, tid, name);
     }
 
-    fn enter(&mut self, world: &World, who: ProcessId, at: u64, enter: &Enter) {
+    fn enter(&mut self, world: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
         let (mut frees, mut of) = (Vec::new(), None);
         let effect = enter.function.effect();
         match effect {
@@ -252,7 +252,7 @@ impl<S: Scribe> Listener for Account<S> {
         process.under_way.insert(enter.call, Call { enter: *enter, from: at, frees, of, ends });
     }
 
-    fn exit(&mut self, world: &World, who: ProcessId, at: u64, exit: &Exit) {
+    fn exit(&mut self, world: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
         let Some(mut call) = self.process(who).and_then(|process| process.under_way.remove(&exit.call)) else { return };
         let function = call.enter.function;
         let well = exit.result.is_success();
@@ -288,11 +288,11 @@ impl<S: Scribe> Listener for Account<S> {
         }
     }
 
-    fn descriptors(&mut self, _: &World, who: ProcessId, at: u64, open: u64) {
+    fn descriptors(&mut self, _: &Tracker, who: ProcessId, at: u64, open: u64) {
         self.scribe.descriptors(who.0, at, open);
     }
 
-    fn end(&mut self, _: &World, who: ProcessId, at: u64, ended: Ended) {
+    fn end(&mut self, _: &Tracker, who: ProcessId, at: u64, ended: Ended) {
         let Some(process) = self.processes.get_mut(who.0 as usize) else { return };
         let mut open: Vec<_> = process.under_way.drain().map(|(_, call)| call).collect();
         open.sort_by_key(|call| call.enter.call);

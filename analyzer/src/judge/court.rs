@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use urscope_rules::{End, Place, Process, ProcessId, Rights, World};
+use urscope_rules::{End, Place, Process, ProcessId, Rights, Tracker};
 use urscope_schema::{
     call::Nanos,
     trace::records::{self, Header},
@@ -30,7 +30,7 @@ pub(super) struct Court {
     /// Files that hold no header yet.
     pub(super) empty: Vec<PathBuf>,
     pub(super) tally: Tally,
-    pub(super) world: World,
+    pub(super) world: Tracker,
     /// The parties by the numbers that the world gave them.
     pub(super) by_id: Vec<usize>,
     hosts: HashMap<(String, u64), u64>,

@@ -1,6 +1,6 @@
 //! Who listens to a hearing besides the law: statistics, tables, timelines.
 
-use urscope_rules::{ProcessId, World};
+use urscope_rules::{ProcessId, Tracker};
 use urscope_schema::{
     call::{Enter, Exit},
     trace::records::Header,
@@ -14,37 +14,37 @@ use super::Ended;
 /// their real time. Processes are numbered in the order in which they begin, as in [`super::Judgement::processes`].
 pub trait Listener {
     /// Something is about to happen: the world is as it has been until then.
-    fn until(&mut self, world: &World, at: u64) {
+    fn until(&mut self, world: &Tracker, at: u64) {
         let _ = (world, at);
     }
 
     /// A process begins.
-    fn begin(&mut self, world: &World, who: ProcessId, at: u64, header: &Header) {
+    fn begin(&mut self, world: &Tracker, who: ProcessId, at: u64, header: &Header) {
         let _ = (world, who, at, header);
     }
 
     /// A thread of a process has a name.
-    fn thread(&mut self, world: &World, who: ProcessId, tid: u32, name: &str) {
+    fn thread(&mut self, world: &Tracker, who: ProcessId, tid: u32, name: &str) {
         let _ = (world, who, tid, name);
     }
 
     /// A call begins, and has not moved the world yet: what it will end is still there.
-    fn enter(&mut self, world: &World, who: ProcessId, at: u64, enter: &Enter) {
+    fn enter(&mut self, world: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
         let _ = (world, who, at, enter);
     }
 
     /// A call has returned and moved the world: what it made is there.
-    fn exit(&mut self, world: &World, who: ProcessId, at: u64, exit: &Exit) {
+    fn exit(&mut self, world: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
         let _ = (world, who, at, exit);
     }
 
     /// So many descriptors are open in a process.
-    fn descriptors(&mut self, world: &World, who: ProcessId, at: u64, open: u64) {
+    fn descriptors(&mut self, world: &Tracker, who: ProcessId, at: u64, open: u64) {
         let _ = (world, who, at, open);
     }
 
     /// A process ends: what it held is still there.
-    fn end(&mut self, world: &World, who: ProcessId, at: u64, ended: Ended) {
+    fn end(&mut self, world: &Tracker, who: ProcessId, at: u64, ended: Ended) {
         let _ = (world, who, at, ended);
     }
 }
@@ -61,31 +61,31 @@ macro_rules! each {
 
 /// Two who listen to one hearing.
 impl<A: Listener, B: Listener> Listener for (A, B) {
-    fn until(&mut self, world: &World, at: u64) {
+    fn until(&mut self, world: &Tracker, at: u64) {
         each!(self.until(world, at));
     }
 
-    fn begin(&mut self, world: &World, who: ProcessId, at: u64, header: &Header) {
+    fn begin(&mut self, world: &Tracker, who: ProcessId, at: u64, header: &Header) {
         each!(self.begin(world, who, at, header));
     }
 
-    fn thread(&mut self, world: &World, who: ProcessId, tid: u32, name: &str) {
+    fn thread(&mut self, world: &Tracker, who: ProcessId, tid: u32, name: &str) {
         each!(self.thread(world, who, tid, name));
     }
 
-    fn enter(&mut self, world: &World, who: ProcessId, at: u64, enter: &Enter) {
+    fn enter(&mut self, world: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
         each!(self.enter(world, who, at, enter));
     }
 
-    fn exit(&mut self, world: &World, who: ProcessId, at: u64, exit: &Exit) {
+    fn exit(&mut self, world: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
         each!(self.exit(world, who, at, exit));
     }
 
-    fn descriptors(&mut self, world: &World, who: ProcessId, at: u64, open: u64) {
+    fn descriptors(&mut self, world: &Tracker, who: ProcessId, at: u64, open: u64) {
         each!(self.descriptors(world, who, at, open));
     }
 
-    fn end(&mut self, world: &World, who: ProcessId, at: u64, ended: Ended) {
+    fn end(&mut self, world: &Tracker, who: ProcessId, at: u64, ended: Ended) {
         each!(self.end(world, who, at, ended));
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use urscope_rules::{ExportId, Place, ProcessId, World};
+use urscope_rules::{ExportId, Place, ProcessId, Tracker};
 use urscope_schema::{
     api::{Function, UrResult},
     call::{Enter, Exit, Values},
@@ -90,7 +90,7 @@ impl Search {
         Self { name, found: BTreeSet::new(), by_address: false }
     }
 
-    fn look(&mut self, world: &World, who: ProcessId, function: Function, values: &Values) {
+    fn look(&mut self, world: &Tracker, who: ProcessId, function: Function, values: &Values) {
         let named = [values.pointer, values.data, values.object].contains(&Some(self.name));
         world.about(who, function, values, |id| {
             let by_data = world.export(id).is_some_and(|shared| shared.fingerprint == self.name);
@@ -103,7 +103,7 @@ impl Search {
 }
 
 impl Listener for Search {
-    fn enter(&mut self, world: &World, who: ProcessId, _: u64, enter: &Enter) {
+    fn enter(&mut self, world: &Tracker, who: ProcessId, _: u64, enter: &Enter) {
         self.look(world, who, enter.function, &enter.values);
         // What a get is asked for stands in its beginning, and what it made in its end.
         if enter.values.pointer == Some(self.name) || enter.values.object == Some(self.name) {
@@ -115,7 +115,7 @@ impl Listener for Search {
         }
     }
 
-    fn exit(&mut self, world: &World, who: ProcessId, _: u64, exit: &Exit) {
+    fn exit(&mut self, world: &Tracker, who: ProcessId, _: u64, exit: &Exit) {
         self.look(world, who, exit.function, &exit.values);
     }
 }
@@ -161,7 +161,7 @@ impl Chronicle {
         Self { of, moments: Vec::new(), under_way: HashMap::new() }
     }
 
-    fn one_of_them(&self, world: &World, who: ProcessId, call: (Function, &Values)) -> Option<u64> {
+    fn one_of_them(&self, world: &Tracker, who: ProcessId, call: (Function, &Values)) -> Option<u64> {
         let mut bytes = None;
         world.about(who, call.0, call.1, |id| {
             let known = || world.export(id).map(|shared| shared.fingerprint);
@@ -177,7 +177,7 @@ impl Chronicle {
 }
 
 impl Listener for Chronicle {
-    fn enter(&mut self, world: &World, who: ProcessId, _: u64, enter: &Enter) {
+    fn enter(&mut self, world: &Tracker, who: ProcessId, _: u64, enter: &Enter) {
         let Enter { function, call, tid, time, values } = *enter;
         let place = Place { process: who, tid, time, call: Some(call), function: Some(function), stack: values.stack };
         let told = self.one_of_them(world, who, (function, &values)).map(|fingerprint| {
@@ -189,7 +189,7 @@ impl Listener for Chronicle {
         }
     }
 
-    fn exit(&mut self, world: &World, who: ProcessId, _: u64, exit: &Exit) {
+    fn exit(&mut self, world: &Tracker, who: ProcessId, _: u64, exit: &Exit) {
         let Some((place, asked, told)) = self.under_way.remove(&(who, exit.call)) else { return };
         let told = told.or_else(|| {
             let fingerprint = self.one_of_them(world, who, (exit.function, &exit.values))?;

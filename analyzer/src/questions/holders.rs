@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use urscope_rules::{ExportId, Holder, ProcessId, Shared, World};
+use urscope_rules::{ExportId, Holder, ProcessId, Shared, Tracker};
 
 use super::{QuestionError, VERSION};
 use crate::judge::{Ended, Hearing, Listener, Options, Side};
@@ -124,7 +124,7 @@ impl Watch {
 }
 
 impl Listener for Watch {
-    fn until(&mut self, world: &World, at: u64) {
+    fn until(&mut self, world: &Tracker, at: u64) {
         let Some(moment) = self.at else { return };
         self.last = Some(at);
         if !self.seen && u128::from(at) > moment.as_nanos() {
@@ -133,7 +133,7 @@ impl Listener for Watch {
         }
     }
 
-    fn end(&mut self, world: &World, who: ProcessId, _: u64, ended: Ended) {
+    fn end(&mut self, world: &Tracker, who: ProcessId, _: u64, ended: Ended) {
         if self.at.is_some() {
             return;
         }

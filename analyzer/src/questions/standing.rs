@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
-use urscope_rules::{ProcessId, World};
+use urscope_rules::{ProcessId, Tracker};
 use urscope_schema::call::{Enter, Exit};
 
 use super::{Clerk, Holders, QuestionError, Stats, VERSION, Watch};
@@ -80,11 +80,11 @@ struct Clock {
 }
 
 impl Listener for Clock {
-    fn enter(&mut self, _: &World, _: ProcessId, at: u64, _: &Enter) {
+    fn enter(&mut self, _: &Tracker, _: ProcessId, at: u64, _: &Enter) {
         self.last = self.last.max(at);
     }
 
-    fn exit(&mut self, _: &World, _: ProcessId, at: u64, _: &Exit) {
+    fn exit(&mut self, _: &Tracker, _: ProcessId, at: u64, _: &Exit) {
         self.last = self.last.max(at);
     }
 }

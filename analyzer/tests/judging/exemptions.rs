@@ -67,7 +67,7 @@ fn a_kind_of_object_is_suppressed_wherever_it_is() {
 fn what_was_written_makes_the_same_run_clean() {
     for rule in RULES.iter().filter(|rule| rule.code != "no-calls-seen") {
         let page = rule.page();
-        let traces = files(page.story("Bad trace").unwrap());
+        let traces = files(page.scenario("Bad trace").unwrap());
         let before = judged(&traces);
         assert!(!before.findings.is_empty(), "{}", rule.code);
         let after = judged_with(&traces, &suppressing_with(&suppressing(&before), Severity::Note));

@@ -38,7 +38,7 @@ pub(crate) fn github(judgement: &Judgement) -> String {
 pub(crate) fn judgements() -> Vec<Judgement> {
     let stories = RULES.iter().flat_map(|rule| {
         let page = rule.page();
-        ["Bad trace", "Good trace"].map(|heading| judged(&files(page.story(heading).unwrap())))
+        ["Bad trace", "Good trace"].map(|heading| judged(&files(page.scenario(heading).unwrap())))
     });
     let mut all: Vec<_> = stories.collect();
     all.push(judged(&files("")));

@@ -18,7 +18,7 @@ mod traces;
 
 use traces::{codes, files, files_with, judged};
 use urscope_analyzer::{Options, Verdict, judge, judge::Ended};
-use urscope_rules::{Severity, catalog::RULES, story::Story};
+use urscope_rules::{Severity, catalog::RULES, scenario::Scenario};
 
 const SAINT: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nconsumer: close m\n\
                      producer: put h\nproducer: free p";
@@ -38,9 +38,9 @@ fn the_rules_say_to_traces_what_they_say_to_stories() {
         for heading in ["Bad trace", "Good trace"] {
             let page = rule.page();
             // A trace cannot say of a process that is not there that it still runs.
-            let story = &page.story(heading).unwrap().replace(": running", ": killed");
+            let story = &page.scenario(heading).unwrap().replace(": running", ": killed");
             let judgement = judged(&files(story));
-            let mut told = story.parse::<Story>().unwrap().play().unwrap();
+            let mut told = story.parse::<Scenario>().unwrap().play().unwrap();
             let unjudged = told.iter().any(|finding| ["no-calls-seen", "calls-lost"].contains(&finding.rule.code));
             told.retain(|finding| finding.rule.code != "no-calls-seen");
             let told: Vec<_> = told.iter().map(|finding| (finding.message.clone(), finding.severity)).collect();

@@ -8,7 +8,7 @@ use std::{
 use urscope_analyzer::{Judgement, Options, judge};
 use urscope_rules::{
     End as Fate,
-    story::{Event, Story},
+    scenario::{Event, Scenario},
 };
 use urscope_schema::{
     call::Nanos,
@@ -28,7 +28,7 @@ pub(crate) fn files(story: &str) -> BTreeMap<String, Vec<u8>> {
 
 /// The same, with headers and doors changed.
 pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut EntryPoint)) -> BTreeMap<String, Vec<u8>> {
-    let events = story.parse::<Story>().and_then(|story| story.events()).unwrap_or_else(|error| panic!("{error}"));
+    let events = story.parse::<Scenario>().and_then(|story| story.events()).unwrap_or_else(|error| panic!("{error}"));
     let (base, mut pids, mut files) = (Clock::base(Nanos(START)), Vec::new(), Vec::new());
     for event in events {
         match event {

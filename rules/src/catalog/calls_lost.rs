@@ -36,7 +36,7 @@
 use super::{Rule, When, wording::number};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Missing, Scene, Sight},
+    tracker::fact::{Fact, Missing, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -45,11 +45,11 @@ pub(super) static RULE: Rule = Rule {
     when: When::Run,
     title: "calls of a process are missing in its trace",
     source: include_str!("calls_lost.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Missing(Missing { lost, lines }) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Missing(Missing { lost, lines }) = fact.what else { return None };
     let why = match (lost, lines) {
         (0, 0) => "it is closed without a footer".to_owned(),
         (lost, 0) => format!("{} could not be written", number(lost, "record")),
@@ -58,8 +58,8 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     };
     let message = format!(
         "calls of {} are missing in its trace: {why}; what hangs on them is told as a note at most",
-        scene.actor()
+        fact.actor()
     );
     let advice = "give the traces more room and run again; copy them only after their processes have ended";
-    Some(Finding::of_call(&RULE, scene.at, message).advice(advice))
+    Some(Finding::of_call(&RULE, fact.at, message).advice(advice))
 }

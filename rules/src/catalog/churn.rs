@@ -39,9 +39,9 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::{
+    tracker::{
         exports::Export,
-        scene::{Scene, Sight},
+        fact::{Fact, What},
     },
 };
 
@@ -51,20 +51,20 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "the same handle data is got and put over and over",
     source: include_str!("churn.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Churned(export) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Churned(export) = fact.what else { return None };
     let Export { subject, gets, again, spent, .. } = export;
     let what = handle(subject.kind.shares().unwrap_or(subject.kind), subject.value.unwrap_or_default());
     let message = format!(
         "{} got the handle data of {what} {gets} times, {again} times after having put all of it, the last time in {}; its gets \
          and puts took {} ms",
-        scene.actor(),
-        call(scene.at),
+        fact.actor(),
+        call(fact.at),
         spent.div_ceil(1_000_000)
     );
-    let finding = Finding::new(&RULE, scene.at, what, message).values(subject.size, Some(export.fingerprint()));
+    let finding = Finding::new(&RULE, fact.at, what, message).values(subject.size, Some(export.fingerprint()));
     Some(finding.advice("keep the handle data as long as the memory lives, and put it once"))
 }

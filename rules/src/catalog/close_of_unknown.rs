@@ -42,10 +42,10 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    life::{Sin, State},
-    world::{
+    lifecycle::{State, Violation},
+    tracker::{
+        fact::{Fact, Target, What},
         records::Object,
-        scene::{Scene, Sight, Target},
     },
 };
 
@@ -55,17 +55,17 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "a pointer or physical memory is closed that this process never opened",
     source: include_str!("close_of_unknown.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Ending(ending) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Ending(ending) = fact.what else { return None };
     if let Target::Object(own) = ending.target
         && own.state == State::Alive
     {
-        return Some(own_memory(scene, ending.object, own));
+        return Some(own_memory(fact, ending.object, own));
     }
-    if ending.sin(Kind::Mapping) != Some(Sin::NeverLived) {
+    if ending.violation(Kind::Mapping) != Some(Violation::NeverLived) {
         return None;
     }
     let (what_it_is, other, size) = match ending.target {
@@ -76,9 +76,9 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
         Target::Nothing => ("no open of this process returned it".into(), None, None),
         _ => return None,
     };
-    let (who, what) = (scene.actor(), ending.object);
-    let message = format!("{who} closes {:#x} in {}, which is no mapping: {what_it_is}", what.value, call(scene.at));
-    let finding = Finding::new(&RULE, scene.at, what, message).other(other).values(size, None);
+    let (who, what) = (fact.actor(), ending.object);
+    let message = format!("{who} closes {:#x} in {}, which is no mapping: {what_it_is}", what.value, call(fact.at));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(other).values(size, None);
     Some(
         finding
             .advice("close exactly the pointer that the open returned, in the process that opened it")
@@ -87,10 +87,10 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
 }
 
 /// What this process made is released by its own function; the adapters take the one for the other.
-fn own_memory(scene: &Scene<'_>, what: Handle, own: &Object) -> Finding {
-    let (who, size, born) = (scene.actor(), of_size(own.size), call(own.born));
-    let message = format!("{who} closes {what}{size} in {}, which it did not open but made in {born}", call(scene.at));
-    Finding::new(&RULE, scene.at, what, message)
+fn own_memory(fact: &Fact<'_>, what: Handle, own: &Object) -> Finding {
+    let (who, size, born) = (fact.actor(), of_size(own.size), call(own.born));
+    let message = format!("{who} closes {what}{size} in {}, which it did not open but made in {born}", call(fact.at));
+    Finding::new(&RULE, fact.at, what, message)
         .other(Some(own.born))
         .values(own.size, None)
         .at_most(Severity::Warning)

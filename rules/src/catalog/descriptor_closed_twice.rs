@@ -47,7 +47,7 @@ use urscope_schema::api::UrResult;
 use super::{Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -56,17 +56,17 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "a put closes a descriptor that the put of its twin has closed",
     source: include_str!("descriptor_closed_twice.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::ClosedAlready { handle, got, closed } = scene.sight else { return None };
-    let (who, at, born, put) = (scene.actor(), call(scene.at), call(got.born), call(closed));
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::ClosedAlready { handle, got, closed } = fact.what else { return None };
+    let (who, at, born, put) = (fact.actor(), call(fact.at), call(got.born), call(closed));
     let message = format!(
         "{who} puts {handle} in {at}, which was got in {born}: its descriptor was closed in {put}, the put of other handle \
          data with the same bytes, so this put closes whatever has its number now"
     );
-    let finding = Finding::new(&RULE, scene.at, handle, message).other(Some(closed)).values(got.size, got.fingerprint);
+    let finding = Finding::new(&RULE, fact.at, handle, message).other(Some(closed)).values(got.size, got.fingerprint);
     let advice = "get handle data of physical memory once and hand out copies of its bytes, or set \
                   URSCOPE_BACKEND=level_zero: its backend duplicates the descriptor";
     Some(finding.advice(advice).answer(UrResult::SUCCESS.0))

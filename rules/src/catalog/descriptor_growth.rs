@@ -58,7 +58,7 @@
 use super::{Rule, When, wording::number};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -67,11 +67,11 @@ pub(super) static RULE: Rule = Rule {
     when: When::Run,
     title: "a process has more and more descriptors open",
     source: include_str!("descriptor_growth.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Growth(growth) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Growth(growth) = fact.what else { return None };
     let (more, held) = (growth.descriptors(), growth.held());
     let calls = growth.to.calls - growth.from.calls;
     let (whose, advice) = if 2 * held >= more {
@@ -95,11 +95,11 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     };
     let message = format!(
         "{} had {} descriptors open after {}, and {} after {calls} more, {} ms later; {whose}{forecast}",
-        scene.actor(),
+        fact.actor(),
         growth.from.descriptors,
         number(growth.from.calls, "IPC call"),
         growth.to.descriptors,
         growth.to.at.0.saturating_sub(growth.from.at.0) / 1_000_000,
     );
-    Some(Finding::of_call(&RULE, scene.at, message).advice(advice))
+    Some(Finding::of_call(&RULE, fact.at, message).advice(advice))
 }

@@ -44,8 +44,8 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    life::Sin,
-    world::scene::{Scene, Sight, Target},
+    lifecycle::Violation,
+    tracker::fact::{Fact, Target, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -54,29 +54,29 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "a mapping is closed more often than it was opened",
     source: include_str!("double_close.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Ending(ending) = scene.sight else { return None };
-    if ending.sin(Kind::Mapping) != Some(Sin::Again) {
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Ending(ending) = fact.what else { return None };
+    if ending.violation(Kind::Mapping) != Some(Violation::Again) {
         return None;
     }
     let (opened, closed, size, fingerprint) = match ending.target {
-        Target::Buried(grave) if grave.excused => return None,
-        Target::Buried(grave) => (Some(grave.born), Some(grave.died), grave.size, grave.fingerprint),
+        Target::Ended(tombstone) if tombstone.excused => return None,
+        Target::Ended(tombstone) => (Some(tombstone.born), Some(tombstone.died), tombstone.size, tombstone.fingerprint),
         // The last close it was entitled to is still under way.
         Target::Mapping(mapped) => (mapped.source, None, mapped.size, mapped.fingerprint),
         _ => return None,
     };
-    let (who, what) = (scene.actor(), ending.object);
+    let (who, what) = (fact.actor(), ending.object);
     let before = match (opened, closed) {
         (Some(opened), Some(closed)) => {
             format!("it was opened in {} and closed for the last time in {}", call(opened), call(closed))
         }
         _ => "the close of its last open is under way in another call".into(),
     };
-    let message = format!("{who} closes {what} again in {}: {before}", call(scene.at));
-    let finding = Finding::new(&RULE, scene.at, what, message).other(closed.or(opened)).values(size, fingerprint);
+    let message = format!("{who} closes {what} again in {}: {before}", call(fact.at));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(closed.or(opened)).values(size, fingerprint);
     Some(finding.advice("let one owner close each open, once; remove one of the two closes").answer(INVALID_ARGUMENT))
 }

@@ -40,8 +40,8 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    life::Sin,
-    world::scene::{Scene, Sight, Target},
+    lifecycle::Violation,
+    tracker::fact::{Fact, Target, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -50,25 +50,25 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "handle data is put that has been put before",
     source: include_str!("double_put.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Ending(ending) = scene.sight else { return None };
-    if ending.object.kind.shares().is_none() || ending.sin(ending.object.kind) != Some(Sin::Again) {
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Ending(ending) = fact.what else { return None };
+    if ending.object.kind.shares().is_none() || ending.violation(ending.object.kind) != Some(Violation::Again) {
         return None;
     }
     let (born, died, size, fingerprint) = match ending.target {
-        Target::Buried(grave) if grave.excused => return None,
-        Target::Buried(grave) => (grave.born, Some(grave.died), grave.size, grave.fingerprint),
+        Target::Ended(tombstone) if tombstone.excused => return None,
+        Target::Ended(tombstone) => (tombstone.born, Some(tombstone.died), tombstone.size, tombstone.fingerprint),
         // The first put is still under way.
         Target::Handle(got) => (got.born, None, got.size, got.fingerprint),
         _ => return None,
     };
     let before =
         died.map_or_else(|| "is being put by another call".into(), |died| format!("was put in {}", call(died)));
-    let (who, what) = (scene.actor(), ending.object);
-    let message = format!("{who} puts {what} again in {}: it was got in {} and {before}", call(scene.at), call(born));
-    let finding = Finding::new(&RULE, scene.at, what, message).other(died.or(Some(born))).values(size, fingerprint);
+    let (who, what) = (fact.actor(), ending.object);
+    let message = format!("{who} puts {what} again in {}: it was got in {} and {before}", call(fact.at), call(born));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(died.or(Some(born))).values(size, fingerprint);
     Some(finding.advice("let one owner put each handle, once; remove one of the two puts").answer(INVALID_ARGUMENT))
 }

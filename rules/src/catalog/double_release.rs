@@ -44,8 +44,8 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    life::Sin,
-    world::scene::{Scene, Sight, Target},
+    lifecycle::Violation,
+    tracker::fact::{Fact, Target, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -54,17 +54,17 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "physical memory is released or closed more often than it was made, opened and retained",
     source: include_str!("double_release.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Ending(ending) = scene.sight else { return None };
-    if ending.sin(Kind::PhysicalMem) != Some(Sin::Again) {
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Ending(ending) = fact.what else { return None };
+    if ending.violation(Kind::PhysicalMem) != Some(Violation::Again) {
         return None;
     }
     let (born, died) = match ending.target {
-        Target::Buried(grave) if grave.excused => return None,
-        Target::Buried(grave) => (grave.born, Some(grave.died)),
+        Target::Ended(tombstone) if tombstone.excused => return None,
+        Target::Ended(tombstone) => (tombstone.born, Some(tombstone.died)),
         // Its last release is still under way.
         Target::Object(object) => (object.born, None),
         _ => return None,
@@ -73,10 +73,10 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
         || "its last release is under way in another call".into(),
         |died| format!("its last reference went in {}", call(died)),
     );
-    let (who, what) = (scene.actor(), ending.object);
+    let (who, what) = (fact.actor(), ending.object);
     let message =
-        format!("{who} releases {what} again in {}: it was made in {} and {before}", call(scene.at), call(born));
-    let finding = Finding::new(&RULE, scene.at, what, message).other(died.or(Some(born)));
+        format!("{who} releases {what} again in {}: it was made in {} and {before}", call(fact.at), call(born));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(died.or(Some(born)));
     Some(
         finding
             .advice("let one owner release each reference, once; remove one of the releases")

@@ -42,9 +42,9 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::{
-        records::{Mapped, Origin},
-        scene::{Scene, Sight},
+    tracker::{
+        fact::{Fact, What},
+        records::{Mapping, Origin},
     },
 };
 
@@ -54,31 +54,31 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "a get of an event or of memory that was opened from another process",
     source: include_str!("export_of_import.rs"),
-    look,
+    check,
 };
 
 const SEND_ON: &str = "send on the bytes that were received instead";
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let (what, object) = match scene.sight {
-        Sight::Exporting(what, object) => (what, object),
-        Sight::ExportingMapped(base, mapped) => return mapping(scene, base, mapped),
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let (what, object) = match fact.what {
+        What::Exporting(what, object) => (what, object),
+        What::ExportingMapped(base, mapped) => return mapping(fact, base, mapped),
         _ => return None,
     };
     if what.kind != Kind::Event || object.origin != Origin::Imported {
         return None;
     }
-    let (who, at) = (scene.actor(), call(scene.at));
+    let (who, at) = (fact.actor(), call(fact.at));
     let message = format!("{who} gets handle data in {at} for {what}, which it opened in {}", call(object.born));
-    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(object.born));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(object.born));
     Some(finding.advice(SEND_ON).answer(INVALID_EVENT))
 }
 
-fn mapping(scene: &Scene<'_>, base: u64, mapped: &Mapped) -> Option<Finding> {
+fn mapping(fact: &Fact<'_>, base: u64, mapped: &Mapping) -> Option<Finding> {
     let (opened, what) = (mapped.last_open()?, handle(Kind::Mapping, base));
-    let (who, at, size) = (scene.actor(), call(scene.at), of_size(mapped.size));
+    let (who, at, size) = (fact.actor(), call(fact.at), of_size(mapped.size));
     let message = format!("{who} gets handle data in {at} for {what}{size}, which it opened in {}", call(opened));
-    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(opened));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
     let finding = finding.values(mapped.size, mapped.fingerprint).at_most(Severity::Note);
     Some(finding.advice(SEND_ON).answer(INVALID_ARGUMENT))
 }

@@ -41,9 +41,9 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::{
+    tracker::{
+        fact::{Fact, What},
         records::Origin,
-        scene::{Scene, Sight},
     },
 };
 
@@ -53,11 +53,11 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "a get of physical memory or an event that was made without the IPC flag",
     source: include_str!("export_without_flag.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Exporting(what, object) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Exporting(what, object) = fact.what else { return None };
     if object.origin != Origin::Plain {
         return None;
     }
@@ -65,8 +65,8 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
         Kind::Event => (INVALID_EVENT, "UR_EXP_EVENT_FLAG_IPC_EXP"),
         _ => (INVALID_ARGUMENT, "UR_PHYSICAL_MEM_FLAG_ENABLE_IPC"),
     };
-    let (who, at, born) = (scene.actor(), call(scene.at), call(object.born));
+    let (who, at, born) = (fact.actor(), call(fact.at), call(object.born));
     let message = format!("{who} gets handle data in {at} for {what}, which it made without the IPC flag in {born}");
-    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(object.born));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(object.born));
     Some(finding.advice(format!("make it with {flag}; in SYCL, with the property enable_ipc")).answer(answer))
 }

@@ -40,7 +40,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Left, Scene, Sight},
+    tracker::fact::{Fact, Left, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -49,28 +49,28 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "a process ends while others have its memory open",
     source: include_str!("exporter_gone.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Gone(held, left) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Gone(held, left) = fact.what else { return None };
     let ended = match left {
         Left::Exited => "exits",
         Left::Killed => "was killed, and its trace stops",
         Left::Incomplete | Left::ContextReleased => return None,
     };
-    let (who, what, size) = (scene.actor(), held.what, of_size(held.size));
+    let (who, what, size) = (fact.actor(), held.what, of_size(held.size));
     let others = match held.holders - 1 {
         0 => String::new(),
         others => format!(" ({} more open)", number(others, "mapping")),
     };
     let message = format!(
         "{who} {ended} while {} has its {what}{size} open as {:#x}, since {}{others}",
-        name(scene.world, held.opened.process),
+        name(fact.tracker, held.opened.process),
         held.pointer,
         call(held.opened)
     );
-    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(held.opened));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(held.opened));
     let finding = finding.values(held.size, Some(held.fingerprint));
     Some(finding.advice("let the owner wait for the others before it ends: a message back, or a barrier"))
 }

@@ -42,7 +42,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -51,14 +51,14 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "memory, physical memory or an event is freed before its handles are put, which is allowed",
     source: include_str!("freed_while_exported.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Freed(freed) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Freed(freed) = fact.what else { return None };
     let got = freed.got.filter(|_| freed.holder.is_none())?;
     let what = freed.what;
-    let (who, size, at) = (scene.actor(), of_size(freed.size), call(scene.at));
+    let (who, size, at) = (fact.actor(), of_size(freed.size), call(fact.at));
     let handles = number(freed.handles, "handle");
     let (frees, advice) = match what.kind {
         Kind::Usm => ("frees", "SYCL allows it; put before the free to be plain about it"),
@@ -69,6 +69,6 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     };
     let message =
         format!("{who} {frees} {what}{size} in {at} with {handles} of it not put, the last got in {}", call(got));
-    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(got));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(got));
     Some(finding.values(freed.size, freed.fingerprint).advice(advice))
 }

@@ -47,7 +47,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -56,18 +56,18 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "memory is freed while a process has it open",
     source: include_str!("freed_while_open.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Freed(freed) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Freed(freed) = fact.what else { return None };
     let (opened, pointer) = freed.holder?;
     let what = freed.what;
-    let (who, size, at) = (scene.actor(), of_size(freed.size), call(scene.at));
-    let holder = if opened.process == scene.at.process {
+    let (who, size, at) = (fact.actor(), of_size(freed.size), call(fact.at));
+    let holder = if opened.process == fact.at.process {
         "this process itself".into()
     } else {
-        name(scene.world, opened.process)
+        name(fact.tracker, opened.process)
     };
     let others = match freed.holders - 1 {
         0 => String::new(),
@@ -77,7 +77,7 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
         "{who} frees {what}{size} in {at} while {holder} has it open as {pointer:#x}, since {}{others}",
         call(opened)
     );
-    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(opened));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
     Some(finding.values(freed.size, freed.fingerprint).advice(
         "wait with the free until every process has closed its mapping: a message back, a barrier, or the consumer's exit",
     ))

@@ -38,7 +38,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Opened, Scene, Sight},
+    tracker::fact::{Fact, Opened, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -47,20 +47,20 @@ pub(super) static RULE: Rule = Rule {
     when: When::Run,
     title: "an open was refused whose bytes no traced get has handed out",
     source: include_str!("garbage_handle.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Strange(strange) = scene.sight else { return None };
-    let Opened::Not(result) = strange.opened else { return None };
-    let (who, noun) = (scene.actor(), strange.handle.kind.noun());
-    let first = if strange.times > 1 { ", the first time" } else { "" };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::UnknownHandle(unknown) = fact.what else { return None };
+    let Opened::Not(result) = unknown.opened else { return None };
+    let (who, noun) = (fact.actor(), unknown.handle.kind.noun());
+    let first = if unknown.times > 1 { ", the first time" } else { "" };
     let message = format!(
         "{who} was refused {} to open bytes as a {noun} that no traced process of this host got{first} in {}, which answered {result}",
-        times(strange.times),
-        call(scene.at)
+        times(unknown.times),
+        call(fact.at)
     );
     let advice = "compare what was sent with what was received; if its sender was not traced, trace it";
-    let finding = Finding::new(&RULE, scene.at, strange.handle, message).advice(advice);
-    Some(finding.values(None, Some(strange.fingerprint)))
+    let finding = Finding::new(&RULE, fact.at, unknown.handle, message).advice(advice);
+    Some(finding.values(None, Some(unknown.fingerprint)))
 }

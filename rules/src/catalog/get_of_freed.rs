@@ -39,7 +39,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Opened, Scene, Sight},
+    tracker::fact::{Fact, Opened, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -48,27 +48,27 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "handle data is got of memory that is freed",
     source: include_str!("get_of_freed.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Astray(stray, how) = scene.sight else { return None };
-    if stray.was.kind != Kind::Usm {
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Dangling(dangling, how) = fact.what else { return None };
+    if dangling.was.kind != Kind::Usm {
         return None;
     }
     let (became, most) = match how {
         Opened::Not(result) => (format!("was answered {result}"), Severity::Error),
         Opened::Well => ("was let, as if it still lived".into(), Severity::Note),
     };
-    let (who, at, what, size) = (scene.actor(), call(scene.at), stray.was, of_size(stray.size));
-    let inside = match stray.pointer - what.value {
+    let (who, at, what, size) = (fact.actor(), call(fact.at), dangling.was, of_size(dangling.size));
+    let inside = match dangling.pointer - what.value {
         0 => String::new(),
         inside => format!("{inside} bytes into "),
     };
     let message = format!(
         "{who} gets handle data in {at} for {inside}{what}{size} and {became}: it was freed in {}",
-        call(stray.died)
+        call(dangling.died)
     );
-    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(stray.died)).values(stray.size, None);
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(dangling.died)).values(dangling.size, None);
     Some(finding.at_most(most).advice("get before the free, and forget what is kept by address with the memory"))
 }

@@ -56,7 +56,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -65,13 +65,13 @@ pub(super) static RULE: Rule = Rule {
     when: When::Run,
     title: "handle data is got that nobody opens",
     source: include_str!("get_without_open.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Unopened(unopened) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Unopened(unopened) = fact.what else { return None };
     let what = handle(unopened.kind.shares()?, unopened.value?);
-    let (who, size, got) = (scene.actor(), of_size(unopened.size), call(unopened.got));
+    let (who, size, got) = (fact.actor(), of_size(unopened.size), call(unopened.got));
     let more = match unopened.count - 1 {
         0 => String::new(),
         more => format!(", nor {} more that handle data was got for there", number(more, "object")),

@@ -34,7 +34,7 @@ use urscope_schema::api::demand::Wrong;
 use super::{Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -43,18 +43,18 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "an argument is one that the header lists among the errors of the function",
     source: include_str!("invalid_argument.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Argument(fault) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Argument(fault) = fact.what else { return None };
     // That two flags exclude each other is told by a rule of its own.
     if matches!(fault.why, Wrong::Together(_)) {
         return None;
     }
-    let function = scene.at.function.map_or("", |function| function.name());
-    let message = format!("{} passes {} as {} in {}", scene.actor(), fault.why, fault.parameter, call(scene.at));
+    let function = fact.at.function.map_or("", |function| function.name());
+    let message = format!("{} passes {} as {} in {}", fact.actor(), fault.why, fault.parameter, call(fact.at));
     let advice =
         format!("{function} promises {} for it; see what the call answered that should have made it", fault.answer);
-    Some(Finding::of_call(&RULE, scene.at, message).advice(advice).answer(fault.answer.0))
+    Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(fault.answer.0))
 }

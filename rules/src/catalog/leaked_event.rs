@@ -44,7 +44,7 @@ use urscope_schema::handle::Kind;
 use super::{Rule, When, wording::left_object};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -53,11 +53,11 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "an event is opened and never released",
     source: include_str!("leaked_event.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::LeftObject { handle, object, left } = scene.sight else { return None };
-    let finding = (handle.kind == Kind::Event).then(|| left_object(&RULE, scene, handle, object, left))?;
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::LeftObject { handle, object, left } = fact.what else { return None };
+    let finding = (handle.kind == Kind::Event).then(|| left_object(&RULE, fact, handle, object, left))?;
     Some(finding.advice("release it with urEventRelease before its context goes; in SYCL, destroy the event object"))
 }

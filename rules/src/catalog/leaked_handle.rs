@@ -45,7 +45,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Left, Scene, Sight},
+    tracker::fact::{Fact, Left, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -54,20 +54,20 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "handle data is got and never put",
     source: include_str!("leaked_handle.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::LeftHandle { handle: what, got, left: how } = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::LeftHandle { handle: what, got, left: how } = fact.what else { return None };
     let of = match (what.kind, got.pointer) {
         (Kind::MemHandle, Some(pointer)) => format!(" for USM {pointer:#x}"),
         (kind, Some(value)) => kind.shares().map_or_else(String::new, |kind| format!(" for {}", handle(kind, value))),
         (_, None) => String::new(),
     };
-    let (who, size, (end, most)) = (scene.actor(), of_size(got.size), left(how));
+    let (who, size, (end, most)) = (fact.actor(), of_size(got.size), left(how));
     // SYCL keeps the handle data of an event with the event, and calls its put optional.
     let most = if what.kind == Kind::EventHandle { Severity::Note } else { most };
-    let released = if how == Left::ContextReleased { format!(" in {}", call(scene.at)) } else { String::new() };
+    let released = if how == Left::ContextReleased { format!(" in {}", call(fact.at)) } else { String::new() };
     let message = format!("{who} got {what}{of}{size} in {} and never put it; {end}{released}", call(got.born));
     let finding = Finding::new(&RULE, got.born, what, message).values(got.size, got.fingerprint).at_most(most);
     let advice = match what.kind {

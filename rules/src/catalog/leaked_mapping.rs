@@ -44,7 +44,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Left, Scene, Sight},
+    tracker::fact::{Fact, Left, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -53,21 +53,21 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "a mapping is opened and never closed",
     source: include_str!("leaked_mapping.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::LeftMapping { pointer, mapped, left: how } = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::LeftMapping { pointer, mapped, left: how } = fact.what else { return None };
     let opened = mapped.last_open()?;
     let what = handle(Kind::Mapping, pointer);
     let from =
-        mapped.source.map_or_else(String::new, |source| format!("; its handle data came from {}", scene.place(source)));
+        mapped.source.map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
     let closed = match (mapped.opened, mapped.closed) {
         (1, _) => "never closed it".into(),
         (all, closed) => format!("closed it {} for {} opens", times(closed), all),
     };
-    let (who, size, (end, most)) = (scene.actor(), of_size(mapped.size), left(how));
-    let released = if how == Left::ContextReleased { format!(" in {}", call(scene.at)) } else { String::new() };
+    let (who, size, (end, most)) = (fact.actor(), of_size(mapped.size), left(how));
+    let released = if how == Left::ContextReleased { format!(" in {}", call(fact.at)) } else { String::new() };
     let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{released}{from}", call(opened));
     let finding = Finding::new(&RULE, opened, what, message).other(mapped.source);
     Some(

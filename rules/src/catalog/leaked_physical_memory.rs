@@ -44,7 +44,7 @@ use urscope_schema::handle::Kind;
 use super::{Rule, When, wording::left_object};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -53,11 +53,11 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "physical memory is opened and never closed",
     source: include_str!("leaked_physical_memory.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::LeftObject { handle, object, left } = scene.sight else { return None };
-    let finding = (handle.kind == Kind::PhysicalMem).then(|| left_object(&RULE, scene, handle, object, left))?;
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::LeftObject { handle, object, left } = fact.what else { return None };
+    let finding = (handle.kind == Kind::PhysicalMem).then(|| left_object(&RULE, fact, handle, object, left))?;
     Some(finding.advice("close it before its context goes; in SYCL, destroy the physical_mem object"))
 }

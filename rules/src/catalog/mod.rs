@@ -1,7 +1,7 @@
-//! The register of the rules: one file a sin, and two rows here.
+//! The register of the rules: one file a violation, and two rows here.
 //!
-//! A rule reads the world and says what it found; it must never keep a state of its own. The head of its file is its
-//! documentation, and the two traces in it are its test ([`crate::story`]).
+//! A rule reads the tracker and says what it found; it must never keep a state of its own. The head of its file is its
+//! documentation, and the two traces in it are its test ([`crate::scenario`]).
 
 mod calls_lost;
 mod churn;
@@ -49,7 +49,7 @@ mod wrong_kind;
 
 use crate::{
     finding::{Finding, Severity},
-    world::scene::Scene,
+    tracker::fact::Fact,
 };
 
 pub use page::{Page, rules_md};
@@ -117,17 +117,17 @@ pub enum When {
 
 /// A rule: its header, its text and its eye.
 pub struct Rule {
-    /// Its name in kebab case: the sin, readable after "allow".
+    /// Its name in kebab case: the violation, readable after "allow".
     pub code: &'static str,
-    /// How bad the sin is, unless circumstances excuse it.
+    /// How bad the violation is, unless circumstances excuse it.
     pub severity: Severity,
     /// When it looks.
     pub when: When,
-    /// The sin in one line.
+    /// The violation in one line.
     pub title: &'static str,
     /// The text of the rule's file, whose head is its documentation.
     source: &'static str,
-    look: fn(&Scene<'_>) -> Option<Finding>,
+    check: fn(&Fact<'_>) -> Option<Finding>,
 }
 
 impl Rule {
@@ -156,7 +156,7 @@ impl PartialEq for Rule {
 
 impl Eq for Rule {}
 
-/// Lets every rule of that moment look.
-pub(crate) fn look(when: When, scene: &Scene<'_>, found: &mut Vec<Finding>) {
-    found.extend(RULES.iter().filter(|rule| rule.when == when).filter_map(|rule| (rule.look)(scene)));
+/// Lets every rule of that moment check.
+pub(crate) fn check(when: When, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+    found.extend(RULES.iter().filter(|rule| rule.when == when).filter_map(|rule| (rule.check)(fact)));
 }

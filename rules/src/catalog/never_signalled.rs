@@ -47,9 +47,9 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::{
+    tracker::{
         End,
-        scene::{Scene, Sight},
+        fact::{Fact, What},
     },
 };
 
@@ -59,22 +59,22 @@ pub(super) static RULE: Rule = Rule {
     when: When::Run,
     title: "a wait for an event is never answered, and the event's process has ended",
     source: include_str!("never_signalled.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Waiting(waiting, how) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Waiting(waiting, how) = fact.what else { return None };
     let how = match how {
         End::Exited => "exited",
         End::Killed => "been killed",
         End::Running | End::Incomplete => return None,
     };
     let when = if waiting.late { "had by then" } else { "has" };
-    let (who, what, source) = (scene.actor(), waiting.event, waiting.source);
+    let (who, what, source) = (fact.actor(), waiting.event, waiting.source);
     let message = format!(
         "{who} waits for {what} in {}, which never returned; {}, which made the event and shared it in {}, {when} {how}",
         call(waiting.wait),
-        name(scene.world, source.process),
+        name(fact.tracker, source.process),
         call(source)
     );
     let finding = Finding::new(&RULE, waiting.wait, what, message).other(Some(source));

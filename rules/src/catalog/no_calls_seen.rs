@@ -30,7 +30,7 @@
 use super::{Rule, When};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -39,14 +39,14 @@ pub(super) static RULE: Rule = Rule {
     when: When::Run,
     title: "no IPC call was seen in the whole run, so there is nothing to judge",
     source: include_str!("no_calls_seen.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::NoCalls = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::NoCalls = fact.what else { return None };
     let message = "no call of a urIPC* function was seen in the whole run".into();
     Some(
-        Finding::of_call(&RULE, scene.at, message)
+        Finding::of_call(&RULE, fact.at, message)
             .advice("see which doors opened in each process, and run urscope doctor"),
     )
 }

@@ -42,8 +42,8 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    life::State,
-    world::scene::{Ending, Scene, Sight, Target},
+    lifecycle::State,
+    tracker::fact::{Ending, Fact, Target, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -52,11 +52,11 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "a mapping is closed by another pointer, or by urUSMFree",
     source: include_str!("open_close_mismatch.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Ending(ending) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Ending(ending) = fact.what else { return None };
     let (base, mapped) = match ending.target {
         Target::Mapping(mapped) if mapped.state == State::Alive => (ending.object.value, mapped),
         Target::Inside(base, mapped) => (base, mapped),
@@ -65,9 +65,9 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     let opened = mapped.last_open()?;
     let what = handle(Kind::Mapping, base);
     let (how, advice) = mismatch(&ending, base)?;
-    let (who, size) = (scene.actor(), of_size(mapped.size));
-    let message = format!("{who} {how} in {}; {what}{size} was opened in {}", call(scene.at), call(opened));
-    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(opened));
+    let (who, size) = (fact.actor(), of_size(mapped.size));
+    let message = format!("{who} {how} in {}; {what}{size} was opened in {}", call(fact.at), call(opened));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
     let answer = if ending.object.kind == Kind::Usm { INVALID_MEM_OBJECT } else { INVALID_ARGUMENT };
     Some(finding.values(mapped.size, mapped.fingerprint).advice(advice).answer(answer))
 }

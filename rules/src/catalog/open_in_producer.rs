@@ -42,7 +42,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -51,12 +51,12 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "memory is opened in the process that exported it",
     source: include_str!("open_in_producer.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::OpenedHere(here) = scene.sight else { return None };
-    let (who, what, size) = (scene.actor(), handle(Kind::Mapping, here.pointer), of_size(here.size));
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::OpenedHere(here) = fact.what else { return None };
+    let (who, what, size) = (fact.actor(), handle(Kind::Mapping, here.pointer), of_size(here.size));
     let all = if here.count == 1 { String::new() } else { format!(", and did so {} in all", times(here.count)) };
     let message = format!(
         "{who} opened {what}{size} in {} from handle data that it had got itself, in {}{all}",

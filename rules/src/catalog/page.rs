@@ -28,9 +28,9 @@ impl Page {
     }
 
     /// The trace under a heading.
-    pub fn story(&self, heading: &str) -> Option<&str> {
+    pub fn scenario(&self, heading: &str) -> Option<&str> {
         let (_, rest) = self.section(heading)?.split_once("```text\n")?;
-        rest.split_once("```").map(|(story, _)| story)
+        rest.split_once("```").map(|(scenario, _)| scenario)
     }
 }
 
@@ -39,9 +39,9 @@ pub fn rules_md() -> String {
     let mut text = String::from(
         "# The rules of urscope\n\n\
          Made from the heads of `rules/src/catalog/*.rs`; `BLESS=1 cargo test -p urscope-rules` renews it. The traces are\n\
-         stories: the test suite plays each of them, and the bad one yields its rule, the good one nothing\n\
-         (`rules/src/story.rs` has the language).\n\n\
-         | rule | severity | looks at | the sin |\n|---|---|---|---|\n",
+         scenarios: the test suite plays each of them, and the bad one yields its rule, the good one nothing\n\
+         (`rules/src/scenario.rs` has the language).\n\n\
+         | rule | severity | looks at | the violation |\n|---|---|---|---|\n",
     );
     for rule in RULES {
         let when = format!("{:?}", rule.when).to_lowercase();

@@ -47,9 +47,9 @@
 use super::{Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    world::{
+    tracker::{
+        fact::{Fact, What},
         rights::Barrier,
-        scene::{Scene, Sight},
     },
 };
 
@@ -59,20 +59,20 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "an open was refused because the kernel does not let the consumer look into the producer",
     source: include_str!("permission_denied.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Refused(refused) = scene.sight else { return None };
-    let (who, what, at) = (scene.actor(), refused.handle, call(scene.at));
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Refused(refused) = fact.what else { return None };
+    let (who, what, at) = (fact.actor(), refused.handle, call(fact.at));
     let answered = if refused.result.is_success() { "nothing".to_owned() } else { refused.result.to_string() };
     let message = format!(
         "{who} opens {what} in {at} and was given {answered}, though it is living data of {}: {}",
-        scene.place(refused.got),
+        fact.place(refused.got),
         cause(refused.barrier)
     );
     let most = if refused.barrier.is_certain() { Severity::Error } else { Severity::Note };
-    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(refused.got)).at_most(most);
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(refused.got)).at_most(most);
     Some(finding.values(None, Some(refused.fingerprint)).advice(advice(refused.barrier)))
 }
 

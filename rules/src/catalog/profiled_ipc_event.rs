@@ -35,7 +35,7 @@ use urscope_schema::api::demand::Wrong;
 use super::{Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -44,16 +44,15 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "an event is to be shared and to be profiled",
     source: include_str!("profiled_ipc_event.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Argument(fault) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Argument(fault) = fact.what else { return None };
     if !matches!(fault.why, Wrong::Together(_)) {
         return None;
     }
-    let message =
-        format!("{} makes an event with the IPC flag and with profiling in {}", scene.actor(), call(scene.at));
+    let message = format!("{} makes an event with the IPC flag and with profiling in {}", fact.actor(), call(fact.at));
     let advice = "make two events, one that is shared and one that is timed";
-    Some(Finding::of_call(&RULE, scene.at, message).advice(advice).answer(fault.answer.0))
+    Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(fault.answer.0))
 }

@@ -44,8 +44,8 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    life::Sin,
-    world::scene::{Scene, Sight},
+    lifecycle::Violation,
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -54,17 +54,17 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "handle data is put that this process never got",
     source: include_str!("put_of_unknown.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Ending(ending) = scene.sight else { return None };
-    if ending.object.kind.shares().is_none() || ending.sin(ending.object.kind) != Some(Sin::NeverLived) {
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Ending(ending) = fact.what else { return None };
+    if ending.object.kind.shares().is_none() || ending.violation(ending.object.kind) != Some(Violation::NeverLived) {
         return None;
     }
-    let (who, what) = (scene.actor(), ending.object);
-    let message = format!("{who} puts {what} in {}, but no get of this process returned it", call(scene.at));
-    let finding = Finding::new(&RULE, scene.at, what, message);
+    let (who, what) = (fact.actor(), ending.object);
+    let message = format!("{who} puts {what} in {}, but no get of this process returned it", call(fact.at));
+    let finding = Finding::new(&RULE, fact.at, what, message);
     Some(
         finding
             .advice(

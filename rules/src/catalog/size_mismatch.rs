@@ -34,7 +34,7 @@
 use super::{Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -43,19 +43,19 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "handle data is opened with another size than its get gave",
     source: include_str!("size_mismatch.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Missized(missized) = scene.sight else { return None };
-    let (who, noun, at) = (scene.actor(), missized.handle.kind.noun(), call(scene.at));
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Missized(missized) = fact.what else { return None };
+    let (who, noun, at) = (fact.actor(), missized.handle.kind.noun(), call(fact.at));
     let message = format!(
         "{who} opens {} bytes as a {noun} in {at} and was refused: a get gives {} bytes, as in {}",
         missized.size,
         missized.given,
-        scene.place(missized.got)
+        fact.place(missized.got)
     );
-    let finding = Finding::new(&RULE, scene.at, missized.handle, message).other(Some(missized.got));
+    let finding = Finding::new(&RULE, fact.at, missized.handle, message).other(Some(missized.got));
     Some(
         finding
             .values(Some(missized.size), None)

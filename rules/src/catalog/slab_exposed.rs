@@ -45,7 +45,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -54,12 +54,12 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "handle data shows other memory of its process, too",
     source: include_str!("slab_exposed.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Exposed(exposed) = scene.sight else { return None };
-    let (who, what, size) = (scene.actor(), handle(Kind::Usm, exposed.memory), of_size(exposed.size));
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Exposed(exposed) = fact.what else { return None };
+    let (who, what, size) = (fact.actor(), handle(Kind::Usm, exposed.memory), of_size(exposed.size));
     let all = if exposed.count == 1 { String::new() } else { format!("; so it did {} in all", times(exposed.count)) };
     let message = format!(
         "{who} got handle data for {what}{size} in {}, which shows {} bytes: among them {}, in use since {}{all}",

@@ -43,7 +43,7 @@
 use super::{Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -52,23 +52,23 @@ pub(super) static RULE: Rule = Rule {
     when: When::End,
     title: "some calls of a function took far longer than the others",
     source: include_str!("slow_call.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Outlier(outlier) = scene.sight else { return None };
-    let function = scene.at.function.map_or("", |function| function.name());
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Outlier(outlier) = fact.what else { return None };
+    let function = fact.at.function.map_or("", |function| function.name());
     let message = format!(
         "{} waited {} for {}, while half of its {} calls of {function} took no more than {}; outliers in all: {}",
-        scene.actor(),
+        fact.actor(),
         time(outlier.took),
-        call(scene.at),
+        call(fact.at),
         outlier.calls,
         time(outlier.median),
         outlier.outliers
     );
     let advice = "look at what else happened at that moment: the timeline, urscope stats, and the load of the machine";
-    Some(Finding::of_call(&RULE, scene.at, message).advice(advice))
+    Some(Finding::of_call(&RULE, fact.at, message).advice(advice))
 }
 
 fn time(nanos: u64) -> String {

@@ -50,7 +50,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Over, Scene, Sight},
+    tracker::fact::{Fact, Over, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -59,19 +59,19 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "handle data is opened when other memory has its address",
     source: include_str!("stale_handle.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Stale(old, opened) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Stale(old, opened) = fact.what else { return None };
     let Over::Reborn(freed, reborn) = old.over else { return None };
     let now = old.value.map_or_else(String::new, |pointer| format!(" at {pointer:#x}"));
     let allocated = reborn.map_or_else(String::new, |reborn| format!(", allocated in {}", call(reborn)));
     let why = format!(
         "it is of memory that was exported in {} and freed in {}; other memory is{now} since{allocated}",
         call(old.got),
-        scene.place(freed)
+        fact.place(freed)
     );
-    let finding = stale(&RULE, scene, old, opened, &why).other(reborn.or(Some(freed)));
+    let finding = stale(&RULE, fact, old, opened, &why).other(reborn.or(Some(freed)));
     Some(finding.advice("send new handle data for new memory, and forget what is kept by address when it is freed"))
 }

@@ -37,7 +37,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -46,13 +46,13 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "a call answers success and has not made what it should have made",
     source: include_str!("success_without_result.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Unanswered(kind) = scene.sight else { return None };
-    let (who, noun) = (scene.actor(), kind.noun());
-    let message = format!("{who} is told success by {} and is given no {noun}", call(scene.at));
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Unanswered(kind) = fact.what else { return None };
+    let (who, noun) = (fact.actor(), kind.noun());
+    let message = format!("{who} is told success by {} and is given no {noun}", call(fact.at));
     let advice = "take it for a failure; the reason is in the adapter's log, and the v2 adapter answers it";
-    Some(Finding::of_call(&RULE, scene.at, message).advice(advice).answer(INVALID_ARGUMENT))
+    Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(INVALID_ARGUMENT))
 }

@@ -38,7 +38,7 @@ use urscope_schema::handle::{Handle, Kind};
 use super::{Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Opened, Scene, Sight},
+    tracker::fact::{Fact, Opened, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -47,11 +47,11 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "something is shared on a device that has said that it cannot",
     source: include_str!("unsupported_device.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Denied(denied, opened) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Denied(denied, opened) = fact.what else { return None };
     let (became, most) = match opened {
         Opened::Well => ("was let, by luck".to_owned(), Severity::Warning),
         Opened::Not(result) if result.is_success() => ("was given nothing".to_owned(), Severity::Note),
@@ -61,10 +61,10 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
     let device = Handle { kind: Kind::Device, value: denied.device };
     let message = format!(
         "{} shares {what} on {device} in {} and {became}: the device had said in {} that it cannot",
-        scene.actor(),
-        call(scene.at),
+        fact.actor(),
+        call(fact.at),
         call(denied.asked)
     );
-    let finding = Finding::new(&RULE, scene.at, device, message).other(Some(denied.asked)).at_most(most);
+    let finding = Finding::new(&RULE, fact.at, device, message).other(Some(denied.asked)).at_most(most);
     Some(finding.advice("take another way where the device says no: a copy through the host, or another device"))
 }

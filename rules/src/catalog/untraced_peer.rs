@@ -35,7 +35,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Opened, Scene, Sight},
+    tracker::fact::{Fact, Opened, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -44,22 +44,22 @@ pub(super) static RULE: Rule = Rule {
     when: When::Run,
     title: "handle data is opened that no traced process exported",
     source: include_str!("untraced_peer.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Strange(strange) = scene.sight else { return None };
-    if strange.opened != Opened::Well {
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::UnknownHandle(unknown) = fact.what else { return None };
+    if unknown.opened != Opened::Well {
         return None;
     }
-    let (who, noun) = (scene.actor(), strange.handle.kind.noun());
-    let first = if strange.times > 1 { ", first" } else { "" };
+    let (who, noun) = (fact.actor(), unknown.handle.kind.noun());
+    let first = if unknown.times > 1 { ", first" } else { "" };
     let message = format!(
         "{who} opened a {noun} that no traced process of this host exported, {}{first} in {}: what its producer does is not seen",
-        times(strange.times),
-        call(scene.at)
+        times(unknown.times),
+        call(fact.at)
     );
     let advice = "trace the producer, too, and hand all traces to one check";
-    let finding = Finding::new(&RULE, scene.at, strange.handle, message).advice(advice);
-    Some(finding.values(None, Some(strange.fingerprint)))
+    let finding = Finding::new(&RULE, fact.at, unknown.handle, message).advice(advice);
+    Some(finding.values(None, Some(unknown.fingerprint)))
 }

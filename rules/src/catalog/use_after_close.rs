@@ -46,7 +46,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Opened, Scene, Sight},
+    tracker::fact::{Fact, Opened, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -55,21 +55,21 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "the pointer of a closed mapping is used",
     source: include_str!("use_after_close.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
+fn check(fact: &Fact<'_>) -> Option<Finding> {
     // Where it is not refused, there is memory that was made where we do not see.
-    let Sight::Astray(stray, Opened::Not(result)) = scene.sight else { return None };
-    if stray.was.kind != Kind::Mapping {
+    let What::Dangling(dangling, Opened::Not(result)) = fact.what else { return None };
+    if dangling.was.kind != Kind::Mapping {
         return None;
     }
-    let (who, at, size, closed) = (scene.actor(), call(scene.at), of_size(stray.size), call(stray.died));
-    let pointer = stray.pointer;
+    let (who, at, size, closed) = (fact.actor(), call(fact.at), of_size(dangling.size), call(dangling.died));
+    let pointer = dangling.pointer;
     let message = format!(
         "{who} hands {pointer:#x} to {at}, which was answered {result}: it was a mapping{size}, closed in {closed}"
     );
-    let finding = Finding::new(&RULE, scene.at, stray.was, message).other(Some(stray.died));
-    let finding = finding.values(stray.size, stray.fingerprint);
+    let finding = Finding::new(&RULE, fact.at, dangling.was, message).other(Some(dangling.died));
+    let finding = finding.values(dangling.size, dangling.fingerprint);
     Some(finding.advice("forget the pointer where it is closed, or close it later"))
 }

@@ -42,7 +42,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Over, Scene, Sight},
+    tracker::fact::{Fact, Over, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -51,13 +51,13 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "handle data is opened after its memory was freed",
     source: include_str!("use_after_free.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Stale(old, opened) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Stale(old, opened) = fact.what else { return None };
     let Over::Freed(freed) = old.over else { return None };
-    let why = format!("its memory was freed in {}, having been exported in {}", scene.place(freed), call(old.got));
-    let finding = stale(&RULE, scene, old, opened, &why).other(Some(freed));
+    let why = format!("its memory was freed in {}, having been exported in {}", fact.place(freed), call(old.got));
+    let finding = stale(&RULE, fact, old, opened, &why).other(Some(freed));
     Some(finding.advice("free when every process has closed what it opened: wait for a message back, or a barrier"))
 }

@@ -46,7 +46,7 @@ use urscope_schema::handle::Kind;
 use super::{Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Opened, Over, Scene, Sight},
+    tracker::fact::{Fact, Opened, Over, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -55,11 +55,11 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "handle data is opened after its put",
     source: include_str!("use_after_put.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Stale(stale, opened) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Stale(stale, opened) = fact.what else { return None };
     let Over::Put(put) = stale.over else { return None };
     let what = stale.handle;
     let (became, most) = match (opened, what.kind) {
@@ -67,12 +67,12 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
         (Opened::Well, Kind::EventHandle) => ("was let, because the event still lives".into(), Severity::Note),
         (Opened::Well, _) => ("was let, by luck".into(), Severity::Warning),
     };
-    let (who, at, ended) = (scene.actor(), call(scene.at), scene.place(put));
+    let (who, at, ended) = (fact.actor(), call(fact.at), fact.place(put));
     let message = format!(
         "{who} opens {what} in {at} and {became}: it was put in {ended}, having been got in {}",
         call(stale.got)
     );
-    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(put));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(put));
     Some(
         finding
             .values(stale.size, Some(stale.fingerprint))

@@ -8,10 +8,10 @@ use urscope_schema::{
 use crate::{
     catalog::Rule,
     finding::{Finding, Place, Severity},
-    world::{
-        ProcessId, World,
+    tracker::{
+        ProcessId, Tracker,
+        fact::{Fact, Left, Opened, Stale},
         records::Object,
-        scene::{Left, Opened, Scene, Stale},
     },
 };
 
@@ -38,7 +38,7 @@ impl Finding {
         }
     }
 
-    /// The documented result of a call that sins in this way.
+    /// The documented result of a call that violations in this way.
     pub(super) fn answer(self, code: u32) -> Self {
         Self { answer: Some(UrResult(code)), ..self }
     }
@@ -72,22 +72,22 @@ pub(super) const INVALID_EVENT: u32 = 12;
 /// `UR_RESULT_ERROR_INVALID_MEM_OBJECT`: what `urUSMFree` answers to a pointer that is no USM.
 pub(super) const INVALID_MEM_OBJECT: u32 = 11;
 
-impl Scene<'_> {
+impl Fact<'_> {
     /// The process that acts.
     pub(super) fn actor(&self) -> String {
-        name(self.world, self.at.process)
+        name(self.tracker, self.at.process)
     }
 
     /// Another place, with its process if that is another one.
     pub(super) fn place(&self, place: Place) -> String {
         let call = call(place);
-        if place.process == self.at.process { call } else { format!("{call} of {}", name(self.world, place.process)) }
+        if place.process == self.at.process { call } else { format!("{call} of {}", name(self.tracker, place.process)) }
     }
 }
 
 /// `producer (pid 42)`
-pub(super) fn name(world: &World, who: ProcessId) -> String {
-    let Some(process) = world.process(who) else { return "an unknown process".into() };
+pub(super) fn name(tracker: &Tracker, who: ProcessId) -> String {
+    let Some(process) = tracker.process(who) else { return "an unknown process".into() };
     let file = process.executable.rsplit('/').next().unwrap_or_default();
     let file: String = file.chars().map(|c| if c.is_control() { '?' } else { c }).take(64).collect();
     if file.is_empty() { format!("pid {}", process.pid) } else { format!("{file} (pid {})", process.pid) }
@@ -118,12 +118,12 @@ pub(super) fn number(count: u64, noun: &str) -> String {
 }
 
 /// An opened object that was left: its finding, but for the advice. It stands at the open; the context's release is named.
-pub(super) fn left_object(rule: &'static Rule, scene: &Scene<'_>, what: Handle, object: &Object, how: Left) -> Finding {
-    let (who, size, (end, most)) = (scene.actor(), of_size(object.size), left(how));
+pub(super) fn left_object(rule: &'static Rule, fact: &Fact<'_>, what: Handle, object: &Object, how: Left) -> Finding {
+    let (who, size, (end, most)) = (fact.actor(), of_size(object.size), left(how));
     let ends = if what.kind == Kind::Event { "released" } else { "closed or released" };
-    let released = if how == Left::ContextReleased { format!(" in {}", call(scene.at)) } else { String::new() };
+    let released = if how == Left::ContextReleased { format!(" in {}", call(fact.at)) } else { String::new() };
     let from =
-        object.source.map_or_else(String::new, |source| format!("; its handle data came from {}", scene.place(source)));
+        object.source.map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
     let references = match object.references {
         1 => String::new(),
         more => format!(", with {} left", number(more, "reference")),
@@ -138,14 +138,14 @@ pub(super) fn left_object(rule: &'static Rule, scene: &Scene<'_>, what: Handle, 
 }
 
 /// An open of handle data that is worth nothing any more: its finding, but for the advice and the other place.
-pub(super) fn stale(rule: &'static Rule, scene: &Scene<'_>, old: &Stale, opened: Opened, why: &str) -> Finding {
-    let (who, what, at) = (scene.actor(), old.handle, call(scene.at));
+pub(super) fn stale(rule: &'static Rule, fact: &Fact<'_>, old: &Stale, opened: Opened, why: &str) -> Finding {
+    let (who, what, at) = (fact.actor(), old.handle, call(fact.at));
     let became = match opened {
         Opened::Well => "was let, by luck".into(),
         Opened::Not(result) => format!("was answered {result}"),
     };
     let message = format!("{who} opens {what} in {at} and {became}: {why}");
-    Finding::new(rule, scene.at, what, message).values(old.size, Some(old.fingerprint))
+    Finding::new(rule, fact.at, what, message).values(old.size, Some(old.fingerprint))
 }
 
 /// A handle by its kind and value.

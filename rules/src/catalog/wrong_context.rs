@@ -43,8 +43,8 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    life::State,
-    world::scene::{Scene, Sight, Target},
+    lifecycle::State,
+    tracker::fact::{Fact, Target, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -53,24 +53,24 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "a mapping is closed in another context than it was opened in",
     source: include_str!("wrong_context.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Ending(ending) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Ending(ending) = fact.what else { return None };
     let Target::Mapping(mapped) = ending.target else { return None };
     if ending.object.kind != Kind::Mapping || mapped.state != State::Alive || mapped.is_open_in(ending.context) {
         return None;
     }
     let opened = mapped.last_open()?;
     let (closes, opens) = (ending.context?, mapped.opens.first()?.context?);
-    let (who, what, size) = (scene.actor(), ending.object, of_size(mapped.size));
+    let (who, what, size) = (fact.actor(), ending.object, of_size(mapped.size));
     let message = format!(
         "{who} closes {what}{size} in context {closes:#x} in {}; it was opened in context {opens:#x} in {}",
-        call(scene.at),
+        call(fact.at),
         call(opened)
     );
-    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(opened));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
     Some(
         finding
             .values(mapped.size, mapped.fingerprint)

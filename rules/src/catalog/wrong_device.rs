@@ -44,7 +44,7 @@ use urscope_schema::handle::{Handle, Kind};
 use super::{Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Opened, Scene, Sight},
+    tracker::fact::{Fact, Opened, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -53,28 +53,29 @@ pub(super) static RULE: Rule = Rule {
     when: When::Exit,
     title: "a call names a device that is not its context's or its memory's",
     source: include_str!("wrong_device.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::Abroad(abroad, opened) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::WrongDevice(wrong_device, opened) = fact.what else { return None };
     let (became, most) = match opened {
-        _ if !abroad.is_proved(opened) => return None,
+        _ if !wrong_device.is_proved(opened) => return None,
         Opened::Well => ("was let, by luck".to_owned(), Severity::Note),
         Opened::Not(result) if result.is_success() => ("was given nothing".to_owned(), Severity::Error),
         Opened::Not(result) => (format!("was answered {result}"), Severity::Error),
     };
     let device = |value| Handle { kind: Kind::Device, value };
-    let belongs = if abroad.of.kind == Kind::Context { "has only" } else { "is on" };
-    let made = abroad.made.map_or_else(String::new, |made| format!(" since {}", call(made)));
+    let belongs = if wrong_device.of.kind == Kind::Context { "has only" } else { "is on" };
+    let made = wrong_device.made.map_or_else(String::new, |made| format!(" since {}", call(made)));
     let message = format!(
         "{} names {} in {} and {became}: {} {belongs} {}{made}",
-        scene.actor(),
-        device(abroad.device),
-        call(scene.at),
-        abroad.of,
-        device(abroad.right)
+        fact.actor(),
+        device(wrong_device.device),
+        call(fact.at),
+        wrong_device.of,
+        device(wrong_device.right)
     );
-    let finding = Finding::new(&RULE, scene.at, device(abroad.device), message).other(abroad.made).at_most(most);
+    let finding =
+        Finding::new(&RULE, fact.at, device(wrong_device.device), message).other(wrong_device.made).at_most(most);
     Some(finding.advice("open it on the device that the memory is on, in a context of that device"))
 }

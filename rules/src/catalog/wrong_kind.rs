@@ -47,7 +47,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    world::scene::{Scene, Sight},
+    tracker::fact::{Fact, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -56,11 +56,11 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "an object is handed to a function that is for another kind",
     source: include_str!("wrong_kind.rs"),
-    look,
+    check,
 };
 
-fn look(scene: &Scene<'_>) -> Option<Finding> {
-    let Sight::OtherKind(confusion) = scene.sight else { return None };
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::OtherKind(confusion) = fact.what else { return None };
     let what = confusion.is;
     let answer = match (confusion.fingerprint, confusion.taken_for) {
         (Some(_), _) => INVALID_VALUE,
@@ -68,11 +68,11 @@ fn look(scene: &Scene<'_>) -> Option<Finding> {
         (None, Kind::Usm) => INVALID_MEM_OBJECT,
         (None, _) => INVALID_ARGUMENT,
     };
-    let (who, at, born) = (scene.actor(), call(scene.at), scene.place(confusion.born));
+    let (who, at, born) = (fact.actor(), call(fact.at), fact.place(confusion.born));
     let taken_for = confusion.taken_for.noun();
     let message =
         format!("{who} hands {what}, which is from {born}, to {at}, which takes it for another kind: {taken_for}");
-    let finding = Finding::new(&RULE, scene.at, what, message).other(Some(confusion.born));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(confusion.born));
     Some(
         finding
             .values(None, confusion.fingerprint)

@@ -1,6 +1,6 @@
 //! The validation layer: the law, applied to this process while it runs.
 //!
-//! The same [`World`] as the judge's is fed the calls of this one process, under a short lock that is never held across the
+//! The same [`Tracker`] as the judge's is fed the calls of this one process, under a short lock that is never held across the
 //! real call: it is looked at and moved before the call is passed on, and moved again when the call has returned. What it
 //! finds is said after the lock is given back ([`report`]). It must never find what the judge does not find in the trace
 //! of the same process, so it is given nothing that does not stand in the trace, but for places for answers that are
@@ -9,7 +9,7 @@
 use std::{cell::Cell, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
-use urscope_rules::{End, Finding, Process, ProcessId, Rights, World};
+use urscope_rules::{End, Finding, Process, ProcessId, Rights, Tracker};
 use urscope_schema::{
     api::demand::Nulls,
     call::{Enter, Exit},
@@ -32,7 +32,7 @@ static STATE: ForkReset<Mutex<State>> = ForkReset::new(Mutex::default);
 /// What is known of this process.
 #[derive(Default)]
 struct State {
-    world: World,
+    world: Tracker,
     /// This process in the world, from its first call on.
     who: Option<ProcessId>,
     /// Its number: a child of `vfork` shares our memory, and has another one.
@@ -108,7 +108,7 @@ impl Layer for Validate {
 const PATIENCE: Duration = Duration::from_millis(200);
 
 #[inline]
-fn apply(step: impl FnOnce(&mut World, ProcessId, &mut Vec<Finding>)) -> Verdict {
+fn apply(step: impl FnOnce(&mut Tracker, ProcessId, &mut Vec<Finding>)) -> Verdict {
     if !is_on() {
         return Verdict::Passed;
     }

@@ -1,25 +1,28 @@
-//! How tests play stories.
+//! How tests play scenarios.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-pub(crate) mod faultless;
+pub(crate) mod correct;
 
 use proptest::prelude::*;
-use urscope_rules::{Finding, story::Story};
+use urscope_rules::{Finding, scenario::Scenario};
 
-/// What is found in a story.
-pub(crate) fn play(story: &str) -> Vec<Finding> {
-    story.parse::<Story>().and_then(|story| story.play()).unwrap_or_else(|error| panic!("{error} of\n{story}"))
+/// What is found in a scenario.
+pub(crate) fn play(scenario: &str) -> Vec<Finding> {
+    scenario
+        .parse::<Scenario>()
+        .and_then(|scenario| scenario.play())
+        .unwrap_or_else(|error| panic!("{error} of\n{scenario}"))
 }
 
-/// What is noted of whole runs, in nearly every story that is about something else: nobody opens what is got, or its producer
+/// What is noted of whole runs, in nearly every scenario that is about something else: nobody opens what is got, or its producer
 /// does.
 pub(crate) const OF_RUNS: [&str; 2] = ["get-without-open", "open-in-producer"];
 
-/// Plays a story in which just this is found, but for what is noted of whole runs unless that is expected.
+/// Plays a scenario in which just this is found, but for what is noted of whole runs unless that is expected.
 #[track_caller]
-pub(crate) fn expect(story: &str, codes: &[&str]) -> Vec<Finding> {
-    let mut found = play(story);
+pub(crate) fn expect(scenario: &str, codes: &[&str]) -> Vec<Finding> {
+    let mut found = play(scenario);
     found.retain(|finding| codes.contains(&finding.rule.code) || !OF_RUNS.contains(&finding.rule.code));
     assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), codes, "{found:#?}");
     found

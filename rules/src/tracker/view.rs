@@ -1,4 +1,4 @@
-//! What is shared at one moment, for whoever wants to show it: the world as it is, without judgement.
+//! What is shared at one moment, for whoever wants to show it: the tracker as it is, without judgement.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-use super::{ExportId, ProcessId, World, exports::Export, opens, process::Life, records::Origin};
-use crate::{finding::Place, life::State};
+use super::{ExportId, ProcessId, Tracker, exports::Export, opens, process_state::ProcessState, records::Origin};
+use crate::{finding::Place, lifecycle::State};
 
 /// Memory or an event that handle data was got of, with whoever has it open.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Holder {
     pub since: Place,
 }
 
-impl World {
+impl Tracker {
     /// All that handle data is out of, or that is open, at this moment: in the order in which it was got.
     pub fn shared(&self) -> Vec<Shared> {
         let mut shared = BTreeMap::new();
@@ -78,7 +78,7 @@ impl World {
         self.life(who).is_some_and(|life| life.state(object) == State::Alive)
     }
 
-    /// Hands on every export that a call is about: of a call that begins, before it has moved the world, and of one that
+    /// Hands on every export that a call is about: of a call that begins, before it has moved the tracker, and of one that
     /// has returned, afterwards.
     pub fn about(&self, who: ProcessId, function: Function, values: &Values, mut each: impl FnMut(ExportId)) {
         let Some(life) = self.life(who) else { return };
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    fn holdings<'a>(&'a self, who: ProcessId, life: &'a Life) -> impl Iterator<Item = (ExportId, Holder)> + 'a {
+    fn holdings<'a>(&'a self, who: ProcessId, life: &'a ProcessState) -> impl Iterator<Item = (ExportId, Holder)> + 'a {
         let mappings = life.mappings.iter().filter(|(_, mapped)| mapped.state == State::Alive);
         let mappings = mappings.filter_map(move |(pointer, mapped)| {
             let opened = Handle { kind: Kind::Mapping, value: *pointer };

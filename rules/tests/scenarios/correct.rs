@@ -1,4 +1,4 @@
-//! A faultless history of memory and physical memory of three processes, call by call: what others put a fault into.
+//! A correct history of memory and physical memory of three processes, call by call: what others put a fault into.
 //!
 //! Random numbers choose what is done next among what is allowed. Each call returns at once, and an address is used again as soon
 //! as it is free.
@@ -170,7 +170,7 @@ impl History {
         self.calls.push(Call { what: End, ..made });
     }
 
-    /// Memory that is never freed is no sin of IPC: every third is left.
+    /// Memory that is never freed is no violation of IPC: every third is left.
     fn tidy(&mut self) {
         let memory = &self.memory[0];
         if !memory.opens.is_empty() {

@@ -5,54 +5,54 @@ use urscope_schema::handle::{Handle, Kind};
 use super::accuse;
 use crate::{
     finding::Place,
-    life::{Event, step},
-    world::{
-        ProcessId, World,
+    lifecycle::{Event, step},
+    tracker::{
+        ProcessId, Tracker,
         exports::ExportId,
-        process::Aim,
-        records::{Grave, Mapped, Serial},
-        scene::OpenedHere,
+        fact::OpenedHere,
+        process_state::Operation,
+        records::{Mapping, Serial, Tombstone},
     },
 };
 
-pub(super) fn close(world: &mut World, who: ProcessId, pointer: u64, context: Option<u64>) -> Aim {
-    let Some(life) = world.life_mut(who) else { return Aim::Nothing };
-    let buried = life.graves.get(Handle { kind: Kind::Mapping, value: pointer }).is_some();
+pub(super) fn close(tracker: &mut Tracker, who: ProcessId, pointer: u64, context: Option<u64>) -> Operation {
+    let Some(life) = tracker.life_mut(who) else { return Operation::Nothing };
+    let buried = life.tombstones.get(Handle { kind: Kind::Mapping, value: pointer }).is_some();
     let around = if buried { None } else { life.mapping_around(pointer).map(|(base, _)| base) };
     let base = if life.mappings.contains_key(&pointer) { Some(pointer) } else { around };
     let Some((base, mapped)) = base.and_then(|base| Some((base, life.mappings.get_mut(&base)?))) else {
-        accuse(world, who, Kind::Mapping, pointer);
-        return Aim::Nothing;
+        accuse(tracker, who, Kind::Mapping, pointer);
+        return Operation::Nothing;
     };
     let accuse = base != pointer || !mapped.is_open_in(context);
-    let Some(taken) = mapped.take(context) else { return Aim::Nothing };
+    let Some(taken) = mapped.take(context) else { return Operation::Nothing };
     mapped.closed += 1;
     mapped.closing += 1;
     let (serial, export, last) = (mapped.serial, mapped.export, mapped.opens.is_empty());
     if last {
         mapped.state = step(mapped.state, Event::Ending).next;
         if let Some(export) = export {
-            world.exports.release(export, who, base);
+            tracker.exports.release(export, who, base);
         }
     }
-    Aim::Close { pointer: base, serial, taken, accuse }
+    Operation::Close { pointer: base, serial, taken, accuse }
 }
 
 pub(super) fn opened(
-    world: &mut World,
+    tracker: &mut Tracker,
     born: Place,
     pointer: u64,
     context: Option<u64>,
     fingerprint: Option<u64>,
     export: Option<ExportId>,
 ) {
-    let serial = world.next_serial();
-    let World { lives, exports, .. } = world;
+    let serial = tracker.next_serial();
+    let Tracker { lives, exports, .. } = tracker;
     let who = born.process;
     let Some(life) = lives.get_mut(who.0 as usize) else { return };
-    life.graves.forget(Handle { kind: Kind::Mapping, value: pointer });
+    life.tombstones.forget(Handle { kind: Kind::Mapping, value: pointer });
     // One pointer is one mapping as long as a close may still be refused: its reference is then still there.
-    let mapped = life.mappings.entry(pointer).or_insert_with(|| Mapped::new(serial));
+    let mapped = life.mappings.entry(pointer).or_insert_with(|| Mapping::new(serial));
     mapped.state = step(mapped.state, Event::Birth).next;
     mapped.add(context, born);
     mapped.opened += 1;
@@ -75,7 +75,7 @@ pub(super) fn opened(
 }
 
 pub(super) fn closed(
-    world: &mut World,
+    tracker: &mut Tracker,
     died: Place,
     pointer: u64,
     serial: Serial,
@@ -83,7 +83,7 @@ pub(super) fn closed(
     success: bool,
     accuse: bool,
 ) {
-    let World { lives, exports, .. } = world;
+    let Tracker { lives, exports, .. } = tracker;
     let who = died.process;
     let Some(life) = lives.get_mut(who.0 as usize) else { return };
     let Some(mapped) = life.mappings.get_mut(&pointer).filter(|mapped| mapped.serial == serial) else { return };
@@ -99,7 +99,7 @@ pub(super) fn closed(
     } else if mapped.opens.is_empty() && mapped.closing == 0 {
         let (size, fingerprint) = (mapped.size, mapped.fingerprint);
         life.mappings.remove(&pointer);
-        let grave = Grave { born: taken.1, died, size, fingerprint, excused: false };
-        life.graves.bury(Handle { kind: Kind::Mapping, value: pointer }, grave);
+        let tombstone = Tombstone { born: taken.1, died, size, fingerprint, excused: false };
+        life.tombstones.bury(Handle { kind: Kind::Mapping, value: pointer }, tombstone);
     }
 }

@@ -1,4 +1,4 @@
-//! A story as records: names become addresses, steps become calls.
+//! A scenario as records: names become addresses, steps become calls.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use urscope_schema::{
     handle::{Kind, fingerprint},
 };
 
-use super::{Call, Fate, REFUSED, Right, Step, Story, StoryError, Verb};
+use super::{Call, Fate, REFUSED, Right, Scenario, ScenarioError, Step, Verb};
 use crate::{
     finding::Finding,
-    world::{End, Process, ProcessId, Rights, World},
+    tracker::{End, Process, ProcessId, Rights, Tracker},
 };
 
-/// What happens, as a world is told it.
+/// What happens, as a tracker is told it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A process begins; it gets the next number.
@@ -38,37 +38,37 @@ const DEVICE: u64 = 0xd0;
 /// How long a step takes.
 const STEP: u64 = 1000;
 
-impl Story {
+impl Scenario {
     /// What the law says to it.
-    pub fn play(&self) -> Result<Vec<Finding>, StoryError> {
-        let (mut world, mut found) = (World::new(), Vec::new());
+    pub fn play(&self) -> Result<Vec<Finding>, ScenarioError> {
+        let (mut tracker, mut found) = (Tracker::new(), Vec::new());
         for event in self.events()? {
             match event {
                 Event::Begin(process, _) => {
-                    world.begin(process);
+                    tracker.begin(process);
                 }
                 Event::Enter(who, enter) => {
-                    world.check(who, &enter, &mut found);
-                    world.enter(who, &enter);
+                    tracker.check(who, &enter, &mut found);
+                    tracker.enter(who, &enter);
                 }
-                Event::Exit(who, exit) => world.exit(who, &exit, &mut found),
-                Event::Descriptors(who, open, at) => world.descriptors(who, open, at),
+                Event::Exit(who, exit) => tracker.exit(who, &exit, &mut found),
+                Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at),
                 Event::End(who, how, at) => {
-                    world.missing(who, u64::from(how == End::Incomplete), 0);
-                    world.end(who, how, at, &mut found);
+                    tracker.missing(who, u64::from(how == End::Incomplete), 0);
+                    tracker.end(who, how, at, &mut found);
                 }
             }
         }
-        world.finish(&mut found);
+        tracker.finish(&mut found);
         Ok(found)
     }
 
     /// Its records.
-    pub fn events(&self) -> Result<Vec<Event>, StoryError> {
+    pub fn events(&self) -> Result<Vec<Event>, ScenarioError> {
         let mut stage = Stage::default();
         for (index, line) in self.lines.iter().enumerate() {
             let told = stage.play(line);
-            told.map_err(|why| StoryError { line: index + 1, why })?;
+            told.map_err(|why| ScenarioError { line: index + 1, why })?;
         }
         for actor in 0..stage.actors.len() {
             stage.end(actor, End::Exited);

@@ -1,23 +1,23 @@
 //! All handles of all processes: the one tracker that every rule reads.
 //!
-//! Records come in the order of time, those of one process in the order of its file. [`World::check`] looks,
-//! [`World::enter`] moves, [`World::exit`] moves and lets the rules look at what became of it, [`World::end`] asks what
+//! Records come in the order of time, those of one process in the order of its file. [`Tracker::check`] looks,
+//! [`Tracker::enter`] moves, [`Tracker::exit`] moves and lets the rules look at what became of it, [`Tracker::end`] asks what
 //! was left. Memory grows with what lives, not with what has been.
 
 pub(crate) mod devices;
 pub(crate) mod exports;
+pub(crate) mod fact;
 mod finish;
 mod hash;
 mod leaving;
 pub(crate) mod ledger;
-mod moves;
 pub(crate) mod pace;
-mod process;
+mod process_state;
 pub(crate) mod received;
 pub(crate) mod records;
 pub(crate) mod rights;
-pub(crate) mod scene;
 pub(crate) mod slabs;
+mod transitions;
 mod view;
 
 pub use self::{
@@ -34,27 +34,27 @@ use urscope_schema::{
 
 use self::{
     exports::Exports,
+    fact::{Confusion, Ending, Fact, Left, Missing, Opened, Target, Waiting, What},
     hash::Set,
     leaving::Leaving,
     ledger::Sample,
-    moves::contexts::Remains,
-    process::{Aim, Inherited, Life, place_of},
+    process_state::{Inherited, Operation, ProcessState, place_of},
     received::Sizes,
     records::{Object, Origin, Serial},
-    scene::{Confusion, Ending, Left, Missing, Opened, Scene, Sight, Target, Waiting},
+    transitions::contexts::Leftovers,
 };
 use crate::{
     catalog::{self, When},
     finding::{Finding, Place},
-    life::State,
+    lifecycle::State,
 };
 
-/// A process, numbered by the world in the order of arrival.
+/// A process, numbered by the tracker in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId(pub u32);
 
 impl ProcessId {
-    /// A process that is not in this world, as the parent of a child whose parent was not traced.
+    /// A process that is not in this tracker, as the parent of a child whose parent was not traced.
     pub const UNKNOWN: Self = Self(u32::MAX);
 }
 
@@ -90,8 +90,8 @@ pub enum End {
 
 /// All handles of all processes.
 #[derive(Debug, Default)]
-pub struct World {
-    lives: Vec<Life>,
+pub struct Tracker {
+    lives: Vec<ProcessState>,
     exports: Exports,
     sizes: Sizes,
     serial: Serial,
@@ -106,8 +106,8 @@ pub struct World {
     has_gaps: bool,
 }
 
-impl World {
-    /// An empty world.
+impl Tracker {
+    /// An empty tracker.
     pub fn new() -> Self {
         Self::default()
     }
@@ -116,10 +116,10 @@ impl World {
     pub fn begin(&mut self, process: Process) -> ProcessId {
         let inherited = match process.forked_from {
             None => Inherited::Nothing,
-            Some(parent) => self.life(parent).map_or(Inherited::Anything, Life::bequest),
+            Some(parent) => self.life(parent).map_or(Inherited::Anything, ProcessState::bequest),
         };
         let id = ProcessId(self.lives.len() as u32);
-        self.lives.push(Life::new(process, inherited));
+        self.lives.push(ProcessState::new(process, inherited));
         id
     }
 
@@ -146,7 +146,7 @@ impl World {
     /// The same, where more is known of the arguments than their record shows.
     pub fn check_call(&self, who: ProcessId, enter: &Enter, nulls: &Nulls, found: &mut Vec<Finding>) {
         if let Some(fault) = nulls.fault(enter.function, &enter.values) {
-            self.look(When::Enter, place_of(who, enter), Sight::Argument(fault), found);
+            self.report(When::Enter, place_of(who, enter), What::Argument(fault), found);
         }
         let Some(life) = self.life(who) else { return };
         let values = &enter.values;
@@ -156,8 +156,8 @@ impl World {
             // References to events are also held by commands, which are not recorded.
             Effect::Releases(Kind::PhysicalMem) => (Kind::PhysicalMem, values.object),
             Effect::Makes(made) => {
-                if let Some(sight) = self.making(who, life, enter, made) {
-                    self.look(When::Enter, place_of(who, enter), sight, found);
+                if let Some(what) = self.making(who, life, enter, made) {
+                    self.report(When::Enter, place_of(who, enter), what, found);
                 }
                 return;
             }
@@ -172,8 +172,8 @@ impl World {
                 if kind == Kind::PhysicalMemHandle
                     && let Some(closed) = got.export.and_then(|id| self.exports.closed(id, got.serial))
                 {
-                    let sight = Sight::ClosedAlready { handle: object, got, closed };
-                    self.look(When::Enter, place_of(who, enter), sight, found);
+                    let what = What::ClosedAlready { handle: object, got, closed };
+                    self.report(When::Enter, place_of(who, enter), what, found);
                 }
                 return;
             }
@@ -186,10 +186,10 @@ impl World {
             Target::Allocation(_) if kind == Kind::Usm => return,
             Target::Nothing if state == State::Inherited => return,
             // An address belongs to what was born there last.
-            Target::Nothing | Target::Buried(_) => {
+            Target::Nothing | Target::Ended(_) => {
                 if let Some((is, born)) = life.of_another_kind(kind, value) {
                     let confusion = Confusion { taken_for: kind, is, born, fingerprint: None };
-                    self.look(When::Enter, place_of(who, enter), Sight::OtherKind(confusion), found);
+                    self.report(When::Enter, place_of(who, enter), What::OtherKind(confusion), found);
                     return;
                 }
                 if kind == Kind::Usm {
@@ -199,32 +199,32 @@ impl World {
             _ => {}
         }
         let ending = Ending { object, context: values.context, state, target };
-        self.look(When::Enter, place_of(who, enter), Sight::Ending(ending), found);
+        self.report(When::Enter, place_of(who, enter), What::Ending(ending), found);
     }
 
     /// What there is to see of a call that is to make an object: what it gets handle data of, or what it opens.
-    fn making<'w>(&'w self, who: ProcessId, life: &'w Life, enter: &Enter, made: Kind) -> Option<Sight<'w>> {
+    fn making<'w>(&'w self, who: ProcessId, life: &'w ProcessState, enter: &Enter, made: Kind) -> Option<What<'w>> {
         let values = &enter.values;
         if let Some(taken_for) = opens(enter.function) {
             let found = self.exports.get(self.export_of(who, values.fingerprint)?)?;
             let is = Handle { kind: found.subject.kind, value: values.data.unwrap_or_default() };
             let confusion = Confusion { taken_for, is, born: found.got, fingerprint: values.fingerprint };
-            return (is.kind != taken_for).then_some(Sight::OtherKind(confusion));
+            return (is.kind != taken_for).then_some(What::OtherKind(confusion));
         }
         let kind = made.shares()?;
         let value = if kind == Kind::Usm { values.pointer? } else { values.object? };
         let object = Handle { kind, value };
         if let Some(known) = life.objects.get(&object) {
-            return Some(Sight::Exporting(object, known));
+            return Some(What::Exporting(object, known));
         }
         if kind == Kind::Usm
             && life.allocation_at(value).is_none()
             && let Some((base, mapped)) = life.mapping_at(value)
         {
-            return Some(Sight::ExportingMapped(base, mapped));
+            return Some(What::ExportingMapped(base, mapped));
         }
         let (is, born) = life.of_another_kind(kind, value)?;
-        Some(Sight::OtherKind(Confusion { taken_for: kind, is, born, fingerprint: None }))
+        Some(What::OtherKind(Confusion { taken_for: kind, is, born, fingerprint: None }))
     }
 
     /// The latest export of the bytes that a process holds.
@@ -240,7 +240,7 @@ impl World {
                 life.ipc_calls += 1;
             }
         }
-        moves::enter(self, who, enter);
+        transitions::enter(self, who, enter);
     }
 
     /// A call returns.
@@ -250,27 +250,27 @@ impl World {
         {
             let well = exit.result.is_success() && is_answered(kind, &exit.values);
             if exit.result.is_success() && !well {
-                self.look(When::Exit, pending.place, Sight::Unanswered(kind), found);
+                self.report(When::Exit, pending.place, What::Unanswered(kind), found);
             }
             let opened = if well { Opened::Well } else { Opened::Not(exit.result) };
-            if let Aim::Open { stale: Some(stale), .. } = &pending.aim {
-                self.look(When::Exit, pending.place, Sight::Stale(stale, opened), found);
+            if let Operation::Open { stale: Some(stale), .. } = &pending.operation {
+                self.report(When::Exit, pending.place, What::Stale(stale, opened), found);
             }
-            if let Some(abroad) = &pending.abroad {
-                self.look(When::Exit, pending.place, Sight::Abroad(abroad, opened), found);
+            if let Some(wrong_device) = &pending.wrong_device {
+                self.report(When::Exit, pending.place, What::WrongDevice(wrong_device, opened), found);
             }
             self.look_at_outcome(pending, exit, opened, found);
             self.receive(who, exit, opened);
         }
-        let Some(outcome) = moves::exit(self, who, exit) else { return };
+        let Some(outcome) = transitions::exit(self, who, exit) else { return };
         match outcome {
-            moves::Outcome::Freed(place, freed) => self.look(When::Exit, place, Sight::Freed(&freed), found),
-            moves::Outcome::Astray(place, stray, how) => {
-                self.look(When::Exit, place, Sight::Astray(&stray, how), found);
+            transitions::Outcome::Freed(place, freed) => self.report(When::Exit, place, What::Freed(&freed), found),
+            transitions::Outcome::Dangling(place, dangling, how) => {
+                self.report(When::Exit, place, What::Dangling(&dangling, how), found);
             }
-            moves::Outcome::Released(place, remains) => {
-                let Remains { handles, mappings, objects } = &*remains;
-                let leaving = Leaving { world: self, place, left: Left::ContextReleased };
+            transitions::Outcome::Released(place, leftovers) => {
+                let Leftovers { handles, mappings, objects } = &*leftovers;
+                let leaving = Leaving { tracker: self, place, left: Left::ContextReleased };
                 leaving.handles(handles.iter().map(|(handle, got)| (*handle, got)), found);
                 leaving.mappings(mappings.iter().map(|(pointer, mapped)| (*pointer, mapped)), found);
                 leaving.objects(objects.iter().map(|(handle, object)| (*handle, object)), found);
@@ -287,10 +287,10 @@ impl World {
             && let Some(life) = self.life(who).filter(|life| life.ended.is_none())
         {
             let at = Place { process: who, tid: 0, time: at, call: None, function: None, stack: None };
-            self.look(When::Run, at, Sight::Missing(life.missing), found);
+            self.report(When::Run, at, What::Missing(life.missing), found);
             self.has_gaps = true;
         }
-        moves::bury(self, who, how, at);
+        transitions::bury(self, who, how, at);
     }
 
     /// What a process would leave if it ended like that now; moves nothing, and allocates nothing where nothing is left.
@@ -305,7 +305,7 @@ impl World {
         };
         if let Some(left) = left {
             let place = Place { process: who, tid: 0, time: at, call: None, function: None, stack: None };
-            let leaving = Leaving { world: self, place, left };
+            let leaving = Leaving { tracker: self, place, left };
             leaving.memory(life, found);
             let handles = life.handles.iter().map(|(handle, got)| (*handle, got));
             leaving.handles(
@@ -323,16 +323,16 @@ impl World {
     }
 
     /// What a process did over and over.
-    fn look_at_habits(&self, who: ProcessId, life: &Life, at: Nanos, found: &mut Vec<Finding>) {
+    fn look_at_habits(&self, who: ProcessId, life: &ProcessState, at: Nanos, found: &mut Vec<Finding>) {
         for export in life.churned.iter().filter_map(|id| self.exports.get(*id)) {
-            self.look(When::End, export.got, Sight::Churned(export), found);
+            self.report(When::End, export.got, What::Churned(export), found);
         }
         for outlier in life.pace.outliers() {
-            self.look(When::End, outlier.place, Sight::Outlier(outlier), found);
+            self.report(When::End, outlier.place, What::Outlier(outlier), found);
         }
         if let Some(growth) = life.ledger.growth(life.process.rights.descriptors) {
             let at = Place { process: who, tid: 0, time: at, call: None, function: None, stack: None };
-            self.look(When::Run, at, Sight::Growth(growth), found);
+            self.report(When::Run, at, What::Growth(growth), found);
         }
     }
 
@@ -351,15 +351,15 @@ impl World {
         }
     }
 
-    fn look(&self, when: When, at: Place, sight: Sight<'_>, found: &mut Vec<Finding>) {
-        catalog::look(when, &Scene { world: self, at, sight }, found);
+    fn report(&self, when: When, at: Place, what: What<'_>, found: &mut Vec<Finding>) {
+        catalog::check(when, &Fact { tracker: self, at, what }, found);
     }
 
-    fn life(&self, who: ProcessId) -> Option<&Life> {
+    fn life(&self, who: ProcessId) -> Option<&ProcessState> {
         self.lives.get(who.0 as usize)
     }
 
-    fn life_mut(&mut self, who: ProcessId) -> Option<&mut Life> {
+    fn life_mut(&mut self, who: ProcessId) -> Option<&mut ProcessState> {
         self.lives.get_mut(who.0 as usize)
     }
 }

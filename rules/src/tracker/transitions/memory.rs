@@ -7,56 +7,56 @@ use urscope_schema::handle::{Handle, Kind};
 use super::accuse;
 use crate::{
     finding::Place,
-    world::{
-        ProcessId, World,
+    tracker::{
+        ProcessId, Tracker,
         exports::ExportId,
-        process::Aim,
-        records::{Allocation, Mapped},
-        scene::Freed,
+        fact::Freed,
+        process_state::Operation,
+        records::{Allocation, Mapping},
     },
 };
 
 /// How many freed allocations a process remembers. A get of older memory is a get of something unknown.
 const FREED: usize = 1024;
 
-pub(super) fn free(world: &mut World, who: ProcessId, pointer: u64) -> Aim {
-    let Some(life) = world.life_mut(who) else { return Aim::Nothing };
+pub(super) fn free(tracker: &mut Tracker, who: ProcessId, pointer: u64) -> Operation {
+    let Some(life) = tracker.life_mut(who) else { return Operation::Nothing };
     let Some(allocation) = life.allocations.get_mut(&pointer).filter(|allocation| !allocation.dying) else {
         let base = life.mapping_around(pointer).map_or(pointer, |(base, _)| base);
         if let Some(mapped) = life.mappings.get_mut(&base) {
             mapped.accused = true;
-            return Aim::Nothing;
+            return Operation::Nothing;
         }
-        let stray = life.stray(pointer).filter(|stray| stray.was.kind == Kind::Mapping);
-        accuse(world, who, Kind::Usm, pointer);
-        return stray.map_or(Aim::Nothing, |stray| Aim::FreeStray(Box::new(stray)));
+        let dangling = life.dangling(pointer).filter(|dangling| dangling.was.kind == Kind::Mapping);
+        accuse(tracker, who, Kind::Usm, pointer);
+        return dangling.map_or(Operation::Nothing, |dangling| Operation::FreeDangling(Box::new(dangling)));
     };
     allocation.dying = true;
     let (serial, size) = (allocation.serial, allocation.size);
     let exports = std::mem::take(&mut allocation.exports);
     let freed = Box::new(hanging_on(
-        world,
+        tracker,
         who,
         Freed::new(Handle { kind: Kind::Usm, value: pointer }, serial, size),
         &exports,
     ));
-    if let Some(allocation) = world.life_mut(who).and_then(|life| life.allocations.get_mut(&pointer)) {
+    if let Some(allocation) = tracker.life_mut(who).and_then(|life| life.allocations.get_mut(&pointer)) {
         allocation.exports = exports;
     }
-    Aim::Free { freed }
+    Operation::Free { freed }
 }
 
 /// What hangs on an allocation: the handles that are not put, and the mappings that are open.
-fn hanging_on(world: &World, who: ProcessId, mut freed: Freed, exports: &BTreeSet<ExportId>) -> Freed {
-    for export in exports.iter().filter_map(|id| world.exports.get(*id)) {
+fn hanging_on(tracker: &Tracker, who: ProcessId, mut freed: Freed, exports: &BTreeSet<ExportId>) -> Freed {
+    for export in exports.iter().filter_map(|id| tracker.exports.get(*id)) {
         if export.handles > 0 {
             freed.handles += export.handles;
             freed.got = Some(export.got);
             freed.fingerprint = Some(export.fingerprint());
         }
         for (process, pointer) in &export.holders {
-            let mapped = world.life(*process).and_then(|life| life.mappings.get(pointer));
-            let Some(opened) = mapped.and_then(Mapped::last_open) else { continue };
+            let mapped = tracker.life(*process).and_then(|life| life.mappings.get(pointer));
+            let Some(opened) = mapped.and_then(Mapping::last_open) else { continue };
             freed.holders += 1;
             let better = freed.holder.is_none_or(|(held, _)| held.process == who && opened.process != who);
             if better {
@@ -70,29 +70,29 @@ fn hanging_on(world: &World, who: ProcessId, mut freed: Freed, exports: &BTreeSe
 
 /// New memory: what was known at these addresses before is no more.
 pub(super) fn allocated(
-    world: &mut World,
+    tracker: &mut Tracker,
     who: ProcessId,
     pointer: u64,
     (size, device): (Option<u64>, Option<u64>),
     born: Option<Place>,
 ) {
-    let serial = world.next_serial();
-    let Some(life) = world.life(who) else { return };
+    let serial = tracker.next_serial();
+    let Some(life) = tracker.life(who) else { return };
     let end = pointer.saturating_add(size.unwrap_or(0).max(1));
     let mut gone: Vec<u64> = life.allocations.range(pointer..end).map(|(base, _)| *base).collect();
     gone.extend(life.allocation_at(pointer).map(|(base, _)| base).filter(|base| *base != pointer));
     for base in gone {
-        forget_allocation(world, who, base);
+        forget_allocation(tracker, who, base);
     }
-    let Some(life) = world.life_mut(who) else { return };
+    let Some(life) = tracker.life_mut(who) else { return };
     life.allocated.insert(serial);
     let exports = BTreeSet::new();
     life.allocations.insert(pointer, Allocation { serial, size, device, born, dying: false, freed: None, exports });
 }
 
 /// Memory has been freed: what is remembered of it is bounded.
-pub(super) fn freed(world: &mut World, freed: Place, base: u64) {
-    let World { lives, exports, .. } = world;
+pub(super) fn freed(tracker: &mut Tracker, freed: Place, base: u64) {
+    let Tracker { lives, exports, .. } = tracker;
     let Some(life) = lives.get_mut(freed.process.0 as usize) else { return };
     let Some(allocation) = life.allocations.get_mut(&base) else { return };
     let serial = allocation.serial;
@@ -111,11 +111,11 @@ pub(super) fn freed(world: &mut World, freed: Place, base: u64) {
     }
 }
 
-pub(super) fn forget_allocation(world: &mut World, who: ProcessId, base: u64) {
-    let Some(life) = world.life_mut(who) else { return };
+pub(super) fn forget_allocation(tracker: &mut Tracker, who: ProcessId, base: u64) {
+    let Some(life) = tracker.life_mut(who) else { return };
     let Some(allocation) = life.allocations.remove(&base) else { return };
     life.allocated.remove(&allocation.serial);
     for export in allocation.exports {
-        world.exports.retire(export);
+        tracker.exports.retire(export);
     }
 }

@@ -5,46 +5,46 @@ use urscope_schema::handle::{Handle, Kind};
 use super::{Outcome, objects};
 use crate::{
     finding::Place,
-    life::State,
-    world::{
-        ProcessId, World,
+    lifecycle::State,
+    tracker::{
+        ProcessId, Tracker,
         exports::Exports,
-        process::{Aim, Life},
-        records::{Got, Grave, Mapped, Object, Opens, Origin, Serial},
+        process_state::{Operation, ProcessState},
+        records::{HandleData, Mapping, Object, Opens, Origin, Serial, Tombstone},
     },
 };
 
 /// What was left in a context, in the order in which it was made.
 #[derive(Debug, Default)]
-pub(crate) struct Remains {
-    pub(crate) handles: Vec<(Handle, Got)>,
-    pub(crate) mappings: Vec<(u64, Mapped)>,
+pub(crate) struct Leftovers {
+    pub(crate) handles: Vec<(Handle, HandleData)>,
+    pub(crate) mappings: Vec<(u64, Mapping)>,
     pub(crate) objects: Vec<(Handle, Object)>,
 }
 
 /// A reference to a context is taken or released. Contexts that were not seen being created are not counted.
-pub(super) fn refer(world: &mut World, who: ProcessId, context: Option<u64>, more: bool) -> Aim {
-    let life = world.life_mut(who);
+pub(super) fn refer(tracker: &mut Tracker, who: ProcessId, context: Option<u64>, more: bool) -> Operation {
+    let life = tracker.life_mut(who);
     let Some((context, counted)) = life.zip(context).and_then(|(life, context)| {
         let counted = life.contexts.get_mut(&context)?;
         Some((context, counted))
     }) else {
-        return Aim::Nothing;
+        return Operation::Nothing;
     };
     counted.references = if more { counted.references + 1 } else { counted.references.saturating_sub(1) };
     let (serial, last) = (counted.serial, !more && counted.references == 0);
-    if more { Aim::Retain { context, serial } } else { Aim::Release { context, serial, last } }
+    if more { Operation::Retain { context, serial } } else { Operation::Release { context, serial, last } }
 }
 
 pub(super) fn released(
-    world: &mut World,
+    tracker: &mut Tracker,
     at: Place,
     context: u64,
     serial: Serial,
     last: bool,
     success: bool,
 ) -> Option<Outcome> {
-    let World { lives, exports, .. } = world;
+    let Tracker { lives, exports, .. } = tracker;
     let life = lives.get_mut(at.process.0 as usize)?;
     let counted = life.contexts.get_mut(&context).filter(|counted| counted.serial == serial);
     if !success {
@@ -64,25 +64,25 @@ pub(super) fn released(
     }
     // What was made after the release began belongs to the reborn context.
     let inside = |context_of: Option<u64>, born: Place| context_of == Some(context) && born.call < at.call;
-    let mut remains = Remains {
+    let mut leftovers = Leftovers {
         handles: handles(life, exports, at, inside),
         mappings: mappings(life, exports, at, inside),
         objects: opened_objects(life, at, inside),
     };
-    remains.handles.retain(|(_, got)| !got.accused);
-    remains.mappings.retain(|(_, mapped)| !mapped.accused);
-    remains.objects.retain(|(_, object)| !object.accused);
-    Some(Outcome::Released(at, Box::new(remains)))
+    leftovers.handles.retain(|(_, got)| !got.accused);
+    leftovers.mappings.retain(|(_, mapped)| !mapped.accused);
+    leftovers.objects.retain(|(_, object)| !object.accused);
+    Some(Outcome::Released(at, Box::new(leftovers)))
 }
 
-/// Ends the handle data of a context. A late put of it is no new sin.
+/// Ends the handle data of a context. A late put of it is no new violation.
 fn handles(
-    life: &mut Life,
+    life: &mut ProcessState,
     exports: &mut Exports,
     at: Place,
     inside: impl Fn(Option<u64>, Place) -> bool,
-) -> Vec<(Handle, Got)> {
-    let ends = |(_, got): &(&Handle, &Got)| got.state == State::Alive && inside(got.context, got.born);
+) -> Vec<(Handle, HandleData)> {
+    let ends = |(_, got): &(&Handle, &HandleData)| got.state == State::Alive && inside(got.context, got.born);
     let mut left: Vec<_> = life.handles.iter().filter(ends).map(|(handle, got)| (*handle, got.clone())).collect();
     left.sort_by_key(|(_, got)| got.serial);
     for (handle, got) in &left {
@@ -90,20 +90,20 @@ fn handles(
         if let Some(export) = got.export {
             exports.put(export, None);
         }
-        let Got { born, size, fingerprint, .. } = *got;
-        life.graves.bury(*handle, Grave { born, died: at, size, fingerprint, excused: true });
+        let HandleData { born, size, fingerprint, .. } = *got;
+        life.tombstones.bury(*handle, Tombstone { born, died: at, size, fingerprint, excused: true });
     }
     left.retain(|(handle, got)| life.must_put(*handle, got));
     left
 }
 
-/// Ends the mappings of a context. A late close of one is no new sin.
+/// Ends the mappings of a context. A late close of one is no new violation.
 fn mappings(
-    life: &mut Life,
+    life: &mut ProcessState,
     exports: &mut Exports,
     at: Place,
     inside: impl Fn(Option<u64>, Place) -> bool,
-) -> Vec<(u64, Mapped)> {
+) -> Vec<(u64, Mapping)> {
     let ends = |opens: &Opens| inside(opens.context, opens.place);
     let mut left = Vec::new();
     for (pointer, mapped) in &mut life.mappings {
@@ -126,16 +126,20 @@ fn mappings(
             }
             let (size, fingerprint) = (mapped.size, mapped.fingerprint);
             let born = mapped.last_open().unwrap_or(at);
-            let grave = Grave { born, died: at, size, fingerprint, excused: true };
-            life.graves.bury(Handle { kind: Kind::Mapping, value: *pointer }, grave);
+            let tombstone = Tombstone { born, died: at, size, fingerprint, excused: true };
+            life.tombstones.bury(Handle { kind: Kind::Mapping, value: *pointer }, tombstone);
         }
     }
     left.sort_by_key(|(_, mapped)| mapped.serial);
     left
 }
 
-/// Ends what was opened in a context. A late release of it is no new sin.
-fn opened_objects(life: &mut Life, at: Place, inside: impl Fn(Option<u64>, Place) -> bool) -> Vec<(Handle, Object)> {
+/// Ends what was opened in a context. A late release of it is no new violation.
+fn opened_objects(
+    life: &mut ProcessState,
+    at: Place,
+    inside: impl Fn(Option<u64>, Place) -> bool,
+) -> Vec<(Handle, Object)> {
     let ends = |(_, object): &(&Handle, &Object)| {
         object.origin == Origin::Imported && object.state == State::Alive && inside(object.context, object.born)
     };

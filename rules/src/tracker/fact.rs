@@ -5,49 +5,49 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-use super::{
-    End, World,
-    devices::Abroad,
-    exports::Export,
-    ledger::Growth,
-    pace::Outlier,
-    received::{Denied, Missized, Refused, Strange},
-    records::{Allocation, Got, Grave, Mapped, Object, Serial},
-    slabs::Exposed,
-};
 use crate::{
     finding::Place,
-    life::{Event, Sin, State, step},
+    lifecycle::{Event, State, Violation, step},
+    tracker::{
+        End, Tracker,
+        devices::WrongDevice,
+        exports::Export,
+        ledger::Growth,
+        pace::Outlier,
+        received::{Denied, Missized, Refused, UnknownHandle},
+        records::{Allocation, HandleData, Mapping, Object, Serial, Tombstone},
+        slabs::Exposed,
+    },
 };
 
-/// A moment at which rules look.
+/// A moment at which rules check.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scene<'w> {
+pub(crate) struct Fact<'w> {
     /// For the names of processes.
-    pub(crate) world: &'w World,
+    pub(crate) tracker: &'w Tracker,
     /// Where we are: the call, or the end of the process.
     pub(crate) at: Place,
     /// What there is to see.
-    pub(crate) sight: Sight<'w>,
+    pub(crate) what: What<'w>,
 }
 
 /// What there is to see.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Sight<'w> {
+pub(crate) enum What<'w> {
     /// A call begins with an argument that its function forbids.
     Argument(Fault),
     /// A call begins that gets handle data for an object.
     Exporting(Handle, &'w Object),
     /// A call begins that gets handle data for an address in the mapping that begins at that address.
-    ExportingMapped(u64, &'w Mapped),
+    ExportingMapped(u64, &'w Mapping),
     /// A call has returned that took an address for memory of this process, where none is any more.
-    Astray(&'w Stray, Opened),
+    Dangling(&'w DanglingUse, Opened),
     /// A call has answered success, and has not made the object that it should have made.
     Unanswered(Kind),
     /// A call begins that ends an object, or takes away a reference to it.
     Ending(Ending<'w>),
     /// A call begins that puts handle data whose descriptor a put of equal bytes has closed.
-    ClosedAlready { handle: Handle, got: &'w Got, closed: Place },
+    ClosedAlready { handle: Handle, got: &'w HandleData, closed: Place },
     /// A call begins with an object that it takes for one of another kind.
     OtherKind(Confusion),
     /// Handle data has been opened, or was refused, after its last put or the free of its memory.
@@ -55,9 +55,9 @@ pub(crate) enum Sight<'w> {
     /// Memory has been freed, or physical memory or an event released for the last time.
     Freed(&'w Freed),
     /// Handle data was left when a process ended.
-    LeftHandle { handle: Handle, got: &'w Got, left: Left },
+    LeftHandle { handle: Handle, got: &'w HandleData, left: Left },
     /// A mapping was left when its process ended or its context was released.
-    LeftMapping { pointer: u64, mapped: &'w Mapped, left: Left },
+    LeftMapping { pointer: u64, mapped: &'w Mapping, left: Left },
     /// Opened physical memory or an opened event was left when its process ended or its context was released.
     LeftObject { handle: Handle, object: &'w Object, left: Left },
     /// A process has ended that had opened handle data of its own.
@@ -77,7 +77,7 @@ pub(crate) enum Sight<'w> {
     /// A call has tried to share something on a device that had said that it cannot.
     Denied(&'w Denied, Opened),
     /// A call has returned that names another device than it should.
-    Abroad(&'w Abroad, Opened),
+    WrongDevice(&'w WrongDevice, Opened),
     /// Equal handle data was got and put over and over.
     Churned(&'w Export),
     /// A process has ended in which some calls took far longer than others of their function.
@@ -87,7 +87,7 @@ pub(crate) enum Sight<'w> {
     /// A process has ended of which calls are missing.
     Missing(Missing),
     /// The run is over, and bytes were handed to opens that no traced get handed out.
-    Strange(&'w Strange),
+    UnknownHandle(&'w UnknownHandle),
     /// The run is over, and no IPC call was in it.
     NoCalls,
 }
@@ -107,8 +107,8 @@ pub(crate) struct Ending<'w> {
 
 impl Ending<'_> {
     /// What the life machine says to a call that ends a `kind`.
-    pub(crate) fn sin(&self, kind: Kind) -> Option<Sin> {
-        if self.object.kind == kind { step(self.state, Event::Ending).sin } else { None }
+    pub(crate) fn violation(&self, kind: Kind) -> Option<Violation> {
+        if self.object.kind == kind { step(self.state, Event::Ending).violation } else { None }
     }
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct Confusion {
 
 /// An address at which there was a mapping, or USM of this process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stray {
+pub(crate) struct DanglingUse {
     pub(crate) pointer: u64,
     /// What was there.
     pub(crate) was: Handle,
@@ -227,13 +227,13 @@ pub(crate) struct Waiting {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Target<'w> {
     /// Handle data.
-    Handle(&'w Got),
+    Handle(&'w HandleData),
     /// A mapping.
-    Mapping(&'w Mapped),
+    Mapping(&'w Mapping),
     /// The inside of the open mapping that begins at that address.
-    Inside(u64, &'w Mapped),
+    Inside(u64, &'w Mapping),
     /// Something that was ended.
-    Buried(&'w Grave),
+    Ended(&'w Tombstone),
     /// Physical memory or an event.
     Object(&'w Object),
     /// USM of this process.

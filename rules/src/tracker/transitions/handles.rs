@@ -5,12 +5,12 @@ use urscope_schema::handle::{Handle, Kind};
 use super::memory::allocated;
 use crate::{
     finding::Place,
-    life::{Event, State, step},
-    world::{
-        ProcessId, World,
+    lifecycle::{Event, State, step},
+    tracker::{
+        ProcessId, Tracker,
         exports::Subject,
-        process::{Aim, Life},
-        records::{Got, Grave, Serial},
+        process_state::{Operation, ProcessState},
+        records::{HandleData, Serial, Tombstone},
     },
 };
 
@@ -22,61 +22,61 @@ const CHURNED: usize = 64;
 
 /// A get begins: what it exports is known by now.
 pub(super) fn get(
-    world: &World,
+    tracker: &Tracker,
     who: ProcessId,
     kind: Kind,
     (pointer, object, context): (Option<u64>, Option<u64>, Option<u64>),
-) -> Aim {
-    let life = world.life(who);
+) -> Operation {
+    let life = tracker.life(who);
     if kind == Kind::MemHandle {
         let found = pointer.and_then(|pointer| life?.allocation_at(pointer));
-        let stray = pointer.filter(|_| found.is_none()).and_then(|pointer| life?.stray(pointer)).map(Box::new);
-        return Aim::Get { kind, pointer, exported: found.map(|(_, found)| found.serial), context, stray };
+        let dangling = pointer.filter(|_| found.is_none()).and_then(|pointer| life?.dangling(pointer)).map(Box::new);
+        return Operation::Get { kind, pointer, exported: found.map(|(_, found)| found.serial), context, dangling };
     }
     let found = kind.shares().zip(object).and_then(|(kind, value)| life?.objects.get(&Handle { kind, value }));
     let context = context.or(found.and_then(|found| found.context));
-    Aim::Get { kind, pointer: object, exported: found.map(|found| found.serial), context, stray: None }
+    Operation::Get { kind, pointer: object, exported: found.map(|found| found.serial), context, dangling: None }
 }
 
-pub(super) fn put(world: &mut World, at: Place, handle: Handle) -> Aim {
+pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> Operation {
     let who = at.process;
-    let Some(got) = world.life_mut(who).and_then(|life| life.handles.get_mut(&handle)) else {
-        super::accuse(world, who, handle.kind, handle.value);
-        return Aim::Nothing;
+    let Some(got) = tracker.life_mut(who).and_then(|life| life.handles.get_mut(&handle)) else {
+        super::accuse(tracker, who, handle.kind, handle.value);
+        return Operation::Nothing;
     };
     let before = got.state;
     got.state = step(before, Event::Ending).next;
     let (serial, export, is_over) = (got.serial, got.export, before == State::Alive && !got.accused);
     if is_over {
-        hang(world, who, handle, |handles| handles.saturating_sub(1));
+        hang(tracker, who, handle, |handles| handles.saturating_sub(1));
     }
     if let Some(export) = export.filter(|_| is_over) {
-        world.exports.put(export, Some(at));
+        tracker.exports.put(export, Some(at));
         if handle.kind == Kind::PhysicalMemHandle {
-            let now = world.next_serial();
-            world.exports.close(export, Some((now, at)));
+            let now = tracker.next_serial();
+            tracker.exports.close(export, Some((now, at)));
         }
     }
-    Aim::Put { handle, serial }
+    Operation::Put { handle, serial }
 }
 
 /// It has been ended in a wrong way, which is told at that call: from here on nothing hangs on it.
-pub(super) fn accuse(world: &mut World, who: ProcessId, handle: Handle) {
-    let Some(got) = world.life_mut(who).and_then(|life| life.handles.get_mut(&handle)) else { return };
+pub(super) fn accuse(tracker: &mut Tracker, who: ProcessId, handle: Handle) {
+    let Some(got) = tracker.life_mut(who).and_then(|life| life.handles.get_mut(&handle)) else { return };
     if std::mem::replace(&mut got.accused, true) {
         return;
     }
     let export = got.export;
-    hang(world, who, handle, |handles| handles.saturating_sub(1));
+    hang(tracker, who, handle, |handles| handles.saturating_sub(1));
     if let Some(export) = export {
-        world.exports.put(export, None);
+        tracker.exports.put(export, None);
     }
 }
 
 /// Changes how much handle data hangs on the physical memory or event that a handle was got of.
-fn hang(world: &mut World, who: ProcessId, handle: Handle, change: impl FnOnce(u64) -> u64) {
-    let Some(life) = world.life_mut(who).filter(|_| handle.kind != Kind::MemHandle) else { return };
-    let Life { handles, objects, .. } = life;
+fn hang(tracker: &mut Tracker, who: ProcessId, handle: Handle, change: impl FnOnce(u64) -> u64) {
+    let Some(life) = tracker.life_mut(who).filter(|_| handle.kind != Kind::MemHandle) else { return };
+    let ProcessState { handles, objects, .. } = life;
     let Some(got) = handles.get(&handle) else { return };
     let object = handle.kind.shares().zip(got.pointer).map(|(kind, value)| Handle { kind, value });
     let known = object.and_then(|object| objects.get_mut(&object));
@@ -86,7 +86,7 @@ fn hang(world: &mut World, who: ProcessId, handle: Handle, change: impl FnOnce(u
 }
 
 pub(super) fn got(
-    world: &mut World,
+    tracker: &mut Tracker,
     born: Place,
     (pointer, exported, context): (Option<u64>, Option<Serial>, Option<u64>),
     handle: Handle,
@@ -94,32 +94,32 @@ pub(super) fn got(
 ) {
     let who = born.process;
     let of_memory = handle.kind == Kind::MemHandle;
-    let known = |world: &World| {
-        let (base, found) = world.life(who)?.allocation_at(pointer?)?;
+    let known = |tracker: &Tracker| {
+        let (base, found) = tracker.life(who)?.allocation_at(pointer?)?;
         Some((base, found.serial, found.size))
     };
     let found = match (exported, pointer) {
         // Physical memory and events are known by their own handles.
         _ if !of_memory => None,
-        (None, Some(stranger)) if known(world).is_none() => {
-            allocated(world, who, stranger, (None, None), None);
-            known(world)
+        (None, Some(stranger)) if known(tracker).is_none() => {
+            allocated(tracker, who, stranger, (None, None), None);
+            known(tracker)
         }
-        _ => known(world).filter(|(_, serial, _)| exported.is_none_or(|aimed| aimed == *serial)),
+        _ => known(tracker).filter(|(_, serial, _)| exported.is_none_or(|aimed| aimed == *serial)),
     };
     let object = handle.kind.shares().zip(pointer).map(|(kind, value)| Handle { kind, value });
-    let known = object.and_then(|object| world.life(who)?.objects.get(&object));
+    let known = object.and_then(|object| tracker.life(who)?.objects.get(&object));
     let size = match known.filter(|known| exported == Some(known.serial)) {
         Some(known) => known.size,
         None => found.and_then(|(base, _, size)| size?.checked_sub(pointer? - base)),
     };
     let exported = exported.or(found.map(|(_, serial, _)| serial));
-    let host = world.process(who).map_or(0, |process| process.host);
+    let host = tracker.process(who).map_or(0, |process| process.host);
     let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size };
-    let export = fingerprint.map(|bytes| world.exports.export((host, bytes), subject, born, took));
+    let export = fingerprint.map(|bytes| tracker.exports.export((host, bytes), subject, born, took));
     let (export, churned) = (export.map(|(id, _)| id), export.filter(|(_, churned)| *churned));
-    let serial = world.next_serial();
-    let World { lives, exports, .. } = world;
+    let serial = tracker.next_serial();
+    let Tracker { lives, exports, .. } = tracker;
     let Some(life) = lives.get_mut(who.0 as usize) else { return };
     if let (Some((base, ..)), Some(export)) = (found, export)
         && let Some(allocation) = life.allocations.get_mut(&base)
@@ -135,45 +135,51 @@ pub(super) fn got(
         known.handles += 1;
         known.got = Some(born);
     }
-    life.graves.forget(handle);
+    life.tombstones.forget(handle);
     let state = State::Alive;
-    let new = Got { serial, state, born, pointer, size, fingerprint, export, exported, context, accused: false };
+    let new = HandleData { serial, state, born, pointer, size, fingerprint, export, exported, context, accused: false };
     // Whatever was there has ended where we do not see.
-    if let Some(Got { state: State::Alive, export: Some(export), .. }) = life.handles.insert(handle, new) {
+    if let Some(HandleData { state: State::Alive, export: Some(export), .. }) = life.handles.insert(handle, new) {
         exports.put(export, None);
     }
 }
 
-pub(super) fn has_put(world: &mut World, died: Place, (handle, serial): (Handle, Serial), success: bool, took: u64) {
+pub(super) fn has_put(
+    tracker: &mut Tracker,
+    died: Place,
+    (handle, serial): (Handle, Serial),
+    success: bool,
+    took: u64,
+) {
     let who = died.process;
-    let Some(life) = world.life_mut(who) else { return };
+    let Some(life) = tracker.life_mut(who) else { return };
     let Some(got) = life.handles.get_mut(&handle).filter(|got| got.serial == serial) else { return };
     let next = step(got.state, if success { Event::Ended } else { Event::Refused }).next;
     let before = std::mem::replace(&mut got.state, next);
-    let Got { born, size, fingerprint, export, accused, .. } = *got;
+    let HandleData { born, size, fingerprint, export, accused, .. } = *got;
     if let Some(export) = export {
-        world.exports.spend(export, took);
+        tracker.exports.spend(export, took);
     }
     match (before, next) {
         _ if accused => {}
         (State::Dying, State::Alive) => {
-            hang(world, who, handle, |handles| handles + 1);
+            hang(tracker, who, handle, |handles| handles + 1);
             export.inspect(|export| {
-                world.exports.put_refused(*export);
-                world.exports.close(*export, None);
+                tracker.exports.put_refused(*export);
+                tracker.exports.close(*export, None);
             });
         }
         (State::Alive, State::Dead) => {
-            hang(world, who, handle, |handles| handles.saturating_sub(1));
-            export.inspect(|export| world.exports.put(*export, Some(died)));
+            hang(tracker, who, handle, |handles| handles.saturating_sub(1));
+            export.inspect(|export| tracker.exports.put(*export, Some(died)));
         }
         _ => {}
     }
     if next == State::Dead
-        && let Some(life) = world.life_mut(who)
+        && let Some(life) = tracker.life_mut(who)
     {
         life.handles.remove(&handle);
-        let grave = Grave { born, died, size, fingerprint, excused: false };
-        life.graves.bury(handle, grave);
+        let tombstone = Tombstone { born, died, size, fingerprint, excused: false };
+        life.tombstones.bury(handle, tombstone);
     }
 }

@@ -3,31 +3,31 @@
 use urscope_schema::{api::Function, call::Nanos};
 
 use super::{
-    ProcessId, World,
+    ProcessId, Tracker,
     exports::Export,
+    fact::{Unopened, Waiting, What},
     hash::{Map, Set},
-    scene::{Sight, Unopened, Waiting},
 };
 use crate::{
     catalog::When,
     finding::{Finding, Place},
 };
 
-impl World {
+impl Tracker {
     /// The run is over. Processes that have not ended are left as they are.
     pub fn finish(&mut self, found: &mut Vec<Finding>) {
         self.look_at_strangers(found);
         if self.ipc_calls == 0 && !self.lives.is_empty() {
             let at = Place { process: ProcessId(0), tid: 0, time: Nanos(0), call: None, function: None, stack: None };
-            self.look(When::Run, at, Sight::NoCalls, found);
+            self.report(When::Run, at, What::NoCalls, found);
         }
         for unopened in self.unopened() {
-            self.look(When::Run, unopened.got, Sight::Unopened(&unopened), found);
+            self.report(When::Run, unopened.got, What::Unopened(&unopened), found);
         }
         for waiting in &self.waits {
             let Some((how, at)) = self.life(waiting.source.process).and_then(|life| life.ended) else { continue };
             let waiting = Waiting { late: waiting.wait.time > at, ..*waiting };
-            self.look(When::Run, waiting.wait, Sight::Waiting(&waiting, how), found);
+            self.report(When::Run, waiting.wait, What::Waiting(&waiting, how), found);
         }
     }
 

@@ -1,26 +1,26 @@
-//! The text form of a story, both ways.
+//! The text form of a scenario, both ways.
 
 use std::{fmt, str::FromStr};
 
-use super::{Call, Fate, Line, REFUSED, Right, Step, Story, Verb};
-use crate::world::End;
+use super::{Call, Fate, Line, REFUSED, Right, Scenario, Step, Verb};
+use crate::tracker::End;
 
 /// A line that is no step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoryError {
-    /// The line, from 1 on; 0 where the story as a whole does not fit together.
+pub struct ScenarioError {
+    /// The line, from 1 on; 0 where the scenario as a whole does not fit together.
     pub line: usize,
     /// What was expected and what was found.
     pub why: String,
 }
 
-impl fmt::Display for StoryError {
+impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.why)
     }
 }
 
-impl std::error::Error for StoryError {}
+impl std::error::Error for ScenarioError {}
 
 const VERBS: [(&str, Verb); 24] = [
     ("context", Verb::Context),
@@ -62,15 +62,15 @@ const RIGHTS: [(&str, Right); 7] = [
 const ENDS: [(&str, End); 4] =
     [("exit", End::Exited), ("killed", End::Killed), ("running", End::Running), ("incomplete", End::Incomplete)];
 
-impl FromStr for Story {
-    type Err = StoryError;
+impl FromStr for Scenario {
+    type Err = ScenarioError;
 
-    fn from_str(text: &str) -> Result<Self, StoryError> {
+    fn from_str(text: &str) -> Result<Self, ScenarioError> {
         let mut lines: Vec<Line> = Vec::new();
         let mut block: Option<(usize, usize)> = None;
         for (index, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
-            let wrong = |why| StoryError { line: index + 1, why };
+            let wrong = |why| ScenarioError { line: index + 1, why };
             if let Some(times) = line.strip_suffix(" times") {
                 if block.replace((lines.len(), number(times).map_err(wrong)? as usize)).is_some() {
                     return Err(wrong("expected end in front of this".into()));
@@ -174,7 +174,7 @@ fn numbered(word: &str, mark: char) -> Result<(&str, u32), String> {
     }
 }
 
-impl fmt::Display for Story {
+impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.lines.iter().try_for_each(|line| writeln!(f, "{line}"))
     }
@@ -260,14 +260,14 @@ mod tests {
         let text = "producer: alloc p 4096\nproducer@2/3: get p + 8 -> h in c begins\nproducer@2/3: fails\n\
                     producer: fork child\nchild: close m fails\nchild: uid 7\nchild: descriptors 9\n\
                     child: open h sized 7 -> m takes 3 fails 4\nchild: alloc q 8 in c on d\nchild: get q -> h exposes 9\nchild: event e ipc profiled\nchild: killed\n";
-        let story: Story = text.parse().unwrap();
-        assert_eq!(story.to_string(), text);
+        let scenario: Scenario = text.parse().unwrap();
+        assert_eq!(scenario.to_string(), text);
     }
 
     #[test]
     fn what_happens_again_and_again_is_written_once() {
-        let story: Story = "p: get a -> h\n3 times\np: put h\nend\np: exit".parse().unwrap();
-        assert_eq!(story.to_string(), "p: get a -> h\np: put h\np: put h\np: put h\np: exit\n");
+        let scenario: Scenario = "p: get a -> h\n3 times\np: put h\nend\np: exit".parse().unwrap();
+        assert_eq!(scenario.to_string(), "p: get a -> h\np: put h\np: put h\np: put h\np: exit\n");
     }
 
     #[test]
@@ -283,7 +283,7 @@ mod tests {
             ("end", 1, "nothing to end"),
             ("2 times\n2 times", 2, "expected end"),
         ] {
-            let error = text.parse::<Story>().unwrap_err();
+            let error = text.parse::<Scenario>().unwrap_err();
             assert_eq!(error.line, line, "{text}");
             assert!(error.to_string().contains(says), "{error}");
         }

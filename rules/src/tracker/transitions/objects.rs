@@ -9,13 +9,13 @@ use urscope_schema::{
 use super::{Outcome, accuse};
 use crate::{
     finding::Place,
-    life::{Event, State, step},
-    world::{
-        ProcessId, World,
+    lifecycle::{Event, State, step},
+    tracker::{
+        ProcessId, Tracker,
         exports::ExportId,
-        process::{Aim, Life},
-        records::{Grave, Object, Origin, Serial},
-        scene::Freed,
+        fact::Freed,
+        process_state::{Operation, ProcessState},
+        records::{Object, Origin, Serial, Tombstone},
     },
 };
 
@@ -29,15 +29,15 @@ pub(super) fn origin(flags: Option<u64>) -> Origin {
 
 /// An object of `size` bytes has been made in a context.
 pub(super) fn made(
-    world: &mut World,
+    tracker: &mut Tracker,
     born: Place,
     handle: Handle,
     origin: Origin,
     (context, size): (Option<u64>, Option<u64>),
 ) {
-    let serial = world.next_serial();
-    let Some(life) = world.life_mut(born.process) else { return };
-    life.graves.forget(handle);
+    let serial = tracker.next_serial();
+    let Some(life) = tracker.life_mut(born.process) else { return };
+    life.tombstones.forget(handle);
     life.objects.insert(
         handle,
         Object {
@@ -68,63 +68,63 @@ pub(super) fn made(
 
 /// An object has been opened from handle data.
 pub(super) fn imported(
-    world: &mut World,
+    tracker: &mut Tracker,
     born: Place,
     handle: Handle,
     context: Option<u64>,
     (fingerprint, export): (Option<u64>, Option<ExportId>),
 ) {
     let (source, size) =
-        export.and_then(|id| world.exports.get(id)).map_or((None, None), |from| (Some(from.got), from.subject.size));
-    made(world, born, handle, Origin::Imported, (context, size));
-    if let Some(object) = known(world, born.process, handle) {
+        export.and_then(|id| tracker.exports.get(id)).map_or((None, None), |from| (Some(from.got), from.subject.size));
+    made(tracker, born, handle, Origin::Imported, (context, size));
+    if let Some(object) = known(tracker, born.process, handle) {
         (object.fingerprint, object.source) = (fingerprint, source);
     }
 }
 
-fn known(world: &mut World, who: ProcessId, object: Handle) -> Option<&mut Object> {
-    world.life_mut(who)?.objects.get_mut(&object)
+fn known(tracker: &mut Tracker, who: ProcessId, object: Handle) -> Option<&mut Object> {
+    tracker.life_mut(who)?.objects.get_mut(&object)
 }
 
 /// A reference is taken. Objects that were not seen being made are not counted.
-pub(super) fn retain(world: &mut World, who: ProcessId, kind: Kind, value: Option<u64>) -> Aim {
-    let Some(object) = value.map(|value| Handle { kind, value }) else { return Aim::Nothing };
-    let Some(counted) = known(world, who, object) else { return Aim::Nothing };
+pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> Operation {
+    let Some(object) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
+    let Some(counted) = known(tracker, who, object) else { return Operation::Nothing };
     counted.references += 1;
-    Aim::Refer { object, serial: counted.serial }
+    Operation::Refer { object, serial: counted.serial }
 }
 
-pub(super) fn retained(world: &mut World, who: ProcessId, object: Handle, serial: Serial, success: bool) {
-    if let Some(counted) = known(world, who, object).filter(|counted| !success && counted.serial == serial) {
+pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Handle, serial: Serial, success: bool) {
+    if let Some(counted) = known(tracker, who, object).filter(|counted| !success && counted.serial == serial) {
         counted.references = counted.references.saturating_sub(1);
     }
 }
 
 /// A reference is given back; the object dies with the last.
-pub(super) fn release(world: &mut World, who: ProcessId, kind: Kind, value: Option<u64>) -> Aim {
-    let Some(object) = value.map(|value| Handle { kind, value }) else { return Aim::Nothing };
-    let Some(counted) = known(world, who, object).filter(|counted| counted.references > 0) else {
-        if !world.life(who).is_some_and(|life| life.objects.contains_key(&object)) {
-            accuse(world, who, kind, object.value);
+pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> Operation {
+    let Some(object) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
+    let Some(counted) = known(tracker, who, object).filter(|counted| counted.references > 0) else {
+        if !tracker.life(who).is_some_and(|life| life.objects.contains_key(&object)) {
+            accuse(tracker, who, kind, object.value);
         }
-        return Aim::Nothing;
+        return Operation::Nothing;
     };
     counted.references -= 1;
     if counted.references == 0 {
         counted.state = step(counted.state, Event::Ending).next;
     }
-    Aim::Unrefer { object, serial: counted.serial }
+    Operation::Unrefer { object, serial: counted.serial }
 }
 
 /// A reference has been given back; says what hung on the object, if it was the last one.
 pub(super) fn unreferred(
-    world: &mut World,
+    tracker: &mut Tracker,
     died: Place,
     object: Handle,
     serial: Serial,
     success: bool,
 ) -> Option<Outcome> {
-    let counted = known(world, died.process, object).filter(|counted| counted.serial == serial)?;
+    let counted = known(tracker, died.process, object).filter(|counted| counted.serial == serial)?;
     if !success {
         counted.references += 1;
         counted.state = step(counted.state, Event::Refused).next;
@@ -136,15 +136,16 @@ pub(super) fn unreferred(
     let (handles, got) = (counted.handles, counted.got);
     let freed = Freed { handles, got, ..Freed::new(object, serial, counted.size) };
     let gone = *counted;
-    bury(world.life_mut(died.process)?, object, &gone, died, false);
+    bury(tracker.life_mut(died.process)?, object, &gone, died, false);
     (handles > 0).then(|| Outcome::Freed(died, Box::new(freed)))
 }
 
 /// An object is no more. An event's address may be used again by one that is not recorded.
-pub(super) fn bury(life: &mut Life, handle: Handle, object: &Object, died: Place, excused: bool) {
+pub(super) fn bury(life: &mut ProcessState, handle: Handle, object: &Object, died: Place, excused: bool) {
     life.objects.remove(&handle);
     if handle.kind == Kind::PhysicalMem {
-        let grave = Grave { born: object.born, died, size: object.size, fingerprint: object.fingerprint, excused };
-        life.graves.bury(handle, grave);
+        let tombstone =
+            Tombstone { born: object.born, died, size: object.size, fingerprint: object.fingerprint, excused };
+        life.tombstones.bury(handle, tombstone);
     }
 }

@@ -9,7 +9,7 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-use super::{World, opens, process::Life, scene::Opened};
+use super::{Tracker, fact::Opened, opens, process_state::ProcessState};
 use crate::finding::Place;
 
 /// What the adapters answer to a device that is none of the context's: `INVALID_CONTEXT`, `INVALID_ARGUMENT`, `UNKNOWN`, or success
@@ -18,7 +18,7 @@ const ANSWERS: [UrResult; 4] = [UrResult(5), UrResult(45), UrResult(0x7fff_fffe)
 
 /// A call with another device than it should have.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Abroad {
+pub(crate) struct WrongDevice {
     /// The device that it names.
     pub(crate) device: u64,
     /// The one that it should name.
@@ -29,9 +29,9 @@ pub(crate) struct Abroad {
     pub(crate) made: Option<Place>,
 }
 
-impl Abroad {
+impl WrongDevice {
     /// Whether what became of the call shows that the device was the reason. A context takes sub-devices of its device, so that
-    /// a success is no sin; memory has just one.
+    /// a success is no violation; memory has just one.
     pub(crate) fn is_proved(&self, opened: Opened) -> bool {
         match opened {
             Opened::Well => self.of.kind != Kind::Context,
@@ -45,17 +45,17 @@ pub(super) fn only(values: &Values) -> Option<u64> {
     values.device.filter(|_| values.count == Some(1))
 }
 
-impl World {
+impl Tracker {
     /// What is wrong with the device of a call that is to make something.
-    pub(super) fn abroad(&self, life: &Life, enter: &Enter) -> Option<Box<Abroad>> {
+    pub(super) fn wrong_device(&self, life: &ProcessState, enter: &Enter) -> Option<Box<WrongDevice>> {
         let Effect::Makes(_) = enter.function.effect() else { return None };
         let device = enter.values.device.filter(|device| *device != 0)?;
         let context = enter.values.context?;
         let of_context = life.contexts.get(&context).and_then(|known| {
             let of = Handle { kind: Kind::Context, value: context };
-            Some(Abroad { device, right: known.device?, of, made: Some(known.born) })
+            Some(WrongDevice { device, right: known.device?, of, made: Some(known.born) })
         });
-        let wrong = |abroad: &Abroad| abroad.right != device;
+        let wrong = |wrong_device: &WrongDevice| wrong_device.right != device;
         let found = of_context.filter(wrong).or_else(|| {
             let export = self.exports.of_bytes(life.process.host, enter.values.fingerprint?)?;
             let export = self.exports.get(export).filter(|_| opens(enter.function) == Some(Kind::MemHandle))?;
@@ -63,7 +63,7 @@ impl World {
             let own = std::ptr::eq(self.life(export.got.process)?, life);
             let (base, memory) = life.allocation_at(export.subject.value.filter(|_| own)?)?;
             let of = Handle { kind: Kind::Usm, value: base };
-            Some(Abroad { device, right: memory.device?, of, made: memory.born }).filter(wrong)
+            Some(WrongDevice { device, right: memory.device?, of, made: memory.born }).filter(wrong)
         });
         found.map(Box::new)
     }

@@ -1,4 +1,4 @@
-//! How the world finds an address: maps with a hash made for single words.
+//! How the tracker finds an address: maps with a hash made for single words.
 //!
 //! A live process pays for every lookup, and the standard library's hash is made for long keys. The seed is random, so
 //! that no trace can be written whose addresses all meet in one bucket.

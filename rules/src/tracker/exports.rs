@@ -74,7 +74,7 @@ struct Latest {
     id: ExportId,
     /// How many exports of these bytes have handles that are not put: a forked child may get the bytes of its parent.
     alive: u64,
-    /// Of physical memory, whose bytes name a descriptor: the last put, which has closed it, and when it was on the world's
+    /// Of physical memory, whose bytes name a descriptor: the last put, which has closed it, and when it was on the tracker's
     /// count of lives.
     closed: Option<(Serial, Place)>,
 }
@@ -292,7 +292,7 @@ impl Exports {
                         self.latest.remove(&key);
                     }
                 } else {
-                    // Still open somewhere, so its freeing would be a sin: it waits again.
+                    // Still open somewhere, so its freeing would be a violation: it waits again.
                     self.retired.push_back((old, stamp));
                     return;
                 }

@@ -3,7 +3,7 @@
 
 use urscope_schema::call::Values;
 
-use super::{World, process::Life, records::Serial};
+use super::{Tracker, process_state::ProcessState, records::Serial};
 use crate::finding::Place;
 
 /// Gets of memory that lies in one allocation of the driver with other memory that is in use.
@@ -25,11 +25,11 @@ pub(crate) struct Exposed {
 }
 
 /// A get has returned, of that life, with the allocation of the driver that it exports.
-pub(super) fn expose(world: &mut World, got: Place, of: Option<Serial>, answer: &Values) {
-    let (Some(life), Some(base), Some(exported)) = (world.life_mut(got.process), answer.pointer, answer.size) else {
+pub(super) fn expose(tracker: &mut Tracker, got: Place, of: Option<Serial>, answer: &Values) {
+    let (Some(life), Some(base), Some(exported)) = (tracker.life_mut(got.process), answer.pointer, answer.size) else {
         return;
     };
-    let Life { allocations, exposed, .. } = life;
+    let ProcessState { allocations, exposed, .. } = life;
     let within = || allocations.range(base..base.saturating_add(exported));
     let alive = within().filter(|(_, memory)| memory.freed.is_none() && !memory.dying);
     let neighbour =

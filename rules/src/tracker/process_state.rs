@@ -11,17 +11,17 @@ use urscope_schema::{
 
 use super::{
     End, Process, ProcessId,
-    devices::Abroad,
+    devices::WrongDevice,
     exports::ExportId,
+    fact::{DanglingUse, Freed, Missing, OpenedHere, Stale, Target},
     hash::{Map, Set},
     ledger::Ledger,
     pace::Pace,
-    received::{Denied, Strangers},
-    records::{Allocation, Got, Graveyard, Mapped, Object, Origin, Serial},
-    scene::{Freed, Missing, OpenedHere, Stale, Stray, Target},
+    received::{Denied, UnknownHandles},
+    records::{Allocation, HandleData, Mapping, Object, Origin, Serial, Tombstones},
     slabs::Exposed,
 };
-use crate::{finding::Place, life::State};
+use crate::{finding::Place, lifecycle::State};
 
 /// What a forked child has from its parent.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ impl Inherited {
 
 /// A context that was seen being created.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ContextLife {
+pub(crate) struct ContextState {
     pub(crate) serial: Serial,
     pub(crate) references: u64,
     pub(crate) born: Place,
@@ -57,24 +57,24 @@ pub(crate) struct ContextLife {
 
 /// A call that has not returned, and what its return will need.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingCall {
     pub(crate) place: Place,
-    pub(crate) aim: Aim,
+    pub(crate) operation: Operation,
     /// The device has said that it cannot share what the call is to share.
     pub(crate) denied: Option<Denied>,
     /// The call names another device than it should.
-    pub(crate) abroad: Option<Box<Abroad>>,
+    pub(crate) wrong_device: Option<Box<WrongDevice>>,
 }
 
 /// What a call under way is about.
 #[derive(Debug)]
-pub(crate) enum Aim {
+pub(crate) enum Operation {
     Get {
         kind: Kind,
         pointer: Option<u64>,
         exported: Option<Serial>,
         context: Option<u64>,
-        stray: Option<Box<Stray>>,
+        dangling: Option<Box<DanglingUse>>,
     },
     Put {
         handle: Handle,
@@ -123,7 +123,7 @@ pub(crate) enum Aim {
     /// A wait on the host for one event.
     Wait(Handle),
     /// A free of what is no memory of this process any more.
-    FreeStray(Box<Stray>),
+    FreeDangling(Box<DanglingUse>),
     Retain {
         context: u64,
         serial: Serial,
@@ -138,27 +138,27 @@ pub(crate) enum Aim {
 
 /// All that is known of a process while it lives.
 #[derive(Debug)]
-pub(crate) struct Life {
+pub(crate) struct ProcessState {
     pub(crate) process: Process,
     /// How it ended, and when.
     pub(crate) ended: Option<(End, Nanos)>,
-    pub(crate) handles: Map<Handle, Got>,
+    pub(crate) handles: Map<Handle, HandleData>,
     pub(crate) objects: Map<Handle, Object>,
     /// The events that were made without the IPC flag: their releases are not recorded, so the last few are kept.
     pub(crate) plain_events: VecDeque<(Handle, Serial)>,
-    pub(crate) mappings: BTreeMap<u64, Mapped>,
+    pub(crate) mappings: BTreeMap<u64, Mapping>,
     pub(crate) allocations: BTreeMap<u64, Allocation>,
     /// The serials of `allocations` that are not freed.
     pub(crate) allocated: Set<Serial>,
     /// Those of `allocations` that are freed, in that order.
     pub(crate) freed: VecDeque<(u64, Serial)>,
-    pub(crate) contexts: Map<u64, ContextLife>,
-    pub(crate) pending: Map<u64, Pending>,
-    pub(crate) graves: Graveyard,
+    pub(crate) contexts: Map<u64, ContextState>,
+    pub(crate) pending: Map<u64, PendingCall>,
+    pub(crate) tombstones: Tombstones,
     pub(crate) inherited: Inherited,
     /// What its devices have said that they cannot share.
     pub(crate) denied: Vec<Denied>,
-    pub(crate) strangers: Strangers,
+    pub(crate) strangers: UnknownHandles,
     /// What it opened of its own.
     pub(crate) opened_here: Option<OpenedHere>,
     /// What it showed beside what it exported.
@@ -174,7 +174,7 @@ pub(crate) struct Life {
     pub(crate) ipc_calls: u64,
 }
 
-impl Life {
+impl ProcessState {
     pub(crate) fn new(process: Process, inherited: Inherited) -> Self {
         Self {
             process,
@@ -188,10 +188,10 @@ impl Life {
             freed: VecDeque::new(),
             contexts: Map::default(),
             pending: Map::default(),
-            graves: Graveyard::default(),
+            tombstones: Tombstones::default(),
             inherited,
             denied: Vec::new(),
-            strangers: Strangers::default(),
+            strangers: UnknownHandles::default(),
             opened_here: None,
             exposed: None,
             received: Set::default(),
@@ -227,7 +227,7 @@ impl Life {
             .copied()
             .chain(self.mappings.keys().map(|value| Handle { kind: Kind::Mapping, value: *value }))
             // What is ended already may have been ended after the fork, for the child's trace begins a little later.
-            .chain(self.graves.handles());
+            .chain(self.tombstones.handles());
         match &self.inherited {
             _ if self.ended.is_some() => Inherited::Anything,
             Inherited::Anything => Inherited::Anything,
@@ -237,7 +237,7 @@ impl Life {
     }
 
     /// Whether handle data has to be put: freeing the memory ends its handles, too.
-    pub(crate) fn must_put(&self, handle: Handle, got: &Got) -> bool {
+    pub(crate) fn must_put(&self, handle: Handle, got: &HandleData) -> bool {
         handle.kind != Kind::MemHandle || got.exported.is_none_or(|serial| self.allocated.contains(&serial))
     }
 
@@ -251,7 +251,7 @@ impl Life {
         };
         match alive {
             Some(state) => state,
-            None if self.graves.get(handle).is_some() => State::Dead,
+            None if self.tombstones.get(handle).is_some() => State::Dead,
             None if self.inherited.has(handle) => State::Inherited,
             None => State::Unknown,
         }
@@ -270,29 +270,29 @@ impl Life {
     }
 
     /// What was at an address at which there is no memory of this process any more: a mapping, known by its pointer, or USM.
-    pub(crate) fn stray(&self, pointer: u64) -> Option<Stray> {
+    pub(crate) fn dangling(&self, pointer: u64) -> Option<DanglingUse> {
         let of = |kind, value| Handle { kind, value };
         let mapping = of(Kind::Mapping, pointer);
-        let closed = self.graves.get(mapping).filter(|grave| !grave.excused).map(|grave| {
-            let (died, size, fingerprint) = (grave.died, grave.size, grave.fingerprint);
-            Stray { pointer, was: mapping, died, size, fingerprint }
+        let closed = self.tombstones.get(mapping).filter(|tombstone| !tombstone.excused).map(|tombstone| {
+            let (died, size, fingerprint) = (tombstone.died, tombstone.size, tombstone.fingerprint);
+            DanglingUse { pointer, was: mapping, died, size, fingerprint }
         });
         let freed = self.allocation_around(pointer).and_then(|(base, allocation)| {
             let (died, size) = (allocation.freed?, allocation.size);
-            Some(Stray { pointer, was: of(Kind::Usm, base), died, size, fingerprint: None })
+            Some(DanglingUse { pointer, was: of(Kind::Usm, base), died, size, fingerprint: None })
         });
-        closed.into_iter().chain(freed).max_by_key(|stray| (stray.died.time, stray.died.call))
+        closed.into_iter().chain(freed).max_by_key(|dangling| (dangling.died.time, dangling.died.call))
     }
 
     /// The open mapping that an address lies inside of, not at its start.
-    pub(crate) fn mapping_around(&self, pointer: u64) -> Option<(u64, &Mapped)> {
+    pub(crate) fn mapping_around(&self, pointer: u64) -> Option<(u64, &Mapping)> {
         let (base, mapped) = self.mappings.range(..pointer).next_back()?;
         let inside = mapped.size.is_some_and(|size| pointer - base < size);
         (inside && mapped.state == State::Alive).then_some((*base, mapped))
     }
 
     /// The open mapping that an address lies in.
-    pub(crate) fn mapping_at(&self, pointer: u64) -> Option<(u64, &Mapped)> {
+    pub(crate) fn mapping_at(&self, pointer: u64) -> Option<(u64, &Mapping)> {
         let exact = self.mappings.get(&pointer).filter(|mapped| mapped.state == State::Alive);
         exact.map(|mapped| (pointer, mapped)).or_else(|| self.mapping_around(pointer))
     }
@@ -311,7 +311,7 @@ impl Life {
             (object.state == State::Alive && certain).then_some((kind, object.born))
         });
         let mapped = self.mappings.get(&value).filter(|mapped| mapped.state == State::Alive && kind != Kind::Usm);
-        let mapping = mapped.and_then(Mapped::last_open).map(|born| (Kind::Mapping, born));
+        let mapping = mapped.and_then(Mapping::last_open).map(|born| (Kind::Mapping, born));
         let mut found = handles.chain(objects).chain(mapping).filter(|(found, _)| *found != kind);
         found.next().map(|(kind, born)| (Handle { kind, value }, born))
     }
@@ -319,22 +319,22 @@ impl Life {
     /// What the ended object of a call stands for.
     pub(crate) fn target(&self, kind: Kind, value: u64) -> Target<'_> {
         let handle = Handle { kind, value };
-        let buried = |kind| self.graves.get(Handle { kind, value });
+        let buried = |kind| self.tombstones.get(Handle { kind, value });
         let allocated = || self.allocations.get(&value).filter(|allocation| !allocation.dying);
         match kind {
             kind if kind.shares().is_some() => match (self.handles.get(&handle), buried(kind)) {
                 (Some(got), _) => Target::Handle(got),
-                (None, Some(grave)) => Target::Buried(grave),
+                (None, Some(tombstone)) => Target::Ended(tombstone),
                 (None, None) => Target::Nothing,
             },
             Kind::PhysicalMem | Kind::Event => match (self.objects.get(&handle), buried(kind)) {
                 (Some(object), _) => Target::Object(object),
-                (None, Some(grave)) => Target::Buried(grave),
+                (None, Some(tombstone)) => Target::Ended(tombstone),
                 (None, None) => Target::Nothing,
             },
             Kind::Mapping => match (self.mappings.get(&value), buried(kind), self.mapping_around(value)) {
                 (Some(mapped), ..) => Target::Mapping(mapped),
-                (None, Some(grave), _) => Target::Buried(grave),
+                (None, Some(tombstone), _) => Target::Ended(tombstone),
                 (None, None, Some((base, mapped))) => Target::Inside(base, mapped),
                 (None, None, None) => allocated().map_or(Target::Nothing, Target::Allocation),
             },

@@ -1,4 +1,4 @@
-//! Stories: the traces in the rules' documentation, written as one writes them on a board.
+//! Scenarios: the traces in the rules' documentation, written as one writes them on a board.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! One line, one step of one process (and thread, `/2`; and host, `@2`); a process begins where it is first named, and
-//! exits at the end of the story if it has not ended before. `#` begins a comment.
+//! exits at the end of the scenario if it has not ended before. `#` begins a comment.
 //!
 //! | step | meaning |
 //! |---|---|
@@ -34,19 +34,19 @@
 //! those of physical memory also on the name of the handle data, unless it is `like` another.
 //! What stands between a line `NUMBER times` and a line `end` happens so often.
 //!
-//! A story becomes records, numbered and timed, that a world plays and that a trace can be written from.
+//! A scenario becomes records, numbered and timed, that a tracker plays and that a trace can be written from.
 
 mod parse;
 mod play;
 
-pub use parse::StoryError;
+pub use parse::ScenarioError;
 pub use play::Event;
 
-use crate::world::End;
+use crate::tracker::End;
 
-/// A story.
+/// A scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Story {
+pub struct Scenario {
     /// Its steps.
     pub lines: Vec<Line>,
 }
@@ -84,19 +84,19 @@ pub enum Step {
 /// What the kernel lets a process do, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Right {
-    /// [`crate::world::Rights::uid`]
+    /// [`crate::tracker::Rights::uid`]
     Uid,
-    /// [`crate::world::Rights::pid_namespace`]
+    /// [`crate::tracker::Rights::pid_namespace`]
     PidNamespace,
-    /// [`crate::world::Rights::ptrace_scope`]
+    /// [`crate::tracker::Rights::ptrace_scope`]
     PtraceScope,
-    /// [`crate::world::Rights::seccomp`]
+    /// [`crate::tracker::Rights::seccomp`]
     Seccomp,
-    /// [`crate::world::Rights::dumpable`]
+    /// [`crate::tracker::Rights::dumpable`]
     Dumpable,
-    /// [`crate::world::Rights::traces_any`]
+    /// [`crate::tracker::Rights::traces_any`]
     TracesAny,
-    /// [`crate::world::Rights::descriptors`]
+    /// [`crate::tracker::Rights::descriptors`]
     DescriptorLimit,
 }
 
@@ -131,7 +131,7 @@ pub struct Call {
     pub fate: Fate,
 }
 
-/// The functions of a story.
+/// The functions of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verb {
     /// `urContextCreate`
@@ -184,7 +184,7 @@ pub enum Verb {
     Support,
 }
 
-/// The error that failing calls of a story return, unless it says which.
+/// The error that failing calls of a scenario return, unless it says which.
 const REFUSED: u32 = 45;
 
 /// How a call goes on.

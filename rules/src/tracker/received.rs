@@ -10,10 +10,11 @@ use urscope_schema::{
 };
 
 use super::{
-    ProcessId, World, opens,
-    process::{Aim, Life, Pending},
+    ProcessId, Tracker,
+    fact::{Opened, What},
+    opens,
+    process_state::{Operation, PendingCall, ProcessState},
     rights::Barrier,
-    scene::{Opened, Sight},
 };
 use crate::{
     catalog::When,
@@ -93,7 +94,7 @@ pub(crate) struct Denied {
 
 /// Opens of bytes that no traced get handed out, in one process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Strange {
+pub(crate) struct UnknownHandle {
     /// The first of them, and what it was handed.
     pub(crate) place: Place,
     pub(crate) handle: Handle,
@@ -104,24 +105,24 @@ pub(crate) struct Strange {
 
 /// Those that succeeded, and those that did not.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Strangers {
-    opened: Option<Strange>,
-    refused: Option<Strange>,
+pub(crate) struct UnknownHandles {
+    opened: Option<UnknownHandle>,
+    refused: Option<UnknownHandle>,
 }
 
-impl Strangers {
-    fn add(&mut self, strange: Strange) {
-        let place = if strange.opened == Opened::Well { &mut self.opened } else { &mut self.refused };
+impl UnknownHandles {
+    fn add(&mut self, unknown: UnknownHandle) {
+        let place = if unknown.opened == Opened::Well { &mut self.opened } else { &mut self.refused };
         match place {
             Some(known) => known.times += 1,
-            None => *place = Some(strange),
+            None => *place = Some(unknown),
         }
     }
 }
 
 /// An open begins: where its data lie, if they are known.
-pub(super) fn note(life: &mut Life, aim: &Aim) {
-    if let Aim::Open { export: Some(_), data: Some(data), .. } = aim
+pub(super) fn note(life: &mut ProcessState, operation: &Operation) {
+    if let Operation::Open { export: Some(_), data: Some(data), .. } = operation
         && life.received.len() < RECEIVED
     {
         life.received.insert(*data);
@@ -129,7 +130,7 @@ pub(super) fn note(life: &mut Life, aim: &Aim) {
 }
 
 /// The device that a call which begins is to share something on, if that has said that it cannot.
-pub(super) fn denied(life: &Life, enter: &Enter) -> Option<Denied> {
+pub(super) fn denied(life: &ProcessState, enter: &Enter) -> Option<Denied> {
     if life.denied.is_empty() {
         return None;
     }
@@ -147,7 +148,7 @@ pub(super) fn denied(life: &Life, enter: &Enter) -> Option<Denied> {
 }
 
 /// A device has said whether it can share a kind of object.
-pub(super) fn answered(life: &mut Life, new: Denied, value: Option<u64>) {
+pub(super) fn answered(life: &mut ProcessState, new: Denied, value: Option<u64>) {
     let known = life.denied.iter().position(|denied| (denied.kind, denied.device) == (new.kind, new.device));
     match (value, known) {
         (Some(0), None) => life.denied.push(new),
@@ -158,24 +159,24 @@ pub(super) fn answered(life: &mut Life, new: Denied, value: Option<u64>) {
     }
 }
 
-impl World {
+impl Tracker {
     /// Looks at what became of a call that was to make something.
-    pub(super) fn look_at_outcome(&self, pending: &Pending, exit: &Exit, opened: Opened, found: &mut Vec<Finding>) {
+    pub(super) fn look_at_outcome(&self, pending: &PendingCall, exit: &Exit, opened: Opened, found: &mut Vec<Finding>) {
         if let Some(denied) = &pending.denied {
-            self.look(When::Exit, pending.place, Sight::Denied(denied, opened), found);
+            self.report(When::Exit, pending.place, What::Denied(denied, opened), found);
         }
-        if let (Aim::Open { .. }, Opened::Not(result)) = (&pending.aim, opened) {
+        if let (Operation::Open { .. }, Opened::Not(result)) = (&pending.operation, opened) {
             if let Some(missized) = self.missized(pending, exit, result) {
-                self.look(When::Exit, pending.place, Sight::Missized(&missized), found);
+                self.report(When::Exit, pending.place, What::Missized(&missized), found);
             }
             if let Some(refused) = self.refused(pending, exit, result) {
-                self.look(When::Exit, pending.place, Sight::Refused(&refused), found);
+                self.report(When::Exit, pending.place, What::Refused(&refused), found);
             }
         }
     }
 
-    fn missized(&self, pending: &Pending, exit: &Exit, result: UrResult) -> Option<Missized> {
-        let Aim::Open { size, data, .. } = &pending.aim else { return None };
+    fn missized(&self, pending: &PendingCall, exit: &Exit, result: UrResult) -> Option<Missized> {
+        let Operation::Open { size, data, .. } = &pending.operation else { return None };
         let (size, kind) = ((*size)?, opens(exit.function)?);
         let host = self.process(pending.place.process)?.host;
         if result != INVALID_VALUE || self.sizes.of(host, kind).any(|given| given.size == size) {
@@ -186,8 +187,8 @@ impl World {
         Some(Missized { handle, size, given: given.size, got: given.got })
     }
 
-    fn refused(&self, pending: &Pending, exit: &Exit, result: UrResult) -> Option<Refused> {
-        let Aim::Open { export: Some(id), data, .. } = &pending.aim else { return None };
+    fn refused(&self, pending: &PendingCall, exit: &Exit, result: UrResult) -> Option<Refused> {
+        let Operation::Open { export: Some(id), data, .. } = &pending.operation else { return None };
         let (export, kind) = (self.exports.get(*id)?, opens(exit.function)?);
         let (producer, consumer) = (self.life(export.got.process)?, self.life(pending.place.process)?);
         let alive = match kind {
@@ -209,29 +210,29 @@ impl World {
     }
 
     /// Notes the size that a get gave, and an open of bytes that nobody traced has exported. It is called before the call has
-    /// moved the world.
+    /// moved the tracker.
     pub(super) fn receive(&mut self, who: ProcessId, exit: &Exit, opened: Opened) {
         if let (Effect::Makes(kind), Opened::Well, Some(size)) = (exit.function.effect(), opened, exit.values.data_size)
             && kind.shares().is_some()
             && let Some(life) = self.life(who)
-            && let Some(Pending { place, .. }) = life.pending.get(&exit.call)
+            && let Some(PendingCall { place, .. }) = life.pending.get(&exit.call)
         {
             let given = Given { host: life.process.host, kind, size, got: *place };
             self.sizes.note(given);
         }
-        if let Some(strange) = self.strange(who, exit, opened)
+        if let Some(unknown) = self.unknown(who, exit, opened)
             && let Some(life) = self.life_mut(who)
         {
-            life.strangers.add(strange);
+            life.strangers.add(unknown);
         }
     }
 
-    fn strange(&self, who: ProcessId, exit: &Exit, opened: Opened) -> Option<Strange> {
+    fn unknown(&self, who: ProcessId, exit: &Exit, opened: Opened) -> Option<UnknownHandle> {
         let kind = opens(exit.function)?;
         let life = self.life(who)?;
         let pending = life.pending.get(&exit.call)?;
-        let Pending { place, aim, .. } = pending;
-        let Aim::Open { export: None, fingerprint: Some(fingerprint), data, .. } = aim else { return None };
+        let PendingCall { place, operation, .. } = pending;
+        let Operation::Open { export: None, fingerprint: Some(fingerprint), data, .. } = operation else { return None };
         if self.export_of(who, Some(*fingerprint)).is_some() {
             return None;
         }
@@ -245,7 +246,7 @@ impl World {
             return None;
         }
         let handle = Handle { kind, value: data.unwrap_or_default() };
-        Some(Strange { place: *place, handle, fingerprint: *fingerprint, opened, times: 1 })
+        Some(UnknownHandle { place: *place, handle, fingerprint: *fingerprint, opened, times: 1 })
     }
 
     /// What was opened that nobody traced has exported. Where calls are missing or exports are forgotten, it may have been got.
@@ -253,9 +254,9 @@ impl World {
         if self.has_gaps || self.exports.have_forgotten() {
             return;
         }
-        for Strangers { opened, refused } in self.lives.iter().map(|life| &life.strangers) {
-            for strange in [opened, refused].into_iter().flatten() {
-                self.look(When::Run, strange.place, Sight::Strange(strange), found);
+        for UnknownHandles { opened, refused } in self.lives.iter().map(|life| &life.strangers) {
+            for unknown in [opened, refused].into_iter().flatten() {
+                self.report(When::Run, unknown.place, What::UnknownHandle(unknown), found);
             }
         }
     }

@@ -2,10 +2,10 @@
 //!
 //! A handle is born when the call that makes it has returned, and dies when the call that ends it begins: between the
 //! two moments its address may already belong to another thread's new handle, and anything else accuses innocent
-//! programs. The world keeps one state per address and moves it with [`step`]; the rules read the sin from it.
+//! programs. The tracker keeps one state per address and moves it with [`step`]; the rules read the violation from it.
 //!
 //! Events that close an ending ([`Event::Ended`], [`Event::Refused`]) are meant for the life at which the ending was
-//! aimed. When the address has been reborn meanwhile, the world drops them: they say nothing about the new life.
+//! aimed. When the address has been reborn meanwhile, the tracker drops them: they say nothing about the new life.
 
 /// What an address is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +37,7 @@ pub enum Event {
 
 /// What is wrong with an event in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Sin {
+pub enum Violation {
     /// It is ended though it never lived.
     NeverLived,
     /// It is ended once more.
@@ -50,7 +50,7 @@ pub struct Step {
     /// The state afterwards.
     pub next: State,
     /// What is wrong, if anything.
-    pub sin: Option<Sin>,
+    pub violation: Option<Violation>,
 }
 
 /// The table.
@@ -62,10 +62,10 @@ pub const fn step(state: State, event: Event) -> Step {
         // A birth is believed in every state: the earlier end may have happened where we do not see.
         (_,         Birth)   => to(Alive),
 
-        (Unknown,   Ending)  => wrong(Unknown, Sin::NeverLived),
+        (Unknown,   Ending)  => wrong(Unknown, Violation::NeverLived),
         (Alive,     Ending)  => to(Dying),
-        (Dying,     Ending)  => wrong(Dying, Sin::Again),
-        (Dead,      Ending)  => wrong(Dead, Sin::Again),
+        (Dying,     Ending)  => wrong(Dying, Violation::Again),
+        (Dead,      Ending)  => wrong(Dead, Violation::Again),
         (Inherited, Ending)  => to(Inherited),
 
         (Unknown,   Ended)   => to(Unknown),
@@ -84,25 +84,25 @@ pub const fn step(state: State, event: Event) -> Step {
 }
 
 const fn to(next: State) -> Step {
-    Step { next, sin: None }
+    Step { next, violation: None }
 }
 
-const fn wrong(next: State, sin: Sin) -> Step {
-    Step { next, sin: Some(sin) }
+const fn wrong(next: State, violation: Violation) -> Step {
+    Step { next, violation: Some(violation) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn walk(from: State, events: &[Event]) -> (State, Vec<Sin>) {
-        let mut sins = Vec::new();
+    fn walk(from: State, events: &[Event]) -> (State, Vec<Violation>) {
+        let mut violations = Vec::new();
         let state = events.iter().fold(from, |state, event| {
             let step = step(state, *event);
-            sins.extend(step.sin);
+            violations.extend(step.violation);
             step.next
         });
-        (state, sins)
+        (state, violations)
     }
 
     use Event::{Birth, Ended, Ending, Refused};
@@ -126,14 +126,14 @@ mod tests {
 
     #[test]
     fn an_end_without_a_life_is_told_from_a_second_end() {
-        assert_eq!(walk(State::Unknown, &[Ending]), (State::Unknown, vec![Sin::NeverLived]));
-        assert_eq!(walk(State::Unknown, &[Birth, Ending, Ending]), (State::Dying, vec![Sin::Again]));
-        assert_eq!(walk(State::Unknown, &[Birth, Ending, Ended, Ending]), (State::Dead, vec![Sin::Again]));
+        assert_eq!(walk(State::Unknown, &[Ending]), (State::Unknown, vec![Violation::NeverLived]));
+        assert_eq!(walk(State::Unknown, &[Birth, Ending, Ending]), (State::Dying, vec![Violation::Again]));
+        assert_eq!(walk(State::Unknown, &[Birth, Ending, Ended, Ending]), (State::Dead, vec![Violation::Again]));
     }
 
     #[test]
     fn what_a_child_inherits_is_never_a_sin() {
         assert_eq!(walk(State::Inherited, &[Ending, Ended, Ending, Refused]), (State::Inherited, vec![]));
-        assert_eq!(walk(State::Inherited, &[Birth, Ending, Ended, Ending]).1, vec![Sin::Again]);
+        assert_eq!(walk(State::Inherited, &[Birth, Ending, Ended, Ending]).1, vec![Violation::Again]);
     }
 }

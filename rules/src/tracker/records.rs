@@ -1,18 +1,18 @@
-//! What the world keeps of each object while it lives, and what it remembers afterwards.
+//! What the tracker keeps of each object while it lives, and what it remembers afterwards.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use urscope_schema::handle::Handle;
 
 use super::{exports::ExportId, hash::Map};
-use crate::{finding::Place, life::State};
+use crate::{finding::Place, lifecycle::State};
 
 /// Tells the lives at one address apart: never the same twice.
 pub(crate) type Serial = u64;
 
 /// Handle data that was got and not put.
 #[derive(Clone, Debug)]
-pub(crate) struct Got {
+pub(crate) struct HandleData {
     pub(crate) serial: Serial,
     pub(crate) state: State,
     pub(crate) born: Place,
@@ -26,13 +26,13 @@ pub(crate) struct Got {
     pub(crate) exported: Option<Serial>,
     /// The context it was got in; of an event, the one that its object belongs to.
     pub(crate) context: Option<u64>,
-    /// A finding has already been made of the way in which it was ended: its leak is the same sin.
+    /// A finding has already been made of the way in which it was ended: its leak is the same violation.
     pub(crate) accused: bool,
 }
 
 /// Opened memory of another process.
 #[derive(Clone, Debug)]
-pub(crate) struct Mapped {
+pub(crate) struct Mapping {
     pub(crate) serial: Serial,
     pub(crate) state: State,
     /// The opens that are not closed yet, by context.
@@ -47,7 +47,7 @@ pub(crate) struct Mapped {
     pub(crate) export: Option<ExportId>,
     /// The get that its data came from.
     pub(crate) source: Option<Place>,
-    /// A finding has already been made of the way in which it was ended: its leak is the same sin.
+    /// A finding has already been made of the way in which it was ended: its leak is the same violation.
     pub(crate) accused: bool,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Opens {
     pub(crate) place: Place,
 }
 
-impl Mapped {
+impl Mapping {
     /// A mapping of which nothing is known yet.
     pub(crate) fn new(serial: Serial) -> Self {
         Self {
@@ -126,7 +126,7 @@ pub(crate) struct Object {
     /// The fingerprint of the handle data it was opened from, and the get that these came from.
     pub(crate) fingerprint: Option<u64>,
     pub(crate) source: Option<Place>,
-    /// A finding has already been made of the way in which it was ended: its leak is the same sin.
+    /// A finding has already been made of the way in which it was ended: its leak is the same violation.
     pub(crate) accused: bool,
 }
 
@@ -159,50 +159,50 @@ pub(crate) struct Allocation {
 
 /// A handle that was ended: what is remembered to tell a second end from the end of something unknown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Grave {
+pub(crate) struct Tombstone {
     pub(crate) born: Place,
     pub(crate) died: Place,
     pub(crate) size: Option<u64>,
     pub(crate) fingerprint: Option<u64>,
-    /// It was ended by something else than its own call, and that has been reported: a late end is no new sin.
+    /// It was ended by something else than its own call, and that has been reported: a late end is no new violation.
     pub(crate) excused: bool,
 }
 
-/// The last graves of a process.
+/// The last tombstones of a process.
 #[derive(Debug, Default)]
-pub(crate) struct Graveyard {
-    graves: Map<Handle, (u64, Grave)>,
+pub(crate) struct Tombstones {
+    tombstones: Map<Handle, (u64, Tombstone)>,
     order: VecDeque<(u64, Handle)>,
     next: u64,
 }
 
-impl Graveyard {
-    /// How many graves a process keeps. A second end after so many others is taken for the end of something unknown.
+impl Tombstones {
+    /// How many tombstones a process keeps. A second end after so many others is taken for the end of something unknown.
     pub(crate) const KEPT: usize = 8192;
 
-    pub(crate) fn get(&self, handle: Handle) -> Option<&Grave> {
-        self.graves.get(&handle).map(|(_, grave)| grave)
+    pub(crate) fn get(&self, handle: Handle) -> Option<&Tombstone> {
+        self.tombstones.get(&handle).map(|(_, tombstone)| tombstone)
     }
 
-    pub(crate) fn bury(&mut self, handle: Handle, grave: Grave) {
+    pub(crate) fn bury(&mut self, handle: Handle, tombstone: Tombstone) {
         self.next += 1;
-        self.graves.insert(handle, (self.next, grave));
+        self.tombstones.insert(handle, (self.next, tombstone));
         self.order.push_back((self.next, handle));
         while self.order.len() > Self::KEPT {
             if let Some((number, old)) = self.order.pop_front()
-                && self.graves.get(&old).is_some_and(|(kept, _)| *kept == number)
+                && self.tombstones.get(&old).is_some_and(|(kept, _)| *kept == number)
             {
-                self.graves.remove(&old);
+                self.tombstones.remove(&old);
             }
         }
     }
 
     /// The address lives again: its past is over.
     pub(crate) fn forget(&mut self, handle: Handle) {
-        self.graves.remove(&handle);
+        self.tombstones.remove(&handle);
     }
 
     pub(crate) fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
-        self.graves.keys().copied()
+        self.tombstones.keys().copied()
     }
 }

@@ -3,10 +3,10 @@
 use urscope_schema::handle::{Handle, Kind};
 
 use super::{
-    World,
-    process::Life,
-    records::{Allocation, Got, Mapped, Object, Serial},
-    scene::{Held, Left, Sight},
+    Tracker,
+    fact::{Held, Left, What},
+    process_state::ProcessState,
+    records::{Allocation, HandleData, Mapping, Object, Serial},
 };
 use crate::{
     catalog::When,
@@ -19,34 +19,34 @@ const LEFT_TOLD: usize = 256;
 /// What a process or a context leaves when it goes.
 #[derive(Clone, Copy)]
 pub(super) struct Leaving<'w> {
-    pub(super) world: &'w World,
+    pub(super) tracker: &'w Tracker,
     pub(super) place: Place,
     pub(super) left: Left,
 }
 
 impl<'w> Leaving<'w> {
     /// What the process had opened of its own, what it showed beside it, and what others have open of it.
-    pub(super) fn memory(self, life: &Life, found: &mut Vec<Finding>) {
+    pub(super) fn memory(self, life: &ProcessState, found: &mut Vec<Finding>) {
         if let Some(opened) = life.opened_here.as_ref().filter(|_| self.left == Left::Exited) {
-            self.world.look(When::End, self.place, Sight::OpenedHere(opened), found);
+            self.tracker.report(When::End, self.place, What::OpenedHere(opened), found);
         }
         if let Some(exposed) = life.exposed.as_ref().filter(|_| self.left == Left::Exited) {
-            self.world.look(When::End, self.place, Sight::Exposed(exposed), found);
+            self.tracker.report(When::End, self.place, What::Exposed(exposed), found);
         }
         if self.left != Left::Incomplete {
             let held: Vec<_> = life.allocations.iter().filter_map(|(base, memory)| self.held(*base, memory)).collect();
             let each = held.iter().map(|held| ((), held));
-            self.tell(each, |held| held.serial, |(), held| Sight::Gone(held, self.left), found);
+            self.tell(each, |held| held.serial, |(), held| What::Gone(held, self.left), found);
         }
     }
 
     /// Who else has an allocation open.
     fn held(self, base: u64, memory: &Allocation) -> Option<Held> {
         let mut held: Option<Held> = None;
-        for export in memory.exports.iter().filter_map(|id| self.world.exports.get(*id)) {
+        for export in memory.exports.iter().filter_map(|id| self.tracker.exports.get(*id)) {
             for (process, pointer) in export.holders.iter().filter(|(process, _)| *process != self.place.process) {
-                let mapped = self.world.life(*process).and_then(|life| life.mappings.get(pointer));
-                let open = mapped.filter(|mapped| !mapped.accused).and_then(Mapped::last_open);
+                let mapped = self.tracker.life(*process).and_then(|life| life.mappings.get(pointer));
+                let open = mapped.filter(|mapped| !mapped.accused).and_then(Mapping::last_open);
                 let Some(opened) = open else { continue };
                 let (what, fingerprint) = (Handle { kind: Kind::Usm, value: base }, export.fingerprint());
                 let (serial, size, pointer) = (memory.serial, memory.size, *pointer);
@@ -57,21 +57,21 @@ impl<'w> Leaving<'w> {
         held
     }
 
-    pub(super) fn handles(self, left: impl Iterator<Item = (Handle, &'w Got)>, found: &mut Vec<Finding>) {
-        let sight = |handle, got| Sight::LeftHandle { handle, got, left: self.left };
-        self.tell(left, |got| got.serial, sight, found);
+    pub(super) fn handles(self, left: impl Iterator<Item = (Handle, &'w HandleData)>, found: &mut Vec<Finding>) {
+        let what = |handle, got| What::LeftHandle { handle, got, left: self.left };
+        self.tell(left, |got| got.serial, what, found);
     }
 
-    pub(super) fn mappings(self, left: impl Iterator<Item = (u64, &'w Mapped)>, found: &mut Vec<Finding>) {
-        let sight = |pointer, mapped| Sight::LeftMapping { pointer, mapped, left: self.left };
-        self.tell(left, |mapped| mapped.serial, sight, found);
+    pub(super) fn mappings(self, left: impl Iterator<Item = (u64, &'w Mapping)>, found: &mut Vec<Finding>) {
+        let what = |pointer, mapped| What::LeftMapping { pointer, mapped, left: self.left };
+        self.tell(left, |mapped| mapped.serial, what, found);
     }
 
     pub(super) fn objects(self, left: impl Iterator<Item = (Handle, &'w Object)>, found: &mut Vec<Finding>) {
-        let sight = |handle, object| Sight::LeftObject { handle, object, left: self.left };
+        let what = |handle, object| What::LeftObject { handle, object, left: self.left };
         let (memory, events): (Vec<_>, Vec<_>) = left.partition(|(handle, _)| handle.kind == Kind::PhysicalMem);
         for of_a_kind in [memory, events] {
-            self.tell(of_a_kind.into_iter(), |object| object.serial, sight, found);
+            self.tell(of_a_kind.into_iter(), |object| object.serial, what, found);
         }
     }
 
@@ -80,14 +80,14 @@ impl<'w> Leaving<'w> {
         self,
         left: impl Iterator<Item = (K, &'v V)>,
         serial: impl Fn(&V) -> Serial,
-        sight: impl Fn(K, &'v V) -> Sight<'v>,
+        what: impl Fn(K, &'v V) -> What<'v>,
         found: &mut Vec<Finding>,
     ) {
         let mut left: Vec<_> = left.collect();
         left.sort_by_key(|(_, what)| serial(what));
         let all = left.len();
-        for (key, what) in left.into_iter().take(LEFT_TOLD) {
-            self.world.look(When::End, self.place, sight(key, what), found);
+        for (key, one) in left.into_iter().take(LEFT_TOLD) {
+            self.tracker.report(When::End, self.place, what(key, one), found);
         }
         stand_for_others(all, found);
     }

@@ -1,4 +1,4 @@
-//! Circumstances: what excuses a sin, what makes two of one, and what is none at all.
+//! Circumstances: what excuses a violation, what makes two of one, and what is none at all.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,9 +7,9 @@
     reason = "a test stops where it is surprised"
 )]
 
-mod played;
+mod scenarios;
 
-use played::{expect, play};
+use scenarios::{expect, play};
 use urscope_rules::Severity;
 
 #[test]
@@ -48,10 +48,10 @@ fn memory_that_was_never_seen_allocated_goes_by_its_exact_pointer() {
 
 #[test]
 fn a_freed_address_that_is_allocated_again_is_new_memory() {
-    let story = "p: alloc a 64\np: get a -> h\nc: open h -> m\np: put h\nc: close m\np: free a\n\
+    let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m\np: put h\nc: close m\np: free a\n\
                  p: alloc a 64\np: get a -> h\nc: open h -> m\n";
-    expect(&format!("{story}c: close m\np: put h\np: free a"), &[]);
-    expect(&format!("{story}p: put h\np: free a\nc: close m"), &["freed-while-open"]);
+    expect(&format!("{scenario}c: close m\np: put h\np: free a"), &[]);
+    expect(&format!("{scenario}p: put h\np: free a\nc: close m"), &["freed-while-open"]);
     // The old handle is over with the old memory; the new one is not.
     expect(
         "p: alloc a 64\np: get a -> h\np: free a\np: alloc a 64\np: get a -> h2",
@@ -61,11 +61,11 @@ fn a_freed_address_that_is_allocated_again_is_new_memory() {
 
 #[test]
 fn a_free_is_a_sin_only_if_it_succeeds_and_by_what_was_open_when_it_began() {
-    let story = "p: alloc a 64\np: get a -> h\nc: open h -> m\np: put h\n";
-    expect(&format!("{story}p: free a fails\nc: close m\np: free a"), &[]);
-    expect(&format!("{story}c: close m begins\np: free a\nc: returns"), &[]);
-    expect(&format!("{story}p: free a begins\nc: close m\np: returns"), &["freed-while-open"]);
-    expect(&format!("{story}p: free a begins\nc: close m\np: killed"), &[]);
+    let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m\np: put h\n";
+    expect(&format!("{scenario}p: free a fails\nc: close m\np: free a"), &[]);
+    expect(&format!("{scenario}c: close m begins\np: free a\nc: returns"), &[]);
+    expect(&format!("{scenario}p: free a begins\nc: close m\np: returns"), &["freed-while-open"]);
+    expect(&format!("{scenario}p: free a begins\nc: close m\np: killed"), &[]);
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn a_free_with_mappings_in_the_producer_and_elsewhere_names_the_other_process() 
 
 #[test]
 fn bytes_outlive_their_put() {
-    let story = "p: alloc a 64\np: get a -> h\np: put h\nc: open h -> m\np: free a\nc: close m";
-    let found = expect(story, &["use-after-put", "freed-while-open"]);
+    let scenario = "p: alloc a 64\np: get a -> h\np: put h\nc: open h -> m\np: free a\nc: close m";
+    let found = expect(scenario, &["use-after-put", "freed-while-open"]);
     assert_eq!(found[0].severity, Severity::Warning);
 }
 
@@ -112,69 +112,70 @@ fn every_open_of_a_pointer_needs_its_close() {
 
 #[test]
 fn each_way_of_a_mismatch_is_one_finding_whatever_the_adapter_answers() {
-    let story = "p: alloc a 64\np: get a -> h\nc: open h -> m in x\np: put h\n";
+    let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m in x\np: put h\n";
     let mismatch = "open-close-mismatch";
-    for (sin, rule) in [("close m in y", "wrong-context"), ("close m + 8 in x", mismatch), ("free m", mismatch)] {
+    for (violation, rule) in [("close m in y", "wrong-context"), ("close m + 8 in x", mismatch), ("free m", mismatch)] {
         for answer in ["", " fails"] {
-            let found = expect(&format!("{story}c: {sin}{answer}"), &[rule]);
+            let found = expect(&format!("{scenario}c: {violation}{answer}"), &[rule]);
             assert!(found[0].other.is_some() && found[0].size == Some(64), "{:#?}", found[0]);
         }
         // Refused, the mapping lives on, and is closed as it should be.
-        expect(&format!("{story}c: {sin} fails\nc: close m in x"), &[rule]);
+        expect(&format!("{scenario}c: {violation} fails\nc: close m in x"), &[rule]);
     }
-    expect(&format!("{story}c: close m in y\nc: close m in x"), &["wrong-context", "double-close"]);
-    expect(&format!("{story}c: close m + 64 in x\nc: close m in x"), &["close-of-unknown"]);
+    expect(&format!("{scenario}c: close m in y\nc: close m in x"), &["wrong-context", "double-close"]);
+    expect(&format!("{scenario}c: close m + 64 in x\nc: close m in x"), &["close-of-unknown"]);
 }
 
 #[test]
 fn an_export_of_an_interior_pointer_shows_what_lies_behind_it() {
-    let story = "p: alloc a 64\np: get a + 48 -> h\nc: open h -> m\np: put h\n";
-    expect(&format!("{story}c: close m + 15"), &["open-close-mismatch"]);
-    expect(&format!("{story}c: close m + 16\nc: close m"), &["close-of-unknown"]);
-    expect(&format!("{story}p: free a\nc: close m"), &["freed-while-open"]);
+    let scenario = "p: alloc a 64\np: get a + 48 -> h\nc: open h -> m\np: put h\n";
+    expect(&format!("{scenario}c: close m + 15"), &["open-close-mismatch"]);
+    expect(&format!("{scenario}c: close m + 16\nc: close m"), &["close-of-unknown"]);
+    expect(&format!("{scenario}p: free a\nc: close m"), &["freed-while-open"]);
 }
 
 #[test]
 fn what_a_child_inherits_is_its_own_copy() {
-    let story = "p: alloc a 64\np: get a -> h\np: open h -> m\np: get a -> g\np: put g\np: fork q\n";
-    expect(&format!("{story}q: put h\nq: close m\nq: put g\nq: fork r\nr: close m\np: close m\np: put h"), &[]);
-    expect(&format!("{story}p: close m\np: put h"), &[]);
-    expect(&format!("{story}p: close m\np: put h\np: exit\nq: put h"), &[]);
-    expect(&format!("{story}q: get a -> k\np: close m\np: put h"), &["leaked-handle"]);
-    expect(&format!("{story}q: put u\np: close m\np: put h"), &["put-of-unknown"]);
+    let scenario = "p: alloc a 64\np: get a -> h\np: open h -> m\np: get a -> g\np: put g\np: fork q\n";
+    expect(&format!("{scenario}q: put h\nq: close m\nq: put g\nq: fork r\nr: close m\np: close m\np: put h"), &[]);
+    expect(&format!("{scenario}p: close m\np: put h"), &[]);
+    expect(&format!("{scenario}p: close m\np: put h\np: exit\nq: put h"), &[]);
+    expect(&format!("{scenario}q: get a -> k\np: close m\np: put h"), &["leaked-handle"]);
+    expect(&format!("{scenario}q: put u\np: close m\np: put h"), &["put-of-unknown"]);
     expect("p: get a -> h\np: exit\nq: get a -> x\nq: put x\nq: put h", &["leaked-handle", "put-of-unknown"]);
 }
 
 #[test]
 fn the_end_of_a_process_grades_what_it_leaves() {
-    let story = "p: get a -> h\nc: open h -> m\n";
-    let found = expect(&format!("{story}c: killed\np: killed"), &["leaked-mapping", "leaked-handle"]);
+    let scenario = "p: get a -> h\nc: open h -> m\n";
+    let found = expect(&format!("{scenario}c: killed\np: killed"), &["leaked-mapping", "leaked-handle"]);
     assert!(found.iter().all(|finding| finding.severity == Severity::Note));
     assert!(found.iter().all(|finding| finding.message.contains("killed before it could")));
-    let found = expect(&format!("{story}c: incomplete\np: exit"), &["leaked-mapping", "calls-lost", "leaked-handle"]);
+    let found =
+        expect(&format!("{scenario}c: incomplete\np: exit"), &["leaked-mapping", "calls-lost", "leaked-handle"]);
     assert_eq!(found[0].severity, Severity::Note);
     assert!(found[0].message.contains("incomplete"), "{}", found[0].message);
     assert_eq!(found[2].severity, Severity::Warning);
-    expect(&format!("{story}c: running\np: running"), &[]);
+    expect(&format!("{scenario}c: running\np: running"), &[]);
 }
 
 #[test]
 fn who_was_killed_holds_nothing() {
-    let story = "p: alloc a 64\np: get a -> h\nc: open h -> m\np: put h\n";
-    expect(&format!("{story}c: killed\np: free a"), &["leaked-mapping"]);
-    expect(&format!("{story}c: running\np: free a"), &[]);
-    expect(&format!("{story}p: free a\nc: killed"), &["freed-while-open", "leaked-mapping"]);
+    let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m\np: put h\n";
+    expect(&format!("{scenario}c: killed\np: free a"), &["leaked-mapping"]);
+    expect(&format!("{scenario}c: running\np: free a"), &[]);
+    expect(&format!("{scenario}p: free a\nc: killed"), &["freed-while-open", "leaked-mapping"]);
 }
 
 #[test]
 fn the_last_release_of_a_context_leaks_what_is_open_in_it() {
-    let story =
+    let scenario =
         "c: context x\nc: retain x\np: alloc a 64\np: get a -> h\nc: open h -> m in x\np: put h\nc: release x\n";
-    expect(&format!("{story}c: close m in x\nc: release x"), &[]);
-    let found = expect(&format!("{story}c: release x\np: free a\nc: close m in x"), &["leaked-mapping"]);
+    expect(&format!("{scenario}c: close m in x\nc: release x"), &[]);
+    let found = expect(&format!("{scenario}c: release x\np: free a\nc: close m in x"), &["leaked-mapping"]);
     assert!(found[0].message.contains("its context was released without it in call 5"), "{}", found[0].message);
     assert_ne!(found[0].other.unwrap().process, found[0].at.process, "the producer is the other side");
-    expect(&format!("{story}c: release x fails\nc: close m in x\nc: release x"), &[]);
+    expect(&format!("{scenario}c: release x fails\nc: close m in x\nc: release x"), &[]);
     // Not seen being created: nobody can count its references.
     expect("p: get a -> h\nc: open h -> m in y\nc: release y\nc: close m in y\np: put h", &[]);
 }
@@ -189,28 +190,28 @@ fn success_without_a_result_is_no_birth_and_null_is_no_handle() {
 #[test]
 fn very_many_left_handles_are_counted_rather_than_told() {
     use std::fmt::Write as _;
-    let mut story = String::new();
+    let mut scenario = String::new();
     for n in 0..1000 {
-        writeln!(story, "p: get a -> h{n}").unwrap();
+        writeln!(scenario, "p: get a -> h{n}").unwrap();
     }
-    let found = play(&story);
+    let found = play(&scenario);
     assert_eq!(found.len(), 256);
     assert_eq!(found.iter().map(|finding| finding.count).sum::<u64>(), 1000);
 }
 
 #[test]
 fn what_is_opened_after_the_free_is_told_once_and_by_what_is_there_now() {
-    let story = "p: alloc a 64\np: get a + 8 -> h\np: put h\np: free a\n";
-    let found = expect(&format!("{story}c: open h -> m fails"), &["use-after-free"]);
+    let scenario = "p: alloc a 64\np: get a + 8 -> h\np: put h\np: free a\n";
+    let found = expect(&format!("{scenario}c: open h -> m fails"), &["use-after-free"]);
     assert_eq!((found[0].severity, found[0].size), (Severity::Error, Some(56)));
     assert_ne!(found[0].other.unwrap().process, found[0].at.process, "the free is the other side");
-    expect(&format!("{story}c: open h -> m\nc: close m"), &["use-after-free"]);
+    expect(&format!("{scenario}c: open h -> m\nc: close m"), &["use-after-free"]);
     // What lies around the old address now is what would be seen.
-    let found = expect(&format!("{story}p: alloc a 1024\nc: open h -> m\nc: close m"), &["stale-handle"]);
+    let found = expect(&format!("{scenario}p: alloc a 1024\nc: open h -> m\nc: close m"), &["stale-handle"]);
     assert!(found[0].message.contains("allocated in call 5"), "{}", found[0].message);
-    expect(&format!("{story}p: alloc b 1024\nc: open h -> m fails"), &["use-after-free"]);
+    expect(&format!("{scenario}p: alloc b 1024\nc: open h -> m fails"), &["use-after-free"]);
     // The same bytes may be of something that lives.
-    expect(&format!("{story}p: alloc a 64\np: get a + 8 -> g\nc: open h -> m\nc: close m\np: put g"), &[]);
+    expect(&format!("{scenario}p: alloc a 64\np: get a + 8 -> g\nc: open h -> m\nc: close m\np: put g"), &[]);
     // Not put before the free, it is over all the same.
     expect(
         "p: alloc a 64\np: get a -> h\np: free a\nc: open h -> m\nc: close m",
@@ -225,70 +226,70 @@ fn what_is_opened_after_the_free_is_told_once_and_by_what_is_there_now() {
 
 #[test]
 fn a_pointer_into_freed_memory_is_known_until_its_addresses_are_used_again() {
-    let story = "p: alloc a 64\np: free a\n";
-    let found = expect(&format!("{story}p: get a + 8 -> h\np: put h"), &["get-of-freed"]);
+    let scenario = "p: alloc a 64\np: free a\n";
+    let found = expect(&format!("{scenario}p: get a + 8 -> h\np: put h"), &["get-of-freed"]);
     assert_eq!(found[0].severity, Severity::Note, "it may have been allocated where we do not see");
     assert!(found[0].message.contains("8 bytes into USM"), "{}", found[0].message);
-    let found = expect(&format!("{story}p: get a + 8 -> h fails"), &["get-of-freed"]);
+    let found = expect(&format!("{scenario}p: get a + 8 -> h fails"), &["get-of-freed"]);
     assert_eq!(found[0].severity, Severity::Error);
-    expect(&format!("{story}p: get a + 64 -> h fails"), &[]);
-    expect(&format!("{story}p: alloc a 4096\np: get a + 8 -> h\np: put h"), &[]);
+    expect(&format!("{scenario}p: get a + 64 -> h fails"), &[]);
+    expect(&format!("{scenario}p: alloc a 4096\np: get a + 8 -> h\np: put h"), &[]);
     expect("p: alloc a 64\np: free a fails\np: get a -> h\np: put h", &[]);
     expect("p: alloc a 64\np: free a begins\np/2: get a -> h fails\np: returns", &[]);
 }
 
 #[test]
 fn a_closed_pointer_is_told_from_memory_that_was_made_where_we_do_not_see() {
-    let story = "p: alloc a 64\np: get a -> h\nc: open h -> m\nc: close m\np: put h\n";
-    for sin in ["get m -> g fails", "free m fails"] {
-        let found = expect(&format!("{story}c: {sin}"), &["use-after-close"]);
+    let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m\nc: close m\np: put h\n";
+    for violation in ["get m -> g fails", "free m fails"] {
+        let found = expect(&format!("{scenario}c: {violation}"), &["use-after-close"]);
         assert_eq!(found[0].fingerprint, play("p: get a -> h")[0].fingerprint);
     }
-    expect(&format!("{story}c: get m -> g\nc: put g"), &[]);
-    expect(&format!("{story}c: free m"), &[]);
+    expect(&format!("{scenario}c: get m -> g\nc: put g"), &[]);
+    expect(&format!("{scenario}c: free m"), &[]);
     expect(
-        &format!("{story}c: open h -> m\nc: get m + 8 -> g fails\nc: close m"),
+        &format!("{scenario}c: open h -> m\nc: get m + 8 -> g fails\nc: close m"),
         &["use-after-put", "export-of-import"],
     );
 }
 
 #[test]
 fn a_get_of_opened_memory_is_a_note_by_any_of_its_addresses() {
-    let story = "p: alloc a 64\np: get a -> h\nc: open h -> m\n";
-    for sin in ["get m -> g fails", "get m + 63 -> g fails"] {
-        let found = expect(&format!("{story}c: {sin}\nc: close m\np: put h"), &["export-of-import"]);
+    let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m\n";
+    for violation in ["get m -> g fails", "get m + 63 -> g fails"] {
+        let found = expect(&format!("{scenario}c: {violation}\nc: close m\np: put h"), &["export-of-import"]);
         assert_eq!(found[0].severity, Severity::Note);
         assert!(found[0].answer.is_some());
     }
-    expect(&format!("{story}c: get m + 64 -> g fails\nc: close m\np: put h"), &[]);
+    expect(&format!("{scenario}c: get m + 64 -> g fails\nc: close m\np: put h"), &[]);
 }
 
 #[test]
 fn who_ends_with_memory_that_others_have_open_is_noted_whatever_becomes_of_them() {
-    let story = "p: alloc a 64\np: get a -> h\nc: open h -> m\nd: open h -> n\np: put h\n";
-    let found = expect(&format!("{story}p: exit\nc: close m\nd: close n"), &["exporter-gone"]);
+    let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m\nd: open h -> n\np: put h\n";
+    let found = expect(&format!("{scenario}p: exit\nc: close m\nd: close n"), &["exporter-gone"]);
     let message = &found[0].message;
     assert!(message.contains("p (pid 100) exits while c (pid 200)") && message.contains("1 mapping more"), "{message}");
-    let found = expect(&format!("{story}p: killed\nc: close m\nd: close n"), &["exporter-gone"]);
+    let found = expect(&format!("{scenario}p: killed\nc: close m\nd: close n"), &["exporter-gone"]);
     assert!(found[0].message.contains("was killed, and its trace stops"), "{}", found[0].message);
-    expect(&format!("{story}p: incomplete\nc: close m\nd: close n"), &["calls-lost"]);
-    expect(&format!("{story}c: close m\nd: killed\np: exit"), &["leaked-mapping"]);
-    expect(&format!("{story}p: free a\np: exit\nc: close m\nd: close n"), &["freed-while-open"]);
+    expect(&format!("{scenario}p: incomplete\nc: close m\nd: close n"), &["calls-lost"]);
+    expect(&format!("{scenario}c: close m\nd: killed\np: exit"), &["leaked-mapping"]);
+    expect(&format!("{scenario}p: free a\np: exit\nc: close m\nd: close n"), &["freed-while-open"]);
     // Its own mappings are leaks.
     expect("p: alloc a 64\np: get a -> h\np: open h -> m\np: put h", &["leaked-mapping"]);
 }
 
 #[test]
 fn nobody_is_blamed_for_an_export_that_somebody_unseen_may_have_opened() {
-    let story = "p: get a -> h\np: get b -> g\np: put h\np: put g\n\
+    let scenario = "p: get a -> h\np: get b -> g\np: put h\np: put g\n\
                  c: get x -> y\nq: open y -> z\nq: close z\nc: put y\n";
-    let found = expect(story, &["get-without-open"]);
+    let found = expect(scenario, &["get-without-open"]);
     assert_eq!((found[0].count, found[0].severity), (2, Severity::Note));
     for unseen in ["c: killed", "c: incomplete", "c: running"] {
-        let found = play(&format!("{story}{unseen}"));
+        let found = play(&format!("{scenario}{unseen}"));
         assert!(found.iter().all(|finding| finding.rule.code != "get-without-open"), "{unseen}: {found:#?}");
     }
-    let found = play(&format!("{story}c: open unknown -> m fails"));
+    let found = play(&format!("{scenario}c: open unknown -> m fails"));
     assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), ["garbage-handle"]);
     // Alone, one can say nothing of the others.
     assert_eq!(play("p: alloc a 64\np: get a -> h\np: put h").len(), 0);
