@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures how fast the judge reads, next to others who read the same file: `scripts/bench judge [MEGABYTES]`.
 
-A run of four processes is milled (analyzer/examples/trace-mill.rs), 1000 MB unless told otherwise. The judge reads all of
+A run of four processes is milled (analyzer/command/examples/trace-mill.rs), 1000 MB unless told otherwise. The judge reads all of
 it, and then one of the four files, which jq, Python and Perfetto's trace processor read too. Each counts the records of
 calls that it saw; who counts otherwise than the mill is not measured but said. The judge's figures are the best of three.
 """
@@ -58,7 +58,7 @@ def main():
     if len(arguments) > 1 or not all(re.fullmatch("[1-9][0-9]*", size) for size in arguments):
         sys.exit("usage: scripts/bench judge [MEGABYTES]")
     megabytes = int(arguments[0]) if arguments else 1000
-    build = ["cargo", "build", "--quiet", "--release", "-p", "urscope-analyzer", "--bin", "urscope", "--example", "trace-mill"]
+    build = ["cargo", "build", "--quiet", "--release", "-p", "urscope-command", "--bin", "urscope", "--example", "trace-mill"]
     subprocess.run(build, cwd=ROOT, check=True)
     urscope, mill = TARGET / "release/urscope", TARGET / "release/examples/trace-mill"
 

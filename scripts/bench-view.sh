@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/setup --browser
-cargo build --quiet --release -p urscope-analyzer --bin urscope --example trace-mill
+cargo build --quiet --release -p urscope-command --bin urscope --example trace-mill
 release=${CARGO_TARGET_DIR:-target}/release
 work=$(mktemp -d)
 trap 'kill "${view:-}" 2>/dev/null || true; rm -rf "$work"' EXIT

@@ -19,7 +19,7 @@ pub fn plain(text: &str) -> String {
 }
 
 /// The same of every text that a value holds, so that none can be forgotten. A value that is no JSON yields nothing.
-pub(crate) fn plain_all<T: Serialize + DeserializeOwned>(value: &T) -> Option<T> {
+pub fn plain_all<T: Serialize + DeserializeOwned>(value: &T) -> Option<T> {
     fn clean(value: &mut Value) {
         match value {
             Value::String(text) => *text = plain(text),

@@ -52,7 +52,7 @@ fn build(profile_folder: &Path) {
     let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["build", "--quiet", "--profile", profile, "--target-dir"])
         .arg(target_folder())
-        .args(["-p", "urscope-preload", "-p", "urscope-device-loader", "-p", "urscope-analyzer"])
+        .args(["-p", "urscope-preload", "-p", "urscope-device-loader", "-p", "urscope-command"])
         .current_dir(repository())
         .output()
         .expect("cargo cannot be started");

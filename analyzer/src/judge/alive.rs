@@ -14,7 +14,7 @@ pub(super) fn is_alive(header: &Header) -> bool {
 }
 
 /// Whether there is a process of this number that began at this tick.
-pub(crate) fn is_running(pid: u32, start: u64) -> bool {
+pub fn is_running(pid: u32, start: u64) -> bool {
     is_running_since(&fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default(), start)
 }
 

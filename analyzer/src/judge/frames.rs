@@ -67,7 +67,7 @@ impl FoundFinding {
 const SIDE: &str = "side";
 
 /// The last part of a path.
-pub(crate) fn file_name(path: &str) -> &str {
+pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 

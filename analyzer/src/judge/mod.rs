@@ -34,17 +34,17 @@ use std::{path::PathBuf, sync::Arc};
 
 use urscope_rules::{Place, Severity};
 
-pub(crate) use alive::is_running;
+pub use alive::is_running;
 pub use error::JudgeError;
 pub use exempt::{ExemptionError, Exemptions};
-pub(crate) use frames::file_name;
+pub use frames::file_name;
 pub use judgement::{
     Compared, Ended, Excuse, FoundFinding, Frame, GoneFinding, Judgement, Seen, Side, SkippedLine, SuppressionUse,
     VERSION, Verdict,
 };
 pub use listener::Listener;
 pub use node::{REPORT_VERSION, Report, ReportError};
-pub(crate) use paths::traces;
+pub use paths::traces;
 pub use progress::Progress;
 pub use schema::report_schema;
 

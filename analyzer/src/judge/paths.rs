@@ -9,7 +9,7 @@ use std::{
 use super::JudgeError;
 
 /// The trace files that `paths` name or hold, each once.
-pub(crate) fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>, JudgeError> {
+pub fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>, JudgeError> {
     let (mut files, mut seen) = (Vec::new(), HashSet::new());
     for path in paths {
         let unreadable = |source| JudgeError::Unreadable { path: path.clone(), source };

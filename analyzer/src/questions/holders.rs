@@ -103,7 +103,7 @@ fn show(hearing: &mut Hearing<'_>, ended: &HashMap<ProcessId, Ended>, shared: Sh
 
 /// Looks at the world at one moment, or at each process's end.
 #[derive(Default)]
-pub(crate) struct Watch {
+pub struct Watch {
     at: Option<Duration>,
     /// When something happened last, in nanoseconds since the run began.
     last: Option<u64>,
@@ -115,7 +115,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Who held what, when all was heard.
-    pub(crate) fn holders(self, hearing: &mut Hearing<'_>) -> Holders {
+    pub fn holders(self, hearing: &mut Hearing<'_>) -> Holders {
         let Self { at, held, ended, .. } = self;
         let held: Vec<_> = held.into_values().map(|shared| show(hearing, &ended, shared)).collect();
         let pinned_bytes = held.iter().filter_map(|held| held.size).sum();

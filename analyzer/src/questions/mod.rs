@@ -11,13 +11,10 @@ mod standing;
 mod stats;
 
 pub use diff::{Diff, diff};
-pub(crate) use holders::Watch;
-pub(crate) use stats::Clerk;
-
 pub use handle::{Moment, NoSuchHandle, Story, handle};
-pub use holders::{Held, HeldBy, Holders, TooLate, holders};
+pub use holders::{Held, HeldBy, Holders, TooLate, Watch, holders};
 pub use standing::{Amount, Standing, standing};
-pub use stats::{Calls, Latency, SAMPLES, Sample, Share, Stats, Who, stats};
+pub use stats::{Calls, Clerk, Latency, SAMPLES, Sample, Share, Stats, Who, stats};
 
 /// The version of the JSON form of all answers.
 pub const VERSION: u32 = 1;

@@ -209,7 +209,7 @@ impl Level {
 
 /// Counts, while a run is heard.
 #[derive(Default)]
-pub(crate) struct Clerk {
+pub struct Clerk {
     processes: Vec<(Who, BTreeMap<Function, Column>)>,
     between: BTreeMap<(u32, u32, Kind), Between>,
     /// All processes together.
@@ -224,12 +224,13 @@ pub(crate) struct Clerk {
 }
 
 impl Clerk {
-    pub(crate) fn new() -> Self {
+    /// One that has counted nothing.
+    pub fn new() -> Self {
         Self { stretch: 1, ..Self::default() }
     }
 
     /// The figures, when all was heard.
-    pub(crate) fn stats(&self) -> Stats {
+    pub fn stats(&self) -> Stats {
         let mut calls = Vec::new();
         for (process, columns) in &self.processes {
             calls.extend(columns.iter().map(|(function, column)| column.show(process, *function)));

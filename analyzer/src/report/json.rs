@@ -17,7 +17,6 @@ pub(super) fn write(value: &impl Serialize, out: &mut impl Write) -> io::Result<
 }
 
 /// All on one line.
-#[cfg(feature = "command")]
 pub(super) fn compact(value: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(escaped(serde_json::to_string(value)?).into_bytes())
 }

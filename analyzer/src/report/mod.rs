@@ -55,8 +55,7 @@ pub fn json(what: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// The same on one line, for a program that asked for it.
-#[cfg(feature = "command")]
-pub(crate) fn compact(what: &impl Serialize) -> io::Result<Vec<u8>> {
+pub fn compact(what: &impl Serialize) -> io::Result<Vec<u8>> {
     json::compact(what)
 }
 

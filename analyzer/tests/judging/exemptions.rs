@@ -14,8 +14,7 @@ use urscope_rules::{Severity, catalog::RULES};
 
 use crate::{
     forms::{exempting, form, with_stacks},
-    reports::SINNERS,
-    traces::{files, files_with, judged, judged_with},
+    traces::{SINNERS, files, files_with, judged, judged_with},
 };
 
 fn suppressing_with(text: &str, fail_on: Severity) -> Options {

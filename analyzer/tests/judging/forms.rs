@@ -7,10 +7,7 @@ use uppsala::XsdValidator;
 use urscope_analyzer::{Judgement, Options, judge::Frame, report};
 use urscope_rules::catalog::RULES;
 
-use crate::{
-    reports::SINNERS,
-    traces::{files, judged, judged_with},
-};
+use crate::traces::{SINNERS, files, judged, judged_with};
 
 pub(crate) fn form(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut out = Vec::new();

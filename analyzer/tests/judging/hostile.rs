@@ -106,19 +106,3 @@ fn very_much_of_nothing_is_stepped_over() {
     line.resize(8 << 20, b'x');
     assert!(only(&line).is_err());
 }
-
-/// As `urscope check` where a process may have 32 files open.
-#[test]
-fn a_run_may_have_more_files_than_a_process_may_open() {
-    let story: Vec<_> = (0..300).map(|i| format!("p{i}: get a -> h\np{i}: put h\np{i}: put h")).collect();
-    let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), &files(&story.join("\n")));
-    let output = std::process::Command::new("sh")
-        .args(["-c", "ulimit -n 32 && exec \"$0\" check --format json \"$1\"", env!("CARGO_BIN_EXE_urscope")])
-        .arg(folder.path())
-        .output()
-        .unwrap();
-    let judgement: urscope_analyzer::Judgement = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((judgement.processes.len(), judgement.verdict), (300, Verdict::Findings));
-    assert_eq!(codes(&judgement), vec![("double-put", 1); 300]);
-}

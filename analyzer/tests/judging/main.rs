@@ -13,7 +13,6 @@ mod hostile;
 mod hostile_names;
 mod questions;
 mod reports;
-mod tables;
 mod traces;
 
 use traces::{codes, files, files_with, judged};

@@ -3,10 +3,7 @@
 use serde_json::{Value, json};
 use urscope_analyzer::report;
 
-use crate::traces::{files, files_with, judged};
-
-pub(crate) const SINNERS: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nproducer: put h\n\
-                       producer: free p\nconsumer/2: open h -> m begins\nconsumer: killed\nproducer: get q -> i\nproducer: get q -> j";
+use crate::traces::{SINNERS, files, files_with, judged};
 
 fn text(story: &str) -> String {
     let mut out = Vec::new();

@@ -21,6 +21,10 @@ use urscope_schema::{
 /// The time at which stories begin.
 pub(crate) const START: u64 = Clock::GRID + 5_000_000_000;
 
+/// Two processes that make several mistakes.
+pub(crate) const SINNERS: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nproducer: put h\n\
+                       producer: free p\nconsumer/2: open h -> m begins\nconsumer: killed\nproducer: get q -> i\nproducer: get q -> j";
+
 /// The files of a story, by name.
 pub(crate) fn files(story: &str) -> BTreeMap<String, Vec<u8>> {
     files_with(story, |_, _| {})

@@ -1,0 +1,142 @@
+//! Variables that change what a run does, and may have been forgotten.
+
+use std::{env, path::Path};
+
+use super::line::Line;
+use crate::parts::LIBRARY_VARIABLE;
+
+const CHECK: &str = "environment";
+
+/// The list of the variables of the preloaded library, as its own table has written it.
+const KNOBS: &str = include_str!("../../../../docs/knobs.md");
+
+/// The variables that are set, with what is behind those that name files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    variables: Vec<(String, String)>,
+    /// Files that are named and not there.
+    missing: Vec<String>,
+}
+
+/// Reads the environment.
+pub(crate) fn gather() -> Facts {
+    let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+    let mut variables: Vec<_> = env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
+    variables.sort();
+    let named = variables.iter().filter(|(name, _)| name == "UR_ADAPTERS_FORCE_LOAD");
+    let files = named.flat_map(|(_, value)| value.split([',', ';'])).map(|file| file.trim_matches(['"', ' ']));
+    let missing = files.filter(|file| file.starts_with('/') && !Path::new(file).exists()).map(Into::into).collect();
+    Facts { variables, missing }
+}
+
+/// What is to be said: one line for each variable that matters, or one that there is none.
+pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
+    let mut lines: Vec<Line> = facts
+        .variables
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .filter_map(|(name, value)| line(name, value, &facts.missing))
+        .collect();
+    if lines.is_empty() {
+        lines.push(Line::ok(CHECK, "no variable is set that changes a run"));
+    }
+    lines
+}
+
+fn line(name: &str, value: &str, missing: &[String]) -> Option<Line> {
+    let found = format!("{name}={value}");
+    let warning = |advice: &str| Some(Line::warning(CHECK, found.clone(), advice));
+    let notice = |advice: &str| Some(Line::ok(CHECK, found.clone()).with(advice));
+    match name {
+        "LD_PRELOAD" if value.contains("liburscope.so") => {
+            warning("liburscope.so is loaded already, also into urscope itself; unset it, `urscope run` sets it")
+        }
+        "LD_PRELOAD" => notice("liburscope.so goes in front of it"),
+        "UR_ADAPTERS_FORCE_LOAD" => match missing {
+            [] => notice("only these adapters are loaded"),
+            _ => Some(Line::problem(
+                CHECK,
+                found,
+                format!("{} is not there, so no adapter is loaded: unset or correct it", missing.join(", ")),
+            )),
+        },
+        "SYCL_UR_USE_LEVEL_ZERO_V2" | "UR_LOADER_USE_LEVEL_ZERO_V2" => {
+            notice("this chooses the adapter: 0 is v1 (no physical-memory and no event IPC), 1 is v2")
+        }
+        "ONEAPI_DEVICE_SELECTOR" if !selects_level_zero(value) => {
+            warning("this hides Level Zero devices; the software device sets its own")
+        }
+        "ONEAPI_DEVICE_SELECTOR" => notice("this chooses devices"),
+        "ZE_ENABLE_ALT_DRIVERS" => notice("this replaces the Level Zero driver; the software device does not need it"),
+        "UR_ENABLE_LAYERS" if value.contains("FULL_VALIDATION") && value.contains("LEAK_CHECKING") => {
+            warning("with both of these layers the adapter does not start: use one of them")
+        }
+        "UR_ENABLE_LAYERS" => notice("calls go through these layers, too"),
+        LIBRARY_VARIABLE => notice("this library is loaded into programs"),
+        _ if name.starts_with("URSCOPE_") && is_knob(name) => notice("see docs/knobs.md"),
+        _ if name.starts_with("URSCOPE_") => warning("urscope knows no such variable (docs/knobs.md lists them)"),
+        _ => None,
+    }
+}
+
+/// `level_zero:0;opencl:*`, `*:gpu`, `!cuda:*`.
+fn selects_level_zero(selector: &str) -> bool {
+    selector.split(';').any(|part| {
+        let part = part.to_ascii_lowercase();
+        part.starts_with("level_zero") || part.starts_with('*') || part.starts_with('!') && !part.contains("level_zero")
+    })
+}
+
+fn is_knob(name: &str) -> bool {
+    KNOBS.lines().any(|row| row.starts_with(&format!("| `{name}` |")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::line::State;
+
+    fn state(name: &str, value: &str) -> State {
+        let facts = Facts { variables: vec![(name.into(), value.into())], missing: Vec::new() };
+        let [line] = &lines(&facts)[..] else { panic!("one line") };
+        line.state
+    }
+
+    #[test]
+    fn variables_of_others_are_passed_over() {
+        assert_eq!(state("HOME", "/root"), State::Ok);
+        let nothing = Facts { variables: vec![("LD_PRELOAD".into(), String::new())], missing: Vec::new() };
+        assert_eq!(lines(&nothing)[0].found, "no variable is set that changes a run");
+    }
+
+    #[test]
+    fn unknown_variables_of_ours_are_told() {
+        assert_eq!(state("URSCOPE_DIR", "/tmp"), State::Ok);
+        assert_eq!(state("URSCOPE_QUIET", "1"), State::Ok);
+        assert_eq!(state("URSCOPE_LIBRARY", "/x.so"), State::Ok);
+        assert_eq!(state("URSCOPE_DIRECTORY", "/tmp"), State::Warning);
+    }
+
+    #[test]
+    fn what_hides_the_device_is_told() {
+        for (selector, expected) in [
+            ("level_zero:*", State::Ok),
+            ("*:gpu", State::Ok),
+            ("!cuda:*", State::Ok),
+            ("opencl:cpu", State::Warning),
+            ("!level_zero:*", State::Warning),
+        ] {
+            assert_eq!(state("ONEAPI_DEVICE_SELECTOR", selector), expected, "{selector}");
+        }
+        assert_eq!(state("LD_PRELOAD", "/opt/liburscope.so"), State::Warning);
+        assert_eq!(state("LD_PRELOAD", "/opt/libasan.so"), State::Ok);
+        assert_eq!(state("UR_ENABLE_LAYERS", "UR_LAYER_FULL_VALIDATION;UR_LAYER_LEAK_CHECKING"), State::Warning);
+    }
+
+    #[test]
+    fn an_adapter_that_is_not_there_is_a_problem() {
+        let variables = vec![("UR_ADAPTERS_FORCE_LOAD".to_owned(), "/nowhere/liba.so".to_owned())];
+        assert_eq!(lines(&Facts { variables: variables.clone(), missing: Vec::new() })[0].state, State::Ok);
+        assert_eq!(lines(&Facts { variables, missing: vec!["/nowhere/liba.so".into()] })[0].state, State::Problem);
+    }
+}

@@ -1,0 +1,162 @@
+//! The Chrome trace of a timeline, as Perfetto's importer takes it without a loss.
+//!
+//! One event a line in the object form. Times are in microseconds with three decimals. Arrows are bound to their
+//! slices by `bind_id`; lives are async slices with an id of their process.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::drawing::{Argument, Arguments, Bits, Drawing, Track, Unit, category};
+use urscope_analyzer::account::{Arrow, Life};
+
+/// A trace that is being written.
+pub(super) struct Chrome<'w> {
+    out: &'w mut dyn Write,
+    failed: Option<io::Error>,
+    /// The event that is being written: a value is written in many small pieces.
+    line: Vec<u8>,
+}
+
+impl<'w> Chrome<'w> {
+    /// Begins a trace.
+    pub(super) fn begin(out: &'w mut dyn Write) -> Self {
+        let other = json!({"urscope": env!("CARGO_PKG_VERSION")});
+        let failed = write!(out, r#"{{"displayTimeUnit":"ns","otherData":{other},"traceEvents":["#).err();
+        Self { out, failed, line: b"\n".to_vec() }
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        if self.failed.is_none() {
+            let written = serde_json::to_writer(&mut self.line, event).map_err(io::Error::from);
+            self.failed = written.and_then(|()| self.out.write_all(&self.line)).err();
+        }
+        self.line.clear();
+        self.line.extend_from_slice(b"\n,");
+    }
+
+    fn metadata(&mut self, name: &str, on: Track, args: Arguments) {
+        self.event(&Event::new("M", name, on, args));
+    }
+}
+
+/// An event, in the order of its fields.
+#[derive(Serialize)]
+struct Event<'a> {
+    ph: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    s: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cat: Option<&'static str>,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id2: Option<Local>,
+    pid: u32,
+    tid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ts: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bind_id: Option<Bits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flow_out: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flow_in: Option<bool>,
+    args: Arguments,
+}
+
+/// A number of a process's own.
+#[derive(Serialize)]
+struct Local {
+    local: Bits,
+}
+
+impl<'a> Event<'a> {
+    fn new(ph: &'static str, name: &'a str, on: Track, args: Arguments) -> Self {
+        let Track { pid, tid } = on;
+        let (s, cat, id2, ts, dur, bind_id) = (None, None, None, None, None, None);
+        Self { ph, s, cat, name, id2, pid, tid, ts, dur, bind_id, flow_out: None, flow_in: None, args }
+    }
+
+    fn at(self, nanos: u64) -> Self {
+        Self { ts: Some(micros(nanos)), ..self }
+    }
+
+    fn of(self, cat: &'static str) -> Self {
+        Self { cat: Some(cat), ..self }
+    }
+
+    fn bound(self, arrow: Option<Arrow>) -> Self {
+        match arrow {
+            None => self,
+            Some(Arrow::From(id)) => Self { bind_id: Some(Bits(id)), flow_out: Some(true), ..self },
+            Some(Arrow::To(id)) => Self { bind_id: Some(Bits(id)), flow_in: Some(true), ..self },
+        }
+    }
+
+    /// Of a life: its beginning or its end.
+    fn life(ph: &'static str, on: Track, life: &Life, args: Arguments) -> Self {
+        let id2 = Some(Local { local: Bits(life.id) });
+        Self { id2, ..Self::new(ph, life.kind.noun(), on, args).of(category(life.lane)) }
+    }
+}
+
+impl Drawing for Chrome<'_> {
+    /// A Chrome trace has one clock.
+    fn clock(&mut self, _: u64, _: u64) {}
+
+    fn process(&mut self, pid: u32, name: &str, order: usize) {
+        let on = Track { pid, tid: pid };
+        self.metadata("process_name", on, Arguments::of("name", Argument::Text(name.into())));
+        self.metadata("process_sort_index", on, Arguments::of("sort_index", Argument::Number(order as u64)));
+    }
+
+    fn thread(&mut self, on: Track, name: &str) {
+        self.metadata("thread_name", on, Arguments::of("name", Argument::Text(name.into())));
+        // The main thread first, the others in the order of their numbers.
+        let order = if on.tid == on.pid { 0 } else { on.tid };
+        self.metadata("thread_sort_index", on, Arguments::of("sort_index", Argument::Number(order.into())));
+    }
+
+    fn call(&mut self, on: Track, name: &str, (from, to): (u64, Option<u64>), args: Arguments, arrow: Option<Arrow>) {
+        let phase = if to.is_some() { "X" } else { "B" };
+        let dur = to.map(|to| micros(to.saturating_sub(from)));
+        self.event(&Event { dur, ..Event::new(phase, name, on, args).of("ur").at(from).bound(arrow) });
+    }
+
+    fn birth(&mut self, on: Track, life: &Life, args: Arguments) {
+        self.event(&Event::life("b", on, life, args).at(life.at).bound(life.arrow()));
+    }
+
+    fn death(&mut self, on: Track, life: &Life, at: u64, how: &str) {
+        let args = Arguments::of("ended_by", Argument::Text(how.into()));
+        self.event(&Event::life("e", on, life, args).at(at));
+    }
+
+    fn counter(&mut self, pid: u32, _: Unit, name: &str, at: u64, values: &[(&'static str, u64)]) {
+        let mut args = Arguments::default();
+        for (key, value) in values {
+            args.put(key, Argument::Number(*value));
+        }
+        self.event(&Event::new("C", name, Track { pid, tid: pid }, args).at(at));
+    }
+
+    fn finding(&mut self, on: Track, name: &str, at: u64, args: Arguments) {
+        self.event(&Event { s: Some("t"), ..Event::new("i", name, on, args).of("finding").at(at) });
+    }
+
+    fn end(self) -> io::Result<()> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        write!(self.out, "\n]}}")?;
+        self.out.flush()
+    }
+}
+
+/// Nanoseconds as microseconds. A double holds the three decimals of any run that is shorter than a hundred days.
+fn micros(nanos: u64) -> f64 {
+    nanos as f64 / 1000.0
+}

@@ -1,0 +1,217 @@
+//! Perfetto's own form of a timeline: packets of protocol buffers with track events.
+//!
+//! Times, counts and addresses are whole 64-bit numbers here. Each process has tracks of its own for what lives in it, as
+//! many of a kind as live at once, because slices of one track are nested. Arrows are those of the Chrome form: its other
+//! kind would lead from open to open, not from the get to each of them. The numbers are those of the fields in
+//! `protos/perfetto/trace/` of Perfetto.
+
+mod wire;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::{self, Write},
+};
+
+use self::wire::Message;
+use super::drawing::{Argument, Arguments, Drawing, Track, Unit, category};
+use urscope_analyzer::account::{Arrow, Life};
+
+/// The clocks of a snapshot.
+const REALTIME: u64 = 1;
+const MONOTONIC: u64 = 3;
+const BOOTTIME: u64 = 6;
+
+/// The types of a track event.
+const BEGIN: u64 = 1;
+const END: u64 = 2;
+const INSTANT: u64 = 3;
+const COUNTER: u64 = 4;
+
+/// A trace that is being written.
+pub(super) struct Perfetto<'w> {
+    out: &'w mut dyn Write,
+    failed: Option<io::Error>,
+    first: bool,
+    /// The number of the latest track.
+    last: u64,
+    processes: HashMap<u32, u64>,
+    threads: HashMap<Track, u64>,
+    counters: HashMap<(u32, String), u64>,
+    /// The tracks of a process on which nothing lives now, by what may live there.
+    free: BTreeMap<(u32, &'static str), Vec<u64>>,
+    /// The tracks of those who live.
+    lives: HashMap<u64, u64>,
+}
+
+impl<'w> Perfetto<'w> {
+    /// Begins a trace.
+    pub(super) fn begin(out: &'w mut dyn Write) -> Self {
+        Self {
+            out,
+            failed: None,
+            first: true,
+            last: 0,
+            processes: HashMap::new(),
+            threads: HashMap::new(),
+            counters: HashMap::new(),
+            free: BTreeMap::new(),
+            lives: HashMap::new(),
+        }
+    }
+
+    fn packet(&mut self, packet: Message) {
+        // There is one sequence of packets, and nothing that they could share is before its first.
+        let packet = packet.number(10, 1);
+        let packet = if std::mem::take(&mut self.first) { packet.number(13, 1) } else { packet };
+        if self.failed.is_none() {
+            let framed = Message::default().message(1, &packet);
+            self.failed = self.out.write_all(framed.as_bytes()).err();
+        }
+    }
+
+    fn event(&mut self, at: u64, event: &Message) {
+        self.packet(Message::default().number(8, at).message(11, event));
+    }
+
+    fn describe(&mut self, track: &Message) {
+        self.packet(Message::default().message(60, track));
+    }
+
+    fn fresh(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    fn of_process(&mut self, pid: u32) -> u64 {
+        if let Some(known) = self.processes.get(&pid) {
+            return *known;
+        }
+        let uuid = self.fresh();
+        self.processes.insert(pid, uuid);
+        uuid
+    }
+
+    fn of_thread(&mut self, on: Track, name: Option<&str>) -> u64 {
+        let known = self.threads.get(&on).copied();
+        let uuid = known.unwrap_or_else(|| self.fresh());
+        if known.is_none() || name.is_some() {
+            self.threads.insert(on, uuid);
+            let thread = Message::default().number(1, u64::from(on.pid)).number(2, u64::from(on.tid));
+            let thread = name.map_or_else(Message::default, |name| Message::default().text(5, name)).join(thread);
+            self.describe(&Message::default().number(1, uuid).message(4, &thread));
+        }
+        uuid
+    }
+
+    /// A track of a process that is none of its threads.
+    fn beside(&mut self, pid: u32, name: &str, counter: Option<&Message>) -> u64 {
+        let (parent, uuid) = (self.of_process(pid), self.fresh());
+        let track = Message::default().number(1, uuid).text(2, name).number(5, parent);
+        let track = counter.map_or_else(Message::default, |counter| Message::default().message(8, counter)).join(track);
+        self.describe(&track);
+        uuid
+    }
+}
+
+fn track_event(kind: u64, track: u64) -> Message {
+    Message::default().number(9, kind).number(11, track)
+}
+
+fn named(event: Message, category: &str, name: &str, args: &Arguments) -> Message {
+    let event = event.text(22, category).text(23, name);
+    args.iter().fold(event, |event, (name, value)| event.message(4, &annotation(name, value)))
+}
+
+/// What is said of an event under a name.
+fn annotation(name: &str, value: &Argument) -> Message {
+    let annotation = Message::default().text(10, name);
+    match value {
+        Argument::Number(number) => annotation.number(3, *number),
+        Argument::Bits(bits) => annotation.number(7, bits.0),
+        Argument::Text(text) => annotation.text(6, text),
+        Argument::Lines(lines) => {
+            lines.iter().fold(annotation, |all, line| all.message(12, &Message::default().text(6, line)))
+        }
+    }
+}
+
+fn bound(event: Message, arrow: Option<Arrow>) -> Message {
+    let (id, direction) = match arrow {
+        None => return event,
+        Some(Arrow::To(id)) => (id, 1),
+        Some(Arrow::From(id)) => (id, 2),
+    };
+    event.message(6, &Message::default().number(8, id).number(13, direction))
+}
+
+impl Drawing for Perfetto<'_> {
+    fn clock(&mut self, at: u64, realtime: u64) {
+        let clock = |id, time| Message::default().number(1, id).number(2, time);
+        let clocks = [(BOOTTIME, at), (MONOTONIC, at), (REALTIME, realtime)];
+        let snapshot = clocks.into_iter().fold(Message::default(), |all, (id, time)| all.message(1, &clock(id, time)));
+        self.packet(Message::default().number(8, at).message(6, &snapshot));
+    }
+
+    fn process(&mut self, pid: u32, name: &str, order: usize) {
+        let uuid = self.of_process(pid);
+        let process = Message::default().number(1, u64::from(pid)).number(3, order as u64).text(6, name);
+        self.describe(&Message::default().number(1, uuid).message(3, &process));
+    }
+
+    fn thread(&mut self, on: Track, name: &str) {
+        self.of_thread(on, Some(name));
+    }
+
+    fn call(&mut self, on: Track, name: &str, (from, to): (u64, Option<u64>), args: Arguments, arrow: Option<Arrow>) {
+        let track = self.of_thread(on, None);
+        self.event(from, &bound(named(track_event(BEGIN, track), "ur", name, &args), arrow));
+        if let Some(to) = to {
+            self.event(to, &track_event(END, track));
+        }
+    }
+
+    fn birth(&mut self, on: Track, life: &Life, args: Arguments) {
+        let noun = life.kind.noun();
+        let free = self.free.get_mut(&(on.pid, noun)).and_then(Vec::pop);
+        let track = free.unwrap_or_else(|| self.beside(on.pid, noun, None));
+        self.lives.insert(life.id, track);
+        let event = named(track_event(BEGIN, track), category(life.lane), noun, &args);
+        self.event(life.at, &bound(event, life.arrow()));
+    }
+
+    fn death(&mut self, on: Track, life: &Life, at: u64, how: &str) {
+        let Some(track) = self.lives.remove(&life.id) else { return };
+        self.free.entry((on.pid, life.kind.noun())).or_default().push(track);
+        let how = annotation("ended_by", &Argument::Text(how.into()));
+        self.event(at, &track_event(END, track).message(4, &how));
+    }
+
+    fn counter(&mut self, pid: u32, unit: Unit, name: &str, at: u64, values: &[(&'static str, u64)]) {
+        for (key, value) in values {
+            let name = format!("{name} {key}");
+            let known = self.counters.get(&(pid, name.clone())).copied();
+            let track = known.unwrap_or_else(|| {
+                let unit = match unit {
+                    Unit::Count => 2,
+                    Unit::Bytes => 3,
+                };
+                let track = self.beside(pid, &name, Some(&Message::default().number(3, unit)));
+                self.counters.insert((pid, name), track);
+                track
+            });
+            self.event(at, &track_event(COUNTER, track).number(30, *value));
+        }
+    }
+
+    fn finding(&mut self, on: Track, name: &str, at: u64, args: Arguments) {
+        let track = self.of_thread(on, None);
+        self.event(at, &named(track_event(INSTANT, track), "finding", name, &args));
+    }
+
+    fn end(self) -> io::Result<()> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.out.flush(),
+        }
+    }
+}

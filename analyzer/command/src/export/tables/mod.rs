@@ -1,0 +1,316 @@
+//! Tables of a run, for whatever reads Parquet or JSON lines: a row for each call, life, finding and process.
+//!
+//! `columns` says what stands in them, `folder` writes them. They are written while the traces are read, in groups of rows: nothing
+//! is kept but what lives.
+
+mod columns;
+mod folder;
+mod row;
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+use urscope_schema::{call::Values, trace::records::Header};
+
+pub use self::row::{Column, Shape};
+use self::{folder::Folder, row::Hex};
+use super::ExportError;
+use urscope_analyzer::{
+    account::{Account, Began, Called, How, Life, Roll, Scribe},
+    judge::{Ended, FoundFinding, Hearing, Options, Seen, Side},
+    plain::plain,
+};
+
+/// The form of tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Apache Parquet.
+    #[default]
+    Parquet,
+    /// A JSON object a line.
+    Jsonl,
+}
+
+impl Form {
+    /// What the names of its files end with.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Jsonl => "jsonl",
+        }
+    }
+}
+
+/// How many rows were written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Rows {
+    /// Calls.
+    pub calls: u64,
+    /// Lives of handle data and of what was opened.
+    pub handles: u64,
+    /// Findings.
+    pub findings: u64,
+    /// Processes.
+    pub processes: u64,
+}
+
+/// Writes the tables of a run as files of `folder`, which is made if it is not there, and says how many rows they have.
+pub fn export(paths: &[PathBuf], options: &Options, form: Form, folder: &Path) -> Result<Rows, ExportError> {
+    let folder = Folder::begin(folder, form)?;
+    let rows = Rows::default();
+    let mut account =
+        Account::new(Tables { folder, rows, processes: Vec::new(), roll: Roll::default(), living: BTreeMap::new() });
+    let mut hearing = Hearing::hold(paths, options, &mut account)?;
+    let mut tables = account.into_scribe();
+    let judgement = hearing.judgement();
+    for life in std::mem::take(&mut tables.living).into_values() {
+        tables.life(&life, None);
+    }
+    for finding in &judgement.findings {
+        tables.finding(finding);
+    }
+    for (index, seen) in judgement.processes.iter().enumerate() {
+        tables.process(index, seen);
+    }
+    tables.folder.end()?;
+    Ok(tables.rows)
+}
+
+/// The text of `docs/tables.md`.
+pub fn tables_md() -> String {
+    let mut text = String::from(
+        "# The tables of a run\n\n\
+         `urscope export DIR --format parquet -o FOLDER` writes them as `FOLDER/calls.parquet` and so on, `--format jsonl` as lines of JSON.\n\
+         Made from the rows of `analyzer/command/src/export/tables/columns.rs`; `BLESS=1 cargo test -p urscope-command` renews this page.\n\n\
+         Numbers are unsigned and have 64 bits. Addresses, handles and fingerprints are text, `0x` and hexadecimal, as in reports. Tables of\n\
+         one folder are joined by `process`; folders of several nodes by `host` and `processes.realtime_ns`.\n",
+    );
+    for (name, about, columns) in columns::all() {
+        let _ = write!(text, "\n## `{name}`\n\n{}\n\n| column | what stands there | |\n|---|---|---|\n", about.trim());
+        for Column { name, shape, optional, about } in columns {
+            let shape = match shape {
+                Shape::Number => "number",
+                Shape::Text => "text",
+                Shape::Truth => "truth",
+            };
+            let optional = if optional { ", or nothing" } else { "" };
+            let _ = writeln!(text, "| `{name}` | {shape}{optional} | {} |", about.trim());
+        }
+    }
+    text
+}
+
+/// Writes rows.
+struct Tables {
+    folder: Folder,
+    rows: Rows,
+    processes: Vec<Known>,
+    roll: Roll,
+    living: BTreeMap<u64, Life>,
+}
+
+/// A process, its texts clean.
+struct Known {
+    host: String,
+    pid: u32,
+    executable: String,
+    boot: String,
+    realtime: u64,
+    began: u64,
+    ended: u64,
+}
+
+/// A life's end.
+type Death = (u64, How);
+
+impl Tables {
+    fn life(&mut self, life: &Life, death: Option<Death>) {
+        let Some(known) = self.processes.get(life.process as usize) else { return };
+        self.rows.handles += 1;
+        self.folder.put(&columns::Handle {
+            host: &known.host,
+            process: life.process,
+            pid: known.pid,
+            tid: life.tid,
+            life: life.id,
+            lane: life.lane.name(),
+            kind: life.kind.name(),
+            address: Hex(life.address),
+            bytes: life.bytes,
+            fingerprint: life.fingerprint.map(Hex),
+            export: life.export,
+            producer: life.producer,
+            handle: life.of,
+            born_ns: life.at,
+            born_call: life.call,
+            died_ns: death.map(|(at, _)| at),
+            died_call: death.and_then(|(_, how)| match how {
+                How::By(_, call) => Some(call),
+                How::Replaced | How::With(_) => None,
+            }),
+            how: death.map(|(_, how)| how.name()),
+        });
+    }
+
+    fn finding(&mut self, found: &FoundFinding) {
+        let FoundFinding { process: side, other, .. } = found;
+        let other = other.as_ref();
+        let (host, message, advice) = (plain(&side.host), plain(&found.message), plain(&found.advice));
+        let (process, other_process) = (self.roll.number(side), other.and_then(|other| self.roll.number(other)));
+        self.rows.findings += 1;
+        self.folder.put(&columns::Finding {
+            host: &host,
+            process,
+            pid: side.pid,
+            tid: side.tid,
+            rule: &found.rule,
+            severity: found.severity.name(),
+            at_ns: found.time_ns,
+            function: found.function.as_deref(),
+            call: found.call,
+            message: &message,
+            advice: &advice,
+            count: found.count,
+            subject: found.subject.as_deref(),
+            kind: found.kind.as_deref(),
+            bytes: found.size,
+            fingerprint: found.fingerprint.as_deref(),
+            identity: &found.identity,
+            stack: stack(side),
+            other_process,
+            other_pid: other.map(|other| other.pid),
+            other_tid: other.map(|other| other.tid),
+            other_function: other.and_then(|other| other.function.as_deref()),
+            other_call: other.and_then(|other| other.call),
+            other_at_ns: other.map(|other| other.time_ns),
+            other_stack: other.map(stack),
+        });
+    }
+
+    fn process(&mut self, index: usize, seen: &Seen) {
+        let Some(known) = self.processes.get(index) else { return };
+        self.rows.processes += 1;
+        let trace = plain(&seen.file);
+        self.folder.put(&columns::Process {
+            host: &known.host,
+            process: index as u32,
+            pid: seen.pid,
+            boot: &known.boot,
+            rank: seen.rank,
+            executable: &known.executable,
+            command: plain(&seen.command.join(" ")),
+            began_ns: known.began,
+            realtime_ns: Some(known.realtime).filter(|time| *time > 0),
+            ended: seen.ended.name(),
+            ended_ns: known.ended,
+            calls: seen.calls,
+            ipc_calls: seen.ipc_calls,
+            lost: seen.lost,
+            trace: &trace,
+        });
+    }
+}
+
+impl Scribe for Tables {
+    fn process(&mut self, began: &Began<'_>) {
+        self.roll.enter(began);
+        let Header { host, pid, executable, boot_id, clock, .. } = began.header;
+        self.processes.push(Known {
+            host: plain(host),
+            pid: *pid,
+            executable: plain(executable),
+            boot: plain(boot_id),
+            realtime: clock.realtime_ns,
+            began: began.at,
+            ended: began.at,
+        });
+    }
+
+    fn call(&mut self, call: &Called<'_>) {
+        let Some(known) = self.processes.get(call.process as usize) else { return };
+        let (asked, answered) = (call.asked, call.answered);
+        let number = |of: fn(&Values) -> Option<u64>| of(answered).or(of(asked));
+        let hex = |of: fn(&Values) -> Option<u64>| number(of).map(Hex);
+        self.rows.calls += 1;
+        self.folder.put(&columns::Call {
+            host: &known.host,
+            process: call.process,
+            pid: known.pid,
+            tid: call.tid,
+            call: call.number,
+            function: call.function.name(),
+            begin_ns: call.from,
+            end_ns: call.to,
+            took_ns: call.to.map(|to| to.saturating_sub(call.from)),
+            result: call.result.map(|result| u64::from(result.0)),
+            result_name: call.result.map(|result| result.to_string()),
+            made: call.made,
+            opened: call.of,
+            via: number(|values| values.via),
+            adapter: hex(|values| values.adapter),
+            device: hex(|values| values.device),
+            context: hex(|values| values.context),
+            object: hex(|values| values.object),
+            pointer: hex(|values| values.pointer),
+            size: number(|values| values.size),
+            offset: number(|values| values.offset),
+            flags: hex(|values| values.flags),
+            count: number(|values| values.count),
+            data: hex(|values| values.data),
+            data_size: number(|values| values.data_size),
+            fingerprint: hex(|values| values.fingerprint),
+            property: hex(|values| values.property),
+            value: number(|values| values.value),
+            stack: number(|values| values.stack),
+        });
+    }
+
+    fn birth(&mut self, life: &Life) {
+        self.living.insert(life.id, *life);
+    }
+
+    fn death(&mut self, life: &Life, at: u64, how: How) {
+        self.living.remove(&life.id);
+        self.life(life, Some((at, how)));
+    }
+
+    fn end(&mut self, process: u32, at: u64, _: Ended) {
+        if let Some(known) = self.processes.get_mut(process as usize) {
+            known.ended = at;
+        }
+    }
+}
+
+/// A call stack, a line for each frame.
+fn stack(side: &Side) -> String {
+    let lines: Vec<_> = side.stack.iter().map(|frame| plain(&frame.line())).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_of_a_call_has_a_column_of_its_shape() {
+        use urscope_schema::call::Shape as Written;
+        let calls = columns::all().into_iter().find(|(name, ..)| *name == "calls").unwrap().2;
+        for (name, shape) in Values::FIELDS {
+            let column = calls.iter().find(|column| column.name == *name).unwrap_or_else(|| panic!("{name}"));
+            assert_eq!(column.shape == Shape::Text, *shape == Written::Hex, "{name}");
+        }
+    }
+
+    #[test]
+    fn tables_md_is_fresh() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tables.md");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(path, tables_md()).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), tables_md(), "run with BLESS=1");
+    }
+}

@@ -1,0 +1,224 @@
+//! What happens in a run, in terms of a timeline.
+
+use std::collections::HashSet;
+
+use urscope_schema::call::Shape;
+
+use super::drawing::{Argument, Arguments, Bits, Drawing, Track, Unit, Written, text};
+use urscope_analyzer::{
+    account::{Began, Called, Counts, How, Lane, Life, Roll, Scribe},
+    judge::{FoundFinding, Side, file_name},
+    questions::word,
+};
+
+/// Numbers of processes that no kernel gives: for those whose own number is taken.
+const MADE_UP: u32 = 1 << 30;
+
+/// Draws what happens.
+pub(super) struct Timeline<D> {
+    drawing: D,
+    written: Written,
+    processes: Vec<Process>,
+    roll: Roll,
+    taken: HashSet<u32>,
+    /// The hosts whose clocks were shown.
+    clocks: HashSet<u64>,
+}
+
+/// A process on the timeline.
+struct Process {
+    shown_as: u32,
+    pid: u32,
+    executable: String,
+    name: String,
+    rank: Option<u32>,
+    produces: bool,
+    consumes: bool,
+    counted: Counts,
+}
+
+impl Process {
+    /// What it did in the run, in the order in which processes are shown.
+    fn role(&self) -> (u8, &'static str) {
+        match (self.produces, self.consumes) {
+            (true, false) => (0, ", producer"),
+            (true, true) => (1, ", producer and consumer"),
+            (false, true) => (2, ", consumer"),
+            (false, false) => (3, ""),
+        }
+    }
+}
+
+impl<D: Drawing> Timeline<D> {
+    pub(super) fn new(drawing: D) -> Self {
+        let written = Written::default();
+        let (processes, roll) = (Vec::new(), Roll::default());
+        Self { drawing, written, processes, roll, taken: HashSet::new(), clocks: HashSet::new() }
+    }
+
+    /// Names the processes by what they turned out to do: by rank, role, program.
+    pub(super) fn end(mut self) -> std::io::Result<Written> {
+        self.processes.sort_by(|a, b| {
+            let order = |process: &Process| (process.rank.unwrap_or(u32::MAX), process.role().0);
+            order(a).cmp(&order(b)).then_with(|| a.executable.cmp(&b.executable))
+        });
+        for (order, process) in self.processes.iter().enumerate() {
+            let rank = process.rank.map_or_else(String::new, |rank| format!("rank {rank}: "));
+            let name = format!("{rank}{}{}", process.name, process.role().1);
+            self.drawing.process(process.shown_as, &text(&name), order);
+        }
+        self.drawing.end()?;
+        Ok(self.written)
+    }
+
+    /// A finding of the judgement.
+    pub(super) fn finding(&mut self, found: &FoundFinding) {
+        let number = self.roll.number(&found.process);
+        let Some(on) = number.and_then(|number| self.track(number, found.process.tid)) else { return };
+        let mut args = Arguments::default();
+        args.put("rule", Argument::Text(text(&found.rule)));
+        args.put("severity", Argument::Text(found.severity.name().into()));
+        args.put("message", Argument::Text(text(&found.message)));
+        args.put("advice", Argument::Text(text(&found.advice)));
+        args.put("count", Argument::Number(found.count));
+        if let Some(bytes) = &found.fingerprint {
+            args.put(
+                "fingerprint",
+                word(bytes).map_or_else(|_| Argument::Text(text(bytes)), |bits| Argument::Bits(Bits(bits))),
+            );
+        }
+        args.put("here", Argument::Lines(stack(&found.process)));
+        if let Some(other) = &found.other {
+            args.put("there", Argument::Lines(stack(other)));
+        }
+        self.drawing.finding(on, &text(&found.rule), found.time_ns, args);
+        self.written.findings += 1;
+    }
+
+    /// Where a thread is on the timeline; 0 is the main one.
+    fn track(&self, process: u32, tid: u32) -> Option<Track> {
+        Some(self.processes.get(process as usize)?.track(tid))
+    }
+
+    fn counter(&mut self, on: Track, unit: Unit, name: &str, at: u64, values: &[(&'static str, u64)]) {
+        if !values.is_empty() {
+            self.drawing.counter(on.pid, unit, name, at, values);
+            self.written.counters += values.len() as u64;
+        }
+    }
+}
+
+impl Process {
+    fn track(&self, tid: u32) -> Track {
+        let pid = self.shown_as;
+        Track { pid, tid: if tid == self.pid || tid == 0 { pid } else { tid } }
+    }
+}
+
+impl<D: Drawing> Scribe for Timeline<D> {
+    fn process(&mut self, began: &Began<'_>) {
+        self.roll.enter(began);
+        let header = began.header;
+        let own = self.taken.insert(header.pid);
+        let shown_as = if own { header.pid } else { MADE_UP + began.process };
+        let file = file_name(&header.executable);
+        let name = match (own, began.host) {
+            (true, 0) => file.to_owned(),
+            _ => format!("{file} (pid {} on {})", header.pid, header.host),
+        };
+        self.processes.push(Process {
+            shown_as,
+            pid: header.pid,
+            executable: header.executable.clone(),
+            name,
+            rank: header.rank,
+            produces: false,
+            consumes: false,
+            counted: Counts::default(),
+        });
+        if self.clocks.insert(began.host) && header.clock.realtime_ns > 0 {
+            self.drawing.clock(began.at, header.clock.realtime_ns);
+        }
+    }
+
+    fn thread(&mut self, process: u32, tid: u32, name: &str) {
+        if let Some(track) = self.track(process, tid) {
+            self.drawing.thread(track, &text(name));
+        }
+    }
+
+    fn call(&mut self, call: &Called<'_>) {
+        let Some(track) = self.track(call.process, call.tid) else { return };
+        let span = (call.from, call.to);
+        self.drawing.call(track, call.function.name(), span, arguments(call), call.arrow());
+        self.written.calls += 1;
+        self.written.unreturned += u64::from(call.to.is_none());
+    }
+
+    fn birth(&mut self, life: &Life) {
+        let Some(track) = self.track(life.process, life.tid) else { return };
+        let mut args = Arguments::default();
+        args.put("address", Argument::Bits(Bits(life.address)));
+        life.bytes.into_iter().for_each(|bytes| args.put("bytes", Argument::Number(bytes)));
+        life.fingerprint.into_iter().for_each(|bytes| args.put("fingerprint", Argument::Bits(Bits(bytes))));
+        self.drawing.birth(track, life, args);
+        if let Some(process) = self.processes.get_mut(life.process as usize) {
+            match life.lane {
+                Lane::Handle => (process.produces, self.written.handles) = (true, self.written.handles + 1),
+                Lane::Opening => (process.consumes, self.written.openings) = (true, self.written.openings + 1),
+            }
+        }
+    }
+
+    fn death(&mut self, life: &Life, at: u64, how: How) {
+        if let Some(track) = self.track(life.process, life.tid) {
+            self.drawing.death(track, life, at, how.name());
+        }
+    }
+
+    /// A value is drawn where it changes.
+    fn counts(&mut self, process: u32, at: u64, counts: &Counts) {
+        let Some(known) = self.processes.get_mut(process as usize) else { return };
+        let before = std::mem::replace(&mut known.counted, *counts);
+        let track = known.track(0);
+        let kinds = before.by_kind().zip(counts.by_kind()).filter(|(before, now)| before != now);
+        let lives: Vec<_> = kinds.map(|(_, (kind, count))| (kind.noun(), count)).collect();
+        self.counter(track, Unit::Count, "live", at, &lives);
+        let pinned = [
+            ("exported", before.exported_bytes, counts.exported_bytes),
+            ("mapped", before.mapped_bytes, counts.mapped_bytes),
+        ];
+        let pinned = pinned.into_iter().filter(|(_, before, now)| before != now);
+        let bytes: Vec<_> = pinned.map(|(name, _, now)| (name, now)).collect();
+        self.counter(track, Unit::Bytes, "pinned bytes", at, &bytes);
+    }
+
+    fn descriptors(&mut self, process: u32, at: u64, open: u64) {
+        if let Some(track) = self.track(process, 0) {
+            self.counter(track, Unit::Count, "descriptors", at, &[("open", open)]);
+        }
+    }
+}
+
+/// What a call was asked and answered.
+fn arguments(call: &Called<'_>) -> Arguments {
+    let mut args = Arguments::default();
+    args.put("call", Argument::Number(call.number));
+    let mut show = |name: &'static str, shape: Shape, value: u64| {
+        let shown = match shape {
+            // Importers have no larger ones.
+            Shape::Number if value < 1 << 63 => Argument::Number(value),
+            Shape::Number | Shape::Hex => Argument::Bits(Bits(value)),
+        };
+        args.put(name, shown);
+    };
+    call.asked.for_each(&mut show);
+    call.answered.for_each(&mut show);
+    call.result.into_iter().for_each(|result| args.put("result", Argument::Text(result.to_string())));
+    args
+}
+
+/// A call stack, a line for each frame.
+fn stack(side: &Side) -> Vec<String> {
+    side.stack.iter().map(|frame| text(&frame.line())).collect()
+}

@@ -1,0 +1,76 @@
+//! How answers are written: JSON, and refusals that say what to do.
+
+use axum::{
+    http::{HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use serde_json::json;
+
+use super::search::NoPage;
+use urscope_analyzer::{questions::QuestionError, report};
+
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Which hearing an answer is of.
+const GENERATION: HeaderName = HeaderName::from_static("urscope-generation");
+
+/// Why something is not answered: what was expected, what was found, what to do.
+#[derive(Debug)]
+pub(super) struct Refusal(pub(super) StatusCode, pub(super) String);
+
+impl Refusal {
+    /// The traces do not allow it.
+    pub(super) fn unavailable(why: impl Into<String>) -> Self {
+        Self(StatusCode::SERVICE_UNAVAILABLE, why.into())
+    }
+
+    /// There is no answer to that question.
+    pub(super) fn of(error: &QuestionError) -> Self {
+        let status = match error {
+            QuestionError::NoSuchHandle(_) => StatusCode::NOT_FOUND,
+            QuestionError::TooLate(_) => StatusCode::BAD_REQUEST,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self(status, error.to_string())
+    }
+
+    /// What was asked makes no sense.
+    pub(super) fn meaningless(why: impl Into<String>) -> Self {
+        Self(StatusCode::BAD_REQUEST, why.into())
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let text = report::compact(&json!({"error": self.1})).unwrap_or_default();
+        (self.0, [(CONTENT_TYPE, JSON)], text).into_response()
+    }
+}
+
+impl From<NoPage> for Refusal {
+    fn from(none: NoPage) -> Self {
+        match none {
+            NoPage::Meaningless(why) => Self(StatusCode::BAD_REQUEST, why),
+            NoPage::NoCall(why) => Self(StatusCode::NOT_FOUND, why),
+        }
+    }
+}
+
+/// An answer as the command prints it.
+pub(super) fn printed(what: &impl Serialize) -> Result<Vec<u8>, Refusal> {
+    let mut text = Vec::new();
+    report::json(what, &mut text).map_err(|error| Refusal::unavailable(error.to_string()))?;
+    Ok(text)
+}
+
+/// JSON of one hearing.
+pub(super) fn answer(generation: u64, text: Vec<u8>) -> Response {
+    ([(CONTENT_TYPE, JSON), (GENERATION, HeaderValue::from(generation))], text).into_response()
+}
+
+/// The same, of a value that is not printed anywhere else.
+pub(super) fn told(generation: u64, what: &impl Serialize) -> Result<Response, Refusal> {
+    let text = report::compact(what).map_err(|error| Refusal::unavailable(error.to_string()))?;
+    Ok(answer(generation, text))
+}

@@ -1,0 +1,91 @@
+//! The page: every file of `ui/` that it needs, inside of the command.
+
+/// A file of the page.
+pub(super) struct Asset {
+    /// Its name in the address.
+    pub(super) name: &'static str,
+    /// What it is.
+    pub(super) kind: &'static str,
+    /// What is in it.
+    pub(super) text: &'static str,
+}
+
+macro_rules! assets {
+    ($($name:literal: $kind:expr,)*) => {
+        /// All files of the page. Nothing else is served.
+        pub(super) const ASSETS: &[Asset] = &[$(Asset {
+            name: $name,
+            kind: $kind,
+            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ui/", $name)),
+        }),*];
+    };
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+assets! {
+    "api.js": SCRIPT,
+    "app.js": SCRIPT,
+    "calls.js": SCRIPT,
+    "chart.js": SCRIPT,
+    "dom.js": SCRIPT,
+    "filters.js": SCRIPT,
+    "finding.js": SCRIPT,
+    "finding_sides.js": SCRIPT,
+    "format.js": SCRIPT,
+    "graph.js": SCRIPT,
+    "grid.js": SCRIPT,
+    "handle.js": SCRIPT,
+    "handles.js": SCRIPT,
+    "handover.js": SCRIPT,
+    "index.html": HTML,
+    "input.js": SCRIPT,
+    "lanes.js": SCRIPT,
+    "lifetime.js": SCRIPT,
+    "lifetimes.js": SCRIPT,
+    "overview.js": SCRIPT,
+    "page.css": CSS,
+    "painter.js": SCRIPT,
+    "perfetto.html": HTML,
+    "perfetto.js": SCRIPT,
+    "router.js": SCRIPT,
+    "run.js": SCRIPT,
+    "theme.js": SCRIPT,
+    "timeline.js": SCRIPT,
+    "views.css": CSS,
+}
+
+/// The page itself.
+const INDEX: &str = "index.html";
+
+/// The file of a name; no name is the page itself.
+pub(super) fn asset(name: &str) -> Option<&'static Asset> {
+    let name = if name.is_empty() { INDEX } else { name };
+    ASSETS.iter().find(|asset| asset.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    #[test]
+    fn the_table_is_the_folder() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui");
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let found: BTreeSet<_> = names.filter(|name| name != "README.md").collect();
+        let listed: BTreeSet<_> = ASSETS.iter().map(|asset| asset.name.to_owned()).collect();
+        assert_eq!(found, listed, "the files of ui/, and those of the table in assets.rs");
+    }
+
+    #[test]
+    fn a_name_that_is_not_in_the_table_is_nothing() {
+        assert_eq!(asset("").map(|asset| asset.name), Some("index.html"));
+        for name in ["README.md", "../Cargo.toml", "index.html/", "./index.html"] {
+            assert!(asset(name).is_none(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! One hearing of a run, kept for whoever looks at it: what the command would print, and tables of calls and lives.
+
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{
+    calls::Calls,
+    ledger::{Ledger, Span},
+    lives::{self, Lives, Marks},
+    search::{self, NoPage, Wanted},
+};
+use urscope_analyzer::{
+    Judgement, Options,
+    account::Account,
+    judge::Hearing,
+    questions::{Clerk, Holders, QuestionError, Stats, Watch},
+};
+
+/// About how many bytes of a trace there are to a call: it is two records, and a guess too low costs little.
+const BYTES_OF_A_CALL: u64 = 500;
+
+/// How many searches are kept: somebody turns pages, or sorts to and fro.
+const SEARCHES: usize = 8;
+
+/// A run as it was heard.
+pub struct Model {
+    judgement: Judgement,
+    stats: Stats,
+    holders: Holders,
+    ledger: Ledger,
+    marks: Marks,
+    limits: Vec<String>,
+    searches: Mutex<Vec<Search>>,
+}
+
+/// What was looked for, and the rows that were found.
+type Search = (Wanted, Arc<[u32]>);
+
+impl Model {
+    /// Hears a run, once for everything.
+    pub fn hear(paths: &[PathBuf], options: &Options) -> Result<Self, QuestionError> {
+        let ledger = Ledger::for_about(about_how_many_calls(paths));
+        let mut listeners = (Account::new((Clerk::new(), ledger)), Watch::default());
+        let mut hearing = Hearing::hold(paths, options, &mut listeners)?;
+        let (account, watch) = listeners;
+        let (clerk, mut ledger) = account.into_scribe();
+        ledger.close();
+        let (judgement, stats, holders) = (hearing.judgement(), clerk.stats(), watch.holders(&mut hearing));
+        let marks = Marks::new(&judgement.findings, &ledger.roll);
+        let limits = [ledger.calls.limit(), ledger.lives.limit()].into_iter().flatten().collect();
+        Ok(Self { judgement, stats, holders, ledger, marks, limits, searches: Mutex::default() })
+    }
+
+    /// What `urscope check` says.
+    pub fn judgement(&self) -> &Judgement {
+        &self.judgement
+    }
+
+    /// What `urscope stats` says.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// What `urscope holders` says.
+    pub fn holders(&self) -> &Holders {
+        &self.holders
+    }
+
+    /// What of it is not kept here, in words.
+    pub fn limits(&self) -> &[String] {
+        &self.limits
+    }
+
+    /// When each process of the judgement was there.
+    pub(super) fn spans(&self) -> &[Span] {
+        &self.ledger.spans
+    }
+
+    pub(super) fn calls(&self) -> &Calls {
+        &self.ledger.calls
+    }
+
+    pub(super) fn lives(&self) -> &Lives {
+        &self.ledger.lives
+    }
+
+    /// A part of the lives.
+    pub(super) fn part(&self, generation: u64, asked: lives::Asked) -> lives::Part<'_> {
+        self.ledger.lives.part(generation, asked, &self.marks)
+    }
+
+    /// A page of the calls.
+    pub(super) fn page(&self, generation: u64, asked: search::Asked) -> Result<search::Page, NoPage> {
+        let (asked, around) = asked.settle()?;
+        let found = self.find(&asked.rows)?;
+        asked.page(generation, &self.ledger.calls, &found, around)
+    }
+
+    fn find(&self, wanted: &Wanted) -> Result<Arc<[u32]>, NoPage> {
+        let searches = || self.searches.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = |searches: &Vec<Search>| Some(Arc::clone(&searches.iter().find(|(known, _)| known == wanted)?.1));
+        if let Some(found) = known(&searches()) {
+            return Ok(found);
+        }
+        let found: Arc<[u32]> = wanted.find(self.ledger.calls.rows(), &self.judgement.processes)?.into();
+        let mut searches = searches();
+        if searches.len() >= SEARCHES {
+            searches.remove(0);
+        }
+        searches.push((wanted.clone(), Arc::clone(&found)));
+        Ok(found)
+    }
+}
+
+fn about_how_many_calls(paths: &[PathBuf]) -> usize {
+    let files = urscope_analyzer::judge::traces(paths).unwrap_or_default();
+    let sizes = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|metadata| metadata.len());
+    (sizes.sum::<u64>() / BYTES_OF_A_CALL) as usize
+}

@@ -1,0 +1,191 @@
+//! What can be asked for, and who answers.
+
+use std::{error::Error as _, sync::Arc};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Extension, Path, Query, State, rejection::QueryRejection},
+    http::{HeaderValue, Method, Request, header::CONTENT_TYPE},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use serde::Deserialize;
+
+use super::{
+    answers::{Refusal, answer, printed, told},
+    assets, events,
+    guard::{self, Admitted},
+    house::House,
+    lives,
+    perfetto::TRACE,
+    search, timeline,
+};
+use urscope_analyzer::questions;
+
+/// The port by which the browser knows us.
+#[derive(Clone, Copy)]
+struct Port(u16);
+
+/// Everything below the token.
+pub(super) async fn page(house: Arc<House>, admitted: Admitted, method: &Method) -> Response {
+    let router = Router::new()
+        .route("/", get(index))
+        .route("/{name}", get(asset))
+        .route("/api/check", get(check))
+        .route("/api/stats", get(stats))
+        .route("/api/holders", get(holders))
+        .route("/api/handle", get(handle))
+        .route("/api/run", get(run))
+        .route("/api/lives", get(all_lives))
+        .route("/api/calls", get(some_calls))
+        .route("/api/timeline", get(whole))
+        .route("/api/events", get(news))
+        .fallback(async || guard::nothing())
+        .with_state(house);
+    let Admitted { path, query, port, .. } = admitted;
+    let target = query.map_or_else(|| path.clone(), |query| format!("{path}?{query}"));
+    let request = Request::builder().method(method).uri(target).extension(Port(port)).body(Body::empty());
+    match request {
+        Ok(request) => TowerToHyperService::new(router).call(request).await.unwrap_or_else(|never| match never {}),
+        Err(_) => guard::nothing(),
+    }
+}
+
+/// Everything of the copy of the Perfetto UI, and beside it the one timeline that it may read.
+pub(super) async fn perfetto(house: Arc<House>, admitted: &Admitted) -> Response {
+    let Some(copy) = house.perfetto.clone() else { return guard::nothing() };
+    let name = admitted.path.trim_start_matches('/').to_owned();
+    if name == TRACE {
+        return timeline::timeline(house).await.into_response();
+    }
+    let found = tokio::task::spawn_blocking(move || copy.file(&name)).await;
+    match found {
+        Ok(Ok(Some((kind, bytes)))) => ([(CONTENT_TYPE, HeaderValue::from_static(kind))], bytes).into_response(),
+        Ok(Err(error)) => {
+            Refusal::unavailable(format!("the copy of the Perfetto UI cannot be read: {error}")).into_response()
+        }
+        Ok(Ok(None)) | Err(_) => guard::nothing(),
+    }
+}
+
+async fn index() -> Response {
+    file("")
+}
+
+async fn asset(Path(name): Path<String>) -> Response {
+    file(&name)
+}
+
+fn file(name: &str) -> Response {
+    let Some(asset) = assets::asset(name) else { return guard::nothing() };
+    ([(CONTENT_TYPE, HeaderValue::from_static(asset.kind))], asset.text).into_response()
+}
+
+async fn check(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
+    let (generation, model) = house.model().await?;
+    apart(move || Ok(answer(generation, printed(model.judgement())?))).await
+}
+
+async fn stats(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
+    let (generation, model) = house.model().await?;
+    apart(move || Ok(answer(generation, printed(model.stats())?))).await
+}
+
+/// A moment of the run.
+#[derive(Deserialize)]
+struct At {
+    at_ns: Option<u64>,
+}
+
+async fn holders(
+    State(house): State<Arc<House>>,
+    asked: Result<Query<At>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let (generation, model) = house.model().await?;
+    let Some(at) = query(asked)?.at_ns else {
+        return apart(move || Ok(answer(generation, printed(model.holders())?))).await;
+    };
+    let at = Some(std::time::Duration::from_nanos(at));
+    question(&house, generation, move |paths, options| questions::holders(paths, options, at)).await
+}
+
+/// A handle by its fingerprint or an address.
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+async fn handle(
+    State(house): State<Arc<House>>,
+    asked: Result<Query<Named>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let name = questions::word(&query(asked)?.name).map_err(Refusal::meaningless)?;
+    let (generation, _) = house.model().await?;
+    question(&house, generation, move |paths, options| questions::handle(paths, options, name)).await
+}
+
+/// Hears the traces for one question, on a thread of its own.
+async fn question<A, Ask>(house: &Arc<House>, generation: u64, ask: Ask) -> Result<Response, Refusal>
+where
+    A: serde::Serialize,
+    Ask: FnOnce(&[std::path::PathBuf], &urscope_analyzer::Options) -> Result<A, questions::QuestionError>
+        + Send
+        + 'static,
+{
+    let place = Arc::clone(&house.questions).acquire_owned().await;
+    let house = Arc::clone(house);
+    apart(move || {
+        let _place = place;
+        let found = ask(&house.paths()?, &house.subject.options);
+        Ok(answer(generation, printed(&found.map_err(|error| Refusal::of(&error))?)?))
+    })
+    .await
+}
+
+async fn run(State(house): State<Arc<House>>, Extension(Port(port)): Extension<Port>) -> Result<Response, Refusal> {
+    let now = house.heard().await?;
+    told(now.generation, &super::run::run(&house, &now, port))
+}
+
+async fn all_lives(
+    State(house): State<Arc<House>>,
+    asked: Result<Query<lives::Asked>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let asked = query(asked)?;
+    let (generation, model) = house.model().await?;
+    apart(move || told(generation, &model.part(generation, asked))).await
+}
+
+async fn some_calls(
+    State(house): State<Arc<House>>,
+    asked: Result<Query<search::Asked>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let asked = query(asked)?;
+    let (generation, model) = house.model().await?;
+    apart(move || told(generation, &model.page(generation, asked)?)).await
+}
+
+/// Does what takes a while on a thread of its own.
+async fn apart(work: impl FnOnce() -> Result<Response, Refusal> + Send + 'static) -> Result<Response, Refusal> {
+    let answered = tokio::task::spawn_blocking(work).await;
+    answered.unwrap_or_else(|_| Err(Refusal::unavailable("the question was not answered")))
+}
+
+async fn whole(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
+    timeline::timeline(house).await
+}
+
+async fn news(State(house): State<Arc<House>>) -> Response {
+    events::news(house.now.clone())
+}
+
+fn query<T>(asked: Result<Query<T>, QueryRejection>) -> Result<T, Refusal> {
+    let not_understood = |rejection: &QueryRejection| {
+        let why = rejection.source().map_or_else(|| rejection.to_string(), ToString::to_string);
+        Refusal::meaningless(format!("the question is not understood: {why}"))
+    };
+    asked.map(|Query(asked)| asked).map_err(|rejection| not_understood(&rejection))
+}

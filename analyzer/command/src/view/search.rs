@@ -1,0 +1,413 @@
+//! What somebody looks for in the table of calls: which rows, in which order, and which page of them.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use urscope_schema::api::{Function, UrResult};
+
+use super::calls::{Calls, Row};
+use urscope_analyzer::{
+    judge::{Seen, file_name},
+    questions::word,
+};
+
+/// How many rows a page has where nobody says.
+const PAGE: usize = 200;
+
+/// How many rows a page has at most.
+const LONGEST_PAGE: usize = 5000;
+
+/// What is asked for, as it stands in an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    offset: usize,
+    limit: Option<usize>,
+    #[serde(flatten)]
+    pub(super) rows: Wanted,
+    /// A call, as `PROCESS:CALL`: the page is put around it.
+    around: Option<String>,
+}
+
+/// Which rows, in which order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct Wanted {
+    sort: Sort,
+    desc: String,
+    q: String,
+    function: String,
+    process: String,
+    errors: String,
+    ipc: String,
+    from_ns: String,
+    to_ns: String,
+    fingerprint: String,
+}
+
+/// By what rows are sorted; those that are alike by time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Sort {
+    /// By when they began.
+    #[default]
+    Time,
+    /// By the name of the function.
+    Function,
+    /// By the process.
+    Process,
+    /// By how long they took; those that never returned took longest.
+    Took,
+    /// By what was answered.
+    Result,
+}
+
+/// Why there is no page.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NoPage {
+    /// The question makes no sense.
+    Meaningless(String),
+    /// There is no such call.
+    NoCall(String),
+}
+
+/// A page of rows.
+#[derive(Debug, Serialize)]
+pub(super) struct Page {
+    generation: u64,
+    total: u64,
+    matching: usize,
+    offset: usize,
+    rows: Vec<Shown>,
+}
+
+/// A row as it is shown.
+#[derive(Debug, Serialize)]
+struct Shown {
+    process: u32,
+    tid: u32,
+    call: u64,
+    function: &'static str,
+    from_ns: u64,
+    took_ns: Option<u64>,
+    result: Option<String>,
+    value: Option<String>,
+    size: Option<u64>,
+    fingerprint: Option<String>,
+}
+
+impl Asked {
+    /// A page around a call is one of its process, in the order of time.
+    pub(super) fn settle(mut self) -> Result<(Self, Option<u64>), NoPage> {
+        let Some(around) = self.around.take() else { return Ok((self, None)) };
+        let parsed =
+            around.split_once(':').and_then(|(process, call)| Some((process.parse::<u32>().ok()?, call.parse().ok()?)));
+        let (process, call) =
+            parsed.ok_or_else(|| NoPage::Meaningless(format!("expected around=PROCESS:CALL, found {around}")))?;
+        self.rows.process = process.to_string();
+        (self.rows.sort, self.rows.desc) = (Sort::Time, String::new());
+        Ok((self, Some(call)))
+    }
+
+    /// The page out of the rows that were found.
+    pub(super) fn page(
+        &self,
+        generation: u64,
+        calls: &Calls,
+        found: &[u32],
+        around: Option<u64>,
+    ) -> Result<Page, NoPage> {
+        let limit = self.limit.unwrap_or(PAGE).min(LONGEST_PAGE);
+        let row = |index: &u32| calls.rows().get(*index as usize);
+        let offset = match around {
+            Some(call) => {
+                let place = found.iter().position(|index| row(index).is_some_and(|row| row.number == call));
+                let process = &self.rows.process;
+                let none = || NoPage::NoCall(format!("the table has no call {call} of process {process}"));
+                // The last page is as long as the others.
+                place.ok_or_else(none)?.saturating_sub(limit / 2).min(found.len().saturating_sub(limit))
+            }
+            None => self.offset.min(found.len()),
+        };
+        let shown = found.iter().skip(offset).take(limit).filter_map(row).map(Shown::of).collect();
+        Ok(Page { generation, total: calls.total(), matching: found.len(), offset, rows: shown })
+    }
+}
+
+impl Shown {
+    fn of(row: &Row) -> Self {
+        let hex = |value: u64| format!("{value:#x}");
+        Self {
+            process: row.process,
+            tid: row.tid,
+            call: row.number,
+            function: row.function.name(),
+            from_ns: row.from,
+            took_ns: row.took(),
+            result: row.result().map(|result| result.to_string()),
+            value: row.value().map(hex),
+            size: row.size(),
+            fingerprint: row.fingerprint().map(hex),
+        }
+    }
+}
+
+impl Wanted {
+    /// Finds the rows, which stand in the order of time.
+    pub(super) fn find(&self, rows: &[Row], processes: &[Seen]) -> Result<Vec<u32>, NoPage> {
+        let number = |name: &str, text: &str| match text {
+            "" => Ok(None),
+            _ => text.parse::<u64>().map(Some).map_err(|_| format!("expected a number as {name}, found {text}")),
+        };
+        let wanted = || {
+            let fingerprint =
+                Some(&self.fingerprint).filter(|text| !text.is_empty()).map(|text| word(text)).transpose()?;
+            let process = number("process", &self.process)?;
+            Ok((process, number("from_ns", &self.from_ns)?, number("to_ns", &self.to_ns)?, fingerprint))
+        };
+        let (process, from, to, fingerprint) = wanted().map_err(NoPage::Meaningless)?;
+        let (errors, ipc) = (is_set(&self.errors), is_set(&self.ipc));
+        let function = |function: Function| {
+            (self.function.is_empty() || function.name() == self.function) && (!ipc || function.is_ipc())
+        };
+        let functions: Vec<_> = Function::ALL.iter().map(|known| function(*known)).collect();
+        let mut words = Words::new(&self.q, processes);
+        // A call that is under way in between belongs there as well.
+        let last = to.map_or(rows.len(), |to| rows.partition_point(|row| row.from <= to));
+        let fits = |row: &Row| {
+            functions.get(row.function as usize).is_some_and(|wanted| *wanted)
+                && process.is_none_or(|process| u64::from(row.process) == process)
+                && from.is_none_or(|from| row.took().is_none_or(|took| row.from.saturating_add(took) >= from))
+                && fingerprint.is_none_or(|fingerprint| row.fingerprint() == Some(fingerprint))
+                && (!errors || row.result().is_none_or(|result| !result.is_success()))
+        };
+        let candidates = (0..).zip(rows).take(last).filter(|(_, row)| fits(row));
+        let mut found: Vec<u32> = candidates.filter(|(_, row)| words.fit(row)).map(|(index, _)| index).collect();
+        self.put_in_order(rows, &mut found);
+        Ok(found)
+    }
+
+    fn put_in_order(&self, rows: &[Row], found: &mut [u32]) {
+        let ranks = {
+            let mut names: Vec<_> = Function::ALL.iter().enumerate().collect();
+            names.sort_by_key(|(_, function)| function.name());
+            let mut ranks = vec![0; names.len()];
+            for (rank, (function, _)) in (0_u64..).zip(names) {
+                if let Some(place) = ranks.get_mut(function) {
+                    *place = rank;
+                }
+            }
+            ranks
+        };
+        let key = |row: &Row| match self.sort {
+            Sort::Time => row.from,
+            Sort::Function => ranks.get(row.function as usize).copied().unwrap_or_default(),
+            Sort::Process => u64::from(row.process),
+            Sort::Took => row.took().unwrap_or(u64::MAX),
+            Sort::Result => row.result().map_or(u64::MAX, |UrResult(code)| u64::from(code)),
+        };
+        let key = |index: &u32| rows.get(*index as usize).map(key);
+        match (self.sort, is_set(&self.desc)) {
+            (Sort::Time, false) => {}
+            (Sort::Time, true) => found.reverse(),
+            (_, false) => found.sort_by_key(key),
+            (_, true) => found.sort_by_key(|index| std::cmp::Reverse(key(index))),
+        }
+    }
+}
+
+fn is_set(flag: &str) -> bool {
+    !matches!(flag, "" | "0" | "false")
+}
+
+/// A text that is looked for: in the names of functions, results and programs, and in the digits of numbers.
+struct Words {
+    text: String,
+    functions: Vec<bool>,
+    processes: Vec<bool>,
+    results: HashMap<Option<u32>, bool>,
+    digits: Option<Digits>,
+    number: Option<u64>,
+}
+
+impl Words {
+    fn new(text: &str, processes: &[Seen]) -> Self {
+        let text = text.trim().to_ascii_lowercase();
+        let has = |name: &str| name.to_ascii_lowercase().contains(&text);
+        let functions = Function::ALL.iter().map(|function| has(function.name())).collect();
+        let of = |seen: &Seen| {
+            let file = file_name(&seen.executable);
+            has(file) || seen.pid.to_string() == text || seen.rank.is_some_and(|rank| text == format!("rank {rank}"))
+        };
+        let processes = processes.iter().map(of).collect();
+        let (digits, number) = (Digits::of(&text), text.parse().ok());
+        Self { text, functions, processes, results: HashMap::new(), digits, number }
+    }
+
+    fn fit(&mut self, row: &Row) -> bool {
+        if self.text.is_empty() {
+            return true;
+        }
+        let known = |table: &[bool], index: usize| table.get(index).is_some_and(|fits| *fits);
+        let result = row.result();
+        let text = &self.text;
+        let fits = |result: Option<UrResult>| {
+            result.map_or("never returned".into(), |result| result.to_string()).to_ascii_lowercase().contains(text)
+        };
+        known(&self.functions, row.function as usize)
+            || known(&self.processes, row.process as usize)
+            || *self.results.entry(result.map(|result| result.0)).or_insert_with(|| fits(result))
+            || self.number.is_some_and(|number| {
+                number == u64::from(row.tid) || number == row.number || Some(number) == row.size()
+            })
+            || self.digits.is_some_and(|digits| {
+                [row.value(), row.fingerprint()].into_iter().flatten().any(|value| digits.are_in(value))
+            })
+    }
+}
+
+/// Hexadecimal digits that stand in a number.
+#[derive(Clone, Copy, Debug)]
+struct Digits {
+    value: u64,
+    count: u32,
+    /// They begin it.
+    first: bool,
+}
+
+impl Digits {
+    fn of(text: &str) -> Option<Self> {
+        let (digits, first) = text.strip_prefix("0x").map_or((text, false), |digits| (digits, true));
+        let value =
+            u64::from_str_radix(digits, 16).ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+        Some(Self { value, count: digits.len() as u32, first })
+    }
+
+    fn are_in(self, number: u64) -> bool {
+        let length = (u64::BITS - number.leading_zeros()).div_ceil(4).max(1);
+        let Some(most) = length.checked_sub(self.count) else { return false };
+        let mask = u64::MAX >> (u64::BITS - 4 * self.count);
+        let least = if self.first { most } else { 0 };
+        (least..=most).any(|place| (number >> (4 * place)) & mask == self.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use urscope_schema::call::Values;
+
+    use super::*;
+
+    #[test]
+    fn digits_are_found_as_they_are_written() {
+        for number in [0, 7, 0x7f00_1234, 0xa3ba_b144_fd8c_6355, u64::MAX] {
+            for text in [
+                "0",
+                "7",
+                "00",
+                "12",
+                "7f0",
+                "0x7f",
+                "0x12",
+                "a3bab144fd8c6355",
+                "0xa3bab144fd8c6355",
+                "6355",
+                "0x6355",
+                "fff",
+            ] {
+                let found = Digits::of(text).unwrap().are_in(number);
+                let written = format!("{number:#x}");
+                let expected =
+                    if text.starts_with("0x") { written.starts_with(text) } else { written[2..].contains(text) };
+                assert_eq!(found, expected, "{text} in {written}");
+            }
+        }
+        for text in ["", "0x", "xyz", "+7", "00000000000000000"] {
+            assert!(Digits::of(text).is_none_or(|digits| !digits.are_in(1)), "{text}");
+        }
+    }
+
+    fn rows() -> Calls {
+        let row = |process, number, function, from, took, result: Option<u32>, pointer| {
+            let asked = Values { pointer: Some(pointer), fingerprint: Some(pointer * 16), ..Values::NONE };
+            Row::new(
+                (process, 70 + process, number),
+                function,
+                (from, took),
+                result.map(UrResult),
+                (&asked, &Values::NONE),
+                None,
+            )
+        };
+        let mut calls = Calls::default();
+        let rows = [
+            row(0, 1, Function::urUSMFree, 10, Some(5), Some(0), 0x7f01),
+            row(1, 1, Function::urIPCGetMemHandleExp, 20, Some(50), Some(44), 0x7f02),
+            row(0, 2, Function::urIPCPutMemHandleExp, 30, None, None, 0x7f03),
+            row(0, 3, Function::urIPCGetMemHandleExp, 40, Some(1), Some(0), 0x7f04),
+        ];
+        for row in rows {
+            calls.put(row);
+        }
+        calls.close();
+        calls
+    }
+
+    fn asked(query: &str) -> Asked {
+        let uri = format!("http://x/?{query}").parse().unwrap();
+        axum::extract::Query::try_from_uri(&uri).unwrap().0
+    }
+
+    /// The calls that are found, as process and number.
+    fn found(query: &str) -> Vec<(u32, u64)> {
+        let rows = rows();
+        let (asked, around) = asked(query).settle().unwrap();
+        let page = asked.page(1, &rows, &asked.rows.find(rows.rows(), &[]).unwrap(), around).unwrap();
+        page.rows.iter().map(|row| (row.process, row.call)).collect()
+    }
+
+    #[test]
+    fn rows_are_filtered() {
+        assert_eq!(found(""), [(0, 1), (1, 1), (0, 2), (0, 3)]);
+        assert_eq!(found("process=1"), [(1, 1)]);
+        assert_eq!(found("function=urIPCGetMemHandleExp&process=0"), [(0, 3)]);
+        assert_eq!(found("errors=1"), [(1, 1), (0, 2)], "what never returned is no success");
+        assert_eq!(found("ipc=1&errors=0"), [(1, 1), (0, 2), (0, 3)]);
+        assert_eq!(found("from_ns=35&to_ns=35"), [(1, 1), (0, 2)], "what was under way");
+        assert_eq!(found("fingerprint=0x7f040"), [(0, 3)]);
+        assert_eq!(found("q=GETmem"), [(1, 1), (0, 3)]);
+        assert_eq!(found("q=0x7f03"), [(0, 2)]);
+        assert_eq!(found("q=unsupported"), [(1, 1)]);
+        assert_eq!(found("q=never"), [(0, 2)]);
+        assert_eq!(found("q=71"), [(1, 1)]);
+    }
+
+    #[test]
+    fn rows_are_sorted_and_those_that_are_alike_by_time() {
+        assert_eq!(found("desc=1"), [(0, 3), (0, 2), (1, 1), (0, 1)]);
+        assert_eq!(found("sort=took"), [(0, 3), (0, 1), (1, 1), (0, 2)]);
+        assert_eq!(found("sort=function"), [(1, 1), (0, 3), (0, 2), (0, 1)]);
+        assert_eq!(found("sort=process&desc=1"), [(1, 1), (0, 1), (0, 2), (0, 3)]);
+        assert_eq!(found("sort=result"), [(0, 1), (0, 3), (1, 1), (0, 2)]);
+    }
+
+    #[test]
+    fn a_page_is_cut_out() {
+        assert_eq!(found("offset=1&limit=2"), [(1, 1), (0, 2)]);
+        assert_eq!(found("offset=9"), []);
+        assert_eq!(found("around=0:2&limit=1"), [(0, 2)]);
+        assert_eq!(found("around=0:3&limit=2&sort=took&desc=1"), [(0, 2), (0, 3)]);
+        assert_eq!(found("around=0:1"), [(0, 1), (0, 2), (0, 3)]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_said() {
+        let rows = rows();
+        assert!(matches!(asked("around=x").settle(), Err(NoPage::Meaningless(_))));
+        assert!(matches!(asked("process=x").rows.find(rows.rows(), &[]), Err(NoPage::Meaningless(_))));
+        assert!(matches!(asked("fingerprint=x").rows.find(rows.rows(), &[]), Err(NoPage::Meaningless(_))));
+        let (nowhere, around) = asked("around=0:9").settle().unwrap();
+        let found = nowhere.rows.find(rows.rows(), &[]).unwrap();
+        assert!(matches!(nowhere.page(1, &rows, &found, around), Err(NoPage::NoCall(_))));
+    }
+}

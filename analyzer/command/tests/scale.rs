@@ -1,0 +1,82 @@
+//! The judge reads runs of any size in memory that does not grow with them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test stops where it is surprised"
+)]
+
+mod mill;
+#[path = "../../tests/judging/traces.rs"]
+#[allow(dead_code, reason = "it is used by other tests as well")]
+mod traces;
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+use clap::Parser as _;
+use mill::Mill;
+use serde_json::Value;
+use traces::{codes, files, put};
+use urscope_analyzer::{Judgement, Verdict};
+
+fn mill(directory: &Path, arguments: &[&str]) {
+    let directory = directory.to_str().unwrap();
+    Mill::parse_from(["mill", directory].iter().chain(arguments)).grind().unwrap();
+}
+
+/// The judgement by a process that may have so many MiB of data; it ends when it asks for more.
+fn judged_within(mebibytes: u32, directory: &Path) -> Value {
+    let script = format!("ulimit -d {}; exec \"$0\" check --format json \"$1\"", mebibytes << 10);
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_urscope")]).arg(directory);
+    let Output { stdout, stderr, .. } = command.output().unwrap();
+    serde_json::from_slice(&stdout).unwrap_or_else(|_| panic!("no judgement: {}", String::from_utf8_lossy(&stderr)))
+}
+
+/// Of data, for the program itself and for what is read ahead, however long the traces are.
+const BOUND: u32 = 96;
+
+fn size(directory: &Path) -> u64 {
+    std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
+}
+
+#[test]
+fn memory_does_not_grow_with_the_traces() {
+    let folder = tempfile::tempdir().unwrap();
+    mill(folder.path(), &["--ranks", "3", "--cycles", "20000", "--leak", "2", "--double", "1"]);
+    assert!(size(folder.path()) > u64::from(BOUND) << 20, "there is more to read than may be kept");
+    let judgement = judged_within(BOUND, folder.path());
+    assert_eq!(judgement["calls"]["urIPCGetMemHandleExp"], 60_000);
+    assert_eq!(judgement["findings"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn many_processes_need_little_each_also_when_all_are_killed_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    mill(folder.path(), &["--ranks", "300", "--cycles", "4", "--stacks", "400", "--killed"]);
+    assert!(size(folder.path()) > (3 * u64::from(BOUND)) << 20, "there is more to read than may be kept");
+    let judgement = judged_within(BOUND, folder.path());
+    let processes = judgement["processes"].as_array().unwrap();
+    assert_eq!(processes.len(), 300);
+    assert!(processes.iter().all(|process| process["ended"] == "killed" && process["calls"] == 24));
+}
+
+/// As `urscope check` where a process may have 32 files open.
+#[test]
+fn a_run_may_have_more_files_than_a_process_may_open() {
+    let story: Vec<_> = (0..300).map(|i| format!("p{i}: get a -> h\np{i}: put h\np{i}: put h")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), &files(&story.join("\n")));
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -n 32 && exec \"$0\" check --format json \"$1\"", env!("CARGO_BIN_EXE_urscope")])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    let judgement: Judgement = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((judgement.processes.len(), judgement.verdict), (300, Verdict::Findings));
+    assert_eq!(codes(&judgement), vec![("double-put", 1); 300]);
+}

@@ -1,0 +1,216 @@
+//! Every number is one that the command prints, and the tables are of the same hearing.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use urscope_analyzer::Options;
+use urscope_command::{
+    export,
+    view::{Settings, Subject, View},
+};
+
+use crate::{SIN, Shown, client::Place, traces, window};
+
+/// What the command prints.
+fn printed(arguments: &[&str], shown: &Shown) -> Vec<u8> {
+    Command::new(env!("CARGO_BIN_EXE_urscope")).args(arguments).arg(shown.path()).output().unwrap().stdout
+}
+
+#[test]
+fn answers_are_byte_for_byte_what_the_command_prints() {
+    for story in [SIN, "", "a: get p -> h\nb@2: get p -> h\nb@2: put h"] {
+        let shown = &Shown::new(story);
+        for question in ["check", "stats", "holders"] {
+            let answer = shown.place.get(&format!("api/{question}"));
+            assert_eq!(
+                answer.text(),
+                String::from_utf8(printed(&[question, "--format", "json"], shown)).unwrap(),
+                "{story}"
+            );
+            assert_eq!(answer.header("content-type"), Some("application/json"));
+            assert_eq!(answer.header("urscope-generation"), Some("1"));
+        }
+        let mut timeline = Vec::new();
+        export::export(&[shown.path()], &Options::default(), export::Form::Chrome, &mut timeline).unwrap();
+        assert_eq!(shown.place.get("api/timeline").body, timeline);
+    }
+    let shown = &Shown::new(SIN);
+    let bytes = shown.place.json("api/check")["findings"][0]["fingerprint"].as_str().unwrap().to_owned();
+    let story = shown.place.get(&format!("api/handle?name={bytes}"));
+    assert_eq!(story.body, printed(&["handle", "--format", "json", &bytes], shown));
+    let held = shown.place.get("api/holders?at_ns=3000");
+    assert_eq!(held.body, printed(&["holders", "--format", "json", "--at", "3us"], shown));
+    assert_ne!(held.body, shown.place.get("api/holders").body);
+}
+
+#[test]
+fn what_cannot_be_answered_is_said() {
+    let Shown { place, .. } = &Shown::new(SIN);
+    for (path, status, why) in [
+        ("api/handle", 400, "name"),
+        ("api/handle?name=x", 400, "expected a fingerprint or an address"),
+        ("api/handle?name=0x1", 404, "no handle of these traces"),
+        ("api/holders?at_ns=x", 400, "at_ns"),
+        ("api/holders?at_ns=99999999999999", 400, "ask for an earlier moment"),
+        ("api/calls?sort=size", 400, "unknown variant `size`, expected one of `time`"),
+        ("api/calls?process=x", 400, "expected a number as process"),
+        ("api/calls?around=0", 400, "around=PROCESS:CALL"),
+        ("api/calls?around=0:99", 404, "no call 99 of process 0"),
+        ("api/lives?offset=-1", 400, "offset"),
+    ] {
+        let answer = place.get(path);
+        let error: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(answer.status, status, "{path}: {error}");
+        assert!(error["error"].as_str().unwrap().contains(why), "{path}: {error}");
+    }
+}
+
+#[test]
+fn the_run_is_told_in_short() {
+    let shown = &Shown::new(SIN);
+    let (run, check) = (shown.place.json("api/run"), shown.place.json("api/check"));
+    assert_eq!((&run["generation"], &run["running"], &run["error"]), (&json!(1), &json!(false), &json!(null)));
+    assert_eq!(run["title"], shown.path().to_str().unwrap());
+    assert_eq!(run["perfetto"], json!({"url": "https://ui.perfetto.dev", "local": false}));
+    assert_eq!((&run["calls"], &run["lives"], &run["limits"]), (&json!(6), &json!(2), &json!([])));
+    let [producer, consumer] = run["processes"].as_array().unwrap().as_slice() else { panic!("{run}") };
+    assert_eq!(
+        (&producer["index"], &producer["pid"], &producer["began_ns"]),
+        (&json!(0), &check["processes"][0]["pid"], &json!(0))
+    );
+    assert_eq!((&consumer["calls"], &consumer["ended"]), (&json!(2), &json!("exited")));
+    assert!(consumer["began_ns"].as_u64() < consumer["ended_ns"].as_u64());
+    assert_eq!(
+        run["last_ns"],
+        *run["processes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| &one["ended_ns"])
+            .max_by_key(|end| end.as_u64())
+            .unwrap()
+    );
+}
+
+#[test]
+fn lives_come_as_columns_with_the_findings_on_them() {
+    let Shown { place, .. } = &Shown::new(SIN);
+    let (lives, check) = (place.json("api/lives"), place.json("api/check"));
+    let columns = &lives["columns"];
+    assert_eq!((&lives["total"], &columns["lane"], &columns["process"]), (&json!(2), &json!([0, 1]), &json!([0, 1])));
+    assert_eq!(columns["export"][0], columns["export"][1]);
+    let finding = &check["findings"][0];
+    assert_eq!(columns["fingerprint"], json!([finding["fingerprint"], finding["fingerprint"]]));
+    assert_eq!(columns["findings"], json!([[0], [0]]));
+    let name = |of: &str, index: usize| {
+        &lives[of][columns[if of == "kinds" { "kind" } else { "how" }][index].as_u64().unwrap() as usize]
+    };
+    assert_eq!((name("kinds", 0), name("kinds", 1)), (&json!("memory handle"), &json!("mapping")));
+    assert_eq!((name("how", 0), name("how", 1)), (&json!("urIPCPutMemHandleExp"), &json!("urIPCCloseMemHandleExp")));
+    // What is put or closed dies when that call begins.
+    for (index, last) in [(0, "urIPCPutMemHandleExp"), (1, "urIPCCloseMemHandleExp")] {
+        let call = &place.json(&format!("api/calls?function={last}"))["rows"][0];
+        assert_eq!(columns["to_ns"][index], call["from_ns"]);
+        assert!(columns["from_ns"][index].as_u64() < columns["to_ns"][index].as_u64());
+    }
+    let second = place.json("api/lives?offset=1&limit=1");
+    assert_eq!((&second["offset"], &second["columns"]["id"]), (&json!(1), &json!([columns["id"][1]])));
+    assert_eq!(place.json("api/lives?offset=9")["columns"]["id"], json!([]));
+}
+
+/// The page looks for a moment by halving.
+#[test]
+fn lives_come_in_the_order_in_which_they_began() {
+    let later: Vec<_> = (1..100).map(|i| format!("p: get a -> h{i}\np: put h{i}")).collect();
+    let story = format!("p: alloc a 64\np: get a -> h\n{}\np: put h", later.join("\n"));
+    let folder = tempfile::tempdir().unwrap();
+    traces::put(folder.path(), &traces::one_late(&story));
+    let columns = Place::of(&window(folder.path(), None)).json("api/lives")["columns"].clone();
+    let from: Vec<_> = columns["from_ns"].as_array().unwrap().iter().map(|ns| ns.as_u64().unwrap()).collect();
+    assert!(from.len() == 100 && from.is_sorted(), "{from:?}");
+    let ends = columns["to_ns"].as_array().unwrap().iter().zip(&from);
+    assert_eq!(
+        ends.filter(|(to, from)| to.as_u64().is_some_and(|to| to > **from)).count(),
+        100,
+        "each has its own end"
+    );
+}
+
+#[test]
+fn what_still_lives_has_no_end() {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let start = urscope_schema::proc_stat::ProcStat::parse(&stat).unwrap().start;
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
+    let files = traces::files_with("p: get a -> h\np: running", |header, _| {
+        (header.pid, header.start, header.boot_id) = (std::process::id(), start, boot.clone());
+    });
+    let folder = tempfile::tempdir().unwrap();
+    traces::put(folder.path(), &files);
+    let view = window(folder.path(), None);
+    let place = Place::of(&view);
+    assert_eq!(place.json("api/run")["running"], true);
+    let columns = &place.json("api/lives")["columns"];
+    assert_eq!((&columns["to_ns"], &columns["how"]), (&json!([null]), &json!([null])));
+}
+
+#[test]
+fn calls_are_found_sorted_and_shown_in_pages() {
+    let Shown { place, .. } = &Shown::new(SIN);
+    let all = place.json("api/calls");
+    assert_eq!((&all["total"], &all["matching"], &all["offset"]), (&json!(6), &json!(6), &json!(0)));
+    let rows = all["rows"].as_array().unwrap();
+    let bytes = &place.json("api/check")["findings"][0]["fingerprint"];
+    assert_eq!(rows[1]["function"], "urIPCGetMemHandleExp");
+    assert_eq!((&rows[1]["fingerprint"], &rows[1]["result"]), (bytes, &json!("UR_RESULT_SUCCESS (0)")));
+    let of_it = place.json(&format!("api/calls?fingerprint={}", bytes.as_str().unwrap()));
+    let functions: Vec<_> =
+        of_it["rows"].as_array().unwrap().iter().map(|row| row["function"].as_str().unwrap()).collect();
+    let expected = ["urIPCGetMemHandleExp", "urIPCOpenMemHandleExp", "urIPCPutMemHandleExp", "urIPCCloseMemHandleExp"];
+    assert_eq!(functions, expected, "also those whose record has no fingerprint");
+    let around = place.json("api/calls?around=1:2&limit=1");
+    assert_eq!(
+        (&around["matching"], &around["rows"][0]["call"], &around["rows"][0]["process"]),
+        (&json!(2), &json!(2), &json!(1))
+    );
+    let searched = place.json("api/calls?q=free&sort=took&desc=1&ipc=0");
+    assert_eq!((&searched["matching"], &searched["rows"][0]["function"]), (&json!(1), &json!("urUSMFree")));
+}
+
+#[test]
+fn names_that_are_chosen_to_hurt_stay_text() {
+    let name = "/app/\u{1b}[31m\u{202e}\u{7f}<b>\u{85}";
+    let files = traces::files_with(SIN, |header, _| header.executable = name.into());
+    let folder = tempfile::tempdir().unwrap();
+    traces::put(folder.path(), &files);
+    let view = window(folder.path(), None);
+    let place = Place::of(&view);
+    for path in ["api/run", "api/check", "api/stats", "api/holders", "api/timeline"] {
+        let text = place.get(path).text();
+        assert!(!text.chars().any(|c| c != '\n' && urscope_analyzer::plain::steers(c)), "{path}");
+    }
+    assert_eq!(place.json("api/run")["processes"][0]["executable"], name, "said by number, and reads back");
+}
+
+#[test]
+fn what_cannot_be_heard_is_told_instead() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("urscope-a-1-1.json"), "no trace").unwrap();
+    let view = window(folder.path(), None);
+    let place = Place::of(&view);
+    let run = place.json("api/run");
+    assert!(run["error"].as_str().unwrap().contains("urscope-a-1-1.json"), "{run}");
+    for path in ["api/check", "api/calls", "api/lives", "api/timeline"] {
+        let answer = place.get(path);
+        assert_eq!(answer.status, 503, "{path}");
+        assert!(answer.text().contains("urscope-a-1-1.json"), "{}", answer.text());
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_said() {
+    let shown = Shown::new(SIN);
+    let subject = Subject::named(vec![shown.path()], Options::default());
+    let port = shown.place.address.port();
+    let refused = View::open(subject, Settings { port, perfetto: None }).err().unwrap().to_string();
+    assert!(refused.contains(&format!("127.0.0.1:{port} cannot be listened on")), "{refused}");
+}
