@@ -1,21 +1,32 @@
 //! A Level Zero device in software.
 //!
-//! Host memory behind the Level Zero API: enough for the real libsycl, both Level Zero adapters of the Unified Runtime
-//! and libumf, unmodified. Memory lies in shared-memory files, so that it can be opened in other processes; command
-//! lists run on worker threads, so that work is asynchronous as on a device.
+//! Host memory behind the Level Zero API, enough for libsycl, both Level Zero adapters of the Unified Runtime and libumf,
+//! unmodified. Memory lies in shared-memory files, so that other processes can open it; command lists run on threads, so that
+//! work is asynchronous as on a GPU.
 //!
-//! A tour, from the C boundary inwards:
+//! [`ze_functions!`] in `table` lists all functions. [`ddi`] makes entry points and tables of it, and the crate
+//! `urscope-device-loader` makes exported symbols of it.
 //!
-//! * [`ze_functions!`] in `table` is the list of all functions; [`ddi`] makes entry points and tables of it; the leaf
-//!   crate `urscope-device-loader` makes exported symbols of it.
-//! * `ffi` is the boundary: codes, pointers, handles and structures.
-//! * `discovery` answers who is there.
-//! * `memory` allocates and shares, on top of `shared_memory`.
-//! * `commands` and `events` are the command entry points, and what is behind them.
-//! * `platform` is what comes from the host.
+//! # Layers
 //!
-//! Deliberately absent: kernels, images, system management. Must never print to stdout, and never unwind into C.
+//! A module uses the modules of its own layer and of those above it in this list, never one below. The test `arrows` reads
+//! the list and compares.
+//!
+//! 1. `platform`: the host system: clock, processes, descriptors, memory budgets, environment variables, stderr.
+//! 2. `ffi`: the C boundary: arguments, handles, result codes, and the structures of ze_api.h.
+//! 3. `shared_memory`: files of shared memory, ranges in them, and the data of IPC handles.
+//! 4. `discovery`: the driver, its devices and contexts, and their properties.
+//! 5. `memory`: allocations, physical memory, virtual memory, and memory IPC.
+//! 6. `events`: events, event pools, and event IPC.
+//! 7. `commands`: command lists, queues, fences, and the threads that execute commands.
+//! 8. `ddi`: the exported functions and tables.
+//!
+//! Deliberately absent: kernels, images, system management. Must never print to stdout, and never unwind into C. Unsafe code
+//! is denied except in the modules whose declaration says why they need it.
 
+#![deny(unsafe_code)]
+
+#[expect(unsafe_code, reason = "entry points are naked functions, and DDI tables are written through pointers")]
 pub mod ddi;
 
 mod commands;

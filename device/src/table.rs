@@ -1,15 +1,15 @@
-//! THE table: every function of the Level Zero API 1.17, and what it becomes here.
+//! The table: every function of the Level Zero API 1.17, and the function of this crate that implements it.
 //!
-//! One block for each DDI table, named after the function that hands it out; one row for each function, in the order of
-//! the table's members (ze_ddi.h, zet_ddi.h, zes_ddi.h, zer_ddi.h). The number is the minor API version since which the
-//! slot exists; the path after `=>` is the function that implements it. A row without one answers
-//! `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`. **To implement a function: give its row a path, and write that function.**
+//! One block for each DDI table, named after the function that fills it; one row for each function, in the order of the
+//! table's members (ze_ddi.h, zet_ddi.h, zes_ddi.h, zer_ddi.h). The number is the minor API version that added the function;
+//! the path after `=>` is its implementation. A row without a path returns `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`. **To
+//! implement a function, give its row a path and write that function.**
 //!
-//! The blocks `loader` and `extensions` hold what is not in a DDI table: what a process that has loaded
-//! `libze_loader.so.1` looks up beside the API, and what `zeDriverGetExtensionFunctionAddress` hands out by name.
+//! The blocks `loader` and `extensions` hold functions outside the DDI tables: those that a process looks up in
+//! `libze_loader.so.1` beyond the API, and those that `zeDriverGetExtensionFunctionAddress` returns.
 //!
-//! Expanded by [`crate::ddi`] (tables, getters, lookup) and by the leaf crate (exported symbols). Must never hold a name
-//! twice: every list of functions in this crate comes from here.
+//! Expanded by `ddi` (entry points, tables, lookup), by `platform::faults` (fault injection) and by the crate
+//! `urscope-device-loader` (exported symbols). Must never contain a name twice: every list of functions is made from it.
 
 /// Calls the macro `$sink` with the whole table.
 #[macro_export]
@@ -69,7 +69,7 @@ macro_rules! ze_functions {
                  0 zeDriverGetProperties => discovery::driver::get_properties;
                  0 zeDriverGetIpcProperties => discovery::driver::get_ipc_properties;
                  0 zeDriverGetExtensionProperties => discovery::driver::get_extension_properties;
-                 1 zeDriverGetExtensionFunctionAddress => discovery::driver::get_extension_function_address;
+                 1 zeDriverGetExtensionFunctionAddress => ddi::extensions::get_function_address;
                  6 zeDriverGetLastErrorDescription => discovery::driver::get_last_error_description;
                 13 zeDriverRTASFormatCompatibilityCheckExt;
                 14 zeDriverGetDefaultContext => discovery::driver::get_default_context;
@@ -100,7 +100,7 @@ macro_rules! ze_functions {
                 12 zeDeviceImportExternalSemaphoreExt;
                 12 zeDeviceReleaseExternalSemaphoreExt;
                 13 zeDeviceGetVectorWidthPropertiesExt;
-                14 zeDeviceSynchronize => discovery::device::synchronize;
+                14 zeDeviceSynchronize => commands::queue::device_synchronize;
                 15 zeDeviceGetAggregatedCopyOffloadIncrementValue;
                 16 zeDeviceGetRuntimeRequirements;
                 16 zeDeviceGetRuntimeRequirementsKey;

@@ -1,116 +1,94 @@
 //! Entry points that append commands to a list.
 //!
-//! Each checks its arguments, makes the work and hands it to the list with what it waits for and signals. Must never
-//! read what a pointer argument names, except a fill pattern and the descriptions of regions, which the caller may
-//! change as soon as the call returns.
-
-use std::sync::Arc;
+//! Each checks its arguments, creates the work, and passes it to the list with the events to wait for and to signal. Must
+//! never access the memory that an address argument names: only the work does, when it is performed.
 
 use crate::commands::list::CommandList;
 use crate::commands::stream::Command;
-use crate::commands::work::{Location, PitchedLocation, Work};
+use crate::commands::work::{Region, Work};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::events::event::Event;
 use crate::ffi::handles::Handle;
 use crate::ffi::layout::command::CopyRegion;
 use crate::ffi::result::{Outcome, ZeResult, call};
-use crate::ffi::{Address, In};
-
-/// Size of `ze_kernel_timestamp_result_t`.
-const TIMESTAMP_RESULT: usize = 32;
+use crate::ffi::{Address, Argument, In};
 
 /// `zeCommandListAppendMemoryCopy` (ze_api.h).
 pub extern "C" fn memory_copy(
     list: Handle<CommandList>,
     to: Address,
     from: Address,
-    length: usize,
+    length: Argument<usize>,
     signal: Handle<Event>,
-    wait_count: u32,
+    wait_count: Argument<u32>,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
     call(|| {
         let list = list.get()?;
         to.check()?;
         from.check()?;
-        append(
-            &list,
-            Work::Copy { to: Location::new(to), from: Location::new(from), length },
-            signal,
-            wait_count,
-            waits,
-        )
+        append(&list, Work::copy(to, from, length), signal, wait_count, waits)
     })
 }
 
-/// `zeCommandListAppendMemoryCopyFromContext` (ze_api.h): all contexts share one address space.
+/// `zeCommandListAppendMemoryCopyFromContext` (ze_api.h). All contexts share one address space.
 pub extern "C" fn memory_copy_from_context(
     list: Handle<CommandList>,
     to: Address,
     context: Handle<Context>,
     from: Address,
-    length: usize,
+    length: Argument<usize>,
     signal: Handle<Event>,
-    wait_count: u32,
+    wait_count: Argument<u32>,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
     match call(|| context.get().map(drop)) {
         ZeResult::SUCCESS => memory_copy(list, to, from, length, signal, wait_count, waits),
-        refused => refused,
+        error => error,
     }
 }
 
-/// `zeCommandListAppendMemoryFill` (ze_api.h): any pattern size; the last repetition may be cut.
+/// `zeCommandListAppendMemoryFill` (ze_api.h). Accepts any pattern size except 0; the last repetition may be cut.
 pub extern "C" fn memory_fill(
     list: Handle<CommandList>,
     to: Address,
     pattern: In<u8>,
-    pattern_size: usize,
-    length: usize,
+    pattern_size: Argument<usize>,
+    length: Argument<usize>,
     signal: Handle<Event>,
-    wait_count: u32,
+    wait_count: Argument<u32>,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
     call(|| {
         let list = list.get()?;
         to.check()?;
-        pattern.check()?;
-        if pattern_size == 0 {
-            return Err(ZeResult::INVALID_SIZE);
-        }
-        let pattern = pattern.array(pattern_size)?.into();
-        append(&list, Work::Fill { to: Location::new(to), pattern, length }, signal, wait_count, waits)
+        append(&list, Work::fill(to, pattern, pattern_size, length)?, signal, wait_count, waits)
     })
 }
 
-/// `zeCommandListAppendMemoryCopyRegion` (ze_api.h): pitches in bytes; width and x in bytes; a depth of 0 is 1.
+/// `zeCommandListAppendMemoryCopyRegion` (ze_api.h). Pitches, width and x are in bytes; a depth of 0 means 1.
 pub extern "C" fn memory_copy_region(
     list: Handle<CommandList>,
     to: Address,
     to_region: In<CopyRegion>,
-    to_pitch: u32,
-    to_slice_pitch: u32,
+    to_pitch: Argument<u32>,
+    to_slice_pitch: Argument<u32>,
     from: Address,
     from_region: In<CopyRegion>,
-    from_pitch: u32,
-    from_slice_pitch: u32,
+    from_pitch: Argument<u32>,
+    from_slice_pitch: Argument<u32>,
     signal: Handle<Event>,
-    wait_count: u32,
+    wait_count: Argument<u32>,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
     call(|| {
         let list = list.get()?;
         to.check()?;
         from.check()?;
-        let (to_region, from_region) = (to_region.read()?, from_region.read()?);
-        let extent = [to_region.width as usize, to_region.height as usize, to_region.depth.max(1) as usize];
-        let work = Work::CopyRegion {
-            to: pitched(Location::new(to), &to_region, to_pitch, to_slice_pitch),
-            from: pitched(Location::new(from), &from_region, from_pitch, from_slice_pitch),
-            extent,
-        };
-        append(&list, work, signal, wait_count, waits)
+        let to = Region::new(to, to_region, to_pitch, to_slice_pitch)?;
+        let from = Region::new(from, from_region, from_pitch, from_slice_pitch)?;
+        append(&list, Work::copy_region(to, from), signal, wait_count, waits)
     })
 }
 
@@ -118,27 +96,27 @@ pub extern "C" fn memory_copy_region(
 pub extern "C" fn barrier(
     list: Handle<CommandList>,
     signal: Handle<Event>,
-    wait_count: u32,
+    wait_count: Argument<u32>,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
-    call(|| append(&list.get()?, Work::Nothing, signal, wait_count, waits))
+    call(|| append(&*list.get()?, Work::nothing(), signal, wait_count, waits))
 }
 
-/// `zeCommandListAppendMemoryRangesBarrier` (ze_api.h): the same, whatever the ranges are.
+/// `zeCommandListAppendMemoryRangesBarrier` (ze_api.h). The same as a barrier, for any ranges.
 pub extern "C" fn memory_ranges_barrier(
     list: Handle<CommandList>,
-    range_count: u32,
+    range_count: Argument<u32>,
     sizes: In<usize>,
     ranges: In<Address>,
     signal: Handle<Event>,
-    wait_count: u32,
+    wait_count: Argument<u32>,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
     call(|| {
         let list = list.get()?;
-        sizes.array(range_count as usize)?;
-        ranges.array(range_count as usize)?;
-        append(&list, Work::Nothing, signal, wait_count, waits)
+        sizes.array(range_count)?;
+        ranges.array(range_count)?;
+        append(&list, Work::nothing(), signal, wait_count, waits)
     })
 }
 
@@ -147,26 +125,30 @@ pub extern "C" fn signal_event(list: Handle<CommandList>, event: Handle<Event>) 
     call(|| {
         let list = list.get()?;
         event.get()?;
-        append(&list, Work::Nothing, event, 0, In::NULL)
+        append_without_waits(&list, Work::nothing(), event)
     })
 }
 
 /// `zeCommandListAppendWaitOnEvents` (ze_api.h).
-pub extern "C" fn wait_on_events(list: Handle<CommandList>, count: u32, events: In<Handle<Event>>) -> ZeResult {
+pub extern "C" fn wait_on_events(
+    list: Handle<CommandList>,
+    count: Argument<u32>,
+    events: In<Handle<Event>>,
+) -> ZeResult {
     call(|| {
         let list = list.get()?;
         events.check()?;
-        append(&list, Work::Nothing, Handle::NULL, count, events)
+        append(&list, Work::nothing(), Handle::NULL, count, events)
     })
 }
 
-/// `zeCommandListAppendEventReset` (ze_api.h): not for counter-based events.
+/// `zeCommandListAppendEventReset` (ze_api.h). `INVALID_ARGUMENT` for counter-based events.
 pub extern "C" fn event_reset(list: Handle<CommandList>, event: Handle<Event>) -> ZeResult {
     call(|| {
         let list = list.get()?;
         let event = event.get()?;
         event.expect_flag()?;
-        append(&list, Work::Reset(event), Handle::NULL, 0, In::NULL)
+        append_without_waits(&list, Work::reset(event), Handle::NULL)
     })
 }
 
@@ -175,52 +157,45 @@ pub extern "C" fn write_global_timestamp(
     list: Handle<CommandList>,
     to: Address,
     signal: Handle<Event>,
-    wait_count: u32,
+    wait_count: Argument<u32>,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
     call(|| {
         let list = list.get()?;
         to.check()?;
-        append(&list, Work::Timestamp { to: Location::new(to) }, signal, wait_count, waits)
+        append(&list, Work::timestamp(to), signal, wait_count, waits)
     })
 }
 
-/// `zeCommandListAppendQueryKernelTimestamps` (ze_api.h). Without offsets the results lie one after the other.
+/// `zeCommandListAppendQueryKernelTimestamps` (ze_api.h). Without offsets the results follow one another.
 pub extern "C" fn query_kernel_timestamps(
     list: Handle<CommandList>,
-    count: u32,
+    count: Argument<u32>,
     events: In<Handle<Event>>,
     to: Address,
     offsets: In<usize>,
     signal: Handle<Event>,
-    wait_count: u32,
+    wait_count: Argument<u32>,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
     call(|| {
         let list = list.get()?;
         events.check()?;
         to.check()?;
-        let events = events.objects(count)?;
-        let offsets: Vec<usize> = if offsets.is_null() {
-            (0..events.len()).map(|index| index * TIMESTAMP_RESULT).collect()
-        } else {
-            offsets.array(count as usize)?.to_vec()
-        };
-        let events = events.into_iter().zip(offsets).collect();
-        append(&list, Work::EventTimestamps { to: Location::new(to), events }, signal, wait_count, waits)
+        append(&list, Work::event_timestamps(to, events, offsets, count)?, signal, wait_count, waits)
     })
 }
 
-/// `zeCommandListAppendMemoryPrefetch` (ze_api.h): a hint, and all memory is where it is.
+/// `zeCommandListAppendMemoryPrefetch` (ze_api.h). A hint without effect: no memory moves.
 pub extern "C" fn memory_prefetch(list: Handle<CommandList>, pointer: Address, _size: usize) -> ZeResult {
     call(|| {
         let list = list.get()?;
         pointer.check()?;
-        append(&list, Work::Nothing, Handle::NULL, 0, In::NULL)
+        append_without_waits(&list, Work::nothing(), Handle::NULL)
     })
 }
 
-/// `zeCommandListAppendMemAdvise` (ze_api.h): a hint.
+/// `zeCommandListAppendMemAdvise` (ze_api.h). A hint without effect.
 pub extern "C" fn mem_advise(
     list: Handle<CommandList>,
     device: Handle<Device>,
@@ -232,18 +207,18 @@ pub extern "C" fn mem_advise(
         let list = list.get()?;
         device.get()?;
         pointer.check()?;
-        append(&list, Work::Nothing, Handle::NULL, 0, In::NULL)
+        append_without_waits(&list, Work::nothing(), Handle::NULL)
     })
 }
 
 fn append(
-    list: &Arc<CommandList>,
+    list: &CommandList,
     work: Work,
     signal: Handle<Event>,
-    wait_count: u32,
+    wait_count: Argument<u32>,
     waits: In<Handle<Event>>,
 ) -> Outcome {
-    if wait_count > 0 && waits.is_null() {
+    if wait_count.value() > 0 && waits.is_null() {
         return Err(ZeResult::INVALID_SIZE);
     }
     let waits = waits.objects(wait_count)?;
@@ -251,10 +226,6 @@ fn append(
     list.append(Command { work, waits, signals })
 }
 
-/// The first byte of a region and its pitches. Without a slice pitch a slice is as many rows as the region has.
-fn pitched(place: Location, region: &CopyRegion, pitch: u32, slice_pitch: u32) -> PitchedLocation {
-    let row = pitch as usize;
-    let slice = if slice_pitch == 0 { row * region.height as usize } else { slice_pitch as usize };
-    let offset = region.origin_x as usize + region.origin_y as usize * row + region.origin_z as usize * slice;
-    PitchedLocation { place: place.forward(offset), row, slice }
+fn append_without_waits(list: &CommandList, work: Work, signal: Handle<Event>) -> Outcome {
+    list.append(Command { work, waits: Vec::new(), signals: signal.get_optional()? })
 }

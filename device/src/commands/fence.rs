@@ -1,23 +1,22 @@
-//! Fences: what the host waits for after a queue has executed lists.
+//! Fences: the host waits on a fence until a queue has executed its lists.
 //!
-//! A fence is a flag that the queue signals after the last command. Must never be signalled by anything else.
+//! A fence is a flag that the queue signals after the last command. Nothing else may ever signal it.
 
 use std::sync::Arc;
 
 use crate::commands::queue::CommandQueue;
-use crate::events::signal::{Kind, Signal, Timestamps, WaitResult};
+use crate::events::signal::{Kind, Signal};
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::command::FenceDesc;
 use crate::ffi::result::{ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
-use crate::platform::clock;
 
 /// `ZE_FENCE_FLAG_SIGNALED`.
 const SIGNALED: u32 = 1;
 
 /// A fence.
 pub struct Fence {
-    /// What is waited for.
+    /// Its state.
     pub(crate) signal: Arc<Signal>,
 }
 
@@ -36,14 +35,13 @@ pub extern "C" fn create(queue: Handle<CommandQueue>, desc: In<FenceDesc>, fence
         fence.check()?;
         let signal = Arc::new(Signal::new(Kind::Flag));
         if desc.flags & SIGNALED != 0 {
-            let now = clock::now();
-            signal.complete(signal.submit(), Timestamps { start: now, end: now });
+            signal.signal_now();
         }
         fence.write(Handle::register(Arc::new(Fence { signal })))
     })
 }
 
-/// `zeFenceDestroy` (ze_api.h).
+/// `zeFenceDestroy` (ze_api.h). Waits for the fence end.
 pub extern "C" fn destroy(fence: Handle<Fence>) -> ZeResult {
     call_teardown(|| {
         fence.retire()?.signal.abandon();
@@ -51,18 +49,15 @@ pub extern "C" fn destroy(fence: Handle<Fence>) -> ZeResult {
     })
 }
 
-/// `zeFenceHostSynchronize` (ze_api.h): `timeout` in nanoseconds.
+/// `zeFenceHostSynchronize` (ze_api.h). `timeout` is in nanoseconds; `NOT_READY` when it expires.
 pub extern "C" fn host_synchronize(fence: Handle<Fence>, timeout: u64) -> ZeResult {
     call(|| {
         let fence = fence.get()?;
-        match fence.signal.wait(fence.signal.wait_value(), clock::deadline(timeout)) {
-            WaitResult::Completed | WaitResult::Abandoned => Ok(()),
-            WaitResult::TimedOut => Err(ZeResult::NOT_READY),
-        }
+        fence.signal.synchronize(timeout)
     })
 }
 
-/// `zeFenceQueryStatus` (ze_api.h).
+/// `zeFenceQueryStatus` (ze_api.h). `NOT_READY` unless the fence is signalled.
 pub extern "C" fn query_status(fence: Handle<Fence>) -> ZeResult {
     call(|| if fence.get()?.signal.is_signalled() { Ok(()) } else { Err(ZeResult::NOT_READY) })
 }

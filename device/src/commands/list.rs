@@ -1,8 +1,8 @@
-//! Command lists: regular ones, which are recorded and then executed by a queue, and immediate ones, which pass each
-//! command to a stream at once. And the entry points about them; those that append commands are in `append`.
+//! Command lists and the entry points about them, except those that append commands (`append`).
 //!
-//! All lists execute in order, also those that need not: so barriers hold by themselves. Must never wait for work in an
-//! append, unless the list was made synchronous.
+//! A regular list records commands, and a queue executes them later; an immediate list submits each command to its stream at
+//! once. All lists execute in order, also those that need not, so a barrier needs no work. Must never wait for work in an
+//! append, unless the list is synchronous.
 
 use std::sync::Arc;
 
@@ -12,20 +12,17 @@ use crate::commands::stream::{Command, Stream};
 use crate::commands::work::Work;
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
+use crate::discovery::properties::QUEUES;
 use crate::events::event::Event;
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::command::{CommandListDesc, CommandQueueDesc};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
-use crate::ffi::{In, Out};
+use crate::ffi::{Argument, In, Out};
 use crate::platform::clock;
 
-/// The largest fill pattern that the device promises; it takes any.
-pub(crate) const LARGEST_PATTERN: usize = 1 << 16;
-/// Queues that the one queue group promises.
-pub(crate) const QUEUES: u32 = 4;
 /// `ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS`.
 pub(crate) const SYNCHRONOUS: u32 = 1;
-/// `ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS`, the last mode that there is.
+/// `ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS`, the last mode of ze_api.h.
 pub(crate) const ASYNCHRONOUS: u32 = 2;
 
 /// A command list.
@@ -55,12 +52,13 @@ impl Object for CommandList {
 }
 
 impl CommandList {
-    /// Records a command, or passes it on.
+    /// Records a command in a regular list, or submits it to the stream of an immediate one: `INVALID_ARGUMENT` if the list
+    /// is closed.
     pub(crate) fn append(&self, command: Command) -> Outcome {
         self.append_all(vec![Arc::new(command)])
     }
 
-    /// Appends several commands with nothing of others in between.
+    /// Appends several commands, with no other command between them.
     pub(crate) fn append_all(&self, commands: Vec<Arc<Command>>) -> Outcome {
         match &self.body {
             Body::Immediate { stream, synchronous, .. } => {
@@ -81,7 +79,7 @@ impl CommandList {
         }
     }
 
-    /// The commands of a closed regular list: `INVALID_ARGUMENT` for any other.
+    /// The commands of a closed regular list: `INVALID_ARGUMENT` for any other list.
     pub(crate) fn recorded(&self) -> Outcome<Vec<Arc<Command>>> {
         match &self.body {
             Body::Regular(recording) => {
@@ -108,7 +106,7 @@ impl Drop for CommandList {
     }
 }
 
-/// Checks the descriptor of a queue or an immediate list.
+/// Checks the descriptor of a queue or an immediate list: `INVALID_ARGUMENT` or `INVALID_ENUMERATION`.
 pub(crate) fn check_queue(desc: &CommandQueueDesc) -> Outcome {
     if desc.ordinal != 0 || desc.index >= QUEUES {
         return Err(ZeResult::INVALID_ARGUMENT);
@@ -155,7 +153,7 @@ pub extern "C" fn create_immediate(
     })
 }
 
-/// `zeCommandListDestroy` (ze_api.h). Work in flight is finished.
+/// `zeCommandListDestroy` (ze_api.h). Work in flight still completes.
 pub extern "C" fn destroy(list: Handle<CommandList>) -> ZeResult {
     call_teardown(|| list.retire().map(drop))
 }
@@ -178,7 +176,8 @@ pub extern "C" fn reset(list: Handle<CommandList>) -> ZeResult {
     })
 }
 
-/// `zeCommandListHostSynchronize` (ze_api.h): `timeout` in nanoseconds; immediate lists only.
+/// `zeCommandListHostSynchronize` (ze_api.h). `timeout` is in nanoseconds; `NOT_READY` when it expires, `INVALID_ARGUMENT` for
+/// a regular list.
 pub extern "C" fn host_synchronize(list: Handle<CommandList>, timeout: u64) -> ZeResult {
     call(|| match &list.get()?.body {
         Body::Immediate { stream, .. } if stream.synchronize(clock::deadline(timeout)) => Ok(()),
@@ -215,13 +214,13 @@ pub extern "C" fn is_immediate(list: Handle<CommandList>, immediate: Out<u8>) ->
     call(|| immediate.write(u8::from(matches!(list.get()?.body, Body::Immediate { .. }))))
 }
 
-/// `zeCommandListImmediateAppendCommandListsExp` (ze_api.h): the commands of regular lists, as one.
+/// `zeCommandListImmediateAppendCommandListsExp` (ze_api.h). Waits before the first command and signals after the last.
 pub extern "C" fn immediate_append_command_lists(
     list: Handle<CommandList>,
-    count: u32,
+    count: Argument<u32>,
     lists: In<Handle<CommandList>>,
     signal: Handle<Event>,
-    wait_count: u32,
+    wait_count: Argument<u32>,
     waits: In<Handle<Event>>,
 ) -> ZeResult {
     call(|| {
@@ -231,11 +230,11 @@ pub extern "C" fn immediate_append_command_lists(
         }
         let waits = waits.objects(wait_count)?;
         let signals = signal.get_optional()?;
-        let mut commands = vec![Arc::new(Command { work: Work::Nothing, waits, signals: None })];
+        let mut commands = vec![Arc::new(Command { work: Work::nothing(), waits, signals: None })];
         for regular in lists.objects(count)? {
             commands.extend(regular.recorded()?);
         }
-        commands.push(Arc::new(Command { work: Work::Nothing, waits: Vec::new(), signals }));
+        commands.push(Arc::new(Command { work: Work::nothing(), waits: Vec::new(), signals }));
         list.append_all(commands)
     })
 }

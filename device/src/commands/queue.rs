@@ -1,18 +1,18 @@
 //! Command queues, which execute regular command lists.
 //!
-//! A queue is a stream. Must never execute a list that is not closed.
+//! Each queue has a stream. Must never execute a list that is not closed.
 
 use std::sync::Arc;
 
 use crate::commands::fence::Fence;
 use crate::commands::list::{self, CommandList};
-use crate::commands::stream::Stream;
+use crate::commands::stream::{self, Stream};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::command::CommandQueueDesc;
 use crate::ffi::result::{ZeResult, call, call_teardown};
-use crate::ffi::{In, Out};
+use crate::ffi::{Argument, In, Out};
 use crate::platform::clock;
 
 /// A command queue.
@@ -59,22 +59,22 @@ pub extern "C" fn create(
     })
 }
 
-/// `zeCommandQueueDestroy` (ze_api.h). Work in flight is finished.
+/// `zeCommandQueueDestroy` (ze_api.h). Work in flight still completes.
 pub extern "C" fn destroy(queue: Handle<CommandQueue>) -> ZeResult {
     call_teardown(|| queue.retire().map(drop))
 }
 
-/// `zeCommandQueueExecuteCommandLists` (ze_api.h): `INVALID_ARGUMENT` for a list that is not closed, or immediate.
+/// `zeCommandQueueExecuteCommandLists` (ze_api.h). `INVALID_ARGUMENT` for a list that is not closed or is immediate.
 pub extern "C" fn execute_command_lists(
     queue: Handle<CommandQueue>,
-    count: u32,
+    count: Argument<u32>,
     lists: In<Handle<CommandList>>,
     fence: Handle<Fence>,
 ) -> ZeResult {
     call(|| {
         let queue = queue.get()?;
         lists.check()?;
-        if count == 0 {
+        if count.value() == 0 {
             return Err(ZeResult::INVALID_SIZE);
         }
         let fence = fence.get_optional()?;
@@ -90,7 +90,7 @@ pub extern "C" fn execute_command_lists(
     })
 }
 
-/// `zeCommandQueueSynchronize` (ze_api.h): `timeout` in nanoseconds.
+/// `zeCommandQueueSynchronize` (ze_api.h). `timeout` is in nanoseconds; `NOT_READY` when it expires.
 pub extern "C" fn synchronize(queue: Handle<CommandQueue>, timeout: u64) -> ZeResult {
     call(|| {
         let done = queue.get()?.stream.synchronize(clock::deadline(timeout));
@@ -106,4 +106,12 @@ pub extern "C" fn get_ordinal(queue: Handle<CommandQueue>, ordinal: Out<u32>) ->
 /// `zeCommandQueueGetIndex` (ze_api.h).
 pub extern "C" fn get_index(queue: Handle<CommandQueue>, index: Out<u32>) -> ZeResult {
     call(|| index.write(queue.get()?.index))
+}
+
+/// `zeDeviceSynchronize` (ze_api.h). Waits for everything submitted so far to any queue or immediate list of the device.
+pub extern "C" fn device_synchronize(device: Handle<Device>) -> ZeResult {
+    call(|| {
+        stream::synchronize_device(&device.get()?);
+        Ok(())
+    })
 }

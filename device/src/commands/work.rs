@@ -1,89 +1,175 @@
-//! What a command does when its turn comes.
+//! The work of a command.
 //!
-//! Made by the append calls, carried out by a stream's worker. Work that touches memory of ours holds a reference to
-//! it, so that a free that comes too early cannot pull it away. Must never touch memory before its turn.
+//! The append calls create it from their arguments, and the thread of a stream performs it. Work on memory of the device
+//! holds a reference to it, so that a free that comes too early cannot unmap it. Must never access memory before it is
+//! performed, except for a fill pattern and the descriptions of regions, which the caller may change once the append call
+//! has returned.
 
 use std::ptr;
 use std::sync::Arc;
 
 use crate::events::event::{self, Event};
-use crate::ffi::Address;
+use crate::ffi::handles::Handle;
+use crate::ffi::layout::command::CopyRegion;
+use crate::ffi::layout::event::KernelTimestampResult;
+use crate::ffi::result::{Outcome, ZeResult};
+use crate::ffi::{Address, Argument, In};
 use crate::memory::{self, Retained};
 use crate::platform::clock;
 
-/// One thing to do.
-pub(crate) enum Work {
-    /// Nothing: a barrier, a signal, a wait.
+/// What a command does, on memory that a C caller has named.
+pub(crate) struct Work(Action);
+
+enum Action {
+    /// A barrier, a signal or a wait.
     Nothing,
-    /// Copy bytes; the ranges may overlap.
-    Copy {
-        /// Where to.
-        to: Location,
-        /// Where from.
-        from: Location,
-        /// How many bytes.
-        length: usize,
-    },
-    /// Repeat a pattern.
-    Fill {
-        /// Where to.
-        to: Location,
-        /// The pattern; not empty.
-        pattern: Box<[u8]>,
-        /// How many bytes; the last repetition may be cut.
-        length: usize,
-    },
-    /// Copy a box of bytes, row by row.
-    CopyRegion {
-        /// First byte, row pitch and slice pitch of the destination.
-        to: PitchedLocation,
-        /// The same of the source.
-        from: PitchedLocation,
-        /// Width in bytes, height in rows, depth in slices.
-        extent: [usize; 3],
-    },
-    /// Write the time of the device: 8 bytes.
-    Timestamp {
-        /// Where to.
-        to: Location,
-    },
-    /// Write the timestamps of events: 32 bytes each.
-    EventTimestamps {
-        /// Where to.
-        to: Location,
-        /// The events, and at what offset each goes.
-        events: Vec<(Arc<Event>, usize)>,
-    },
-    /// Take a signal back.
+    /// Copies `length` bytes. The ranges may overlap.
+    Copy { to: Location, from: Location, length: usize },
+    /// Repeats a pattern, which is not empty, in `length` bytes. The last repetition may be cut.
+    Fill { to: Location, pattern: Vec<u8>, length: usize },
+    /// Copies a box of bytes, row by row: width in bytes, height in rows, depth in slices.
+    CopyRegion { to: Grid, from: Grid, extent: [usize; 3] },
+    /// Writes the time of the device: 8 bytes, in nanoseconds.
+    Timestamp { to: Location },
+    /// Writes the timestamps of events, each at an offset in bytes.
+    EventTimestamps { to: Location, events: Vec<(Arc<Event>, usize)> },
+    /// Resets an event.
     Reset(Arc<Event>),
 }
 
-/// An address, with what keeps it valid. Addresses of the application's own are its own responsibility.
-pub(crate) struct Location {
+/// An address, and a reference that keeps memory of the device mapped. Other memory is the application's responsibility.
+struct Location {
     address: usize,
     _retained: Option<Retained>,
 }
 
-/// A place in rows and slices.
-pub(crate) struct PitchedLocation {
-    /// The first byte.
-    pub place: Location,
+/// A location in rows and slices.
+struct Grid {
+    first: Location,
     /// Bytes from one row to the next.
-    pub row: usize,
+    row_pitch: usize,
     /// Bytes from one slice to the next.
-    pub slice: usize,
+    slice_pitch: usize,
+}
+
+/// A region of the source or the destination of a copy, as `zeCommandListAppendMemoryCopyRegion` takes it.
+pub(crate) struct Region {
+    grid: Grid,
+    extent: [usize; 3],
+}
+
+impl Region {
+    /// The region at `address`, with pitches in bytes: `INVALID_NULL_POINTER` without a description. With a slice pitch of
+    /// 0, a slice has as many rows as the region; a depth of 0 means 1.
+    pub(crate) fn new(
+        address: Address,
+        region: In<CopyRegion>,
+        pitch: Argument<u32>,
+        slice_pitch: Argument<u32>,
+    ) -> Outcome<Self> {
+        let region = region.read()?;
+        let row_pitch = pitch.value() as usize;
+        let slice_pitch = match slice_pitch.value() as usize {
+            0 => row_pitch * region.height as usize,
+            given => given,
+        };
+        let offset =
+            region.origin_x as usize + region.origin_y as usize * row_pitch + region.origin_z as usize * slice_pitch;
+        let first = Location::new(address);
+        let first = Location { address: first.address + offset, ..first };
+        let extent = [region.width as usize, region.height as usize, region.depth.max(1) as usize];
+        Ok(Self { grid: Grid { first, row_pitch, slice_pitch }, extent })
+    }
+}
+
+impl Work {
+    /// No work: for barriers, signals and waits.
+    pub(crate) fn nothing() -> Self {
+        Self(Action::Nothing)
+    }
+
+    /// Copies `length` bytes. The ranges may overlap.
+    pub(crate) fn copy(to: Address, from: Address, length: Argument<usize>) -> Self {
+        Self(Action::Copy { to: Location::new(to), from: Location::new(from), length: length.value() })
+    }
+
+    /// Fills `length` bytes with a pattern of any size: `INVALID_NULL_POINTER` without one, `INVALID_SIZE` for a size of 0.
+    pub(crate) fn fill(
+        to: Address,
+        pattern: In<u8>,
+        pattern_size: Argument<usize>,
+        length: Argument<usize>,
+    ) -> Outcome<Self> {
+        pattern.check()?;
+        let pattern = pattern.array(pattern_size)?;
+        if pattern.is_empty() {
+            return Err(ZeResult::INVALID_SIZE);
+        }
+        Ok(Self(Action::Fill { to: Location::new(to), pattern, length: length.value() }))
+    }
+
+    /// Copies a box of bytes. The size of the box is that of the destination region.
+    pub(crate) fn copy_region(to: Region, from: Region) -> Self {
+        Self(Action::CopyRegion { to: to.grid, from: from.grid, extent: to.extent })
+    }
+
+    /// Writes the time of the device.
+    pub(crate) fn timestamp(to: Address) -> Self {
+        Self(Action::Timestamp { to: Location::new(to) })
+    }
+
+    /// Writes the timestamps of `count` events, at offsets in bytes. Without offsets the results follow one another.
+    pub(crate) fn event_timestamps(
+        to: Address,
+        events: In<Handle<Event>>,
+        offsets: In<usize>,
+        count: Argument<u32>,
+    ) -> Outcome<Self> {
+        let events = events.objects(count)?;
+        let offsets = if offsets.is_null() {
+            (0..events.len()).map(|index| index * size_of::<KernelTimestampResult>()).collect()
+        } else {
+            offsets.array(count)?
+        };
+        Ok(Self(Action::EventTimestamps { to: Location::new(to), events: events.into_iter().zip(offsets).collect() }))
+    }
+
+    /// Resets an event, which must not be counter-based.
+    pub(crate) fn reset(event: Arc<Event>) -> Self {
+        Self(Action::Reset(event))
+    }
+
+    /// Performs the work.
+    pub(super) fn perform(&self) {
+        match &self.0 {
+            Action::Nothing => {}
+            Action::Copy { to, from, length } => copy(to.at(0), from.at(0), *length),
+            Action::Fill { to, pattern, length } => fill(to, pattern, *length),
+            Action::CopyRegion { to, from, extent: [width, height, depth] } => {
+                for slice in 0..*depth {
+                    for row in 0..*height {
+                        let at = |grid: &Grid| grid.first.at(slice * grid.slice_pitch + row * grid.row_pitch);
+                        copy(at(to), at(from), *width);
+                    }
+                }
+            }
+            Action::Timestamp { to } => to.write(0, clock::now()),
+            Action::EventTimestamps { to, events } => {
+                for (event, offset) in events {
+                    if let Some(result) = event::kernel_timestamps(event) {
+                        to.write(*offset, result);
+                    }
+                }
+            }
+            Action::Reset(event) => event.signal.reset(),
+        }
+    }
 }
 
 impl Location {
-    /// The place that a pointer argument names.
-    pub(crate) fn new(pointer: Address) -> Self {
-        let address = pointer.number();
+    fn new(address: Address) -> Self {
+        let address = address.number();
         Self { address, _retained: memory::retain(address) }
-    }
-
-    /// The place `offset` bytes further on.
-    pub(crate) fn forward(self, offset: usize) -> Self {
-        Self { address: self.address + offset, ..self }
     }
 
     fn at(&self, offset: usize) -> *mut u8 {
@@ -91,47 +177,19 @@ impl Location {
     }
 
     fn write<T>(&self, offset: usize, value: T) {
-        // SAFETY: as for copy; the place need not be aligned.
-        unsafe { ptr::write_unaligned((self.address + offset) as *mut T, value) };
-    }
-}
-
-impl Work {
-    /// Does it.
-    pub(crate) fn perform(&self) {
-        match self {
-            Self::Nothing => {}
-            Self::Copy { to, from, length } => copy(to.at(0), from.at(0), *length),
-            Self::Fill { to, pattern, length } => fill(to, pattern, *length),
-            Self::CopyRegion { to, from, extent: [width, height, depth] } => {
-                for slice in 0..*depth {
-                    for row in 0..*height {
-                        let at =
-                            |pitched: &PitchedLocation| pitched.place.at(slice * pitched.slice + row * pitched.row);
-                        copy(at(to), at(from), *width);
-                    }
-                }
-            }
-            Self::Timestamp { to } => to.write(0, clock::now()),
-            Self::EventTimestamps { to, events } => {
-                for (event, offset) in events {
-                    if let Some(result) = event::kernel_timestamps(event) {
-                        to.write(*offset, result);
-                    }
-                }
-            }
-            Self::Reset(event) => event.signal.reset(),
-        }
+        // SAFETY: as for copy; the address need not be aligned.
+        unsafe { ptr::write_unaligned(self.at(offset).cast(), value) };
     }
 }
 
 fn copy(to: *mut u8, from: *const u8, length: usize) {
-    // SAFETY: the append calls of ze_api.h value ranges of this length that stay valid until the command is done;
-    // those of ours are held by the work. They may overlap.
+    // SAFETY: the addresses and the length are arguments of an append call, for which ze_api.h promises ranges of this
+    // length that stay valid until the command has completed. The work holds a reference to ranges of the device. The
+    // ranges may overlap.
     unsafe { ptr::copy(from, to, length) };
 }
 
-/// Writes the pattern once and then doubles what is there.
+/// Writes the pattern once, and then copies what is there, twice as much every time.
 fn fill(to: &Location, pattern: &[u8], length: usize) {
     if let [byte] = pattern {
         // SAFETY: as for copy.

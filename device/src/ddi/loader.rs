@@ -1,24 +1,24 @@
-//! What `libze_loader.so.1` has beside the API, so that the static loaders inside the adapters take us for a loader.
+//! The functions of `libze_loader.so.1` beyond the API, so that the static loaders inside the adapters accept this library.
 //!
-//! They ask for versions (below 1.8 they refuse, from 1.19.2 they use `zeInitDrivers`, below 1.21.2 they warn), for the
-//! tracing library, which is not there, and have handles translated, which here are the driver's own. Must never write
-//! more versions than the caller has room for.
+//! The adapters query versions (they reject loaders before 1.8, call `zeInitDrivers` from 1.19.2 on, and warn before
+//! 1.21.2), look for the tracing library, and translate loader handles into driver handles. Must never write more versions
+//! than the caller has room for.
 
-use crate::ddi::API_VERSION;
+use crate::ffi::layout::API_VERSION;
 use crate::ffi::layout::driver::ComponentVersion;
 use crate::ffi::result::{ZeResult, call};
-use crate::ffi::{self, Address, Out};
+use crate::ffi::{self, Address, Out, Pointer};
 
-/// The loader release that this one stands in for.
+/// The release of the loader that this library replaces.
 const VERSION: [i32; 3] = [1, 28, 2];
 
-/// `zeLoaderInit`: there is nothing to load.
+/// `zeLoaderInit` (ze_loader_api.h). There is nothing to load.
 pub extern "C" fn init(_flags: u32) -> ZeResult {
     ZeResult::SUCCESS
 }
 
-/// `zelLoaderDriverCheck`: there is one driver, and it is fit for use. The static loader of API 1.13, which the adapters of
-/// 2025.3 contain, gives up without this function; the newer ones do not ask any more.
+/// `zelLoaderDriverCheck`. There is one driver, and it works. The static loader of API 1.13, which the adapters of 2025.3
+/// contain, fails without this function; newer ones do not call it.
 pub extern "C" fn driver_check(
     _flags: u32,
     _desc: Address,
@@ -30,17 +30,17 @@ pub extern "C" fn driver_check(
     ZeResult::SUCCESS
 }
 
-/// `zeLoaderGetTracingHandle`: no tracing library.
-pub extern "C" fn get_tracing_handle() -> Address {
-    Address::of(0)
+/// `zeLoaderGetTracingHandle`. NULL: there is no tracing library.
+pub extern "C" fn get_tracing_handle() -> Pointer {
+    Pointer::NULL
 }
 
-/// `zelLoaderGetVersion`.
+/// `zelLoaderGetVersion`. The version of the loader that this library replaces.
 pub extern "C" fn get_version(version: Out<ComponentVersion>) -> ZeResult {
     call(|| version.write(component()))
 }
 
-/// `zelLoaderGetVersions` and `zelLoaderGetVersionsInternal`: one component, the loader.
+/// `zelLoaderGetVersions` (ze_loader.h) and `zelLoaderGetVersionsInternal`. There is one component, the loader.
 pub extern "C" fn get_versions(count: Out<usize>, versions: Out<ComponentVersion>) -> ZeResult {
     call(|| {
         if versions.is_null() {
@@ -53,7 +53,7 @@ pub extern "C" fn get_versions(count: Out<usize>, versions: Out<ComponentVersion
     })
 }
 
-/// `zelLoaderTranslateHandle` and `zelLoaderTranslateHandleInternal`: loader and driver are one.
+/// `zelLoaderTranslateHandle` (ze_loader.h) and `zelLoaderTranslateHandleInternal`. Loader handles are driver handles.
 pub extern "C" fn translate_handle(_kind: i32, handle: Address, translated: Out<Address>) -> ZeResult {
     call(|| {
         handle.check()?;
@@ -61,13 +61,13 @@ pub extern "C" fn translate_handle(_kind: i32, handle: Address, translated: Out<
     })
 }
 
-/// `zelGetTracerApiProcAddrTable`: tracing is not offered. Success with an untouched table is what a loader without its
-/// tracing library answers too.
+/// `zelGetTracerApiProcAddrTable`. There is no tracing. A loader without its tracing library also returns success and leaves
+/// the table unchanged.
 pub extern "C" fn get_tracer_table(_version: u32, table: Address) -> ZeResult {
     call(|| table.check())
 }
 
-/// `zelSetDriverTeardown`.
+/// `zelSetDriverTeardown` (ze_loader.h). There is no teardown to announce.
 pub extern "C" fn set_driver_teardown() -> ZeResult {
     ZeResult::SUCCESS
 }

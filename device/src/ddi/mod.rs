@@ -1,41 +1,37 @@
-//! What the table becomes: an entry point for every function, the DDI tables with the functions that hand them out,
+//! The exported surface: an entry point for every function of the table, the DDI tables and the functions that fill them,
 //! and a lookup by name.
 //!
-//! Stands between the table and everybody who calls the device. Must never write past the table of the version that a
-//! caller asks for: older callers hand in shorter tables.
+//! Everything here is made from [`ze_functions!`](crate::ze_functions). Must never write more members of a caller's DDI
+//! table than the version that the caller passes has: older callers pass shorter tables.
 
+pub(crate) mod extensions;
 pub(crate) mod loader;
 
 use std::arch::naked_asm;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::ffi::Out;
+pub use crate::ffi::layout::API_VERSION;
 use crate::ffi::result::ZeResult;
+use crate::ffi::{Argument, Out};
 use crate::platform::log;
 
-/// The API version that this device speaks: 1.17 (`ze_api_version_t`, major in the upper half).
-pub const API_VERSION: u32 = (1 << 16) + 17;
-
-/// One function: a function of a DDI table, or a name outside of them.
+/// One function of the table.
 pub struct Function {
-    /// The C name.
+    /// Its C name.
     pub name: &'static str,
-    /// The minor API version since which the function exists.
+    /// The minor API version that added it; 0 for a function outside the DDI tables.
     pub since: u32,
-    /// Whether there is more behind it than an error code.
+    /// Whether it does more than return `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`.
     pub implemented: bool,
-    /// The entry point.
+    /// Its entry point.
     pub address: *const (),
-    /// What it answers instead of doing anything, unless it is 0. Without one, it cannot be made to fail.
-    fault: Option<&'static AtomicU32>,
 }
 
-// SAFETY: the address is that of a function, which is the same for all threads and is never written through.
+// SAFETY: the address is that of a function, the same for all threads and never written through.
 unsafe impl Sync for Function {}
 
 /// One DDI table.
 pub struct Table {
-    /// The C name of the function that hands it out.
+    /// The C name of the function that fills it.
     pub getter: &'static str,
     /// The entry point of that function.
     pub address: *const (),
@@ -63,39 +59,10 @@ fn address_in(functions: &[Function], name: &str) -> Option<*const ()> {
     functions.iter().find(|function| function.name == name).map(|function| function.address)
 }
 
-/// What answers something else than a `ze_result_t`.
-const ANSWER_NO_RESULT: [&str; 4] = [
-    "zeDriverGetDefaultContext",
-    "zerGetDefaultContext",
-    "zerTranslateDeviceHandleToIdentifier",
-    "zerTranslateIdentifierToDeviceHandle",
-];
-
-/// Where the code stands that a function is made to answer: nowhere for one that is not implemented, is not of the API,
-/// or answers no `ze_result_t`.
-fn fault_of(name: &str) -> Option<&'static AtomicU32> {
-    let functions = TABLES.iter().flat_map(|table| table.functions).chain(EXTENSIONS);
-    functions
-        .filter(|function| !ANSWER_NO_RESULT.contains(&function.name))
-        .find(|function| function.name == name)?
-        .fault
-}
-
-/// Whether there is a function of that name that can be made to fail.
-pub(crate) fn can_fail(name: &str) -> bool {
-    fault_of(name).is_some()
-}
-
-/// Makes a function answer this code from now on, without doing anything.
-pub(crate) fn fail(name: &str, code: u32) {
-    if let Some(fault) = fault_of(name) {
-        fault.store(code, Ordering::Relaxed);
-    }
-}
-
-/// Fills a caller's DDI table. A table of version 1.n holds the functions that exist since 1.n or before, packed in order;
-/// ze_ddi.h promises that what a caller hands in is a table of the version that it asks for.
-fn fill(version: u32, table: Out<*const ()>, getter: &str) -> ZeResult {
+/// Fills a caller's DDI table. A table of version 1.n holds the functions that exist since 1.n or before, packed in order
+/// (ze_ddi.h).
+fn fill(version: Argument<u32>, table: Out<*const ()>, getter: &str) -> ZeResult {
+    let version = version.value();
     if table.is_null() {
         return ZeResult::INVALID_NULL_POINTER;
     }
@@ -105,24 +72,31 @@ fn fill(version: u32, table: Out<*const ()>, getter: &str) -> ZeResult {
     let minor = version & 0xffff;
     let functions = TABLES.iter().filter(|candidate| candidate.getter == getter).flat_map(|found| found.functions);
     for (index, function) in functions.filter(|function| function.since <= minor).enumerate() {
-        table.element(index).write_optional(function.address);
+        // SAFETY: ze_ddi.h promises that the caller's table has the members of the version that it passes.
+        unsafe { table.element(index) }.write_optional(function.address);
     }
     ZeResult::SUCCESS
 }
 
+/// Logs the name of a function that is not implemented, once.
+fn unsupported(name: &'static str) -> ZeResult {
+    log::note_once(name, "is not implemented: ZE_RESULT_ERROR_UNSUPPORTED_FEATURE");
+    ZeResult::UNSUPPORTED_FEATURE
+}
+
 macro_rules! entry_point {
     ($name:ident) => {
-        /// Not implemented.
+        /// Not implemented: returns `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`.
         pub extern "C" fn $name() -> ZeResult {
-            log::unsupported(stringify!($name))
+            unsupported(stringify!($name))
         }
     };
     ($name:ident => $($path:ident)::+) => {
-        /// Answers the code that it is made to fail with, if any; else it goes on to the function of its row. A jump and
-        /// not a call, and no register of an argument is touched: so it serves every signature.
+        /// Returns the injected fault if there is one, and jumps to the implementation otherwise. It is a jump, and changes
+        /// no register that holds an argument, so it works for every signature.
         ///
         /// # Safety
-        /// As the function of its row, with its arguments (ze_api.h and its siblings).
+        /// The arguments must be those of the function of this name (ze_api.h, zet_api.h, zes_api.h, zer_api.h).
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
             #[cfg(target_arch = "x86_64")]
@@ -133,8 +107,8 @@ macro_rules! entry_point {
                 "jmp {function}",
                 "2:",
                 "ret",
-                fault = sym super::fault::$name,
-                function = sym super::function::$name,
+                fault = sym crate::platform::faults::cell::$name,
+                function = sym super::implementation::$name,
             );
             #[cfg(target_arch = "aarch64")]
             naked_asm!(
@@ -145,8 +119,8 @@ macro_rules! entry_point {
                 "2:",
                 "mov w0, w16",
                 "ret",
-                fault = sym super::fault::$name,
-                function = sym super::function::$name,
+                fault = sym crate::platform::faults::cell::$name,
+                function = sym super::implementation::$name,
             );
         }
     };
@@ -156,22 +130,6 @@ macro_rules! function {
     ($name:ident) => {};
     ($name:ident => $($path:ident)::+) => {
         pub use crate::$($path)::+ as $name;
-    };
-}
-
-macro_rules! fault {
-    ($name:ident) => {};
-    ($name:ident => $($path:ident)::+) => {
-        pub(super) static $name: AtomicU32 = AtomicU32::new(0);
-    };
-}
-
-macro_rules! fault_place {
-    ($name:ident) => {
-        None
-    };
-    ($name:ident => $($path:ident)::+) => {
-        Some(&fault::$name)
     };
 }
 
@@ -199,29 +157,19 @@ macro_rules! expand {
             $(entry_point!($extension => $($extension_path)::+);)*
             $($(entry_point!($name $(=> $($path)::+)?);)*)*
             $(
-                /// Hands out the DDI table of this name (ze_ddi.h).
-                pub extern "C" fn $getter(version: u32, table: Out<*const ()>) -> ZeResult {
+                /// Fills the DDI table of this name (ze_ddi.h).
+                pub extern "C" fn $getter(version: Argument<u32>, table: Out<*const ()>) -> ZeResult {
                     fill(version, table, stringify!($getter))
                 }
             )*
         }
 
-        /// What implements the functions, under their C names: the rows' paths.
+        /// The implementations of the functions, under their C names.
         #[allow(non_snake_case, reason = "the names are those of the C API")]
-        pub mod function {
+        pub mod implementation {
             $(function!($loader => $($loader_path)::+);)*
             $(function!($extension => $($extension_path)::+);)*
             $($(function!($name $(=> $($path)::+)?);)*)*
-        }
-
-        /// The codes that the functions are made to fail with; 0 for none.
-        #[allow(non_upper_case_globals, reason = "the names are those of the C API")]
-        mod fault {
-            use super::AtomicU32;
-
-            $(fault!($loader => $($loader_path)::+);)*
-            $(fault!($extension => $($extension_path)::+);)*
-            $($(fault!($name $(=> $($path)::+)?);)*)*
         }
 
         /// All DDI tables of the API.
@@ -233,26 +181,23 @@ macro_rules! expand {
                 since: $since,
                 implemented: is_implemented!($($($path)::+)?),
                 address: entry::$name as *const (),
-                fault: fault_place!($name $(=> $($path)::+)?),
             }),*],
         }),*];
 
-        /// What a loader has beside the API.
+        /// The functions of a loader, beyond the API.
         pub static LOADER: &[Function] = &[$(Function {
             name: stringify!($loader),
             since: 0,
             implemented: true,
             address: entry::$loader as *const (),
-            fault: Some(&fault::$loader),
         }),*];
 
-        /// What the driver hands out by name only.
+        /// The functions that the driver offers by name only.
         pub static EXTENSIONS: &[Function] = &[$(Function {
             name: stringify!($extension),
             since: 0,
             implemented: true,
             address: entry::$extension as *const (),
-            fault: Some(&fault::$extension),
         }),*];
     };
 }

@@ -1,7 +1,7 @@
-//! Contexts, and the entry points that only check their arguments because all memory is always resident.
+//! Contexts, and the residency calls.
 //!
-//! A context carries nothing here: all devices share one address space, as on Intel's driver. Must never free what was
-//! allocated in it: the application does.
+//! A context has no state: all devices share one address space, as with Intel's driver. Must never free what was allocated
+//! in a context: the application does.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::discovery::driver::{self, Driver};
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::driver::ContextDesc;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
-use crate::ffi::{Address, In, Out};
+use crate::ffi::{Address, Argument, In, Out};
 use crate::platform::process;
 
 /// A context.
 pub struct Context {
-    // A type without size would make all contexts share one address, and so one handle.
+    // A zero-sized type would give all contexts the same address, and so the same handle.
     _identity: u8,
 }
 
@@ -35,14 +35,18 @@ impl Object for Context {
 
 /// `zeContextCreate` (ze_api.h).
 pub extern "C" fn create(driver: Handle<Driver>, desc: In<ContextDesc>, context: Out<Handle<Context>>) -> ZeResult {
-    create_ex(driver, desc, 0, In::NULL, context)
+    call(|| {
+        driver::check(driver)?;
+        desc.read()?;
+        register(context)
+    })
 }
 
-/// `zeContextCreateEx` (ze_api.h). A context always covers all devices.
+/// `zeContextCreateEx` (ze_api.h). The devices are checked; a context always covers all of them.
 pub extern "C" fn create_ex(
     driver: Handle<Driver>,
     desc: In<ContextDesc>,
-    count: u32,
+    count: Argument<u32>,
     devices: In<Handle<Device>>,
     context: Out<Handle<Context>>,
 ) -> ZeResult {
@@ -50,10 +54,14 @@ pub extern "C" fn create_ex(
         driver::check(driver)?;
         desc.read()?;
         devices.objects(count)?;
-        context.check()?;
-        process::allow_descriptor_fetch();
-        context.write(Handle::register(Arc::new(Context::new())))
+        register(context)
     })
+}
+
+fn register(context: Out<Handle<Context>>) -> Outcome {
+    context.check()?;
+    process::allow_descriptor_fetch();
+    context.write(Handle::register(Arc::new(Context::new())))
 }
 
 /// `zeContextDestroy` (ze_api.h).
@@ -66,7 +74,7 @@ pub extern "C" fn get_status(context: Handle<Context>) -> ZeResult {
     call(|| context.get().map(drop))
 }
 
-/// `zeContextSystemBarrier` (ze_api.h): host memory needs none.
+/// `zeContextSystemBarrier` (ze_api.h). Host memory needs no barrier.
 pub extern "C" fn system_barrier(context: Handle<Context>, device: Handle<Device>) -> ZeResult {
     call(|| {
         context.get()?;
@@ -74,7 +82,7 @@ pub extern "C" fn system_barrier(context: Handle<Context>, device: Handle<Device
     })
 }
 
-/// `zeContextMakeMemoryResident` (ze_api.h).
+/// `zeContextMakeMemoryResident` (ze_api.h). All memory is always resident.
 pub extern "C" fn make_memory_resident(
     context: Handle<Context>,
     device: Handle<Device>,
@@ -84,7 +92,7 @@ pub extern "C" fn make_memory_resident(
     call(|| check_residency(context, device, pointer))
 }
 
-/// `zeContextEvictMemory` (ze_api.h).
+/// `zeContextEvictMemory` (ze_api.h). Nothing is evicted.
 pub extern "C" fn evict_memory(
     context: Handle<Context>,
     device: Handle<Device>,

@@ -1,11 +1,10 @@
-//! The devices, and the entry points about how they stand to one another.
+//! The devices, and the entry points about relations between them.
 //!
-//! A device is a share of host memory with a name. All devices reach each other's memory, and none has sub-devices.
-//! What a device says about itself is in `properties`.
+//! A device is a share of host memory with a number. All devices access each other's memory, and none has sub-devices. Its
+//! properties are in `properties`.
 
 use std::sync::Arc;
 
-use crate::commands::stream;
 use crate::discovery::driver::{self, Driver};
 use crate::ffi;
 use crate::ffi::Out;
@@ -18,11 +17,11 @@ use crate::platform::settings::Settings;
 
 /// A device.
 pub struct Device {
-    /// Its number, from 0.
+    /// Its number, starting from 0.
     pub(crate) index: u32,
-    /// Device IP version.
+    /// Device IP version, packed as `ze_device_ip_version_ext_t` has it.
     pub(crate) ip_version: u32,
-    /// What can be allocated on it.
+    /// The memory that can be allocated on it.
     pub(crate) memory: Arc<Budget>,
 }
 
@@ -48,7 +47,7 @@ pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, devices: Out<Hand
     })
 }
 
-/// `zeDeviceGetSubDevices` (ze_api.h): there are none.
+/// `zeDeviceGetSubDevices` (ze_api.h). There are none.
 pub extern "C" fn get_sub_devices(device: Handle<Device>, count: Out<u32>, devices: Out<Handle<Device>>) -> ZeResult {
     call(|| {
         device.get()?;
@@ -56,12 +55,12 @@ pub extern "C" fn get_sub_devices(device: Handle<Device>, count: Out<u32>, devic
     })
 }
 
-/// `zeDeviceGetRootDevice` (ze_api.h): NULL, because every device is a root device.
+/// `zeDeviceGetRootDevice` (ze_api.h). NULL, because every device is a root device.
 pub extern "C" fn get_root_device(device: Handle<Device>, root: Out<Handle<Device>>) -> ZeResult {
     call(|| device.get().and_then(|_| root.write(Handle::NULL)))
 }
 
-/// `zeDeviceGetP2PProperties` (ze_api.h): access and atomics between all devices.
+/// `zeDeviceGetP2PProperties` (ze_api.h). Access and atomics work between all devices.
 pub extern "C" fn get_p2p_properties(
     device: Handle<Device>,
     peer: Handle<Device>,
@@ -74,7 +73,7 @@ pub extern "C" fn get_p2p_properties(
     })
 }
 
-/// `zeDeviceCanAccessPeer` (ze_api.h): always.
+/// `zeDeviceCanAccessPeer` (ze_api.h). Always true.
 pub extern "C" fn can_access_peer(device: Handle<Device>, peer: Handle<Device>, value: Out<u8>) -> ZeResult {
     call(|| {
         device.get()?;
@@ -83,26 +82,17 @@ pub extern "C" fn can_access_peer(device: Handle<Device>, peer: Handle<Device>, 
     })
 }
 
-/// `zeDeviceGetStatus` (ze_api.h): a device in software is never lost.
+/// `zeDeviceGetStatus` (ze_api.h). A software device is never lost.
 pub extern "C" fn get_status(device: Handle<Device>) -> ZeResult {
     call(|| device.get().map(drop))
 }
 
-/// `zeDeviceGetGlobalTimestamps` (ze_api.h): host and device have the same clock.
+/// `zeDeviceGetGlobalTimestamps` (ze_api.h). Host and device use the same clock, in nanoseconds.
 pub extern "C" fn get_global_timestamps(device: Handle<Device>, host: Out<u64>, own: Out<u64>) -> ZeResult {
     call(|| {
         device.get()?;
         let now = clock::now();
         host.write(now)?;
         own.write(now)
-    })
-}
-
-/// `zeDeviceSynchronize` (ze_api.h): waits for everything submitted so far to any queue or immediate list.
-pub extern "C" fn synchronize(device: Handle<Device>) -> ZeResult {
-    call(|| {
-        let device = device.get()?;
-        stream::synchronize_all(&device);
-        Ok(())
     })
 }

@@ -1,36 +1,36 @@
-//! The one driver, what it holds, and the entry points about it.
+//! The driver, the objects that exist once in a process, and the entry points about them.
 //!
-//! Everything begins here: the first initialisation builds the platform, which then stays for the life of the process.
-//! Must never list an extension that is not implemented.
+//! The first initialisation creates the instance, which then lives as long as the process. Must never list an extension
+//! that is not implemented.
 
 use std::ffi::c_char;
 use std::sync::{Arc, LazyLock};
 
-use crate::ddi::{API_VERSION, lookup_extension};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::ffi;
 use crate::ffi::handles::{Handle, Object, Registry};
+use crate::ffi::layout::API_VERSION;
 use crate::ffi::layout::driver::{
     DriverExtensionProperties, DriverIpcProperties, DriverProperties, InitDriverTypeDesc,
 };
 use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::ffi::{In, Out};
 use crate::platform::budget::Budget;
-use crate::platform::log;
+use crate::platform::host;
 use crate::platform::process;
 use crate::platform::settings;
 
-/// Low half: build number. The Unified Runtime offers event IPC from 38646 up.
+/// The build number is in the low 16 bits. The Unified Runtime offers event IPC from build 38646 on.
 const DRIVER_VERSION: u32 = (1 << 24) + (17 << 16) + 40_000;
-/// `ZE_IPC_PROPERTY_FLAG_MEMORY` and `_EVENT_POOL`.
+/// `ZE_IPC_PROPERTY_FLAG_MEMORY` and `ZE_IPC_PROPERTY_FLAG_EVENT_POOL`.
 const SHARED: u32 = 0b11;
 /// `ZE_INIT_FLAG_GPU_ONLY` and `ZE_INIT_DRIVER_TYPE_FLAG_GPU`.
 const GPU: u32 = 1;
 
 /// The driver.
 pub struct Driver {
-    // A type without size would have no address of its own, and so no handle.
+    // A zero-sized type would have no address of its own, and so no handle.
     _identity: u8,
 }
 
@@ -59,19 +59,22 @@ static INSTANCE: LazyLock<Instance> = LazyLock::new(|| {
     Instance {
         driver: Handle::register(Arc::new(Driver { _identity: 0 })),
         devices,
-        host_memory: Budget::new(physical_memory()),
+        host_memory: Budget::new(host::physical_memory()),
         default_context: Handle::register(Arc::new(Context::new())),
     }
 });
 
-/// All devices, in order.
+/// All devices, ordered by their numbers.
 pub(crate) fn devices() -> &'static [Arc<Device>] {
     &INSTANCE.devices
 }
 
-/// The budget of host allocations: the memory of the machine.
-pub(crate) fn host_memory() -> &'static Arc<Budget> {
-    &INSTANCE.host_memory
+/// The budget for an allocation on `device`, or on the host for `None`, and the error when it is exhausted.
+pub(crate) fn budget(device: Option<&Arc<Device>>) -> (&Arc<Budget>, ZeResult) {
+    match device {
+        Some(device) => (&device.memory, ZeResult::OUT_OF_DEVICE_MEMORY),
+        None => (&INSTANCE.host_memory, ZeResult::OUT_OF_HOST_MEMORY),
+    }
 }
 
 /// `zeInit` (ze_api.h).
@@ -81,7 +84,7 @@ pub extern "C" fn init(flags: u32) -> ZeResult {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
         LazyLock::force(&INSTANCE);
-        // Only an NPU was asked for: there is none.
+        // The caller wants an NPU only: there is none.
         if flags != 0 && flags & GPU == 0 { Err(ZeResult::UNINITIALIZED) } else { Ok(()) }
     })
 }
@@ -128,7 +131,7 @@ pub extern "C" fn get_ipc_properties(driver: Handle<Driver>, properties: Out<Dri
     call(|| driver.get().and_then(|_| properties.edit(|out| out.flags = SHARED)))
 }
 
-/// `zeDriverGetExtensionProperties` (ze_api.h): no extension is listed.
+/// `zeDriverGetExtensionProperties` (ze_api.h). No extension is listed.
 pub extern "C" fn get_extension_properties(
     driver: Handle<Driver>,
     count: Out<u32>,
@@ -140,26 +143,7 @@ pub extern "C" fn get_extension_properties(
     })
 }
 
-/// `zeDriverGetExtensionFunctionAddress` (ze_api.h): `INVALID_ARGUMENT` and NULL for a name that is not known.
-pub extern "C" fn get_extension_function_address(
-    driver: Handle<Driver>,
-    name: In<c_char>,
-    address: Out<*const ()>,
-) -> ZeResult {
-    call(|| {
-        driver.get()?;
-        address.check()?;
-        let name = name.text()?;
-        let found = lookup_extension(&name);
-        if found.is_none() {
-            log::note(&format!("there is no extension function {name}"));
-        }
-        address.write(found.unwrap_or(std::ptr::null()))?;
-        found.map(drop).ok_or(ZeResult::INVALID_ARGUMENT)
-    })
-}
-
-/// `zeDriverGetDefaultContext` (ze_api.h): a handle, not a result; NULL when there is none.
+/// `zeDriverGetDefaultContext` (ze_api.h). Returns the handle itself; NULL for an invalid driver.
 pub extern "C" fn get_default_context(driver: Handle<Driver>) -> Handle<Context> {
     let mut context = Handle::NULL;
     let _ = call(|| {
@@ -171,12 +155,12 @@ pub extern "C" fn get_default_context(driver: Handle<Driver>) -> Handle<Context>
     context
 }
 
-/// `zerGetDefaultContext` (zer_api.h).
+/// `zerGetDefaultContext` (zer_api.h). Returns the handle itself.
 pub extern "C" fn runtime_get_default_context() -> Handle<Context> {
     if process::is_forked_child() { Handle::NULL } else { get_default_context(INSTANCE.driver) }
 }
 
-/// `zeDriverGetLastErrorDescription` (ze_api.h): errors are told apart by their code, so the text is empty.
+/// `zeDriverGetLastErrorDescription` (ze_api.h). The text is empty: the result code is the whole description.
 pub extern "C" fn get_last_error_description(driver: Handle<Driver>, text: Out<*const c_char>) -> ZeResult {
     call(|| driver.get().and_then(|_| text.write(c"".as_ptr())))
 }
@@ -186,7 +170,7 @@ pub extern "C" fn runtime_get_last_error_description(text: Out<*const c_char>) -
     call(|| text.write(c"".as_ptr()))
 }
 
-/// `zerTranslateDeviceHandleToIdentifier` (zer_api.h): the number of a device, all ones for a bad handle.
+/// `zerTranslateDeviceHandleToIdentifier` (zer_api.h). Returns the number of a device; `UINT32_MAX` for an invalid handle.
 pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) -> u32 {
     let mut identifier = u32::MAX;
     let _ = call(|| {
@@ -196,7 +180,7 @@ pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) 
     identifier
 }
 
-/// `zerTranslateIdentifierToDeviceHandle` (zer_api.h): NULL for a number that no device has.
+/// `zerTranslateIdentifierToDeviceHandle` (zer_api.h). Returns NULL for a number that no device has.
 pub extern "C" fn translate_identifier_to_device_handle(identifier: u32) -> Handle<Device> {
     let mut handle = Handle::NULL;
     let _ = call(|| {
@@ -206,13 +190,7 @@ pub extern "C" fn translate_identifier_to_device_handle(identifier: u32) -> Hand
     handle
 }
 
-/// The driver behind a handle, checked.
+/// `INVALID_NULL_HANDLE` or `INVALID_ARGUMENT` unless this is the handle of the driver.
 pub(crate) fn check(driver: Handle<Driver>) -> Outcome {
     driver.get().map(drop)
-}
-
-fn physical_memory() -> u64 {
-    // SAFETY: sysconf takes a number and answers one.
-    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
-    u64::try_from(pages).unwrap_or(0).saturating_mul(u64::try_from(size).unwrap_or(0))
 }

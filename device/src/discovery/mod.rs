@@ -1,4 +1,6 @@
-//! The driver, its devices and contexts, and what they report about themselves.
+//! The driver, its devices and contexts, and the properties that they report.
+//!
+//! Must never depend on what is created in a context: memory, events and commands.
 
 pub(crate) mod context;
 pub(crate) mod device;

@@ -1,12 +1,12 @@
-//! Modules: there are none, because there are no kernels.
+//! Modules, which do not exist, because the device runs no kernels.
 //!
-//! The one entry point that an application meets first says so in words. Must never hand out a module.
+//! An application meets `zeModuleCreate` first, so that function logs the reason. Must never return a module.
 
 use crate::ffi::result::ZeResult;
 use crate::platform::log;
 
-/// `zeModuleCreate` (ze_api.h): always `UNSUPPORTED_FEATURE`, and no build log.
+/// `zeModuleCreate` (ze_api.h). Always `UNSUPPORTED_FEATURE`, without a build log.
 pub extern "C" fn create() -> ZeResult {
-    log::note("zeModuleCreate: this device copies and fills memory, it does not run kernels");
+    log::note("zeModuleCreate: this device copies and fills memory; it does not run kernels");
     ZeResult::UNSUPPORTED_FEATURE
 }

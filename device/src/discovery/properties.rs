@@ -1,10 +1,9 @@
-//! What a device says about itself.
+//! The properties of a device.
 //!
-//! The values that decide how the Unified Runtime behaves are named; the rest is what a small GPU would say. Every
-//! structure keeps its `stype` and `pNext`; structures further down the chain are filled when they are known and left
-//! alone when they are not. Must never promise a kernel: there is none.
+//! The values that decide how the Unified Runtime behaves are named constants; the others are those of a small GPU. Of the
+//! structures in the `pNext` chain, the known ones are filled and the others are left alone. Must never promise a kernel:
+//! there is none.
 
-use crate::commands::list;
 use crate::discovery::device::Device;
 use crate::ffi;
 use crate::ffi::Out;
@@ -16,14 +15,13 @@ use crate::ffi::layout::device::{
 };
 use crate::ffi::layout::stype;
 use crate::ffi::result::{ZeResult, call};
-use crate::memory::physical::DESCRIPTORS;
 use crate::platform::clock::VALID_BITS;
 
-/// `ZE_DEVICE_TYPE_GPU`: the adapters take no other type.
+/// `ZE_DEVICE_TYPE_GPU`: the adapters accept no other type.
 const GPU: u32 = 1;
-/// Intel's PCI vendor id: the Unified Runtime asks for it.
+/// Intel's PCI vendor id, which the Unified Runtime requires.
 const VENDOR: u32 = 0x8086;
-/// No Intel device has this id, so no workaround for one applies.
+/// No Intel device has this id, so no workaround for a device applies.
 const DEVICE: u32 = 0x5afe;
 /// Slices, sub-slices in a slice, execution units in a sub-slice, threads in a unit.
 const SHAPE: [u32; 4] = [1, 4, 8, 8];
@@ -33,6 +31,12 @@ const ON_DEMAND_PAGING: u32 = 1 << 3;
 const ALL_ACCESS: u32 = 0b1111;
 /// Denormals, infinity and NaN, the three rounding modes, fused multiply-add.
 const FLOAT: u32 = 0b11_1111;
+/// The largest fill pattern that the device reports, in bytes. It accepts larger ones too.
+const LARGEST_FILL_PATTERN: usize = 1 << 16;
+/// The number of queues in the one queue group.
+pub(crate) const QUEUES: u32 = 4;
+/// `ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD` and `ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF`: the same descriptor here.
+pub(crate) const EXTERNAL_MEMORY_TYPES: u32 = 0b11;
 
 /// `zeDeviceGetProperties` (ze_api.h).
 pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceProperties>) -> ZeResult {
@@ -54,23 +58,18 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
             out.num_eus_per_subslice = units;
             out.num_subslices_per_slice = subslices;
             out.num_slices = slices;
-            // Nanoseconds for a tick, or ticks for a second: the two types of the structure differ in that.
+            // In nanoseconds per tick or in ticks per second, depending on the version of the structure.
             out.timer_resolution = if out.s_type == stype::DEVICE_PROPERTIES_1_2 { 1_000_000_000 } else { 1 };
             out.timestamp_valid_bits = VALID_BITS;
             out.kernel_timestamp_valid_bits = VALID_BITS;
             out.uuid = uuid(device.index);
             out.name = ffi::text("urscope software device");
         })?;
-        for place in properties.chain() {
-            match place.read()?.s_type {
-                stype::DEVICE_IP_VERSION_EXT => {
-                    place.cast::<DeviceIpVersionExt>().edit(|out| out.ip_version = device.ip_version)?;
-                }
-                stype::EU_COUNT_EXT => {
-                    place.cast::<EuCountExt>().edit(|out| out.num_total_eus = slices * subslices * units)?;
-                }
-                _ => {}
-            }
+        if let Some(version) = properties.next_of::<DeviceIpVersionExt>() {
+            version.edit(|out| out.ip_version = device.ip_version)?;
+        }
+        if let Some(units_in_total) = properties.next_of::<EuCountExt>() {
+            units_in_total.edit(|out| out.num_total_eus = slices * subslices * units)?;
         }
         Ok(())
     })
@@ -91,7 +90,7 @@ pub extern "C" fn get_compute_properties(device: Handle<Device>, properties: Out
     })
 }
 
-/// `zeDeviceGetModuleProperties` (ze_api.h). SPIR-V is named because the runtime asks; creating a module fails.
+/// `zeDeviceGetModuleProperties` (ze_api.h). Reports SPIR-V because the runtime requires it; creating a module fails.
 pub extern "C" fn get_module_properties(device: Handle<Device>, properties: Out<DeviceModuleProperties>) -> ZeResult {
     call(|| {
         device.get()?;
@@ -107,7 +106,7 @@ pub extern "C" fn get_module_properties(device: Handle<Device>, properties: Out<
     })
 }
 
-/// `zeDeviceGetCommandQueueGroupProperties` (ze_api.h): one group, for compute and copy.
+/// `zeDeviceGetCommandQueueGroupProperties` (ze_api.h). There is one group, for compute and copy.
 pub extern "C" fn get_command_queue_group_properties(
     device: Handle<Device>,
     count: Out<u32>,
@@ -115,18 +114,18 @@ pub extern "C" fn get_command_queue_group_properties(
 ) -> ZeResult {
     call(|| {
         device.get()?;
-        ffi::enumerate(count, properties, &[()], |place, ()| {
-            place.edit(|out| {
-                // Compute and copy; a cooperative kernel would be one too.
+        ffi::enumerate(count, properties, &[()], |group, ()| {
+            group.edit(|out| {
+                // Compute, copy and cooperative kernels.
                 out.flags = 0b111;
-                out.max_memory_fill_pattern_size = list::LARGEST_PATTERN;
-                out.num_queues = list::QUEUES;
+                out.max_memory_fill_pattern_size = LARGEST_FILL_PATTERN;
+                out.num_queues = QUEUES;
             })
         })
     })
 }
 
-/// `zeDeviceGetMemoryProperties` (ze_api.h): one memory.
+/// `zeDeviceGetMemoryProperties` (ze_api.h). There is one memory.
 pub extern "C" fn get_memory_properties(
     device: Handle<Device>,
     count: Out<u32>,
@@ -134,8 +133,8 @@ pub extern "C" fn get_memory_properties(
 ) -> ZeResult {
     call(|| {
         let device = device.get()?;
-        ffi::enumerate(count, properties, &[()], |place, ()| {
-            place.edit(|out| {
+        ffi::enumerate(count, properties, &[()], |memory, ()| {
+            memory.edit(|out| {
                 out.flags = 0;
                 out.max_clock_rate = 1000;
                 out.max_bus_width = 64;
@@ -146,8 +145,8 @@ pub extern "C" fn get_memory_properties(
     })
 }
 
-/// `zeDeviceGetMemoryAccessProperties` (ze_api.h): everything but memory that no call of ours has allocated. A copy
-/// takes that too, but a kernel is what the property is about.
+/// `zeDeviceGetMemoryAccessProperties` (ze_api.h). All access to memory of the device, none to system memory: copies
+/// accept system memory too, but the property describes kernels.
 pub extern "C" fn get_memory_access_properties(
     device: Handle<Device>,
     properties: Out<DeviceMemoryAccessProperties>,
@@ -164,7 +163,7 @@ pub extern "C" fn get_memory_access_properties(
     })
 }
 
-/// `zeDeviceGetCacheProperties` (ze_api.h): one cache.
+/// `zeDeviceGetCacheProperties` (ze_api.h). There is one cache.
 pub extern "C" fn get_cache_properties(
     device: Handle<Device>,
     count: Out<u32>,
@@ -172,8 +171,8 @@ pub extern "C" fn get_cache_properties(
 ) -> ZeResult {
     call(|| {
         device.get()?;
-        ffi::enumerate(count, properties, &[()], |place, ()| {
-            place.edit(|out| {
+        ffi::enumerate(count, properties, &[()], |cache, ()| {
+            cache.edit(|out| {
                 out.flags = 0;
                 out.cache_size = 4 << 20;
             })
@@ -181,7 +180,7 @@ pub extern "C" fn get_cache_properties(
     })
 }
 
-/// `zeDeviceGetImageProperties` (ze_api.h): no images.
+/// `zeDeviceGetImageProperties` (ze_api.h). There are no images.
 pub extern "C" fn get_image_properties(device: Handle<Device>, properties: Out<DeviceImageProperties>) -> ZeResult {
     call(|| {
         device.get()?;
@@ -195,7 +194,7 @@ pub extern "C" fn get_image_properties(device: Handle<Device>, properties: Out<D
     })
 }
 
-/// `zeDeviceGetExternalMemoryProperties` (ze_api.h): allocations can be exported as descriptors, of either type, and not
+/// `zeDeviceGetExternalMemoryProperties` (ze_api.h). Allocations can be exported as descriptors of both types, but not
 /// imported.
 pub extern "C" fn get_external_memory_properties(
     device: Handle<Device>,
@@ -204,13 +203,13 @@ pub extern "C" fn get_external_memory_properties(
     call(|| {
         device.get()?;
         properties.edit(|out| {
-            (out.memory_allocation_import_types, out.memory_allocation_export_types) = (0, DESCRIPTORS);
+            (out.memory_allocation_import_types, out.memory_allocation_export_types) = (0, EXTERNAL_MEMORY_TYPES);
             (out.image_import_types, out.image_export_types) = (0, 0);
         })
     })
 }
 
-/// `zeDevicePciGetPropertiesExt` (ze_api.h): an address in a domain that no machine has, so that it meets no real one.
+/// `zeDevicePciGetPropertiesExt` (ze_api.h). The PCI domain is one that no machine has, so it collides with no device.
 pub extern "C" fn pci_get_properties(device: Handle<Device>, properties: Out<PciExtProperties>) -> ZeResult {
     call(|| {
         let device = device.get()?;
@@ -221,7 +220,7 @@ pub extern "C" fn pci_get_properties(device: Handle<Device>, properties: Out<Pci
     })
 }
 
-/// The same for a device of this number in every process, so that processes can agree on one.
+/// The UUID of a device. A device has the same one in every process, so that processes can agree on a device.
 fn uuid(index: u32) -> [u8; 16] {
     let mut uuid = *b"urscope dev \0\0\0\0";
     for (place, byte) in uuid.iter_mut().skip(12).zip(index.to_be_bytes()) {

@@ -1,7 +1,7 @@
-//! Entry points of events.
+//! Events and their entry points.
 //!
-//! What an event *is* stands in `signal`, where most of them come from in `pool`, how they are shared with other
-//! processes in `event_ipc`. Must never signal an event on behalf of work: that is the stream's business.
+//! Their state is in `signal`, pools are in `pool`, and sharing with other processes is in `ipc`. Must never signal an event on
+//! behalf of work: the stream that runs the work does that.
 
 use std::sync::Arc;
 
@@ -9,23 +9,22 @@ use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::events::page::{EventPage, Header, Purpose};
 use crate::events::pool::{EventPool, PoolSlot};
-use crate::events::signal::{Kind, Signal, Timestamps, WaitResult};
+use crate::events::signal::{Kind, Signal};
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::event::{EventCounterBasedDesc, EventDesc, KernelTimestampData, KernelTimestampResult};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
-use crate::platform::clock;
 
 /// `ZE_EVENT_COUNTER_BASED_FLAG_IPC`.
 const IPC: u32 = 1 << 3;
-/// `ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP` and `_HOST_TIMESTAMP`.
+/// `ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP` and `ZE_EVENT_COUNTER_BASED_FLAG_HOST_TIMESTAMP`.
 const TIMESTAMP_FLAGS: u32 = 0b11 << 4;
 /// All flags of a counter-based event: immediate, non-immediate, host visible, IPC, two kinds of timestamp, graphs.
 const FLAGS: u32 = 0b111_1111;
 
 /// An event.
 pub struct Event {
-    /// What is waited for.
+    /// Its state.
     pub(crate) signal: Signal,
     /// Where it comes from.
     pub(crate) origin: Origin,
@@ -34,11 +33,11 @@ pub struct Event {
 
 /// Where an event comes from.
 pub(crate) enum Origin {
-    /// A place in a pool.
+    /// A slot of a pool.
     Pool(PoolSlot),
-    /// Made by itself: counter-based, with these flags.
+    /// Counter-based, created without a pool, with these flags.
     Single { flags: u32 },
-    /// The same, shared with other processes or opened from one.
+    /// The same, shared with other processes or opened from one of them.
     EventPage { flags: u32, page: Arc<EventPage> },
 }
 
@@ -49,7 +48,7 @@ impl Object for Event {
     }
 }
 
-/// `zeEventCreate` (ze_api.h): `INVALID_ARGUMENT` for an index that is out of range or taken.
+/// `zeEventCreate` (ze_api.h). `INVALID_ARGUMENT` for an index that is out of range or taken.
 pub extern "C" fn create(pool: Handle<EventPool>, desc: In<EventDesc>, event: Out<Handle<Event>>) -> ZeResult {
     call(|| {
         let pool = pool.get()?;
@@ -61,8 +60,8 @@ pub extern "C" fn create(pool: Handle<EventPool>, desc: In<EventDesc>, event: Ou
     })
 }
 
-/// `zeEventCounterBasedCreate` (ze_api.h), and `zexCounterBasedEventCreate2` of Intel's driver: same shape. An event
-/// that is to be shared cannot have timestamps.
+/// `zeEventCounterBasedCreate` (ze_api.h), and `zexCounterBasedEventCreate2` of Intel's driver, which has the same arguments.
+/// `INVALID_ARGUMENT` for a shared event with timestamps.
 pub extern "C" fn counter_based_create(
     context: Handle<Context>,
     device: Handle<Device>,
@@ -82,7 +81,7 @@ pub extern "C" fn counter_based_create(
         let made = if flags & IPC == 0 {
             Event { signal: Signal::new(Kind::Counter), origin: Origin::Single { flags }, scopes }
         } else if flags & TIMESTAMP_FLAGS == 0 {
-            Event::on(EventPage::new(Purpose::Event, Header { count: 1, flags, counters: true })?, scopes)
+            Event::on_page(EventPage::new(Purpose::Event, Header { count: 1, flags, counters: true })?, scopes)
         } else {
             return Err(ZeResult::INVALID_ARGUMENT);
         };
@@ -90,7 +89,7 @@ pub extern "C" fn counter_based_create(
     })
 }
 
-/// `zeEventGetCounterBasedFlags` (ze_api.h): `INVALID_ARGUMENT` for an event that is not one by itself.
+/// `zeEventGetCounterBasedFlags` (ze_api.h). `INVALID_ARGUMENT` for an event of a pool.
 pub extern "C" fn get_counter_based_flags(event: Handle<Event>, flags: Out<u32>) -> ZeResult {
     call(|| match &event.get()?.origin {
         Origin::Single { flags: own } | Origin::EventPage { flags: own, .. } => flags.write(*own),
@@ -98,8 +97,8 @@ pub extern "C" fn get_counter_based_flags(event: Handle<Event>, flags: Out<u32>)
     })
 }
 
-/// `zeEventCounterBasedGetDeviceAddress` (ze_api.h): where the counter of a shared event is, and what it comes to.
-/// Other events have no place that a device could look at.
+/// `zeEventCounterBasedGetDeviceAddress` (ze_api.h). The address of the counter of a shared event, and the value to wait for.
+/// `UNSUPPORTED_FEATURE` for other counter-based events, whose counters have no address in device memory.
 pub extern "C" fn counter_based_get_device_address(
     event: Handle<Event>,
     value: Out<u64>,
@@ -115,7 +114,7 @@ pub extern "C" fn counter_based_get_device_address(
     })
 }
 
-/// `zeEventDestroy` (ze_api.h). Work that waits for it goes on, because nobody can signal it any more.
+/// `zeEventDestroy` (ze_api.h). Work that waits for the event proceeds, because nothing can signal it any more.
 pub extern "C" fn destroy(event: Handle<Event>) -> ZeResult {
     call_teardown(|| {
         event.retire()?.end();
@@ -123,18 +122,17 @@ pub extern "C" fn destroy(event: Handle<Event>) -> ZeResult {
     })
 }
 
-/// `zeEventHostSignal` (ze_api.h): not for counter-based events.
+/// `zeEventHostSignal` (ze_api.h). `INVALID_ARGUMENT` for counter-based events.
 pub extern "C" fn host_signal(event: Handle<Event>) -> ZeResult {
     call(|| {
         let event = event.get()?;
         event.expect_flag()?;
-        let now = clock::now();
-        event.signal.complete(event.signal.submit(), Timestamps { start: now, end: now });
+        event.signal.signal_now();
         Ok(())
     })
 }
 
-/// `zeEventHostReset` (ze_api.h): not for counter-based events.
+/// `zeEventHostReset` (ze_api.h). `INVALID_ARGUMENT` for counter-based events.
 pub extern "C" fn host_reset(event: Handle<Event>) -> ZeResult {
     call(|| {
         let event = event.get()?;
@@ -144,28 +142,26 @@ pub extern "C" fn host_reset(event: Handle<Event>) -> ZeResult {
     })
 }
 
-/// `zeEventHostSynchronize` (ze_api.h): `timeout` in nanoseconds.
+/// `zeEventHostSynchronize` (ze_api.h). `timeout` is in nanoseconds; `NOT_READY` when it expires.
 pub extern "C" fn host_synchronize(event: Handle<Event>, timeout: u64) -> ZeResult {
     call(|| {
         let event = event.get()?;
-        match event.signal.wait(event.signal.wait_value(), clock::deadline(timeout)) {
-            WaitResult::Completed | WaitResult::Abandoned => Ok(()),
-            WaitResult::TimedOut => Err(ZeResult::NOT_READY),
-        }
+        event.signal.synchronize(timeout)
     })
 }
 
-/// `zeEventQueryStatus` (ze_api.h).
+/// `zeEventQueryStatus` (ze_api.h). `NOT_READY` unless the event is signalled.
 pub extern "C" fn query_status(event: Handle<Event>) -> ZeResult {
     call(|| if event.get()?.signal.is_signalled() { Ok(()) } else { Err(ZeResult::NOT_READY) })
 }
 
-/// `zeEventQueryKernelTimestamp` (ze_api.h): when the work behind the event began and ended, in ticks of the device.
+/// `zeEventQueryKernelTimestamp` (ze_api.h). When the work that signalled the event started and ended, in nanoseconds;
+/// `NOT_READY` before that.
 pub extern "C" fn query_kernel_timestamp(event: Handle<Event>, result: Out<KernelTimestampResult>) -> ZeResult {
     call(|| result.write(kernel_timestamps(&*event.get()?).ok_or(ZeResult::NOT_READY)?))
 }
 
-/// `zeEventGetEventPool` (ze_api.h): `INVALID_ARGUMENT` for an event that has none.
+/// `zeEventGetEventPool` (ze_api.h). `INVALID_ARGUMENT` for an event without a pool.
 pub extern "C" fn get_event_pool(event: Handle<Event>, pool: Out<Handle<EventPool>>) -> ZeResult {
     call(|| match &event.get()?.origin {
         Origin::Pool(slot) => pool.write(Handle::of(slot.pool())),
@@ -189,7 +185,7 @@ pub extern "C" fn get_wait_scope(event: Handle<Event>, scope: Out<u32>) -> ZeRes
     })
 }
 
-/// The timestamps of the last work that signalled the event, `None` before that.
+/// The timestamps of the last work that signalled the event. `None` unless it is signalled.
 pub(crate) fn kernel_timestamps(event: &Event) -> Option<KernelTimestampResult> {
     let timestamps = event.signal.timestamps()?;
     let data = KernelTimestampData { kernel_start: timestamps.start, kernel_end: timestamps.end };
@@ -197,13 +193,13 @@ pub(crate) fn kernel_timestamps(event: &Event) -> Option<KernelTimestampResult> 
 }
 
 impl Event {
-    /// The counter-based event on a page of its own.
-    pub(crate) fn on(page: Arc<EventPage>, scopes: [u32; 2]) -> Self {
+    /// The counter-based event with its state on `page`.
+    pub(crate) fn on_page(page: Arc<EventPage>, scopes: [u32; 2]) -> Self {
         let (signal, flags) = (Signal::shared(Kind::Counter, Arc::clone(&page), 0), page.header().flags);
         Self { signal, origin: Origin::EventPage { flags, page }, scopes }
     }
 
-    /// Its handle is gone: nobody can signal it here, take its place or open it any more.
+    /// Releases what the event holds, after its handle was removed.
     pub(crate) fn end(&self) {
         self.signal.abandon();
         match &self.origin {
@@ -213,7 +209,7 @@ impl Event {
         }
     }
 
-    /// Refuses what is not allowed on a counter-based event.
+    /// `INVALID_ARGUMENT` for a counter-based event, which the host and commands must not signal or reset this way.
     pub(crate) fn expect_flag(&self) -> Outcome {
         if self.signal.is_counter() { Err(ZeResult::INVALID_ARGUMENT) } else { Ok(()) }
     }

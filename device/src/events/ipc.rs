@@ -1,8 +1,7 @@
-//! Entry points that share events with other processes: counter-based ones by themselves, others by their pool.
+//! Entry points that share events with other processes: counter-based events one by one, others by their pool.
 //!
-//! The bytes of a handle are sealed; the descriptor in them is fetched here and by nobody else. What is opened is an
-//! event like any other, in both directions, and needs nothing of its maker any more. Must never hand out a handle of
-//! what was itself opened.
+//! An opened event works like any other, in both directions, and does not need the process that created it. Must never return a
+//! handle of an event or a pool that was itself opened.
 
 use std::sync::Arc;
 
@@ -14,11 +13,11 @@ use crate::ffi::Out;
 use crate::ffi::handles::Handle;
 use crate::ffi::layout::event::{IpcEventCounterBasedHandle, IpcEventPoolHandle};
 use crate::ffi::result::{ZeResult, call, call_teardown};
-use crate::memory::ipc::put_handle;
+use crate::shared_memory::exports;
 
-/// `zeEventCounterBasedGetIpcHandle` (ze_api.h), and `zexCounterBasedEventGetIpcHandle` of Intel's driver:
-/// `INVALID_ARGUMENT` for an event that was not made for it, or was itself opened. The handle can be opened as long as
-/// the event lives.
+/// `zeEventCounterBasedGetIpcHandle` (ze_api.h), and `zexCounterBasedEventGetIpcHandle` of Intel's driver. The handle can be
+/// opened as long as the event lives. `INVALID_ARGUMENT` for an event that was created without the IPC flag, or was itself
+/// opened.
 pub extern "C" fn get(event: Handle<Event>, handle: Out<IpcEventCounterBasedHandle>) -> ZeResult {
     call(|| {
         let event = event.get()?;
@@ -30,8 +29,8 @@ pub extern "C" fn get(event: Handle<Event>, handle: Out<IpcEventCounterBasedHand
     })
 }
 
-/// `zeEventCounterBasedOpenIpcHandle` (ze_api.h), and `zexCounterBasedEventOpenIpcHandle`: a new event for each call,
-/// also in the producer itself. `OUT_OF_DEVICE_MEMORY` for bytes that are not a handle, as for one that cannot be imported.
+/// `zeEventCounterBasedOpenIpcHandle` (ze_api.h), and `zexCounterBasedEventOpenIpcHandle`. Every call returns a new event, in the
+/// producer too. `OUT_OF_DEVICE_MEMORY` for bytes that are not a handle, and for a handle that cannot be imported.
 pub extern "C" fn open(
     context: Handle<Context>,
     handle: IpcEventCounterBasedHandle,
@@ -41,12 +40,12 @@ pub extern "C" fn open(
         context.get()?;
         event.check()?;
         let page = EventPage::open(Purpose::Event, &handle.data)?;
-        event.write(Handle::register(Arc::new(Event::on(page, [0, 0]))))
+        event.write(Handle::register(Arc::new(Event::on_page(page, [0, 0]))))
     })
 }
 
-/// `zeEventCounterBasedCloseIpcHandle` (ze_api.h), and `zexCounterBasedEventCloseIpcHandle`: ends an event that was
-/// opened; `INVALID_ARGUMENT` for any other.
+/// `zeEventCounterBasedCloseIpcHandle` (ze_api.h), and `zexCounterBasedEventCloseIpcHandle`. Destroys an event that was opened;
+/// `INVALID_ARGUMENT` for any other.
 pub extern "C" fn close(event: Handle<Event>) -> ZeResult {
     call_teardown(|| {
         match &event.get()?.origin {
@@ -58,7 +57,7 @@ pub extern "C" fn close(event: Handle<Event>) -> ZeResult {
     })
 }
 
-/// `zeEventPoolGetIpcHandle` (ze_api.h): `INVALID_SYNCHRONIZATION_OBJECT` for a pool that was not made for it,
+/// `zeEventPoolGetIpcHandle` (ze_api.h). `INVALID_SYNCHRONIZATION_OBJECT` for a pool that was created without the IPC flag,
 /// `INVALID_ARGUMENT` for one that was itself opened.
 pub extern "C" fn pool_get(pool: Handle<EventPool>, handle: Out<IpcEventPoolHandle>) -> ZeResult {
     call(|| {
@@ -69,16 +68,16 @@ pub extern "C" fn pool_get(pool: Handle<EventPool>, handle: Out<IpcEventPoolHand
     })
 }
 
-/// `zeEventPoolPutIpcHandle` (ze_api.h). One that is not known is no error, as with memory.
+/// `zeEventPoolPutIpcHandle` (ze_api.h). `SUCCESS` also for an unknown handle, as with memory.
 pub extern "C" fn pool_put(context: Handle<Context>, handle: IpcEventPoolHandle) -> ZeResult {
     call_teardown(|| {
         context.get()?;
-        put_handle(&handle.data, |kind| kind == Purpose::Pool as u16);
+        exports::put(&handle.data, |kind| kind == Purpose::Pool as u16);
         Ok(())
     })
 }
 
-/// `zeEventPoolOpenIpcHandle` (ze_api.h): a new pool for each call; errors as with events.
+/// `zeEventPoolOpenIpcHandle` (ze_api.h). Every call returns a new pool. The errors are those of events.
 pub extern "C" fn pool_open(
     context: Handle<Context>,
     handle: IpcEventPoolHandle,
@@ -92,8 +91,8 @@ pub extern "C" fn pool_open(
     })
 }
 
-/// `zeEventPoolCloseIpcHandle` (ze_api.h): `INVALID_ARGUMENT` for a pool that was not opened. Its events live on until
-/// they are destroyed.
+/// `zeEventPoolCloseIpcHandle` (ze_api.h). Its events live on until they are destroyed. `INVALID_ARGUMENT` for a pool that was
+/// not opened.
 pub extern "C" fn pool_close(pool: Handle<EventPool>) -> ZeResult {
     call_teardown(|| {
         if !pool.get()?.is_opened() {

@@ -1,8 +1,8 @@
-//! Boards: shared pages that hold the state of events, one state each.
+//! Shared event pages: pages of shared memory that hold the state of events which several processes use.
 //!
-//! Beside the allocations in the same segments, and shared in the same way: with a slot that lets others in, and counts
-//! them. The first state is a header that says what the page is. Those who have a page open keep its pages, also when its
-//! owner is gone. Must never hold anything but atomics that any process may write at any time.
+//! They lie in the same segments as allocations, and other processes open them in the same way. The first state is the
+//! header of the page. Processes that have a page open keep it, also when its owner has exited. Must never hold anything
+//! but atomics, because any process may write to them at any time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::log;
 use crate::shared_memory::handle_data::HandleData;
-use crate::shared_memory::mapping::Mapping;
-use crate::shared_memory::segment::{OpenRecord, Span};
-use crate::shared_memory::segment_file::SegmentFile;
+use crate::shared_memory::import::{Import, ImportError};
+use crate::shared_memory::mapping::{Mapping, SharedState};
+use crate::shared_memory::segment::Span;
 use crate::shared_memory::{PAGE, exports};
 
 /// Bytes of a state.
 const STATE_SIZE: u64 = size_of::<EventState>() as u64;
-/// So many promises of one event can be under way before a later one is taken for an earlier one.
+/// Signals of one event that can be in flight before two of them share a word.
 const IN_FLIGHT: usize = 32;
 
-/// What a page is for. The number stands in its handles, where that of other memory is its type.
+/// What a page is for. A handle of the page has this number where a handle of memory has its `ze_memory_type_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub(crate) enum Purpose {
@@ -30,137 +30,145 @@ pub(crate) enum Purpose {
     Pool = 0x101,
 }
 
-/// What the owner says of a page.
+/// The properties that the owner writes into the header of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// How many cells there are.
+    /// Number of event states.
     pub count: u32,
-    /// The flags that event or pool was made with.
+    /// The flags that the event or the pool was created with.
     pub flags: u32,
-    /// Whether the events count.
+    /// Whether the events are counter-based.
     pub counters: bool,
 }
 
 /// The state of one event.
 #[repr(C, align(64))]
 pub(crate) struct EventState {
-    /// Changes whenever something is signalled; what waiters sleep on.
+    /// Changes with every signal. Waiters sleep on it.
     pub sequence: AtomicU32,
-    /// The header's header. Only the first state has them.
+    /// The fields of [`Header`]. Only the first state has them.
     header: [AtomicU32; 3],
-    /// How many signals were submitted.
+    /// Number of signals that were submitted.
     pub submitted: AtomicU64,
-    /// When the last work that signalled it began.
+    /// When the last work that signalled the event started, in nanoseconds.
     pub start: AtomicU64,
-    /// When it ended; 0 before that.
+    /// When that work ended, in nanoseconds; 0 before the first signal.
     pub end: AtomicU64,
-    /// For each value, in turn, the latest of those that share its place that was completed_value.
+    /// Word `value % IN_FLIGHT` is the largest value that has completed, of those that share the word.
     completed: [AtomicU64; IN_FLIGHT],
 }
 
+// SAFETY: all its fields are atomics, which are valid for every bit pattern, and it is aligned to 64 bytes.
+unsafe impl SharedState for EventState {}
+
 impl EventState {
-    /// Where it stands that this value was completed_value: then no less than its number is there.
-    pub(crate) fn completed_value(&self, value: u64) -> &AtomicU64 {
+    /// The word that is at least `value` once this value has completed.
+    pub(crate) fn completed(&self, value: u64) -> &AtomicU64 {
         let [first, ..] = &self.completed;
         self.completed.get(value as usize % IN_FLIGHT).unwrap_or(first)
     }
 }
 
-/// A page: made here, or opened.
+/// A shared event page of this process, or one that was opened from a handle. It is one page or several.
 pub(crate) struct EventPage {
-    // In this order: the pages must be unmapped before they are given back.
-    pages: Mapping,
-    owner: Owner,
-    purpose: Purpose,
+    memory: Memory,
     header: Header,
 }
 
-enum Owner {
-    Own(Span),
-    /// What counts this process in. Held for its drop.
-    Opened {
-        _record: OpenRecord,
-    },
+enum Memory {
+    // In this order: the pages must be unmapped before they are returned to their segment.
+    Own { mapping: Mapping, span: Span, purpose: Purpose },
+    Opened(Import),
 }
 
 impl EventPage {
-    /// A page with all cells zero.
+    /// A new page with all states zero: `OUT_OF_HOST_MEMORY` if the host has no more memory.
     pub(crate) fn new(purpose: Purpose, header: Header) -> Outcome<Arc<Self>> {
         let span = Span::take(length(header.count))?;
-        let page = Self { pages: span.map(PAGE)?, owner: Owner::Own(span), purpose, header };
-        let header = [header.count, header.flags, u32::from(header.counters)];
-        for (word, value) in page.at(0).header.iter().zip(header) {
+        let page = Self { memory: Memory::Own { mapping: span.map(PAGE)?, span, purpose }, header };
+        let words = [header.count, header.flags, u32::from(header.counters)];
+        for (word, value) in page.at(0).header.iter().zip(words) {
             word.store(value, Ordering::Release);
         }
         Ok(Arc::new(page))
     }
 
-    /// The page of a handle: `OUT_OF_DEVICE_MEMORY` for bytes that are not a handle of such a page, and if it cannot be
-    /// had. Intel's driver does not look at the bytes, and says this when it has failed to import what they say.
+    /// Opens the page of a handle: `OUT_OF_DEVICE_MEMORY` for bytes that are not a handle of such a page, and for a page that
+    /// cannot be opened. Intel's driver does not check the bytes, and returns this code when the import of what they
+    /// describe fails.
     pub(crate) fn open(purpose: Purpose, bytes: &[u8; 64]) -> Outcome<Arc<Self>> {
-        let fails = |why: &str| {
-            log::note(&format!("cannot open an IPC handle of an {purpose:?}: {why}"));
+        let refuse = |reason: &str| {
+            log::note(&format!("cannot open an IPC handle of an {purpose:?}: {reason}"));
             ZeResult::OUT_OF_DEVICE_MEMORY
         };
-        // Nobody but us looks at these bytes, so the first four are as they were too.
+        // The Unified Runtime does not replace the descriptor in these handles, so the first four bytes are checked too.
         let data = HandleData::decode(bytes)
             .filter(|data| data.kind == purpose as u16 && data.descriptor == data.exported)
-            .ok_or_else(|| fails("the bytes are damaged or not a handle of ours"))?;
-        let file = SegmentFile::of(&data).map_err(|why| fails(&why))?;
-        if !data.size.is_multiple_of(PAGE as u64) || !file.holds(&data, data.size) {
-            return Err(fails("it lies outside of its file"));
+            .ok_or_else(|| refuse("the bytes are damaged or not a handle of this device"))?;
+        if !data.size.is_multiple_of(PAGE as u64) {
+            return Err(refuse("its size is not a multiple of the page size"));
         }
-        let record = OpenRecord::open(file.as_fd(), u32::from(data.record), data.identity)
-            .map_err(|_| fails("its owner has destroyed it"))?;
-        let pages = Mapping::shared(file.as_fd(), data.offset, data.size as usize, PAGE)?;
-        let header = Header { count: 0, flags: 0, counters: false };
-        let mut page = Self { pages, owner: Owner::Opened { _record: record }, purpose, header };
+        let import = Import::open(&data, data.size as usize).map_err(|error| match error {
+            ImportError::Refused(reason) => refuse(&reason),
+            ImportError::Host(code) => code,
+        })?;
+        let mut page = Self { memory: Memory::Opened(import), header: Header { count: 0, flags: 0, counters: false } };
         let [count, flags, counters] = page.at(0).header.each_ref().map(|word| word.load(Ordering::Acquire));
         if length(count) > data.size {
-            return Err(fails("its header is damaged"));
+            return Err(refuse("its header is damaged"));
         }
         page.header = Header { count, flags, counters: counters != 0 };
         Ok(Arc::new(page))
     }
 
-    /// A handle for another process: `INVALID_ARGUMENT` for what was itself opened from one.
+    /// A handle for another process: `INVALID_ARGUMENT` if the page was itself opened from one.
     pub(crate) fn handle(&self) -> Outcome<[u8; 64]> {
-        let Owner::Own(span) = &self.owner else { return Err(ZeResult::INVALID_ARGUMENT) };
+        let Memory::Own { mapping, span, purpose } = &self.memory else { return Err(ZeResult::INVALID_ARGUMENT) };
         exports::get(span);
-        Ok(HandleData::of(span, self.purpose as u16, self.pages.length() as u64).encode())
+        Ok(HandleData::of(span, *purpose as u16, mapping.length() as u64).encode())
     }
 
-    /// Nobody shall open it any more. Those who have it open keep it.
+    /// Refuses further opens. Processes that have the page open keep it.
     pub(crate) fn revoke(&self) {
-        if let Owner::Own(span) = &self.owner {
+        if let Memory::Own { span, .. } = &self.memory {
             exports::revoke(span.identity());
         }
     }
 
     /// Whether it was opened from a handle.
     pub(crate) fn is_opened(&self) -> bool {
-        matches!(self.owner, Owner::Opened { .. })
+        matches!(self.memory, Memory::Opened(_))
     }
 
-    /// What the owner says of it.
+    /// What the owner wrote into its header.
     pub(crate) fn header(&self) -> Header {
         self.header
     }
 
-    /// A state by its number. One that does not exist is the header, which no event uses.
-    pub(crate) fn state(&self, number: u32) -> &EventState {
-        self.at(if number < self.header.count { u64::from(number) + 1 } else { 0 })
+    /// The state with this index. An index beyond the count gives the first state, which no event uses.
+    pub(crate) fn state(&self, index: u32) -> &EventState {
+        self.at(if index < self.header.count { index as usize + 1 } else { 0 })
     }
 
-    fn at(&self, place: u64) -> &EventState {
-        let state = (self.pages.base() + (place * STATE_SIZE) as usize) as *const EventState;
-        // SAFETY: the pages hold the header and `header.count` cells, aligned, for as long as the page lives; `place` is at
-        // most that count, and cells are atomics throughout.
-        unsafe { &*state }
+    fn at(&self, position: usize) -> &EventState {
+        static OUTSIDE: EventState = EventState {
+            sequence: AtomicU32::new(0),
+            header: [const { AtomicU32::new(0) }; 3],
+            submitted: AtomicU64::new(0),
+            start: AtomicU64::new(0),
+            end: AtomicU64::new(0),
+            completed: [const { AtomicU64::new(0) }; IN_FLIGHT],
+        };
+        let mapping = match &self.memory {
+            Memory::Own { mapping, .. } => mapping,
+            Memory::Opened(import) => import.mapping(),
+        };
+        // The pages have room for the header and all states, so the fallback is never used.
+        mapping.get(position).unwrap_or(&OUTSIDE)
     }
 }
 
-/// Whole pages for a header and that many cells.
+/// Bytes of the whole pages that a header and `count` states need.
 fn length(count: u32) -> u64 {
     ((u64::from(count) + 1) * STATE_SIZE).next_multiple_of(PAGE as u64)
 }
@@ -170,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_head_and_one_event_fit_on_a_page() {
+    fn the_header_and_one_event_fit_on_a_page() {
         assert_eq!(length(1), PAGE as u64);
         assert!(STATE_SIZE.is_multiple_of(align_of::<EventState>() as u64));
     }

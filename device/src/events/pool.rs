@@ -1,8 +1,8 @@
-//! Event pools: a number of places for events, and their entry points.
+//! Event pools and their slots, and the entry points about them.
 //!
-//! The events of a pool that is to be shared have their state on a page, and so has a pool that was opened from another
-//! process; who has a place is each process's own business. Must never reset an event of a pool that was opened: it is
-//! its maker's.
+//! The events of a shared pool have their state on a shared event page, both in the process that created the pool and in those
+//! that opened it. Each process manages its own slots. Must never reset an event of a pool that was opened: only its creator
+//! does that.
 
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::event::EventPoolDesc;
 use crate::ffi::layout::stype;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
-use crate::ffi::{In, Out};
+use crate::ffi::{Argument, In, Out};
 
 /// `ZE_EVENT_POOL_FLAG_IPC`.
 const IPC: u32 = 1 << 1;
-/// Host visible, IPC, two kinds of timestamp.
+/// All flags of an event pool: host visible, IPC, and two kinds of timestamp.
 const FLAGS: u32 = 0b1111;
 
 /// An event pool.
 pub struct EventPool {
     context: Handle<Context>,
     header: Header,
-    /// Where the state of its events is, if it is shared.
+    /// Holds the state of its events if the pool is shared.
     page: Option<Arc<EventPage>>,
-    /// Which places are taken: an index can be used again when its event is destroyed.
+    /// Which slots are taken. A slot can be used again when its event has been destroyed.
     taken: Mutex<Vec<bool>>,
 }
 
@@ -41,12 +41,12 @@ impl Object for EventPool {
 }
 
 impl EventPool {
-    /// A pool whose events are on this page, if there is one.
+    /// A pool whose events have their state on `page`, if there is one.
     pub(crate) fn new(context: Handle<Context>, header: Header, page: Option<Arc<EventPage>>) -> Arc<Self> {
         Arc::new(Self { context, header, page, taken: Mutex::new(vec![false; header.count as usize]) })
     }
 
-    /// The page, if the pool is shared.
+    /// Its shared event page, if the pool is shared.
     pub(crate) fn page(&self) -> Option<&Arc<EventPage>> {
         self.page.as_ref()
     }
@@ -57,14 +57,14 @@ impl EventPool {
     }
 }
 
-/// An event's place in a pool.
+/// The slot of an event in a pool.
 pub(crate) struct PoolSlot {
     pool: Arc<EventPool>,
     index: u32,
 }
 
 impl PoolSlot {
-    /// Takes a place: `INVALID_ARGUMENT` for an index that is out of range or taken.
+    /// Takes a slot: `INVALID_ARGUMENT` for an index that is out of range or taken.
     pub(crate) fn take(pool: Arc<EventPool>, index: u32) -> Outcome<Self> {
         match pool.taken.lock().get_mut(index as usize) {
             Some(taken) if !*taken => *taken = true,
@@ -73,19 +73,19 @@ impl PoolSlot {
         Ok(Self { pool, index })
     }
 
-    /// Lets another event have it.
+    /// Makes the slot free for another event.
     pub(crate) fn release(&self) {
         if let Some(taken) = self.pool.taken.lock().get_mut(self.index as usize) {
             *taken = false;
         }
     }
 
-    /// The pool.
+    /// Its pool.
     pub(crate) fn pool(&self) -> &Arc<EventPool> {
         &self.pool
     }
 
-    /// The state of a new event here: afresh, or in an opened pool as it is.
+    /// The state of a new event in the slot: reset in a pool of this process, unchanged in an opened pool.
     pub(crate) fn signal(&self) -> Signal {
         let kind = if self.pool.header.counters { Kind::Counter } else { Kind::Flag };
         let Some(page) = &self.pool.page else { return Signal::new(kind) };
@@ -101,7 +101,7 @@ impl PoolSlot {
 pub extern "C" fn create(
     context: Handle<Context>,
     desc: In<EventPoolDesc>,
-    count: u32,
+    count: Argument<u32>,
     devices: In<Handle<Device>>,
     pool: Out<Handle<EventPool>>,
 ) -> ZeResult {
@@ -123,8 +123,7 @@ pub extern "C" fn create(
     })
 }
 
-/// `zeEventPoolDestroy` (ze_api.h): `INVALID_ARGUMENT` for a pool that was opened. Events that are still alive keep
-/// what they need.
+/// `zeEventPoolDestroy` (ze_api.h). Live events keep what they need. `INVALID_ARGUMENT` for a pool that was opened.
 pub extern "C" fn destroy(pool: Handle<EventPool>) -> ZeResult {
     call_teardown(|| {
         if pool.get()?.is_opened() {

@@ -1,43 +1,44 @@
-//! The pointer arguments of the C functions, as types.
+//! The arguments of the C functions, as types.
 //!
-//! The only door between raw pointers and the rest of the crate. A value of these types can come into being in one way
-//! only: a C caller passes it to an entry point. So what ze_api.h promises about that argument (readable, writable, as
-//! many elements as the count says, for the time of the call) holds for the value, and the methods here rely on it after
-//! they have checked for NULL. Must never offer a way to make one from a number, never write more than the caller's
-//! structure holds, and never touch `stype` or `pNext`.
+//! Raw pointers reach the rest of the crate only as these types. A value of [`In`], [`Out`], [`Address`] or [`Argument`]
+//! exists only because a C caller passed it to an entry point. So what ze_api.h promises about that argument (readable,
+//! writable, as many elements as the count says, for the duration of the call) holds for the value, and the methods here
+//! rely on it once they have checked for NULL. Must never offer a way to make one from a number, never write more than the
+//! caller's structure holds, and never change `stype` or `pNext`.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char};
+use std::ptr;
 use std::sync::Arc;
-use std::{ptr, slice};
 
-use crate::ffi::handles::{Handle, Object};
-use crate::ffi::result::{Outcome, ZeResult};
+use super::chain::{Base, Extensible, Extension};
+use super::handles::{Handle, Object};
+use super::result::{Outcome, ZeResult};
 
-/// Chains longer than this are taken to be damaged.
+/// A longer chain is taken to be damaged: the rest of it is ignored.
 const LONGEST_CHAIN: usize = 256;
 
 /// `const T*`: something that the call reads.
 #[repr(transparent)]
 pub struct In<T>(*const T);
 
-/// `T*`: something that the call writes or edits.
+/// `T*`: something that the call writes, or edits in place.
 #[repr(transparent)]
 pub struct Out<T>(*mut T);
 
-/// `void*`: an address in the application's memory, which commands may read and write until they are done.
+/// `void*`: an address in the application's memory, which commands may read and write until they have completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Address(usize);
 
-/// What every extensible structure begins with (ze_api.h, `ze_base_properties_t`).
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Base {
-    /// `stype`: which structure this is.
-    pub s_type: u32,
-    /// `pNext`: the next structure, or NULL.
-    p_next: *mut c_void,
-}
+/// A count, size or pitch that describes the memory behind a pointer argument of the same call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Argument<T>(T);
+
+/// `void*` that the device returns. Unlike an [`Address`], it grants no access to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Pointer(usize);
 
 impl<T> Clone for In<T> {
     fn clone(&self) -> Self {
@@ -55,21 +56,25 @@ impl<T> Clone for Out<T> {
 
 impl<T> Copy for Out<T> {}
 
-impl<T> In<T> {
-    /// An argument that was left out.
-    pub(crate) const NULL: Self = Self(ptr::null());
+impl<T: Copy> Argument<T> {
+    /// The number.
+    pub(crate) const fn value(self) -> T {
+        self.0
+    }
+}
 
-    /// Whether the argument was left out.
+impl<T> In<T> {
+    /// Whether the argument was omitted.
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
     }
 
-    /// `INVALID_NULL_POINTER` if the argument was left out.
+    /// `INVALID_NULL_POINTER` if the argument was omitted.
     pub(crate) fn check(self) -> Outcome {
         if self.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
     }
 
-    /// The value.
+    /// The value, or `INVALID_NULL_POINTER`.
     pub(crate) fn read(self) -> Outcome<T>
     where
         T: Copy,
@@ -79,40 +84,50 @@ impl<T> In<T> {
         Ok(unsafe { ptr::read_unaligned(self.0) })
     }
 
-    /// The values of an array argument. A count of 0 needs no array.
-    pub(crate) fn array<'a>(self, count: usize) -> Outcome<&'a [T]> {
+    /// A copy of the `count` values of an array argument, or `INVALID_NULL_POINTER`. A count of 0 needs no array.
+    pub(crate) fn array<C>(self, count: Argument<C>) -> Outcome<Vec<T>>
+    where
+        T: Copy,
+        C: Copy + TryInto<usize>,
+    {
+        let count = count.0.try_into().map_err(|_| ZeResult::INVALID_SIZE)?;
         if count == 0 {
-            return Ok(&[]);
+            return Ok(Vec::new());
         }
         self.check()?;
-        // SAFETY: the header of the entry point promises `count` values behind a non-NULL array argument, which nobody
-        // changes during the call; callers do not keep the slice.
-        Ok(unsafe { slice::from_raw_parts(self.0, count) })
+        // SAFETY: the header of the entry point promises `count` readable values behind a non-NULL array argument.
+        Ok((0..count).map(|index| unsafe { ptr::read_unaligned(self.0.add(index)) }).collect())
     }
 
-    /// Whether the chain of this descriptor holds a structure of this type. Types that nobody asks for are passed over.
-    pub(crate) fn has_next(self, s_type: u32) -> bool {
-        self.next_of::<Base>(s_type).is_some()
+    /// Whether the chain of this descriptor contains a structure of this type. Structures of unknown types are skipped.
+    pub(crate) fn has_next(self, s_type: u32) -> bool
+    where
+        T: Extensible,
+    {
+        Out(self.0.cast_mut()).chain().any(|next| next.read().is_ok_and(|base| base.s_type == s_type))
     }
 
-    /// The first structure of this type, which `U` must be, in the chain of this descriptor.
-    pub(crate) fn next_of<U>(self, s_type: u32) -> Option<In<U>> {
-        Out(self.0.cast_mut()).next_of(s_type).map(|found: Out<U>| In(found.0.cast_const()))
+    /// The first structure of type `U` in the chain of this descriptor.
+    pub(crate) fn next_of<U: Extension>(self) -> Option<In<U>>
+    where
+        T: Extensible,
+    {
+        Out(self.0.cast_mut()).next_of::<U>().map(|found| In(found.0.cast_const()))
     }
 }
 
 impl<T> In<Handle<T>> {
-    /// The live objects behind an array of handles.
-    pub(crate) fn objects(self, count: u32) -> Outcome<Vec<Arc<T>>>
+    /// The live objects behind an array of handles; an error of [`Handle::get`] for the first that is not live.
+    pub(crate) fn objects(self, count: Argument<u32>) -> Outcome<Vec<Arc<T>>>
     where
         T: Object,
     {
-        self.array(count as usize)?.iter().map(|handle| handle.get()).collect()
+        self.array(count)?.into_iter().map(Handle::get).collect()
     }
 }
 
 impl In<c_char> {
-    /// A C string. What is not UTF-8 is replaced.
+    /// A C string, or `INVALID_NULL_POINTER`. Bytes that are not UTF-8 are replaced.
     pub(crate) fn text(self) -> Outcome<String> {
         self.check()?;
         // SAFETY: the header of the entry point promises a C string behind a non-NULL name.
@@ -121,17 +136,17 @@ impl In<c_char> {
 }
 
 impl<T> Out<T> {
-    /// Whether the argument was left out.
+    /// Whether the argument was omitted.
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
     }
 
-    /// `INVALID_NULL_POINTER` if the argument was left out.
+    /// `INVALID_NULL_POINTER` if the argument was omitted.
     pub(crate) fn check(self) -> Outcome {
         if self.is_null() { Err(ZeResult::INVALID_NULL_POINTER) } else { Ok(()) }
     }
 
-    /// The value that the caller has put there.
+    /// The value that the caller has stored there, or `INVALID_NULL_POINTER`.
     pub(crate) fn read(self) -> Outcome<T>
     where
         T: Copy,
@@ -139,7 +154,7 @@ impl<T> Out<T> {
         In(self.0.cast_const()).read()
     }
 
-    /// Writes a result that the caller asked for.
+    /// Writes a result, or returns `INVALID_NULL_POINTER`.
     pub(crate) fn write(self, value: T) -> Outcome {
         self.check()?;
         // SAFETY: the header of the entry point promises a writable T behind a non-NULL argument.
@@ -147,51 +162,51 @@ impl<T> Out<T> {
         Ok(())
     }
 
-    /// Writes a result that the caller may leave out.
+    /// Writes a result that the caller may omit.
     pub(crate) fn write_optional(self, value: T) {
-        // NULL is what leaving it out looks like.
+        // The only error is NULL, which means omitted.
         let _ = self.write(value);
     }
 
-    /// Lets `edit` change the payload of a structure that the caller has initialised.
+    /// Edits the members of a structure that the caller has initialised, or returns `INVALID_NULL_POINTER`.
     pub(crate) fn edit(self, edit: impl FnOnce(&mut T)) -> Outcome {
         // SAFETY: the header of the entry point promises an initialised structure that nobody else uses during the call.
         edit(unsafe { self.0.as_mut() }.ok_or(ZeResult::INVALID_NULL_POINTER)?);
         Ok(())
     }
 
-    /// The structures behind this one in its `pNext` chain. This one must be extensible.
-    pub(crate) fn chain(self) -> impl Iterator<Item = Out<Base>> {
-        let next = |place: Out<Base>| {
-            let base = place.read().ok()?;
+    /// The structures in the `pNext` chain of this one.
+    fn chain(self) -> impl Iterator<Item = Out<Base>>
+    where
+        T: Extensible,
+    {
+        let next = |at: Out<Base>| {
+            let base = at.read().ok()?;
             (!base.p_next.is_null()).then_some(Out(base.p_next.cast()))
         };
-        std::iter::successors(next(self.cast()), move |place| next(*place)).take(LONGEST_CHAIN)
+        std::iter::successors(next(Out(self.0.cast())), move |at| next(*at)).take(LONGEST_CHAIN)
     }
 
-    /// The first structure of this type, which `U` must be, in the chain behind this one.
-    pub(crate) fn next_of<U>(self, s_type: u32) -> Option<Out<U>> {
-        self.chain().find(|next| next.read().is_ok_and(|base| base.s_type == s_type)).map(Out::cast)
+    /// The first structure of type `U` in the chain of this one.
+    pub(crate) fn next_of<U: Extension>(self) -> Option<Out<U>>
+    where
+        T: Extensible,
+    {
+        let mut chain = self.chain();
+        chain.find(|next| next.read().is_ok_and(|base| base.s_type == U::S_TYPE)).map(|found| Out(found.0.cast()))
     }
 
-    /// The element of an array argument with this index, which must be below the count that came with the array.
-    pub(crate) fn element(self, index: usize) -> Self {
+    /// The element of an array argument with this index.
+    ///
+    /// # Safety
+    /// The caller's array must have more than `index` elements.
+    pub(crate) unsafe fn element(self, index: usize) -> Self {
         Self(self.0.wrapping_add(index))
-    }
-
-    /// The same place as another structure, whose `stype` it has.
-    pub(crate) fn cast<U>(self) -> Out<U> {
-        Out(self.0.cast())
     }
 }
 
 impl Address {
-    /// The address of what the device hands out.
-    pub(crate) const fn of(number: usize) -> Self {
-        Self(number)
-    }
-
-    /// As a number.
+    /// The address as a number, for lookups.
     pub(crate) const fn number(self) -> usize {
         self.0
     }
@@ -202,29 +217,40 @@ impl Address {
     }
 }
 
-/// Answers the usual two-step query: with a count of 0 or no array it says how many there are; otherwise it hands
-/// out as many as fit, each through `put`, and says how many that were.
+impl Pointer {
+    /// NULL.
+    pub(crate) const NULL: Self = Self(0);
+
+    /// A pointer to `address`.
+    pub(crate) const fn to(address: usize) -> Self {
+        Self(address)
+    }
+}
+
+/// Implements the two-call query of ze_api.h: with a count of 0 or no array, `count` receives the number of items;
+/// otherwise `put` stores as many items as fit, and `count` receives how many that were.
 pub(crate) fn enumerate<T, I>(
     count: Out<u32>,
     array: Out<T>,
     items: &[I],
     mut put: impl FnMut(Out<T>, &I) -> Outcome,
 ) -> Outcome {
-    let room = count.read()?;
-    if room == 0 || array.is_null() {
+    let capacity = count.read()?;
+    if capacity == 0 || array.is_null() {
         return count.write(items.len() as u32);
     }
-    for (index, item) in items.iter().take(room as usize).enumerate() {
-        put(array.element(index), item)?;
+    for (index, item) in items.iter().take(capacity as usize).enumerate() {
+        // SAFETY: the caller's array has as many elements as its count says, and `index` is below that.
+        put(unsafe { array.element(index) }, item)?;
     }
-    count.write(room.min(items.len() as u32))
+    count.write(capacity.min(items.len() as u32))
 }
 
-/// Copies `text` into a C string of fixed size, cut to fit and closed with a zero.
+/// `text` as a C string of `N` bytes, truncated to fit.
 pub(crate) fn text<const N: usize>(text: &str) -> [u8; N] {
     let mut out = [0; N];
-    for (place, byte) in out.iter_mut().zip(text.bytes().take(N - 1)) {
-        *place = byte;
+    for (to, byte) in out.iter_mut().zip(text.bytes().take(N - 1)) {
+        *to = byte;
     }
     out
 }

@@ -1,8 +1,8 @@
-//! Live objects and the handles that name them.
+//! Live objects and their handles.
 //!
-//! A handle is the address of a reference-counted object, valid while the registry holds it. Every entry point turns
-//! its handles into references here first; a handle that was destroyed, or never was one, is found out without
-//! touching what it points at. Must never hold its lock while an object is dropped.
+//! A handle is the address of a reference-counted object, and is valid while the registry holds the object. Every entry
+//! point first turns its handles into references here. A handle that was destroyed, or never existed, is detected without
+//! reading the memory it points at. Must never hold a lock while an object is dropped.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -10,17 +10,17 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::ffi::result::{Outcome, ZeResult};
+use super::result::{Outcome, ZeResult};
 
 const SHARDS: usize = 16;
 
 /// A kind of object that has handles.
 pub(crate) trait Object: Send + Sync + Sized + 'static {
-    /// Where the live objects of this kind are.
+    /// The registry of the live objects of this kind.
     fn registry() -> &'static Registry<Self>;
 }
 
-/// A Level Zero handle as it comes over the C boundary. The word may be anything.
+/// A Level Zero handle, as C callers pass it. The word may have any value.
 #[repr(transparent)]
 pub struct Handle<T> {
     word: usize,
@@ -31,12 +31,12 @@ impl<T> Handle<T> {
     /// The NULL handle.
     pub const NULL: Self = Self { word: 0, kind: PhantomData };
 
-    /// A handle from a word.
+    /// The handle with this value. It need not be live.
     pub const fn from_word(word: usize) -> Self {
         Self { word, kind: PhantomData }
     }
 
-    /// Whether this is NULL.
+    /// Whether it is NULL.
     pub const fn is_null(self) -> bool {
         self.word == 0
     }
@@ -56,7 +56,7 @@ impl<T> Handle<T> {
         Self::from_word(Arc::as_ptr(object) as usize)
     }
 
-    /// Makes `object` live, and gives its handle.
+    /// Adds `object` to the registry, and returns its handle.
     pub(crate) fn register(object: Arc<T>) -> Self
     where
         T: Object,
@@ -66,7 +66,7 @@ impl<T> Handle<T> {
         handle
     }
 
-    /// The live object: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for one that is not live.
+    /// The live object: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for a handle that is not live.
     pub(crate) fn get(self) -> Outcome<Arc<T>>
     where
         T: Object,
@@ -85,7 +85,8 @@ impl<T> Handle<T> {
         if self.is_null() { Ok(None) } else { self.get().map(Some) }
     }
 
-    /// Ends the life of the handle. The object lives on while work in flight refers to it.
+    /// Removes the object from the registry: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for a handle that is not
+    /// live. The object itself lives on while work in flight refers to it.
     pub(crate) fn retire(self) -> Outcome<Arc<T>>
     where
         T: Object,
@@ -97,7 +98,7 @@ impl<T> Handle<T> {
     }
 }
 
-/// The live objects of one kind, spread over several locks.
+/// The live objects of one kind, in shards with a lock each.
 pub(crate) struct Registry<T> {
     shards: [RwLock<BTreeMap<usize, Arc<T>>>; SHARDS],
 }
@@ -109,7 +110,7 @@ impl<T> Registry<T> {
     }
 
     fn shard(&self, word: usize) -> &RwLock<BTreeMap<usize, Arc<T>>> {
-        // Objects are at least 64 bytes apart, as a rule; the bits below say nothing.
+        // Objects are usually at least 64 bytes apart, so the low bits carry no information.
         let [first, ..] = &self.shards;
         self.shards.get((word >> 6) % SHARDS).unwrap_or(first)
     }

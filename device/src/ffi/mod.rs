@@ -1,8 +1,13 @@
-//! The C boundary: pointer arguments, handles, result codes and the structures of ze_api.h.
+//! The C boundary: arguments, handles, result codes and the structures of ze_api.h.
+//!
+//! Must never offer a way to make an argument type from a number: only a C caller does that.
 
+#[expect(unsafe_code, reason = "reads and writes through the pointer arguments of C callers")]
 pub(crate) mod arguments;
+#[expect(unsafe_code, reason = "asserts the layout of the structures in pNext chains")]
+pub(crate) mod chain;
 pub(crate) mod handles;
 pub mod layout;
 pub(crate) mod result;
 
-pub(crate) use arguments::{Address, In, Out, enumerate, text};
+pub(crate) use arguments::{Address, Argument, In, Out, Pointer, enumerate, text};

@@ -1,25 +1,25 @@
-//! The result codes of Level Zero that this device answers with, and the wrapper around each C entry point.
+//! The result codes that this device returns, and the wrapper around each C entry point.
 //!
-//! Stands at the C boundary: every entry point runs its body through [`answer`] or [`answer_end`]. Must never let a
-//! panic cross into C, and never take a lock in a forked child.
+//! Every entry point runs its body through [`call`] or [`call_teardown`]. Must never let a panic unwind into C, and never
+//! take a lock in a forked child.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::platform::process;
 
-/// `ze_result_t`: 0 is success, everything that [`ZeResult::is_error`] is an error (ze_api.h, `_ze_result_t`).
+/// `ze_result_t` (ze_api.h). 0 is success; [`ZeResult::is_error`] recognises errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 #[must_use]
 pub struct ZeResult(pub u32);
 
-/// What a body answers: a value, or the code that goes back to the caller.
+/// What the body of an entry point returns: a value, or the code for the caller.
 pub(crate) type Outcome<T = ()> = Result<T, ZeResult>;
 
 impl ZeResult {
     /// `ZE_RESULT_SUCCESS`.
     pub const SUCCESS: Self = Self(0);
-    /// `ZE_RESULT_NOT_READY`: not signalled yet, or the time ran out.
+    /// `ZE_RESULT_NOT_READY`: not signalled yet, or the timeout expired.
     pub const NOT_READY: Self = Self(1);
     /// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY`.
     pub const OUT_OF_HOST_MEMORY: Self = Self(0x7000_0002);
@@ -52,20 +52,20 @@ impl ZeResult {
     /// `ZE_RESULT_ERROR_UNKNOWN`.
     pub const UNKNOWN: Self = Self(0x7fff_fffe);
 
-    /// Whether this is an error: neither success nor "not ready".
+    /// Whether this is an error: neither `SUCCESS` nor `NOT_READY`.
     pub const fn is_error(self) -> bool {
         self.0 > 1
     }
 }
 
-/// Runs the body of an entry point. A forked child of a process that used the device gets `UNINITIALIZED`: the workers
-/// did not come along, and a lock may have been held by a thread that did not either.
+/// Runs the body of an entry point. A forked child of a process that used the device gets `UNINITIALIZED`: the worker
+/// threads do not exist there, and another thread may have held a lock at the fork.
 pub(crate) fn call(body: impl FnOnce() -> Outcome) -> ZeResult {
     if process::is_forked_child() { ZeResult::UNINITIALIZED } else { guarded(body) }
 }
 
-/// Like [`answer`], for what ends an object's life. A forked child gets `SUCCESS` and nothing is done, so that the
-/// tear-down that runs at its exit finds nothing to complain about.
+/// Like [`call`], for functions that destroy, free, put or close. A forked child gets `SUCCESS` and nothing happens, so
+/// that the teardown at its exit succeeds.
 pub(crate) fn call_teardown(body: impl FnOnce() -> Outcome) -> ZeResult {
     if process::is_forked_child() { ZeResult::SUCCESS } else { guarded(body) }
 }

@@ -1,6 +1,6 @@
-//! Entry points that make, free and describe memory.
+//! Entry points that allocate, free and describe memory.
 //!
-//! Must never free what was opened from an IPC handle, and must answer for any pointer, also one that is not ours.
+//! Must never free memory that was opened from an IPC handle, and must return a result for any pointer.
 
 use std::sync::Arc;
 
@@ -10,20 +10,21 @@ use super::{lookup, reservation};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::discovery::driver;
+use crate::ffi::chain::Extensible;
 use crate::ffi::handles::Handle;
 use crate::ffi::layout::memory::{
-    DeviceMemAllocDesc, ExternalMemoryExportDesc, ExternalMemoryFd, HostMemAllocDesc, MemoryAllocationProperties,
+    DeviceMemAllocDesc, ExternalMemoryExportDesc, ExternalMemoryExportFd, HostMemAllocDesc, MemoryAllocationProperties,
     MemoryFreeExtDesc,
 };
 use crate::ffi::layout::stype;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
-use crate::ffi::{Address, In, Out};
+use crate::ffi::{Address, In, Out, Pointer};
 use crate::shared_memory::{PAGE, exports};
 
 /// `ZE_MEMORY_TYPE_UNKNOWN`.
 const UNKNOWN: u32 = 0;
 
-/// `zeMemAllocShared` (ze_api.h). A NULL device is allowed.
+/// `zeMemAllocShared` (ze_api.h). The device may be NULL.
 pub extern "C" fn alloc_shared(
     context: Handle<Context>,
     device_desc: In<DeviceMemAllocDesc>,
@@ -31,7 +32,7 @@ pub extern "C" fn alloc_shared(
     size: usize,
     alignment: usize,
     device: Handle<Device>,
-    pointer: Out<Address>,
+    pointer: Out<Pointer>,
 ) -> ZeResult {
     call(|| {
         context.get()?;
@@ -48,7 +49,7 @@ pub extern "C" fn alloc_device(
     size: usize,
     alignment: usize,
     device: Handle<Device>,
-    pointer: Out<Address>,
+    pointer: Out<Pointer>,
 ) -> ZeResult {
     call(|| {
         context.get()?;
@@ -63,7 +64,7 @@ pub extern "C" fn alloc_host(
     desc: In<HostMemAllocDesc>,
     size: usize,
     alignment: usize,
-    pointer: Out<Address>,
+    pointer: Out<Pointer>,
 ) -> ZeResult {
     call(|| {
         context.get()?;
@@ -71,19 +72,19 @@ pub extern "C" fn alloc_host(
     })
 }
 
-/// `zeMemFree` (ze_api.h): `INVALID_ARGUMENT` for anything but the address that an allocation call gave.
+/// `zeMemFree` (ze_api.h). `INVALID_ARGUMENT` for any address that an allocation call did not return.
 pub extern "C" fn free(context: Handle<Context>, pointer: Address) -> ZeResult {
     call_teardown(|| {
         context.get()?;
         pointer.check()?;
         let freed = lookup::remove(pointer.number(), |origin| matches!(origin, Origin::Own { .. }))?;
-        // Work in flight may keep the pages for a while, but nobody shall open them any more.
+        // Work in flight may keep the pages for a while, but no process may open them any more.
         exports::revoke(freed.id);
         Ok(())
     })
 }
 
-/// `zeMemFreeExt` (ze_api.h). Both policies come to the same: work in flight keeps the memory until it is done.
+/// `zeMemFreeExt` (ze_api.h). Both policies have the same effect: work in flight keeps the memory until it has completed.
 pub extern "C" fn free_ext(context: Handle<Context>, desc: In<MemoryFreeExtDesc>, pointer: Address) -> ZeResult {
     if desc.is_null() {
         return ZeResult::INVALID_NULL_POINTER;
@@ -91,9 +92,9 @@ pub extern "C" fn free_ext(context: Handle<Context>, desc: In<MemoryFreeExtDesc>
     free(context, pointer)
 }
 
-/// `zeMemGetAllocProperties` (ze_api.h). A pointer that is not ours has type "unknown" and no device. If the chain asks for a
-/// descriptor: that of memory that was made to be exported, which stays the device's; other memory shares its file with
-/// more, and is `UNSUPPORTED_FEATURE`.
+/// `zeMemGetAllocProperties` (ze_api.h). A pointer that is not memory of the device has type "unknown" and no device. If the
+/// chain requests a descriptor, it receives that of exportable memory, which stays the property of the device. Other memory
+/// shares its file, so a request for its descriptor is `UNSUPPORTED_FEATURE`.
 pub extern "C" fn get_alloc_properties(
     context: Handle<Context>,
     pointer: Address,
@@ -109,7 +110,7 @@ pub extern "C" fn get_alloc_properties(
             out.id = found.as_ref().map_or(0, |found| found.id);
             out.page_size = if found.is_some() { PAGE as u64 } else { 0 };
         })?;
-        if let Some(export) = properties.next_of::<ExternalMemoryFd>(stype::EXTERNAL_MEMORY_EXPORT_FD) {
+        if let Some(export) = properties.next_of::<ExternalMemoryExportFd>() {
             check_type(export.read()?.flags)?;
             let allocation = lookup::find(pointer.number());
             let number = allocation.and_then(|found| found.descriptor()).ok_or(ZeResult::UNSUPPORTED_FEATURE)?;
@@ -121,25 +122,25 @@ pub extern "C" fn get_alloc_properties(
     })
 }
 
-/// `zeMemGetAddressRange` (ze_api.h): base and size of the allocation, or of the mapping of physical memory, that the
-/// pointer lies in.
+/// `zeMemGetAddressRange` (ze_api.h). Base and size of the allocation, or of the mapping of physical memory, that contains
+/// the pointer.
 pub extern "C" fn get_address_range(
     context: Handle<Context>,
     pointer: Address,
-    base: Out<Address>,
+    base: Out<Pointer>,
     size: Out<usize>,
 ) -> ZeResult {
     call(|| {
         context.get()?;
         pointer.check()?;
         let found = describe(pointer.number()).ok_or(ZeResult::INVALID_ARGUMENT)?;
-        base.write_optional(Address::of(found.base));
+        base.write_optional(Pointer::to(found.base));
         size.write_optional(found.size);
         Ok(())
     })
 }
 
-/// What there is to say about the memory at an address.
+/// The memory at an address.
 struct Description {
     kind: Kind,
     id: u64,
@@ -148,7 +149,7 @@ struct Description {
     size: usize,
 }
 
-/// Describes the allocation or the mapping that an address lies in. Reserved addresses without memory are nothing.
+/// The allocation or the mapping that contains an address. Reserved addresses without memory have none.
 fn describe(address: usize) -> Option<Description> {
     if let Some(found) = lookup::find(address) {
         let (base, size) = (found.base(), found.size);
@@ -159,22 +160,22 @@ fn describe(address: usize) -> Option<Description> {
     Some(Description { kind: physical.kind, id: physical.id, device: physical.device.clone(), base, size })
 }
 
-/// What a descriptor's chain asks for.
+/// What the `pNext` chain of an allocation descriptor requests.
 #[derive(Clone, Copy)]
 struct Requests {
-    /// To make memory of a foreign descriptor.
+    /// To import memory from a descriptor.
     import: bool,
-    /// To have a descriptor of its own.
+    /// To be exportable, with a file of its own.
     export: bool,
-    /// To be let beyond the largest size of an allocation.
+    /// To exceed the largest allocation size.
     any_size: bool,
 }
 
 impl Requests {
-    fn of<T>(desc: In<T>) -> Outcome<Self> {
+    fn of<T: Extensible>(desc: In<T>) -> Outcome<Self> {
         desc.check()?;
         let import = desc.has_next(stype::EXTERNAL_MEMORY_IMPORT_FD);
-        let export = desc.next_of::<ExternalMemoryExportDesc>(stype::EXTERNAL_MEMORY_EXPORT_DESC);
+        let export = desc.next_of::<ExternalMemoryExportDesc>();
         if let Some(export) = export {
             check_type(export.read()?.flags)?;
         }
@@ -192,25 +193,22 @@ fn allocate(
     requests: Requests,
     size: usize,
     alignment: usize,
-    pointer: Out<Address>,
+    pointer: Out<Pointer>,
 ) -> Outcome {
     pointer.check()?;
     if alignment != 0 && !alignment.is_power_of_two() {
         return Err(ZeResult::UNSUPPORTED_ALIGNMENT);
     }
-    // Importing a foreign descriptor as memory cannot be passed over like an unknown hint.
+    // An import that is ignored would return the wrong memory.
     if requests.import {
         return Err(ZeResult::UNSUPPORTED_FEATURE);
     }
-    let (budget, exhausted) = match &device {
-        Some(device) => (&device.memory, ZeResult::OUT_OF_DEVICE_MEMORY),
-        None => (driver::host_memory(), ZeResult::OUT_OF_HOST_MEMORY),
-    };
+    let (budget, exhausted) = driver::budget(device.as_ref());
     if size == 0 || (!requests.any_size && size as u64 > budget.limit()) {
         return Err(ZeResult::UNSUPPORTED_SIZE);
     }
     let budget = Arc::clone(budget);
     let charge = |bytes| budget.charge(bytes).ok_or(exhausted);
     let allocation = Allocation::new(kind, device, size, alignment, requests.export, charge)?;
-    pointer.write(Address::of(lookup::insert(allocation)))
+    pointer.write(Pointer::to(lookup::insert(allocation)))
 }

@@ -1,16 +1,18 @@
-//! One allocation as an application sees it: made here, or opened from another process.
+//! One allocation as an application sees it: created in this process, or opened from another one.
 //!
-//! Between the entry points and the segments. Work in flight holds a reference, so that memory which is freed too
-//! early is unmapped only when the work that uses it is done. Must never be found by a pointer after it was freed.
+//! Work in flight holds a reference, so memory that is freed too early is unmapped only when the work that uses it has
+//! completed. Must never be found by a pointer after it was freed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::discovery::device::Device;
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::budget::Charge;
 use crate::shared_memory::PAGE;
+use crate::shared_memory::import::Import;
 use crate::shared_memory::mapping::Mapping;
-use crate::shared_memory::segment::{OpenRecord, Span};
+use crate::shared_memory::segment::Span;
 
 /// `ze_memory_type_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,47 +27,46 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind with this number.
+    /// The kind with this `ze_memory_type_t` value.
     pub(crate) fn from_number(number: u32) -> Option<Self> {
         [Self::Host, Self::Device, Self::Shared].into_iter().find(|kind| *kind as u32 == number)
     }
 }
 
-/// Memory that has an address here.
+/// Memory with an address in this process.
 pub(crate) struct Allocation {
-    // In this order: the range must be unmapped before it is given back.
-    mapping: Mapping,
     origin: Origin,
-    /// Bytes asked for.
+    /// Size that was requested, in bytes.
     pub size: usize,
     /// Host, device or shared.
     pub kind: Kind,
-    /// Unique among the allocations that this process has seen.
+    /// Unique among the allocations and physical memories of this process.
     pub id: u64,
-    /// The device it was made for, or opened on.
+    /// The device that it was created for or opened on.
     pub device: Option<Arc<Device>>,
 }
 
 /// Where an allocation comes from.
 pub(crate) enum Origin {
-    /// Made in this process.
+    /// Created in this process.
     Own {
-        /// The pages.
+        // Before the range: the pages must be unmapped before it is returned to its segment.
+        /// The address range.
+        mapping: Mapping,
+        /// The range of the segment.
         span: Span,
-        /// Whether they lie in a file of their own, whose descriptor may be handed out.
+        /// Whether it has a file of its own, whose descriptor may be returned.
         exportable: bool,
-        /// What it takes of the memory that there is. Held for its drop.
+        /// Returned to the budget on drop.
         _charge: Charge,
     },
     /// Opened from an IPC handle.
-    Opened {
-        /// What counts this process in. Held for its drop.
-        _record: OpenRecord,
-    },
+    Opened(Import),
 }
 
 impl Allocation {
-    /// Makes memory of `size` bytes, all zero. `alignment` is 0 or a power of 2. What is exportable has a file of its own.
+    /// Creates memory of `size` bytes, all zero, at a multiple of `alignment` (a power of 2, or 0). Exportable memory has a
+    /// file of its own. `UNSUPPORTED_SIZE`, `OUT_OF_HOST_MEMORY`, or the error of `charge`, which takes a size in bytes.
     pub(crate) fn new(
         kind: Kind,
         device: Option<Arc<Device>>,
@@ -79,21 +80,23 @@ impl Allocation {
         let span = if exportable { Span::dedicated(length as u64)? } else { Span::take(length as u64)? };
         let mapping = span.map(alignment)?;
         let id = span.identity();
-        let origin = Origin::Own { span, exportable, _charge: charge };
-        Ok(Self { mapping, origin, size, kind, id, device })
+        Ok(Self { origin: Origin::Own { mapping, span, exportable, _charge: charge }, size, kind, id, device })
     }
 
-    /// Memory that another allocation, as a rule of another process, shows here.
-    pub(crate) fn opened(mapping: Mapping, record: OpenRecord, kind: Kind, size: usize, device: Arc<Device>) -> Self {
-        Self { mapping, origin: Origin::Opened { _record: record }, size, kind, id: opened_id(), device: Some(device) }
+    /// Memory of another process, or of this one, that was opened from a handle.
+    pub(crate) fn opened(import: Import, kind: Kind, size: usize, device: Arc<Device>) -> Self {
+        Self { origin: Origin::Opened(import), size, kind, id: imported_id(), device: Some(device) }
     }
 
     /// Its first address.
     pub(crate) fn base(&self) -> usize {
-        self.mapping.base()
+        match &self.origin {
+            Origin::Own { mapping, .. } => mapping.base(),
+            Origin::Opened(import) => import.mapping().base(),
+        }
     }
 
-    /// The descriptor of the file that holds nothing else, if it was made to be exported.
+    /// The descriptor of the file that holds nothing else, if it was created to be exported.
     pub(crate) fn descriptor(&self) -> Option<i32> {
         match &self.origin {
             Origin::Own { span, exportable: true, .. } => Some(span.descriptor()),
@@ -107,10 +110,9 @@ impl Allocation {
     }
 }
 
-/// Identities of opened allocations count down from the top, those of own ones up from 1: they never meet.
-pub(crate) fn opened_id() -> u64 {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
+/// A new id for opened or imported memory. These count down from the maximum, and identities of own memory count up from 1,
+/// so the two never collide.
+pub(crate) fn imported_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
     NEXT.fetch_sub(1, Ordering::Relaxed)
 }

@@ -1,10 +1,8 @@
 //! Entry points that share memory with other processes.
 //!
-//! The producer's side says where an allocation lies; the consumer's side gets at the file, by the descriptor in the
-//! handle if that is the right file here already (libumf and the Unified Runtime have fetched it), else by fetching it
-//! from the producer, and maps the allocation's pages and no others. Must never close a descriptor that came in a
-//! handle, and must leave nothing open or mapped when it answers an error. All failures to import are
-//! `INVALID_ARGUMENT`, as with Intel's driver.
+//! The producer's side writes into the handle where a range lies; the consumer's side opens that range and maps its pages
+//! and no others (`shared_memory::import`). An open that fails returns `INVALID_ARGUMENT`, as with Intel's driver. Must
+//! never export what was itself opened or imported.
 
 use std::process;
 use std::sync::Arc;
@@ -17,16 +15,14 @@ use crate::discovery::device::Device;
 use crate::ffi::handles::Handle;
 use crate::ffi::layout::memory::IpcMemHandle;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
-use crate::ffi::{Address, Out};
+use crate::ffi::{Address, Out, Pointer};
 use crate::platform::log;
 use crate::shared_memory::handle_data::HandleData;
-use crate::shared_memory::mapping::Mapping;
-use crate::shared_memory::segment::OpenRecord;
-use crate::shared_memory::segment_file::SegmentFile;
+use crate::shared_memory::import::{Import, ImportError};
 use crate::shared_memory::{PAGE, exports};
 
-/// `zeMemGetIpcHandle` (ze_api.h): a handle for the allocation, or the physical memory, that the pointer lies in; it
-/// opens at the base.
+/// `zeMemGetIpcHandle` (ze_api.h). A handle for the allocation, or the mapped physical memory, that contains the pointer. It
+/// opens at the base. `INVALID_ARGUMENT` for any other pointer.
 pub extern "C" fn get(context: Handle<Context>, pointer: Address, handle: Out<IpcMemHandle>) -> ZeResult {
     call(|| {
         context.get()?;
@@ -36,8 +32,8 @@ pub extern "C" fn get(context: Handle<Context>, pointer: Address, handle: Out<Ip
     })
 }
 
-/// `zeMemGetIpcHandleWithProperties` (ze_api.h): the same, and instead of a pointer it takes the handle of physical
-/// memory too. There is one type of handle, so what the chain wishes for is passed over.
+/// `zeMemGetIpcHandleWithProperties` (ze_api.h). Also accepts the handle of physical memory instead of a pointer. There is
+/// one type of IPC handle, so the properties are ignored.
 pub extern "C" fn get_with_properties(
     context: Handle<Context>,
     pointer: Address,
@@ -56,7 +52,7 @@ pub extern "C" fn get_with_properties(
     })
 }
 
-/// What a handle can be asked for.
+/// Memory that a handle can be requested for.
 enum Shareable {
     Allocation(Arc<Allocation>),
     Physical(Arc<PhysicalMemory>),
@@ -69,12 +65,12 @@ impl Shareable {
     }
 }
 
-/// The handle of what was made in this process: `INVALID_ARGUMENT` for what was opened or imported.
+/// A handle of memory of this process: `INVALID_ARGUMENT` for memory that was opened or imported.
 fn export(memory: &Shareable) -> Outcome<IpcMemHandle> {
     let (span, kind, size) = match memory {
         Shareable::Allocation(allocation) => match allocation.origin() {
             Origin::Own { span, .. } => (Some(span), allocation.kind, allocation.size),
-            Origin::Opened { .. } => (None, allocation.kind, allocation.size),
+            Origin::Opened(_) => (None, allocation.kind, allocation.size),
         },
         Shareable::Physical(physical) => (physical.span(), physical.kind, physical.size),
     };
@@ -83,24 +79,23 @@ fn export(memory: &Shareable) -> Outcome<IpcMemHandle> {
     Ok(IpcMemHandle { data: HandleData::of(span, kind as u16, size as u64).encode() })
 }
 
-/// `zeMemGetFileDescriptorFromIpcHandleExp` (ze_api.h): the descriptor that a handle of this process says, which stays the
-/// device's. It may be that of a file with other memory too. What is not such a handle, or was put, is `OUT_OF_HOST_MEMORY`, as
-/// with Intel's driver.
+/// `zeMemGetFileDescriptorFromIpcHandleExp` (ze_api.h). The descriptor in a handle of this process. It belongs to the device,
+/// and its file may hold other memory too. `OUT_OF_HOST_MEMORY` for anything else and for a handle that was put, as with
+/// Intel's driver.
 pub extern "C" fn get_descriptor(context: Handle<Context>, handle: IpcMemHandle, descriptor: Out<u64>) -> ZeResult {
     call(|| {
         context.get()?;
         descriptor.check()?;
         let own = |data: &HandleData| {
-            let memory = Kind::from_number(u32::from(data.kind)).is_some();
-            memory && data.pid == process::id() && exports::is_exported(data.identity)
+            is_memory(data.kind) && data.pid == process::id() && exports::is_exported(data.identity)
         };
         let data = HandleData::decode(&handle.data).filter(own).ok_or(ZeResult::OUT_OF_HOST_MEMORY)?;
         descriptor.write(data.exported as u64)
     })
 }
 
-/// `zeMemGetIpcHandleFromFileDescriptorExp` (ze_api.h): a handle for the memory that `zeMemGetAllocProperties` has said this
-/// descriptor of. Any other is `OUT_OF_HOST_MEMORY`, as with Intel's driver.
+/// `zeMemGetIpcHandleFromFileDescriptorExp` (ze_api.h). A handle for the memory whose descriptor `zeMemGetAllocProperties` has
+/// returned. `OUT_OF_HOST_MEMORY` for any other descriptor, as with Intel's driver.
 pub extern "C" fn get_by_descriptor(context: Handle<Context>, descriptor: u64, handle: Out<IpcMemHandle>) -> ZeResult {
     call(|| {
         context.get()?;
@@ -110,31 +105,23 @@ pub extern "C" fn get_by_descriptor(context: Handle<Context>, descriptor: u64, h
     })
 }
 
-/// `zeMemPutIpcHandle` (ze_api.h). A handle that is not known, or whose memory is gone, is no error: the documented
-/// driver answers success, and freeing the memory ends its handles anyway.
+/// `zeMemPutIpcHandle` (ze_api.h). `SUCCESS` also for a handle that is unknown or whose memory is gone, as with Intel's
+/// driver: freeing the memory ends its handles anyway.
 pub extern "C" fn put(context: Handle<Context>, handle: IpcMemHandle) -> ZeResult {
     call_teardown(|| {
         context.get()?;
-        put_handle(&handle.data, |kind| Kind::from_number(u32::from(kind)).is_some());
+        exports::put(&handle.data, is_memory);
         Ok(())
     })
 }
 
-/// Puts a handle that this process has handed out, if it is for something that `wanted` says.
-pub(crate) fn put_handle(bytes: &[u8; 64], wanted: impl FnOnce(u16) -> bool) {
-    let own = |data: &HandleData| data.pid == process::id() && wanted(data.kind);
-    if let Some(data) = HandleData::decode(bytes).filter(own) {
-        exports::put(data.identity);
-    }
-}
-
-/// `zeMemOpenIpcHandle` (ze_api.h): a new address for each call, also in the producer itself.
+/// `zeMemOpenIpcHandle` (ze_api.h). Every call maps the memory at a new address, in the producer too.
 pub extern "C" fn open(
     context: Handle<Context>,
     device: Handle<Device>,
     handle: IpcMemHandle,
     flags: u32,
-    pointer: Out<Address>,
+    pointer: Out<Pointer>,
 ) -> ZeResult {
     call(|| {
         context.get()?;
@@ -143,31 +130,32 @@ pub extern "C" fn open(
         if flags & !0b11 != 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
-        let refused = |why: &str| {
-            log::note(&format!("zeMemOpenIpcHandle: {why}"));
+        let refuse = |reason: &str| {
+            log::note(&format!("zeMemOpenIpcHandle: {reason}"));
             ZeResult::INVALID_ARGUMENT
         };
-        let data =
-            HandleData::decode(&handle.data).ok_or_else(|| refused("the bytes are damaged or not a handle of ours"))?;
-        let kind = Kind::from_number(u32::from(data.kind)).ok_or_else(|| refused("unknown memory type"))?;
-        let file = SegmentFile::of(&data).map_err(|why| refused(&why))?;
-        let length = (data.size as usize).checked_next_multiple_of(PAGE).ok_or(ZeResult::INVALID_ARGUMENT)?;
-        if !file.holds(&data, length as u64) {
-            return Err(refused("the allocation lies outside of its file"));
-        }
-        let record = OpenRecord::open(file.as_fd(), u32::from(data.record), data.identity)
-            .map_err(|_| refused("its producer has freed the memory or put the handle"))?;
-        let mapping = Mapping::shared(file.as_fd(), data.offset, length, PAGE)?;
-        let opened = Allocation::opened(mapping, record, kind, data.size as usize, device);
-        pointer.write(Address::of(lookup::insert(opened)))
+        let data = HandleData::decode(&handle.data)
+            .ok_or_else(|| refuse("the bytes are damaged or not a handle of this device"))?;
+        let kind = Kind::from_number(u32::from(data.kind)).ok_or_else(|| refuse("it is not a handle of memory"))?;
+        let size = data.size as usize;
+        let length = size.checked_next_multiple_of(PAGE).ok_or(ZeResult::INVALID_ARGUMENT)?;
+        let import = Import::open(&data, length).map_err(|error| match error {
+            ImportError::Refused(reason) => refuse(&reason),
+            ImportError::Host(code) => code,
+        })?;
+        pointer.write(Pointer::to(lookup::insert(Allocation::opened(import, kind, size, device))))
     })
 }
 
-/// `zeMemCloseIpcHandle` (ze_api.h): `INVALID_ARGUMENT` for anything but an address that open gave.
+/// `zeMemCloseIpcHandle` (ze_api.h). `INVALID_ARGUMENT` for any address that open did not return.
 pub extern "C" fn close(context: Handle<Context>, pointer: Address) -> ZeResult {
     call_teardown(|| {
         context.get()?;
         pointer.check()?;
-        lookup::remove(pointer.number(), |origin| matches!(origin, Origin::Opened { .. })).map(drop)
+        lookup::remove(pointer.number(), |origin| matches!(origin, Origin::Opened(_))).map(drop)
     })
+}
+
+fn is_memory(kind: u16) -> bool {
+    Kind::from_number(u32::from(kind)).is_some()
 }

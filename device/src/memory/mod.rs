@@ -1,8 +1,8 @@
-//! Memory: where it lies, what is allocated, and how another process gets at it.
+//! Memory: allocations, physical memory, virtual memory, and sharing with other processes.
 //!
-//! `allocation` is what an application sees, `map` finds the allocation of a pointer, `alloc` and `ipc` are the entry
-//! points. `physical` is memory without an address, `reservation` addresses without memory, and `virtual_memory` has the
-//! entry points that put one into the other.
+//! `allocation` is what an application gets, `lookup` finds the allocation of a pointer, `alloc` and `ipc` are entry points.
+//! `physical` is memory without an address, `reservation` is address space without memory, and `virtual_memory` has the
+//! entry points that map one into the other. Must never unmap memory that work in flight refers to.
 
 pub(crate) mod alloc;
 pub(crate) mod ipc;
@@ -18,15 +18,15 @@ use std::sync::Arc;
 use allocation::Allocation;
 use reservation::ReservationRef;
 
-/// What keeps the memory at an address there, for work in flight. Held for its drop.
+/// Keeps memory mapped for work in flight, until it is dropped.
 pub(crate) enum Retained {
     /// An allocation.
     Allocation { _reference: Arc<Allocation> },
-    /// A reservation, with all that is mapped in it.
+    /// A reservation, with everything that is mapped in it.
     Reservation { _reference: ReservationRef },
 }
 
-/// Keeps the memory at `address` there, if it is ours.
+/// Keeps the memory at `address` mapped. `None` if it is not memory of the device.
 pub(crate) fn retain(address: usize) -> Option<Retained> {
     if let Some(allocation) = lookup::find(address) {
         return Some(Retained::Allocation { _reference: allocation });

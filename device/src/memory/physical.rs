@@ -1,83 +1,74 @@
-//! Physical memory: memory that has no address of its own and is mapped where an application wants it.
+//! Physical memory: memory without an address, which an application maps where it wants.
 //!
-//! What is made without the wish to export it shares the segments of all memory. What can be exported has a segment of
-//! its own, whose head says so (`segment::Span::dedicated`): its descriptor is what crosses to another process, and what
-//! import looks for. An import duplicates the caller's descriptor and is from then on independent of it, and of the
-//! exporter; with `ZE_SOFT_IMPORT_FD=keep` it takes the number over as well.
+//! Memory that is not exportable shares the segments of all memory. Exportable memory has a segment of its own, whose header
+//! identifies it (`Span::dedicated`): its descriptor goes to other processes, and import checks for that header. An import
+//! duplicates the caller's descriptor, and from then on depends neither on it nor on the exporter; with
+//! `ZE_SOFT_IMPORT_FD=keep` it also takes the number over.
 //!
-//! **Who owns an exported descriptor?** `ze_api.h` does not say. Intel's driver gives the same number on every query
-//! and leaves it open; the Unified Runtime closes what it got, so its second get there is of a dead number. Here each
-//! query gives a descriptor of its own, which its caller closes; `ZE_SOFT_EXPORT_FD=one` does as Intel's driver.
-//! Must never close a descriptor that was handed out, nor one that was handed in unless it is told to keep it.
+//! **Who owns an exported descriptor?** ze_api.h does not specify it. Intel's driver returns the same number for every query
+//! and leaves it open; the Unified Runtime closes the descriptor that it gets, so its second query returns a number that is
+//! closed. Here every query returns a descriptor of its own, which the caller closes; with `ZE_SOFT_EXPORT_FD=one` the device
+//! behaves as Intel's driver. Must never close a descriptor that it has returned, nor one that was passed in unless the
+//! setting requires it.
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::allocation::{Kind, opened_id};
+use super::allocation::{Kind, imported_id};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::discovery::driver;
+use crate::discovery::properties::EXTERNAL_MEMORY_TYPES;
 use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::memory::{ExternalMemoryExportDesc, ExternalMemoryFd, PhysicalMemDesc, PhysicalMemProperties};
-use crate::ffi::layout::stype;
+use crate::ffi::layout::memory::{
+    ExternalMemoryExportDesc, ExternalMemoryExportFd, ExternalMemoryImportFd, PhysicalMemDesc, PhysicalMemProperties,
+};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
 use crate::platform::budget::Charge;
+use crate::platform::descriptor::{self, TransferredDescriptor};
 use crate::platform::log;
 use crate::platform::settings;
 use crate::shared_memory::segment::{self, Span};
 use crate::shared_memory::{PAGE, exports};
 
-/// `ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST`; bit 0 is "on the device", the default.
+/// `ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST`. Bit 0 means on the device, which is the default.
 const ON_HOST: u32 = 1 << 1;
-/// `ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD` and `_DMA_BUF`: both are the same descriptor here.
-pub(crate) const DESCRIPTORS: u32 = 0b11;
-/// All external memory types that there are.
+/// All external memory types of ze_api.h (`ze_external_memory_type_flags_t`).
 const ALL_TYPES: u32 = 0xff;
 
 /// Physical memory.
 pub struct PhysicalMemory {
-    /// Unique among the memory that this process has seen.
+    /// Unique among the allocations and physical memories of this process.
     pub(crate) id: u64,
-    /// Its size, whole pages.
+    /// Its size in bytes, whole pages.
     pub(crate) size: usize,
     /// Host or device.
     pub(crate) kind: Kind,
-    /// The device it was made for. None for host memory.
+    /// The device that it was created for. None for host memory.
     pub(crate) device: Option<Arc<Device>>,
     backing: Backing,
     exportable: bool,
-    /// The number that every query gives, with `ZE_SOFT_EXPORT_FD=one`.
+    /// The descriptor that every query returns, with `ZE_SOFT_EXPORT_FD=one`.
     exported: Mutex<Option<i32>>,
 }
 
 enum Backing {
-    /// Made here.
+    /// Created in this process.
     Own {
         span: Span,
-        /// What it takes of the memory that there is. Held for its drop.
+        /// Returned to the budget on drop.
         _charge: Charge,
     },
-    /// Made by whoever exported this file.
+    /// Created by the process that exported this file.
     Imported {
         file: File,
-        /// What else ends with it. Held for its drop.
+        /// Closed with the memory, with `ZE_SOFT_IMPORT_FD=keep`.
         _transferred: Option<TransferredDescriptor>,
     },
-}
-
-/// The number of a descriptor that was handed in, with `ZE_SOFT_IMPORT_FD=keep`: closed with the memory, as Intel's driver
-/// does, which is a stranger's by then if whoever handed it in has closed it too.
-struct TransferredDescriptor(i32);
-
-impl Drop for TransferredDescriptor {
-    fn drop(&mut self) {
-        // SAFETY: close(2) takes a plain number. That it may be another file's by now is the fault that is shown here.
-        unsafe { libc::close(self.0) };
-    }
 }
 
 impl Object for PhysicalMemory {
@@ -88,7 +79,7 @@ impl Object for PhysicalMemory {
 }
 
 impl PhysicalMemory {
-    /// The file that the memory lies in, and where in it.
+    /// The file that holds the memory, and the offset of the memory in it, in bytes.
     pub(crate) fn pages(&self) -> (BorrowedFd<'_>, u64) {
         match &self.backing {
             Backing::Own { span, .. } => (span.file(), span.offset()),
@@ -96,7 +87,7 @@ impl PhysicalMemory {
         }
     }
 
-    /// Its range of a segment, unless it was imported.
+    /// Its range of a segment. None if it was imported.
     pub(crate) fn span(&self) -> Option<&Span> {
         match &self.backing {
             Backing::Own { span, .. } => Some(span),
@@ -104,7 +95,7 @@ impl PhysicalMemory {
         }
     }
 
-    /// A descriptor for another process.
+    /// A descriptor for another process: `INVALID_ARGUMENT` if the memory was not created to be exported.
     fn export(&self) -> Outcome<i32> {
         if !self.exportable {
             return Err(ZeResult::INVALID_ARGUMENT);
@@ -123,7 +114,7 @@ impl PhysicalMemory {
     }
 }
 
-/// `zePhysicalMemCreate` (ze_api.h). A device is not needed for host memory.
+/// `zePhysicalMemCreate` (ze_api.h). The device may be NULL for host memory.
 pub extern "C" fn create(
     context: Handle<Context>,
     device: Handle<Device>,
@@ -148,8 +139,8 @@ pub extern "C" fn create(
         if made.size == 0 || !made.size.is_multiple_of(PAGE) {
             return Err(ZeResult::UNSUPPORTED_SIZE);
         }
-        let import = desc.next_of::<ExternalMemoryFd>(stype::EXTERNAL_MEMORY_IMPORT_FD);
-        let export = desc.next_of::<ExternalMemoryExportDesc>(stype::EXTERNAL_MEMORY_EXPORT_DESC);
+        let import = desc.next_of::<ExternalMemoryImportFd>();
+        let export = desc.next_of::<ExternalMemoryExportDesc>();
         let made = match (import, export) {
             (Some(import), _) => PhysicalMemory::import(&import.read()?, made.size, kind, device)?,
             (None, Some(export)) => {
@@ -162,7 +153,7 @@ pub extern "C" fn create(
     })
 }
 
-/// `zePhysicalMemDestroy` (ze_api.h). Where it is mapped it stays until it is unmapped.
+/// `zePhysicalMemDestroy` (ze_api.h). Mappings of it stay until they are unmapped.
 pub extern "C" fn destroy(context: Handle<Context>, physical: Handle<PhysicalMemory>) -> ZeResult {
     call_teardown(|| {
         context.get()?;
@@ -174,8 +165,8 @@ pub extern "C" fn destroy(context: Handle<Context>, physical: Handle<PhysicalMem
     })
 }
 
-/// `zePhysicalMemGetProperties` (ze_api.h), with the export of a descriptor if the chain asks for one:
-/// `INVALID_ARGUMENT` if that was not wished for when the memory was made.
+/// `zePhysicalMemGetProperties` (ze_api.h). Also exports a descriptor if the chain requests one: `INVALID_ARGUMENT` if the
+/// memory was not created to be exported.
 pub extern "C" fn get_properties(
     context: Handle<Context>,
     physical: Handle<PhysicalMemory>,
@@ -185,7 +176,7 @@ pub extern "C" fn get_properties(
         context.get()?;
         let physical = physical.get()?;
         properties.check()?;
-        if let Some(export) = properties.next_of::<ExternalMemoryFd>(stype::EXTERNAL_MEMORY_EXPORT_FD) {
+        if let Some(export) = properties.next_of::<ExternalMemoryExportFd>() {
             check_type(export.read()?.flags)?;
             let number = physical.export()?;
             export.edit(|out| out.fd = number)?;
@@ -199,19 +190,16 @@ pub extern "C" fn get_properties(
 
 impl PhysicalMemory {
     fn make(size: usize, kind: Kind, device: Option<Arc<Device>>, exportable: bool) -> Outcome<Self> {
-        let (budget, exhausted) = match &device {
-            Some(device) => (&device.memory, ZeResult::OUT_OF_DEVICE_MEMORY),
-            None => (driver::host_memory(), ZeResult::OUT_OF_HOST_MEMORY),
-        };
+        let (budget, exhausted) = driver::budget(device.as_ref());
         let charge = budget.charge(size as u64).ok_or(exhausted)?;
         let span = if exportable { Span::dedicated(size as u64)? } else { Span::take(size as u64)? };
         let (id, backing) = (span.identity(), Backing::Own { span, _charge: charge });
         Ok(Self { id, size, kind, device, backing, exportable, exported: Mutex::default() })
     }
 
-    /// The memory behind a descriptor. What is not the descriptor of exported physical memory is
-    /// `OUT_OF_DEVICE_MEMORY`, as with Intel's driver; another size than it was made with is `UNSUPPORTED_SIZE`.
-    fn import(import: &ExternalMemoryFd, size: usize, kind: Kind, device: Option<Arc<Device>>) -> Outcome<Self> {
+    /// The memory behind a descriptor: `OUT_OF_DEVICE_MEMORY` if it is not that of exported physical memory, as with
+    /// Intel's driver; `UNSUPPORTED_SIZE` if the memory has another size.
+    fn import(import: &ExternalMemoryImportFd, size: usize, kind: Kind, device: Option<Arc<Device>>) -> Outcome<Self> {
         check_type(import.flags)?;
         let file = File::from(duplicate(import.fd)?);
         let Some(found) = segment::dedicated_size(&file) else {
@@ -222,28 +210,26 @@ impl PhysicalMemory {
             log::note("zePhysicalMemCreate: the memory to import has another size");
             return Err(ZeResult::UNSUPPORTED_SIZE);
         }
-        let transferred = settings::get().keep_import_fd.then(|| TransferredDescriptor(import.fd));
-        let (id, backing) = (opened_id(), Backing::Imported { file, _transferred: transferred });
+        let transferred = settings::get().keep_import_fd.then(|| TransferredDescriptor::new(import.fd));
+        let (id, backing) = (imported_id(), Backing::Imported { file, _transferred: transferred });
         Ok(Self { id, size, kind, device, backing, exportable: true, exported: Mutex::default() })
     }
 }
 
-/// Refuses types of external memory that are not descriptors. No type is the default, which is one.
+/// Checks `ze_external_memory_type_flags_t`: `INVALID_ENUMERATION` for unknown flags, `UNSUPPORTED_ENUMERATION` if none of
+/// them is a type of descriptor. No flag means the default, a descriptor.
 pub(crate) fn check_type(flags: u32) -> Outcome {
     if flags & !ALL_TYPES != 0 {
         return Err(ZeResult::INVALID_ENUMERATION);
     }
-    if flags != 0 && flags & DESCRIPTORS == 0 { Err(ZeResult::UNSUPPORTED_ENUMERATION) } else { Ok(()) }
+    if flags != 0 && flags & EXTERNAL_MEMORY_TYPES == 0 { Err(ZeResult::UNSUPPORTED_ENUMERATION) } else { Ok(()) }
 }
 
-/// A duplicate of a descriptor of this process: `OUT_OF_DEVICE_MEMORY` if the number is none.
+/// A duplicate of a descriptor of this process: `OUT_OF_DEVICE_MEMORY` if the number is not a descriptor,
+/// `OUT_OF_HOST_MEMORY` if the process has no descriptors left.
 fn duplicate(number: i32) -> Outcome<OwnedFd> {
-    // SAFETY: F_DUPFD_CLOEXEC takes a number, and makes a new descriptor if that is one.
-    let made = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
-    if made < 0 {
-        let exhausted = std::io::Error::last_os_error().raw_os_error() == Some(libc::EMFILE);
-        return Err(if exhausted { ZeResult::OUT_OF_HOST_MEMORY } else { ZeResult::OUT_OF_DEVICE_MEMORY });
-    }
-    // SAFETY: the kernel has just made this descriptor for us.
-    Ok(unsafe { OwnedFd::from_raw_fd(made) })
+    descriptor::duplicate(number).map_err(|error| match error.raw_os_error() {
+        Some(libc::EMFILE) => ZeResult::OUT_OF_HOST_MEMORY,
+        _ => ZeResult::OUT_OF_DEVICE_MEMORY,
+    })
 }

@@ -1,9 +1,8 @@
 //! Reserved address space, and the physical memory that is mapped in it.
 //!
-//! Between the virtual-memory entry points and the pages. A reservation is inaccessible but for the ranges where memory
-//! is mapped; mappings may be cut anywhere at a page. Unmapping takes effect at once for everybody who asks, but while
-//! work in flight refers to the reservation the pages themselves stay, so that a command which is still to run does not
-//! fault. Must never drop physical memory under its lock, and never before its pages are out of sight.
+//! A reservation is inaccessible except where memory is mapped; mappings may be split at any page. Unmapping takes effect at
+//! once for all queries. While work in flight refers to the reservation the pages themselves stay, so that a command that has
+//! yet to run does not fault. Must never release physical memory under its lock, nor before its pages are unmapped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,9 +15,9 @@ use crate::shared_memory::mapping::{Access, Mapping};
 
 static LIVE: RwLock<BTreeMap<usize, Arc<Reservation>>> = RwLock::new(BTreeMap::new());
 
-/// Address space that is set aside.
+/// Reserved address space.
 pub(crate) struct Reservation {
-    // Before the ranges: what they show must be out of sight before it is given back.
+    // Before the ranges: memory must be unmapped before it is released.
     space: Mapping,
     state: Mutex<State>,
 }
@@ -26,12 +25,12 @@ pub(crate) struct Reservation {
 #[derive(Default)]
 struct State {
     mapped: Ranges,
-    /// Unmapped, but still there for work in flight.
+    /// Unmapped by the application, but still there for work in flight.
     lingering: Ranges,
     users: usize,
 }
 
-/// Ranges of pages by their first address; they do not overlap.
+/// Ranges of pages by first address; they do not overlap.
 #[derive(Default)]
 struct Ranges(BTreeMap<usize, Range>);
 
@@ -39,7 +38,7 @@ struct Ranges(BTreeMap<usize, Range>);
 struct Range {
     length: usize,
     access: Access,
-    /// One for each call that mapped: pieces of one mapping are told from their neighbours by it.
+    /// One for each map call: it distinguishes the pieces of one mapping from their neighbours.
     mapping: Arc<Mapped>,
 }
 
@@ -53,12 +52,13 @@ pub(crate) struct View {
     pub physical: Arc<PhysicalMemory>,
     /// First address of the mapping.
     pub base: usize,
-    /// Its length.
+    /// Its length, in bytes.
     pub length: usize,
 }
 
 impl Reservation {
-    /// Sets `length` bytes aside, at `wanted` if that is free, and makes them findable. Gives the first address.
+    /// Reserves `length` bytes, at `wanted` if that is free, and returns the first address: `OUT_OF_HOST_MEMORY` if the
+    /// address space is exhausted.
     pub(crate) fn reserve(wanted: usize, length: usize) -> Outcome<usize> {
         let space = Mapping::reserve(wanted, length)?;
         let base = space.base();
@@ -66,8 +66,8 @@ impl Reservation {
         Ok(base)
     }
 
-    /// Gives up the reservation of just this range, with what is mapped in it, as soon as no work in flight refers to
-    /// it.
+    /// Releases the reservation of exactly this range, with everything that is mapped in it, once no work in flight refers
+    /// to it: `INVALID_ARGUMENT` if there is none.
     pub(crate) fn free(base: usize, length: usize) -> Outcome {
         let mut live = LIVE.write();
         if live.get(&base).is_none_or(|found| found.space.length() != length) {
@@ -79,7 +79,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Shows `length` bytes of `physical`, from `offset`, at `base`, where nothing may be mapped yet.
+    /// Maps `length` bytes of `physical` from `offset` at `base`: `INVALID_ARGUMENT` if something is mapped there already.
     pub(crate) fn map(
         &self,
         base: usize,
@@ -101,7 +101,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Takes away what is mapped in this range, all of which must be.
+    /// Unmaps a range: `INVALID_ARGUMENT` unless all of it is mapped.
     pub(crate) fn unmap(&self, base: usize, length: usize) -> Outcome {
         let mut state = self.state.lock();
         if !state.mapped.covers(base, length) {
@@ -120,7 +120,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Changes the access to this range, all of which must be mapped.
+    /// Changes the access to a range: `INVALID_ARGUMENT` unless all of it is mapped.
     pub(crate) fn set_access(&self, base: usize, length: usize, access: Access) -> Outcome {
         let mut state = self.state.lock();
         if !state.mapped.covers(base, length) {
@@ -132,7 +132,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// The access to the page at `base`, and for how many bytes from there on, at most `length`, it is the same.
+    /// The access to the page at `base`, and the number of bytes from there on that have the same access, at most `length`.
     pub(crate) fn access(&self, base: usize, length: usize) -> (Access, usize) {
         let state = self.state.lock();
         let (access, mut end) = state.mapped.access_at(base, base + length);
@@ -146,13 +146,13 @@ impl Reservation {
         (access, end - base)
     }
 
-    /// The mapping that `address` lies in.
+    /// The mapping that contains `address`.
     pub(crate) fn view(&self, address: usize) -> Option<View> {
         let state = self.state.lock();
         let (at, found) = state.mapped.at(address)?;
         let same = |(_, range): &(&usize, &Range)| Arc::ptr_eq(&range.mapping, &found.mapping);
         let (mut base, mut end) = (at, at + found.length);
-        // Other pieces of the same mapping, as long as there is no hole.
+        // Adjacent pieces of the same mapping belong to it.
         for (start, range) in state.mapped.0.range(..at).rev().take_while(same) {
             if start + range.length == base {
                 base = *start;
@@ -166,20 +166,20 @@ impl Reservation {
         Some(View { physical: Arc::clone(&found.mapping.physical), base, length: end - base })
     }
 
-    /// Whether the range lies in this reservation.
+    /// Whether the range is inside this reservation.
     fn holds(&self, base: usize, length: usize) -> bool {
         let (start, end) = (self.space.base(), self.space.base() + self.space.length());
         base >= start && base.checked_add(length).is_some_and(|to| to <= end)
     }
 
-    /// Keeps the pages there for work in flight.
+    /// Keeps the pages mapped for work in flight.
     pub(crate) fn retain(self: Arc<Self>) -> ReservationRef {
         self.state.lock().users += 1;
         ReservationRef(self)
     }
 }
 
-/// Work in flight that refers to a reservation.
+/// A reference of work in flight to a reservation.
 pub(crate) struct ReservationRef(Arc<Reservation>);
 
 impl Drop for ReservationRef {
@@ -191,7 +191,7 @@ impl Drop for ReservationRef {
         }
         let gone = std::mem::take(&mut state.lingering);
         for (at, range) in &gone.0 {
-            // Can only fail for want of memory in the kernel; the pages are then hidden with the reservation.
+            // Fails only if the kernel has no memory. The pages are then unmapped with the reservation.
             let _ = self.0.space.hide(*at, range.length);
         }
         drop(state);
@@ -199,25 +199,25 @@ impl Drop for ReservationRef {
     }
 }
 
-/// The reservation that `address` lies in.
+/// The reservation that contains `address`.
 pub(crate) fn find(address: usize) -> Option<Arc<Reservation>> {
     find_range(address, 1)
 }
 
-/// The reservation that all of this range lies in.
+/// The reservation that contains all of this range.
 pub(crate) fn find_range(base: usize, length: usize) -> Option<Arc<Reservation>> {
     let live = LIVE.read();
     let (_, found) = live.range(..=base).next_back()?;
     found.holds(base, length).then(|| Arc::clone(found))
 }
 
-/// The mapping that `address` lies in, in whatever reservation.
+/// The mapping that contains `address`, in any reservation.
 pub(crate) fn view(address: usize) -> Option<View> {
     find(address)?.view(address)
 }
 
 impl Ranges {
-    /// The range that an address lies in.
+    /// The range that contains an address.
     fn at(&self, address: usize) -> Option<(usize, &Range)> {
         let (base, range) = self.0.range(..=address).next_back()?;
         (address - base < range.length).then_some((*base, range))
@@ -238,7 +238,7 @@ impl Ranges {
         true
     }
 
-    /// The access at an address, and where it may become another, at most `end`. What is not mapped has none.
+    /// The access at an address, and the end of the piece with that access, at most `end`. Unmapped pages have no access.
     fn access_at(&self, address: usize, end: usize) -> (Access, usize) {
         match self.at(address) {
             Some((start, range)) => (range.access, end.min(start + range.length)),
@@ -246,7 +246,7 @@ impl Ranges {
         }
     }
 
-    /// Takes out all that lies in a range, cutting what lies across its ends.
+    /// Removes everything in a range, splitting what crosses its ends.
     fn cut(&mut self, base: usize, length: usize) -> BTreeMap<usize, Range> {
         let end = base + length;
         self.split(base);
@@ -257,7 +257,7 @@ impl Ranges {
         inside
     }
 
-    /// Makes a range that lies across `address` into two.
+    /// Splits a range that crosses `address` into two.
     fn split(&mut self, address: usize) {
         let Some((start, range)) = self.at(address).map(|(start, range)| (start, range.clone())) else { return };
         if start < address {

@@ -1,7 +1,7 @@
-//! Entry points of virtual memory: reserve addresses, map physical memory there, say who may touch it.
+//! Entry points of virtual memory: reserve address space, map physical memory in it, and set the access.
 //!
-//! All check in this order: handles and pointers, enumerations, sizes, alignments, and then whether the range is one
-//! that fits. Must never change anything when the answer is an error.
+//! All check in this order: handles and pointers, enumerations, sizes, alignments, and then the range itself. Must never
+//! change anything when they return an error.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::ffi::handles::Handle;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
-use crate::ffi::{Address, Out};
+use crate::ffi::{Address, Out, Pointer};
 use crate::shared_memory::PAGE;
 use crate::shared_memory::mapping::Access;
 
-/// `zeVirtualMemQueryPageSize` (ze_api.h): the same for all sizes.
+/// `zeVirtualMemQueryPageSize` (ze_api.h). The same for all sizes.
 pub extern "C" fn query_page_size(
     context: Handle<Context>,
     device: Handle<Device>,
@@ -33,17 +33,17 @@ pub extern "C" fn query_page_size(
     })
 }
 
-/// `zeVirtualMemReserve` (ze_api.h): at `start` if that is free, else elsewhere. A NULL start is no preference.
-pub extern "C" fn reserve(context: Handle<Context>, start: Address, size: usize, pointer: Out<Address>) -> ZeResult {
+/// `zeVirtualMemReserve` (ze_api.h). At `start` if that is free, elsewhere otherwise. NULL means no preference.
+pub extern "C" fn reserve(context: Handle<Context>, start: Address, size: usize, pointer: Out<Pointer>) -> ZeResult {
     call(|| {
         context.get()?;
         pointer.check()?;
         check_range(start, size)?;
-        pointer.write(Address::of(Reservation::reserve(start.number(), size)?))
+        pointer.write(Pointer::to(Reservation::reserve(start.number(), size)?))
     })
 }
 
-/// `zeVirtualMemFree` (ze_api.h): `INVALID_ARGUMENT` for anything but a whole reservation. What is mapped is unmapped.
+/// `zeVirtualMemFree` (ze_api.h). Unmaps what is mapped. `INVALID_ARGUMENT` for anything but a whole reservation.
 pub extern "C" fn free(context: Handle<Context>, pointer: Address, size: usize) -> ZeResult {
     call_teardown(|| {
         context.get()?;
@@ -53,8 +53,8 @@ pub extern "C" fn free(context: Handle<Context>, pointer: Address, size: usize) 
     })
 }
 
-/// `zeVirtualMemMap` (ze_api.h): `INVALID_ARGUMENT` for what is not reserved, is mapped already, or lies beyond the end
-/// of the physical memory. Physical memory may be mapped at several addresses.
+/// `zeVirtualMemMap` (ze_api.h). Physical memory may be mapped at several addresses. `INVALID_ARGUMENT` for a range that is
+/// not reserved, is mapped already, or exceeds the physical memory.
 pub extern "C" fn map(
     context: Handle<Context>,
     pointer: Address,
@@ -79,7 +79,7 @@ pub extern "C" fn map(
     })
 }
 
-/// `zeVirtualMemUnmap` (ze_api.h): any range of whole pages, all of which must be mapped.
+/// `zeVirtualMemUnmap` (ze_api.h). Accepts any range of whole pages: `INVALID_ARGUMENT` unless all of it is mapped.
 pub extern "C" fn unmap(context: Handle<Context>, pointer: Address, size: usize) -> ZeResult {
     call_teardown(|| {
         context.get()?;
@@ -89,7 +89,8 @@ pub extern "C" fn unmap(context: Handle<Context>, pointer: Address, size: usize)
     })
 }
 
-/// `zeVirtualMemSetAccessAttribute` (ze_api.h): any range of whole pages, all of which must be mapped.
+/// `zeVirtualMemSetAccessAttribute` (ze_api.h). Accepts any range of whole pages: `INVALID_ARGUMENT` unless all of it is
+/// mapped.
 pub extern "C" fn set_access_attribute(
     context: Handle<Context>,
     pointer: Address,
@@ -105,7 +106,7 @@ pub extern "C" fn set_access_attribute(
     })
 }
 
-/// `zeVirtualMemGetAccessAttribute` (ze_api.h): the access of the first page, and how much of the range has the same.
+/// `zeVirtualMemGetAccessAttribute` (ze_api.h). The access of the first page, and how many bytes of the range have the same.
 pub extern "C" fn get_access_attribute(
     context: Handle<Context>,
     pointer: Address,
@@ -125,12 +126,12 @@ pub extern "C" fn get_access_attribute(
     })
 }
 
-/// The reservation that a range lies in: `INVALID_ARGUMENT` if there is none.
+/// The reservation that contains a range: `INVALID_ARGUMENT` if there is none.
 fn reserved(pointer: Address, size: usize) -> Outcome<Arc<Reservation>> {
     reservation::find_range(pointer.number(), size).ok_or(ZeResult::INVALID_ARGUMENT)
 }
 
-/// Whole pages, at least one.
+/// `UNSUPPORTED_SIZE` or `UNSUPPORTED_ALIGNMENT` unless the range is one or more whole pages.
 fn check_range(pointer: Address, size: usize) -> Outcome {
     if size == 0 || !size.is_multiple_of(PAGE) {
         return Err(ZeResult::UNSUPPORTED_SIZE);

@@ -1,19 +1,18 @@
-//! How much memory there is, and how much of it is taken.
+//! Memory budgets: one for each device and one for the host.
 //!
-//! One budget for each device and one for the host. Must never count an allocation twice or forget to give it back:
-//! a charge is a value that an allocation holds.
+//! Must never count an allocation twice or forget to return its bytes: a charge is a value that the allocation owns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A limit in bytes and what is taken of it.
+/// A limit in bytes, and how much of it is in use.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: u64,
-    taken: AtomicU64,
+    used: AtomicU64,
 }
 
-/// Bytes taken of a budget, given back on drop.
+/// Bytes charged to a budget. Dropping it returns them.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Arc<Budget>,
@@ -23,7 +22,7 @@ pub(crate) struct Charge {
 impl Budget {
     /// A budget of `limit` bytes.
     pub(crate) fn new(limit: u64) -> Arc<Self> {
-        Arc::new(Self { limit, taken: AtomicU64::new(0) })
+        Arc::new(Self { limit, used: AtomicU64::new(0) })
     }
 
     /// The limit, in bytes.
@@ -31,17 +30,17 @@ impl Budget {
         self.limit
     }
 
-    /// Takes `bytes`, or `None` when they are not there.
+    /// Charges `bytes`, or returns `None` if fewer are left.
     pub(crate) fn charge(self: &Arc<Self>, bytes: u64) -> Option<Charge> {
-        let fits = |taken: u64| taken.checked_add(bytes).filter(|sum| *sum <= self.limit);
-        self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
+        let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
         Some(Charge { budget: Arc::clone(self), bytes })
     }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.budget.taken.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -50,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_dropped_can_be_taken_again() {
+    fn a_dropped_charge_is_available_again() {
         let budget = Budget::new(100);
         let most = budget.charge(60);
         assert!(most.is_some());

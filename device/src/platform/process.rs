@@ -1,6 +1,6 @@
-//! What this process is: its pid, when it started, and whether it is a forked child of one that used the device.
+//! This process: when it started, and whether it is the forked child of a process that used the device.
 //!
-//! Read by every entry point and by the IPC handles. Must never allocate or lock in the fork handler.
+//! Every entry point and the IPC handles read this. Must never allocate or lock in the fork handler.
 
 use std::fs;
 use std::sync::Once;
@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static FORKED: AtomicBool = AtomicBool::new(false);
 static WATCH: Once = Once::new();
 
-/// Starts to notice forks. Called when the device is first initialised: a child of a process that never used the
-/// device is not marked and may use it afresh.
+/// Starts to detect forks. Called when the device is first initialised: the child of a process that never used the device
+/// is not marked, and may use the device itself.
 pub(crate) fn watch_forks() {
     WATCH.call_once(|| {
         // SAFETY: the handler only stores to an atomic, which pthread_atfork(3) allows in the child of a threaded process.
@@ -22,21 +22,21 @@ extern "C" fn mark_forked() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
-/// True in a child forked after the device was initialised.
+/// True in a child that was forked after the device was initialised.
 pub(crate) fn is_forked_child() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
 
-/// When a process started, in clock ticks since boot: field 22 of `/proc/<pid>/stat`. With the pid it names a process
-/// for good, because pids are used again. `None` when there is no such process or it cannot be seen.
+/// When a process started, in clock ticks since boot: field 22 of `/proc/<pid>/stat` (proc_pid_stat(5)). Together with
+/// the pid it identifies a process, because pids are reused. `None` if the process does not exist or is not visible.
 pub(crate) fn start_time(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the command in parentheses and may itself hold blanks and parentheses.
+    // The second field is the command in parentheses, and may itself contain blanks and parentheses.
     stat.rsplit_once(") ")?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// Lets any process of the same user fetch our descriptors, as Intel's driver does at context creation. Only the Yama
-/// module looks at this; where it is absent the call fails and nothing depends on it.
+/// Lets any process of the same user fetch the descriptors of this one, as Intel's driver does at context creation. Only
+/// the Yama security module needs it. Without that module the call fails, and fetching works anyway.
 pub(crate) fn allow_descriptor_fetch() {
     // SAFETY: PR_SET_PTRACER takes plain numbers and touches no memory of ours.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };

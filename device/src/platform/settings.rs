@@ -1,21 +1,20 @@
-//! Every environment variable of the device, one row each.
+//! The environment variables of the device, one row each.
 //!
-//! Read once, when the device is first used. The README repeats the rows, and a test compares. Must never fail: a bad
-//! value is reported in one line on stderr, and the default stays.
+//! Read once, when the device is first used. README.md repeats the rows, and a test compares the two. Must never fail: an
+//! invalid value is reported in one line on stderr, and the default applies.
 
 use std::env;
 use std::sync::LazyLock;
 
-use crate::ddi;
-use crate::platform::log;
+use super::{faults, log};
 
-/// One variable: its name, its default as one would write it, what it means, and how it is read.
+/// One environment variable.
 pub struct Variable {
-    /// The name in the environment.
+    /// Its name.
     pub name: &'static str,
-    /// The default, written as a value.
+    /// The value that applies when it is not set.
     pub default: &'static str,
-    /// What it means, in one line.
+    /// What it does, in one line of Markdown: README.md has the same.
     pub doc: &'static str,
     read: fn(&str, &mut Settings) -> Option<()>,
 }
@@ -25,7 +24,7 @@ pub const VARIABLES: [Variable; 7] = [
     Variable {
         name: "ZE_SOFT_LOG",
         default: "0",
-        doc: "`1`: say on stderr, once each, which functions are called but not implemented, and why a call failed",
+        doc: "`1` reports on stderr which unimplemented functions are called (each once), and why a call failed",
         read: |text, to| set(&mut to.log, switch(text)),
     },
     Variable {
@@ -43,65 +42,65 @@ pub const VARIABLES: [Variable; 7] = [
     Variable {
         name: "ZE_SOFT_IP_VERSION",
         default: "20.1.0",
-        doc: "device IP version, as `0x05004000` or `major.minor.revision`; the Unified Runtime takes its v2 adapter \
-              from 20.1.0 up and its v1 adapter below",
+        doc: "device IP version, as `0x05004000` or `major.minor.revision`; the Unified Runtime selects its v2 adapter \
+              from 20.1.0 on and its v1 adapter below",
         read: |text, to| set(&mut to.ip_version, ip_version(text)),
     },
     Variable {
         name: "ZE_SOFT_EXPORT_FD",
         default: "each",
-        doc: "the descriptor that a query of physical memory exports: `each` query gives a new one, which its caller \
-              closes; or `one`, always the same, that nothing here ever closes, as with Intel's driver",
+        doc: "how physical memory is exported: `each` query returns a new descriptor, which the caller closes; `one` \
+              returns the same descriptor every time and never closes it, as Intel's driver does",
         read: |text, to| set(&mut to.one_export_fd, either(text, "each", "one")),
     },
     Variable {
         name: "ZE_SOFT_IMPORT_FD",
         default: "copy",
-        doc: "the descriptor that physical memory is imported by: the import makes a `copy` of its own; or it will `keep` \
-              the number, and closes it when the memory is destroyed, whatever it stands for by then, as Intel's driver",
+        doc: "how physical memory is imported: `copy` duplicates the descriptor; `keep` takes its number over and closes it \
+              when the memory is destroyed, whatever file it stands for by then, as Intel's driver does",
         read: |text, to| set(&mut to.keep_import_fd, either(text, "copy", "keep")),
     },
     Variable {
         name: "ZE_SOFT_FAIL",
         default: "none",
-        doc: "functions that do nothing but fail, from the first initialisation on, each with its `ze_result_t`, as \
-              `zeMemOpenIpcHandle:0x70000002`; several are separated by commas",
+        doc: "functions that fail without doing anything, each with the `ze_result_t` to return, for example \
+              `zeMemOpenIpcHandle:0x70000002`; separate several with commas",
         read: |text, to| set(&mut to.faults, faults(text)),
     },
 ];
 
-/// The values in force.
+/// The values that apply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Say what goes wrong on stderr.
+    /// Report unimplemented functions and failed calls on stderr.
     pub log: bool,
     /// Number of devices.
     pub devices: u32,
-    /// Bytes of memory of each device.
+    /// Memory of each device, in bytes.
     pub memory: u64,
     /// Device IP version, packed as Intel's drivers do: 10 bits architecture, 8 release, 8 reserved, 6 revision.
     pub ip_version: u32,
-    /// Each physical memory has one exported descriptor, instead of one for each query.
+    /// Return one exported descriptor for each physical memory, instead of one for each query.
     pub one_export_fd: bool,
-    /// An import keeps the caller's descriptor and closes it at its end, instead of making a copy.
+    /// Take over the caller's descriptor at an import and close it with the memory, instead of duplicating it.
     pub keep_import_fd: bool,
-    /// Functions that fail, by their C names, and the codes that they answer.
+    /// C names of functions that fail, and the codes that they return.
     pub faults: Vec<(String, u32)>,
 }
 
 impl Settings {
-    /// The settings that `lookup` gives, and a complaint for each value that could not be read.
+    /// The settings for the values that `lookup` returns, and a warning for each value that is invalid.
     pub fn read(lookup: impl Fn(&str) -> Option<String>) -> (Self, Vec<String>) {
         let mut settings = Self::default();
         let mut warnings = Vec::new();
         for row in &VARIABLES {
-            // A default that cannot be read would leave zeroes; a test reads them all.
+            // A test checks that all defaults can be parsed.
             let _ = (row.read)(row.default, &mut settings);
             if let Some(text) = lookup(row.name)
                 && (row.read)(&text, &mut settings).is_none()
             {
                 warnings.push(format!(
-                    "{}={text:?} is not a value that I understand, {} is used; expected: {}",
+                    "{}={text:?} is not a valid value, so the default {} applies; expected: {}",
                     row.name, row.default, row.doc
                 ));
             }
@@ -119,7 +118,7 @@ pub fn get() -> &'static Settings {
             log::warn(&line);
         }
         for (function, code) in &settings.faults {
-            ddi::fail(function, *code);
+            faults::fail(function, *code);
         }
         settings
     });
@@ -139,7 +138,7 @@ fn switch(text: &str) -> Option<bool> {
     }
 }
 
-/// Whether it is the second of two words.
+/// True for `second`, false for `first`, `None` for anything else.
 fn either(text: &str, first: &str, second: &str) -> Option<bool> {
     [first, second].contains(&text).then_some(text == second)
 }
@@ -148,7 +147,7 @@ fn faults(text: &str) -> Option<Vec<(String, u32)>> {
     let fault = |text: &str| {
         let (function, code) = text.trim().split_once(':')?;
         let code = u32::from_str_radix(code.strip_prefix("0x")?, 16).ok()?;
-        (code != 0 && ddi::can_fail(function)).then(|| (function.to_owned(), code))
+        (code != 0 && faults::can_fail(function)).then(|| (function.to_owned(), code))
     };
     match text {
         "" | "none" => Some(Vec::new()),
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_value_is_one_complaint_and_the_default_stays() {
+    fn an_invalid_value_is_one_warning_and_the_default_applies() {
         for (name, value) in [
             ("ZE_SOFT_MEMORY", "lots"),
             ("ZE_SOFT_MEMORY", "99999999999T"),

@@ -1,50 +1,57 @@
-//! Which allocations have IPC handles issued, and how many.
+//! The ranges of this process that have IPC handles out, and how many each.
 //!
-//! While an allocation has a handle issued, its slot says so and the handle can be opened. The last put, or the end of the
-//! memory, takes that back: whoever comes later is refused, as with a driver that closes its descriptor. Must never
-//! keep an allocation alive.
+//! While a handle of a range is out, the record of the range is published and the handle can be opened. The last put, or
+//! the end of the memory, withdraws the record: later opens are refused, as with a driver that closes its descriptor.
+//! Must never keep a range alive.
 
 use std::collections::BTreeMap;
+use std::process;
 
 use parking_lot::Mutex;
 
-use super::segment::{ExportRecord, Span};
+use super::handle_data::HandleData;
+use super::record::ExportRecord;
+use super::segment::Span;
 
-static ISSUED: Mutex<BTreeMap<u64, Export>> = Mutex::new(BTreeMap::new());
+/// By identity.
+static EXPORTS: Mutex<BTreeMap<u64, Export>> = Mutex::new(BTreeMap::new());
 
 struct Export {
     record: ExportRecord,
     handles: u64,
 }
 
-/// A handle was taken: from now on it can be opened.
+/// Counts one more handle of a range. From now on other processes can open it.
 pub(crate) fn get(span: &Span) {
-    let mut issued = ISSUED.lock();
-    let export = issued.entry(span.identity()).or_insert_with(|| Export { record: span.export_record(), handles: 0 });
+    let mut exports = EXPORTS.lock();
+    let export = exports.entry(span.identity()).or_insert_with(|| Export { record: span.export_record(), handles: 0 });
     export.handles += 1;
     export.record.publish(span.identity());
 }
 
-/// A handle of this process was put. One that is not known changes nothing.
-pub(crate) fn put(identity: u64) {
-    let mut issued = ISSUED.lock();
-    if let Some(export) = issued.get_mut(&identity) {
+/// Puts a handle of this process if `accepts` is true for its kind. Anything else is ignored: bytes that are not a handle,
+/// handles of other processes, and handles that were put already.
+pub(crate) fn put(bytes: &[u8; 64], accepts: impl FnOnce(u16) -> bool) {
+    let own = |data: &HandleData| data.pid == process::id() && accepts(data.kind);
+    let Some(data) = HandleData::decode(bytes).filter(own) else { return };
+    let mut exports = EXPORTS.lock();
+    if let Some(export) = exports.get_mut(&data.identity) {
         export.handles -= 1;
         if export.handles == 0 {
             export.record.withdraw();
-            issued.remove(&identity);
+            exports.remove(&data.identity);
         }
     }
 }
 
-/// Whether a handle is issued.
+/// Whether a handle of this range is out.
 pub(crate) fn is_exported(identity: u64) -> bool {
-    ISSUED.lock().contains_key(&identity)
+    EXPORTS.lock().contains_key(&identity)
 }
 
-/// The memory was freed, and with it all its handles.
+/// Ends all handles of a range, because its memory was freed.
 pub(crate) fn revoke(identity: u64) {
-    if let Some(export) = ISSUED.lock().remove(&identity) {
+    if let Some(export) = EXPORTS.lock().remove(&identity) {
         export.record.withdraw();
     }
 }

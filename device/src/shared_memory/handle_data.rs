@@ -1,52 +1,53 @@
-//! The 64 bytes of an IPC handle: of memory, of an event, of an event pool.
+//! The 64 bytes of an IPC handle: of memory, of an event, or of an event pool.
 //!
-//! The first four are the number of a descriptor, because libumf and the Unified Runtime fetch that descriptor from the
-//! producer and put their own in its place before they open the handle. The rest is ours, and closed with a checksum
-//! that leaves those four bytes out. Must never trust a byte before the checksum, the magic and the version are right.
+//! The first four bytes are a descriptor number, because libumf and the Unified Runtime fetch that descriptor from the
+//! producer and store their own in its place before they open the handle. The rest is the device's format, with a checksum
+//! over all but those four bytes. The checksum detects damage; it does not authenticate, so every field must be checked
+//! before use. Must never use a field before the magic, the version and the checksum are right.
 
 use std::process;
 use std::sync::LazyLock;
 
 use super::segment::Span;
 
-/// What marks the bytes as ours.
+/// Marks the format.
 const MAGIC: u32 = u32::from_le_bytes(*b"zsmh");
-/// Version of this layout. Another one is refused.
+/// Version of the format. Any other version is refused.
 const VERSION: u16 = 1;
 
 /// The bytes of a handle.
 type Bytes = [u8; 64];
 
-/// What a handle says.
+/// The fields of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HandleData {
-    /// The descriptor in the first four bytes: the producer's, or one that the consumer has fetched already.
+    /// The descriptor in the first four bytes: the producer's number, or that of a copy in the consumer.
     pub descriptor: i32,
-    /// `ze_memory_type_t` of the memory, or what else it is (`page::Purpose`).
+    /// `ze_memory_type_t` of memory, or the purpose of a shared event page.
     pub kind: u16,
-    /// The producer, in its own pid namespace.
+    /// The pid of the producer, in its own pid namespace.
     pub pid: u32,
-    /// When the producer started, so that another process with its pid is not taken for it.
+    /// When the producer started, in clock ticks since boot. Distinguishes it from a later process with its pid.
     pub started: u64,
     /// Inode of the segment.
     pub inode: u64,
-    /// Bytes asked for.
+    /// Size that was requested, in bytes.
     pub size: u64,
-    /// Where the allocation begins in the segment, in bytes.
+    /// Where the range begins in the segment, in bytes.
     pub offset: u64,
-    /// Slot of the allocation in the segment.
+    /// Index of its record in the segment.
     pub record: u16,
-    /// Identity of the allocation: 40 bits.
+    /// Identity of the range, 40 bits.
     pub identity: u64,
-    /// The producer's descriptor, as it was exported.
+    /// The producer's descriptor of the segment.
     pub exported: i32,
 }
 
-/// When this process started. Read once: it cannot change, and a forked child gets no handles.
+/// When this process started. Read once: it cannot change, and a forked child exports nothing.
 static STARTED: LazyLock<u64> = LazyLock::new(|| crate::platform::process::start_time(process::id()).unwrap_or(0));
 
 impl HandleData {
-    /// What a handle says of a range that this process owns.
+    /// The fields for a range of this process.
     pub(crate) fn of(span: &Span, kind: u16, size: u64) -> Self {
         Self {
             descriptor: span.descriptor(),
@@ -62,7 +63,7 @@ impl HandleData {
         }
     }
 
-    /// The bytes that say this.
+    /// The bytes of the handle.
     pub(crate) fn encode(&self) -> Bytes {
         let mut writer = Writer { bytes: [0; 64], at: 0 };
         writer.put(&self.descriptor.to_le_bytes());
@@ -82,7 +83,7 @@ impl HandleData {
         writer.bytes
     }
 
-    /// What the bytes say, or `None` if they are damaged or not ours.
+    /// The fields of a handle, or `None` if the bytes are damaged or not a handle of the device.
     pub(crate) fn decode(bytes: &Bytes) -> Option<Self> {
         let mut reader = Reader { bytes };
         let descriptor = i32::from_le_bytes(reader.take()?);
@@ -105,10 +106,10 @@ impl HandleData {
     }
 }
 
-/// FNV-1a over what is sealed: all but the first four bytes and the last four.
+/// FNV-1a over all but the first four bytes and the last four.
 fn checksum(bytes: &Bytes) -> u32 {
-    let sealed = bytes.iter().skip(4).take(56);
-    sealed.fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+    let covered = bytes.iter().skip(4).take(56);
+    covered.fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
 struct Writer {
@@ -155,7 +156,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_sealed_is_read_back() {
+    fn encoded_data_decodes_to_the_same_fields() {
         assert_eq!(HandleData::decode(&SAMPLE.encode()), Some(SAMPLE));
     }
 
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_changed_bit_is_found() {
+    fn any_other_changed_bit_is_detected() {
         for bit in 32..512 {
             let mut bytes = SAMPLE.encode();
             bytes[bit / 8] ^= 1 << (bit % 8);

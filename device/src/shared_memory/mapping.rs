@@ -1,15 +1,16 @@
-//! A stretch of this process's address space that shows part of a shared-memory file.
+//! Address space of this process that shows part of a shared-memory file, or nothing yet.
 //!
-//! Below segments and allocations. Must never outlive its unmapping: whoever holds the value may use the range.
+//! Whoever holds the value may use its pages. Must never unmap a page that it has not mapped.
 
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::null_mut;
+use std::sync::atomic::AtomicU64;
 
 use super::PAGE;
 use crate::ffi::result::{Outcome, ZeResult};
 
-/// What may be done with a page: `ze_memory_access_attribute_t`.
+/// The access to a page: `ze_memory_access_attribute_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Access {
@@ -22,7 +23,7 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    /// The access with this number.
+    /// The access with this `ze_memory_access_attribute_t` value.
     pub(crate) fn from_number(number: u32) -> Option<Self> {
         [Self::None, Self::ReadWrite, Self::ReadOnly].into_iter().find(|access| *access as u32 == number)
     }
@@ -36,10 +37,10 @@ impl Access {
     }
 }
 
-/// Flags of address space without memory.
+/// mmap(2) flags of address space without memory.
 const RESERVED: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 
-/// Mapped pages, unmapped on drop.
+/// A range of address space, unmapped on drop.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: usize,
@@ -48,12 +49,13 @@ pub(crate) struct Mapping {
 
 impl Mapping {
     /// Maps `length` bytes of `file` from `offset`, shared, readable and writable, at an address that is a multiple of
-    /// `alignment` (a power of 2). Length and offset are multiples of the page size.
+    /// `alignment` (a power of 2, or 0). Length and offset are multiples of the page size. `OUT_OF_HOST_MEMORY` if the
+    /// kernel refuses.
     pub(crate) fn shared(file: BorrowedFd<'_>, offset: u64, length: usize, alignment: usize) -> Outcome<Self> {
         let base = if alignment <= PAGE { 0 } else { reserve_aligned(length, alignment)? };
         let fixed = if base == 0 { 0 } else { libc::MAP_FIXED };
-        // SAFETY: with MAP_FIXED the range is one that reserve_aligned has just reserved for us and nobody else knows;
-        // without it the kernel picks a free one.
+        // SAFETY: with MAP_FIXED the range is one that reserve_aligned has just reserved and nobody else knows; without it
+        // the kernel picks a free one.
         let at = unsafe {
             libc::mmap(
                 base as *mut c_void,
@@ -73,9 +75,10 @@ impl Mapping {
         Ok(Self { base: at as usize, length })
     }
 
-    /// Sets `length` bytes of address space aside, inaccessible, at `wanted` if that is free and elsewhere if not.
+    /// Reserves `length` bytes of inaccessible address space, at `wanted` if that is free and elsewhere otherwise:
+    /// `OUT_OF_HOST_MEMORY` if there is no such range.
     pub(crate) fn reserve(wanted: usize, length: usize) -> Outcome<Self> {
-        // SAFETY: without MAP_FIXED the kernel takes a free range only, so no memory of anybody is touched.
+        // SAFETY: without MAP_FIXED the kernel only takes a free range, so no memory in use changes.
         let at = unsafe { libc::mmap(wanted as *mut c_void, length, libc::PROT_NONE, RESERVED, -1, 0) };
         if at == libc::MAP_FAILED {
             return Err(ZeResult::OUT_OF_HOST_MEMORY);
@@ -83,7 +86,8 @@ impl Mapping {
         Ok(Self { base: at as usize, length })
     }
 
-    /// Shows part of `file` in a part of this range, in the place of what was there. All are whole pages.
+    /// Maps `length` bytes of `file` from `offset` at `base`, which must be inside this range. Replaces what was mapped
+    /// there. All numbers are multiples of the page size.
     pub(crate) fn show(
         &self,
         base: usize,
@@ -96,15 +100,15 @@ impl Mapping {
         self.replace(base, length, access, flags, file.as_raw_fd(), offset as libc::off_t)
     }
 
-    /// Makes a part of this range inaccessible address space again.
+    /// Makes a part of this range inaccessible address space again, without memory.
     pub(crate) fn hide(&self, base: usize, length: usize) -> Outcome {
         self.replace(base, length, Access::None, RESERVED | libc::MAP_FIXED, -1, 0)
     }
 
-    /// Changes what may be done with a part of this range.
+    /// Changes the access to a part of this range.
     pub(crate) fn protect(&self, base: usize, length: usize, access: Access) -> Outcome {
         self.check(base, length)?;
-        // SAFETY: the range lies in this mapping, whose owner asks for it.
+        // SAFETY: the range is inside this mapping, whose owner requests the change.
         let changed = unsafe { libc::mprotect(base as *mut c_void, length, access.protection()) };
         if changed == 0 { Ok(()) } else { Err(ZeResult::OUT_OF_HOST_MEMORY) }
     }
@@ -119,25 +123,45 @@ impl Mapping {
         offset: libc::off_t,
     ) -> Outcome {
         self.check(base, length)?;
-        // SAFETY: the range lies in this mapping, whose owner asks for it to be replaced.
+        // SAFETY: the range is inside this mapping, whose owner requests the change.
         let at = unsafe { libc::mmap(base as *mut c_void, length, access.protection(), flags, file, offset) };
         if at == libc::MAP_FAILED { Err(ZeResult::OUT_OF_HOST_MEMORY) } else { Ok(()) }
     }
 
-    /// `INVALID_ARGUMENT` for what is not a part of this range.
+    /// `INVALID_ARGUMENT` if this is not a part of the range.
     fn check(&self, base: usize, length: usize) -> Outcome {
         let inside = base >= self.base && base.checked_add(length).is_some_and(|end| end <= self.base + self.length);
         if inside { Ok(()) } else { Err(ZeResult::INVALID_ARGUMENT) }
     }
 
-    /// The first address.
+    /// Its first address.
     pub(crate) fn base(&self) -> usize {
         self.base
     }
 
-    /// The length in bytes.
+    /// Its length, in bytes.
     pub(crate) fn length(&self) -> usize {
         self.length
+    }
+}
+
+/// State in shared memory that any process may change at any time.
+///
+/// # Safety
+/// It must consist of atomics only, be valid for every bit pattern, and be aligned to at most a page.
+pub(crate) unsafe trait SharedState {}
+
+// SAFETY: it is one atomic.
+unsafe impl SharedState for AtomicU64 {}
+
+impl Mapping {
+    /// Element `index` of the array of `T` that a mapped file holds from its first byte on. `None` beyond the end.
+    pub(crate) fn get<T: SharedState>(&self, index: usize) -> Option<&T> {
+        let offset = index.checked_mul(size_of::<T>())?;
+        let inside = offset.checked_add(size_of::<T>()).is_some_and(|end| end <= self.length);
+        // SAFETY: the element is inside the mapping, which lives as long as the borrow, and is aligned because mappings
+        // start at a page. SharedState promises that any bytes are a valid T and that a shared reference may see changes.
+        inside.then(|| unsafe { &*((self.base + offset) as *const T) })
     }
 }
 
@@ -149,22 +173,22 @@ impl Drop for Mapping {
 
 /// Reserves `length` bytes of address space at a multiple of `alignment`.
 fn reserve_aligned(length: usize, alignment: usize) -> Outcome<usize> {
-    let spacious = length.checked_add(alignment).ok_or(ZeResult::UNSUPPORTED_ALIGNMENT)?;
-    // SAFETY: a new mapping at an address that the kernel picks touches no memory of anybody.
-    let at = unsafe { libc::mmap(null_mut(), spacious, libc::PROT_NONE, RESERVED, -1, 0) };
+    let padded = length.checked_add(alignment).ok_or(ZeResult::UNSUPPORTED_ALIGNMENT)?;
+    // SAFETY: the kernel picks a free range, so no memory in use changes.
+    let at = unsafe { libc::mmap(null_mut(), padded, libc::PROT_NONE, RESERVED, -1, 0) };
     if at == libc::MAP_FAILED {
         return Err(ZeResult::OUT_OF_HOST_MEMORY);
     }
     let start = at as usize;
     let base = start.next_multiple_of(alignment);
     unmap(start, base - start);
-    unmap(base + length, start + spacious - base - length);
+    unmap(base + length, start + padded - base - length);
     Ok(base)
 }
 
 fn unmap(base: usize, length: usize) {
     if length > 0 {
-        // SAFETY: the range was mapped by this module, and its owner gives it up.
+        // SAFETY: this module mapped the range, and its owner no longer uses it.
         unsafe { libc::munmap(base as *mut c_void, length) };
     }
 }

@@ -19,7 +19,7 @@ fn exportable(setup: Setup) -> *mut c_void {
 
 /// What a query for the descriptor of memory answers.
 fn exported(setup: Setup, memory: *const c_void, flags: u32) -> (u32, i32) {
-    let mut export = ExternalMemoryFd { s_type: stype::EXTERNAL_MEMORY_EXPORT_FD, flags, fd: -1, ..zeroed() };
+    let mut export = ExternalMemoryExportFd { s_type: stype::EXTERNAL_MEMORY_EXPORT_FD, flags, fd: -1, ..zeroed() };
     let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
     let result = zeMemGetAllocProperties(setup.context, memory, &raw mut properties, null_mut());
     (result, export.fd)

@@ -22,7 +22,7 @@ fn properties(setup: Setup, memory: Handle) -> PhysicalMemProperties {
 
 /// Asks for a descriptor of these types.
 fn try_export(setup: Setup, memory: Handle, flags: u32) -> (u32, i32) {
-    let mut export = ExternalMemoryFd { s_type: stype::EXTERNAL_MEMORY_EXPORT_FD, flags, fd: -1, ..zeroed() };
+    let mut export = ExternalMemoryExportFd { s_type: stype::EXTERNAL_MEMORY_EXPORT_FD, flags, fd: -1, ..zeroed() };
     let mut properties = PhysicalMemProperties { s_type: 0x2_0040, p_next: (&raw mut export).cast(), ..zeroed() };
     let result = zePhysicalMemGetProperties(setup.context, memory, &raw mut properties);
     (result, export.fd)
@@ -36,7 +36,7 @@ fn export(setup: Setup, memory: Handle) -> OwnedFd {
 }
 
 fn try_import(setup: Setup, fd: i32, size: usize, flags: u32) -> (u32, Handle) {
-    let import = ExternalMemoryFd { s_type: stype::EXTERNAL_MEMORY_IMPORT_FD, flags, fd, ..zeroed() };
+    let import = ExternalMemoryImportFd { s_type: stype::EXTERNAL_MEMORY_IMPORT_FD, flags, fd, ..zeroed() };
     let desc = PhysicalMemDesc { p_next: (&raw const import).cast(), size, ..zeroed() };
     let mut memory = null_mut();
     let result = zePhysicalMemCreate(setup.context, setup.device, &raw const desc, &raw mut memory);

@@ -1,6 +1,6 @@
-//! The state of a signal that only this process knows.
+//! The state of a signal that only this process uses.
 //!
-//! Must never keep its lock while it waits.
+//! Must never hold its lock while it waits.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -18,13 +18,13 @@ pub(super) struct Local {
 
 #[derive(Default)]
 struct State {
-    /// Of a counter: the last value, and those that are still to be kept.
+    /// Of a counter: the last value, and the values that have not completed.
     submitted: u64,
-    open: BTreeSet<u64>,
-    /// Of a flag: whether it is signalled, and how many will still do so.
+    incomplete: BTreeSet<u64>,
+    /// Of a flag: whether it is signalled, and how many signals are in flight.
     signalled: bool,
     pending: u64,
-    /// When the work of the latest value that was kept began and ended.
+    /// The latest value that has completed, and when its work started and ended.
     timestamps: Option<(u64, Timestamps)>,
     abandoned: bool,
 }
@@ -44,7 +44,7 @@ impl Local {
             Kind::Counter => {
                 state.submitted += 1;
                 let value = state.submitted;
-                state.open.insert(value);
+                state.incomplete.insert(value);
                 value
             }
         }
@@ -66,7 +66,7 @@ impl Local {
                 state.pending = state.pending.saturating_sub(1);
             }
             Kind::Counter => {
-                state.open.remove(&value);
+                state.incomplete.remove(&value);
             }
         }
         if state.timestamps.is_none_or(|(latest, _)| latest <= value) {
@@ -96,7 +96,7 @@ impl Local {
             if state.is_complete(self.kind, value) {
                 return WaitResult::Completed;
             }
-            if state.abandoned && state.pending == 0 && state.open.is_empty() {
+            if state.abandoned && state.pending == 0 && state.incomplete.is_empty() {
                 return WaitResult::Abandoned;
             }
             match deadline {
@@ -116,7 +116,7 @@ impl State {
     fn is_complete(&self, kind: Kind, value: u64) -> bool {
         match kind {
             Kind::Flag => self.signalled,
-            Kind::Counter => !self.open.contains(&value),
+            Kind::Counter => !self.incomplete.contains(&value),
         }
     }
 }

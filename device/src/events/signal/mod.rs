@@ -1,10 +1,10 @@
-//! What an event is: something that work promises to reach, and that others wait for.
+//! The state of an event: work submits a signal, completes it later, and waits last until then.
 //!
-//! Under events and fences. A *flag* is signalled or not, and stays so until it is reset. A *counter* counts: each append
-//! that signals it promises the next value, whoever waits from then on waits for that value, and it needs no reset; a
-//! fresh one counts as reached. Work on different lists may keep later promises earlier; whoever waits for one waits for
-//! just that one. The state lies in this process (`local`), or where other processes see it too (`shared`). Must never be
-//! reached before the work that submitted it is done.
+//! Events and fences have one. A *flag* is signalled or not, and stays signalled until it is reset. A *counter* counts: each
+//! append that signals it submits the next value, a wait that starts from then on waits for that value, and no reset is
+//! needed; a new counter is signalled. Work on different lists may complete values out of order; a wait is for one value
+//! only. The state lies in this process (`local`) or in memory that other processes see too (`shared`). Must never complete a
+//! value before the work that submitted it has ended.
 
 mod local;
 mod shared;
@@ -13,10 +13,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::events::page::EventPage;
+use crate::ffi::result::{Outcome, ZeResult};
+use crate::platform::clock;
 use local::Local;
 use shared::Shared;
 
-/// The two ways to be signalled.
+/// The two kinds of signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Signalled or not.
@@ -25,23 +27,23 @@ pub(crate) enum Kind {
     Counter,
 }
 
-/// Begin and end of the work that reached a signal, in ticks of the device.
+/// Start and end of the work that completed a signal, in nanoseconds of the device clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timestamps {
-    /// When the work began.
+    /// When the work started.
     pub start: u64,
-    /// When it was done.
+    /// When it ended.
     pub end: u64,
 }
 
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitResult {
-    /// The value was reached.
+    /// The value has completed.
     Completed,
-    /// The deadline came first.
+    /// The deadline passed first.
     TimedOut,
-    /// The event was destroyed, and nothing in flight signals it: the value will never be reached.
+    /// The event was destroyed, and no work in flight signals it: the value will never complete.
     Abandoned,
 }
 
@@ -56,33 +58,34 @@ enum State {
     Shared(Shared),
 }
 
-/// Asks whichever state there is.
-macro_rules! ask {
-    ($signal:ident, $state:ident => $answer:expr) => {
+/// Evaluates an expression on the local or the shared state.
+macro_rules! with_state {
+    ($signal:ident, $state:ident => $value:expr) => {
         match &$signal.state {
-            State::Local($state) => $answer,
-            State::Shared($state) => $answer,
+            State::Local($state) => $value,
+            State::Shared($state) => $value,
         }
     };
 }
 
 impl Signal {
-    /// A flag that is not signalled, or a counter at its beginning.
+    /// A flag that is not signalled, or a new counter.
     pub(crate) fn new(kind: Kind) -> Self {
         Self { kind, state: State::Local(Local::new(kind)) }
     }
 
-    /// The flag or counter in a state of a page, as it is.
-    pub(crate) fn shared(kind: Kind, page: Arc<EventPage>, state: u32) -> Self {
-        Self { kind, state: State::Shared(Shared::new(page, state)) }
+    /// The flag or counter with this index on a shared event page, in its current state.
+    pub(crate) fn shared(kind: Kind, page: Arc<EventPage>, index: u32) -> Self {
+        Self { kind, state: State::Shared(Shared::new(page, index)) }
     }
 
-    /// Whether this counts.
+    /// Whether it is a counter.
     pub(crate) fn is_counter(&self) -> bool {
         self.kind == Kind::Counter
     }
 
-    /// The value that work which signals this must reach. For a counter, from now on this is what is waited for.
+    /// Submits a signal, and returns the value to [`complete`](Self::complete). Waits on a counter that start from now on wait
+    /// for this value.
     pub(crate) fn submit(&self) -> u64 {
         match (&self.state, self.kind) {
             (State::Local(state), _) => state.submit(),
@@ -90,28 +93,28 @@ impl Signal {
         }
     }
 
-    /// The value that a wait which begins now waits for.
+    /// The value that a wait which starts now waits for.
     pub(crate) fn wait_value(&self) -> u64 {
         match self.kind {
             Kind::Flag => 1,
-            Kind::Counter => ask!(self, state => state.submitted()),
+            Kind::Counter => with_state!(self, state => state.submitted()),
         }
     }
 
-    /// The work that submitted `value` is done.
+    /// Completes `value`: the work that submitted it has ended.
     pub(crate) fn complete(&self, value: u64, timestamps: Timestamps) {
-        ask!(self, state => state.complete(value, timestamps));
+        with_state!(self, state => state.complete(value, timestamps));
     }
 
-    /// Takes a flag back. Nothing for a counter.
+    /// Resets a flag. Does nothing for a counter.
     pub(crate) fn reset(&self) {
         if self.kind == Kind::Flag {
-            ask!(self, state => state.reset());
+            with_state!(self, state => state.reset());
         }
     }
 
-    /// The event was destroyed. Once the work in flight that signals it is done, nobody can any more: whoever still
-    /// waits then goes on. With a shared counter, somebody else has submitted what is waited for, and it is waited for.
+    /// Records that the event was destroyed. Waits end once no work in flight signals it, because nothing else can. A wait
+    /// on a shared counter goes on, because another process may have submitted the value.
     pub(crate) fn abandon(&self) {
         match (&self.state, self.kind) {
             (State::Local(state), _) => state.abandon(),
@@ -120,24 +123,38 @@ impl Signal {
         }
     }
 
-    /// Whether a wait that begins now would end at once.
+    /// Whether a wait that starts now would end at once.
     pub(crate) fn is_signalled(&self) -> bool {
         let expected = self.wait_value();
-        ask!(self, state => state.is_complete(expected))
+        with_state!(self, state => state.is_complete(expected))
     }
 
-    /// When the last work that signalled this began and ended, once what is waited for is reached.
+    /// Start and end of the last work that signalled it. `None` unless it is signalled.
     pub(crate) fn timestamps(&self) -> Option<Timestamps> {
-        if self.is_signalled() { ask!(self, state => state.timestamps()) } else { None }
+        if self.is_signalled() { with_state!(self, state => state.timestamps()) } else { None }
     }
 
-    /// Waits until `value` is reached, the deadline (`None` is never) comes, or the event is destroyed.
+    /// Waits until `value` completes, the deadline (`None`: never) passes, or the event is destroyed.
     pub(crate) fn wait(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
-        ask!(self, state => state.wait(value, deadline))
+        with_state!(self, state => state.wait(value, deadline))
     }
 
-    /// For a shared counter, the value that was submitted last, and the address of a number that is no less once it is
-    /// reached.
+    /// Signals from the host: start and end are the current time.
+    pub(crate) fn signal_now(&self) {
+        let now = clock::now();
+        self.complete(self.submit(), Timestamps { start: now, end: now });
+    }
+
+    /// Waits on the host for `timeout` nanoseconds: `NOT_READY` when it expires. A destroyed event counts as signalled.
+    pub(crate) fn synchronize(&self, timeout: u64) -> Outcome {
+        match self.wait(self.wait_value(), clock::deadline(timeout)) {
+            WaitResult::Completed | WaitResult::Abandoned => Ok(()),
+            WaitResult::TimedOut => Err(ZeResult::NOT_READY),
+        }
+    }
+
+    /// For a shared counter, the value that was submitted last, and the address of a 64-bit word that is at least this value
+    /// once it has completed.
     pub(crate) fn counter_address(&self) -> Option<(u64, usize)> {
         match &self.state {
             State::Shared(state) if self.is_counter() => Some(state.counter_address()),
@@ -165,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_waits_for_the_latest_promise_and_needs_no_reset() {
+    fn a_counter_waits_for_the_latest_value_and_needs_no_reset() {
         let counter = Signal::new(Kind::Counter);
         assert!(counter.is_signalled());
         let first = counter.submit();
@@ -179,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_that_is_overtaken_is_still_waited_for() {
+    fn a_value_that_is_overtaken_is_still_waited_for() {
         let header = Header { count: 1, flags: 0, counters: true };
         let page = EventPage::new(Purpose::Event, header).unwrap();
         for counter in [Signal::new(Kind::Counter), Signal::shared(Kind::Counter, page, 0)] {
@@ -213,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_in_the_past_only_looks() {
+    fn a_deadline_in_the_past_only_checks() {
         let flag = Signal::new(Kind::Flag);
         assert_eq!(flag.wait(1, Some(Instant::now())), WaitResult::TimedOut);
         flag.complete(1, TIMESTAMPS);

@@ -10,9 +10,9 @@ pub struct DriverProperties {
     pub s_type: u32,
     /// `pNext`.
     pub p_next: *mut c_void,
-    /// Tells drivers apart.
+    /// Identifies the driver.
     pub uuid: [u8; 16],
-    /// Version of the driver; the Unified Runtime looks at the low 16 bits.
+    /// Version of the driver; the Unified Runtime reads the low 16 bits.
     pub driver_version: u32,
 }
 
@@ -24,7 +24,7 @@ pub struct DriverIpcProperties {
     pub s_type: u32,
     /// `pNext`.
     pub p_next: *mut c_void,
-    /// What can be shared: memory bit 0, event pools bit 1.
+    /// `flags`: memory bit 0, event pools bit 1.
     pub flags: u32,
 }
 
@@ -32,7 +32,7 @@ pub struct DriverIpcProperties {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct DriverExtensionProperties {
-    /// Name, closed with a zero.
+    /// Name, NUL-terminated.
     pub name: [u8; 256],
     /// Version of the extension.
     pub version: u32,
@@ -46,7 +46,7 @@ pub struct InitDriverTypeDesc {
     pub s_type: u32,
     /// `pNext`.
     pub p_next: *const c_void,
-    /// Wanted kinds of driver: GPU bit 0, NPU bit 1; all ones for any.
+    /// `flags`: GPU bit 0, NPU bit 1; all ones for any driver.
     pub flags: u32,
 }
 
@@ -58,7 +58,7 @@ pub struct ContextDesc {
     pub s_type: u32,
     /// `pNext`.
     pub p_next: *const c_void,
-    /// No flag is defined.
+    /// `flags`: none is defined.
     pub flags: u32,
 }
 
@@ -66,7 +66,7 @@ pub struct ContextDesc {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ComponentVersion {
-    /// Name, closed with a zero.
+    /// Name, NUL-terminated.
     pub component_name: [u8; 64],
     /// Version of the API.
     pub spec_version: u32,

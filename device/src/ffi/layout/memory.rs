@@ -96,10 +96,24 @@ pub struct ExternalMemoryExportDesc {
     pub flags: u32,
 }
 
-/// `ze_external_memory_import_fd_t` and `ze_external_memory_export_fd_t`: same shape.
+/// `ze_external_memory_import_fd_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct ExternalMemoryFd {
+pub struct ExternalMemoryImportFd {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *const c_void,
+    /// `flags`: opaque descriptor bit 0, dma_buf bit 1.
+    pub flags: u32,
+    /// `fd`.
+    pub fd: i32,
+}
+
+/// `ze_external_memory_export_fd_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ExternalMemoryExportFd {
     /// `stype`.
     pub s_type: u32,
     /// `pNext`.
@@ -134,11 +148,13 @@ mod tests {
         assert_eq!(size_of::<PhysicalMemDesc>(), 32);
         assert_eq!(size_of::<PhysicalMemProperties>(), 32);
         assert_eq!(size_of::<ExternalMemoryExportDesc>(), 24);
-        assert_eq!(size_of::<ExternalMemoryFd>(), 24);
+        assert_eq!(size_of::<ExternalMemoryImportFd>(), 24);
+        assert_eq!(size_of::<ExternalMemoryExportFd>(), 24);
         assert_eq!(offset_of!(PhysicalMemDesc, flags), 16);
         assert_eq!(offset_of!(PhysicalMemDesc, size), 24);
         assert_eq!(offset_of!(PhysicalMemProperties, size), 24);
-        assert_eq!(offset_of!(ExternalMemoryFd, fd), 20);
+        assert_eq!(offset_of!(ExternalMemoryImportFd, fd), 20);
+        assert_eq!(offset_of!(ExternalMemoryExportFd, fd), 20);
         assert_eq!(offset_of!(MemoryAllocationProperties, page_size), 32);
         assert_eq!(offset_of!(DeviceMemAllocDesc, ordinal), 20);
     }

@@ -1,7 +1,7 @@
-//! The structures of ze_api.h that cross the C boundary, as Rust lays them out, and the numbers that go with them.
+//! The structures of ze_api.h that cross the C boundary, and the numbers that go with them.
 //!
-//! Only what this device reads or writes, in the header's order and with its names in Rust spelling. Must never differ
-//! from the header in size or offset: the tests at the end of each file hold the figures.
+//! Only what this device reads or writes, in the header's order, with the header's names in Rust spelling. Sizes and
+//! offsets must never differ from the header's: the tests at the end of each file check them.
 
 pub mod command;
 pub mod device;
@@ -9,7 +9,10 @@ pub mod driver;
 pub mod event;
 pub mod memory;
 
-/// `ze_structure_type_t`: the values that this device looks at.
+/// The API version of this device, 1.17 (`ze_api_version_t`: major in the upper half, minor in the lower).
+pub const API_VERSION: u32 = (1 << 16) + 17;
+
+/// `ze_structure_type_t`: the values that this device knows.
 pub mod stype {
     /// `ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES`.
     pub const DEVICE_PROPERTIES: u32 = 0x3;
@@ -25,7 +28,7 @@ pub mod stype {
     pub const DEVICE_IP_VERSION_EXT: u32 = 0x1_000f;
     /// `ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC`.
     pub const RELAXED_ALLOCATION_LIMITS_EXP_DESC: u32 = 0x2_0001;
-    /// `ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2`: timer resolution counts cycles per second.
+    /// `ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2`: the timer resolution is in cycles per second.
     pub const DEVICE_PROPERTIES_1_2: u32 = 0x2_0006;
     /// `ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC`.
     pub const COUNTER_BASED_EVENT_POOL_EXP_DESC: u32 = 0x2_0014;

@@ -1,0 +1,71 @@
+//! The structures that have a `pNext` chain, and those that may be found in one.
+
+use std::ffi::c_void;
+use std::mem::offset_of;
+
+use super::layout::device::{DeviceIpVersionExt, DeviceProperties, EuCountExt};
+use super::layout::event::EventPoolDesc;
+use super::layout::memory::{
+    DeviceMemAllocDesc, ExternalMemoryExportDesc, ExternalMemoryExportFd, ExternalMemoryImportFd, HostMemAllocDesc,
+    MemoryAllocationProperties, PhysicalMemDesc, PhysicalMemProperties,
+};
+use super::layout::stype;
+
+/// What every extensible structure begins with (ze_api.h, `ze_base_properties_t`).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Base {
+    /// `stype`: the type of the structure (`ze_structure_type_t`).
+    pub s_type: u32,
+    /// `pNext`: the next structure, or NULL.
+    pub p_next: *mut c_void,
+}
+
+/// A structure with a `pNext` chain.
+///
+/// # Safety
+/// It must begin with the members of [`Base`].
+pub(crate) unsafe trait Extensible {}
+
+/// A structure that other structures are extended with.
+///
+/// # Safety
+/// Every structure with this `stype` must be one of these (ze_api.h).
+pub(crate) unsafe trait Extension: Extensible + Copy {
+    /// Its `stype`.
+    const S_TYPE: u32;
+}
+
+// SAFETY: these are its members.
+unsafe impl Extensible for Base {}
+
+macro_rules! extensible {
+    ($($structure:ident $(= $s_type:ident)?;)*) => {
+        $(
+            const _: () = assert!(offset_of!($structure, s_type) == 0 && offset_of!($structure, p_next) == 8);
+            // SAFETY: the assertion above shows the members at the offsets of Base; both sides are u32 and a pointer.
+            unsafe impl Extensible for $structure {}
+            $(
+                // SAFETY: ze_structure_type_t gives this value to this structure only.
+                unsafe impl Extension for $structure {
+                    const S_TYPE: u32 = stype::$s_type;
+                }
+            )?
+        )*
+    };
+}
+
+extensible! {
+    DeviceMemAllocDesc;
+    DeviceProperties;
+    EventPoolDesc;
+    HostMemAllocDesc;
+    MemoryAllocationProperties;
+    PhysicalMemDesc;
+    PhysicalMemProperties;
+    DeviceIpVersionExt = DEVICE_IP_VERSION_EXT;
+    EuCountExt = EU_COUNT_EXT;
+    ExternalMemoryExportDesc = EXTERNAL_MEMORY_EXPORT_DESC;
+    ExternalMemoryExportFd = EXTERNAL_MEMORY_EXPORT_FD;
+    ExternalMemoryImportFd = EXTERNAL_MEMORY_IMPORT_FD;
+}
