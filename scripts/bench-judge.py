@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measures how fast the judge reads, next to others who read the same file: `scripts/bench judge [MEGABYTES]`.
 
-A run of four processes is milled (analyzer/command/examples/trace-mill.rs), 1000 MB unless told otherwise. The judge reads all of
+A run of four processes is generated (analyzer/command/examples/trace-generator.rs), 1000 MB unless told otherwise. The judge reads all of
 it, and then one of the four files, which jq, Python and Perfetto's trace processor read too. Each counts the records of
-calls that it saw; who counts otherwise than the mill is not measured but said. The judge's figures are the best of three.
+calls that it saw; who counts otherwise than the generator is not measured but said. The judge's figures are the best of three.
 """
 
 import json
@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 RANKS = 4
-CYCLE_BYTES = 2297  # What a process writes in one cycle of the mill.
+CYCLE_BYTES = 2297  # What a process writes in one cycle of the generator.
 CYCLE_RECORDS = 12
 
 # Line by line, as whoever writes a script for such a trace does it.
@@ -58,15 +58,15 @@ def main():
     if len(arguments) > 1 or not all(re.fullmatch("[1-9][0-9]*", size) for size in arguments):
         sys.exit("usage: scripts/bench judge [MEGABYTES]")
     megabytes = int(arguments[0]) if arguments else 1000
-    build = ["cargo", "build", "--quiet", "--release", "-p", "urscope-command", "--bin", "urscope", "--example", "trace-mill"]
+    build = ["cargo", "build", "--quiet", "--release", "-p", "urscope-command", "--bin", "urscope", "--example", "trace-generator"]
     subprocess.run(build, cwd=ROOT, check=True)
-    urscope, mill = TARGET / "release/urscope", TARGET / "release/examples/trace-mill"
+    urscope, generator = TARGET / "release/urscope", TARGET / "release/examples/trace-generator"
 
     room = ROOT / "target/tmp"  # Not /tmp, which may be memory.
     room.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=room) as folder:
         cycles = max(1, megabytes * 1_000_000 // RANKS // CYCLE_BYTES)
-        subprocess.run([mill, folder, "--ranks", str(RANKS), "--cycles", str(cycles)], check=True)
+        subprocess.run([generator, folder, "--ranks", str(RANKS), "--cycles", str(cycles)], check=True)
         files = sorted(Path(folder).glob("urscope-*.json"))
         one = str(files[0])
         # Everybody finds the files in memory. They are not read here, for a child's peak begins with what its parent has.

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/setup --browser
-cargo build --quiet --release -p urscope-command --bin urscope --example trace-mill
+cargo build --quiet --release -p urscope-command --bin urscope --example trace-generator
 release=${CARGO_TARGET_DIR:-target}/release
 work=$(mktemp -d)
 trap 'kill "${view:-}" 2>/dev/null || true; rm -rf "$work"' EXIT
@@ -28,14 +28,14 @@ close() {
 }
 
 # Each cycle of a process makes six calls, and two lives: a handle and an opening.
-"$release/examples/trace-mill" "$work/calls" --ranks 8 --cycles 20834 --leak 3 --double 2
+"$release/examples/trace-generator" "$work/calls" --ranks 8 --cycles 20834 --leak 3 --double 2
 look "$work/calls"
 node tests/browser/measure.mjs paint "$url"
 close
 rm -rf "$work/calls"
 
 echo
-"$release/examples/trace-mill" "$work/lives" --ranks 8 --cycles 6250 --leak 3 --double 2
+"$release/examples/trace-generator" "$work/lives" --ranks 8 --cycles 6250 --leak 3 --double 2
 look "$work/lives"
 node tests/browser/measure.mjs pan "$url"
 close

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::judge::{is_running, traces};
+use crate::analysis::{is_running, traces};
 
 /// Hearings begin at least this far apart.
 pub const PACE: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use urscope_analyzer::{
     Exemptions, Judgement, Options, Report,
-    judge::exempt::{self, Baseline, Suppressions},
+    analysis::exemptions::{self, Baseline, Suppressions},
     report as forms,
 };
 
@@ -60,7 +60,7 @@ fn show(judgement: &Judgement) {
     }
     let json = written(&|out| forms::json(judgement, out));
     Baseline::parse(Path::new("report.json"), &json).expect("a report is a baseline");
-    let suppressions = exempt::suppressing(judgement);
+    let suppressions = exemptions::suppressing(judgement);
     let known = Suppressions::parse(Path::new("known.txt"), &suppressions).expect("what is written can be read");
     let options = Options { exemptions: Exemptions { suppressions: known, baseline: None }, ..Options::default() };
     let mut findings = judgement.findings.clone();

@@ -12,18 +12,18 @@ mod command;
 
 use std::fs;
 
-use command::{Desk, harmless_library};
+use command::{Workspace, harmless_library};
 use serde_json::Value;
 
 #[test]
 fn the_version_and_the_help_are_said() {
-    let desk = Desk::new();
-    let version = desk.run(&["--version"]);
+    let workspace = Workspace::new();
+    let version = workspace.run(&["--version"]);
     assert_eq!((version.code, version.stdout), (0, format!("urscope {}\n", env!("CARGO_PKG_VERSION"))));
     for arguments in
         [&["--help"][..], &["run", "--help"], &["check", "--help"], &["doctor", "--help"], &["explain", "--help"]]
     {
-        let help = desk.run(arguments);
+        let help = workspace.run(arguments);
         assert_eq!(help.code, 0);
         assert!(help.stdout.contains("Examples:") && help.stdout.contains("Exit code"), "{}", help.stdout);
         assert!(!help.stdout.contains("doctor-probe"), "{}", help.stdout);
@@ -32,9 +32,9 @@ fn the_version_and_the_help_are_said() {
 
 #[test]
 fn what_is_unknown_is_refused() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     for arguments in [&["judge"][..], &["run", "--fast", "--", "true"], &["check"], &["check", "--fail-on", "x", "."]] {
-        let ended = desk.run(arguments);
+        let ended = workspace.run(arguments);
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{arguments:?}");
         assert!(ended.stderr.contains("error:"), "{}", ended.stderr);
     }
@@ -42,34 +42,34 @@ fn what_is_unknown_is_refused() {
 
 #[test]
 fn traces_that_are_not_there_cannot_be_judged() {
-    let desk = Desk::new();
-    let ended = desk.run(&["check", "nowhere"]);
+    let workspace = Workspace::new();
+    let ended = workspace.run(&["check", "nowhere"]);
     assert_eq!(ended.code, 2, "{ended:?}");
 }
 
 #[test]
 fn a_rule_explains_itself() {
-    let desk = Desk::new();
-    let list = desk.run(&["explain"]);
+    let workspace = Workspace::new();
+    let list = workspace.run(&["explain"]);
     assert_eq!((list.code, list.stderr.as_str()), (0, ""));
     assert!(list.stdout.contains("leaked-handle") && list.stdout.contains("warning"), "{}", list.stdout);
-    let page = desk.run(&["explain", "leaked-handle"]);
+    let page = workspace.run(&["explain", "leaked-handle"]);
     assert_eq!(page.code, 0);
     let head = "leaked-handle (warning): ";
     assert!(page.stdout.starts_with(head) && page.stdout.contains("# What to do"), "{}", page.stdout);
-    let slip = desk.run(&["explain", "leaked_handel"]);
+    let slip = workspace.run(&["explain", "leaked_handel"]);
     assert_eq!((slip.code, slip.stdout.as_str()), (2, ""));
     assert!(slip.stderr.contains("did you mean leaked-handle"), "{}", slip.stderr);
 }
 
 #[test]
 fn reports_go_where_they_are_asked_to_also_when_there_is_nothing_to_judge() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let outputs = ["--output", "junit=report.xml", "--output", "html=report.html", "--write-suppressions", "known.txt"];
-    let ended = desk.run(&[&["check", "--format", "github"][..], &outputs, &["."]].concat());
+    let ended = workspace.run(&[&["check", "--format", "github"][..], &outputs, &["."]].concat());
     assert_eq!(ended.code, 2, "{ended:?}");
     assert!(ended.stdout.starts_with("::error title=urscope%3A not judged::no trace files"), "{}", ended.stdout);
-    let written = |name: &str| fs::read_to_string(desk.path().join(name)).unwrap();
+    let written = |name: &str| fs::read_to_string(workspace.path().join(name)).unwrap();
     assert!(written("report.xml").contains("errors=\"1\"") && written("report.html").contains("not judged"));
     assert!(
         written("known.txt").lines().all(|line| line.is_empty() || line.starts_with('#')),
@@ -80,10 +80,10 @@ fn reports_go_where_they_are_asked_to_also_when_there_is_nothing_to_judge() {
 
 #[test]
 fn what_cannot_be_used_for_a_verdict_is_said_before_one_is_made() {
-    let desk = Desk::new();
-    fs::write(desk.path().join("known.txt"), "\nleaked-handle\n").unwrap();
-    fs::write(desk.path().join("main.json"), "[]").unwrap();
-    fs::write(desk.path().join("newer.json"), "{\"version\": 99}").unwrap();
+    let workspace = Workspace::new();
+    fs::write(workspace.path().join("known.txt"), "\nleaked-handle\n").unwrap();
+    fs::write(workspace.path().join("main.json"), "[]").unwrap();
+    fs::write(workspace.path().join("newer.json"), "{\"version\": 99}").unwrap();
     for (arguments, said) in [
         (["--suppressions", "known.txt"], "known.txt:2: expected RULE:PATTERN, found \"leaked-handle\""),
         (["--suppressions", "nowhere.txt"], "nowhere.txt cannot be read: "),
@@ -93,16 +93,16 @@ fn what_cannot_be_used_for_a_verdict_is_said_before_one_is_made() {
         (["--output", "html=no/where.html"], "no/where.html cannot be written: "),
         (["--output", "xml=report.xml"], "there are text, json, sarif, junit, html, github"),
     ] {
-        let ended = desk.run(&[&["check"][..], &arguments, &["."]].concat());
+        let ended = workspace.run(&[&["check"][..], &arguments, &["."]].concat());
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{arguments:?}");
         assert!(ended.stderr.contains(said), "{arguments:?}: {}", ended.stderr);
     }
 }
 
-fn doctor(desk: &Desk, arguments: &[&str]) -> (i32, Value) {
-    let mut command = desk.command(&["doctor", "--format", "json"]);
+fn doctor(workspace: &Workspace, arguments: &[&str]) -> (i32, Value) {
+    let mut command = workspace.command(&["doctor", "--format", "json"]);
     command.args(arguments).env("URSCOPE_LIBRARY", harmless_library()).env("URSCOPE_DIRECTORY", "/tmp");
-    let ended = desk.start(command).end();
+    let ended = workspace.start(command).end();
     (ended.code, serde_json::from_str(&ended.stdout).unwrap())
 }
 
@@ -113,9 +113,9 @@ fn line<'a>(checkup: &'a Value, check: &str) -> &'a Value {
 
 #[test]
 fn the_doctor_finds_what_is_missing() {
-    let desk = Desk::new();
-    fs::create_dir(desk.path().join("empty")).unwrap();
-    let (code, checkup) = doctor(&desk, &["--runtime", "empty"]);
+    let workspace = Workspace::new();
+    fs::create_dir(workspace.path().join("empty")).unwrap();
+    let (code, checkup) = doctor(&workspace, &["--runtime", "empty"]);
     assert_eq!((code, &checkup["able"]), (1, &Value::Bool(false)), "{checkup:#}");
     assert_eq!(line(&checkup, "runtime")["state"], "problem");
     assert!(line(&checkup, "library")["found"].as_str().unwrap().contains("is not liburscope.so"), "{checkup:#}");
@@ -128,8 +128,8 @@ fn the_doctor_finds_what_is_missing() {
 /// Whether it works is the machine's business; that it was tried must show.
 #[test]
 fn the_doctor_really_moves_a_descriptor() {
-    let desk = Desk::new();
-    let (_, checkup) = doctor(&desk, &["--device", "software"]);
+    let workspace = Workspace::new();
+    let (_, checkup) = doctor(&workspace, &["--device", "software"]);
     let found = line(&checkup, "descriptors")["found"].as_str().unwrap();
     assert!(!found.contains("could not be tried") && !found.contains("not known to urscope"), "{found}");
     line(&checkup, "device");
@@ -137,8 +137,8 @@ fn the_doctor_really_moves_a_descriptor() {
 
 #[test]
 fn the_doctor_speaks_to_people_as_well() {
-    let desk = Desk::new();
-    let ended = desk.run(&["doctor"]);
+    let workspace = Workspace::new();
+    let ended = workspace.run(&["doctor"]);
     assert!(ended.stdout.contains("this machine can"), "{}", ended.stdout);
     assert!(!ended.stdout.contains('\x1b'), "no colours in a file");
 }

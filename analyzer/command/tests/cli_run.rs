@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use command::{Desk, Ended, harmless_library};
+use command::{Ended, Workspace, harmless_library};
 
 /// The environment of a program, as `env` prints it.
 fn environment(ended: &Ended) -> Vec<(&str, &str)> {
@@ -29,47 +29,47 @@ fn value<'a>(environment: &[(&'a str, &'a str)], name: &str) -> Option<&'a str> 
 
 #[test]
 fn exit_codes_and_signals_are_those_of_the_program() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", 143), ("kill -KILL $$", 137)] {
-        assert_eq!(desk.run_script(&["--no-shim"], script).code, code, "{script}");
+        assert_eq!(workspace.run_script(&["--no-shim"], script).code, code, "{script}");
     }
 }
 
 #[test]
 fn input_and_output_are_those_of_the_program() {
-    let desk = Desk::new();
-    let input = desk.path().join("input");
+    let workspace = Workspace::new();
+    let input = workspace.path().join("input");
     fs::write(&input, "said\n").unwrap();
-    let mut command = desk.script(&["--no-shim"], "cat; echo complained >&2");
+    let mut command = workspace.script(&["--no-shim"], "cat; echo complained >&2");
     command.stdin(fs::File::open(&input).unwrap());
-    let ended = desk.start(command).end();
+    let ended = workspace.start(command).end();
     assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("said\n", "complained\n"));
 }
 
 #[test]
 fn arguments_reach_the_program_as_they_are() {
-    let desk = Desk::new();
-    let ended = desk.run(&["run", "--no-shim", "/bin/echo", "--dir", "x", "--", "a  b"]);
+    let workspace = Workspace::new();
+    let ended = workspace.run(&["run", "--no-shim", "/bin/echo", "--dir", "x", "--", "a  b"]);
     assert_eq!(ended.stdout, "--dir x -- a  b\n");
 }
 
 #[test]
 fn without_the_shim_nothing_is_set_and_nothing_is_left() {
-    let desk = Desk::new();
-    let ended = desk.run(&["run", "--no-shim", "--", "/usr/bin/env"]);
+    let workspace = Workspace::new();
+    let ended = workspace.run(&["run", "--no-shim", "--", "/usr/bin/env"]);
     let environment = environment(&ended);
     assert!(environment.iter().all(|(name, _)| !name.starts_with("URSCOPE_") && *name != "LD_PRELOAD"), "{ended:?}");
     assert_eq!(ended.stderr, "");
-    assert!(!desk.path().join("urscope-traces").exists());
+    assert!(!workspace.path().join("urscope-traces").exists());
 }
 
 #[test]
 fn a_traced_program_finds_library_directory_and_run() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let library = harmless_library();
-    let mut command = desk.command(&["run", "--no-check", "--dir", "traces", "--", "/usr/bin/env"]);
+    let mut command = workspace.command(&["run", "--no-check", "--dir", "traces", "--", "/usr/bin/env"]);
     command.env("URSCOPE_LIBRARY", &library).env("LD_PRELOAD", "");
-    let ended = desk.start(command).end();
+    let ended = workspace.start(command).end();
     let environment = environment(&ended);
     assert_eq!(value(&environment, "LD_PRELOAD"), library.to_str());
     let directory = value(&environment, "URSCOPE_DIR").unwrap();
@@ -80,24 +80,24 @@ fn a_traced_program_finds_library_directory_and_run() {
 
 #[test]
 fn two_runs_have_different_names() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let run = || {
-        let mut command = desk.script(&["--no-check"], "echo $URSCOPE_RUN");
+        let mut command = workspace.script(&["--no-check"], "echo $URSCOPE_RUN");
         command.env("URSCOPE_LIBRARY", harmless_library());
-        desk.start(command).end().stdout
+        workspace.start(command).end().stdout
     };
     assert_ne!(run(), run());
 }
 
 #[test]
 fn a_library_whose_path_cannot_be_preloaded_goes_by_a_link() {
-    let desk = Desk::new();
-    let library = desk.path().join("my lib:rary.so");
+    let workspace = Workspace::new();
+    let library = workspace.path().join("my lib:rary.so");
     fs::copy(harmless_library(), &library).unwrap();
     // The program itself follows the link, while the run lasts.
-    let mut command = desk.script(&["--no-check"], "echo $LD_PRELOAD; readlink $LD_PRELOAD");
+    let mut command = workspace.script(&["--no-check"], "echo $LD_PRELOAD; readlink $LD_PRELOAD");
     command.env("URSCOPE_LIBRARY", &library);
-    let ended = desk.start(command).end();
+    let ended = workspace.start(command).end();
     let [preload, target] = &ended.stdout.lines().collect::<Vec<_>>()[..] else { panic!("{ended:?}") };
     assert!(!preload.contains(' ') && preload.ends_with("/liburscope.so"), "{preload}");
     assert_eq!(Path::new(target), library);
@@ -105,24 +105,24 @@ fn a_library_whose_path_cannot_be_preloaded_goes_by_a_link() {
 }
 
 /// A copy of the command in a directory of its own, with a software device beside it.
-fn with_device(desk: &Desk) -> PathBuf {
-    let urscope = desk.path().join("bin/urscope");
-    fs::create_dir_all(desk.path().join("bin/device")).unwrap();
-    desk.prepare(&format!("cp '{}' bin/urscope", env!("CARGO_BIN_EXE_urscope")));
-    fs::write(desk.path().join("bin/device/libze_loader.so.1"), "").unwrap();
+fn with_device(workspace: &Workspace) -> PathBuf {
+    let urscope = workspace.path().join("bin/urscope");
+    fs::create_dir_all(workspace.path().join("bin/device")).unwrap();
+    workspace.prepare(&format!("cp '{}' bin/urscope", env!("CARGO_BIN_EXE_urscope")));
+    fs::write(workspace.path().join("bin/device/libze_loader.so.1"), "").unwrap();
     urscope
 }
 
 #[test]
 fn the_software_device_is_found_by_the_name_of_the_loader() {
-    let desk = Desk::new();
-    let urscope = with_device(&desk);
+    let workspace = Workspace::new();
+    let urscope = with_device(&workspace);
     let script = "readlink ${LD_LIBRARY_PATH%%:*}/libze_loader.so.1; env";
     let mut command = std::process::Command::new(urscope);
     command.args(["run", "--no-shim", "--device", "software", "--", "/bin/sh", "-c", script]);
-    desk.surround(&mut command);
+    workspace.surround(&mut command);
     command.env("LD_LIBRARY_PATH", "/opt/lib");
-    let ended = desk.start(command).end();
+    let ended = workspace.start(command).end();
     let link = ended.stdout.lines().next().unwrap();
     assert!(link.ends_with("/bin/device/libze_loader.so.1"), "{link}");
     let environment = environment(&ended);
@@ -135,8 +135,8 @@ fn the_software_device_is_found_by_the_name_of_the_loader() {
 
 #[test]
 fn programs_that_cannot_be_run_end_as_in_a_shell() {
-    let desk = Desk::new();
-    desk.prepare("echo data >data; echo '#!/nowhere/interpreter' >orphan; chmod +x orphan");
+    let workspace = Workspace::new();
+    workspace.prepare("echo data >data; echo '#!/nowhere/interpreter' >orphan; chmod +x orphan");
     for (program, code, word) in [
         ("no-such-program", 127, "no such program in PATH"),
         ("./no-such-program", 127, "no such program there"),
@@ -144,7 +144,7 @@ fn programs_that_cannot_be_run_end_as_in_a_shell() {
         ("/", 126, "is a directory"),
         ("./orphan", 126, "interpreter"),
     ] {
-        let ended = desk.run(&["run", "--no-shim", "--", program]);
+        let ended = workspace.run(&["run", "--no-shim", "--", program]);
         assert_eq!(ended.code, code, "{program}: {}", ended.stderr);
         assert!(ended.stderr.contains(program) && ended.stderr.contains(word), "{program}: {}", ended.stderr);
     }
@@ -152,50 +152,50 @@ fn programs_that_cannot_be_run_end_as_in_a_shell() {
 
 #[test]
 fn what_cannot_be_written_is_said_before_the_program_starts() {
-    let desk = Desk::new();
-    desk.make("file");
+    let workspace = Workspace::new();
+    workspace.make("file");
     let library = harmless_library();
     for options in [["--dir", "file/traces"], ["--report", "file/report"], ["--report", "/nowhere/report"]] {
-        let mut command = desk.script(&options, "touch started");
+        let mut command = workspace.script(&options, "touch started");
         command.env("URSCOPE_LIBRARY", &library);
-        let ended = desk.start(command).end();
+        let ended = workspace.start(command).end();
         assert_eq!(ended.code, 2, "{options:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(options[0]) && ended.stderr.contains(options[1]), "{}", ended.stderr);
-        assert!(!desk.path().join("started").exists(), "{options:?}");
+        assert!(!workspace.path().join("started").exists(), "{options:?}");
     }
 }
 
 #[test]
 fn a_missing_library_is_said_with_what_to_do() {
-    let desk = Desk::new();
-    let mut command = desk.script(&[], "touch started");
+    let workspace = Workspace::new();
+    let mut command = workspace.script(&[], "touch started");
     command.env("URSCOPE_LIBRARY", "/nowhere/liburscope.so");
-    let ended = desk.start(command).end();
+    let ended = workspace.start(command).end();
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("URSCOPE_LIBRARY names /nowhere/liburscope.so"), "{}", ended.stderr);
-    assert!(!desk.path().join("started").exists());
+    assert!(!workspace.path().join("started").exists());
 }
 
 #[test]
 fn a_run_that_saw_nothing_is_not_clean_and_leaves_nothing() {
-    let desk = Desk::new();
-    let mut command = desk.script(&["--format", "json", "--report", "report.json"], "echo said");
+    let workspace = Workspace::new();
+    let mut command = workspace.script(&["--format", "json", "--report", "report.json"], "echo said");
     command.env("URSCOPE_LIBRARY", harmless_library());
-    let ended = desk.start(command).end();
+    let ended = workspace.start(command).end();
     assert_eq!((ended.code, ended.stdout.as_str()), (2, "said\n"), "{}", ended.stderr);
-    let report = fs::read_to_string(desk.path().join("report.json")).unwrap();
+    let report = fs::read_to_string(workspace.path().join("report.json")).unwrap();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert_eq!((&report["verdict"], &report["exit"]), (&"not-judged".into(), &2.into()));
     assert!(report["reason"].as_str().unwrap().contains("nothing was traced"), "{report:#}");
-    assert!(!desk.path().join("urscope-traces").exists(), "an empty directory is no use to anybody");
+    assert!(!workspace.path().join("urscope-traces").exists(), "an empty directory is no use to anybody");
 }
 
 #[test]
 fn the_program_fails_before_the_verdict_does() {
-    let desk = Desk::new();
-    let mut command = desk.script(&[], "exit 7");
+    let workspace = Workspace::new();
+    let mut command = workspace.script(&[], "exit 7");
     command.env("URSCOPE_LIBRARY", harmless_library());
-    let ended = desk.start(command).end();
+    let ended = workspace.start(command).end();
     assert_eq!(ended.code, 7);
     assert!(ended.stderr.contains("exit code 7"), "{}", ended.stderr);
     assert_eq!(ended.stdout, "");
@@ -203,35 +203,35 @@ fn the_program_fails_before_the_verdict_does() {
 
 #[test]
 fn traces_of_each_run_get_a_directory_of_their_own() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     let script = "cp /dev/null $URSCOPE_DIR/urscope-x-1-1.json";
     for number in 1..=2 {
-        let mut command = desk.script(&["--no-check"], script);
+        let mut command = workspace.script(&["--no-check"], script);
         command.env("URSCOPE_LIBRARY", harmless_library());
-        let ended = desk.start(command).end();
+        let ended = workspace.start(command).end();
         let folder = format!("urscope-traces/sh-{number}");
-        assert!(desk.path().join(&folder).join("urscope-x-1-1.json").exists(), "{folder}");
+        assert!(workspace.path().join(&folder).join("urscope-x-1-1.json").exists(), "{folder}");
         assert!(ended.stderr.contains(&format!("the traces are in {folder}")), "{}", ended.stderr);
     }
 }
 
 #[test]
 fn only_the_traces_of_the_run_are_judged() {
-    let desk = Desk::new();
+    let workspace = Workspace::new();
     // A program that writes a trace as the library would, with one call that it got no answer to.
     let header = r#"{"ph":"M","name":"urscope_header","pid":PID,"tid":PID,"args":{"format":1,"run":"RUN","pid":PID,"host":"h"}}"#;
     let call = r#"{"ph":"B","name":"urIPCPutMemHandleExp","cat":"ur","pid":PID,"tid":PID,"ts":1.0,"args":{"call":1}}"#;
-    fs::write(desk.path().join("trace"), format!("[\n{header}\n,{call}\n")).unwrap();
+    fs::write(workspace.path().join("trace"), format!("[\n{header}\n,{call}\n")).unwrap();
     let script = "sed \"s/RUN/$URSCOPE_RUN/; s/PID/$$/g\" trace >\"$URSCOPE_DIR/urscope-sh-$$-1.json\"; echo $$";
     for _ in 0..2 {
-        let mut command = desk.script(&["--dir", "traces", "--format", "json", "--report", "report.json"], script);
+        let mut command = workspace.script(&["--dir", "traces", "--format", "json", "--report", "report.json"], script);
         command.env("URSCOPE_LIBRARY", harmless_library());
-        let ended = desk.start(command).end();
+        let ended = workspace.start(command).end();
         let report: serde_json::Value =
-            serde_json::from_str(&fs::read_to_string(desk.path().join("report.json")).unwrap()).unwrap();
+            serde_json::from_str(&fs::read_to_string(workspace.path().join("report.json")).unwrap()).unwrap();
         let pids: Vec<String> =
             report["processes"].as_array().unwrap().iter().map(|process| process["pid"].to_string()).collect();
         assert_eq!(pids, [ended.stdout.trim()], "{report:#}");
     }
-    assert_eq!(fs::read_dir(desk.path().join("traces")).unwrap().count(), 2, "the earlier trace is still there");
+    assert_eq!(fs::read_dir(workspace.path().join("traces")).unwrap().count(), 2, "the earlier trace is still there");
 }

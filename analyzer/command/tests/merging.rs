@@ -9,26 +9,26 @@
 
 #[allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 mod command;
-mod mill;
+mod generator;
 
 use std::fs;
 
 use clap::Parser as _;
-use command::Desk;
-use mill::Mill;
+use command::Workspace;
+use generator::Generator;
 use serde_json::{Value, json};
 
 const NODES: usize = 64;
 const RANKS: u64 = 12;
 
-/// A desk with the traces of a job, and the names of their directories.
-fn job(nodes: usize) -> (Desk, Vec<String>) {
-    let desk = Desk::new();
-    let (directory, hosts, ranks) = (desk.path().to_str().unwrap(), nodes.to_string(), RANKS.to_string());
+/// A workspace with the traces of a job, and the names of their directories.
+fn job(nodes: usize) -> (Workspace, Vec<String>) {
+    let workspace = Workspace::new();
+    let (directory, hosts, ranks) = (workspace.path().to_str().unwrap(), nodes.to_string(), RANKS.to_string());
     let arguments =
-        ["mill", directory, "--hosts", &hosts, "--ranks", &ranks, "--cycles", "4", "--leak", "2", "--double", "1"];
-    Mill::parse_from(arguments).grind().unwrap();
-    (desk, (0..nodes).map(|node| format!("node{node:03}")).collect())
+        ["generator", directory, "--hosts", &hosts, "--ranks", &ranks, "--cycles", "4", "--leak", "2", "--double", "1"];
+    Generator::parse_from(arguments).generate().unwrap();
+    (workspace, (0..nodes).map(|node| format!("node{node:03}")).collect())
 }
 
 fn with<'a>(first: &[&'a str], rest: &'a [String]) -> Vec<&'a str> {
@@ -40,14 +40,14 @@ fn parsed(text: &str) -> Value {
 }
 
 /// Judges each node by itself; the names of the reports.
-fn reports(desk: &Desk, nodes: &[String]) -> Vec<String> {
+fn reports(workspace: &Workspace, nodes: &[String]) -> Vec<String> {
     // Every other one is compressed.
     let report = |(index, node): (usize, &String)| {
         let packed = index % 2 == 1;
         let name = format!("{node}.urscope{}", if packed { ".gz" } else { "" });
-        let ended = desk.run(&["check", "--report", &name, node]);
+        let ended = workspace.run(&["check", "--report", &name, node]);
         assert_eq!((ended.code, ended.stderr.as_str()), (1, ""));
-        assert_eq!(fs::read(desk.path().join(&name)).unwrap().starts_with(&[0x1f, 0x8b]), packed);
+        assert_eq!(fs::read(workspace.path().join(&name)).unwrap().starts_with(&[0x1f, 0x8b]), packed);
         name
     };
     nodes.iter().enumerate().map(report).collect()
@@ -55,12 +55,12 @@ fn reports(desk: &Desk, nodes: &[String]) -> Vec<String> {
 
 #[test]
 fn merged_reports_say_what_judging_everything_at_once_says() {
-    let (desk, nodes) = job(NODES);
-    let at_once = desk.run(&with(&["check", "--format", "json"], &nodes));
+    let (workspace, nodes) = job(NODES);
+    let at_once = workspace.run(&with(&["check", "--format", "json"], &nodes));
     assert_eq!(at_once.code, 1, "{}", at_once.stderr);
-    let mut reports = reports(&desk, &nodes);
+    let mut reports = reports(&workspace, &nodes);
     reports.reverse();
-    let merged = desk.run(&with(&["merge", "--format", "json"], &reports));
+    let merged = workspace.run(&with(&["merge", "--format", "json"], &reports));
     assert_eq!((merged.code, merged.stderr.as_str()), (1, ""));
     assert_eq!(parsed(&merged.stdout), parsed(&at_once.stdout));
 
@@ -73,33 +73,33 @@ fn merged_reports_say_what_judging_everything_at_once_says() {
     let hosts = findings[1]["hosts"].as_object().unwrap();
     assert_eq!((hosts.len(), &hosts["node063"]), (NODES, &json!(2 * RANKS)));
 
-    let text = desk.run(&with(&["merge"], &reports));
+    let text = workspace.run(&with(&["merge"], &reports));
     assert!(text.stdout.contains("hosts node000 (24), node001 (24), "), "{}", text.stdout);
     assert!(text.stdout.contains("and 56 more"), "{}", text.stdout);
 
     for form in ["junit", "github", "sarif"] {
-        let told = desk.run(&with(&["merge", "--format", form], &reports)).stdout;
+        let told = workspace.run(&with(&["merge", "--format", form], &reports)).stdout;
         assert!(told.contains("osts: node000 (24), node001 (24), ") && told.contains("and 56 more"), "{form}: {told}");
         assert!(!told.contains("node063 (24)"), "{form} has not room for all");
     }
-    let page = desk.run(&with(&["merge", "--format", "html"], &reports)).stdout;
+    let page = workspace.run(&with(&["merge", "--format", "html"], &reports)).stdout;
     assert!(page.contains("hosts: node000 (24), ") && page.contains("node063 (24)"), "a page has room for all");
-    let sarif = parsed(&desk.run(&with(&["merge", "--format", "sarif"], &reports)).stdout);
+    let sarif = parsed(&workspace.run(&with(&["merge", "--format", "sarif"], &reports)).stdout);
     assert_eq!(sarif["runs"][0]["results"][1]["properties"]["hosts"], findings[1]["hosts"]);
 
     // By racks, and then these.
     let (left, right) = reports.split_at(NODES / 3);
-    assert_eq!(desk.run(&with(&["merge", "--report", "left.urscope"], left)).code, 1);
-    assert_eq!(desk.run(&with(&["merge", "--report", "right.urscope"], right)).code, 1);
-    let of_racks = desk.run(&["merge", "--format", "json", "left.urscope", "right.urscope"]);
+    assert_eq!(workspace.run(&with(&["merge", "--report", "left.urscope"], left)).code, 1);
+    assert_eq!(workspace.run(&with(&["merge", "--report", "right.urscope"], right)).code, 1);
+    let of_racks = workspace.run(&["merge", "--format", "json", "left.urscope", "right.urscope"]);
     assert_eq!(parsed(&of_racks.stdout)["findings"], judgement["findings"]);
 }
 
 #[test]
 fn a_finding_stands_at_its_own_process_also_where_another_host_has_one_of_its_number() {
-    let (desk, nodes) = job(2);
-    let reports = reports(&desk, &nodes);
-    let judgement = parsed(&desk.run(&with(&["merge", "--format", "json"], &reports)).stdout);
+    let (workspace, nodes) = job(2);
+    let reports = reports(&workspace, &nodes);
+    let judgement = parsed(&workspace.run(&with(&["merge", "--format", "json"], &reports)).stdout);
     // Another host first, with the same numbers and programs.
     let mut shuffled = judgement.clone();
     shuffled["processes"].as_array_mut().unwrap().reverse();
@@ -114,17 +114,17 @@ fn a_finding_stands_at_its_own_process_also_where_another_host_has_one_of_its_nu
 
 #[test]
 fn times_of_hosts_lie_on_one_axis() {
-    let (desk, nodes) = job(3);
-    let reports = reports(&desk, &nodes);
+    let (workspace, nodes) = job(3);
+    let reports = reports(&workspace, &nodes);
     let first = |report: &str| {
-        let ended = desk.run(&["merge", "--format", "json", report, &reports[0]]);
+        let ended = workspace.run(&["merge", "--format", "json", report, &reports[0]]);
         let findings = parsed(&ended.stdout)["findings"].clone();
         findings[0]["process"]["time_ns"].as_u64().unwrap()
     };
     // The first node begins first, whatever its monotonic clock says.
     assert_eq!(first(&reports[0]), first(&reports[2]));
-    let alone = |report: &str| parsed(&desk.run(&["merge", "--format", "json", report]).stdout);
-    let pair = parsed(&desk.run(&["merge", "--format", "json", &reports[2], &reports[1]]).stdout);
+    let alone = |report: &str| parsed(&workspace.run(&["merge", "--format", "json", report]).stdout);
+    let pair = parsed(&workspace.run(&["merge", "--format", "json", &reports[2], &reports[1]]).stdout);
     let (one, two) = (alone(&reports[1]), alone(&reports[2]));
     assert_eq!(one["findings"][0]["time_ns"], two["findings"][0]["time_ns"]);
     assert_eq!(pair["findings"][0]["process"]["host"], "node001");
@@ -134,29 +134,30 @@ fn times_of_hosts_lie_on_one_axis() {
 
 #[test]
 fn a_report_is_named_after_its_host_and_rank() {
-    let (desk, nodes) = job(2);
-    let mut command = desk.command(&["check", "--report", "%h-%r-%%.urscope", &nodes[0]]);
+    let (workspace, nodes) = job(2);
+    let mut command = workspace.command(&["check", "--report", "%h-%r-%%.urscope", &nodes[0]]);
     command.env("OMPI_COMM_WORLD_RANK", "7");
-    assert_eq!(desk.start(command).end().code, 1);
+    assert_eq!(workspace.start(command).end().code, 1);
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
-    assert!(desk.path().join(format!("{}-7-%.urscope", host.trim())).exists());
+    assert!(workspace.path().join(format!("{}-7-%.urscope", host.trim())).exists());
 }
 
 #[test]
 fn what_is_no_report_of_this_version_is_refused() {
-    let (desk, nodes) = job(2);
-    let report = &reports(&desk, &nodes)[0];
-    let text = fs::read_to_string(desk.path().join(report)).unwrap();
+    let (workspace, nodes) = job(2);
+    let report = &reports(&workspace, &nodes)[0];
+    let text = fs::read_to_string(workspace.path().join(report)).unwrap();
     let newer = text.replacen("\"urscope_report\":1,\"urscope\":\"", "\"urscope_report\":2,\"urscope\":\"9.", 1);
-    fs::write(desk.path().join("newer"), newer).unwrap();
-    let refused = desk.run(&["merge", report, "newer"]);
+    fs::write(workspace.path().join("newer"), newer).unwrap();
+    let refused = workspace.run(&["merge", report, "newer"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
     assert!(refused.stderr.contains("newer has report version 2 (written by urscope 9."), "{}", refused.stderr);
 
-    fs::write(desk.path().join("cut"), &text[..text.len() / 2]).unwrap();
-    fs::write(desk.path().join("judgement"), desk.run(&["check", "--format", "json", &nodes[0]]).stdout).unwrap();
+    fs::write(workspace.path().join("cut"), &text[..text.len() / 2]).unwrap();
+    fs::write(workspace.path().join("judgement"), workspace.run(&["check", "--format", "json", &nodes[0]]).stdout)
+        .unwrap();
     for wrong in ["cut", "judgement", "nowhere"] {
-        let refused = desk.run(&["merge", wrong]);
+        let refused = workspace.run(&["merge", wrong]);
         assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
         assert!(refused.stderr.contains("check --report wrote"), "{}", refused.stderr);
     }
@@ -164,10 +165,10 @@ fn what_is_no_report_of_this_version_is_refused() {
 
 #[test]
 fn a_report_that_is_given_twice_is_told_and_counted_once() {
-    let (desk, nodes) = job(2);
-    let reports = reports(&desk, &nodes);
-    let once = parsed(&desk.run(&with(&["merge", "--format", "json"], &reports)).stdout);
-    let twice = desk.run(&["merge", "--format", "json", &reports[1], &reports[0], &reports[1]]);
+    let (workspace, nodes) = job(2);
+    let reports = reports(&workspace, &nodes);
+    let once = parsed(&workspace.run(&with(&["merge", "--format", "json"], &reports)).stdout);
+    let twice = workspace.run(&["merge", "--format", "json", &reports[1], &reports[0], &reports[1]]);
     let twice = parsed(&twice.stdout);
     assert_eq!(twice["findings"], once["findings"]);
     assert_eq!(twice["processes"], once["processes"]);

@@ -7,8 +7,8 @@
     reason = "a test stops where it is surprised"
 )]
 
-mod mill;
-#[path = "../../tests/judging/traces.rs"]
+mod generator;
+#[path = "../../tests/analysis/traces.rs"]
 #[allow(dead_code, reason = "it is used by other tests as well")]
 mod traces;
 
@@ -18,14 +18,14 @@ use std::{
 };
 
 use clap::Parser as _;
-use mill::Mill;
+use generator::Generator;
 use serde_json::Value;
 use traces::{codes, files, put};
 use urscope_analyzer::{Judgement, Verdict};
 
-fn mill(directory: &Path, arguments: &[&str]) {
+fn generator(directory: &Path, arguments: &[&str]) {
     let directory = directory.to_str().unwrap();
-    Mill::parse_from(["mill", directory].iter().chain(arguments)).grind().unwrap();
+    Generator::parse_from(["generator", directory].iter().chain(arguments)).generate().unwrap();
 }
 
 /// The judgement by a process that may have so many MiB of data; it ends when it asks for more.
@@ -47,7 +47,7 @@ fn size(directory: &Path) -> u64 {
 #[test]
 fn memory_does_not_grow_with_the_traces() {
     let folder = tempfile::tempdir().unwrap();
-    mill(folder.path(), &["--ranks", "3", "--cycles", "20000", "--leak", "2", "--double", "1"]);
+    generator(folder.path(), &["--ranks", "3", "--cycles", "20000", "--leak", "2", "--double", "1"]);
     assert!(size(folder.path()) > u64::from(BOUND) << 20, "there is more to read than may be kept");
     let judgement = judged_within(BOUND, folder.path());
     assert_eq!(judgement["calls"]["urIPCGetMemHandleExp"], 60_000);
@@ -57,7 +57,7 @@ fn memory_does_not_grow_with_the_traces() {
 #[test]
 fn many_processes_need_little_each_also_when_all_are_killed_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    mill(folder.path(), &["--ranks", "300", "--cycles", "4", "--stacks", "400", "--killed"]);
+    generator(folder.path(), &["--ranks", "300", "--cycles", "4", "--stacks", "400", "--killed"]);
     assert!(size(folder.path()) > (3 * u64::from(BOUND)) << 20, "there is more to read than may be kept");
     let judgement = judged_within(BOUND, folder.path());
     let processes = judgement["processes"].as_array().unwrap();

@@ -7,7 +7,7 @@
     reason = "a test stops where it is surprised"
 )]
 
-#[path = "../../tests/judging/traces.rs"]
+#[path = "../../tests/analysis/traces.rs"]
 #[allow(dead_code, reason = "it is used by other tests as well")]
 mod traces;
 

@@ -9,8 +9,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{QuestionError, VERSION};
-use crate::judge::{
-    ExemptionError, Exemptions, FoundFinding, GoneFinding, Judgement, Options, Verdict, exempt::Baseline, judge,
+use crate::analysis::{
+    ExemptionError, Exemptions, FoundFinding, GoneFinding, Judgement, Options, Verdict, exemptions::Baseline, judge,
 };
 
 /// What differs between two runs.

@@ -13,11 +13,11 @@ use urscope_schema::{
 };
 
 use super::{QuestionError, VERSION};
-use crate::judge::{FoundFinding, Hearing, Listener, Options, Side};
+use crate::analysis::{Analysis, FoundFinding, Location, Observer, Options};
 
 /// The life of a handle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Story {
+pub struct HandleHistory {
     /// [`VERSION`].
     pub version: u32,
     /// What was asked for.
@@ -34,7 +34,7 @@ pub struct Story {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// The call.
-    pub place: Side,
+    pub place: Location,
     /// The fingerprint of the handle data.
     pub fingerprint: String,
     /// What the call was about: the address or handle in that process.
@@ -53,28 +53,28 @@ pub struct Moment {
 pub struct NoSuchHandle(String);
 
 /// The life of the handle that has `name` as the fingerprint of its data, or as an address in any process.
-pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<Story, QuestionError> {
-    let mut both = (Search::of(name), Chronicle::of(Which::Fingerprint(name)));
-    let mut hearing = Hearing::hold(paths, options, &mut both)?;
-    let (search, mut chronicle) = both;
+pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleHistory, QuestionError> {
+    let mut both = (Search::of(name), HistoryBuilder::of(Which::Fingerprint(name)));
+    let mut analysis = Analysis::run(paths, options, &mut both)?;
+    let (search, mut history) = both;
     let word = format!("{name:#x}");
     if search.found.is_empty() {
         return Err(NoSuchHandle(word).into());
     }
     if search.by_address {
         // An address in a consumer is known only when it opens: by then the first chapters have been told.
-        chronicle = Chronicle::of(Which::These(search.found));
-        hearing = Hearing::hold(paths, options, &mut chronicle)?;
+        history = HistoryBuilder::of(Which::These(search.found));
+        analysis = Analysis::run(paths, options, &mut history)?;
     }
-    let mut moments: Vec<_> = chronicle.moments.into_iter().map(|told| told.show(&mut hearing)).collect();
+    let mut moments: Vec<_> = history.moments.into_iter().map(|told| told.show(&mut analysis)).collect();
     // A thread that had to wait with its record was heard late.
     moments.sort_by_key(|moment| moment.place.time_ns);
     let mut fingerprints: Vec<_> = moments.iter().map(|moment| moment.fingerprint.clone()).collect();
     fingerprints.sort();
     fingerprints.dedup();
     let about = |found: &FoundFinding| found.fingerprint.as_ref().is_some_and(|bytes| fingerprints.contains(bytes));
-    let findings = hearing.judgement().findings.into_iter().filter(about).collect();
-    Ok(Story { version: VERSION, name: word, fingerprints, moments, findings })
+    let findings = analysis.judgement().findings.into_iter().filter(about).collect();
+    Ok(HandleHistory { version: VERSION, name: word, fingerprints, moments, findings })
 }
 
 /// Finds out which exports are meant.
@@ -90,10 +90,10 @@ impl Search {
         Self { name, found: BTreeSet::new(), by_address: false }
     }
 
-    fn look(&mut self, world: &Tracker, who: ProcessId, function: Function, values: &Values) {
+    fn look(&mut self, tracker: &Tracker, who: ProcessId, function: Function, values: &Values) {
         let named = [values.pointer, values.data, values.object].contains(&Some(self.name));
-        world.about(who, function, values, |id| {
-            let by_data = world.export(id).is_some_and(|shared| shared.fingerprint == self.name);
+        tracker.about(who, function, values, |id| {
+            let by_data = tracker.export(id).is_some_and(|shared| shared.fingerprint == self.name);
             if by_data || named {
                 self.by_address |= !by_data;
                 self.found.insert(id);
@@ -102,12 +102,12 @@ impl Search {
     }
 }
 
-impl Listener for Search {
-    fn enter(&mut self, world: &Tracker, who: ProcessId, _: u64, enter: &Enter) {
-        self.look(world, who, enter.function, &enter.values);
+impl Observer for Search {
+    fn enter(&mut self, tracker: &Tracker, who: ProcessId, _: u64, enter: &Enter) {
+        self.look(tracker, who, enter.function, &enter.values);
         // What a get is asked for stands in its beginning, and what it made in its end.
         if enter.values.pointer == Some(self.name) || enter.values.object == Some(self.name) {
-            let of_it = world.shared().into_iter().filter(|shared| shared.producer == who);
+            let of_it = tracker.shared().into_iter().filter(|shared| shared.producer == who);
             for shared in of_it.filter(|shared| shared.value == Some(self.name)) {
                 self.by_address |= shared.fingerprint != self.name;
                 self.found.insert(shared.id);
@@ -115,12 +115,12 @@ impl Listener for Search {
         }
     }
 
-    fn exit(&mut self, world: &Tracker, who: ProcessId, _: u64, exit: &Exit) {
-        self.look(world, who, exit.function, &exit.values);
+    fn exit(&mut self, tracker: &Tracker, who: ProcessId, _: u64, exit: &Exit) {
+        self.look(tracker, who, exit.function, &exit.values);
     }
 }
 
-/// What a chronicle is of.
+/// What a history is of.
 enum Which {
     /// Of whatever has these bytes.
     Fingerprint(u64),
@@ -129,7 +129,7 @@ enum Which {
 }
 
 /// Writes down what happens to them.
-struct Chronicle {
+struct HistoryBuilder {
     of: Which,
     moments: Vec<Told>,
     /// The calls under way: when each began, and the moment that was made of it.
@@ -145,9 +145,9 @@ struct Told {
 }
 
 impl Told {
-    fn show(self, hearing: &mut Hearing<'_>) -> Moment {
+    fn show(self, analysis: &mut Analysis<'_>) -> Moment {
         Moment {
-            place: hearing.side(self.place),
+            place: analysis.location(self.place),
             fingerprint: format!("{:#x}", self.fingerprint),
             value: self.value.map(|value| format!("{value:#x}")),
             result: self.result.map(|result| result.to_string()),
@@ -156,15 +156,15 @@ impl Told {
     }
 }
 
-impl Chronicle {
+impl HistoryBuilder {
     fn of(of: Which) -> Self {
         Self { of, moments: Vec::new(), under_way: HashMap::new() }
     }
 
-    fn one_of_them(&self, world: &Tracker, who: ProcessId, call: (Function, &Values)) -> Option<u64> {
+    fn one_of_them(&self, tracker: &Tracker, who: ProcessId, call: (Function, &Values)) -> Option<u64> {
         let mut bytes = None;
-        world.about(who, call.0, call.1, |id| {
-            let known = || world.export(id).map(|shared| shared.fingerprint);
+        tracker.about(who, call.0, call.1, |id| {
+            let known = || tracker.export(id).map(|shared| shared.fingerprint);
             if bytes.is_none() {
                 bytes = match &self.of {
                     Which::Fingerprint(word) => known().filter(|bytes| bytes == word),
@@ -176,11 +176,11 @@ impl Chronicle {
     }
 }
 
-impl Listener for Chronicle {
-    fn enter(&mut self, world: &Tracker, who: ProcessId, _: u64, enter: &Enter) {
+impl Observer for HistoryBuilder {
+    fn enter(&mut self, tracker: &Tracker, who: ProcessId, _: u64, enter: &Enter) {
         let Enter { function, call, tid, time, values } = *enter;
         let place = Place { process: who, tid, time, call: Some(call), function: Some(function), stack: values.stack };
-        let told = self.one_of_them(world, who, (function, &values)).map(|fingerprint| {
+        let told = self.one_of_them(tracker, who, (function, &values)).map(|fingerprint| {
             self.moments.push(Told { place, fingerprint, value: values.subject(), result: None, took: None });
             self.moments.len() - 1
         });
@@ -189,11 +189,11 @@ impl Listener for Chronicle {
         }
     }
 
-    fn exit(&mut self, world: &Tracker, who: ProcessId, _: u64, exit: &Exit) {
+    fn exit(&mut self, tracker: &Tracker, who: ProcessId, _: u64, exit: &Exit) {
         let Some((place, asked, told)) = self.under_way.remove(&(who, exit.call)) else { return };
         let told = told.or_else(|| {
-            let fingerprint = self.one_of_them(world, who, (exit.function, &exit.values))?;
-            let born = world.born(who, asked.pointer?).filter(|_| exit.values.data.is_some());
+            let fingerprint = self.one_of_them(tracker, who, (exit.function, &exit.values))?;
+            let born = tracker.born(who, asked.pointer?).filter(|_| exit.values.data.is_some());
             let fresh = born.filter(|born| !self.moments.iter().any(|told| told.place == *born));
             let (result, took) = (Some(UrResult::SUCCESS), None);
             let value = asked.pointer;

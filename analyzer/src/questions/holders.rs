@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use urscope_rules::{ExportId, Holder, ProcessId, Shared, Tracker};
 
 use super::{QuestionError, VERSION};
-use crate::judge::{Ended, Hearing, Listener, Options, Side};
+use crate::analysis::{Analysis, Ended, Location, Observer, Options};
 
 /// What is held.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub struct Held {
     /// How much of its handle data is not put.
     pub handles: u64,
     /// The latest get.
-    pub got: Side,
+    pub got: Location,
     /// How its producer ended; none at a moment in the middle of a run.
     pub producer_ended: Option<Ended>,
     /// Who has it open.
@@ -54,8 +54,8 @@ pub struct HeldBy {
     /// How many opens are not closed.
     pub opens: u64,
     /// The latest of these.
-    pub since: Side,
-    /// How that process ended; none at a moment in the middle of a run.
+    pub since: Location,
+    /// EndReason that process ended; none at a moment in the middle of a run.
     pub ended: Option<Ended>,
 }
 
@@ -71,21 +71,21 @@ pub struct TooLate {
 /// if it still runs.
 pub fn holders(paths: &[PathBuf], options: &Options, at: Option<Duration>) -> Result<Holders, QuestionError> {
     let mut watch = Watch { at, ..Watch::default() };
-    let mut hearing = Hearing::hold(paths, options, &mut watch)?;
+    let mut analysis = Analysis::run(paths, options, &mut watch)?;
     if let Some(at) = at
         && !watch.seen
         && let Some(last) = watch.last
     {
         return Err(TooLate { at, last: Duration::from_nanos(last) }.into());
     }
-    Ok(watch.holders(&mut hearing))
+    Ok(watch.holders(&mut analysis))
 }
 
-fn show(hearing: &mut Hearing<'_>, ended: &HashMap<ProcessId, Ended>, shared: Shared) -> Held {
+fn show(analysis: &mut Analysis<'_>, ended: &HashMap<ProcessId, Ended>, shared: Shared) -> Held {
     let held_by = |holder: Holder| HeldBy {
         opened: holder.opened.to_string(),
         opens: holder.opens,
-        since: hearing.side(holder.since),
+        since: analysis.location(holder.since),
         ended: ended.get(&holder.process).copied(),
     };
     let holders = shared.holders.into_iter().map(held_by).collect();
@@ -95,13 +95,13 @@ fn show(hearing: &mut Hearing<'_>, ended: &HashMap<ProcessId, Ended>, shared: Sh
         value: shared.value.map(|value| format!("{value:#x}")),
         size: shared.size,
         handles: shared.handles,
-        got: hearing.side(shared.got),
+        got: analysis.location(shared.got),
         producer_ended: ended.get(&shared.producer).copied(),
         holders,
     }
 }
 
-/// Looks at the world at one moment, or at each process's end.
+/// Looks at the tracker at one moment, or at each process's end.
 #[derive(Default)]
 pub struct Watch {
     at: Option<Duration>,
@@ -115,30 +115,30 @@ pub struct Watch {
 
 impl Watch {
     /// Who held what, when all was heard.
-    pub fn holders(self, hearing: &mut Hearing<'_>) -> Holders {
+    pub fn holders(self, analysis: &mut Analysis<'_>) -> Holders {
         let Self { at, held, ended, .. } = self;
-        let held: Vec<_> = held.into_values().map(|shared| show(hearing, &ended, shared)).collect();
+        let held: Vec<_> = held.into_values().map(|shared| show(analysis, &ended, shared)).collect();
         let pinned_bytes = held.iter().filter_map(|held| held.size).sum();
         Holders { version: VERSION, at_ns: at.map(|at| at.as_nanos() as u64), pinned_bytes, held }
     }
 }
 
-impl Listener for Watch {
-    fn until(&mut self, world: &Tracker, at: u64) {
+impl Observer for Watch {
+    fn until(&mut self, tracker: &Tracker, at: u64) {
         let Some(moment) = self.at else { return };
         self.last = Some(at);
         if !self.seen && u128::from(at) > moment.as_nanos() {
             self.seen = true;
-            self.held.extend(world.shared().into_iter().map(|shared| (shared.id, shared)));
+            self.held.extend(tracker.shared().into_iter().map(|shared| (shared.id, shared)));
         }
     }
 
-    fn end(&mut self, world: &Tracker, who: ProcessId, _: u64, ended: Ended) {
+    fn end(&mut self, tracker: &Tracker, who: ProcessId, _: u64, ended: Ended) {
         if self.at.is_some() {
             return;
         }
         self.ended.insert(who, ended);
-        for mut shared in world.shared() {
+        for mut shared in tracker.shared() {
             let mine = shared.producer == who && shared.handles > 0;
             shared.holders.retain(|holder| holder.process == who);
             if !mine && shared.holders.is_empty() {

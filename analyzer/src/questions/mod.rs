@@ -1,25 +1,25 @@
 //! What can be asked of a whole run besides its judgement: who holds what, how one handle lived, what was called how often,
 //! what differs between two runs.
 //!
-//! Most questions are a [`Listener`](crate::judge::Listener) in a hearing. Each answer is a type that is shown as text and as
+//! Most questions are a [`Observer`](crate::analysis::Observer) in a analysis. Each answer is a type that is shown as text and as
 //! JSON. The field names of the answers are their JSON form; every answer carries its version.
 
 mod diff;
 mod handle;
 mod holders;
-mod standing;
+mod snapshot;
 mod stats;
 
 pub use diff::{Diff, diff};
-pub use handle::{Moment, NoSuchHandle, Story, handle};
+pub use handle::{HandleHistory, Moment, NoSuchHandle, handle};
 pub use holders::{Held, HeldBy, Holders, TooLate, Watch, holders};
-pub use standing::{Amount, Standing, standing};
-pub use stats::{Calls, Clerk, Latency, SAMPLES, Sample, Share, Stats, Who, stats};
+pub use snapshot::{Amount, Snapshot, snapshot};
+pub use stats::{Calls, Latency, SAMPLES, Sample, Share, Stats, StatsCollector, Who, stats};
 
 /// The version of the JSON form of all answers.
 pub const VERSION: u32 = 1;
 
-use crate::{JudgeError, judge::ExemptionError};
+use crate::{AnalysisError, analysis::ExemptionError};
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ use crate::{JudgeError, judge::ExemptionError};
 pub enum QuestionError {
     /// The traces could not be heard.
     #[error(transparent)]
-    Judge(#[from] JudgeError),
+    Judge(#[from] AnalysisError),
     /// What should be a report is none.
     #[error(transparent)]
     NoReport(#[from] ExemptionError),

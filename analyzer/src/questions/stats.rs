@@ -11,8 +11,11 @@ use urscope_schema::{api::Function, handle::Kind, trace::records::Header};
 
 use super::{QuestionError, VERSION};
 use crate::{
-    account::{Account, Began, Called, Census, Counts, HANDLES, How, Lane, Life, OPENINGS, Pinned, Scribe},
-    judge::{Hearing, Options},
+    analysis::{Analysis, Options},
+    lifetimes::{
+        Counts, EndReason, EventSink, FinishedCall, HANDLES, Lifetime, LifetimeKind, LifetimeTracker, LiveCounts,
+        OPENINGS, PinnedBytes, ProcessStart,
+    },
 };
 
 /// The figures of a run.
@@ -125,9 +128,9 @@ pub const SAMPLES: usize = 512;
 
 /// The figures of a run.
 pub fn stats(paths: &[PathBuf], options: &Options) -> Result<Stats, QuestionError> {
-    let mut account = Account::new(Clerk::new());
-    Hearing::hold(paths, options, &mut account)?;
-    Ok(account.into_scribe().stats())
+    let mut tracker = LifetimeTracker::new(StatsCollector::new());
+    Analysis::run(paths, options, &mut tracker)?;
+    Ok(tracker.into_sink().stats())
 }
 
 /// The figures of one function in one process.
@@ -209,12 +212,12 @@ impl Level {
 
 /// Counts, while a run is heard.
 #[derive(Default)]
-pub struct Clerk {
+pub struct StatsCollector {
     processes: Vec<(Who, BTreeMap<Function, Column>)>,
     between: BTreeMap<(u32, u32, Kind), Between>,
     /// All processes together.
-    census: Census,
-    pinned: Pinned,
+    census: LiveCounts,
+    pinned: PinnedBytes,
     /// The highest of each stretch of time in which there was any.
     levels: Vec<Level>,
     now: Level,
@@ -223,7 +226,7 @@ pub struct Clerk {
     stretch: u64,
 }
 
-impl Clerk {
+impl StatsCollector {
     /// One that has counted nothing.
     pub fn new() -> Self {
         Self { stretch: 1, ..Self::default() }
@@ -255,8 +258,8 @@ impl Clerk {
         }
     }
 
-    fn between(&mut self, life: &Life) -> Option<&mut Between> {
-        let producer = life.producer.filter(|_| life.lane == Lane::Opening)?;
+    fn between(&mut self, life: &Lifetime) -> Option<&mut Between> {
+        let producer = life.producer.filter(|_| life.lane == LifetimeKind::Opening)?;
         Some(self.between.entry((producer, life.process, life.kind)).or_default())
     }
 
@@ -287,15 +290,15 @@ impl Clerk {
     }
 }
 
-impl Scribe for Clerk {
-    fn process(&mut self, began: &Began<'_>) {
+impl EventSink for StatsCollector {
+    fn process(&mut self, began: &ProcessStart<'_>) {
         let Header { pid, host, executable, rank, .. } = began.header;
         let (host, executable) = (host.clone(), executable.clone());
         let who = Who { process: began.process, pid: *pid, host, executable, rank: *rank };
         self.processes.push((who, BTreeMap::new()));
     }
 
-    fn call(&mut self, call: &Called<'_>) {
+    fn call(&mut self, call: &FinishedCall<'_>) {
         let Some(column) = self.column(call.process, call.function) else { return };
         column.calls += 1;
         let (Some(to), Some(result)) = (call.to, call.result) else { return };
@@ -311,7 +314,7 @@ impl Scribe for Clerk {
         }
     }
 
-    fn birth(&mut self, life: &Life) {
+    fn birth(&mut self, life: &Lifetime) {
         self.census.born(life);
         self.pinned.born(life);
         if let Some(between) = self.between(life) {
@@ -324,11 +327,11 @@ impl Scribe for Clerk {
         }
     }
 
-    fn death(&mut self, life: &Life, _: u64, how: How) {
+    fn death(&mut self, life: &Lifetime, _: u64, how: EndReason) {
         self.census.died(life);
         self.pinned.died(life);
         // What is open when a process ends stood at its end.
-        if !matches!(how, How::With(_))
+        if !matches!(how, EndReason::With(_))
             && let Some(between) = self.between(life)
         {
             between.open -= 1;
@@ -346,13 +349,13 @@ mod tests {
 
     #[test]
     fn what_was_quiet_is_kept_beside_what_was_busy() {
-        let mut clerk = Clerk::new();
+        let mut collector = StatsCollector::new();
         let quiet = [(1_000, 5), (400_000, 0), (700_000, 9)];
         let busy = (0..100_000).map(|moment| (900_000 + moment, moment % 7));
         for (at, pinned) in quiet.into_iter().chain(busy) {
-            clerk.keep(Level { at, pinned, ..Level::default() });
+            collector.keep(Level { at, pinned, ..Level::default() });
         }
-        let stats = clerk.stats();
+        let stats = collector.stats();
         let shown: Vec<_> = stats.shared.iter().map(|sample| (sample.time_ns, sample.pinned_bytes)).collect();
         assert_eq!(shown.get(..3), Some(quiet.as_slice()));
         assert_eq!(shown.last(), Some(&(999_999, 99_999 % 7)));

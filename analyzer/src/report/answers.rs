@@ -7,11 +7,11 @@ use super::{
     text::{number, place, ranked, who, write_finding, written},
 };
 use crate::{
-    judge::{Ended, Side},
-    questions::{Calls, Diff, Held, HeldBy, Holders, Moment, Sample, Share, Stats, Story, Who},
+    analysis::{Ended, Location},
+    questions::{Calls, Diff, HandleHistory, Held, HeldBy, Holders, Moment, Sample, Share, Stats, Who},
 };
 
-/// How wide text is set.
+/// EndReason wide text is set.
 const WIDTH: usize = 100;
 
 /// How many bars the course of a run is drawn with.
@@ -69,11 +69,11 @@ fn fate(ended: Option<Ended>) -> &'static str {
     }
 }
 
-fn stack(side: &Side, out: &mut impl Write, paint: Paint) -> io::Result<()> {
-    side.told().try_for_each(|frame| writeln!(out, "       {} {}", paint.faint("at"), written(frame)))
+fn stack(side: &Location, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    side.shown_frames().try_for_each(|frame| writeln!(out, "       {} {}", paint.faint("at"), written(frame)))
 }
 
-pub(super) fn handle(answer: &Story, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+pub(super) fn handle(answer: &HandleHistory, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let name = &answer.name;
     let calls = number(answer.moments.len(), "call");
     writeln!(out, "{} {} in {calls}", paint.strong("urscope:"), paint.strong(name))?;

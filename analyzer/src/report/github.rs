@@ -15,7 +15,7 @@ use super::{
     source,
     text::{HOSTS, headline, hosts, whereabouts},
 };
-use crate::judge::{FoundFinding, Judgement};
+use crate::analysis::{FoundFinding, Judgement};
 
 pub(super) fn write(judgement: &Judgement, root: &Path, out: &mut impl Write) -> io::Result<()> {
     for finding in judgement.findings.iter().filter(|finding| finding.excuse.is_none()) {
@@ -25,7 +25,7 @@ pub(super) fn write(judgement: &Judgement, root: &Path, out: &mut impl Write) ->
             Severity::Note => "notice",
         };
         let mut properties = Vec::new();
-        if let Some((file, line)) = finding.sides().find_map(|side| side.source()) {
+        if let Some((file, line)) = finding.locations().find_map(|side| side.source()) {
             properties.push(format!("file={}", property(source::below(root, file).unwrap_or(file))));
             properties.extend(line.map(|line| format!("line={line}")));
         }

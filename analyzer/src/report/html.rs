@@ -10,7 +10,7 @@ use super::{
     paint::{Paint, since},
     text::{fate, hosts, named, number, verdict, whereabouts, written},
 };
-use crate::judge::{FoundFinding, Judgement, Side, Verdict};
+use crate::analysis::{FoundFinding, Judgement, Location, Verdict};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -74,8 +74,8 @@ fn finding(finding: &FoundFinding) -> Markup {
             }
             p { (finding.message) }
             div.sides {
-                (side("here", &finding.process))
-                @if let Some(other) = &finding.other { (side("there", other)) }
+                (location("here", &finding.process))
+                @if let Some(other) = &finding.other { (location("there", other)) }
             }
             @if let Some(hosts) = hosts(finding, usize::MAX) { p.faint { "hosts: " (hosts) } }
             @if let Some(bytes) = &finding.fingerprint { p.faint { "handle data with fingerprint " code { (bytes) } } }
@@ -85,13 +85,13 @@ fn finding(finding: &FoundFinding) -> Markup {
     }
 }
 
-fn side(name: &str, side: &Side) -> Markup {
+fn location(name: &str, side: &Location) -> Markup {
     html! {
         section {
             h3 { (name) " " span.faint { (since(side.time_ns)) } }
             p { (whereabouts(side)) }
             @if !side.stack.is_empty() {
-                ol { @for frame in side.told() { li { code { (written(frame)) } } } }
+                ol { @for frame in side.shown_frames() { li { code { (written(frame)) } } } }
                 details {
                     summary { "whole stack" }
                     ol { @for frame in &side.stack { li { code { (written(frame)) } " " span.faint { (frame.module) " " (frame.offset) } } } }

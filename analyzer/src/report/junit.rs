@@ -16,7 +16,7 @@ use quick_xml::{
 use urscope_rules::catalog::{NO_CALLS_SEEN, RULES};
 
 use super::text::{HOSTS, hosts, told};
-use crate::judge::{FoundFinding, Judgement, Seen, file_name};
+use crate::analysis::{FoundFinding, Judgement, ProcessSummary, file_name};
 
 pub(super) fn write(judgement: &Judgement, out: &mut impl Write) -> io::Result<()> {
     let mut suites = vec![run(judgement)];
@@ -70,7 +70,7 @@ fn run(judgement: &Judgement) -> Suite {
     Suite { name: "run".into(), host: None, properties: Vec::new(), cases: vec![Case { name: "judged", outcome }] }
 }
 
-fn process(judgement: &Judgement, index: usize, seen: &Seen, name: String) -> Suite {
+fn process(judgement: &Judgement, index: usize, seen: &ProcessSummary, name: String) -> Suite {
     let rules = RULES.iter().filter(|rule| **rule != NO_CALLS_SEEN);
     let cases = rules.map(|rule| {
         let found = |finding: &&FoundFinding| finding.rule == rule.code && home(judgement, finding) == Some(index);
@@ -86,8 +86,8 @@ fn process(judgement: &Judgement, index: usize, seen: &Seen, name: String) -> Su
 fn home(judgement: &Judgement, finding: &FoundFinding) -> Option<usize> {
     let side = &finding.process;
     // Reports of before name no host.
-    let there = |seen: &Seen| seen.host == side.host || side.host.is_empty();
-    let is_it = |seen: &Seen| seen.pid == side.pid && seen.executable == side.executable && there(seen);
+    let there = |seen: &ProcessSummary| seen.host == side.host || side.host.is_empty();
+    let is_it = |seen: &ProcessSummary| seen.pid == side.pid && seen.executable == side.executable && there(seen);
     judgement.processes.iter().position(is_it)
 }
 

@@ -26,9 +26,9 @@ use std::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    judge::{FoundFinding, Judgement},
+    analysis::{FoundFinding, Judgement},
     plain::plain_all,
-    questions::{Diff, Holders, Stats, Story},
+    questions::{Diff, HandleHistory, Holders, Stats},
 };
 
 /// Writes a judgement for people, in colour if asked to.
@@ -85,7 +85,7 @@ pub fn holders(answer: &Holders, out: &mut impl Write, color: bool) -> io::Resul
 }
 
 /// Writes for people how a handle lived.
-pub fn handle(answer: &Story, out: &mut impl Write, color: bool) -> io::Result<()> {
+pub fn handle(answer: &HandleHistory, out: &mut impl Write, color: bool) -> io::Result<()> {
     answered(answer, answers::handle, out, color)
 }
 

@@ -12,7 +12,7 @@ use super::{
     source,
     text::{HOSTS, hosts, number, whereabouts},
 };
-use crate::judge::{Excuse, FoundFinding, Frame, Judgement, Side, Verdict};
+use crate::analysis::{Excuse, FoundFinding, Frame, Judgement, Location, Verdict};
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
@@ -88,7 +88,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// A finding (3.27).
     fn result(&self, finding: &FoundFinding, compared: bool) -> Value {
-        let stacks: Vec<_> = finding.sides().filter(|side| !side.stack.is_empty()).map(|s| self.stack(s)).collect();
+        let stacks: Vec<_> = finding.locations().filter(|side| !side.stack.is_empty()).map(|s| self.stack(s)).collect();
         let suppressions = match &finding.excuse {
             Some(Excuse::Suppression { place, text }) => {
                 vec![json!({"kind": "external", "justification": format!("{place}: {text}")})]
@@ -125,12 +125,12 @@ impl Writer<'_> {
     }
 
     /// Where a side was: at its source line, or at least in its program.
-    fn location(&self, side: &Side) -> Value {
+    fn location(&self, side: &Location) -> Value {
         let physical = match side.source() {
             Some((file, line)) => self.physical(file, line),
             None => self.physical(&side.executable, None),
         };
-        let function = side.told().find_map(|frame| frame.function.as_ref()).or(side.function.as_ref());
+        let function = side.shown_frames().find_map(|frame| frame.function.as_ref()).or(side.function.as_ref());
         let logical = function.map(|name| json!({"fullyQualifiedName": name, "kind": "function"}));
         json!({
             "physicalLocation": physical,
@@ -139,7 +139,7 @@ impl Writer<'_> {
         })
     }
 
-    fn related(&self, side: &Side) -> Value {
+    fn related(&self, side: &Location) -> Value {
         let mut location = self.location(side);
         add(&mut location, "id", 1.into());
         location
@@ -158,7 +158,7 @@ impl Writer<'_> {
     }
 
     /// A call stack, innermost first (3.44).
-    fn stack(&self, side: &Side) -> Value {
+    fn stack(&self, side: &Location) -> Value {
         let frames: Vec<_> = side.stack.iter().map(|frame| self.frame(frame, side.tid)).collect();
         json!({"message": {"text": whereabouts(side)}, "frames": frames})
     }

@@ -5,9 +5,9 @@ use std::fmt::{self, Write as _};
 use urscope_rules::Severity;
 
 use super::paint::{Paint, since, wrapped};
-use crate::judge::{Ended, Excuse, FoundFinding, Frame, Judgement, Seen, Side, Verdict, file_name};
+use crate::analysis::{Ended, Excuse, FoundFinding, Frame, Judgement, Location, ProcessSummary, Verdict, file_name};
 
-/// How wide text is set.
+/// EndReason wide text is set.
 const WIDTH: usize = 100;
 
 /// How many hosts of a finding are named where there is not room for all.
@@ -123,7 +123,7 @@ pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Pai
     for (label, side) in [("here ", Some(&finding.process)), ("there", finding.other.as_ref())] {
         if let Some(side) = side {
             writeln!(out, "  {} {}", paint.faint(label), place(side))?;
-            for frame in side.told() {
+            for frame in side.shown_frames() {
                 writeln!(out, "        {} {}", paint.faint("at"), written(frame))?;
             }
         }
@@ -169,12 +169,12 @@ pub(super) fn written(frame: &Frame) -> String {
 }
 
 /// When and where a side was.
-pub(super) fn place(side: &Side) -> String {
+pub(super) fn place(side: &Location) -> String {
     format!("{:<12} {}", since(side.time_ns), whereabouts(side))
 }
 
 /// Where a side was.
-pub(super) fn whereabouts(side: &Side) -> String {
+pub(super) fn whereabouts(side: &Location) -> String {
     let thread = if side.tid == 0 { String::new() } else { format!(", thread {}", side.tid) };
     let call = side.call.map_or_else(String::new, |call| format!(", call {call}"));
     let function = side.function.as_ref().map_or_else(String::new, |function| format!(" {function}"));
@@ -182,7 +182,7 @@ pub(super) fn whereabouts(side: &Side) -> String {
 }
 
 /// How much a process did, and how it ended.
-pub(super) fn fate(seen: &Seen) -> String {
+pub(super) fn fate(seen: &ProcessSummary) -> String {
     let ended = match seen.ended {
         Ended::Exited => "exited",
         Ended::Killed => "killed",
@@ -209,7 +209,7 @@ pub(super) fn ranked(executable: &str, pid: u32, rank: Option<u32>) -> String {
     format!("{rank}{}", who(executable, pid))
 }
 
-pub(super) fn named(seen: &Seen) -> String {
+pub(super) fn named(seen: &ProcessSummary) -> String {
     ranked(&seen.executable, seen.pid, seen.rank)
 }
 

@@ -5,7 +5,7 @@ use std::{error::Error, process::ExitCode};
 use urscope_analyzer::{Options, Verdict};
 
 use super::{
-    CheckArguments, Outputs, complain, exemptions, hear_watched,
+    CheckArguments, Outputs, analyze_watched, complain, exemptions,
     merge::{tell, write_report},
 };
 
@@ -23,7 +23,7 @@ fn judged(arguments: &CheckArguments) -> Result<u8, Box<dyn Error>> {
     let exemptions = exemptions(&arguments.verdict)?;
     let outputs = Outputs::open(&arguments.verdict)?;
     let options = Options { fail_on, symbols, exemptions, ..Options::default() };
-    let report = hear_watched(&arguments.traces.paths, &options)?;
+    let report = analyze_watched(&arguments.traces.paths, &options)?;
     write_report(&report, arguments.report.as_deref())?;
     tell(&report.judgement(&arguments.traces.paths, &options), &arguments.verdict, outputs)
 }

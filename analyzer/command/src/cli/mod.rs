@@ -22,7 +22,7 @@ pub(crate) use newest::newest;
 pub(crate) use options::{Device, ExportFormat, FailOn, Format, PlainFormat};
 pub(crate) use output::{complain, show, wants_color};
 pub(crate) use outputs::{Output, Outputs, Unwritable, exemptions, named_here};
-pub(crate) use patience::hear_watched;
+pub(crate) use patience::analyze_watched;
 pub(crate) use view::{NoWindow, Window};
 
 use crate::{doctor, run, top};

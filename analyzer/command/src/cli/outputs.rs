@@ -9,7 +9,7 @@ use std::{
 };
 
 use clap::ValueEnum as _;
-use urscope_analyzer::{ExemptionError, Exemptions, Judgement, judge::exempt};
+use urscope_analyzer::{ExemptionError, Exemptions, Judgement, analysis::exemptions};
 use urscope_schema::placeholders;
 
 use super::{Format, VerdictArguments, show};
@@ -97,8 +97,9 @@ impl Outputs {
         for (format, sheet) in self.reports {
             sheet.fill(|out| show(judgement, format, out, false))?;
         }
-        let suppressions =
-            self.suppressions.map(|sheet| sheet.fill(|out| out.write_all(exempt::suppressing(judgement).as_bytes())));
+        let suppressions = self
+            .suppressions
+            .map(|sheet| sheet.fill(|out| out.write_all(exemptions::suppressing(judgement).as_bytes())));
         suppressions.unwrap_or(Ok(()))
     }
 }
@@ -106,8 +107,8 @@ impl Outputs {
 /// Reads what does not count.
 pub(crate) fn exemptions(arguments: &VerdictArguments) -> Result<Exemptions, ExemptionError> {
     let suppressions =
-        arguments.suppressions.as_deref().map(exempt::Suppressions::read).transpose()?.unwrap_or_default();
-    let baseline = arguments.baseline.as_deref().map(exempt::Baseline::read).transpose()?;
+        arguments.suppressions.as_deref().map(exemptions::Suppressions::read).transpose()?.unwrap_or_default();
+    let baseline = arguments.baseline.as_deref().map(exemptions::Baseline::read).transpose()?;
     Ok(Exemptions { suppressions, baseline })
 }
 

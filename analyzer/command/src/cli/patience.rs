@@ -9,7 +9,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
-use urscope_analyzer::{JudgeError, Options, Report, hear, judge::Progress};
+use urscope_analyzer::{AnalysisError, Options, Report, analysis::Progress, analyze};
 
 /// Nobody is told to wait for less.
 const SHORT: Duration = Duration::from_secs(1);
@@ -20,9 +20,9 @@ const TURN: Duration = Duration::from_millis(100);
 const STYLE: &str = "{bar:40} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
 
 /// Hears traces, and shows its progress if standard error is a terminal.
-pub(crate) fn hear_watched(paths: &[PathBuf], options: &Options) -> Result<Report, JudgeError> {
+pub(crate) fn analyze_watched(paths: &[PathBuf], options: &Options) -> Result<Report, AnalysisError> {
     if !io::stderr().is_terminal() {
-        return hear(paths, options);
+        return analyze(paths, options);
     }
     thread::scope(|scope| {
         let (over, wait) = mpsc::channel::<()>();
@@ -38,7 +38,7 @@ pub(crate) fn hear_watched(paths: &[PathBuf], options: &Options) -> Result<Repor
             }
             bar.finish_and_clear();
         });
-        let report = hear(paths, options);
+        let report = analyze(paths, options);
         drop(over);
         report
     })

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::drawing::{Argument, Arguments, Bits, Drawing, Track, Unit, category};
-use urscope_analyzer::account::{Arrow, Life};
+use urscope_analyzer::lifetimes::{Arrow, Lifetime};
 
 /// A trace that is being written.
 pub(super) struct Chrome<'w> {
@@ -97,7 +97,7 @@ impl<'a> Event<'a> {
     }
 
     /// Of a life: its beginning or its end.
-    fn life(ph: &'static str, on: Track, life: &Life, args: Arguments) -> Self {
+    fn life(ph: &'static str, on: Track, life: &Lifetime, args: Arguments) -> Self {
         let id2 = Some(Local { local: Bits(life.id) });
         Self { id2, ..Self::new(ph, life.kind.noun(), on, args).of(category(life.lane)) }
     }
@@ -126,11 +126,11 @@ impl Drawing for Chrome<'_> {
         self.event(&Event { dur, ..Event::new(phase, name, on, args).of("ur").at(from).bound(arrow) });
     }
 
-    fn birth(&mut self, on: Track, life: &Life, args: Arguments) {
+    fn birth(&mut self, on: Track, life: &Lifetime, args: Arguments) {
         self.event(&Event::life("b", on, life, args).at(life.at).bound(life.arrow()));
     }
 
-    fn death(&mut self, on: Track, life: &Life, at: u64, how: &str) {
+    fn death(&mut self, on: Track, life: &Lifetime, at: u64, how: &str) {
         let args = Arguments::of("ended_by", Argument::Text(how.into()));
         self.event(&Event::life("e", on, life, args).at(at));
     }

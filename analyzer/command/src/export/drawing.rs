@@ -5,7 +5,7 @@ use std::io;
 use serde::{Serialize, Serializer};
 
 use urscope_analyzer::{
-    account::{Arrow, Lane, Life},
+    lifetimes::{Arrow, Lifetime, LifetimeKind},
     plain::plain,
 };
 
@@ -110,10 +110,10 @@ pub(super) trait Drawing {
     fn call(&mut self, on: Track, name: &str, span: (u64, Option<u64>), args: Arguments, arrow: Option<Arrow>);
 
     /// A life begins.
-    fn birth(&mut self, on: Track, life: &Life, args: Arguments);
+    fn birth(&mut self, on: Track, life: &Lifetime, args: Arguments);
 
     /// It ends.
-    fn death(&mut self, on: Track, life: &Life, at: u64, how: &str);
+    fn death(&mut self, on: Track, life: &Lifetime, at: u64, how: &str);
 
     /// Values of a process's counters, by the name of each.
     fn counter(&mut self, pid: u32, unit: Unit, name: &str, at: u64, values: &[(&'static str, u64)]);
@@ -126,10 +126,10 @@ pub(super) trait Drawing {
 }
 
 /// What a life is filed under.
-pub(super) fn category(lane: Lane) -> &'static str {
+pub(super) fn category(lane: LifetimeKind) -> &'static str {
     match lane {
-        Lane::Handle => "export",
-        Lane::Opening => "import",
+        LifetimeKind::Handle => "export",
+        LifetimeKind::Opening => "import",
     }
 }
 

@@ -18,9 +18,9 @@ use std::{
 
 use self::{chrome::Chrome, drawing::Drawing, perfetto::Perfetto, timeline::Timeline};
 use urscope_analyzer::{
-    JudgeError,
-    account::Account,
-    judge::{Hearing, Options},
+    AnalysisError,
+    analysis::{Analysis, Options},
+    lifetimes::LifetimeTracker,
 };
 
 pub use drawing::Written;
@@ -41,7 +41,7 @@ pub enum Form {
 pub enum ExportError {
     /// The traces could not be heard.
     #[error(transparent)]
-    Judge(#[from] JudgeError),
+    Judge(#[from] AnalysisError),
     /// It could not be written.
     #[error("it cannot be written: {0}")]
     Write(#[from] io::Error),
@@ -56,10 +56,10 @@ pub fn export(paths: &[PathBuf], options: &Options, form: Form, out: &mut dyn Wr
 }
 
 fn draw(paths: &[PathBuf], options: &Options, drawing: impl Drawing) -> Result<Written, ExportError> {
-    let mut account = Account::new(Timeline::new(drawing));
-    let mut hearing = Hearing::hold(paths, options, &mut account)?;
-    let mut timeline = account.into_scribe();
-    for finding in hearing.judgement().findings {
+    let mut tracker = LifetimeTracker::new(Timeline::new(drawing));
+    let mut analysis = Analysis::run(paths, options, &mut tracker)?;
+    let mut timeline = tracker.into_sink();
+    for finding in analysis.judgement().findings {
         timeline.finding(&finding);
     }
     Ok(timeline.end()?)

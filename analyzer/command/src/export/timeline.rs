@@ -6,8 +6,8 @@ use urscope_schema::call::Shape;
 
 use super::drawing::{Argument, Arguments, Bits, Drawing, Track, Unit, Written, text};
 use urscope_analyzer::{
-    account::{Began, Called, Counts, How, Lane, Life, Roll, Scribe},
-    judge::{FoundFinding, Side, file_name},
+    analysis::{FoundFinding, Location, file_name},
+    lifetimes::{Counts, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, ProcessIndex, ProcessStart},
     questions::word,
 };
 
@@ -19,7 +19,7 @@ pub(super) struct Timeline<D> {
     drawing: D,
     written: Written,
     processes: Vec<Process>,
-    roll: Roll,
+    roll: ProcessIndex,
     taken: HashSet<u32>,
     /// The hosts whose clocks were shown.
     clocks: HashSet<u64>,
@@ -52,7 +52,7 @@ impl Process {
 impl<D: Drawing> Timeline<D> {
     pub(super) fn new(drawing: D) -> Self {
         let written = Written::default();
-        let (processes, roll) = (Vec::new(), Roll::default());
+        let (processes, roll) = (Vec::new(), ProcessIndex::default());
         Self { drawing, written, processes, roll, taken: HashSet::new(), clocks: HashSet::new() }
     }
 
@@ -115,8 +115,8 @@ impl Process {
     }
 }
 
-impl<D: Drawing> Scribe for Timeline<D> {
-    fn process(&mut self, began: &Began<'_>) {
+impl<D: Drawing> EventSink for Timeline<D> {
+    fn process(&mut self, began: &ProcessStart<'_>) {
         self.roll.enter(began);
         let header = began.header;
         let own = self.taken.insert(header.pid);
@@ -147,7 +147,7 @@ impl<D: Drawing> Scribe for Timeline<D> {
         }
     }
 
-    fn call(&mut self, call: &Called<'_>) {
+    fn call(&mut self, call: &FinishedCall<'_>) {
         let Some(track) = self.track(call.process, call.tid) else { return };
         let span = (call.from, call.to);
         self.drawing.call(track, call.function.name(), span, arguments(call), call.arrow());
@@ -155,7 +155,7 @@ impl<D: Drawing> Scribe for Timeline<D> {
         self.written.unreturned += u64::from(call.to.is_none());
     }
 
-    fn birth(&mut self, life: &Life) {
+    fn birth(&mut self, life: &Lifetime) {
         let Some(track) = self.track(life.process, life.tid) else { return };
         let mut args = Arguments::default();
         args.put("address", Argument::Bits(Bits(life.address)));
@@ -164,13 +164,13 @@ impl<D: Drawing> Scribe for Timeline<D> {
         self.drawing.birth(track, life, args);
         if let Some(process) = self.processes.get_mut(life.process as usize) {
             match life.lane {
-                Lane::Handle => (process.produces, self.written.handles) = (true, self.written.handles + 1),
-                Lane::Opening => (process.consumes, self.written.openings) = (true, self.written.openings + 1),
+                LifetimeKind::Handle => (process.produces, self.written.handles) = (true, self.written.handles + 1),
+                LifetimeKind::Opening => (process.consumes, self.written.openings) = (true, self.written.openings + 1),
             }
         }
     }
 
-    fn death(&mut self, life: &Life, at: u64, how: How) {
+    fn death(&mut self, life: &Lifetime, at: u64, how: EndReason) {
         if let Some(track) = self.track(life.process, life.tid) {
             self.drawing.death(track, life, at, how.name());
         }
@@ -201,7 +201,7 @@ impl<D: Drawing> Scribe for Timeline<D> {
 }
 
 /// What a call was asked and answered.
-fn arguments(call: &Called<'_>) -> Arguments {
+fn arguments(call: &FinishedCall<'_>) -> Arguments {
     let mut args = Arguments::default();
     args.put("call", Argument::Number(call.number));
     let mut show = |name: &'static str, shape: Shape, value: u64| {
@@ -219,6 +219,6 @@ fn arguments(call: &Called<'_>) -> Arguments {
 }
 
 /// A call stack, a line for each frame.
-fn stack(side: &Side) -> Vec<String> {
+fn stack(side: &Location) -> Vec<String> {
     side.stack.iter().map(|frame| text(&frame.line())).collect()
 }

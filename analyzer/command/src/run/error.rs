@@ -36,7 +36,7 @@ pub(crate) enum RunError {
     Part(#[from] Missing),
     /// The private directory cannot be made.
     #[error("no private directory can be made in {}: {source}; set TMPDIR to a directory that can be written", path.display())]
-    Stage {
+    TemporaryInstall {
         /// Where.
         path: PathBuf,
         /// What the system said.

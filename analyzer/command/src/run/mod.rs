@@ -3,13 +3,13 @@
 //! The program's input, output and exit code are its own. Whatever can go wrong on our side is found out before it
 //! starts, so that a long run is never lost to a directory that cannot be written.
 
-mod descent;
+mod descendants;
 mod environment;
 mod error;
-mod family;
+mod process_tree;
 mod program;
 mod signals;
-mod stage;
+mod temporary_install;
 mod traces;
 mod verdict;
 
@@ -17,7 +17,7 @@ use std::{env, path::Path, process, process::ExitCode};
 
 pub(crate) use program::Program;
 pub(crate) use signals::until_interrupted;
-pub(crate) use stage::unfit_for_preloading;
+pub(crate) use temporary_install::unfit_for_preloading;
 pub(crate) use traces::{HOME, writable};
 
 use urscope_analyzer::Options;
@@ -29,9 +29,9 @@ use crate::{
 };
 use environment::{QUIET, Surroundings, is_quiet};
 use error::RunError;
-use stage::Stage;
+use temporary_install::TemporaryInstall;
 use traces::Traces;
-use verdict::Desk;
+use verdict::Reporting;
 
 /// Runs, judges, and ends as the program did, or as the verdict says.
 pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
@@ -46,31 +46,31 @@ fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
     let program = Program::find(name, env::var_os("PATH").as_deref())?;
     let judged = !arguments.no_shim && !arguments.no_check;
 
-    let mut stage = Stage::default();
+    let mut install = TemporaryInstall::default();
     let mut surroundings = Surroundings::default();
     if arguments.device == Device::Software {
-        surroundings.device = Some(stage.device(&parts::device()?)?);
+        surroundings.device = Some(install.device(&parts::device()?)?);
     }
     let mut traces = None;
     if !arguments.no_shim {
-        surroundings.library = Some(stage.library(&parts::library()?)?);
+        surroundings.library = Some(install.library(&parts::library()?)?);
         let asked = arguments.dir.clone().or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
         let asked = asked.as_deref().map(named_here);
         let prepared = Traces::prepare(asked.as_deref(), Path::new(name))?;
         surroundings.traces = Some((prepared.folder().to_path_buf(), prepared.run().to_owned()));
         traces = Some(prepared);
     }
-    let desk = if judged { Some(Desk::new(&arguments.verdict, arguments.report.as_deref())?) } else { None };
+    let reporting = if judged { Some(Reporting::new(&arguments.verdict, arguments.report.as_deref())?) } else { None };
 
     let window = match &traces {
-        Some(traces) if arguments.view => Some(shown(arguments, traces, desk.as_ref())?),
+        Some(traces) if arguments.view => Some(shown(arguments, traces, reporting.as_ref())?),
         _ if arguments.window != WindowArguments::default() => return Err(RunError::NoView),
         _ => None,
     };
 
     let mut command = process::Command::new(name);
     command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));
-    let end = match family::run(&mut command) {
+    let end = match process_tree::run(&mut command) {
         Ok(end) => end,
         Err(error) => {
             traces.iter().for_each(Traces::tidy);
@@ -79,12 +79,12 @@ fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
     };
     if !end.left.is_empty() {
         // They may still start programs, which look for the library and the device here.
-        stage.keep();
+        install.keep();
     }
 
     let mut code = end.status.exit_code();
-    if let (Some(traces), Some(desk)) = (&traces, desk) {
-        let verdict = verdict::give(&arguments.verdict, desk, traces, &program, &end);
+    if let (Some(traces), Some(reporting)) = (&traces, reporting) {
+        let verdict = verdict::give(&arguments.verdict, reporting, traces, &program, &end);
         code = if code == 0 { verdict } else { code };
     }
     if let Some(traces) = traces {
@@ -105,8 +105,8 @@ fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
 }
 
 /// Opens a window on the run, before it begins: the browser is not to be one of those that are waited for.
-fn shown(arguments: &RunArguments, traces: &Traces, desk: Option<&Desk>) -> Result<Window, RunError> {
-    let exemptions = desk.map(Desk::exemptions).cloned().unwrap_or_default();
+fn shown(arguments: &RunArguments, traces: &Traces, reporting: Option<&Reporting>) -> Result<Window, RunError> {
+    let exemptions = reporting.map(Reporting::exemptions).cloned().unwrap_or_default();
     let subject = Subject {
         title: traces.shown().display().to_string(),
         watched: vec![traces.folder().to_owned()],

@@ -18,7 +18,7 @@ use signal_hook::{
     low_level::siginfo::Cause,
 };
 
-use super::descent;
+use super::descendants;
 
 /// What ends a program by default, and what launchers of parallel jobs use to talk to theirs.
 const CAUGHT: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
@@ -71,7 +71,7 @@ fn event(origin: &Origin) -> Option<Event> {
     }
     // A program that signals its own process group (`kill 0`) means itself, and has had its signal already.
     let own = origin.process.is_some_and(|sender| {
-        u32::try_from(sender.pid).is_ok_and(|sender| descent::is_descendant(sender, process::id()))
+        u32::try_from(sender.pid).is_ok_and(|sender| descendants::is_descendant(sender, process::id()))
     });
     (!own).then_some(Event::Signal { number: origin.signal, forward: matches!(origin.cause, Cause::Sent(_)) })
 }

@@ -10,25 +10,25 @@ use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, judge};
 
 use super::{
     error::RunError,
-    family::{End, Status, counted, named},
+    process_tree::{End, Status, counted, named},
     program::Program,
     traces::Traces,
 };
-use crate::cli::{Format, Outputs, VerdictArguments, complain, exemptions, hear_watched, show, wants_color};
+use crate::cli::{Format, Outputs, VerdictArguments, analyze_watched, complain, exemptions, show, wants_color};
 
 /// What is needed for a verdict, made ready before the program starts.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct Reporting {
     exemptions: Exemptions,
-    paper: Paper,
+    destination: Destination,
     outputs: Outputs,
 }
 
-impl Desk {
+impl Reporting {
     /// Reads what does not count and opens the files of the report.
     pub(crate) fn new(arguments: &VerdictArguments, report: Option<&Path>) -> Result<Self, RunError> {
         let exemptions = exemptions(arguments)?;
-        Ok(Self { exemptions, paper: Paper::new(report)?, outputs: Outputs::open(arguments)? })
+        Ok(Self { exemptions, destination: Destination::new(report)?, outputs: Outputs::open(arguments)? })
     }
 
     /// What does not count.
@@ -39,15 +39,15 @@ impl Desk {
 
 /// Where the report is written.
 #[derive(Debug)]
-enum Paper {
+enum Destination {
     /// Standard error.
     Stderr,
     /// A file, opened before the program starts.
     File(PathBuf, File),
 }
 
-impl Paper {
-    /// Lays the paper out.
+impl Destination {
+    /// Lays the destination out.
     fn new(file: Option<&Path>) -> Result<Self, RunError> {
         let Some(path) = file else { return Ok(Self::Stderr) };
         match File::create(path) {
@@ -58,12 +58,18 @@ impl Paper {
 }
 
 /// Judges, reports and answers the exit code of the verdict.
-pub(crate) fn give(arguments: &VerdictArguments, desk: Desk, traces: &Traces, program: &Program, end: &End) -> u8 {
-    let Desk { exemptions, paper, outputs } = desk;
+pub(crate) fn give(
+    arguments: &VerdictArguments,
+    reporting: Reporting,
+    traces: &Traces,
+    program: &Program,
+    end: &End,
+) -> u8 {
+    let Reporting { exemptions, destination, outputs } = reporting;
     let options = Options { fail_on: arguments.fail_on.into(), exemptions, ..Options::default() };
     let judgement = match traces.of_this_run() {
         Ok(files) if files.is_empty() => not_judged(&options, nothing_traced(program.obstacle())),
-        Ok(files) => match hear_watched(&files, &options) {
+        Ok(files) => match analyze_watched(&files, &options) {
             Ok(report) => report.judgement(&files, &options),
             Err(error) => not_judged(&options, error.to_string()),
         },
@@ -74,8 +80,8 @@ pub(crate) fn give(arguments: &VerdictArguments, desk: Desk, traces: &Traces, pr
     };
 
     let code = judgement.verdict.exit_code();
-    let (written, place) = match paper {
-        Paper::Stderr => {
+    let (written, place) = match destination {
+        Destination::Stderr => {
             let stderr = io::stderr();
             let mut out = BufWriter::new(stderr.lock());
             let written = show(&judgement, arguments.format, &mut out, wants_color(&stderr));
@@ -84,7 +90,7 @@ pub(crate) fn give(arguments: &VerdictArguments, desk: Desk, traces: &Traces, pr
             }
             (written, "standard error".to_owned())
         }
-        Paper::File(path, file) => {
+        Destination::File(path, file) => {
             let mut out = BufWriter::new(file);
             (show(&judgement, arguments.format, &mut out, false), path.display().to_string())
         }
@@ -142,7 +148,7 @@ fn remarks(end: &End) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::descent::Descendant;
+    use crate::run::descendants::Descendant;
 
     #[test]
     fn an_obstacle_comes_before_what_is_always_true() {

@@ -9,13 +9,13 @@ use ratatui::{
 };
 use urscope_analyzer::{
     Verdict,
-    judge::Judgement,
+    analysis::Judgement,
     report::{bytes, heights, since},
 };
 use urscope_rules::Severity;
 
 use super::{
-    desk::{Desk, Pane},
+    dashboard::{Dashboard, Pane},
     rows::Row,
 };
 
@@ -33,76 +33,76 @@ pub(super) struct Painter {
 
 impl Painter {
     /// Draws everything.
-    pub(super) fn draw(self, desk: &Desk, frame: &mut Frame<'_>) {
+    pub(super) fn draw(self, dashboard: &Dashboard, frame: &mut Frame<'_>) {
         let [head, body, foot] =
             Layout::vertical([Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1)]).areas(frame.area());
-        frame.render_widget(Paragraph::new(self.head(desk)), head);
-        if desk.standing.is_none() {
-            let text = desk.failed.as_ref().or(desk.waiting.as_ref()).map_or("", String::as_str);
+        frame.render_widget(Paragraph::new(self.head(dashboard)), head);
+        if dashboard.snapshot.is_none() {
+            let text = dashboard.failed.as_ref().or(dashboard.waiting.as_ref()).map_or("", String::as_str);
             frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }).block(block(false)), body);
         } else if body.width >= WIDE.0 && body.height >= WIDE.1 {
             let [upper, lower] = Layout::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas(body);
             let [processes, shared] = Layout::horizontal([Constraint::Fill(6), Constraint::Fill(5)]).areas(upper);
             let [findings, holders] = Layout::horizontal([Constraint::Fill(6), Constraint::Fill(5)]).areas(lower);
             for (pane, area) in Pane::ALL.into_iter().zip([processes, shared, findings, holders]) {
-                self.pane(desk, pane, area, frame);
+                self.pane(dashboard, pane, area, frame);
             }
         } else {
-            self.pane(desk, desk.pane, body, frame);
+            self.pane(dashboard, dashboard.pane, body, frame);
         }
-        let hint = match &desk.failed {
+        let hint = match &dashboard.failed {
             Some(failed) => Line::styled(failed.as_str(), self.severity(Severity::Error)),
-            None if desk.sheet.is_some() => Line::from("Esc back  arrows scroll"),
+            None if dashboard.popup.is_some() => Line::from("Esc back  arrows scroll"),
             None => Line::from("q quit  Tab pane  Enter whole  s sort  p pause  ? help"),
         };
         frame.render_widget(Paragraph::new(hint.style(Modifier::DIM)), foot);
-        if let Some(sheet) = &desk.sheet {
+        if let Some(popup) = &dashboard.popup {
             frame.render_widget(Clear, body);
-            let block = block(true).title(sheet.title);
-            let text = Paragraph::new(sheet.text.as_str()).wrap(Wrap { trim: false }).scroll((sheet.scroll, 0));
+            let block = block(true).title(popup.title);
+            let text = Paragraph::new(popup.text.as_str()).wrap(Wrap { trim: false }).scroll((popup.scroll, 0));
             frame.render_widget(text.block(block), body);
         }
     }
 
-    fn head(self, desk: &Desk) -> Vec<Line<'_>> {
+    fn head(self, dashboard: &Dashboard) -> Vec<Line<'_>> {
         let strong = Style::new().add_modifier(Modifier::BOLD);
         let mut first = vec![Span::styled("urscope ", strong)];
         let mut second = Vec::new();
-        match &desk.standing {
+        match &dashboard.snapshot {
             None => first.push("waiting ".into()),
-            Some(standing) => {
-                let judgement = &standing.judgement;
-                first.push(if standing.judgement.goes_on() { "running ".into() } else { "ended ".into() });
+            Some(snapshot) => {
+                let judgement = &snapshot.judgement;
+                first.push(if snapshot.judgement.goes_on() { "running ".into() } else { "ended ".into() });
                 first.push(Span::styled(verdict(judgement), self.grade(judgement)));
-                let (calls, errors) = standing.calls();
+                let (calls, errors) = snapshot.calls();
                 let number = judgement.processes.len();
                 second
-                    .push(format!("{} {number} proc, {calls} calls, {errors} failed", since(standing.last_ns)).into());
-                if standing.judgement.goes_on()
-                    && let Some([calls, errors]) = desk.rates()
+                    .push(format!("{} {number} proc, {calls} calls, {errors} failed", since(snapshot.last_ns)).into());
+                if snapshot.judgement.goes_on()
+                    && let Some([calls, errors]) = dashboard.rates()
                 {
                     second.push(format!(", {calls} calls/s, {errors} failed/s").into());
                 }
             }
         }
-        if desk.is_paused() {
+        if dashboard.is_paused() {
             first.push(Span::styled(" paused", strong.add_modifier(Modifier::REVERSED)));
         }
-        first.push(Span::styled(format!("  {}", desk.title), Modifier::DIM));
+        first.push(Span::styled(format!("  {}", dashboard.title), Modifier::DIM));
         vec![Line::from(first), Line::from(second)]
     }
 
-    fn pane(self, desk: &Desk, pane: Pane, area: Rect, frame: &mut Frame<'_>) {
-        let focused = desk.pane == pane;
-        let rows = desk.rows(pane);
-        let order = desk.order(pane).map_or_else(String::new, |order| format!(", {order}"));
+    fn pane(self, dashboard: &Dashboard, pane: Pane, area: Rect, frame: &mut Frame<'_>) {
+        let focused = dashboard.pane == pane;
+        let rows = dashboard.rows(pane);
+        let order = dashboard.order(pane).map_or_else(String::new, |order| format!(", {order}"));
         let count = if pane == Pane::Shared { String::new() } else { format!(" ({}{order})", rows.len()) };
         let title = format!("{} {}{count}", pane as usize + 1, pane.name());
         let block = block(focused).title(title);
         let mut inside = block.inner(area);
         frame.render_widget(block, area);
         if pane == Pane::Shared {
-            inside = self.pinned(desk, inside, frame);
+            inside = self.pinned(dashboard, inside, frame);
         }
         if rows.is_empty() {
             return frame.render_widget(Paragraph::new(empty(pane)).style(Modifier::DIM), inside);
@@ -111,7 +111,7 @@ impl Painter {
         let (shown, widths) = widths(head, wide, &rows);
         let mut state = TableState::new();
         if focused && pane != Pane::Shared {
-            state.select(Some(desk.selected(pane).min(rows.len() - 1)));
+            state.select(Some(dashboard.selected(pane).min(rows.len() - 1)));
         }
         let head = Cells::new(shown.iter().filter_map(|column| head.get(*column).copied())).style(Modifier::DIM);
         let table = Table::new(rows.iter().map(|row| self.cells(row, pane, &shown)), widths).header(head);
@@ -132,14 +132,14 @@ impl Painter {
     }
 
     /// The bytes that are pinned, and were; answers what room is left.
-    fn pinned(self, desk: &Desk, area: Rect, frame: &mut Frame<'_>) -> Rect {
-        let Some(standing) = &desk.standing else { return area };
+    fn pinned(self, dashboard: &Dashboard, area: Rect, frame: &mut Frame<'_>) -> Rect {
+        let Some(snapshot) = &dashboard.snapshot else { return area };
         let height = if area.height > 6 { COURSE } else { 1 };
         let [line, course, rest] =
             Layout::vertical([Constraint::Length(1), Constraint::Length(height), Constraint::Fill(1)]).areas(area);
-        let (now, peak) = (bytes(standing.holders.pinned_bytes), bytes(standing.stats.peak.pinned_bytes));
+        let (now, peak) = (bytes(snapshot.holders.pinned_bytes), bytes(snapshot.stats.peak.pinned_bytes));
         frame.render_widget(Paragraph::new(format!("pinned {now}, at most {peak}")), line);
-        let heights = heights(&standing.stats.shared, usize::from(course.width));
+        let heights = heights(&snapshot.stats.shared, usize::from(course.width));
         let style = if self.color { Style::new().fg(Color::Cyan) } else { Style::new() };
         frame.render_widget(Sparkline::default().data(heights).style(style), course);
         rest

@@ -1,15 +1,15 @@
 //! `urscope top`: how a run stands, in a terminal, while it goes on.
 //!
-//! `watch` holds the hearings in a thread of its own, `rows` makes lines of what they say, `desk` knows what is looked at and
+//! `watch` holds the hearings in a thread of its own, `rows` makes lines of what they say, `dashboard` knows what is looked at and
 //! what the keys do, `draw` puts it on the screen, and `screen` owns the terminal. Where there is no terminal, `once` writes the
 //! same lines one time. Nothing is judged or counted here: every number is one that the library answers.
 
-mod desk;
+mod dashboard;
 mod draw;
 mod once;
 mod rows;
 mod screen;
-mod watch;
+mod worker;
 
 use std::{env, io, io::IsTerminal as _, path::PathBuf, process::ExitCode};
 

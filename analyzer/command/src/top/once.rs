@@ -9,21 +9,21 @@ use std::{
 
 use urscope_analyzer::{
     Options, Verdict,
-    questions::{self, Standing},
+    questions::{self, Snapshot},
     report::{self, bytes},
 };
 
 use super::{
-    desk::{Desk, Pane},
-    watch::{News, waiting},
+    dashboard::{Dashboard, Pane},
+    worker::{Update, waiting},
 };
 use crate::cli::{PlainFormat, complain};
 
 /// Writes it.
 pub(super) fn show(paths: &[PathBuf], options: &Options, format: PlainFormat) -> ExitCode {
     let failed = ExitCode::from(Verdict::NotJudged.exit_code());
-    let standing = match questions::standing(paths, options) {
-        Ok(standing) => standing,
+    let snapshot = match questions::snapshot(paths, options) {
+        Ok(snapshot) => snapshot,
         Err(_) if paths.iter().any(|path| !path.exists()) => {
             complain(waiting(paths));
             return failed;
@@ -35,8 +35,8 @@ pub(super) fn show(paths: &[PathBuf], options: &Options, format: PlainFormat) ->
     };
     let mut out = BufWriter::new(io::stdout().lock());
     let written = match format {
-        PlainFormat::Json => report::json(&standing, &mut out),
-        PlainFormat::Text => text(&standing, &mut out),
+        PlainFormat::Json => report::json(&snapshot, &mut out),
+        PlainFormat::Text => text(&snapshot, &mut out),
     };
     match written.and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -48,18 +48,18 @@ pub(super) fn show(paths: &[PathBuf], options: &Options, format: PlainFormat) ->
 }
 
 /// Writes the panes below each other, in columns.
-fn text(standing: &Standing, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{}", report::headline(&standing.judgement, false)?)?;
-    if let Some(reason) = &standing.judgement.reason {
+fn text(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{}", report::headline(&snapshot.judgement, false)?)?;
+    if let Some(reason) = &snapshot.judgement.reason {
         writeln!(out, "  {}", urscope_analyzer::plain::plain(reason))?;
     }
-    let (now, peak) = (bytes(standing.holders.pinned_bytes), bytes(standing.stats.peak.pinned_bytes));
+    let (now, peak) = (bytes(snapshot.holders.pinned_bytes), bytes(snapshot.stats.peak.pinned_bytes));
     writeln!(out, "pinned {now}, at most {peak}")?;
-    let plain = standing.plain().ok_or_else(|| io::Error::other("it cannot be written as JSON"))?;
-    let mut desk = Desk::new("", String::new(), Arc::new(AtomicBool::new(false)));
-    desk.take(News::Heard(Box::new(plain)));
+    let plain = snapshot.plain().ok_or_else(|| io::Error::other("it cannot be written as JSON"))?;
+    let mut dashboard = Dashboard::new("", String::new(), Arc::new(AtomicBool::new(false)));
+    dashboard.take(Update::Heard(Box::new(plain)));
     for pane in Pane::ALL {
-        let rows: Vec<_> = desk.rows(pane).into_iter().map(|row| row.cells).collect();
+        let rows: Vec<_> = dashboard.rows(pane).into_iter().map(|row| row.cells).collect();
         if rows.is_empty() {
             continue;
         }

@@ -3,8 +3,8 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use urscope_analyzer::{
-    judge::{Ended, FoundFinding, Seen, Side},
-    questions::{Held, Standing},
+    analysis::{Ended, FoundFinding, Location, ProcessSummary},
+    questions::{Held, Snapshot},
     report::{bytes, since, who},
 };
 use urscope_rules::Severity;
@@ -47,22 +47,22 @@ pub(super) const FINDING_ORDERS: [&str; 2] = ["newest", "worst"];
 pub(super) const HOLDER_ORDERS: [&str; 3] = ["bytes", "opens", "handles"];
 
 /// The processes.
-pub(super) fn processes(standing: &Standing, order: usize, pace: Option<&Pace<'_>>) -> Vec<Row> {
-    let mut seen: Vec<_> = standing.judgement.processes.iter().enumerate().collect();
+pub(super) fn processes(snapshot: &Snapshot, order: usize, pace: Option<&Pace<'_>>) -> Vec<Row> {
+    let mut seen: Vec<_> = snapshot.judgement.processes.iter().enumerate().collect();
     match order {
         1 => seen.sort_by_key(|(_, seen)| Reverse(seen.calls)),
         2 => seen.sort_by_key(|(_, seen)| state_order(seen.ended)),
         _ => {}
     }
-    let hosts = standing.judgement.processes.iter().any(|seen| Some(&seen.host) != first_host(standing));
+    let hosts = snapshot.judgement.processes.iter().any(|seen| Some(&seen.host) != first_host(snapshot));
     seen.into_iter().map(|(index, seen)| process(seen, index, pace, hosts)).collect()
 }
 
-fn first_host(standing: &Standing) -> Option<&String> {
-    standing.judgement.processes.first().map(|seen| &seen.host)
+fn first_host(snapshot: &Snapshot) -> Option<&String> {
+    snapshot.judgement.processes.first().map(|seen| &seen.host)
 }
 
-fn process(seen: &Seen, index: usize, pace: Option<&Pace<'_>>, hosts: bool) -> Row {
+fn process(seen: &ProcessSummary, index: usize, pace: Option<&Pace<'_>>, hosts: bool) -> Row {
     let name = file_name(&seen.executable);
     let name = if hosts { format!("{name} @{}", seen.host) } else { name.to_owned() };
     let before = pace.and_then(|pace| Some((pace.passed, *pace.before.get(index)?)));
@@ -123,7 +123,7 @@ pub(super) fn rate(count: u64, nanos: u64) -> String {
 }
 
 /// What is shared, by kind.
-pub(super) fn shared(standing: &Standing) -> Vec<Row> {
+pub(super) fn shared(snapshot: &Snapshot) -> Vec<Row> {
     let row = |(kind, amount): (&str, urscope_analyzer::questions::Amount)| {
         let kind = kind.strip_suffix(" handle").unwrap_or(kind).to_owned();
         let held = if amount.bytes > 0 { bytes(amount.bytes) } else { String::new() };
@@ -134,12 +134,12 @@ pub(super) fn shared(standing: &Standing) -> Vec<Row> {
             whole: Whole::Text(String::new()),
         }
     };
-    standing.amounts().into_iter().map(row).collect()
+    snapshot.amounts().into_iter().map(row).collect()
 }
 
 /// The findings that count.
-pub(super) fn findings(standing: &Standing, order: usize) -> Vec<Row> {
-    let findings = standing.judgement.findings.iter().enumerate();
+pub(super) fn findings(snapshot: &Snapshot, order: usize) -> Vec<Row> {
+    let findings = snapshot.judgement.findings.iter().enumerate();
     let mut findings: Vec<_> = findings.filter(|(_, finding)| finding.excuse.is_none()).collect();
     match order {
         1 => findings.sort_by_key(|(_, finding)| (Reverse(finding.severity), Reverse(finding.time_ns))),
@@ -170,10 +170,10 @@ struct Hold<'a> {
 }
 
 /// Who holds the most.
-pub(super) fn holders(standing: &Standing, order: usize) -> Vec<Row> {
+pub(super) fn holders(snapshot: &Snapshot, order: usize) -> Vec<Row> {
     let mut holds = BTreeMap::<(&str, u32, &str), Hold<'_>>::new();
-    let of = |side: &Side| format!("{} {}", since(side.time_ns), side.function.as_deref().unwrap_or_default());
-    for held in &standing.holders.held {
+    let of = |side: &Location| format!("{} {}", since(side.time_ns), side.function.as_deref().unwrap_or_default());
+    for held in &snapshot.holders.held {
         let size = held.size.unwrap_or_default();
         if held.handles > 0 {
             let hold = holds.entry(whose(&held.got)).or_default();
@@ -201,7 +201,7 @@ pub(super) fn holders(standing: &Standing, order: usize) -> Vec<Row> {
     holds.into_iter().map(|(who, hold)| holder(who, &hold)).collect()
 }
 
-fn whose(side: &Side) -> (&str, u32, &str) {
+fn whose(side: &Location) -> (&str, u32, &str) {
     (&side.host, side.pid, &side.executable)
 }
 

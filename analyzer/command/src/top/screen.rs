@@ -27,13 +27,13 @@ use signal_hook::{
 use urscope_analyzer::{Options, Verdict};
 
 use super::{
-    desk::Desk,
+    dashboard::Dashboard,
     draw::Painter,
-    watch::{self, News},
+    worker::{self, Update},
 };
 use crate::cli::complain;
 
-/// How often it is looked for news and signals while no key is pressed.
+/// How often it is looked for updates and signals while no key is pressed.
 const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Shows a run until a key or a signal ends it.
@@ -44,11 +44,11 @@ pub(super) fn show(title: &str, paths: &[PathBuf], options: &Options, color: boo
         for number in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
             flag::register_usize(number, Arc::clone(&signal), number as usize)?;
         }
-        let news = watch::start(paths, options, &paused)?;
-        let mut desk = Desk::new(title, watch::waiting(paths), Arc::clone(&paused));
+        let updates = worker::start(paths, options, &paused)?;
+        let mut dashboard = Dashboard::new(title, worker::waiting(paths), Arc::clone(&paused));
         // It restores the terminal before a panic is told, too.
         let mut terminal = Restored(ratatui::try_init()?);
-        turn(&mut terminal.0, &mut desk, &news, &signal, Painter { color })
+        turn(&mut terminal.0, &mut dashboard, &updates, &signal, Painter { color })
     })();
     match (shown, signal.load(Relaxed)) {
         (_, number @ 1..) => ExitCode::from(128 + number as u8),
@@ -86,22 +86,22 @@ fn waited() -> io::Result<bool> {
 
 fn turn(
     terminal: &mut DefaultTerminal,
-    desk: &mut Desk,
-    news: &Receiver<News>,
+    dashboard: &mut Dashboard,
+    updates: &Receiver<Update>,
     signal: &AtomicUsize,
     painter: Painter,
 ) -> io::Result<()> {
     let mut changed = true;
     while signal.load(Relaxed) == 0 {
         loop {
-            match news.try_recv() {
-                Ok(news) => changed |= desk.take(news),
+            match updates.try_recv() {
+                Ok(updates) => changed |= dashboard.take(updates),
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => return Err(io::Error::other("the judge has stopped")),
             }
         }
         if changed {
-            terminal.draw(|frame| painter.draw(desk, frame))?;
+            terminal.draw(|frame| painter.draw(dashboard, frame))?;
             changed = false;
         }
         if !waited()? {
@@ -110,7 +110,7 @@ fn turn(
         while event::poll(Duration::ZERO)? {
             match event::read()? {
                 Event::Key(key) if key.kind == KeyEventKind::Press => {
-                    if !desk.press(key) {
+                    if !dashboard.press(key) {
                         return Ok(());
                     }
                     changed = true;

@@ -64,7 +64,7 @@ pub(super) fn printed(what: &impl Serialize) -> Result<Vec<u8>, Refusal> {
     Ok(text)
 }
 
-/// JSON of one hearing.
+/// JSON of one analysis.
 pub(super) fn answer(generation: u64, text: Vec<u8>) -> Response {
     ([(CONTENT_TYPE, JSON), (GENERATION, HeaderValue::from(generation))], text).into_response()
 }

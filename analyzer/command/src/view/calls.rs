@@ -81,13 +81,13 @@ impl Row {
 
 /// All calls.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct CallTable {
     rows: Vec<Row>,
     /// How many there are in all.
     total: u64,
 }
 
-impl Calls {
+impl CallTable {
     /// A table for so many.
     pub(super) fn for_about(calls: usize) -> Self {
         Self { rows: Vec::with_capacity(calls.min(MOST_CALLS)), total: 0 }

@@ -11,13 +11,13 @@ use futures_util::stream;
 use serde_json::json;
 use tokio::{sync::watch::Receiver, time::timeout};
 
-use super::house::Now;
+use super::state::Latest;
 
 /// Something is said at least so often, so that both sides find out when the other is gone.
 const QUIET: Duration = Duration::from_secs(15);
 
 /// A stream that says how far the run was heard, now and whenever that changes.
-pub(super) fn news(now: Receiver<Now>) -> Response {
+pub(super) fn news(now: Receiver<Latest>) -> Response {
     let events = stream::unfold((now, true), |(mut now, first)| async move {
         let text = if first { Some(event(&mut now)) } else { next(&mut now).await }?;
         Some((Ok::<_, Infallible>(text), (now, false)))
@@ -27,14 +27,14 @@ pub(super) fn news(now: Receiver<Now>) -> Response {
 }
 
 /// The next event, or a word to say that we are there; none when it is over.
-async fn next(now: &mut Receiver<Now>) -> Option<String> {
+async fn next(now: &mut Receiver<Latest>) -> Option<String> {
     match timeout(QUIET, now.changed()).await {
         Ok(changed) => changed.ok().map(|()| event(now)),
         Err(_) => Some(":\n\n".into()),
     }
 }
 
-fn event(now: &mut Receiver<Now>) -> String {
-    let Now { generation, running, .. } = *now.borrow_and_update();
+fn event(now: &mut Receiver<Latest>) -> String {
+    let Latest { generation, running, .. } = *now.borrow_and_update();
     format!("event: run\ndata: {}\n\n", json!({"generation": generation, "running": running}))
 }

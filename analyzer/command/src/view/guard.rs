@@ -1,6 +1,6 @@
 //! Who may ask, and for what: looked at before anything of a request reaches an answer.
 //!
-//! Whoever does not know a word of the [`Door`] is told nothing, not even that there is something. Whoever knows it and comes the wrong
+//! Whoever does not know a word of the [`AccessTokens`] is told nothing, not even that there is something. Whoever knows it and comes the wrong
 //! way is told why, because that is our user. It must never look at a body, and never open a file.
 
 use axum::{
@@ -14,7 +14,7 @@ use axum::{
 
 use super::{
     answers::Refusal,
-    door::{Door, Opens},
+    tokens::{AccessTokens, Opens},
 };
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -50,7 +50,7 @@ pub(super) enum Refused {
 }
 
 /// Lets a request in.
-pub(super) fn admit<B>(door: &Door, request: &Request<B>) -> Result<Admitted, Refused> {
+pub(super) fn admit<B>(tokens: &AccessTokens, request: &Request<B>) -> Result<Admitted, Refused> {
     let uri = request.uri();
     let path = uri.path();
     // A proxy is asked for whole addresses, and we are none. What is encoded in a path is nothing of ours.
@@ -66,8 +66,8 @@ pub(super) fn admit<B>(door: &Door, request: &Request<B>) -> Result<Admitted, Re
     // A ticket is gone once it was shown: it is not shown in vain.
     let host = host(request.headers());
     let opens = match &host {
-        Err(_) if !door.is_token(word) => return Err(Refused::Stranger),
-        _ => door.try_word(word).ok_or(Refused::Stranger)?,
+        Err(_) if !tokens.is_token(word) => return Err(Refused::Stranger),
+        _ => tokens.try_word(word).ok_or(Refused::Stranger)?,
     };
     let (name, port) = host.map_err(Refused::Wrong)?;
     if *request.method() != Method::GET && *request.method() != Method::HEAD {
@@ -78,7 +78,7 @@ pub(super) fn admit<B>(door: &Door, request: &Request<B>) -> Result<Admitted, Re
     // Names that mean the same to the system are two origins to a browser: what runs in the copy of Perfetto's page cannot read ours.
     let perfetto = opens == Opens::Perfetto;
     let right_name = if perfetto { "localhost" } else { "127.0.0.1" };
-    let apart = door.perfetto().is_some() && !name.eq_ignore_ascii_case(right_name);
+    let apart = tokens.perfetto().is_some() && !name.eq_ignore_ascii_case(right_name);
     let query = uri.query().map(str::to_owned);
     match (opens, rest) {
         (Opens::Elsewhere(place), None) => Err(Refused::Elsewhere(place)),

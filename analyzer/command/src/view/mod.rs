@@ -12,21 +12,21 @@
 mod answers;
 mod assets;
 mod calls;
-mod door;
 mod events;
+mod following;
 mod guard;
-mod house;
-mod ledger;
-mod lives;
+mod lifetimes;
 pub mod model;
-mod patience;
+mod overview;
 pub mod perfetto;
 mod routes;
-mod run;
 mod search;
 mod server;
+mod state;
+mod table_builder;
 mod timeline;
-mod watch;
+mod tokens;
+mod write_timeout;
 
 use std::{
     io,
@@ -38,9 +38,9 @@ use std::{
 
 use tokio::sync::watch as channel;
 
-use door::Door;
-use house::House;
 use perfetto::Copy;
+use state::AppState;
+use tokens::AccessTokens;
 use urscope_analyzer::Options;
 
 /// What is looked at.
@@ -91,7 +91,7 @@ pub enum ViewError {
 
 /// A run that is served. It ends when this is dropped.
 pub struct View {
-    door: Arc<Door>,
+    tokens: Arc<AccessTokens>,
     address: SocketAddr,
     stop: Option<channel::Sender<()>>,
     server: Option<JoinHandle<()>>,
@@ -101,28 +101,28 @@ impl View {
     /// Begins to serve, and to hear the traces: what is asked before they have been heard is answered afterwards.
     pub fn open(subject: Subject, settings: Settings) -> Result<Self, ViewError> {
         let port = settings.port;
-        let listener =
+        let observer =
             TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|source| ViewError::Port { port, source })?;
-        listener.set_nonblocking(true).map_err(ViewError::Start)?;
-        let address = listener.local_addr().map_err(ViewError::Start)?;
-        let door = Arc::new(Door::locked(settings.perfetto.is_some()).map_err(ViewError::Start)?);
+        observer.set_nonblocking(true).map_err(ViewError::Start)?;
+        let address = observer.local_addr().map_err(ViewError::Start)?;
+        let tokens = Arc::new(AccessTokens::new(settings.perfetto.is_some()).map_err(ViewError::Start)?);
         let subject = Arc::new(subject);
         let (stop, stopped) = channel::channel(());
-        let now = watch::start(Arc::clone(&subject), stopped.clone()).map_err(ViewError::Start)?;
-        let house = House::new(Arc::clone(&door), subject, now, settings.perfetto);
-        let server = server::start(listener, Arc::new(house), stopped).map_err(ViewError::Start)?;
-        Ok(Self { door, address, stop: Some(stop), server: Some(server) })
+        let now = following::start(Arc::clone(&subject), stopped.clone()).map_err(ViewError::Start)?;
+        let state = AppState::new(Arc::clone(&tokens), subject, now, settings.perfetto);
+        let server = server::start(observer, Arc::new(state), stopped).map_err(ViewError::Start)?;
+        Ok(Self { tokens, address, stop: Some(stop), server: Some(server) })
     }
 
     /// Where the page is. Whoever knows it may look.
     pub fn url(&self) -> String {
-        format!("http://{}/{}/", self.address, self.door.token())
+        format!("http://{}/{}/", self.address, self.tokens.token())
     }
 
     /// An address that leads to a place of the page (such as `perfetto`, or nothing) once, for the command line of a browser, which
     /// other users of the machine can read.
     pub fn ticket(&self, place: &'static str) -> io::Result<String> {
-        Ok(format!("http://{}/{}", self.address, self.door.ticket(place)?))
+        Ok(format!("http://{}/{}", self.address, self.tokens.ticket(place)?))
     }
 }
 

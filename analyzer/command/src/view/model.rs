@@ -7,16 +7,16 @@ use std::{
 };
 
 use super::{
-    calls::Calls,
-    ledger::{Ledger, Span},
-    lives::{self, Lives, Marks},
+    calls::CallTable,
+    lifetimes::{self, LifetimeTable, Marks},
     search::{self, NoPage, Wanted},
+    table_builder::{Span, TableBuilder},
 };
 use urscope_analyzer::{
     Judgement, Options,
-    account::Account,
-    judge::Hearing,
-    questions::{Clerk, Holders, QuestionError, Stats, Watch},
+    analysis::Analysis,
+    lifetimes::LifetimeTracker,
+    questions::{Holders, QuestionError, Stats, StatsCollector, Watch},
 };
 
 /// About how many bytes of a trace there are to a call: it is two records, and a guess too low costs little.
@@ -30,7 +30,7 @@ pub struct Model {
     judgement: Judgement,
     stats: Stats,
     holders: Holders,
-    ledger: Ledger,
+    tables: TableBuilder,
     marks: Marks,
     limits: Vec<String>,
     searches: Mutex<Vec<Search>>,
@@ -41,17 +41,17 @@ type Search = (Wanted, Arc<[u32]>);
 
 impl Model {
     /// Hears a run, once for everything.
-    pub fn hear(paths: &[PathBuf], options: &Options) -> Result<Self, QuestionError> {
-        let ledger = Ledger::for_about(about_how_many_calls(paths));
-        let mut listeners = (Account::new((Clerk::new(), ledger)), Watch::default());
-        let mut hearing = Hearing::hold(paths, options, &mut listeners)?;
-        let (account, watch) = listeners;
-        let (clerk, mut ledger) = account.into_scribe();
-        ledger.close();
-        let (judgement, stats, holders) = (hearing.judgement(), clerk.stats(), watch.holders(&mut hearing));
-        let marks = Marks::new(&judgement.findings, &ledger.roll);
-        let limits = [ledger.calls.limit(), ledger.lives.limit()].into_iter().flatten().collect();
-        Ok(Self { judgement, stats, holders, ledger, marks, limits, searches: Mutex::default() })
+    pub fn analyze(paths: &[PathBuf], options: &Options) -> Result<Self, QuestionError> {
+        let tables = TableBuilder::for_about(about_how_many_calls(paths));
+        let mut observers = (LifetimeTracker::new((StatsCollector::new(), tables)), Watch::default());
+        let mut analysis = Analysis::run(paths, options, &mut observers)?;
+        let (tracker, watch) = observers;
+        let (collector, mut tables) = tracker.into_sink();
+        tables.close();
+        let (judgement, stats, holders) = (analysis.judgement(), collector.stats(), watch.holders(&mut analysis));
+        let marks = Marks::new(&judgement.findings, &tables.roll);
+        let limits = [tables.calls.limit(), tables.lives.limit()].into_iter().flatten().collect();
+        Ok(Self { judgement, stats, holders, tables, marks, limits, searches: Mutex::default() })
     }
 
     /// What `urscope check` says.
@@ -76,27 +76,27 @@ impl Model {
 
     /// When each process of the judgement was there.
     pub(super) fn spans(&self) -> &[Span] {
-        &self.ledger.spans
+        &self.tables.spans
     }
 
-    pub(super) fn calls(&self) -> &Calls {
-        &self.ledger.calls
+    pub(super) fn calls(&self) -> &CallTable {
+        &self.tables.calls
     }
 
-    pub(super) fn lives(&self) -> &Lives {
-        &self.ledger.lives
+    pub(super) fn lives(&self) -> &LifetimeTable {
+        &self.tables.lives
     }
 
     /// A part of the lives.
-    pub(super) fn part(&self, generation: u64, asked: lives::Asked) -> lives::Part<'_> {
-        self.ledger.lives.part(generation, asked, &self.marks)
+    pub(super) fn part(&self, generation: u64, asked: lifetimes::Asked) -> lifetimes::Part<'_> {
+        self.tables.lives.part(generation, asked, &self.marks)
     }
 
     /// A page of the calls.
     pub(super) fn page(&self, generation: u64, asked: search::Asked) -> Result<search::Page, NoPage> {
         let (asked, around) = asked.settle()?;
         let found = self.find(&asked.rows)?;
-        asked.page(generation, &self.ledger.calls, &found, around)
+        asked.page(generation, &self.tables.calls, &found, around)
     }
 
     fn find(&self, wanted: &Wanted) -> Result<Arc<[u32]>, NoPage> {
@@ -105,7 +105,7 @@ impl Model {
         if let Some(found) = known(&searches()) {
             return Ok(found);
         }
-        let found: Arc<[u32]> = wanted.find(self.ledger.calls.rows(), &self.judgement.processes)?.into();
+        let found: Arc<[u32]> = wanted.find(self.tables.calls.rows(), &self.judgement.processes)?.into();
         let mut searches = searches();
         if searches.len() >= SEARCHES {
             searches.remove(0);
@@ -116,7 +116,7 @@ impl Model {
 }
 
 fn about_how_many_calls(paths: &[PathBuf]) -> usize {
-    let files = urscope_analyzer::judge::traces(paths).unwrap_or_default();
+    let files = urscope_analyzer::analysis::traces(paths).unwrap_or_default();
     let sizes = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|metadata| metadata.len());
     (sizes.sum::<u64>() / BYTES_OF_A_CALL) as usize
 }

@@ -18,10 +18,11 @@ use super::{
     answers::{Refusal, answer, printed, told},
     assets, events,
     guard::{self, Admitted},
-    house::House,
-    lives,
+    lifetimes,
     perfetto::TRACE,
-    search, timeline,
+    search,
+    state::AppState,
+    timeline,
 };
 use urscope_analyzer::questions;
 
@@ -30,7 +31,7 @@ use urscope_analyzer::questions;
 struct Port(u16);
 
 /// Everything below the token.
-pub(super) async fn page(house: Arc<House>, admitted: Admitted, method: &Method) -> Response {
+pub(super) async fn page(state: Arc<AppState>, admitted: Admitted, method: &Method) -> Response {
     let router = Router::new()
         .route("/", get(index))
         .route("/{name}", get(asset))
@@ -44,7 +45,7 @@ pub(super) async fn page(house: Arc<House>, admitted: Admitted, method: &Method)
         .route("/api/timeline", get(whole))
         .route("/api/events", get(news))
         .fallback(async || guard::nothing())
-        .with_state(house);
+        .with_state(state);
     let Admitted { path, query, port, .. } = admitted;
     let target = query.map_or_else(|| path.clone(), |query| format!("{path}?{query}"));
     let request = Request::builder().method(method).uri(target).extension(Port(port)).body(Body::empty());
@@ -55,11 +56,11 @@ pub(super) async fn page(house: Arc<House>, admitted: Admitted, method: &Method)
 }
 
 /// Everything of the copy of the Perfetto UI, and beside it the one timeline that it may read.
-pub(super) async fn perfetto(house: Arc<House>, admitted: &Admitted) -> Response {
-    let Some(copy) = house.perfetto.clone() else { return guard::nothing() };
+pub(super) async fn perfetto(state: Arc<AppState>, admitted: &Admitted) -> Response {
+    let Some(copy) = state.perfetto.clone() else { return guard::nothing() };
     let name = admitted.path.trim_start_matches('/').to_owned();
     if name == TRACE {
-        return timeline::timeline(house).await.into_response();
+        return timeline::timeline(state).await.into_response();
     }
     let found = tokio::task::spawn_blocking(move || copy.file(&name)).await;
     match found {
@@ -84,13 +85,13 @@ fn file(name: &str) -> Response {
     ([(CONTENT_TYPE, HeaderValue::from_static(asset.kind))], asset.text).into_response()
 }
 
-async fn check(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
-    let (generation, model) = house.model().await?;
+async fn check(State(state): State<Arc<AppState>>) -> Result<Response, Refusal> {
+    let (generation, model) = state.model().await?;
     apart(move || Ok(answer(generation, printed(model.judgement())?))).await
 }
 
-async fn stats(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
-    let (generation, model) = house.model().await?;
+async fn stats(State(state): State<Arc<AppState>>) -> Result<Response, Refusal> {
+    let (generation, model) = state.model().await?;
     apart(move || Ok(answer(generation, printed(model.stats())?))).await
 }
 
@@ -101,15 +102,15 @@ struct At {
 }
 
 async fn holders(
-    State(house): State<Arc<House>>,
+    State(state): State<Arc<AppState>>,
     asked: Result<Query<At>, QueryRejection>,
 ) -> Result<Response, Refusal> {
-    let (generation, model) = house.model().await?;
+    let (generation, model) = state.model().await?;
     let Some(at) = query(asked)?.at_ns else {
         return apart(move || Ok(answer(generation, printed(model.holders())?))).await;
     };
     let at = Some(std::time::Duration::from_nanos(at));
-    question(&house, generation, move |paths, options| questions::holders(paths, options, at)).await
+    question(&state, generation, move |paths, options| questions::holders(paths, options, at)).await
 }
 
 /// A handle by its fingerprint or an address.
@@ -119,52 +120,52 @@ struct Named {
 }
 
 async fn handle(
-    State(house): State<Arc<House>>,
+    State(state): State<Arc<AppState>>,
     asked: Result<Query<Named>, QueryRejection>,
 ) -> Result<Response, Refusal> {
     let name = questions::word(&query(asked)?.name).map_err(Refusal::meaningless)?;
-    let (generation, _) = house.model().await?;
-    question(&house, generation, move |paths, options| questions::handle(paths, options, name)).await
+    let (generation, _) = state.model().await?;
+    question(&state, generation, move |paths, options| questions::handle(paths, options, name)).await
 }
 
 /// Hears the traces for one question, on a thread of its own.
-async fn question<A, Ask>(house: &Arc<House>, generation: u64, ask: Ask) -> Result<Response, Refusal>
+async fn question<A, Ask>(state: &Arc<AppState>, generation: u64, ask: Ask) -> Result<Response, Refusal>
 where
     A: serde::Serialize,
     Ask: FnOnce(&[std::path::PathBuf], &urscope_analyzer::Options) -> Result<A, questions::QuestionError>
         + Send
         + 'static,
 {
-    let place = Arc::clone(&house.questions).acquire_owned().await;
-    let house = Arc::clone(house);
+    let place = Arc::clone(&state.questions).acquire_owned().await;
+    let state = Arc::clone(state);
     apart(move || {
         let _place = place;
-        let found = ask(&house.paths()?, &house.subject.options);
+        let found = ask(&state.paths()?, &state.subject.options);
         Ok(answer(generation, printed(&found.map_err(|error| Refusal::of(&error))?)?))
     })
     .await
 }
 
-async fn run(State(house): State<Arc<House>>, Extension(Port(port)): Extension<Port>) -> Result<Response, Refusal> {
-    let now = house.heard().await?;
-    told(now.generation, &super::run::run(&house, &now, port))
+async fn run(State(state): State<Arc<AppState>>, Extension(Port(port)): Extension<Port>) -> Result<Response, Refusal> {
+    let now = state.heard().await?;
+    told(now.generation, &super::overview::overview(&state, &now, port))
 }
 
 async fn all_lives(
-    State(house): State<Arc<House>>,
-    asked: Result<Query<lives::Asked>, QueryRejection>,
+    State(state): State<Arc<AppState>>,
+    asked: Result<Query<lifetimes::Asked>, QueryRejection>,
 ) -> Result<Response, Refusal> {
     let asked = query(asked)?;
-    let (generation, model) = house.model().await?;
+    let (generation, model) = state.model().await?;
     apart(move || told(generation, &model.part(generation, asked))).await
 }
 
 async fn some_calls(
-    State(house): State<Arc<House>>,
+    State(state): State<Arc<AppState>>,
     asked: Result<Query<search::Asked>, QueryRejection>,
 ) -> Result<Response, Refusal> {
     let asked = query(asked)?;
-    let (generation, model) = house.model().await?;
+    let (generation, model) = state.model().await?;
     apart(move || told(generation, &model.page(generation, asked)?)).await
 }
 
@@ -174,12 +175,12 @@ async fn apart(work: impl FnOnce() -> Result<Response, Refusal> + Send + 'static
     answered.unwrap_or_else(|_| Err(Refusal::unavailable("the question was not answered")))
 }
 
-async fn whole(State(house): State<Arc<House>>) -> Result<Response, Refusal> {
-    timeline::timeline(house).await
+async fn whole(State(state): State<Arc<AppState>>) -> Result<Response, Refusal> {
+    timeline::timeline(state).await
 }
 
-async fn news(State(house): State<Arc<House>>) -> Response {
-    events::news(house.now.clone())
+async fn news(State(state): State<Arc<AppState>>) -> Response {
+    events::news(state.now.clone())
 }
 
 fn query<T>(asked: Result<Query<T>, QueryRejection>) -> Result<T, Refusal> {

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use urscope_schema::api::{Function, UrResult};
 
-use super::calls::{Calls, Row};
+use super::calls::{CallTable, Row};
 use urscope_analyzer::{
-    judge::{Seen, file_name},
+    analysis::{ProcessSummary, file_name},
     questions::word,
 };
 
@@ -113,7 +113,7 @@ impl Asked {
     pub(super) fn page(
         &self,
         generation: u64,
-        calls: &Calls,
+        calls: &CallTable,
         found: &[u32],
         around: Option<u64>,
     ) -> Result<Page, NoPage> {
@@ -154,7 +154,7 @@ impl Shown {
 
 impl Wanted {
     /// Finds the rows, which stand in the order of time.
-    pub(super) fn find(&self, rows: &[Row], processes: &[Seen]) -> Result<Vec<u32>, NoPage> {
+    pub(super) fn find(&self, rows: &[Row], processes: &[ProcessSummary]) -> Result<Vec<u32>, NoPage> {
         let number = |name: &str, text: &str| match text {
             "" => Ok(None),
             _ => text.parse::<u64>().map(Some).map_err(|_| format!("expected a number as {name}, found {text}")),
@@ -231,11 +231,11 @@ struct Words {
 }
 
 impl Words {
-    fn new(text: &str, processes: &[Seen]) -> Self {
+    fn new(text: &str, processes: &[ProcessSummary]) -> Self {
         let text = text.trim().to_ascii_lowercase();
         let has = |name: &str| name.to_ascii_lowercase().contains(&text);
         let functions = Function::ALL.iter().map(|function| has(function.name())).collect();
-        let of = |seen: &Seen| {
+        let of = |seen: &ProcessSummary| {
             let file = file_name(&seen.executable);
             has(file) || seen.pid.to_string() == text || seen.rank.is_some_and(|rank| text == format!("rank {rank}"))
         };
@@ -327,7 +327,7 @@ mod tests {
         }
     }
 
-    fn rows() -> Calls {
+    fn rows() -> CallTable {
         let row = |process, number, function, from, took, result: Option<u32>, pointer| {
             let asked = Values { pointer: Some(pointer), fingerprint: Some(pointer * 16), ..Values::NONE };
             Row::new(
@@ -339,7 +339,7 @@ mod tests {
                 None,
             )
         };
-        let mut calls = Calls::default();
+        let mut calls = CallTable::default();
         let rows = [
             row(0, 1, Function::urUSMFree, 10, Some(5), Some(0), 0x7f01),
             row(1, 1, Function::urIPCGetMemHandleExp, 20, Some(50), Some(44), 0x7f02),

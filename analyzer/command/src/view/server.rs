@@ -23,7 +23,7 @@ use tokio::{
     sync::{Semaphore, watch},
 };
 
-use super::{guard, house::House, patience::Patient, routes};
+use super::{guard, routes, state::AppState, write_timeout::WriteTimeout};
 
 /// How many connections there are at a time: a browser takes six.
 const CONNECTIONS: usize = 64;
@@ -59,17 +59,17 @@ const PERMISSIONS: &str = "accelerometer=(), autoplay=(), camera=(), display-cap
 
 /// Serves on a thread of its own, until it is stopped.
 pub(super) fn start(
-    listener: TcpListener,
-    house: Arc<House>,
+    observer: TcpListener,
+    state: Arc<AppState>,
     stopped: watch::Receiver<()>,
 ) -> io::Result<JoinHandle<()>> {
     let runtime = Builder::new_current_thread().enable_io().enable_time().max_blocking_threads(THREADS).build()?;
-    let listener = {
+    let observer = {
         let _inside = runtime.enter();
-        tokio::net::TcpListener::from_std(listener)?
+        tokio::net::TcpListener::from_std(observer)?
     };
     thread::Builder::new().name("server".into()).spawn(move || {
-        runtime.block_on(until_stopped(stopped, accept(listener, house)));
+        runtime.block_on(until_stopped(stopped, accept(observer, state)));
         // Hearings that are under way end by themselves; nobody waits for their answers.
         runtime.shutdown_background();
     })
@@ -81,20 +81,20 @@ async fn until_stopped(mut stopped: watch::Receiver<()>, serving: impl Future<Ou
     futures_util::future::select(Box::pin(stop), Box::pin(serving)).await;
 }
 
-async fn accept(listener: tokio::net::TcpListener, house: Arc<House>) -> Infallible {
+async fn accept(observer: tokio::net::TcpListener, state: Arc<AppState>) -> Infallible {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(REQUEST_WITHIN).max_buf_size(LONGEST_HEAD).max_headers(HEADERS);
     loop {
         let place = Arc::clone(&places).acquire_owned().await;
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, _)) = observer.accept().await else {
             // There are no descriptors left, or the client is gone already.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let house = Arc::clone(&house);
-        let service = service_fn(move |request| answer(Arc::clone(&house), request));
-        let connection = http.serve_connection(TokioIo::new(Patient::new(stream, TAKEN_WITHIN)), service);
+        let state = Arc::clone(&state);
+        let service = service_fn(move |request| answer(Arc::clone(&state), request));
+        let connection = http.serve_connection(TokioIo::new(WriteTimeout::new(stream, TAKEN_WITHIN)), service);
         tokio::spawn(async move {
             // What goes wrong on a connection is its client's own affair.
             drop(connection.await);
@@ -103,10 +103,10 @@ async fn accept(listener: tokio::net::TcpListener, house: Arc<House>) -> Infalli
     }
 }
 
-async fn answer(house: Arc<House>, request: Request<Incoming>) -> Result<Response, Infallible> {
-    let (mut response, policy) = match guard::admit(&house.door, &request) {
-        Ok(admitted) if admitted.perfetto => (routes::perfetto(house, &admitted).await, PERFETTO_POLICY),
-        Ok(admitted) => (routes::page(house, admitted, request.method()).await, PAGE_POLICY),
+async fn answer(state: Arc<AppState>, request: Request<Incoming>) -> Result<Response, Infallible> {
+    let (mut response, policy) = match guard::admit(&state.tokens, &request) {
+        Ok(admitted) if admitted.perfetto => (routes::perfetto(state, &admitted).await, PERFETTO_POLICY),
+        Ok(admitted) => (routes::page(state, admitted, request.method()).await, PAGE_POLICY),
         Err(refused) => (refused.into_response(), PAGE_POLICY),
     };
     let headers = response.headers_mut();

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::{
     answers::{JSON, Refusal},
-    house::House,
+    state::AppState,
 };
 use crate::export::{self, Form};
 
@@ -28,14 +28,14 @@ const AHEAD: usize = 4;
 type Piece = Result<Bytes, io::Error>;
 
 /// The Chrome trace of all processes, as `urscope export` writes it.
-pub(super) async fn timeline(house: Arc<House>) -> Result<Response, Refusal> {
+pub(super) async fn timeline(state: Arc<AppState>) -> Result<Response, Refusal> {
     let full = || Refusal::unavailable("as many timelines as may be are being written; wait for one of them");
-    let place = Arc::clone(&house.timelines).try_acquire_owned().map_err(|_| full())?;
+    let place = Arc::clone(&state.timelines).try_acquire_owned().map_err(|_| full())?;
     let (pieces, mut written) = mpsc::channel(AHEAD);
     tokio::task::spawn_blocking(move || {
         // It is given back when nobody reads any more.
         let _place = place;
-        write(&house, &pieces);
+        write(&state, &pieces);
     });
     // What goes wrong in the beginning can still be said.
     match written.recv().await {
@@ -45,13 +45,13 @@ pub(super) async fn timeline(house: Arc<House>) -> Result<Response, Refusal> {
     }
 }
 
-fn write(house: &House, pieces: &Sender<Piece>) {
-    let paths = match house.paths() {
+fn write(state: &AppState, pieces: &Sender<Piece>) {
+    let paths = match state.paths() {
         Ok(paths) => paths,
         Err(Refusal(_, why)) => return drop(pieces.blocking_send(Err(io::Error::other(why)))),
     };
     let mut out = BufWriter::with_capacity(PIECE, Pipe(pieces.clone()));
-    let exported = export::export(&paths, &house.subject.options, Form::Chrome, &mut out);
+    let exported = export::export(&paths, &state.subject.options, Form::Chrome, &mut out);
     let exported = exported.map_err(io::Error::other).and_then(|_| out.flush());
     if let Err(error) = exported {
         drop(pieces.blocking_send(Err(error)));

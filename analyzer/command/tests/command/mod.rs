@@ -15,7 +15,7 @@ use tempfile::TempDir;
 const LIMIT: Duration = Duration::from_mins(1);
 
 /// A directory to work in.
-pub struct Desk {
+pub struct Workspace {
     folder: TempDir,
 }
 
@@ -36,7 +36,7 @@ pub struct Running {
     folder: PathBuf,
 }
 
-impl Desk {
+impl Workspace {
     pub fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }

@@ -1,4 +1,4 @@
-//! Every number is one that the command prints, and the tables are of the same hearing.
+//! Every number is one that the command prints, and the tables are of the same analysis.
 
 use std::process::Command;
 

@@ -11,7 +11,7 @@ mod answers;
 mod client;
 mod following;
 mod refusals;
-#[path = "../../../tests/judging/traces.rs"]
+#[path = "../../../tests/analysis/traces.rs"]
 #[allow(dead_code, reason = "it is used by other tests as well")]
 mod traces;
 

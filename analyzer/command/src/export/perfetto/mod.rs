@@ -14,7 +14,7 @@ use std::{
 
 use self::wire::Message;
 use super::drawing::{Argument, Arguments, Drawing, Track, Unit, category};
-use urscope_analyzer::account::{Arrow, Life};
+use urscope_analyzer::lifetimes::{Arrow, Lifetime};
 
 /// The clocks of a snapshot.
 const REALTIME: u64 = 1;
@@ -170,7 +170,7 @@ impl Drawing for Perfetto<'_> {
         }
     }
 
-    fn birth(&mut self, on: Track, life: &Life, args: Arguments) {
+    fn birth(&mut self, on: Track, life: &Lifetime, args: Arguments) {
         let noun = life.kind.noun();
         let free = self.free.get_mut(&(on.pid, noun)).and_then(Vec::pop);
         let track = free.unwrap_or_else(|| self.beside(on.pid, noun, None));
@@ -179,7 +179,7 @@ impl Drawing for Perfetto<'_> {
         self.event(life.at, &bound(event, life.arrow()));
     }
 
-    fn death(&mut self, on: Track, life: &Life, at: u64, how: &str) {
+    fn death(&mut self, on: Track, life: &Lifetime, at: u64, how: &str) {
         let Some(track) = self.lives.remove(&life.id) else { return };
         self.free.entry((on.pid, life.kind.noun())).or_default().push(track);
         let how = annotation("ended_by", &Argument::Text(how.into()));

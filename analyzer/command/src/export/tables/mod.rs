@@ -20,8 +20,8 @@ pub use self::row::{Column, Shape};
 use self::{folder::Folder, row::Hex};
 use super::ExportError;
 use urscope_analyzer::{
-    account::{Account, Began, Called, How, Life, Roll, Scribe},
-    judge::{Ended, FoundFinding, Hearing, Options, Seen, Side},
+    analysis::{Analysis, Ended, FoundFinding, Location, Options, ProcessSummary},
+    lifetimes::{EndReason, EventSink, FinishedCall, Lifetime, LifetimeTracker, ProcessIndex, ProcessStart},
     plain::plain,
 };
 
@@ -62,11 +62,16 @@ pub struct Rows {
 pub fn export(paths: &[PathBuf], options: &Options, form: Form, folder: &Path) -> Result<Rows, ExportError> {
     let folder = Folder::begin(folder, form)?;
     let rows = Rows::default();
-    let mut account =
-        Account::new(Tables { folder, rows, processes: Vec::new(), roll: Roll::default(), living: BTreeMap::new() });
-    let mut hearing = Hearing::hold(paths, options, &mut account)?;
-    let mut tables = account.into_scribe();
-    let judgement = hearing.judgement();
+    let mut tracker = LifetimeTracker::new(Tables {
+        folder,
+        rows,
+        processes: Vec::new(),
+        roll: ProcessIndex::default(),
+        living: BTreeMap::new(),
+    });
+    let mut analysis = Analysis::run(paths, options, &mut tracker)?;
+    let mut tables = tracker.into_sink();
+    let judgement = analysis.judgement();
     for life in std::mem::take(&mut tables.living).into_values() {
         tables.life(&life, None);
     }
@@ -109,8 +114,8 @@ struct Tables {
     folder: Folder,
     rows: Rows,
     processes: Vec<Known>,
-    roll: Roll,
-    living: BTreeMap<u64, Life>,
+    roll: ProcessIndex,
+    living: BTreeMap<u64, Lifetime>,
 }
 
 /// A process, its texts clean.
@@ -125,10 +130,10 @@ struct Known {
 }
 
 /// A life's end.
-type Death = (u64, How);
+type Death = (u64, EndReason);
 
 impl Tables {
-    fn life(&mut self, life: &Life, death: Option<Death>) {
+    fn life(&mut self, life: &Lifetime, death: Option<Death>) {
         let Some(known) = self.processes.get(life.process as usize) else { return };
         self.rows.handles += 1;
         self.folder.put(&columns::Handle {
@@ -149,8 +154,8 @@ impl Tables {
             born_call: life.call,
             died_ns: death.map(|(at, _)| at),
             died_call: death.and_then(|(_, how)| match how {
-                How::By(_, call) => Some(call),
-                How::Replaced | How::With(_) => None,
+                EndReason::By(_, call) => Some(call),
+                EndReason::Replaced | EndReason::With(_) => None,
             }),
             how: death.map(|(_, how)| how.name()),
         });
@@ -191,7 +196,7 @@ impl Tables {
         });
     }
 
-    fn process(&mut self, index: usize, seen: &Seen) {
+    fn process(&mut self, index: usize, seen: &ProcessSummary) {
         let Some(known) = self.processes.get(index) else { return };
         self.rows.processes += 1;
         let trace = plain(&seen.file);
@@ -215,8 +220,8 @@ impl Tables {
     }
 }
 
-impl Scribe for Tables {
-    fn process(&mut self, began: &Began<'_>) {
+impl EventSink for Tables {
+    fn process(&mut self, began: &ProcessStart<'_>) {
         self.roll.enter(began);
         let Header { host, pid, executable, boot_id, clock, .. } = began.header;
         self.processes.push(Known {
@@ -230,7 +235,7 @@ impl Scribe for Tables {
         });
     }
 
-    fn call(&mut self, call: &Called<'_>) {
+    fn call(&mut self, call: &FinishedCall<'_>) {
         let Some(known) = self.processes.get(call.process as usize) else { return };
         let (asked, answered) = (call.asked, call.answered);
         let number = |of: fn(&Values) -> Option<u64>| of(answered).or(of(asked));
@@ -269,11 +274,11 @@ impl Scribe for Tables {
         });
     }
 
-    fn birth(&mut self, life: &Life) {
+    fn birth(&mut self, life: &Lifetime) {
         self.living.insert(life.id, *life);
     }
 
-    fn death(&mut self, life: &Life, at: u64, how: How) {
+    fn death(&mut self, life: &Lifetime, at: u64, how: EndReason) {
         self.living.remove(&life.id);
         self.life(life, Some((at, how)));
     }
@@ -286,7 +291,7 @@ impl Scribe for Tables {
 }
 
 /// A call stack, a line for each frame.
-fn stack(side: &Side) -> String {
+fn stack(side: &Location) -> String {
     let lines: Vec<_> = side.stack.iter().map(|frame| plain(&frame.line())).collect();
     lines.join("\n")
 }

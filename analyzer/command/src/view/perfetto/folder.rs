@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::{BIGGEST, FILES, Files, too_big, too_many};
 
-/// How deep folders lie in each other.
+/// EndReason deep folders lie in each other.
 const DEPTH: usize = 8;
 
 /// The files of a folder, by their names as in an address.

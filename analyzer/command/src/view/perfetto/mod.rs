@@ -25,7 +25,7 @@ const INDEX: &str = "index.html";
 /// How many files a copy may have.
 const FILES: usize = 4096;
 
-/// How big one of them may be, in bytes.
+/// EndReason big one of them may be, in bytes.
 const BIGGEST: u64 = 64 << 20;
 
 /// A copy.

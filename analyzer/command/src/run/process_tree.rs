@@ -1,0 +1,207 @@
+//! A program and everything it starts: begun, waited for, and outlived.
+//!
+//! urscope becomes the reaper of all that descends from it, so it knows when the last one has ended, also of those whose
+//! parents are gone. It never ends a process.
+
+use std::{
+    io,
+    process::{self, Command},
+    sync::mpsc::{Receiver, RecvTimeoutError},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, wait},
+};
+
+use super::{
+    descendants::{Descendant, descendants},
+    error::RunError,
+    signals::{self, Event},
+};
+use crate::cli::complain;
+
+/// How long others may outlive the program before it is said that they are waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long those that a Ctrl-C ends have to write their last record.
+const LINGER: Duration = Duration::from_millis(300);
+
+/// How many processes are named.
+const NAMED: usize = 5;
+
+/// How the program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// By itself, with a code.
+    Code(u8),
+    /// By a signal.
+    Signal(i32),
+}
+
+impl Status {
+    /// As shells have it.
+    pub(crate) fn exit_code(self) -> u8 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(number) => u8::try_from(128 + number).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+/// The end of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    /// How the program ended.
+    pub(crate) status: Status,
+    /// Those that were not waited for.
+    pub(crate) left: Vec<Descendant>,
+}
+
+/// Runs a program until it and all it started have ended, or until the user has waited long enough.
+pub(crate) fn run(command: &mut Command) -> Result<End, RunError> {
+    let watch = |what| move |source: io::Error| RunError::Watch { what, source };
+    let itself = Pid::from_raw(process::id() as i32);
+    set_child_subreaper(itself).map_err(io::Error::from).map_err(watch("wait for all that the program starts"))?;
+    let events = signals::receive().map_err(watch("receive signals"))?;
+    let child = command.spawn().map_err(RunError::Start)?;
+    let mut reaper = Reaper { root: child.id(), status: None, told: false, deadline: None };
+    reaper.keep(&events).map_err(watch("wait for the program"))
+}
+
+/// The state of waiting.
+struct Reaper {
+    root: u32,
+    status: Option<Status>,
+    told: bool,
+    /// When to do the next thing by ourselves: to say that we wait, or, after that, to leave.
+    deadline: Option<Instant>,
+}
+
+impl Reaper {
+    fn keep(&mut self, events: &Receiver<Event>) -> io::Result<End> {
+        let mut leaving = false;
+        loop {
+            match self.next(events)? {
+                Some(Event::Child) => {
+                    let all_gone = self.reap()?;
+                    if let (true, Some(status)) = (all_gone, self.status) {
+                        return Ok(End { status, left: Vec::new() });
+                    }
+                }
+                Some(Event::Signal { number, forward }) => match self.status {
+                    None if forward => self.forward(number),
+                    None => {}
+                    // The program is gone, so this is for us. Those who wait twice do not want to linger.
+                    Some(status) if leaving => return Ok(leave(status)),
+                    Some(_) => {
+                        leaving = true;
+                        self.deadline = Some(Instant::now() + LINGER);
+                    }
+                },
+                None => match self.status {
+                    Some(status) if leaving => return Ok(leave(status)),
+                    _ => self.tell(),
+                },
+            }
+        }
+    }
+
+    /// The next event, or none when the deadline has come.
+    fn next(&self, events: &Receiver<Event>) -> io::Result<Option<Event>> {
+        let Some(deadline) = self.deadline else {
+            return events.recv().map(Some).map_err(io::Error::other);
+        };
+        match events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(event) => Ok(Some(event)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(error @ RecvTimeoutError::Disconnected) => Err(io::Error::other(error)),
+        }
+    }
+
+    /// Takes note of all that have ended; says whether none is left.
+    fn reap(&mut self) -> io::Result<bool> {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    if pid.as_raw_pid() as u32 == self.root {
+                        self.status = read(status);
+                        self.deadline = Some(Instant::now() + PATIENCE);
+                    }
+                }
+                Ok(None) => return Ok(false),
+                Err(Errno::CHILD) => return Ok(true),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Hands a signal on. The program has not been reaped, so its number is still its own.
+    fn forward(&self, number: i32) {
+        if let (Some(pid), Some(signal)) = (Pid::from_raw(self.root as i32), Signal::from_named_raw(number)) {
+            // It may just have ended.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// Says, once, who is waited for.
+    fn tell(&mut self) {
+        self.deadline = None;
+        let others = descendants(process::id());
+        if !self.told && !others.is_empty() {
+            self.told = true;
+            complain(format_args!(
+                "the program has ended; waiting for {} that it started and that still run ({}); Ctrl-C, or SIGTERM to {}, \
+                 ends the waiting",
+                counted(others.len()),
+                named(&others),
+                process::id()
+            ));
+        }
+    }
+}
+
+fn leave(status: Status) -> End {
+    End { status, left: descendants(process::id()) }
+}
+
+/// How many processes, in words.
+pub(crate) fn counted(number: usize) -> String {
+    format!("{number} process{}", if number == 1 { "" } else { "es" })
+}
+
+/// The first few by number and name.
+pub(crate) fn named(processes: &[Descendant]) -> String {
+    let mut names: Vec<_> =
+        processes.iter().take(NAMED).map(|process| format!("{} {}", process.pid, process.name)).collect();
+    if processes.len() > NAMED {
+        names.push("…".into());
+    }
+    names.join(", ")
+}
+
+fn read(status: WaitStatus) -> Option<Status> {
+    let code = status.exit_status().map(|code| Status::Code(code as u8));
+    code.or_else(|| status.terminating_signal().map(Status::Signal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_are_those_of_a_shell() {
+        assert_eq!(Status::Code(7).exit_code(), 7);
+        assert_eq!(Status::Signal(9).exit_code(), 137);
+    }
+
+    #[test]
+    fn many_processes_are_named_in_short() {
+        let processes: Vec<_> = (1..=7).map(|pid| Descendant { pid, name: "x".into() }).collect();
+        assert_eq!(named(&processes), "1 x, 2 x, 3 x, 4 x, 5 x, …");
+        assert_eq!(counted(1), "1 process");
+        assert_eq!(counted(7), "7 processes");
+    }
+}

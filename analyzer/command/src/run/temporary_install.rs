@@ -1,0 +1,98 @@
+//! A private directory for what a run needs under a name of its own; it lives as long as the run.
+//!
+//! The adapters and libumf ask for a Level Zero loader by its soname, `libze_loader.so.1`, and LD_PRELOAD cannot name a
+//! path with a space or a colon in it: both are served by a symbolic link.
+
+use std::{
+    env, io,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+    path::{Path, PathBuf},
+};
+
+use tempfile::TempDir;
+
+use super::error::RunError;
+
+/// The name under which everybody looks for a Level Zero loader.
+pub(crate) const LOADER: &str = "libze_loader.so.1";
+
+/// The private directory, made when something goes into it.
+#[derive(Debug, Default)]
+pub(crate) struct TemporaryInstall {
+    folder: Option<TempDir>,
+}
+
+impl TemporaryInstall {
+    /// The path by which the library can be preloaded.
+    pub(crate) fn library(&mut self, library: &Path) -> Result<PathBuf, RunError> {
+        if unfit_for_preloading(library) { self.link(library, "liburscope.so") } else { Ok(library.into()) }
+    }
+
+    /// The directory in which the software device goes by the loader's name.
+    pub(crate) fn device(&mut self, device: &Path) -> Result<PathBuf, RunError> {
+        let link = self.link(device, LOADER)?;
+        Ok(link.parent().map(Path::to_path_buf).unwrap_or_default())
+    }
+
+    /// Leaves the directory where it is.
+    pub(crate) fn keep(&mut self) {
+        if let Some(folder) = self.folder.take() {
+            let _ = folder.keep();
+        }
+    }
+
+    fn link(&mut self, target: &Path, name: &str) -> Result<PathBuf, RunError> {
+        let parent = suitable(env::temp_dir());
+        let failed = |source: io::Error| RunError::TemporaryInstall { path: parent.clone(), source };
+        let folder = match self.folder.take() {
+            Some(folder) => folder,
+            None => tempfile::Builder::new().prefix("urscope-").tempdir_in(&parent).map_err(failed)?,
+        };
+        let link = folder.path().join(name);
+        self.folder = Some(folder);
+        symlink(target, &link).map_err(failed)?;
+        Ok(link)
+    }
+}
+
+/// A directory for temporary files whose own path can stand in LD_PRELOAD and LD_LIBRARY_PATH.
+fn suitable(folder: PathBuf) -> PathBuf {
+    let folder = std::path::absolute(&folder).unwrap_or(folder);
+    if unfit_for_preloading(&folder) { "/tmp".into() } else { folder }
+}
+
+/// Whether the dynamic loader would take a path apart: it splits at spaces and colons (and semicolons, in
+/// LD_LIBRARY_PATH), and replaces names after a dollar sign.
+pub(crate) fn unfit_for_preloading(path: &Path) -> bool {
+    path.as_os_str().as_bytes().iter().any(|byte| b" :;$\t\n".contains(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_cannot_be_preloaded_gets_a_link() {
+        let mut install = TemporaryInstall::default();
+        assert_eq!(install.library(Path::new("/opt/liburscope.so")).unwrap(), Path::new("/opt/liburscope.so"));
+        assert!(install.folder.is_none());
+        let link = install.library(Path::new("/my files/liburscope.so")).unwrap();
+        assert!(!unfit_for_preloading(&link), "{}", link.display());
+        assert_eq!(link.read_link().unwrap(), Path::new("/my files/liburscope.so"));
+        drop(install);
+        assert!(link.symlink_metadata().is_err(), "the private directory lives as long as the run");
+    }
+
+    #[test]
+    fn the_device_goes_by_the_name_of_the_loader() {
+        let mut install = TemporaryInstall::default();
+        let folder = install.device(Path::new("/opt/libze_loader.so")).unwrap();
+        assert_eq!(folder.join(LOADER).read_link().unwrap(), Path::new("/opt/libze_loader.so"));
+    }
+
+    #[test]
+    fn a_temporary_directory_with_a_space_is_not_used() {
+        assert_eq!(suitable("/my files".into()), Path::new("/tmp"));
+        assert_eq!(suitable("/scratch".into()), Path::new("/scratch"));
+    }
+}

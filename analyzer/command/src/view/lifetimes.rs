@@ -1,0 +1,193 @@
+//! The lives of a run: handle data from get to put, openings from open to close, to be shown as columns.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use urscope_analyzer::{
+    analysis::FoundFinding,
+    lifetimes::{EndReason, Lifetime, LifetimeKind, ProcessIndex},
+};
+
+/// How many lives are kept: what begins later is left out, and that is said.
+pub(super) const MOST_LIVES: usize = 2_000_000;
+
+/// How many entries a part has where nobody says, and at most.
+const PART: usize = 50_000;
+const LONGEST_PART: usize = 200_000;
+
+/// One life.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    id: u64,
+    export: Option<u64>,
+    from: u64,
+    to: Option<u64>,
+    address: u64,
+    bytes: Option<u64>,
+    fingerprint: Option<u64>,
+    process: u32,
+    lane: LifetimeKind,
+    kind: u8,
+    how: u8,
+}
+
+/// All lives.
+#[derive(Debug, Default)]
+pub(super) struct LifetimeTable {
+    /// In the order of their numbers, and at last in that in which they began.
+    entries: Vec<Entry>,
+    total: u64,
+    kinds: Names,
+    how: Names,
+}
+
+/// Names that are few, by their number.
+#[derive(Debug, Default)]
+struct Names(Vec<&'static str>);
+
+impl Names {
+    fn number(&mut self, name: &'static str) -> u8 {
+        let known = self.0.iter().position(|known| *known == name);
+        known.unwrap_or_else(|| {
+            self.0.push(name);
+            self.0.len() - 1
+        }) as u8
+    }
+}
+
+/// Which part is asked for.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    offset: usize,
+    limit: Option<usize>,
+}
+
+/// A part of them.
+#[derive(Debug, Serialize)]
+pub(super) struct Part<'a> {
+    generation: u64,
+    total: u64,
+    offset: usize,
+    kinds: &'a [&'static str],
+    how: &'a [&'static str],
+    columns: Columns<'a>,
+}
+
+/// A column for each thing that is known, an entry for each life.
+#[derive(Debug, Default, Serialize)]
+struct Columns<'a> {
+    id: Vec<u64>,
+    process: Vec<u32>,
+    lane: Vec<u8>,
+    kind: Vec<u8>,
+    export: Vec<Option<u64>>,
+    from_ns: Vec<u64>,
+    to_ns: Vec<Option<u64>>,
+    how: Vec<Option<u8>>,
+    address: Vec<String>,
+    bytes: Vec<Option<u64>>,
+    fingerprint: Vec<Option<String>>,
+    findings: Vec<&'a [u32]>,
+}
+
+impl LifetimeTable {
+    /// Something begins to live.
+    pub(super) fn born(&mut self, life: &Lifetime) {
+        self.total += 1;
+        if self.entries.len() < MOST_LIVES {
+            let kind = self.kinds.number(life.kind.noun());
+            let Lifetime { id, export, at, address, bytes, fingerprint, process, lane, .. } = *life;
+            let entry =
+                Entry { id, export, from: at, to: None, address, bytes, fingerprint, process, lane, kind, how: 0 };
+            self.entries.push(entry);
+        }
+    }
+
+    /// It does not any longer.
+    pub(super) fn died(&mut self, life: &Lifetime, at: u64, how: EndReason) {
+        let how = self.how.number(how.name());
+        // Numbers are given one after another, so the place is nearly always that of the number.
+        let guess = life.id.wrapping_sub(self.entries.first().map_or(0, |entry| entry.id)) as usize;
+        let place = match self.entries.get(guess) {
+            Some(entry) if entry.id == life.id => Ok(guess),
+            _ => self.entries.binary_search_by_key(&life.id, |entry| entry.id),
+        };
+        if let Some(entry) = place.ok().and_then(|place| self.entries.get_mut(place)) {
+            (entry.to, entry.how) = (Some(at), how);
+        }
+    }
+
+    /// No more will come, and none will end any more: puts them in the order in which they began.
+    pub(super) fn close(&mut self) {
+        // That of their numbers, but for those of threads that had to wait with their records.
+        self.entries.sort_by_key(|entry| entry.from);
+        self.entries.shrink_to_fit();
+    }
+
+    /// How many there are.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// What is not kept, in words.
+    pub(super) fn limit(&self) -> Option<String> {
+        let kept = self.entries.len() as u64;
+        (self.total > kept).then(|| {
+            format!("the timeline of lives holds the first {kept} of {}; `urscope export` has all of them", self.total)
+        })
+    }
+
+    /// A part of them, as it is asked for.
+    pub(super) fn part<'a>(&'a self, generation: u64, asked: Asked, marks: &'a Marks) -> Part<'a> {
+        let limit = asked.limit.unwrap_or(PART).min(LONGEST_PART);
+        let offset = asked.offset.min(self.entries.len());
+        let mut columns = Columns::default();
+        for entry in self.entries.iter().skip(offset).take(limit) {
+            columns.id.push(entry.id);
+            columns.process.push(entry.process);
+            columns.lane.push(match entry.lane {
+                LifetimeKind::Handle => 0,
+                LifetimeKind::Opening => 1,
+            });
+            columns.kind.push(entry.kind);
+            columns.export.push(entry.export);
+            columns.from_ns.push(entry.from);
+            columns.to_ns.push(entry.to);
+            columns.how.push(entry.to.map(|_| entry.how));
+            columns.address.push(format!("{:#x}", entry.address));
+            columns.bytes.push(entry.bytes);
+            columns.fingerprint.push(entry.fingerprint.map(|bytes| format!("{bytes:#x}")));
+            columns.findings.push(entry.fingerprint.map_or(&[], |bytes| marks.of(entry.process, bytes)));
+        }
+        let (kinds, how) = (self.kinds.0.as_slice(), self.how.0.as_slice());
+        Part { generation, total: self.total, offset, kinds, how, columns }
+    }
+}
+
+/// Which findings are about handle data in a process: their places in the judgement.
+#[derive(Debug, Default)]
+pub(super) struct Marks(HashMap<(u32, u64), Vec<u32>>);
+
+impl Marks {
+    /// Of the findings of a judgement, by who took part.
+    pub(super) fn new(findings: &[FoundFinding], roll: &ProcessIndex) -> Self {
+        let mut marks = Self::default();
+        for (place, finding) in (0..).zip(findings) {
+            let bytes = finding.fingerprint.as_deref().and_then(|bytes| urscope_analyzer::questions::word(bytes).ok());
+            let Some(bytes) = bytes else { continue };
+            let sides = [Some(&finding.process), finding.other.as_ref()].into_iter().flatten();
+            let mut sides: Vec<_> = sides.filter_map(|side| roll.number(side)).collect();
+            sides.dedup();
+            for process in sides {
+                marks.0.entry((process, bytes)).or_default().push(place);
+            }
+        }
+        marks
+    }
+
+    fn of(&self, process: u32, fingerprint: u64) -> &[u32] {
+        self.0.get(&(process, fingerprint)).map_or(&[], Vec::as_slice)
+    }
+}

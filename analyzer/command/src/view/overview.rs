@@ -1,0 +1,89 @@
+//! What the page has to know of a run before anything else.
+
+use serde::Serialize;
+
+use super::{
+    model::Model,
+    state::{AppState, Latest},
+};
+use urscope_analyzer::analysis::Ended;
+
+/// Where the public Perfetto UI is.
+const HOSTED: &str = "https://ui.perfetto.dev";
+
+/// The run in short.
+#[derive(Serialize)]
+pub(super) struct Overview<'a> {
+    generation: u64,
+    running: bool,
+    title: &'a str,
+    urscope: &'static str,
+    first_ns: u64,
+    last_ns: u64,
+    calls: u64,
+    lives: u64,
+    limits: &'a [String],
+    error: Option<&'a str>,
+    perfetto: Perfetto,
+    processes: Vec<Process<'a>>,
+}
+
+/// Which Perfetto UI the timeline is handed to.
+#[derive(Serialize)]
+struct Perfetto {
+    url: String,
+    local: bool,
+}
+
+/// A process, as it is named everywhere: by its index.
+#[derive(Serialize)]
+struct Process<'a> {
+    index: usize,
+    pid: u32,
+    host: &'a str,
+    rank: Option<u32>,
+    executable: &'a str,
+    command: &'a [String],
+    began_ns: u64,
+    ended_ns: u64,
+    ended: Ended,
+    calls: u64,
+    ipc_calls: u64,
+}
+
+/// The run as it was heard; `port` is the one by which the browser knows us.
+pub(super) fn overview<'a>(state: &'a AppState, now: &'a Latest, port: u16) -> Overview<'a> {
+    let perfetto = match state.tokens.perfetto() {
+        Some(word) => Perfetto { url: format!("http://localhost:{port}/{word}/"), local: true },
+        None => Perfetto { url: HOSTED.into(), local: false },
+    };
+    let model = now.model.as_deref();
+    let seen = model.iter().flat_map(|model| model.judgement().processes.iter().zip(model.spans())).enumerate();
+    let processes = seen.map(|(index, (seen, span))| Process {
+        index,
+        pid: seen.pid,
+        host: &seen.host,
+        rank: seen.rank,
+        executable: &seen.executable,
+        command: &seen.command,
+        began_ns: span.began_ns,
+        ended_ns: span.ended_ns,
+        ended: seen.ended,
+        calls: seen.calls,
+        ipc_calls: seen.ipc_calls,
+    });
+    Overview {
+        generation: now.generation,
+        running: now.running,
+        title: &state.subject.title,
+        urscope: env!("CARGO_PKG_VERSION"),
+        first_ns: 0,
+        last_ns: model.map_or(0, |model| model.spans().iter().map(|span| span.ended_ns).max().unwrap_or_default()),
+        calls: model.map_or(0, |model| model.calls().total()),
+        lives: model.map_or(0, |model| model.lives().total()),
+        limits: model.map_or(&[], Model::limits),
+        error: now.error.as_deref(),
+        perfetto,
+        processes: processes.collect(),
+    }
+}

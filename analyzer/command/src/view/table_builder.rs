@@ -1,0 +1,75 @@
+//! Writes down, while a run is heard, what its tables and its timeline are made of.
+
+use super::{
+    calls::{CallTable, Row},
+    lifetimes::LifetimeTable,
+};
+use urscope_analyzer::{
+    analysis::Ended,
+    lifetimes::{EndReason, EventSink, FinishedCall, Lifetime, ProcessIndex, ProcessStart},
+};
+
+/// When a process was there, in nanoseconds since the first one began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Span {
+    /// Its beginning.
+    pub(super) began_ns: u64,
+    /// The last that is known of it.
+    pub(super) ended_ns: u64,
+}
+
+/// What was written down.
+#[derive(Debug, Default)]
+pub(super) struct TableBuilder {
+    pub(super) calls: CallTable,
+    pub(super) lives: LifetimeTable,
+    pub(super) spans: Vec<Span>,
+    pub(super) roll: ProcessIndex,
+    /// What died since the last call: it is told before the call that ended it.
+    died: Vec<(u64, Option<u64>)>,
+}
+
+impl TableBuilder {
+    /// A tables for about so many calls.
+    pub(super) fn for_about(calls: usize) -> Self {
+        Self { calls: CallTable::for_about(calls), ..Self::default() }
+    }
+
+    /// No more will come.
+    pub(super) fn close(&mut self) {
+        self.calls.close();
+        self.lives.close();
+    }
+}
+
+impl EventSink for TableBuilder {
+    fn process(&mut self, began: &ProcessStart<'_>) {
+        self.roll.enter(began);
+        self.spans.push(Span { began_ns: began.at, ended_ns: began.at });
+    }
+
+    fn call(&mut self, call: &FinishedCall<'_>) {
+        let ended = call.ended.first().and_then(|id| self.died.iter().find(|(died, _)| died == id));
+        let fingerprint = ended.and_then(|(_, fingerprint)| *fingerprint);
+        self.died.clear();
+        let times = (call.from, call.to.map(|to| to.saturating_sub(call.from)));
+        let who = (call.process, call.tid, call.number);
+        self.calls.put(Row::new(who, call.function, times, call.result, (call.asked, call.answered), fingerprint));
+    }
+
+    fn birth(&mut self, life: &Lifetime) {
+        self.lives.born(life);
+    }
+
+    fn death(&mut self, life: &Lifetime, at: u64, how: EndReason) {
+        self.lives.died(life, at, how);
+        self.died.push((life.id, life.fingerprint));
+    }
+
+    fn end(&mut self, process: u32, at: u64, _: Ended) {
+        self.died.clear();
+        if let Some(span) = self.spans.get_mut(process as usize) {
+            span.ended_ns = span.ended_ns.max(at);
+        }
+    }
+}

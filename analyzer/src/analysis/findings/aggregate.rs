@@ -1,0 +1,171 @@
+//! The verdict over all nodes: their times on one alignment, what is alike on several of them told once.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use urscope_rules::Severity;
+
+use super::{Node, Report};
+use crate::analysis::{FoundFinding, Judgement, Options, ProcessSummary, VERSION, Verdict, merging};
+
+/// Draws it.
+pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -> Judgement {
+    let nodes = &report.nodes;
+    let mut findings = findings(nodes);
+    findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
+    let seen_any = nodes.iter().flat_map(|node| &node.processes).any(|seen| seen.ipc_calls > 0);
+    let (suppressions, baseline) = options.exemptions.apply(&mut findings);
+    // Where nothing was seen, nothing is gone.
+    let baseline = baseline.filter(|_| seen_any);
+    for finding in &mut findings {
+        finding.fails = finding.excuse.is_none() && finding.severity >= options.fail_on;
+    }
+    let mut calls = BTreeMap::new();
+    for (function, count) in nodes.iter().flat_map(|node| &node.calls) {
+        *calls.entry(function.clone()).or_insert(0) += count;
+    }
+    let unseen = unseen(report);
+    let failed = findings.iter().any(|finding| finding.fails);
+    let reason = match seen_any {
+        false => Some(reason(report, &unseen, paths)),
+        true if failed => None,
+        true => gaps(nodes),
+    };
+    let verdict = match (&reason, failed) {
+        (Some(_), _) => Verdict::NotJudged,
+        (None, true) => Verdict::Findings,
+        (None, false) => Verdict::Clean,
+    };
+    Judgement {
+        version: VERSION,
+        verdict,
+        exit: verdict.exit_code(),
+        reason,
+        processes: processes(nodes),
+        calls,
+        findings,
+        unseen,
+        skipped: nodes.iter().flat_map(|node| &node.skipped).cloned().collect(),
+        skipped_lines: nodes.iter().map(|node| node.skipped_lines).sum(),
+        suppressions,
+        baseline,
+    }
+}
+
+/// When the first process of all began, in nanoseconds of `CLOCK_REALTIME`.
+fn first(nodes: &[Node]) -> u64 {
+    merging::first(nodes.iter().map(|node| node.realtime_ns))
+}
+
+/// All findings. Of several nodes, those that are alike are one, with the number of times on each host; the first of them
+/// is shown.
+fn findings(nodes: &[Node]) -> Vec<FoundFinding> {
+    if let [node] = nodes {
+        return node.findings.clone();
+    }
+    let first = first(nodes);
+    let mut alike: BTreeMap<(Severity, String, String), FoundFinding> = BTreeMap::new();
+    for node in nodes {
+        for finding in &node.findings {
+            let found = on_axis(finding, node, node.shift(first));
+            let key = (found.severity, found.rule.clone(), found.identity.clone());
+            let known = alike.remove(&key);
+            let found = match known {
+                Some(known) => together(known, found),
+                None => found,
+            };
+            alike.insert(key, found);
+        }
+    }
+    alike.into_values().collect()
+}
+
+fn on_axis(finding: &FoundFinding, node: &Node, shift: u64) -> FoundFinding {
+    let mut found = finding.clone();
+    found.time_ns = found.time_ns.saturating_add(shift);
+    for side in std::iter::once(&mut found.process).chain(&mut found.other) {
+        side.time_ns = side.time_ns.saturating_add(shift);
+    }
+    found.hosts = BTreeMap::from([(node.host.clone(), found.count)]);
+    found
+}
+
+fn together(one: FoundFinding, two: FoundFinding) -> FoundFinding {
+    let order = |found: &FoundFinding| {
+        (found.time_ns, found.process.host.clone(), found.process.pid, found.call, found.message.clone())
+    };
+    let (first, second) = if order(&one) <= order(&two) { (one, two) } else { (two, one) };
+    let mut hosts = first.hosts;
+    for (host, count) in second.hosts {
+        *hosts.entry(host).or_insert(0) += count;
+    }
+    FoundFinding { hosts, count: first.count + second.count, ..first }
+}
+
+/// All processes, in the order in which they began.
+fn processes(nodes: &[Node]) -> Vec<ProcessSummary> {
+    let first = first(nodes);
+    let began = |node: &Node, seen: &ProcessSummary| {
+        seen.began_ns.saturating_sub(node.monotonic_ns).saturating_add(node.shift(first))
+    };
+    let mut all: Vec<_> =
+        nodes.iter().flat_map(|node| node.processes.iter().map(move |seen| (began(node, seen), seen))).collect();
+    all.sort_by_key(|(began, _)| *began);
+    all.into_iter().map(|(_, seen)| seen.clone()).collect()
+}
+
+/// What the verdict does not cover.
+fn unseen(report: &Report) -> Vec<String> {
+    let mut unseen: Vec<_> = report.nodes.iter().flat_map(|node| &node.unseen).cloned().collect();
+    unseen.extend(
+        report
+            .headless
+            .iter()
+            .map(|file| format!("{file} holds no header: its process was stopped before it had written one")),
+    );
+    unseen.extend(report.nodes.iter().filter(|node| node.duplicates > 0).map(|node| {
+        let (more, host) = (number(node.duplicates, "more report"), &node.host);
+        format!("{more} of the node {host} (boot {}) not counted: give one for each node", node.key.boot)
+    }));
+    unseen
+}
+
+/// Why nothing was judged: there were no traces, no door opened, or nothing went through.
+fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
+    let processes = || report.nodes.iter().flat_map(|node| &node.processes);
+    if processes().next().is_none() && report.headless.is_empty() {
+        let places: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        let places = if places.is_empty() { String::new() } else { format!(" in {}", places.join(", ")) };
+        return format!(
+            "no trace files{places}: no process loaded a Unified Runtime adapter under urscope; expected urscope-*.json files, \
+             start the program with urscope run"
+        );
+    }
+    let calls: u64 = processes().map(|seen| seen.calls).sum();
+    let open = processes().flat_map(|seen| &seen.doors).filter(|door| door.slots > 0).count();
+    let (calls, processes) = (number(calls, "call"), number(processes().count() as u64, "process"));
+    match (unseen.is_empty(), open) {
+        (false, _) => format!("no urIPC* call was seen: {}", unseen.join("; ")),
+        (true, 0) => {
+            format!("{processes} traced, but no Unified Runtime adapter was loaded, so there was nothing to see")
+        }
+        (true, _) => format!(
+            "the doors were open and {calls} seen in {processes}, but none of a urIPC* function: nothing was shared \
+             between processes through Unified Runtime"
+        ),
+    }
+}
+
+/// Why what was seen, without fault as it is, proves nothing: calls are missing.
+fn gaps(nodes: &[Node]) -> Option<String> {
+    let gaps: Vec<_> = nodes.iter().flat_map(|node| &node.gaps).map(String::as_str).collect();
+    (!gaps.is_empty()).then(|| format!("{}; what is there has no fault, but what is missing may", gaps.join("; ")))
+}
+
+/// A number of things.
+pub(crate) fn number(count: u64, noun: &str) -> String {
+    match (count, noun) {
+        (1, _) => format!("1 {noun}"),
+        (_, "process") => format!("{count} processes"),
+        _ => format!("{count} {noun}s"),
+    }
+}

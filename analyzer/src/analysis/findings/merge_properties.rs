@@ -1,0 +1,152 @@
+//! What must hold of merging, whatever is merged.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use urscope_rules::Severity;
+
+use super::{Key, Node, Report};
+use crate::analysis::{Ended, FoundFinding, Location, Options, ProcessSummary};
+
+fn finding() -> impl Strategy<Value = FoundFinding> {
+    let severity = prop::sample::select(Severity::ALL.to_vec());
+    (0..3_u8, severity, 0..3_u64, 1..4_u64, 0..3_u32).prop_map(|(what, severity, time_ns, count, pid)| {
+        let (executable, function) = ("/app".to_owned(), Some("urUSMFree".to_owned()));
+        let process =
+            Location { host: "h".into(), pid, executable, tid: pid, time_ns, function, call: None, stack: vec![] };
+        FoundFinding {
+            rule: format!("rule-{what}"),
+            severity,
+            process,
+            other: None,
+            time_ns,
+            function: None,
+            call: None,
+            message: format!("pid {pid}"),
+            advice: String::new(),
+            count,
+            hosts: BTreeMap::new(),
+            subject: None,
+            kind: None,
+            size: None,
+            fingerprint: None,
+            identity: format!("{what:016x}"),
+            fails: false,
+            excuse: None,
+        }
+    })
+}
+
+fn seen(host: &str, pid: u32, calls: u64, began_ns: u64) -> ProcessSummary {
+    let (host, executable, file) = (host.to_owned(), "/app".to_owned(), format!("{pid}.json"));
+    let (command, inside, doors, ended) = (vec![], None, vec![], Ended::Exited);
+    ProcessSummary {
+        pid,
+        host,
+        executable,
+        command,
+        rank: None,
+        began_ns,
+        calls,
+        ipc_calls: calls,
+        lost: 0,
+        ended,
+        inside,
+        torn: false,
+        doors,
+        file,
+    }
+}
+
+/// Few hosts, so that the same one is often in several reports.
+fn node() -> impl Strategy<Value = Node> {
+    let findings = prop::collection::vec(finding(), 0..4);
+    (0..4_u64, 0..2_u64, 1..3_u32, 0..5_u64, findings, 0..2_u64).prop_map(
+        |(boot, run, processes, calls, findings, duplicates)| {
+            let (host, monotonic_ns) = (format!("host{boot}"), 1000 * boot);
+            let key = Key { boot: format!("boot {boot}"), time_namespace: 1, runs: [format!("run {run}")].into() };
+            Node {
+                key,
+                monotonic_ns,
+                // One host's clock is not known.
+                realtime_ns: 77 * boot,
+                processes: (0..processes).map(|pid| seen(&host, pid, calls, monotonic_ns + u64::from(pid))).collect(),
+                calls: [("urUSMFree".to_owned(), calls)].into(),
+                host,
+                findings,
+                duplicates,
+                ..Node::default()
+            }
+        },
+    )
+}
+
+fn report() -> impl Strategy<Value = Report> {
+    let headless = prop::collection::btree_set("[ab]", 0..2);
+    (prop::collection::vec(node(), 0..4), headless)
+        .prop_map(|(nodes, headless)| Report::default().merge(Report { nodes, headless, ..Report::default() }))
+}
+
+proptest! {
+    #[test]
+    fn the_grouping_does_not_matter(a in report(), b in report(), c in report()) {
+        prop_assert_eq!(a.clone().merge(b.clone()).merge(c.clone()), a.merge(b.merge(c)));
+    }
+
+    #[test]
+    fn the_order_does_not_matter(a in report(), b in report()) {
+        prop_assert_eq!(a.clone().merge(b.clone()), b.merge(a));
+    }
+
+    #[test]
+    fn nothing_is_a_report_that_changes_nothing(a in report()) {
+        prop_assert_eq!(a.clone().merge(Report::default()), a);
+    }
+
+    #[test]
+    fn a_report_comes_back_as_it_was_written(a in report()) {
+        let mut text = Vec::new();
+        a.write(&mut text).unwrap();
+        prop_assert_eq!(Report::parse("a".as_ref(), &text).unwrap(), a);
+    }
+
+    #[test]
+    fn no_finding_is_lost_and_none_is_counted_twice(a in report(), b in report()) {
+        let options = Options::default();
+        let merged = a.merge(b);
+        let there: u64 = merged.nodes.iter().flat_map(|node| &node.findings).map(|finding| finding.count).sum();
+        let judgement = merged.judgement(&[], &options);
+        prop_assert_eq!(judgement.findings.iter().map(|finding| finding.count).sum::<u64>(), there);
+        if merged.nodes.len() > 1 {
+            for finding in &judgement.findings {
+                prop_assert_eq!(finding.hosts.values().sum::<u64>(), finding.count);
+            }
+        }
+    }
+}
+
+#[test]
+fn of_two_reports_of_a_node_one_counts_and_the_other_is_told() {
+    let key = Key { boot: "b".into(), ..Key::default() };
+    let node = Node { key, host: "node7".into(), processes: vec![seen("node7", 1, 2, 0)], ..Node::default() };
+    let calls = [("urIPCGetMemHandleExp".to_owned(), 2)].into();
+    let report = Report { nodes: vec![Node { calls, ..node }], ..Report::default() };
+    let judgement = report.clone().merge(report).judgement(&[], &Options::default());
+    assert_eq!((judgement.processes.len(), judgement.calls["urIPCGetMemHandleExp"]), (1, 2));
+    assert_eq!(judgement.unseen, ["1 more report of the node node7 (boot b) not counted: give one for each node"]);
+}
+
+#[test]
+fn counts_that_no_run_has_are_refused() {
+    let calls = |count| Report {
+        nodes: vec![Node { calls: [("urUSMFree".to_owned(), count)].into(), ..Node::default() }],
+        ..Report::default()
+    };
+    let parsed = |report: Report| {
+        let mut text = Vec::new();
+        report.write(&mut text).unwrap();
+        Report::parse("a".as_ref(), &text)
+    };
+    assert!(parsed(calls(1 << 40)).is_ok());
+    assert!(parsed(calls(u64::MAX)).unwrap_err().to_string().contains("it counts 18446744073709551615"));
+}

@@ -1,0 +1,14 @@
+//! Findings: counted by what is alike, kept apart by node, aggregated over all nodes, and exempted.
+
+mod aggregate;
+mod deduplicator;
+pub mod exemptions;
+#[cfg(test)]
+mod merge_properties;
+mod node;
+
+pub(crate) use aggregate::number;
+pub(crate) use deduplicator::Deduplicator;
+pub use exemptions::{ExemptionError, Exemptions};
+pub(crate) use node::{Key, Node};
+pub use node::{REPORT_VERSION, Report, ReportError};

@@ -1,0 +1,218 @@
+//! All processes before the law: their traces are merged by time and fed to one tracker.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap, binary_heap::PeekMut},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use urscope_rules::{Process, ProcessId, Tracker};
+use urscope_schema::{call::Nanos, trace::records::Header};
+
+use super::{
+    TracedProcess,
+    clock::{self, ClockAlignment},
+    traced_process::{clock_of, rights},
+};
+use crate::analysis::{
+    AnalysisError, Ended, Observer, Progress,
+    findings::Deduplicator,
+    reading::{Cursor, Moment, Notes, Opened, Prefetcher, TraceEvent, buffer_size, stay_open},
+};
+
+/// The hearing of a run.
+#[derive(Default)]
+pub(crate) struct Merger {
+    pub(crate) processes: Vec<TracedProcess>,
+    /// Files that hold no header yet.
+    pub(crate) empty: Vec<PathBuf>,
+    pub(crate) deduplicator: Deduplicator,
+    pub(crate) tracker: Tracker,
+    /// The processes by the numbers that the tracker gave them.
+    pub(crate) by_id: Vec<usize>,
+    hosts: HashMap<(String, u64), u64>,
+    /// How the clock of each host lies on the axis of time, by the hosts' numbers.
+    alignments: Vec<ClockAlignment>,
+}
+
+impl Merger {
+    /// Takes files in.
+    pub(crate) fn open(&mut self, files: &[PathBuf]) -> Result<(), AnalysisError> {
+        for path in files {
+            match Cursor::open(path, buffer_size(files.len()))? {
+                Opened::Nothing => self.empty.push(path.clone()),
+                Opened::Trace(mut cursor) => {
+                    if !stay_open(files.len()) {
+                        cursor.rest();
+                    }
+                    let header = cursor.header().clone();
+                    let host = self.host_key(&header);
+                    let (ended, notes) = (Ended::Incomplete, Notes::default());
+                    let cursor = Some(cursor);
+                    self.processes.push(TracedProcess {
+                        header,
+                        notes,
+                        cursor,
+                        host,
+                        id: None,
+                        execs: false,
+                        ended,
+                        inside: None,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Within equal keys clocks and handles mean the same. The boot says more than the host's name, which differs
+    /// between containers that share a device.
+    fn host_key(&mut self, header: &Header) -> u64 {
+        let (boot, time_namespace) = clock_of(header);
+        let next = self.hosts.len() as u64;
+        *self.hosts.entry((boot.to_owned(), time_namespace)).or_insert(next)
+    }
+
+    /// Finds out how the clocks of the hosts lie on the axis of time.
+    fn relate(&mut self) {
+        let mut began = vec![(Nanos(u64::MAX), u32::MAX, 0); self.hosts.len()];
+        for process in &self.processes {
+            let Header { pid, clock, .. } = &process.header;
+            if let Some(first) = began.get_mut(process.host as usize)
+                && (process.began(), *pid) < (first.0, first.1)
+            {
+                *first = (process.began(), *pid, clock.realtime_ns);
+            }
+        }
+        let first = clock::first(began.iter().map(|(.., real)| *real));
+        let alignment = |(zero, _, real)| ClockAlignment { zero, shift: clock::shift(real, first) };
+        self.alignments = began.into_iter().map(alignment).collect();
+    }
+
+    /// How the clock of a host lies on the axis of time.
+    pub(crate) fn alignment(&self, host: u64) -> ClockAlignment {
+        self.alignments.get(host as usize).copied().unwrap_or_default()
+    }
+
+    /// A moment of a process in nanoseconds since the run began.
+    pub(crate) fn at(&self, who: ProcessId, time: Nanos) -> u64 {
+        let process = self.by_id.get(who.0 as usize).and_then(|index| self.processes.get(*index));
+        process.map_or_else(ClockAlignment::default, |process| self.alignment(process.host)).at(time)
+    }
+
+    /// Hears all of them to the end.
+    pub(crate) fn run(&mut self, progress: &Arc<Progress>, observer: &mut dyn Observer) -> Result<(), AnalysisError> {
+        self.relate();
+        let alignments = self.alignments.clone();
+        // The verdict over all nodes has the same order, so that the numbers of processes are the same.
+        let order = |process: &TracedProcess| {
+            let alignment = alignments.get(process.host as usize).copied().unwrap_or_default();
+            let (boot, time_namespace) = clock_of(&process.header);
+            (alignment.at(process.began()), boot.to_owned(), time_namespace, process.header.pid)
+        };
+        self.processes.sort_by_cached_key(order);
+        self.find_execs();
+        let begun = |process: &mut TracedProcess| Some((TraceEvent::Begin(process.began()), process.cursor.take()?));
+        let mut prefetcher = Prefetcher::start(self.processes.iter_mut().filter_map(begun).collect(), progress);
+        // Who has what to do next is in the prefetcher: what is sorted should be small.
+        let alignments: Vec<_> = self.processes.iter().map(|process| self.alignment(process.host)).collect();
+        let on_axis = |index: usize, (time, rank): Moment| {
+            let alignment = alignments.get(index).copied().unwrap_or_default();
+            Reverse(((alignment.at(time), rank), index))
+        };
+        let moments = self.processes.iter().map(|process| TraceEvent::Begin(process.began()).order(Nanos(0)));
+        let mut queue: BinaryHeap<_> = moments.enumerate().map(|(index, moment)| on_axis(index, moment)).collect();
+        while let Some(mut first) = queue.peek_mut() {
+            let Reverse(((now, _), index)) = *first;
+            if let Some(notes) = prefetcher.notes_at_end(index)
+                && let Some(process) = self.processes.get_mut(index)
+            {
+                process.notes = *notes;
+            }
+            if let Some(event) = prefetcher.act(index) {
+                observer.until(&self.tracker, now);
+                self.feed(index, event, observer);
+            }
+            match prefetcher.step(index)? {
+                Some(moment) => *first = on_axis(index, moment),
+                None => drop(PeekMut::pop(first)),
+            }
+        }
+        let mut found = Vec::new();
+        self.tracker.finish(&mut found);
+        self.deduplicator.add(&mut found);
+        Ok(())
+    }
+
+    fn find_execs(&mut self) {
+        let mut latest = HashMap::new();
+        for index in (0..self.processes.len()).rev() {
+            if let Some(process) = self.processes.get_mut(index) {
+                let header = &process.header;
+                process.execs = latest.insert((process.host, header.pid, header.start), index).is_some();
+            }
+        }
+    }
+
+    fn feed(&mut self, index: usize, event: &TraceEvent, observer: &mut dyn Observer) {
+        let parent = self.parent_of(index);
+        let alignment =
+            self.processes.get(index).map_or_else(ClockAlignment::default, |process| self.alignment(process.host));
+        let Some(process) = self.processes.get_mut(index) else { return };
+        let mut found = Vec::new();
+        match (event, process.id) {
+            (TraceEvent::Begin(_), _) => {
+                let header = &process.header;
+                let id = self.tracker.begin(Process {
+                    pid: header.pid,
+                    start: header.start,
+                    host: process.host,
+                    executable: header.executable.clone(),
+                    forked_from: parent,
+                    rights: rights(header),
+                });
+                process.id = Some(id);
+                observer.begin(&self.tracker, id, alignment.at(process.began()), header);
+                self.by_id.push(index);
+            }
+            (TraceEvent::Enter(enter), Some(id)) => {
+                observer.enter(&self.tracker, id, alignment.at(enter.time), enter);
+                self.tracker.check(id, enter, &mut found);
+                self.tracker.enter(id, enter);
+            }
+            (TraceEvent::Exit(exit), Some(id)) => {
+                self.tracker.exit(id, exit, &mut found);
+                observer.exit(&self.tracker, id, alignment.at(exit.time), exit);
+            }
+            (TraceEvent::Thread(tid, name), Some(id)) => observer.thread(&self.tracker, id, *tid, name.text()),
+            (TraceEvent::Descriptors(open, at), Some(id)) => {
+                self.tracker.descriptors(id, *open, *at);
+                observer.descriptors(&self.tracker, id, alignment.at(*at), *open);
+            }
+            (TraceEvent::End(at), Some(id)) => {
+                process.inside = self.tracker.inside(id);
+                let (ended, how) = process.how_it_ended();
+                process.ended = ended;
+                observer.end(&self.tracker, id, alignment.at(*at), ended);
+                self.tracker.missing(id, process.lost(), process.notes.skipped_lines);
+                self.tracker.end(id, how, *at, &mut found);
+            }
+            (_, None) => {}
+        }
+        self.deduplicator.add(&mut found);
+    }
+
+    /// The process that this one is a forked copy of: the latest of its parent's number that runs the same program. One
+    /// whose parent is not to be found is a child of somebody unknown.
+    fn parent_of(&self, index: usize) -> Option<ProcessId> {
+        let process = self.processes.get(index).filter(|process| process.id.is_none() && process.header.forked)?;
+        let header = &process.header;
+        let begun = self.by_id.iter().rev().filter_map(|index| self.processes.get(*index));
+        let parent = begun.filter(|other| other.host == process.host).find(|other| {
+            let other = &other.header;
+            other.pid == header.parent && other.executable == header.executable
+        });
+        Some(parent.and_then(|parent| parent.id).unwrap_or(ProcessId::UNKNOWN))
+    }
+}

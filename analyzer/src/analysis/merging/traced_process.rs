@@ -1,0 +1,73 @@
+//! One process of a run, as its trace shows it.
+
+use urscope_rules::{End, Place, ProcessId, Rights};
+use urscope_schema::{
+    call::Nanos,
+    trace::records::{self, Header},
+};
+
+use crate::analysis::{
+    Ended,
+    reading::{Cursor, Notes, is_alive},
+};
+
+/// A process.
+pub(crate) struct TracedProcess {
+    /// Who it is. The moment of its clock is the moment at which it began.
+    pub(crate) header: Header,
+    /// Complete when it has ended.
+    pub(crate) notes: Notes,
+    /// Its trace, until the hearing begins.
+    pub(crate) cursor: Option<Box<Cursor>>,
+    pub(crate) host: u64,
+    pub(crate) id: Option<ProcessId>,
+    /// A later trace of the same process exists: it became another program.
+    pub(crate) execs: bool,
+    pub(crate) ended: Ended,
+    pub(crate) inside: Option<Place>,
+}
+
+impl TracedProcess {
+    /// When it began.
+    pub(crate) fn began(&self) -> Nanos {
+        Nanos(self.header.clock.monotonic_ns)
+    }
+
+    /// Whether calls may be missing in its trace.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.notes.skipped_lines > 0 || self.lost() > 0
+    }
+
+    /// How many calls were seen and not recorded.
+    pub(crate) fn lost(&self) -> u64 {
+        self.notes.footer.as_ref().map_or(0, |footer| footer.lost)
+    }
+
+    pub(crate) fn how_it_ended(&self) -> (Ended, End) {
+        match &self.notes.footer {
+            _ if self.has_gaps() => (Ended::Incomplete, End::Incomplete),
+            // The validation layer ended it in the middle of its work.
+            Some(footer) if footer.how == "abort" => (Ended::Killed, End::Killed),
+            Some(_) => (Ended::Exited, End::Exited),
+            None if self.execs => (Ended::Exec, End::Exited),
+            None if self.notes.closed => (Ended::Incomplete, End::Incomplete),
+            None if is_alive(&self.header) => (Ended::Running, End::Running),
+            None => (Ended::Killed, End::Killed),
+        }
+    }
+}
+
+/// What the kernel lets a process do, as its header says.
+pub(crate) fn rights(header: &Header) -> Rights {
+    let records::Rights { ptrace_scope, sys_ptrace, seccomp, dumpable, descriptors } = header.rights;
+    // A header that does not name its namespace does not name its user either.
+    let pid_namespace = Some(header.pid_namespace).filter(|namespace| *namespace != 0);
+    let uid = pid_namespace.map(|_| header.uid);
+    Rights { uid, pid_namespace, ptrace_scope, seccomp, dumpable, traces_any: sys_ptrace, descriptors }
+}
+
+/// The boot, or the host's name where it is not known, and the time namespace.
+pub(crate) fn clock_of(header: &Header) -> (&str, u64) {
+    let boot = if header.boot_id.is_empty() { &header.host } else { &header.boot_id };
+    (boot, header.time_namespace)
+}

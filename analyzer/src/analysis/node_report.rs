@@ -1,0 +1,191 @@
+//! The line below a hearing: what was found on each node, and what was not seen.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::PathBuf,
+};
+
+use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
+use urscope_schema::{
+    api::Function,
+    trace::records::{Header, Module},
+};
+
+use super::{
+    Ended, FoundFinding, Frame, Location, ProcessSummary,
+    findings::{Key, Node, Report, number},
+    merging::{ClockAlignment, Merger, TracedProcess},
+    symbols::{Symbolizer, file_name},
+};
+
+/// What was seen, node by node. The findings are taken from the analysis.
+pub(crate) fn report(merger: &mut Merger, locator: &mut Locator<'_>) -> Report {
+    let found = std::mem::take(&mut merger.deduplicator.findings);
+    let merger = &*merger;
+    let mut nodes: BTreeMap<u64, Node> = BTreeMap::new();
+    for process in &merger.processes {
+        let node = nodes.entry(process.host).or_insert_with(|| node(process));
+        node.key.runs.insert(process.header.run.clone());
+        node.processes.push(seen(process));
+        for (function, count) in Function::ALL.iter().zip(&process.notes.calls).filter(|(_, count)| **count > 0) {
+            *node.calls.entry(function.name().to_owned()).or_insert(0) += count;
+        }
+        node.unseen.extend(unseen(process));
+        node.gaps.extend(process.has_gaps().then(|| gap(process)));
+        node.skipped.extend_from_slice(&process.notes.skipped);
+        node.skipped_lines += process.notes.skipped_lines;
+    }
+    for finding in found.into_iter().filter(|finding| finding.rule != NO_CALLS_SEEN) {
+        let node = process(merger, finding.at).and_then(|process| nodes.get_mut(&process.host));
+        if let Some(node) = node {
+            node.findings.push(locator.finding(merger, &excused(merger, finding)));
+        }
+    }
+    let headless = merger.empty.iter().map(|path| path.display().to_string()).collect();
+    // The merge puts them in order.
+    Report::default().merge(Report { nodes: nodes.into_values().collect(), headless, ..Report::default() })
+}
+
+/// A node, by the first of its processes.
+fn node(first: &TracedProcess) -> Node {
+    let Header { host, boot_id, time_namespace, clock, .. } = &first.header;
+    let boot = if boot_id.is_empty() { host } else { boot_id }.clone();
+    let key = Key { boot, time_namespace: *time_namespace, runs: BTreeSet::new() };
+    let (monotonic_ns, realtime_ns) = (clock.monotonic_ns, clock.realtime_ns);
+    Node { key, host: host.clone(), monotonic_ns, realtime_ns, ..Node::default() }
+}
+
+/// What cannot be proved, because calls are missing that could excuse it, is a note.
+fn excused(merger: &Merger, finding: Finding) -> Finding {
+    let gap = |place: Place| process(merger, place).filter(|process| process.has_gaps());
+    // What was left is graded by the tracker already, and its other side is no part of the proof.
+    let other = finding.other.filter(|_| !matches!(finding.rule.when, When::End | When::Run));
+    match gap(finding.at).or(other.and_then(gap)) {
+        Some(process) if finding.severity > Severity::Note => {
+            let message =
+                format!("{}; not proved, for calls are missing in the trace of {}", finding.message, name(process));
+            Finding { severity: Severity::Note, message, ..finding }
+        }
+        _ => finding,
+    }
+}
+
+fn process(merger: &Merger, place: Place) -> Option<&TracedProcess> {
+    merger.processes.get(*merger.by_id.get(place.process.0 as usize)?)
+}
+
+fn name(process: &TracedProcess) -> String {
+    let header = &process.header;
+    let file = file_name(&header.executable);
+    format!("{} (pid {})", if file.is_empty() { "a process" } else { file }, header.pid)
+}
+
+/// What places are called in a report.
+pub(crate) struct Locator<'a> {
+    /// Of the processes that were named so far.
+    modules: HashMap<ProcessId, Vec<Module>>,
+    symbols: Symbolizer<'a>,
+}
+
+impl<'a> Locator<'a> {
+    pub(crate) fn new(symbols: &'a [PathBuf]) -> Self {
+        Self { modules: HashMap::new(), symbols: Symbolizer::new(symbols) }
+    }
+
+    fn finding(&mut self, merger: &Merger, finding: &Finding) -> FoundFinding {
+        let process = self.location(merger, finding.at);
+        let mut found = FoundFinding {
+            rule: finding.rule.code.to_owned(),
+            severity: finding.severity,
+            time_ns: process.time_ns,
+            function: process.function.clone(),
+            call: process.call,
+            process,
+            other: finding.other.map(|other| self.location(merger, other)),
+            message: finding.message.clone(),
+            advice: finding.advice.clone(),
+            count: finding.count,
+            subject: finding.subject.map(|subject| subject.to_string()),
+            kind: finding.subject.map(|subject| subject.kind.name().to_owned()),
+            size: finding.size,
+            fingerprint: finding.fingerprint.map(|bytes| format!("{bytes:#x}")),
+            hosts: BTreeMap::new(),
+            identity: String::new(),
+            fails: false,
+            excuse: None,
+        };
+        found.identity = found.identity_of();
+        found
+    }
+
+    /// A place. Its time counts from the beginning of its node, as all times of a node do.
+    pub(crate) fn location(&mut self, merger: &Merger, place: Place) -> Location {
+        let process = process(merger, place);
+        let alignment = process.map_or_else(ClockAlignment::default, |process| merger.alignment(process.host));
+        Location {
+            host: process.map_or_else(String::new, |process| process.header.host.clone()),
+            pid: process.map_or(0, |process| process.header.pid),
+            executable: process.map_or_else(String::new, |process| process.header.executable.clone()),
+            tid: place.tid,
+            time_ns: alignment.on_host(place.time),
+            function: place.function.map(|function| function.name().to_owned()),
+            call: place.call,
+            stack: process.map_or_else(Vec::new, |process| self.stack(process, place)),
+        }
+    }
+
+    fn stack(&mut self, process: &TracedProcess, place: Place) -> Vec<Frame> {
+        let stack_index = &process.notes.stack_index;
+        let Some(addresses) = place.stack.and_then(|number| stack_index.stack(number)) else { return Vec::new() };
+        let modules = self.modules.entry(place.process).or_insert_with(|| stack_index.modules());
+        self.symbols.frames(modules, &addresses)
+    }
+}
+
+fn seen(process: &TracedProcess) -> ProcessSummary {
+    let TracedProcess { header, notes, .. } = process;
+    let calls = || Function::ALL.iter().zip(&notes.calls);
+    ProcessSummary {
+        pid: header.pid,
+        host: header.host.clone(),
+        executable: header.executable.clone(),
+        command: header.command.clone(),
+        rank: header.rank,
+        began_ns: header.clock.monotonic_ns,
+        calls: calls().map(|(_, n)| n).sum(),
+        ipc_calls: calls().filter(|(f, _)| f.is_ipc()).map(|(_, n)| n).sum(),
+        lost: process.lost(),
+        ended: process.ended,
+        inside: process.inside.and_then(|place| place.function).map(|function| function.name().to_owned()),
+        torn: notes.torn,
+        doors: notes.doors.clone(),
+        file: notes.stack_index.path.display().to_string(),
+    }
+}
+
+/// Why a process proves nothing.
+fn gap(process: &TracedProcess) -> String {
+    let why = match (process.lost(), process.notes.skipped_lines) {
+        (0, 0) => "it is closed and has no footer".into(),
+        (0, lines) => format!("{} could not be used", number(lines, "line")),
+        (lost, 0) => format!("{} lost", number(lost, "record")),
+        (lost, lines) => format!("{} lost, {} could not be used", number(lost, "record"), number(lines, "line")),
+    };
+    format!("the trace of {} is incomplete: {why}", name(process))
+}
+
+/// What the verdict does not cover of a process.
+fn unseen(process: &TracedProcess) -> Vec<String> {
+    let mut unseen = Vec::new();
+    let problems = process.notes.doors.iter().filter(|door| !door.problem.is_empty());
+    if process.notes.calls.iter().all(|count| *count == 0) {
+        unseen.extend(problems.map(|door| {
+            let library = if door.library.is_empty() { String::new() } else { format!(" of {}", door.library) };
+            format!("in {} the door {}{library} did not open: {}", name(process), door.kind, door.problem)
+        }));
+    }
+    if process.ended == Ended::Incomplete {
+        unseen.push(gap(process));
+    }
+    unseen
+}

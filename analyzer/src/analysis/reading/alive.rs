@@ -1,0 +1,47 @@
+//! Whether the process that wrote a trace is still there.
+
+use std::{fs, os::unix::fs::MetadataExt};
+
+use urscope_schema::{proc_stat::ProcStat, trace::records::Header};
+
+/// Whether it is, as far as this machine can tell: never for a process of another boot or another pid namespace.
+pub(crate) fn is_alive(header: &Header) -> bool {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let same_boot = !header.boot_id.is_empty() && read("/proc/sys/kernel/random/boot_id").trim() == header.boot_id;
+    let namespace = fs::metadata("/proc/self/ns/pid").map(|file| file.ino()).unwrap_or_default();
+    let same_namespace = header.pid_namespace == 0 || header.pid_namespace == namespace;
+    same_boot && same_namespace && is_running(header.pid, header.start)
+}
+
+/// Whether there is a process of this number that began at this tick.
+pub fn is_running(pid: u32, start: u64) -> bool {
+    is_running_since(&fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default(), start)
+}
+
+fn is_running_since(stat: &str, start: u64) -> bool {
+    ProcStat::parse(stat).is_some_and(|stat| !stat.has_ended() && stat.start == start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zombie_and_a_namesake_are_not_the_process() {
+        let stat = |state| format!("7 (a) b) {state} 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 9 9");
+        assert!(is_running_since(&stat('S'), 12345));
+        assert!(!is_running_since(&stat('Z'), 12345));
+        assert!(!is_running_since(&stat('S'), 12346));
+        assert!(!is_running_since("", 0));
+    }
+
+    #[test]
+    fn this_process_is_alive() {
+        let stat = fs::read_to_string("/proc/self/stat").unwrap();
+        let start = ProcStat::parse(&stat).unwrap().start;
+        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
+        let me = Header { pid: std::process::id(), start, boot_id, ..Header::default() };
+        assert!(is_alive(&me));
+        assert!(!is_alive(&Header { boot_id: "another".into(), ..me }));
+    }
+}

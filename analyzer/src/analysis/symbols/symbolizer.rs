@@ -1,0 +1,176 @@
+//! What the addresses of a call stack are called: from the very files that ran, told by their build ids.
+//!
+//! Only the stacks of findings are looked up. A file that is gone, or is another build, costs the names and nothing else:
+//! the frame then says its module and offset.
+
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use addr2line::Loader;
+use object::{Object as _, ReadCache};
+use urscope_schema::trace::records::{Hex, Module};
+
+use crate::analysis::Frame;
+
+/// Where the C library's debug files are looked for when a program has none of its own.
+const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
+
+/// The files that were looked into.
+pub(crate) struct Symbolizer<'a> {
+    /// Directories with copies of the files, for traces of another machine.
+    directories: &'a [PathBuf],
+    loaders: HashMap<(String, String), Option<Loader>>,
+}
+
+impl<'a> Symbolizer<'a> {
+    /// Looks where the traces say, and in `directories`.
+    pub(crate) fn new(directories: &'a [PathBuf]) -> Self {
+        Self { directories, loaders: HashMap::new() }
+    }
+
+    /// The frames of a stack, innermost first; what was inlined stands in front of what it was inlined into.
+    pub(crate) fn frames(&mut self, modules: &[Module], addresses: &[Hex]) -> Vec<Frame> {
+        addresses.iter().flat_map(|address| self.frames_of(modules, address.0)).collect()
+    }
+
+    fn frames_of(&mut self, modules: &[Module], address: u64) -> Vec<Frame> {
+        let module = modules.iter().find(|module| (module.start.0..module.end.0).contains(&address));
+        let Some(module) = module else {
+            return vec![Frame { offset: format!("{address:#x}"), ..Frame::default() }];
+        };
+        // A call returns behind itself, perhaps into the next line.
+        let place = address.saturating_sub(1).wrapping_sub(module.bias.0);
+        let bare = Frame { module: module.path.clone(), offset: format!("{place:#x}"), ..Frame::default() };
+        let Some(loader) = self.loader(module) else { return vec![bare] };
+        let mut named = Vec::new();
+        if let Ok(mut frames) = loader.find_frames(place) {
+            while let Ok(Some(frame)) = frames.next() {
+                let function = frame.function.as_ref().and_then(|function| function.demangle().ok());
+                let location = frame.location.as_ref();
+                named.push(Frame {
+                    function: function.map(std::borrow::Cow::into_owned),
+                    file: location.and_then(|location| location.file).map(str::to_owned),
+                    line: location.and_then(|location| location.line),
+                    ..bare.clone()
+                });
+            }
+        }
+        named.retain(|frame| frame.function.is_some() || frame.line.is_some());
+        if named.is_empty() {
+            let symbol =
+                loader.find_symbol(place).map(|symbol| addr2line::demangle_auto(symbol.into(), None).into_owned());
+            named.push(Frame { function: symbol, ..bare });
+        }
+        named
+    }
+
+    fn loader(&mut self, module: &Module) -> Option<&Loader> {
+        let key = (module.path.clone(), module.build_id.clone());
+        let directories = self.directories;
+        self.loaders.entry(key).or_insert_with(|| open(module, directories)).as_ref()
+    }
+}
+
+fn open(module: &Module, directories: &[PathBuf]) -> Option<Loader> {
+    let path = Path::new(&module.path);
+    let copies = directories.iter().filter_map(|directory| Some(directory.join(path.file_name()?)));
+    let by_id = module.build_id.split_at_checked(2).filter(|(_, rest)| !rest.is_empty());
+    let debug = by_id.map(|(first, rest)| Path::new(DEBUG_FILES).join(first).join(format!("{rest}.debug")));
+    let candidates = debug.into_iter().chain(copies).chain([path.to_owned()]);
+    candidates.into_iter().find(|file| is_build(file, &module.build_id)).and_then(|file| Loader::new(file).ok())
+}
+
+/// Whether a file is the build that ran. A build without an id is believed to be.
+///
+/// A trace may name anything as its library. What is no ordinary file, or has no size (as most files of `/proc`), may have no end
+/// or keep its reader waiting: it is not opened.
+fn is_build(file: &Path, build_id: &str) -> bool {
+    if !fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() > 0) {
+        return false;
+    }
+    let Ok(cache) = File::open(file).map(ReadCache::new) else { return false };
+    let Ok(object) = object::File::parse(&cache) else { return false };
+    let id = object.build_id().ok().flatten().unwrap_or_default();
+    hexadecimal(id) == build_id
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use object::ObjectSymbol as _;
+
+    use super::*;
+
+    /// This test program, as a trace would describe it, and the offset of a function in it.
+    fn this_program() -> (Module, u64) {
+        let path = std::env::current_exe().unwrap();
+        let bytes = fs::read(&path).unwrap();
+        let object = object::File::parse(&*bytes).unwrap();
+        let id = object.build_id().unwrap().unwrap_or_default();
+        let build_id = hexadecimal(id);
+        let symbol =
+            object.symbols().find(|symbol| symbol.name().is_ok_and(|name| name.contains("this_program"))).unwrap();
+        let (bias, path) = (Hex(0x5000_0000), path.to_str().unwrap().to_owned());
+        (Module { bias, start: bias, end: Hex(bias.0 + (1 << 32)), path, build_id }, symbol.address() + 4)
+    }
+
+    #[test]
+    fn an_address_is_given_its_function_and_line() {
+        let (module, offset) = this_program();
+        let address = Hex(module.bias.0 + offset + 1);
+        let frames = Symbolizer::new(&[]).frames(&[module], &[address]);
+        let frame = frames.last().unwrap();
+        assert!(frame.function.as_ref().unwrap().contains("this_program"), "{frames:?}");
+        assert!(frame.file.as_ref().unwrap().ends_with("symbolizer.rs") && frame.line > Some(0), "{frames:?}");
+    }
+
+    #[test]
+    fn another_build_gives_no_names() {
+        let (mut module, offset) = this_program();
+        module.build_id = "00ff".into();
+        let frames = Symbolizer::new(&[]).frames(&[module.clone()], &[Hex(module.bias.0 + offset + 1)]);
+        let [frame] = &frames[..] else { panic!("{frames:?}") };
+        assert_eq!((frame.function.as_ref(), frame.line), (None, None));
+        assert_eq!(frame.offset, format!("{offset:#x}"));
+    }
+
+    #[test]
+    fn a_copy_elsewhere_serves_for_a_file_that_is_gone() {
+        let (mut module, offset) = this_program();
+        let directory = tempfile::tempdir().unwrap();
+        fs::copy(&module.path, directory.path().join("program")).unwrap();
+        module.path = "/gone/program".into();
+        let directories = [directory.path().to_owned()];
+        let frames = Symbolizer::new(&directories).frames(&[module.clone()], &[Hex(module.bias.0 + offset + 1)]);
+        assert!(frames.iter().any(|frame| frame.function.is_some()), "{frames:?}");
+    }
+
+    #[test]
+    fn a_library_that_has_no_end_or_never_answers_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let (start, end) = (Hex(0), Hex(u64::MAX));
+        for path in ["/dev/zero", "/dev/tty", "/proc/kmsg", "/proc", pipe.to_str().unwrap()] {
+            let module = Module { bias: start, start, end, path: path.into(), build_id: String::new() };
+            let frames = Symbolizer::new(&[]).frames(&[module], &[Hex(0x1234)]);
+            assert_eq!(frames, [Frame { module: path.into(), offset: "0x1233".into(), ..Frame::default() }]);
+        }
+    }
+
+    #[test]
+    fn an_address_of_nobody_stays_a_number() {
+        let frames = Symbolizer::new(&[]).frames(&[], &[Hex(0x1234)]);
+        assert_eq!(frames, [Frame { offset: "0x1234".into(), ..Frame::default() }]);
+    }
+}

@@ -1,0 +1,34 @@
+//! Who took part, to be found again by what a report says of a place.
+
+use std::collections::HashMap;
+
+use super::ProcessStart;
+use crate::analysis::Location;
+
+/// The processes of a run. Numbers of processes are used again, and programs become other programs.
+#[derive(Debug, Default)]
+pub struct ProcessIndex(HashMap<(String, u32), Vec<Entry>>);
+
+#[derive(Debug)]
+struct Entry {
+    process: u32,
+    began: u64,
+    executable: String,
+}
+
+impl ProcessIndex {
+    /// A process begins.
+    pub fn enter(&mut self, began: &ProcessStart<'_>) {
+        let ProcessStart { process, at, header, .. } = *began;
+        let entry = Entry { process, began: at, executable: header.executable.clone() };
+        self.0.entry((header.host.clone(), header.pid)).or_default().push(entry);
+    }
+
+    /// The number of a place's process: of those that are called so, the last that had begun by then, or the first.
+    pub fn number(&self, side: &Location) -> Option<u32> {
+        let same = self.0.get(&(side.host.clone(), side.pid))?;
+        let mut like = same.iter().filter(|known| known.executable == side.executable);
+        let first = like.clone().next()?;
+        Some(like.rfind(|known| known.began <= side.time_ns).unwrap_or(first).process)
+    }
+}

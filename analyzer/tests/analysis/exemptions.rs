@@ -1,0 +1,153 @@
+//! What does not count: suppressions, written and read, and the baseline.
+
+use std::path::Path;
+
+use urscope_analyzer::{
+    Judgement, Options, Verdict,
+    analysis::{
+        Excuse,
+        exemptions::{Exemptions, Suppressions, suppressing},
+    },
+    report,
+};
+use urscope_rules::{Severity, catalog::RULES};
+
+use crate::{
+    forms::{exempting, form, with_stacks},
+    traces::{SINNERS, files, files_with, judged, judged_with},
+};
+
+fn suppressing_with(text: &str, fail_on: Severity) -> Options {
+    let suppressions = Suppressions::parse(Path::new("known.txt"), text).unwrap();
+    Options { fail_on, exemptions: Exemptions { suppressions, baseline: None }, ..Options::default() }
+}
+
+fn counting(judgement: &Judgement) -> Vec<&str> {
+    judgement.findings.iter().filter(|found| found.excuse.is_none()).map(|found| found.rule.as_str()).collect()
+}
+
+#[test]
+fn what_is_suppressed_does_not_fail_and_is_told_all_the_same() {
+    let judgement = judged_with(
+        &files(SINNERS),
+        &suppressing_with("freed-while-open:^/app/consumer$\nleaked-*:producer", Severity::Warning),
+    );
+    assert_eq!((judgement.verdict, judgement.exit), (Verdict::Clean, 0));
+    assert_eq!((judgement.findings.len(), counting(&judgement).len()), (3, 0), "{:#?}", judgement.findings);
+    let used: Vec<_> = judgement.suppressions.iter().map(|used| (used.place.as_str(), used.count)).collect();
+    assert_eq!(used, [("known.txt:1", 1), ("known.txt:2", 2)]);
+    assert!(judgement.findings.iter().all(|finding| !finding.fails));
+    let text = form(|out| report::text(&judgement, out, false));
+    assert!(
+        text.starts_with("urscope: clean (2 processes") && text.contains("\nexcused\n  3 findings suppressed\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_suppression_of_another_rule_place_or_kind_excuses_nothing() {
+    for text in ["double-put:*", "leaked-handle:^producer", "leaked-handle:kind=mapping", "freed-while-open:nobody"] {
+        let judgement = judged_with(&files(SINNERS), &suppressing_with(text, Severity::Warning));
+        assert_eq!(counting(&judgement).len(), 3, "{text}");
+        assert_eq!(judgement.suppressions[0].count, 0);
+        let told = form(|out| report::text(&judgement, out, false));
+        assert!(told.contains(&format!("  known.txt:1 was not needed: {text}\n")), "{told}");
+    }
+}
+
+#[test]
+fn a_kind_of_object_is_suppressed_wherever_it_is() {
+    let judgement = judged_with(&files(SINNERS), &suppressing_with("leaked-*:kind=mem-handle", Severity::Warning));
+    assert_eq!(counting(&judgement), ["freed-while-open", "leaked-mapping"]);
+}
+
+/// The promise of --write-suppressions, for everything that every rule finds.
+#[test]
+fn what_was_written_makes_the_same_run_clean() {
+    for rule in RULES.iter().filter(|rule| rule.code != "no-calls-seen") {
+        let page = rule.page();
+        let traces = files(page.scenario("Bad trace").unwrap());
+        let before = judged(&traces);
+        assert!(!before.findings.is_empty(), "{}", rule.code);
+        let after = judged_with(&traces, &suppressing_with(&suppressing(&before), Severity::Note));
+        // Calls that are missing are missing whoever is told.
+        let verdict = if rule.code == "calls-lost" { Verdict::NotJudged } else { Verdict::Clean };
+        assert_eq!((after.verdict, counting(&after)), (verdict, vec![]), "{}", suppressing(&before));
+        assert!(after.suppressions.iter().all(|used| used.count > 0), "{:?}", after.suppressions);
+    }
+}
+
+#[test]
+fn what_is_written_names_the_function_that_did_it() {
+    let text = suppressing(&with_stacks());
+    assert!(text.contains("\nfreed-while-open:^app::free(void*)$\n"), "{text}");
+    assert!(text.contains("\nleaked-handle:/producer$\n"), "{text}");
+    let mut evil = with_stacks();
+    evil.findings[0].process.stack[0].function = Some("f\n*:*\u{202e}".into());
+    evil.findings[0].message = "m\n*:*".into();
+    let text = suppressing(&evil);
+    assert!(!text.lines().any(|line| line.starts_with("*:")) && !text.contains('\u{202e}'), "{text}");
+    Suppressions::parse(Path::new("f"), &text).unwrap();
+}
+
+#[test]
+fn only_what_is_new_fails() {
+    let before = judged(&files("producer: get q -> i\nproducer: get q -> j\nproducer: put k"));
+    let judgement = judged_with(&files(SINNERS), &exempting("", &before));
+    assert_eq!(counting(&judgement), ["freed-while-open", "leaked-mapping"]);
+    let compared = judgement.baseline.as_ref().unwrap();
+    assert_eq!((compared.known, compared.new, compared.gone.len()), (1, 2, 1));
+    assert_eq!(compared.gone[0].rule, "put-of-unknown");
+    let text = form(|out| report::text(&judgement, out, false));
+    assert!(
+        text.contains("  1 finding known from main.json, 2 new, 1 gone\n    gone: error put-of-unknown: "),
+        "{text}"
+    );
+
+    let same = judged_with(&files(SINNERS), &exempting("", &judged(&files(SINNERS))));
+    assert_eq!((same.verdict, counting(&same).len()), (Verdict::Clean, 0));
+    assert!(same.findings.iter().all(|finding| finding.excuse == Some(Excuse::Baseline)));
+}
+
+#[test]
+fn another_run_of_the_same_is_known_by_its_baseline() {
+    let later = files_with(SINNERS, |header, _| (header.pid, header.start) = (header.pid + 5000, header.start + 77));
+    let judgement = judged_with(&later, &exempting("", &judged(&files(SINNERS))));
+    assert_eq!((judgement.verdict, counting(&judgement).len()), (Verdict::Clean, 0), "{:#?}", judgement.findings);
+}
+
+#[test]
+fn a_second_sin_of_a_known_kind_and_one_that_became_worse_are_new() {
+    let twice = "p: get a -> h\nq: put x\nr: put x";
+    let (once, again) =
+        (judged(&files("p: get a -> h\np: put x")), files("p: get a -> h\np: put x\np/2: put h\np/2: put y"));
+    let judgement = judged_with(&again, &exempting("", &once));
+    assert_eq!(
+        judgement.baseline.as_ref().unwrap().known + judgement.baseline.as_ref().unwrap().new,
+        judgement.findings.len() as u64
+    );
+    let mut milder = judged(&files(twice));
+    milder.findings.iter_mut().for_each(|finding| finding.severity = Severity::Note);
+    let worse = judged_with(&files(twice), &exempting("", &milder));
+    assert_eq!(worse.baseline.unwrap().known, 0);
+}
+
+#[test]
+fn a_report_of_an_older_urscope_is_a_baseline_too() {
+    let mut old = serde_json::to_value(judged(&files(SINNERS))).unwrap();
+    old.as_object_mut().unwrap().retain(|name, _| name != "suppressions" && name != "baseline");
+    for finding in old["findings"].as_array_mut().unwrap() {
+        finding
+            .as_object_mut()
+            .unwrap()
+            .retain(|name, _| !["kind", "identity", "fails", "excuse"].contains(&name.as_str()));
+    }
+    let old: Judgement = serde_json::from_value(old).unwrap();
+    assert_eq!(counting(&judged_with(&files(SINNERS), &exempting("", &old))), Vec::<&str>::new());
+}
+
+#[test]
+fn exemptions_prove_nothing_where_nothing_was_seen() {
+    let judgement = judged_with(&files("p: alloc a 64"), &exempting("*:*", &judged(&files(SINNERS))));
+    assert_eq!((judgement.verdict, judgement.baseline), (Verdict::NotJudged, None));
+}

@@ -1,0 +1,108 @@
+//! Files that are cut, damaged, of another version, of somebody else, or made to hurt.
+
+use std::{collections::BTreeMap, path::Path};
+
+use urscope_analyzer::{AnalysisError, Options, Verdict, analysis::Ended, judge};
+
+use crate::traces::{codes, files, files_with, judged, put};
+
+const SINNER: &str = "p: alloc a 64\np: get a -> h\np: put h\np: put h";
+
+fn only(bytes: &[u8]) -> Result<urscope_analyzer::Judgement, AnalysisError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("urscope-a-1-1.json");
+    std::fs::write(&path, bytes).unwrap();
+    judge(&[path], &Options::default())
+}
+
+#[test]
+fn a_trace_cut_at_any_byte_is_judged_up_to_the_cut() {
+    let whole = files(SINNER).into_values().next().unwrap();
+    let mut found = 0;
+    for cut in 0..whole.len() {
+        let mut bytes = whole[..cut].to_vec();
+        bytes.resize(cut + 100, b' ');
+        let judgement = only(&bytes).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
+        assert_eq!(judgement.skipped_lines, 0, "cut at {cut}");
+        if let Some(seen) = judgement.processes.first() {
+            assert!(matches!(seen.ended, Ended::Killed | Ended::Exited), "cut at {cut}: {seen:?}");
+        } else {
+            assert_eq!(judgement.verdict, Verdict::NotJudged, "cut at {cut}");
+        }
+        found = judgement.findings.len();
+    }
+    assert_eq!(found, 1);
+}
+
+#[test]
+fn a_damaged_line_is_said_with_its_place_and_makes_the_trace_incomplete() {
+    let (name, whole) = files(SINNER).into_iter().next().unwrap();
+    let text = String::from_utf8(whole).unwrap();
+    let damaged = text.replacen("\"ph\":\"E\"", "\"ph\"\u{1b}\"E\"", 1);
+    let judgement = judged(&BTreeMap::from([(name, damaged.into_bytes())]));
+    assert_eq!((judgement.skipped_lines, judgement.skipped[0].line), (1, 6));
+    assert!(judgement.skipped[0].offset > 400 && judgement.skipped[0].file.contains("urscope-p-"));
+    assert_eq!(judgement.processes[0].ended, Ended::Incomplete);
+    assert_eq!(codes(&judgement), [("double-put", 1), ("calls-lost", 1)]);
+    assert_eq!(judgement.verdict, Verdict::NotJudged, "nothing is proved where calls are missing");
+    let reason = judgement.reason.unwrap_or_default();
+    assert!(reason.contains("1 line could not be used"), "{reason}");
+}
+
+#[test]
+fn a_newer_format_is_refused_with_its_number() {
+    let newer = files_with(SINNER, |header, _| (header.format, header.urscope) = (7, "9.9".into()));
+    let error = only(newer.values().next().unwrap()).unwrap_err();
+    assert!(matches!(&error, AnalysisError::Newer { format: 7, .. }));
+    assert!(error.to_string().contains("format 7 (written by urscope 9.9)"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_no_trace_is_said_to_be_none() {
+    let chrome = b"[\n{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}\n]";
+    let nothing: &[&[u8]] =
+        &[b"\x7fELF\x02\x01\x01", b"hello", b"{\"traceEvents\":[]}", b"[1,2,3]", chrome, b"[\n\xff\xfe\n"];
+    for bytes in nothing {
+        let error = only(bytes).unwrap_err();
+        assert!(matches!(error, AnalysisError::NotATrace { .. }), "{error}");
+        assert!(error.to_string().contains("expected a file that liburscope.so wrote"), "{error}");
+    }
+}
+
+#[test]
+fn a_trace_without_its_header_says_so() {
+    let whole = files(SINNER).into_values().next().unwrap();
+    let text = String::from_utf8(whole).unwrap();
+    let headless: Vec<_> = text.lines().filter(|line| !line.contains("urscope_header")).collect();
+    let error = only(headless.join("\n").as_bytes()).unwrap_err();
+    assert!(matches!(error, AnalysisError::NoHeader { .. }), "{error}");
+}
+
+#[test]
+fn what_is_not_there_or_no_file_is_said() {
+    let missing = judge(&["/nonexistent/urscope-a.json".into()], &Options::default()).unwrap_err();
+    assert!(matches!(missing, AnalysisError::Unreadable { .. }), "{missing}");
+    let device = judge(&[Path::new("/dev/zero").to_owned()], &Options::default()).unwrap_err();
+    assert!(matches!(device, AnalysisError::NotATrace { .. }), "{device}");
+}
+
+#[test]
+fn a_file_named_twice_is_heard_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut paths = put(folder.path(), &files(SINNER));
+    paths.push(folder.path().to_owned());
+    let judgement = judge(&paths, &Options::default()).unwrap();
+    assert_eq!((judgement.processes.len(), codes(&judgement)), (1, vec![("double-put", 1)]));
+}
+
+#[test]
+fn very_much_of_nothing_is_stepped_over() {
+    let mut spaces = files(SINNER).into_values().next().unwrap();
+    let end = spaces.len() - 2;
+    spaces.truncate(end);
+    spaces.resize(end + (16 << 20), b' ');
+    assert_eq!(codes(&only(&spaces).unwrap()), [("double-put", 1)]);
+    let mut line = b"[\n".to_vec();
+    line.resize(8 << 20, b'x');
+    assert!(only(&line).is_err());
+}

@@ -1,0 +1,298 @@
+//! What is asked of whole runs, and what is answered.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use urscope_analyzer::{
+    Options,
+    analysis::{Analysis, Ended},
+    lifetimes::{EventSink, FinishedCall, LifetimeTracker, ProcessStart},
+    questions::{self, QuestionError, Stats},
+    report,
+};
+
+use crate::traces::{files, files_with, one_late, put};
+
+/// Two consumers hold what a producer shares; one closes, the other is killed.
+const SHARED: &str = "producer: alloc p 4096\nproducer: get p -> h\nfirst: open h -> m\nfirst: open h -> m\nsecond: open h -> n\n\
+                      first: close m\nproducer: put h\nsecond: killed\nfirst: close m\nproducer: free p";
+
+fn folder(story: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), &files(story));
+    folder
+}
+
+fn holders(story: &str, at: Option<Duration>) -> Result<questions::Holders, QuestionError> {
+    questions::holders(&[folder(story).path().to_owned()], &Options::default(), at)
+}
+
+fn stats(story: &str) -> Stats {
+    questions::stats(&[folder(story).path().to_owned()], &Options::default()).unwrap()
+}
+
+#[test]
+fn whoever_held_something_when_they_ended_is_named() {
+    let answer = holders(SHARED, None).unwrap();
+    let [held] = &answer.held[..] else { panic!("{answer:?}") };
+    assert_eq!((held.size, held.handles, answer.pinned_bytes), (Some(4096), 0, 4096));
+    let [holder] = &held.holders[..] else { panic!("{held:?}") };
+    assert_eq!((holder.since.pid, holder.opens, holder.ended), (300, 1, Some(Ended::Killed)));
+    assert_eq!(held.got.pid, 100);
+}
+
+#[test]
+fn any_moment_of_a_run_can_be_asked_for() {
+    // A story's records follow each other by half a microsecond.
+    let story = SHARED.replace("second: killed", "second: close n");
+    let mut most = (0, 0);
+    let mut moments = 0;
+    for halves in 0..40 {
+        match holders(&story, Some(Duration::from_nanos(500 * halves))) {
+            Ok(answer) => {
+                moments += 1;
+                for held in &answer.held {
+                    assert!(held.holders.iter().all(|holder| holder.ended.is_none()));
+                    let opens: u64 = held.holders.iter().map(|holder| holder.opens).sum();
+                    // The third open begins at 4 us and returns half a microsecond later; then one is closed.
+                    match halves {
+                        8 | 10 => assert_eq!(opens, 2, "at {halves}"),
+                        9 => assert_eq!(opens, 3, "at {halves}"),
+                        _ => {}
+                    }
+                    most = most.max((held.handles, opens));
+                }
+            }
+            Err(QuestionError::TooLate(error)) => {
+                assert!(error.to_string().contains("ask for an earlier moment"), "{error}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(moments > 5, "{moments}");
+    assert_eq!(most, (1, 3), "one handle, open three times");
+}
+
+#[test]
+fn a_faultless_run_leaves_nobody_holding() {
+    let answer =
+        holders("p: alloc a 64\np: get a -> h\nc: open h -> m\nc: close m\np: put h\np: free a", None).unwrap();
+    assert_eq!((answer.held.len(), answer.pinned_bytes), (0, 0));
+}
+
+#[test]
+fn imported_physical_memory_and_events_are_held_too() {
+    for (make, get, open) in [("physical", "get-physical", "open-physical"), ("event", "get-event", "open-event")] {
+        let story = format!("p: {make} a ipc\np: {get} a -> h\nc: {open} h -> b\nc: killed");
+        let answer = holders(&story, None).unwrap();
+        let [held] = &answer.held[..] else { panic!("{make}: {answer:?}") };
+        assert_eq!((held.handles, held.holders.len()), (1, 1), "{make}");
+    }
+}
+
+#[test]
+fn the_life_of_a_handle_is_told_over_all_processes() {
+    let folder = folder(SHARED);
+    let paths = [folder.path().to_owned()];
+    let held = holders(SHARED, None).unwrap().held.remove(0);
+    let of_mapping = held.holders[0].opened.rsplit(' ').next().unwrap().to_owned();
+    // Whichever of its names is known: the fingerprint, the address in the producer, the one in a consumer.
+    for name in [held.fingerprint.clone(), held.value.clone().unwrap(), of_mapping] {
+        let story = questions::handle(&paths, &Options::default(), questions::word(&name).unwrap()).unwrap();
+        let told: Vec<_> =
+            story.moments.iter().map(|moment| (moment.place.pid, moment.place.function.as_deref().unwrap())).collect();
+        let expected = [
+            (100, "urUSMDeviceAlloc"),
+            (100, "urIPCGetMemHandleExp"),
+            (200, "urIPCOpenMemHandleExp"),
+            (200, "urIPCOpenMemHandleExp"),
+            (300, "urIPCOpenMemHandleExp"),
+            (200, "urIPCCloseMemHandleExp"),
+            (100, "urIPCPutMemHandleExp"),
+            (200, "urIPCCloseMemHandleExp"),
+            (100, "urUSMFree"),
+        ];
+        assert_eq!(told, expected, "by {name}");
+        assert!(story.moments.iter().all(|moment| moment.result.is_some()));
+        assert_eq!(story.fingerprints, std::slice::from_ref(&held.fingerprint));
+        assert_eq!(story.findings.len(), 1, "the leak of the killed one: {:?}", story.findings);
+    }
+}
+
+#[test]
+fn a_name_that_nothing_has_is_said_to_be_none() {
+    let folder = folder(SHARED);
+    let error = questions::handle(&[folder.path().to_owned()], &Options::default(), 0xdead_beef).unwrap_err();
+    assert!(error.to_string().contains("0xdeadbeef"), "{error}");
+}
+
+#[test]
+fn calls_errors_and_times_are_counted() {
+    let answer = stats("p: alloc a 64\np: get a -> h\np: get a fails\np: put h\np: free a begins\np: killed");
+    let of = |function: &str| answer.calls.iter().find(|calls| calls.function == function).unwrap();
+    let gets = of("urIPCGetMemHandleExp");
+    assert_eq!((gets.calls, gets.unreturned, gets.errors.values().sum::<u64>()), (2, 0, 1));
+    assert!(gets.latency.min_ns > 0 && gets.latency.min_ns <= gets.latency.p50_ns);
+    assert!(gets.latency.p99_ns <= gets.latency.max_ns && gets.latency.total_ns >= gets.latency.max_ns);
+    assert_eq!((of("urUSMFree").calls, of("urUSMFree").unreturned), (1, 1));
+}
+
+#[test]
+fn what_was_shared_over_time_is_sampled_and_its_peak_kept() {
+    let answer = stats(SHARED);
+    assert_eq!(answer.peak.pinned_bytes, 4096);
+    let opened = answer.shared.iter().filter_map(|sample| sample.opened.get("mapping"));
+    assert_eq!(opened.max(), Some(&3));
+    assert_eq!(answer.shared.last().unwrap().opened.get("mapping"), None, "all are closed, or their process is gone");
+    let story: Vec<_> = (0..3000).map(|i| format!("p: alloc a{i} 64\np: get a{i} -> h{i}")).collect();
+    let answer = stats(&story.join("\n"));
+    assert!(answer.shared.len() <= questions::SAMPLES && answer.shared.len() > 32, "{}", answer.shared.len());
+    assert!(answer.shared.is_sorted_by_key(|sample| sample.time_ns));
+    let peak = answer.peak.pinned_bytes;
+    assert!((3000 * 64 * 8 / 9..=3000 * 64).contains(&peak), "{peak}");
+}
+
+/// A thread that had to wait with its record stands in the trace behind others of later.
+#[test]
+fn what_is_heard_late_does_not_turn_time_back() {
+    let story: Vec<_> = (0..100).map(|i| format!("p: alloc a{i} 64\np: get a{i} -> h{i}")).collect();
+    let files = one_late(&story.join("\n"));
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), &files);
+    let answer = questions::stats(&[folder.path().to_owned()], &Options::default()).unwrap();
+    assert!(answer.shared.is_sorted_by_key(|sample| sample.time_ns));
+    assert_eq!(answer.peak.pinned_bytes, 6400, "it is counted all the same");
+
+    let gets: Vec<_> = (0..100).map(|i| format!("p: get a -> h{i}")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), &one_late(&format!("p: alloc a 64\n{}\np: killed", gets.join("\n"))));
+    let paths = [folder.path().to_owned()];
+    let held = questions::holders(&paths, &Options::default(), None).unwrap().held.remove(0);
+    let name = questions::word(&held.fingerprint).unwrap();
+    let moments = questions::handle(&paths, &Options::default(), name).unwrap().moments;
+    assert!(moments.len() == 101 && moments.is_sorted_by_key(|moment| moment.place.time_ns), "{}", moments.len());
+}
+
+#[test]
+fn who_shares_with_whom_is_counted() {
+    let answer = stats(&format!("{SHARED}\nsecond2: exit\nproducer2: get q -> i\nfirst2: open i -> k"));
+    let told: Vec<_> = answer
+        .shares
+        .iter()
+        .map(|share| (share.producer.pid, share.consumer.pid, share.handles, share.opens, share.open, share.bytes))
+        .collect();
+    assert_eq!(told, [(100, 200, 1, 2, 0, 4096), (100, 300, 1, 1, 1, 4096), (500, 600, 1, 1, 1, 0)]);
+    assert!(answer.shares.iter().all(|share| share.kind == "mapping"));
+}
+
+/// On two hosts whose clocks have nothing in common: one axis for findings, calls and answers.
+#[test]
+fn the_times_of_several_hosts_are_on_one_axis() {
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), &two_hosts());
+    let paths = [folder.path().to_owned()];
+    let judgement = urscope_analyzer::judge(&paths, &Options::default()).unwrap();
+    let seen: Vec<_> = judgement.processes.iter().map(|seen| (seen.host.as_str(), seen.rank)).collect();
+    assert_eq!(seen, [("node2", Some(1)), ("node1", Some(0))], "the second began first, by real time");
+    let mut calls = LifetimeTracker::new(Slices::default());
+    Analysis::run(&paths, &Options::default(), &mut calls).unwrap();
+    let Slices { hosts, calls } = calls.into_sink();
+    assert_eq!(hosts, ["node2", "node1"], "numbered as in the judgement");
+    for finding in &judgement.findings {
+        let process = hosts.iter().position(|host| *host == finding.process.host).unwrap() as u32;
+        let call = calls.iter().find(|call| (call.0, Some(call.1)) == (process, finding.call)).unwrap();
+        assert!((call.2..=call.3).contains(&finding.time_ns), "{} at {} in {call:?}", finding.rule, finding.time_ns);
+    }
+    let double = judgement.findings.iter().find(|finding| finding.process.host == "node1").unwrap();
+    assert!((SECOND..2 * SECOND).contains(&double.time_ns), "{}", double.time_ns);
+
+    let held = questions::holders(&paths, &Options::default(), None).unwrap().held;
+    let got: Vec<_> = held.iter().map(|held| (held.got.host.as_str(), held.got.time_ns / SECOND)).collect();
+    assert_eq!(got, [("node2", 0), ("node1", 1)]);
+    // Half a second after the run began, nothing has happened on the host that began last.
+    let early = questions::holders(&paths, &Options::default(), Some(Duration::from_millis(500))).unwrap();
+    assert_eq!(early.held.len(), 0, "the other has ended");
+    let stats = questions::stats(&paths, &Options::default()).unwrap();
+    assert!(stats.shared.is_sorted_by_key(|sample| sample.time_ns));
+    assert!(stats.shared.last().unwrap().time_ns >= SECOND);
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A story on two hosts: by its monotonic clock the second began later, by real time a second earlier.
+fn two_hosts() -> BTreeMap<String, Vec<u8>> {
+    let story = "p: get a -> h\np: put h\np: put h\np: get a -> h\np: killed\n\
+                 q@2: get b -> i\nq@2: put i\nq@2: put i\nq@2: get b -> i\nq@2: killed";
+    files_with(story, |header, _| {
+        let second = header.boot_id == "boot 2";
+        header.host = if second { "node2" } else { "node1" }.into();
+        header.rank = Some(u32::from(second));
+        header.clock.realtime_ns = 1_700_000_000 * SECOND + if second { 0 } else { SECOND };
+    })
+}
+
+/// Who began, and the calls: process, number, from, to.
+#[derive(Default)]
+struct Slices {
+    hosts: Vec<String>,
+    calls: Vec<(u32, u64, u64, u64)>,
+}
+
+impl EventSink for Slices {
+    fn process(&mut self, began: &ProcessStart<'_>) {
+        assert_eq!(began.process as usize, self.hosts.len());
+        self.hosts.push(began.header.host.clone());
+    }
+
+    fn call(&mut self, call: &FinishedCall<'_>) {
+        self.calls.push((call.process, call.number, call.from, call.to.unwrap()));
+    }
+}
+
+/// What a change introduced and cured is told, whether runs are given as traces or as reports.
+#[test]
+fn two_runs_are_compared() {
+    let leak = "p: alloc a 64\np: get a -> h";
+    let double = "p: alloc a 64\np: get a -> h\np: put h\np: put h\np: get a -> h";
+    let (before, after) = (folder(leak), folder(double));
+    let answer = questions::diff(before.path(), after.path(), &Options::default()).unwrap();
+    let codes = |diff: &questions::Diff| {
+        let introduced: Vec<_> = diff.introduced.iter().map(|finding| finding.rule.clone()).collect();
+        let cured: Vec<_> = diff.cured.iter().map(|finding| finding.rule.clone()).collect();
+        (introduced, cured, diff.common)
+    };
+    assert_eq!(codes(&answer), (vec!["double-put".to_owned()], vec![], 1));
+    assert_eq!(answer.calls["urIPCPutMemHandleExp"], [0, 2]);
+    assert_eq!(answer.calls.get("urUSMDeviceAlloc"), None, "as often as before");
+    let report = before.path().join("report");
+    let judgement = urscope_analyzer::judge(&[after.path().to_owned()], &Options::default()).unwrap();
+    std::fs::write(&report, serde_json::to_vec(&judgement).unwrap()).unwrap();
+    let back = questions::diff(&report, &before.path().join("urscope-p-100-1.json"), &Options::default()).unwrap();
+    assert_eq!(codes(&back), (vec![], vec!["double-put".to_owned()], 1));
+    let same = questions::diff(&report, after.path(), &Options::default()).unwrap();
+    assert_eq!((codes(&same), same.calls.len()), ((vec![], vec![], 2), 0));
+    std::fs::write(&report, "{}").unwrap();
+    let error = questions::diff(&report, after.path(), &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("is no report of urscope"), "{error}");
+}
+
+#[test]
+fn answers_are_written_for_people() {
+    let folder = folder(SHARED);
+    let paths = [folder.path().to_owned()];
+    let mut text = Vec::new();
+    report::holders(&holders(SHARED, None).unwrap(), &mut text, false).unwrap();
+    report::holders(&holders("p: alloc a 64", None).unwrap(), &mut text, false).unwrap();
+    let held = holders(SHARED, None).unwrap().held.remove(0);
+    let name = questions::word(&held.fingerprint).unwrap();
+    report::handle(&questions::handle(&paths, &Options::default(), name).unwrap(), &mut text, false).unwrap();
+    report::stats(&stats(SHARED), &mut text, false).unwrap();
+    let (before, after) =
+        (self::folder("p: alloc a 64\np: get a -> h"), self::folder("p: get a -> h\np: put h\np: put h"));
+    let diff = questions::diff(before.path(), after.path(), &Options::default()).unwrap();
+    report::diff(&diff, &mut text, false).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/analysis/answers.txt"), &text).unwrap();
+    }
+    assert_eq!(text, include_str!("answers.txt"));
+}

@@ -1,0 +1,159 @@
+//! Traces made from stories, as the shim would have written them.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use urscope_analyzer::{Judgement, Options, judge};
+use urscope_rules::{
+    End as Fate,
+    scenario::{Event, Scenario},
+};
+use urscope_schema::{
+    call::Nanos,
+    trace::{
+        records::{Clock, EntryPoint, Header, Rights},
+        write::{self, End, Line, Totals},
+    },
+};
+
+/// The time at which stories begin.
+pub(crate) const START: u64 = Clock::GRID + 5_000_000_000;
+
+/// Two processes that make several mistakes.
+pub(crate) const SINNERS: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nproducer: put h\n\
+                       producer: free p\nconsumer/2: open h -> m begins\nconsumer: killed\nproducer: get q -> i\nproducer: get q -> j";
+
+/// The files of a story, by name.
+pub(crate) fn files(story: &str) -> BTreeMap<String, Vec<u8>> {
+    files_with(story, |_, _| {})
+}
+
+/// The same, with headers and doors changed.
+pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut EntryPoint)) -> BTreeMap<String, Vec<u8>> {
+    let events =
+        story.parse::<Scenario>().and_then(|scenario| scenario.events()).unwrap_or_else(|error| panic!("{error}"));
+    let (base, mut pids, mut files) = (Clock::base(Nanos(START)), Vec::new(), Vec::new());
+    for event in events {
+        match event {
+            Event::Begin(process, at) => {
+                let name = process.executable.rsplit('/').next().unwrap().to_owned();
+                let rights = process.rights;
+                let mut header = Header {
+                    format: 1,
+                    urscope: "0.1.0".into(),
+                    host: "node".into(),
+                    boot_id: format!("boot {}", process.host),
+                    pid: process.pid,
+                    start: process.start,
+                    parent: process.forked_from.map_or(1, |parent| pids[parent.0 as usize]),
+                    forked: process.forked_from.is_some(),
+                    executable: process.executable.clone(),
+                    command: vec![process.executable.clone(), "--role".into()],
+                    uid: rights.uid.unwrap_or_default(),
+                    pid_namespace: rights.pid_namespace.unwrap_or(u64::from(rights.uid.is_some())),
+                    rights: Rights {
+                        ptrace_scope: rights.ptrace_scope,
+                        sys_ptrace: rights.traces_any,
+                        seccomp: rights.seccomp,
+                        dumpable: rights.dumpable,
+                        descriptors: rights.descriptors,
+                    },
+                    clock: Clock { base_ns: base, monotonic_ns: START + at.0, ..Clock::default() },
+                    ..Header::default()
+                };
+                let mut door = EntryPoint {
+                    kind: "adapter-table".into(),
+                    library: "libur_adapter_level_zero_v2.so.0".into(),
+                    slots: 13,
+                    ipc_slots: 11,
+                    ..EntryPoint::default()
+                };
+                change(&mut header, &mut door);
+                let mut bytes = write::start(header.pid, &name, "run");
+                bytes.extend(write::record(header.pid, &header));
+                bytes.extend(write::record(header.pid, &door));
+                pids.push(header.pid);
+                files.push((write::file_name(&name, header.pid, header.start, 0), bytes));
+            }
+            Event::Enter(who, mut enter) => {
+                enter.time.0 += START;
+                let mut line = Line::default();
+                line.enter(pids[who.0 as usize], base, &enter);
+                files[who.0 as usize].1.extend_from_slice(line.bytes().unwrap());
+            }
+            Event::Exit(who, mut exit) => {
+                exit.time.0 += START;
+                let mut line = Line::default();
+                line.exit(pids[who.0 as usize], base, &exit);
+                files[who.0 as usize].1.extend_from_slice(line.bytes().unwrap());
+            }
+            Event::Descriptors(who, open, at) => {
+                let (pid, mut line) = (pids[who.0 as usize], Line::default());
+                line.descriptors(pid, pid, Nanos(START + at.0), base, open);
+                files[who.0 as usize].1.extend_from_slice(line.bytes().unwrap());
+            }
+            Event::End(who, how, at) => {
+                let bytes = &mut files[who.0 as usize].1;
+                let lost = u64::from(how == Fate::Incomplete);
+                if matches!(how, Fate::Exited | Fate::Incomplete) {
+                    let clock = Clock { monotonic_ns: START + at.0, ..Clock::default() };
+                    let totals = Totals { returned: 0, lost, called: &|_| 0 };
+                    bytes.extend_from_slice(End::new(pids[who.0 as usize], "exit", &totals, &clock).bytes().unwrap());
+                } else {
+                    bytes.resize(bytes.len().next_multiple_of(4096), b' ');
+                }
+            }
+        }
+    }
+    files.into_iter().collect()
+}
+
+/// The file of a story of one process whose first get had to wait with its last record: it stands behind the hundred after it.
+pub(crate) fn one_late(story: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut files = files(story);
+    let bytes = files.values_mut().next().unwrap();
+    let mut lines: Vec<_> = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+    let got = lines.iter().position(|line| {
+        let text = String::from_utf8_lossy(line);
+        text.contains("\"ph\":\"E\"") && text.contains("\"data\"")
+    });
+    let line = lines.remove(got.unwrap());
+    lines.insert(got.unwrap() + 100, line);
+    *bytes = lines.concat();
+    files
+}
+
+/// Judges files.
+pub(crate) fn judged(files: &BTreeMap<String, Vec<u8>>) -> Judgement {
+    judged_with(files, &Options::default())
+}
+
+/// Judges files as asked.
+pub(crate) fn judged_with(files: &BTreeMap<String, Vec<u8>>, options: &Options) -> Judgement {
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), files);
+    let mut judgement = judge(&[folder.path().to_owned()], options).unwrap();
+    for seen in &mut judgement.processes {
+        seen.file = Path::new(&seen.file).file_name().unwrap().to_str().unwrap().to_owned();
+    }
+    judgement
+}
+
+/// Writes files.
+pub(crate) fn put(folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> Vec<PathBuf> {
+    files
+        .iter()
+        .map(|(name, bytes)| {
+            let path = folder.join(name);
+            std::fs::write(&path, bytes).unwrap();
+            path
+        })
+        .collect()
+}
+
+/// The codes of the findings, with their counts.
+pub(crate) fn codes(judgement: &Judgement) -> Vec<(&str, u64)> {
+    judgement.findings.iter().map(|finding| (finding.rule.as_str(), finding.count)).collect()
+}
