@@ -1,7 +1,7 @@
-//! The stand-in loader: the exported symbols of `libze_loader.so.1`.
+//! The exported symbols of `libze_loader.so.1`.
 //!
-//! Nothing but the table's names as C symbols, each a jump to its entry point in `urscope-device`. A jump and not a call:
-//! so the arguments pass as they are, and no signature is written twice. Nobody depends on this crate.
+//! Each name of the table becomes a C symbol that jumps to the entry point in `urscope-device`. It is a jump and not a call, so
+//! arguments pass unchanged, and no signature is written twice. No other crate may depend on this one.
 
 use std::arch::naked_asm;
 
@@ -13,7 +13,7 @@ macro_rules! symbol {
         /// Jumps to the entry point of the same name.
         ///
         /// # Safety
-        /// As the entry point, with its arguments (ze_api.h and its siblings).
+        /// The arguments must be those of the function of this name (ze_api.h, zet_api.h, zes_api.h, zer_api.h).
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {

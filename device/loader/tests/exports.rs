@@ -1,4 +1,4 @@
-//! The built library: its name, and that every function of the table is one of its symbols.
+//! The built library: its name, and a symbol for every function of the table.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What the tests call the device through: the C functions by name, as a program would find them, and little else.
+//! The C functions of the device, found by name as a program finds them, and helpers for tests.
 
 #![allow(non_snake_case, clippy::too_many_arguments, reason = "names and arguments are those of the C API")]
 
@@ -164,13 +164,13 @@ pub(crate) fn zeroed<T>() -> T {
     unsafe { std::mem::zeroed() }
 }
 
-/// Demands success.
+/// Requires success.
 #[track_caller]
 pub(crate) fn ok(result: u32) {
     assert_eq!(result, SUCCESS, "{result:#x}");
 }
 
-/// Lets a call fill a handle, and demands success.
+/// The handle that a call returns through its last argument. Requires success.
 #[track_caller]
 pub(crate) fn make(call: impl FnOnce(*mut Handle) -> u32) -> Handle {
     let mut handle = null_mut();
@@ -196,7 +196,7 @@ pub(crate) fn devices() -> Vec<Handle> {
     devices
 }
 
-/// A context, the first device, and what one makes with them.
+/// A context and the first device, with functions that create objects on them.
 #[derive(Clone, Copy)]
 pub(crate) struct Setup {
     pub(crate) context: Handle,
@@ -283,7 +283,7 @@ impl Setup {
 
 /// The bytes at a pointer.
 pub(crate) fn bytes<'a>(pointer: *const c_void, size: usize) -> &'a mut [u8] {
-    // SAFETY: the tests pass live allocations of at least this size, and touch them from one thread at a time.
+    // SAFETY: the tests pass live allocations of at least this size, and access them from one thread at a time.
     unsafe { std::slice::from_raw_parts_mut(pointer.cast_mut().cast(), size) }
 }
 
@@ -292,12 +292,12 @@ pub(crate) fn copy(list: Handle, to: *mut c_void, from: *const c_void, size: usi
     ok(zeCommandListAppendMemoryCopy(list, to, from, size, null_mut(), 0, null()));
 }
 
-/// What this process was started as: `None` for the test itself.
+/// The role of this process. `None` in the test itself.
 pub(crate) fn role() -> Option<String> {
     std::env::var("DEVICE_TEST_ROLE").ok()
 }
 
-/// Starts the test `name` of this binary anew in a process of its own, which sees `role` and the variables given.
+/// A command that runs the test `name` of this binary in another process, with a role and environment variables.
 pub(crate) fn child(name: &str, role: &str, variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]).env("DEVICE_TEST_ROLE", role);
@@ -305,21 +305,48 @@ pub(crate) fn child(name: &str, role: &str, variables: &[(&str, &str)]) -> Comma
     command
 }
 
-/// Runs an child to its end and demands that it ends well.
+/// Runs a child, and requires that it exits normally and has run exactly one test.
 #[track_caller]
 pub(crate) fn run_child(mut command: Command) -> Output {
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{text}{}", output.status, String::from_utf8_lossy(&output.stdout));
+    assert_one_passed(&output.stdout);
     output
 }
 
-/// Descriptors that this process has open.
+/// Requires that the output of a test harness reports one passed test. A name that matches no test passes none.
+#[track_caller]
+pub(crate) fn assert_one_passed(output: &[u8]) {
+    let text = String::from_utf8_lossy(output);
+    assert!(text.contains("test result: ok. 1 passed; 0 failed"), "{text}");
+}
+
+/// The number of open descriptors of this process.
 pub(crate) fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Nanoseconds.
+/// The number of mappings of device memory in this process.
+pub(crate) fn mappings() -> usize {
+    std::fs::read_to_string("/proc/self/maps").unwrap().matches("memfd:ze_soft").count()
+}
+
+/// The time of the device, in nanoseconds. All processes share the clock.
+pub(crate) fn now(setup: Setup) -> u64 {
+    let (mut host, mut own) = (0, 0);
+    ok(zeDeviceGetGlobalTimestamps(setup.device, &raw mut host, &raw mut own));
+    own
+}
+
+/// When the work that signalled an event started, in nanoseconds of the device clock.
+pub(crate) fn started(event: Handle) -> u64 {
+    let mut result: KernelTimestampResult = zeroed();
+    ok(zeEventQueryKernelTimestamp(event, &raw mut result));
+    result.global.kernel_start
+}
+
+/// A duration in nanoseconds.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     duration.as_nanos() as u64
 }

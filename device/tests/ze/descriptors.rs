@@ -10,14 +10,14 @@ use crate::peer::{Peer, Pipe};
 
 const SIZE: usize = 70_001;
 
-/// Memory that is made to be exported.
+/// Memory that is created to be exported.
 fn exportable(setup: Setup) -> *mut c_void {
     let export = ExternalMemoryExportDesc { s_type: stype::EXTERNAL_MEMORY_EXPORT_DESC, flags: 2, ..zeroed() };
     let desc = DeviceMemAllocDesc { p_next: (&raw const export).cast_mut().cast(), ..zeroed() };
     make(|out| zeMemAllocDevice(setup.context, &raw const desc, SIZE, 0, setup.device, out))
 }
 
-/// What a query for the descriptor of memory answers.
+/// The result of a query for the descriptor of memory.
 fn exported(setup: Setup, memory: *const c_void, flags: u32) -> (u32, i32) {
     let mut export = ExternalMemoryExportFd { s_type: stype::EXTERNAL_MEMORY_EXPORT_FD, flags, fd: -1, ..zeroed() };
     let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
@@ -51,7 +51,7 @@ fn the_descriptor_of_a_handle_is_the_exported_one_and_makes_a_handle_that_opens(
         let handle = IpcMemHandle { data: pipe.receive() };
         let memory = open(handle);
         assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 5));
-        // Its descriptor is the producer's business.
+        // Only the producer can query its descriptor.
         assert_eq!(descriptor_of(setup, handle), (OUT_OF_HOST_MEMORY, u64::MAX));
         ok(zeMemCloseIpcHandle(setup.context, memory));
         return pipe.send(b"c");
@@ -99,7 +99,7 @@ fn every_handle_has_a_descriptor_and_only_memory_with_its_own_file_is_exported()
 }
 
 #[test]
-fn what_is_no_handle_and_no_such_descriptor_is_refused() {
+fn invalid_handles_and_descriptors_are_refused() {
     let setup = Setup::new();
     let memory = exportable(setup);
     let (handle, (_, number)) = (get(setup, memory), exported(setup, memory, 1));
@@ -117,8 +117,8 @@ fn what_is_no_handle_and_no_such_descriptor_is_refused() {
 }
 
 #[test]
-fn memory_that_is_exported_gives_its_descriptor_back() {
-    const NAME: &str = "descriptors::memory_that_is_exported_gives_its_descriptor_back";
+fn freed_exportable_memory_closes_its_descriptor() {
+    const NAME: &str = "descriptors::freed_exportable_memory_closes_its_descriptor";
     if role().is_none() {
         run_child(child(NAME, "device", &[]));
         return;

@@ -1,4 +1,4 @@
-//! Who is there: initialisation, driver, devices and what they say about themselves.
+//! Initialisation, the driver, devices, and the properties that they report.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -24,7 +24,7 @@ fn properties(device: Handle) -> DeviceProperties {
 }
 
 #[test]
-fn both_ways_to_initialise_give_the_same_driver() {
+fn both_ways_to_initialise_return_the_same_driver() {
     ok(zeInit(0));
     ok(zeInit(1));
     assert_eq!(zeInit(4), INVALID_ENUMERATION);
@@ -41,7 +41,7 @@ fn both_ways_to_initialise_give_the_same_driver() {
 }
 
 #[test]
-fn the_driver_says_what_the_adapters_look_for() {
+fn the_driver_reports_what_the_adapters_require() {
     let driver = driver();
     let mut version = 0;
     ok(zeDriverGetApiVersion(driver, &raw mut version));
@@ -70,7 +70,7 @@ fn extension_functions_are_found_by_name_only_when_they_exist() {
 #[test]
 fn a_device_is_an_intel_gpu_of_an_ip_version_that_selects_the_v2_adapter() {
     let mut ip = DeviceIpVersionExt { s_type: stype::DEVICE_IP_VERSION_EXT, ..zeroed() };
-    // A structure that nobody knows stands in front of the one that is asked for.
+    // A structure of an unknown type precedes the one to fill.
     let mut unknown = [0x7777_0001_u64, (&raw mut ip) as u64, 0xaaaa];
     let mut properties =
         DeviceProperties { s_type: stype::DEVICE_PROPERTIES, p_next: unknown.as_mut_ptr().cast(), ..zeroed() };
@@ -87,7 +87,7 @@ fn a_device_is_an_intel_gpu_of_an_ip_version_that_selects_the_v2_adapter() {
 }
 
 #[test]
-fn there_is_a_queue_group_for_compute_and_copy() {
+fn one_queue_group_does_compute_and_copy() {
     let device = devices()[0];
     let mut count = 0;
     ok(zeDeviceGetCommandQueueGroupProperties(device, &raw mut count, null_mut()));
@@ -99,7 +99,7 @@ fn there_is_a_queue_group_for_compute_and_copy() {
 }
 
 #[test]
-fn the_other_queries_answer() {
+fn the_other_queries_succeed() {
     let device = devices()[0];
     let mut compute: DeviceComputeProperties = zeroed();
     ok(zeDeviceGetComputeProperties(device, &raw mut compute));
@@ -128,7 +128,7 @@ fn the_other_queries_answer() {
 }
 
 #[test]
-fn host_and_device_time_go_on_together() {
+fn host_and_device_share_a_clock() {
     let device = devices()[0];
     let (mut host, mut own, mut later) = (0, 0, 0);
     ok(zeDeviceGetGlobalTimestamps(device, &raw mut host, &raw mut own));
@@ -137,8 +137,8 @@ fn host_and_device_time_go_on_together() {
 }
 
 #[test]
-fn several_devices_are_told_apart_and_reach_each_other() {
-    if !with("discovery::several_devices_are_told_apart_and_reach_each_other", &[("ZE_SOFT_DEVICES", "3")]) {
+fn several_devices_differ_and_access_each_other() {
+    if !with("discovery::several_devices_differ_and_access_each_other", &[("ZE_SOFT_DEVICES", "3")]) {
         return;
     }
     let devices = devices();
@@ -158,9 +158,9 @@ fn several_devices_are_told_apart_and_reach_each_other() {
 }
 
 #[test]
-fn memory_and_ip_version_are_what_the_variables_say() {
+fn memory_and_ip_version_are_those_of_the_variables() {
     let variables = [("ZE_SOFT_MEMORY", "64M"), ("ZE_SOFT_IP_VERSION", "12.60.7")];
-    if !with("discovery::memory_and_ip_version_are_what_the_variables_say", &variables) {
+    if !with("discovery::memory_and_ip_version_are_those_of_the_variables", &variables) {
         return;
     }
     let mut ip = DeviceIpVersionExt { s_type: stype::DEVICE_IP_VERSION_EXT, ..zeroed() };
@@ -171,8 +171,8 @@ fn memory_and_ip_version_are_what_the_variables_say() {
 }
 
 #[test]
-fn a_bad_variable_is_one_line_on_stderr_and_nothing_on_stdout() {
-    const NAME: &str = "discovery::a_bad_variable_is_one_line_on_stderr_and_nothing_on_stdout";
+fn an_invalid_variable_is_one_line_on_stderr_and_nothing_on_stdout() {
+    const NAME: &str = "discovery::an_invalid_variable_is_one_line_on_stderr_and_nothing_on_stdout";
     if role().is_some() {
         assert_eq!(devices().len(), 1);
         return;
@@ -184,27 +184,27 @@ fn a_bad_variable_is_one_line_on_stderr_and_nothing_on_stdout() {
 }
 
 #[test]
-fn a_missing_function_says_its_name_once_when_asked_to() {
-    const NAME: &str = "discovery::a_missing_function_says_its_name_once_when_asked_to";
+fn a_missing_function_is_logged_once() {
+    const NAME: &str = "discovery::a_missing_function_is_logged_once";
     if role().is_some() {
         let setup = Setup::new();
         for _ in 0..3 {
             let result = zeModuleCreate(setup.context, setup.device, null_mut(), null_mut(), null_mut());
             assert_eq!(result, UNSUPPORTED_FEATURE);
-            // SAFETY: an entry point that is not implemented looks at no argument.
+            // SAFETY: an entry point that is not implemented reads no argument.
             let missing: extern "C" fn() -> u32 =
                 unsafe { std::mem::transmute(urscope_device::ddi::lookup("zeSamplerCreate").unwrap()) };
             assert_eq!(missing(), UNSUPPORTED_FEATURE);
         }
         return;
     }
-    let said = |log: &str| {
+    let reported = |log: &str| {
         let output = run_child(child(NAME, "device", &[("ZE_SOFT_LOG", log)]));
         let text = String::from_utf8(output.stderr).unwrap();
         (text.matches("zeSamplerCreate").count(), text.contains("does not run kernels"))
     };
-    assert_eq!(said("1"), (1, true));
-    assert_eq!(said("0"), (0, false));
+    assert_eq!(reported("1"), (1, true));
+    assert_eq!(reported("0"), (0, false));
 }
 
 #[test]

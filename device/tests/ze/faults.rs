@@ -1,4 +1,4 @@
-//! Functions that are made to fail.
+//! Fault injection (`ZE_SOFT_FAIL`).
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -8,7 +8,7 @@ use crate::api::*;
 
 const CODE: u32 = 0x7001_0000;
 
-/// Runs the test `name` in a process whose functions fail as `faults` says; true in that process.
+/// Runs the test `name` in a process with these faults. True in that process.
 fn with(name: &str, faults: &str) -> bool {
     if role().is_none() {
         run_child(child(name, "device", &[("ZE_SOFT_FAIL", faults)]));
@@ -17,8 +17,8 @@ fn with(name: &str, faults: &str) -> bool {
 }
 
 #[test]
-fn a_function_answers_its_code_and_does_nothing() {
-    if !with("faults::a_function_answers_its_code_and_does_nothing", "zeMemOpenIpcHandle:0x70010000") {
+fn a_function_returns_its_code_and_does_nothing() {
+    if !with("faults::a_function_returns_its_code_and_does_nothing", "zeMemOpenIpcHandle:0x70010000") {
         return;
     }
     let setup = Setup::new();
@@ -31,10 +31,10 @@ fn a_function_answers_its_code_and_does_nothing() {
     setup.free(memory);
 }
 
-/// Seven arguments, the last of them on the stack, come through as they are where another function fails.
+/// Seven arguments, the last of them on the stack, arrive unchanged while other functions fail.
 #[test]
-fn the_others_work_as_ever() {
-    if !with("faults::the_others_work_as_ever", "zeMemFree:0x70010000,zeMemCloseIpcHandle:0x78000004") {
+fn other_functions_work_as_before() {
+    if !with("faults::other_functions_work_as_before", "zeMemFree:0x70010000,zeMemCloseIpcHandle:0x78000004") {
         return;
     }
     let setup = Setup::new();
@@ -48,7 +48,7 @@ fn the_others_work_as_ever() {
     assert_eq!(bytes(from, 1), [3], "it is still there");
 }
 
-/// A driver's extension functions have no symbol, and a loader looks its functions up in the tables.
+/// Extension functions have no symbol, and a loader finds functions in the DDI tables.
 #[test]
 fn a_function_fails_however_it_is_found() {
     if !with(
@@ -59,7 +59,7 @@ fn a_function_fails_however_it_is_found() {
     }
     let mut address = null::<c_void>();
     ok(zeDriverGetExtensionFunctionAddress(driver(), c"zexCounterBasedEventCreate2".as_ptr(), &raw mut address));
-    // SAFETY: it takes a context, a device, a descriptor and a place, as zeEventCounterBasedCreate does.
+    // SAFETY: it has the arguments of zeEventCounterBasedCreate.
     let create: extern "C" fn(Handle, Handle, *const c_void, *mut Handle) -> u32 =
         unsafe { std::mem::transmute(address) };
     assert_eq!(create(null_mut(), null_mut(), null(), null_mut()), CODE);

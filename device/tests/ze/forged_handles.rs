@@ -1,6 +1,6 @@
-//! Handles that somebody forged who knows how they are sealed: opening them is safe, harms nobody and leaves nothing behind.
+//! Handles that were forged with a correct checksum: opening them is safe, affects no other process and leaks nothing.
 //!
-//! `scripts/fuzz` does the same for as long as one likes.
+//! `scripts/fuzz` does the same for any length of time.
 
 use std::ptr::null_mut;
 
@@ -11,10 +11,10 @@ use crate::peer::{Peer, Pipe};
 
 type Bytes = [u8; 64];
 
-/// Where the fields begin: descriptor, magic, version, kind, pid, start, inode, size, record, identity, offset, exported.
+/// Offsets of the fields: descriptor, magic, version, kind, pid, start, inode, size, record, identity, offset, exported.
 const FIELDS: [usize; 13] = [0, 4, 8, 10, 12, 16, 24, 32, 40, 42, 48, 56, 60];
 
-/// Numbers that are the same in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -25,7 +25,7 @@ impl Random {
         (self.0 % limit as u64) as usize
     }
 
-    /// A handle with up to three fields changed, and its checksum put right.
+    /// A handle with up to three fields changed, and a correct checksum.
     fn forge(&mut self, mut handle: Bytes) -> Bytes {
         for _ in 0..=self.below(3) {
             let field = self.below(FIELDS.len() - 1);
@@ -48,7 +48,7 @@ fn set_checksum(handle: &mut Bytes) {
     handle[60..].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// A handle of memory that shares its file, of memory that does not, of an event and of a pool.
+/// Handles of memory that shares its file, of memory that does not, of an event and of a pool.
 fn produce(setup: Setup) -> [Bytes; 4] {
     let desc = EventPoolDesc { flags: 0b11, count: 4, ..zeroed() };
     let pool = make(|pool| zeEventPoolCreate(setup.context, &raw const desc, 0, std::ptr::null(), pool));
@@ -63,11 +63,11 @@ fn produce(setup: Setup) -> [Bytes; 4] {
     [small, large, of_event.data, of_pool.data]
 }
 
-/// Opens bytes as all that they may be, and closes what they were: how much that was.
+/// Opens bytes as each type of handle, closes what was opened, and returns how many opens succeeded.
 fn try_all(setup: Setup, data: Bytes) -> usize {
     let (mut opened, mut out) = (0, null_mut());
     if zeMemOpenIpcHandle(setup.context, setup.device, IpcMemHandle { data }, 0, &raw mut out) == SUCCESS {
-        assert_eq!(bytes(out, 1)[0], 0, "memory of somebody else");
+        assert_eq!(bytes(out, 1)[0], 0, "memory of another process");
         ok(zeMemCloseIpcHandle(setup.context, out));
         opened += 1;
     }
@@ -84,8 +84,8 @@ fn try_all(setup: Setup, data: Bytes) -> usize {
 }
 
 #[test]
-fn forged_handles_harm_neither_process() {
-    const NAME: &str = "forged_handles::forged_handles_harm_neither_process";
+fn forged_handles_affect_neither_process() {
+    const NAME: &str = "forged_handles::forged_handles_affect_neither_process";
     match role().as_deref() {
         Some("producer") => {
             let (setup, pipe) = (Setup::new(), Pipe::open());
@@ -93,7 +93,7 @@ fn forged_handles_harm_neither_process() {
                 pipe.send(&handle);
             }
             pipe.receive::<1>();
-            // Its own handles still open where they were made.
+            // The handles of the producer still open in the producer.
             pipe.send(&[produce(setup).map(|handle| try_all(setup, handle)).iter().sum::<usize>() as u8]);
         }
         Some(_) => {

@@ -1,16 +1,16 @@
-//! fork() without exec: what a child may do, and what it is told.
+//! fork() without exec: what a child may do, and the results that it gets.
 
 use std::ptr::null;
 
 use crate::api::*;
 
-/// Forks; the child ends with what `child` answers, and the parent is told.
+/// Forks. The child exits with the status that `child` returns, and the parent returns that status.
 fn forked(child: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: these tests run in a process of their own; the child calls the device, which is what is tested, and ends.
+    // SAFETY: these tests run in a process of their own; the child calls the device, which is what is tested, and exits.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let code = child();
-        // SAFETY: ends the child without running what belongs to its parent.
+        // SAFETY: exits without running the parent's exit handlers.
         unsafe { libc::_exit(code) };
     }
     let mut status = 0;
@@ -48,7 +48,7 @@ fn a_child_of_a_process_that_used_the_device_is_refused_and_can_tear_down() {
         i32::from(refused != [UNINITIALIZED; 4]) + 2 * i32::from(ended != [SUCCESS; 4])
     });
     assert_eq!(code, 0);
-    // The parent is as it was.
+    // The parent is unaffected.
     ok(zeEventHostSignal(gate));
     ok(zeCommandListHostSynchronize(list, FOREVER));
     ok(zeEventDestroy(gate));
@@ -57,8 +57,8 @@ fn a_child_of_a_process_that_used_the_device_is_refused_and_can_tear_down() {
 }
 
 #[test]
-fn a_child_of_a_process_that_did_not_use_the_device_uses_it_afresh() {
-    const NAME: &str = "fork::a_child_of_a_process_that_did_not_use_the_device_uses_it_afresh";
+fn a_child_of_a_process_that_did_not_use_the_device_can_use_it() {
+    const NAME: &str = "fork::a_child_of_a_process_that_did_not_use_the_device_can_use_it";
     if role().is_none() {
         run_child(child(NAME, "device", &[]));
         return;

@@ -1,4 +1,4 @@
-//! Handles that are NULL, destroyed, or never were: refused with a code, and nothing happens.
+//! Handles that are NULL, destroyed or invalid: calls return the result code and have no effect.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -6,7 +6,7 @@ use std::ptr::{null, null_mut};
 use crate::api::layout::driver::*;
 use crate::api::*;
 
-/// Points at something that is not ours.
+/// A pointer to memory that is not an object of the device.
 fn foreign() -> Handle {
     static SOMETHING: [u64; 64] = [0x4141_4141_4141_4141; 64];
     SOMETHING.as_ptr().cast_mut().cast::<c_void>()
@@ -16,25 +16,25 @@ fn foreign() -> Handle {
 fn null_handles_are_refused() {
     let setup = Setup::new();
     let mut out = null_mut();
-    let nobody = null_mut();
+    let null_handle = null_mut();
     for result in [
-        zeDriverGetApiVersion(nobody, null_mut()),
-        zeDeviceGet(nobody, null_mut(), null_mut()),
-        zeDeviceGetProperties(nobody, null_mut()),
-        zeContextCreate(nobody, null(), &raw mut out),
-        zeContextDestroy(nobody),
-        zeMemAllocDevice(nobody, null(), 1, 0, setup.device, &raw mut out),
-        zeMemAllocDevice(setup.context, null(), 1, 0, nobody, &raw mut out),
-        zeMemFree(nobody, foreign()),
-        zeMemOpenIpcHandle(nobody, setup.device, zeroed(), 0, &raw mut out),
-        zeMemOpenIpcHandle(setup.context, nobody, zeroed(), 0, &raw mut out),
-        zeCommandListDestroy(nobody),
-        zeCommandListAppendBarrier(nobody, nobody, 0, null()),
-        zeCommandListHostSynchronize(nobody, 0),
-        zeCommandQueueExecuteCommandLists(nobody, 0, null(), nobody),
-        zeEventDestroy(nobody),
-        zeEventHostSynchronize(nobody, FOREVER),
-        zeFenceHostSynchronize(nobody, FOREVER),
+        zeDriverGetApiVersion(null_handle, null_mut()),
+        zeDeviceGet(null_handle, null_mut(), null_mut()),
+        zeDeviceGetProperties(null_handle, null_mut()),
+        zeContextCreate(null_handle, null(), &raw mut out),
+        zeContextDestroy(null_handle),
+        zeMemAllocDevice(null_handle, null(), 1, 0, setup.device, &raw mut out),
+        zeMemAllocDevice(setup.context, null(), 1, 0, null_handle, &raw mut out),
+        zeMemFree(null_handle, foreign()),
+        zeMemOpenIpcHandle(null_handle, setup.device, zeroed(), 0, &raw mut out),
+        zeMemOpenIpcHandle(setup.context, null_handle, zeroed(), 0, &raw mut out),
+        zeCommandListDestroy(null_handle),
+        zeCommandListAppendBarrier(null_handle, null_handle, 0, null()),
+        zeCommandListHostSynchronize(null_handle, 0),
+        zeCommandQueueExecuteCommandLists(null_handle, 0, null(), null_handle),
+        zeEventDestroy(null_handle),
+        zeEventHostSynchronize(null_handle, FOREVER),
+        zeFenceHostSynchronize(null_handle, FOREVER),
     ] {
         assert_eq!(result, INVALID_NULL_HANDLE);
     }
@@ -68,24 +68,24 @@ fn null_pointers_are_refused() {
 }
 
 #[test]
-fn foreign_handles_are_refused_wherever_they_stand() {
+fn invalid_handles_are_refused_in_every_argument() {
     let setup = Setup::new();
     let list = setup.immediate_list(0);
     let mut out = null_mut();
-    let stranger = foreign();
-    let strangers = [stranger];
+    let invalid = foreign();
+    let array = [invalid];
     for result in [
-        zeDriverGetProperties(stranger, null_mut()),
-        zeDeviceGetProperties(stranger, null_mut()),
-        zeContextDestroy(stranger),
-        zeMemAllocDevice(stranger, null(), 1, 0, setup.device, &raw mut out),
-        zeCommandListAppendBarrier(stranger, null_mut(), 0, null()),
-        zeCommandListAppendBarrier(list, stranger, 0, null()),
-        zeCommandListAppendBarrier(list, null_mut(), 1, strangers.as_ptr()),
-        zeCommandListDestroy(stranger),
-        zeEventHostSignal(stranger),
-        zeFenceReset(stranger),
-        // A handle of another kind is a stranger too.
+        zeDriverGetProperties(invalid, null_mut()),
+        zeDeviceGetProperties(invalid, null_mut()),
+        zeContextDestroy(invalid),
+        zeMemAllocDevice(invalid, null(), 1, 0, setup.device, &raw mut out),
+        zeCommandListAppendBarrier(invalid, null_mut(), 0, null()),
+        zeCommandListAppendBarrier(list, invalid, 0, null()),
+        zeCommandListAppendBarrier(list, null_mut(), 1, array.as_ptr()),
+        zeCommandListDestroy(invalid),
+        zeEventHostSignal(invalid),
+        zeFenceReset(invalid),
+        // A handle of another type is invalid too.
         zeCommandListClose(setup.context),
         zeContextDestroy(list),
         zeDeviceGetStatus(setup.context),
@@ -113,7 +113,7 @@ fn destroyed_handles_are_refused() {
 }
 
 #[test]
-fn a_place_in_an_event_pool_is_taken_once_at_a_time() {
+fn a_slot_of_an_event_pool_holds_one_event_at_a_time() {
     use crate::api::layout::event::EventDesc;
 
     let setup = Setup::new();

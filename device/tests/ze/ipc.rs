@@ -1,6 +1,6 @@
 //! Memory shared between processes.
 //!
-//! The other process is this binary in another role; the two talk through the pipes of its standard streams.
+//! The other process is this binary in another role. The two communicate through its standard streams.
 
 use std::ffi::c_void;
 use std::io::Read;
@@ -23,7 +23,7 @@ fn open(setup: Setup, handle: IpcMemHandle) -> *mut c_void {
     make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out))
 }
 
-/// The code of an open that must fail, and leave its result alone.
+/// The code of an open that must fail without writing its result.
 #[track_caller]
 fn refused(setup: Setup, handle: IpcMemHandle) -> u32 {
     let mut out = null_mut();
@@ -32,8 +32,8 @@ fn refused(setup: Setup, handle: IpcMemHandle) -> u32 {
     result
 }
 
-/// Plays a producer that exports one allocation of `SIZE` bytes filled with 1, and does as it is told: `f` frees,
-/// `p` puts, anything else says what the first byte is.
+/// A producer that exports one allocation of `SIZE` bytes filled with 1, and executes commands: `f` frees, `p` puts, any
+/// other letter returns the first byte.
 fn produce() {
     let (setup, pipe) = (Setup::new(), Pipe::open());
     let memory = setup.device_memory(SIZE);
@@ -89,7 +89,7 @@ fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
     let mut peer = Peer::start(NAME, "producer");
     let mut handle = IpcMemHandle { data: peer.receive() };
     let exported = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
-    // What libumf does before it opens.
+    // libumf does this before it opens.
     // SAFETY: pidfd_open and pidfd_getfd take plain numbers, and what they make is ours.
     let fetched = unsafe {
         let process = libc::syscall(libc::SYS_pidfd_open, libc::c_long::from(peer.process.id()), 0) as i32;
@@ -104,7 +104,7 @@ fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
     drop(fetched);
     assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 1));
     ok(zeMemCloseIpcHandle(setup.context, memory));
-    // A number that is some other file here is not taken for it.
+    // The number of another file of this process is not mistaken for the segment.
     let other = std::fs::File::open("/proc/self/exe").unwrap();
     handle.data[..4].copy_from_slice(&other.as_raw_fd().to_ne_bytes());
     ok(zeMemCloseIpcHandle(setup.context, open(setup, handle)));
@@ -112,8 +112,8 @@ fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
 }
 
 #[test]
-fn memory_that_its_producer_frees_stays_with_who_has_it_open() {
-    const NAME: &str = "ipc::memory_that_its_producer_frees_stays_with_who_has_it_open";
+fn memory_that_its_producer_frees_stays_valid_where_it_is_open() {
+    const NAME: &str = "ipc::memory_that_its_producer_frees_stays_valid_where_it_is_open";
     if role().is_some() {
         return produce();
     }
@@ -124,15 +124,15 @@ fn memory_that_its_producer_frees_stays_with_who_has_it_open() {
     peer.send(b"f");
     peer.receive::<1>();
     assert!(bytes(memory, SIZE).iter().all(|byte| *byte == 1));
-    // Who comes later is refused, also while the file is still there.
+    // A later open is refused, although the file still exists.
     assert_eq!(refused(setup, handle), INVALID_ARGUMENT);
     ok(zeMemCloseIpcHandle(setup.context, memory));
     peer.end();
 }
 
 #[test]
-fn a_freed_range_is_not_used_again_while_it_is_open_elsewhere() {
-    const NAME: &str = "ipc::a_freed_range_is_not_used_again_while_it_is_open_elsewhere";
+fn a_freed_range_is_not_reused_while_another_process_has_it_open() {
+    const NAME: &str = "ipc::a_freed_range_is_not_reused_while_another_process_has_it_open";
     if role().is_some() {
         let (setup, pipe) = (Setup::new(), Pipe::open());
         let handle = IpcMemHandle { data: pipe.receive() };
@@ -173,7 +173,7 @@ fn after_the_last_put_a_handle_opens_nothing() {
     let opened = open(setup, second);
     ok(zeMemPutIpcHandle(setup.context, second));
     assert_eq!(refused(setup, second), INVALID_ARGUMENT);
-    // What is open stays open; one put too many, or of something unknown, is no error; and a new get works.
+    // What is open stays open. An extra put, and a put of an unknown handle, succeed. A new get works.
     bytes(memory, SIZE).fill(8);
     assert!(bytes(opened, SIZE).iter().all(|byte| *byte == 8));
     ok(zeMemPutIpcHandle(setup.context, second));
@@ -184,7 +184,7 @@ fn after_the_last_put_a_handle_opens_nothing() {
 }
 
 #[test]
-fn every_open_gives_another_address_also_in_the_producer() {
+fn every_open_returns_another_address_in_the_producer_too() {
     let setup = Setup::new();
     let memory = setup.device_memory(SIZE);
     let inside = (memory as usize + 100) as *const c_void;
@@ -219,8 +219,8 @@ fn only_what_was_opened_can_be_closed_and_it_cannot_be_freed() {
 }
 
 #[test]
-fn damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind() {
-    const NAME: &str = "ipc::damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind";
+fn damaged_and_foreign_handles_are_refused_without_leaks() {
+    const NAME: &str = "ipc::damaged_and_foreign_handles_are_refused_without_leaks";
     if role().is_none() {
         run_child(child(NAME, "device", &[]));
         return;
@@ -228,7 +228,7 @@ fn damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind() {
     let setup = Setup::new();
     let memory = setup.device_memory(SIZE);
     let handle = get(setup, memory);
-    let (descriptors, maps) = (open_descriptors(), std::fs::read_to_string("/proc/self/maps").unwrap().lines().count());
+    let before = (open_descriptors(), mappings());
     for byte in 4..64 {
         for change in [0x01, 0x80, 0xff] {
             let mut damaged = handle;
@@ -239,8 +239,7 @@ fn damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind() {
     for fill in [0, 0x41, 0xff] {
         assert_eq!(refused(setup, IpcMemHandle { data: [fill; 64] }), INVALID_ARGUMENT);
     }
-    assert_eq!(open_descriptors(), descriptors);
-    assert_eq!(std::fs::read_to_string("/proc/self/maps").unwrap().lines().count(), maps);
+    assert_eq!((open_descriptors(), mappings()), before);
     let mut out = null_mut();
     let result = zeMemOpenIpcHandle(setup.context, setup.device, handle, 4, &raw mut out);
     assert_eq!(result, INVALID_ENUMERATION);
@@ -261,18 +260,18 @@ fn the_handle_of_a_dead_producer_is_refused() {
 }
 
 #[test]
-fn a_producer_that_does_not_let_its_descriptors_be_fetched_is_a_clean_error() {
-    const NAME: &str = "ipc::a_producer_that_does_not_let_its_descriptors_be_fetched_is_a_clean_error";
+fn a_producer_that_must_not_be_traced_is_an_error() {
+    const NAME: &str = "ipc::a_producer_that_must_not_be_traced_is_an_error";
     match role().as_deref() {
         Some("producer") => {
-            // SAFETY: plain numbers. A process that is not dumpable may be traced by root only.
+            // SAFETY: plain numbers. Only root may trace a process that is not dumpable.
             unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
             produce();
         }
         Some(_) => {
             let (setup, pipe) = (Setup::new(), Pipe::open());
             let nobody = 65_534;
-            // SAFETY: plain numbers. Root gives up what would let it trace everybody; the runner's user stays as it is.
+            // SAFETY: plain numbers. Root loses the permission to trace other processes; any other user is unaffected.
             unsafe { libc::setuid(nobody) };
             let handle = IpcMemHandle { data: pipe.receive() };
             pipe.send(&refused(setup, handle).to_ne_bytes());
@@ -313,8 +312,8 @@ fn a_consumer_that_dies_does_no_harm() {
 }
 
 #[test]
-fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
-    const NAME: &str = "ipc::no_descriptor_and_no_mapping_is_lost_over_many_cycles";
+fn many_cycles_leak_no_descriptor_and_no_mapping() {
+    const NAME: &str = "ipc::many_cycles_leak_no_descriptor_and_no_mapping";
     if role().is_none() {
         run_child(child(NAME, "device", &[("ZE_SOFT_MEMORY", "64M")]));
         return;
@@ -322,7 +321,7 @@ fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
     let setup = Setup::new();
     let list = setup.immediate_list(2);
     let cycle = |round: usize| {
-        // Every other one is large enough to have a file of its own.
+        // Every other allocation is large enough for a file of its own.
         let memory = setup.device_memory(if round.is_multiple_of(2) { 5000 } else { 2 << 20 });
         let handle = get(setup, memory);
         let opened = open(setup, handle);
@@ -339,9 +338,8 @@ fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
             setup.free(memory);
         }
     };
-    let maps = || std::fs::read_to_string("/proc/self/maps").unwrap().matches("memfd:ze_soft").count();
     (0..10).for_each(cycle);
-    let before = (open_descriptors(), maps());
+    let before = (open_descriptors(), mappings());
     (0..20_000).for_each(cycle);
-    assert_eq!((open_descriptors(), maps()), before);
+    assert_eq!((open_descriptors(), mappings()), before);
 }

@@ -1,7 +1,7 @@
-//! The device through its C functions, without any runtime on top.
+//! The device through its C functions, without a runtime.
 //!
-//! One file for each theme. A test that needs other variables or another process starts this binary anew with a role
-//! (`api::child`). Nothing here sleeps to let something else happen: gates are events, processes talk through pipes.
+//! One file for each topic. A test that needs environment variables or another process starts this binary again with a role
+//! (`api::child`). No test sleeps to let something else happen: gates are events, and processes communicate through pipes.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Allocations: their sizes, alignments and descriptions, what they may take, and how many there may be.
+//! Allocations: sizes, alignments, properties, limits and numbers.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -27,7 +27,7 @@ fn describe(setup: Setup, pointer: *const c_void) -> (MemoryAllocationProperties
 }
 
 #[test]
-fn any_size_and_alignment_is_zeroed_writable_and_described() {
+fn memory_of_any_size_and_alignment_is_zeroed_writable_and_described() {
     let setup = Setup::new();
     let mut ids = Vec::new();
     for kind in TYPES {
@@ -59,7 +59,7 @@ fn any_size_and_alignment_is_zeroed_writable_and_described() {
 }
 
 #[test]
-fn memory_is_zero_again_when_it_is_used_again() {
+fn reused_memory_is_zero() {
     let setup = Setup::new();
     for _ in 0..100 {
         let pointer = setup.device_memory(8192);
@@ -93,7 +93,7 @@ fn only_the_base_of_a_live_allocation_can_be_freed() {
 }
 
 #[test]
-fn what_cannot_be_had_is_refused_with_its_code() {
+fn impossible_allocations_are_refused_with_their_codes() {
     let setup = Setup::new();
     let mut out = null_mut();
     for kind in TYPES {
@@ -114,7 +114,7 @@ fn what_cannot_be_had_is_refused_with_its_code() {
 }
 
 #[test]
-fn unknown_structures_in_the_chain_are_passed_over() {
+fn unknown_structures_in_the_chain_are_ignored() {
     let setup = Setup::new();
     let unknown: [u64; 3] = [0x0777_7777, 0, 1];
     let desc = HostMemAllocDesc { p_next: unknown.as_ptr().cast_mut().cast(), ..zeroed() };
@@ -123,8 +123,8 @@ fn unknown_structures_in_the_chain_are_passed_over() {
 }
 
 #[test]
-fn a_device_gives_no_more_than_it_has_and_takes_it_back() {
-    const NAME: &str = "memory::a_device_gives_no_more_than_it_has_and_takes_it_back";
+fn a_device_allocates_up_to_its_size_and_frees() {
+    const NAME: &str = "memory::a_device_allocates_up_to_its_size_and_frees";
     if role().is_none() {
         run_child(child(NAME, "device", &[("ZE_SOFT_MEMORY", "16M")]));
         return;

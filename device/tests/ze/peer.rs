@@ -1,11 +1,11 @@
-//! Two processes: this binary in another role, and the pipes of its standard streams through which the two talk.
+//! A second process: this binary in another role, connected through the pipes of its standard streams.
 
 use std::io::{Read, Stdin, Stdout, Write, stdin, stdout};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use crate::api::child;
+use crate::api::{assert_one_passed, child};
 
-/// The other process, which does its part step by step as it is told.
+/// The other process, as the test controls it.
 pub(crate) struct Peer {
     pub(crate) process: Child,
     to: Option<ChildStdin>,
@@ -18,7 +18,7 @@ impl Peer {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (to, from) = (process.stdin.take(), process.stdout.take().unwrap());
         let mut peer = Self { process, to, from };
-        // The test runner says something first; a mark tells where our own words begin.
+        // The test harness prints its own lines first; a mark shows where the messages begin.
         let mut last = [0; 4];
         while last != *MARK {
             last.rotate_left(1);
@@ -37,15 +37,20 @@ impl Peer {
         bytes
     }
 
+    /// Closes its input, and checks that it exits normally and has run exactly one test.
+    #[track_caller]
     pub(crate) fn end(mut self) {
         drop(self.to.take());
+        let mut rest = Vec::new();
+        self.from.read_to_end(&mut rest).unwrap();
         assert!(self.process.wait().unwrap().success());
+        assert_one_passed(&rest);
     }
 }
 
 const MARK: &[u8; 4] = b"\0>\0>";
 
-/// The other end of a [`Peer`].
+/// The connection to the test, in the other process.
 pub(crate) struct Pipe {
     pub(crate) from: Stdin,
     to: Stdout,

@@ -1,4 +1,4 @@
-//! Physical memory: what it takes, what it says, and how its descriptors cross to other memory and other processes.
+//! Physical memory: sizes, properties, and descriptors that other processes and other memory are made from.
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -20,7 +20,7 @@ fn properties(setup: Setup, memory: Handle) -> PhysicalMemProperties {
     properties
 }
 
-/// Asks for a descriptor of these types.
+/// Requests a descriptor of these types.
 fn try_export(setup: Setup, memory: Handle, flags: u32) -> (u32, i32) {
     let mut export = ExternalMemoryExportFd { s_type: stype::EXTERNAL_MEMORY_EXPORT_FD, flags, fd: -1, ..zeroed() };
     let mut properties = PhysicalMemProperties { s_type: 0x2_0040, p_next: (&raw mut export).cast(), ..zeroed() };
@@ -90,7 +90,7 @@ fn memory_says_what_it_is_and_is_counted() {
         assert_eq!(create(size, flags, setup.device), (expected, null_mut()));
     }
     assert_eq!(create(PAGE, 0, null_mut()).0, INVALID_NULL_HANDLE);
-    // What is destroyed can be had again; host memory is not the device's.
+    // Destroyed memory can be allocated again; host memory does not count for the device.
     let (result, most) = create((64 << 20) - 2 * SIZE, 1, setup.device);
     ok(result);
     assert_eq!(create(PAGE, 1, setup.device).0, OUT_OF_DEVICE_MEMORY);
@@ -124,7 +124,7 @@ fn an_import_is_the_same_memory_and_on_its_own() {
     assert!(bytes(b, SIZE).iter().all(|byte| *byte == 3));
     ok(zeVirtualMemFree(setup.context, a, SIZE));
     ok(zePhysicalMemDestroy(setup.context, memory));
-    // What was imported can be exported in turn.
+    // Imported memory can be exported.
     let third = import(setup, &export(setup, first));
     let d = mapped(setup, third, SIZE);
     bytes(d, SIZE)[0] = 4;
@@ -192,7 +192,7 @@ fn a_foreign_descriptor_is_refused_and_left_alone() {
     }
     assert_eq!(try_import(setup, good.as_raw_fd(), SIZE, 4), (UNSUPPORTED_ENUMERATION, null_mut()));
     assert_eq!(open_descriptors(), before);
-    // And nobody can shorten the file under those who have it mapped.
+    // Nobody can shrink the file while others have it mapped.
     let file = File::from(good);
     assert!(file.set_len(0).is_err() && file.set_len(1 << 30).is_err());
     ok(zePhysicalMemDestroy(setup.context, exportable));
@@ -244,7 +244,7 @@ fn two_processes_map_the_same_memories_side_by_side() {
     }
     peer.send(b"w");
     peer.end();
-    // The producer is gone; the memory is not.
+    // The producer has exited; the memory is still there.
     assert_eq!(bytes(base, COUNT * SIZE)[240], 240);
     ok(zeVirtualMemFree(setup.context, base, COUNT * SIZE));
     for memory in memories {
@@ -282,7 +282,7 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
         peer.send(&handle.data);
         peer.receive::<1>();
         assert!(bytes(base, SIZE).iter().all(|byte| *byte == 7));
-        // Once it is destroyed nobody opens it any more, though it is still mapped here.
+        // Once it is destroyed no process can open it, although it is still mapped here.
         ok(zePhysicalMemDestroy(setup.context, memory));
         let mut out = null_mut();
         assert_eq!(zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut out), INVALID_ARGUMENT);
@@ -290,7 +290,7 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
         ok(zeVirtualMemFree(setup.context, base, SIZE));
     }
     peer.end();
-    // Not for what was imported, nor for any pointer.
+    // Not for imported memory, nor for other pointers.
     let memory = setup.exportable(SIZE);
     let imported = import(setup, &export(setup, memory));
     let here = &raw const setup;
@@ -314,12 +314,12 @@ fn one_descriptor_for_all_queries_if_it_is_wished_for() {
     let memory = setup.exportable(SIZE);
     let (_, number) = try_export(setup, memory, 1);
     assert_eq!(try_export(setup, memory, 1), (SUCCESS, number));
-    // Destroying does not close it, and it can still be imported.
+    // Destroying the memory does not close the descriptor, which can still be imported.
     ok(zePhysicalMemDestroy(setup.context, memory));
     let (result, imported) = try_import(setup, number, SIZE, 1);
     ok(result);
     ok(zePhysicalMemDestroy(setup.context, imported));
-    // Once its caller has closed it, the number is dead.
+    // Once the caller has closed it, the number is no descriptor.
     let memory = setup.exportable(SIZE);
     drop(export(setup, memory));
     let (_, number) = try_export(setup, memory, 1);
@@ -340,7 +340,7 @@ fn an_imported_number_is_closed_with_the_memory_if_it_is_wished_for() {
     let before = open_descriptors();
     let (result, imported) = try_import(setup, number, SIZE, 1);
     ok(result);
-    // What was not imported is not kept.
+    // A refused import does not take the descriptor over.
     assert_eq!(try_import(setup, number, 2 * SIZE, 1).0, UNSUPPORTED_SIZE);
     ok(zePhysicalMemDestroy(setup.context, imported));
     assert_eq!(open_descriptors(), before - 1);

@@ -11,7 +11,7 @@ const THREADS: usize = 8;
 const ROUNDS: usize = 200;
 
 #[test]
-fn threads_do_not_get_into_each_others_way() {
+fn threads_do_not_disturb_each_other() {
     let setup = Setup::new();
     thread::scope(|scope| {
         for number in 0..THREADS {
@@ -45,7 +45,7 @@ fn threads_do_not_get_into_each_others_way() {
 }
 
 #[test]
-fn a_chain_through_many_lists_comes_out_in_order() {
+fn a_chain_through_many_lists_runs_in_order() {
     const LINKS: usize = 64;
     let setup = Setup::new();
     let lists: Vec<_> = (0..8).map(|_| setup.immediate_list(2)).collect();

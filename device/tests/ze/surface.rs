@@ -1,4 +1,4 @@
-//! The surface: how many functions there are, how their tables are laid out, and what is never written past.
+//! The exported surface: the number of functions, the layout of their tables, and the bounds of what getters write.
 
 use std::collections::BTreeSet;
 use std::ffi::c_void;
@@ -121,7 +121,7 @@ fn all_functions_of_the_api_are_there_once() {
 }
 
 #[test]
-fn every_name_leads_to_an_entry_point() {
+fn every_name_has_an_entry_point() {
     for name in names().into_iter().chain(TABLES.iter().map(|table| table.getter)) {
         assert!(lookup(name).is_some_and(|address| !address.is_null()), "{name}");
     }
@@ -139,7 +139,7 @@ fn tables_have_as_many_members_as_in_the_headers() {
 }
 
 #[test]
-fn what_came_after_1_4_was_appended() {
+fn functions_after_1_4_are_appended() {
     for table in TABLES {
         let late: Vec<_> =
             table.functions.iter().map(|function| function.since).skip_while(|since| *since <= 4).collect();
@@ -166,7 +166,7 @@ fn a_getter_fills_the_version_asked_for_and_nothing_beyond() {
 }
 
 #[test]
-fn a_newer_minor_version_gets_what_there_is() {
+fn a_newer_minor_version_gets_all_functions() {
     let mut buffer = [CANARY; 64];
     assert_eq!(fill(&TABLES[0], API_VERSION + 1, buffer.as_mut_ptr().cast()), SUCCESS);
     assert_eq!(buffer.iter().filter(|word| **word != CANARY).count(), TABLES[0].functions.len());
@@ -183,12 +183,12 @@ fn a_getter_refuses_no_table_and_another_major_version() {
 }
 
 #[test]
-fn what_is_not_implemented_says_so() {
+fn a_function_that_is_not_implemented_returns_its_code() {
     let missing: Vec<_> =
         TABLES.iter().flat_map(|table| table.functions).filter(|function| !function.implemented).collect();
     assert!(!missing.is_empty());
     for function in missing {
-        // SAFETY: an entry point that is not implemented looks at no argument.
+        // SAFETY: an entry point that is not implemented reads no argument.
         let call: extern "C" fn() -> u32 = unsafe { std::mem::transmute(function.address) };
         assert_eq!(call(), UNSUPPORTED_FEATURE, "{}", function.name);
     }

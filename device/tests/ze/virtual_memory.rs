@@ -1,4 +1,4 @@
-//! Virtual memory: what is reserved, mapped, cut and protected, by hosts and by commands.
+//! Virtual memory: reservations, mappings and access, for the host and for commands.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -21,7 +21,7 @@ fn access(setup: Setup, base: *const c_void, pages: usize) -> (u32, usize) {
     (access, size / PAGE)
 }
 
-/// Whether a byte can be written and read: asked of the kernel, which answers EFAULT where we would fault.
+/// Whether a byte can be written and read. The kernel checks, and reports EFAULT where an access would fault.
 fn touch(pointer: *mut c_void) -> (bool, bool) {
     let mut ends = [0; 2];
     // SAFETY: the kernel writes two descriptors; the reads and writes below are checked by it.
@@ -63,7 +63,7 @@ fn several_memories_lie_side_by_side_in_one_reservation() {
         first += count;
     }
     assert!(bytes(base, 9 * PAGE).iter().all(|byte| *byte == 0));
-    // Commands reach across the seams, and find it as device memory.
+    // Commands access ranges across mappings, and queries report device memory.
     let source = setup.device_memory(9 * PAGE);
     for (index, byte) in bytes(source, 9 * PAGE).iter_mut().enumerate() {
         *byte = (index % 251) as u8;
@@ -82,7 +82,7 @@ fn several_memories_lie_side_by_side_in_one_reservation() {
         ok(zeMemGetAddressRange(setup.context, at(base, page), &raw mut start, &raw mut size));
         assert_eq!((start, size), (at(base, base_page), count * PAGE));
     }
-    // Freeing the reservation unmaps; the memory lives on and shows its bytes elsewhere.
+    // Freeing the reservation unmaps; the memory lives on and can be mapped elsewhere.
     ok(zeVirtualMemFree(setup.context, base, 9 * PAGE));
     let other = setup.reserve(PAGE);
     ok(zeVirtualMemMap(setup.context, other, PAGE, memories[2], 4 * PAGE, READ_ONLY));
@@ -105,14 +105,14 @@ fn parts_of_a_memory_can_be_mapped_anywhere_and_twice() {
     bytes(at(base, 1), 1)[0] = 11;
     bytes(at(base, 7), 1)[0] = 22;
     assert_eq!((bytes(at(base, 6), 1)[0], bytes(at(base, 2), 1)[0]), (11, 22));
-    // Destroyed where it is mapped: it stays until it is unmapped.
+    // Destroyed while it is mapped: it stays until it is unmapped.
     ok(zePhysicalMemDestroy(setup.context, memory));
     assert_eq!(bytes(at(base, 6), 1)[0], 11);
     ok(zeVirtualMemFree(setup.context, base, 8 * PAGE));
 }
 
 #[test]
-fn access_is_enforced_and_told() {
+fn access_is_enforced_and_reported() {
     let setup = Setup::new();
     let memory = setup.physical(4 * PAGE);
     let base = setup.reserve(6 * PAGE);
@@ -126,7 +126,7 @@ fn access_is_enforced_and_told() {
     assert_eq!((access(setup, at(base, 4), 2), touch(at(base, 4))), ((READ_WRITE, 1), (true, true)));
     ok(zeVirtualMemSetAccessAttribute(setup.context, at(base, 3), PAGE, NONE));
     assert_eq!((access(setup, at(base, 3), 1), touch(at(base, 3))), ((NONE, 1), (false, false)));
-    // One mapping still, whatever its pages allow.
+    // It is still one mapping, whatever the access to its pages.
     let (mut start, mut size) = (null_mut(), 0);
     ok(zeMemGetAddressRange(setup.context, at(base, 3), &raw mut start, &raw mut size));
     assert_eq!((start, size), (at(base, 1), 4 * PAGE));
@@ -141,7 +141,7 @@ fn access_is_enforced_and_told() {
     ok(zeMemGetAllocProperties(setup.context, at(base, 2), &raw mut properties, null_mut()));
     assert_eq!(properties.kind, 0);
     assert_eq!(zeMemGetAddressRange(setup.context, at(base, 2), null_mut(), null_mut()), INVALID_ARGUMENT);
-    // A hole can be filled again, with other memory.
+    // Other memory can be mapped in the hole.
     let other = setup.physical(PAGE);
     ok(zeVirtualMemMap(setup.context, at(base, 2), PAGE, other, 0, READ_WRITE));
     assert_eq!(bytes(at(base, 2), 1)[0], 0);
@@ -151,13 +151,13 @@ fn access_is_enforced_and_told() {
 }
 
 #[test]
-fn a_wanted_address_is_had_if_it_is_free() {
+fn a_preferred_address_is_used_if_it_is_free() {
     let setup = Setup::new();
     let base = setup.reserve(4 * PAGE);
     let elsewhere = make(|out| zeVirtualMemReserve(setup.context, base, PAGE, out));
     assert_ne!(elsewhere, base);
     ok(zeVirtualMemFree(setup.context, elsewhere, PAGE));
-    // A huge range in which nobody else maps meanwhile.
+    // A range so large that no other thread maps in the middle of it meanwhile.
     let wide = setup.reserve(1 << 40);
     ok(zeVirtualMemFree(setup.context, wide, 1 << 40));
     let wanted = (wide as usize + (1 << 39)) as *mut c_void;
@@ -168,7 +168,7 @@ fn a_wanted_address_is_had_if_it_is_free() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_changes_nothing() {
+fn invalid_ranges_are_refused_and_change_nothing() {
     let setup = Setup::new();
     let context = setup.context;
     let memory = setup.physical(2 * PAGE);
@@ -211,7 +211,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     }
     assert!(out.is_null());
     ok(zeVirtualMemMap(context, at(base, 1), 2 * PAGE, memory, 0, READ_WRITE));
-    // Taken already, wholly or in part; and unmapping or protecting beyond it.
+    // Mapping where something is mapped, and unmapping or protecting beyond it.
     for first in 0..3 {
         assert_eq!(zeVirtualMemMap(context, at(base, first), 2 * PAGE, memory, 0, READ_WRITE), INVALID_ARGUMENT);
     }
@@ -226,7 +226,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn work_in_flight_keeps_what_is_unmapped_too_early() {
+fn work_in_flight_keeps_memory_that_is_unmapped_too_early() {
     let setup = Setup::new();
     let list = setup.immediate_list(2);
     let [gate] = setup.events();
@@ -240,7 +240,7 @@ fn work_in_flight_keeps_what_is_unmapped_too_early() {
     ok(zeVirtualMemUnmap(setup.context, base, 2 * PAGE));
     ok(zePhysicalMemDestroy(setup.context, one));
     assert_eq!(access(setup, base, 2), (NONE, 2));
-    // The second page is used anew meanwhile.
+    // The second page is mapped again meanwhile.
     ok(zeVirtualMemMap(setup.context, at(base, 1), PAGE, three, 0, READ_WRITE));
     ok(zeEventHostSignal(gate));
     ok(zeCommandListHostSynchronize(list, FOREVER));
@@ -259,10 +259,10 @@ fn work_in_flight_keeps_what_is_unmapped_too_early() {
 }
 
 #[test]
-fn a_command_may_touch_no_more_than_the_host() {
+fn a_command_has_no_more_access_than_the_host() {
     use std::os::unix::process::ExitStatusExt;
 
-    const NAME: &str = "virtual_memory::a_command_may_touch_no_more_than_the_host";
+    const NAME: &str = "virtual_memory::a_command_has_no_more_access_than_the_host";
     let Some(access) = role() else {
         for access in [NONE, READ_ONLY] {
             let output = child(NAME, &access.to_string(), &[]).output().unwrap();
@@ -271,7 +271,7 @@ fn a_command_may_touch_no_more_than_the_host() {
         run_child(child(NAME, &READ_WRITE.to_string(), &[]));
         return;
     };
-    // A fault is what is wanted here: it shall leave no core file behind.
+    // The fault is expected, and must leave no core file.
     // SAFETY: the kernel reads the limit, which lives on our stack.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 }) };
     let setup = Setup::new();

@@ -1,4 +1,4 @@
-//! Either endpoint of a shared event signals, and the other waits: on the host, in a list, asleep; also when its maker is gone.
+//! Either process signals a shared event and the other waits: on the host, in a list, asleep, and after the creator exited.
 
 use super::*;
 
@@ -10,26 +10,30 @@ fn an_event_is_signalled_and_waited_for_on_either_side() {
     }
     let mut endpoint = Endpoint::new();
     endpoint.event = endpoint.setup.shared_event();
-    // Signalled before it is shared: complete on the other endpoint.
+    // Signalled before it is shared: signalled in the other process too.
     ok(endpoint.execute(b's'));
     ok(endpoint.execute(b'w'));
     let mut peer = Peer::serve(NAME, b'e', &get(endpoint.event).data);
     peer.execute_all("qw");
     for _ in 0..3 {
-        // Here signals, there waits: not yet, then on the host and in a list.
+        // This process signals, the other waits: on the host and in a list.
         ok(endpoint.execute(b'g'));
         assert_eq!([peer.request(b'q'), peer.request(b't')], [NOT_READY; 2]);
         peer.execute_all("d");
         assert_eq!(peer.request(b'L'), NOT_READY);
+        let opened = now(endpoint.setup);
         ok(endpoint.execute(b'o'));
         peer.execute_all("wlq");
-        // There signals, here waits.
+        assert!(peer.waited_until() >= opened);
+        // The other process signals, this one waits.
         peer.execute_all("g");
         assert_eq!([endpoint.execute(b'q'), endpoint.execute(b't')], [NOT_READY; 2]);
         ok(endpoint.execute(b'd'));
         assert_eq!(endpoint.execute(b'L'), NOT_READY);
+        let opened = now(endpoint.setup);
         peer.execute_all("o");
         assert_eq!([endpoint.execute(b'w'), endpoint.execute(b'l'), endpoint.execute(b'q')], [SUCCESS; 3]);
+        assert!(endpoint.waited_until() >= opened);
     }
     peer.execute_all("c");
     peer.end();
@@ -48,26 +52,30 @@ fn a_waiter_asleep_in_one_process_is_woken_by_the_other() {
     for _ in 0..100 {
         peer.execute_all("g");
         let event = endpoint.event as usize;
-        let waiter = thread::spawn(move || zeEventHostSynchronize(event as Handle, FOREVER));
+        let setup = endpoint.setup;
+        let waiter = thread::spawn(move || (zeEventHostSynchronize(event as Handle, FOREVER), now(setup)));
         ok(endpoint.execute(b'd'));
+        let opened = now(endpoint.setup);
         peer.execute_all("o");
-        ok(waiter.join().unwrap());
+        let (result, returned) = waiter.join().unwrap();
+        ok(result);
         ok(endpoint.execute(b'l'));
+        assert!(returned >= opened && endpoint.waited_until() >= opened);
     }
     peer.end();
     ok(zeEventDestroy(endpoint.event));
 }
 
 #[test]
-fn a_wait_is_for_what_was_signalled_last_when_it_began() {
-    const NAME: &str = "event_ipc::both_directions::a_wait_is_for_what_was_signalled_last_when_it_began";
+fn a_wait_is_for_the_last_signal_before_it_began() {
+    const NAME: &str = "event_ipc::both_directions::a_wait_is_for_the_last_signal_before_it_began";
     if role().is_some() {
         return serve();
     }
     let mut endpoint = Endpoint::new();
     endpoint.event = endpoint.setup.shared_event();
     let mut peer = Peer::serve(NAME, b'e', &get(endpoint.event).data);
-    // The first signal is done, a second one is appended there: a wait here is for the second.
+    // The first signal has completed, and the other process appends a second one: a wait here is for the second.
     ok(endpoint.execute(b's'));
     ok(endpoint.execute(b'w'));
     let (done, waiting) = (Endpoint::new(), endpoint.event);
@@ -76,9 +84,11 @@ fn a_wait_is_for_what_was_signalled_last_when_it_began() {
     peer.execute_all("g");
     ok(endpoint.execute(b'd'));
     assert_eq!([endpoint.execute(b'L'), endpoint.execute(b't')], [NOT_READY; 2]);
-    // A wait that began before the third signal does not wait for it.
+    // A wait that began before the third signal does not wait for that one.
+    let opened = now(endpoint.setup);
     peer.execute_all("o");
     ok(endpoint.execute(b'l'));
+    assert!(endpoint.waited_until() >= opened);
     peer.execute_all("g");
     ok(endpoint.execute(b'L'));
     assert_eq!(endpoint.execute(b'q'), NOT_READY);
@@ -89,13 +99,13 @@ fn a_wait_is_for_what_was_signalled_last_when_it_began() {
 }
 
 #[test]
-fn who_opened_an_event_needs_its_maker_no_more() {
-    const NAME: &str = "event_ipc::both_directions::who_opened_an_event_needs_its_maker_no_more";
+fn an_opened_event_does_not_need_its_creator() {
+    const NAME: &str = "event_ipc::both_directions::an_opened_event_does_not_need_its_creator";
     if role().is_some() {
         return serve();
     }
     let mut endpoint = Endpoint::new();
-    // Destroyed there while it is open here.
+    // The other process destroys the event while it is open here.
     let mut peer = Peer::serve(NAME, b'm', &[]);
     let data = peer.receive();
     endpoint.event = open(endpoint.setup, IpcEventCounterBasedHandle { data });
@@ -106,7 +116,7 @@ fn who_opened_an_event_needs_its_maker_no_more() {
         [SUCCESS; 4]
     );
     peer.end();
-    // Killed with a signal under way, which never comes: waits say so in time, and nothing hangs.
+    // The other process is killed with a signal in flight, which never arrives: waits time out, and nothing hangs.
     let mut peer = Peer::serve(NAME, b'm', &[]);
     let data = peer.receive();
     endpoint.event = open(endpoint.setup, IpcEventCounterBasedHandle { data });
@@ -118,13 +128,13 @@ fn who_opened_an_event_needs_its_maker_no_more() {
     assert_eq!([endpoint.execute(b't'), endpoint.execute(b'q'), waiting.execute(b'L')], [NOT_READY; 3]);
     ok(zeCommandListDestroy(waiting.list));
     assert_eq!(refused(endpoint.setup, data), OUT_OF_DEVICE_MEMORY);
-    // It can still be signalled anew.
+    // The event can still be signalled.
     assert_eq!([endpoint.execute(b's'), endpoint.execute(b'w'), endpoint.execute(b'c')], [SUCCESS; 3]);
 }
 
 #[test]
-fn a_process_ends_while_a_list_waits_for_what_never_comes() {
-    const NAME: &str = "event_ipc::both_directions::a_process_ends_while_a_list_waits_for_what_never_comes";
+fn a_process_exits_while_a_list_waits_for_a_signal_that_never_arrives() {
+    const NAME: &str = "event_ipc::both_directions::a_process_exits_while_a_list_waits_for_a_signal_that_never_arrives";
     match role().as_deref() {
         Some("other") => serve(),
         Some(_) => {

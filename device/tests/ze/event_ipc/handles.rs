@@ -1,4 +1,4 @@
-//! Which events have handles, what a handle opens, and which bytes are refused.
+//! Handles of events: which events have one, what it opens, and which bytes are refused.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn an_event_can_be_opened_in_its_own_process_and_many_times() {
 }
 
 #[test]
-fn only_what_was_made_for_it_is_shared_and_closed() {
+fn only_events_created_for_sharing_are_shared_and_closed() {
     let setup = Setup::new();
     let [flag] = setup.events();
     let (plain, shared) = (setup.counter_event(), setup.shared_event());
@@ -46,7 +46,7 @@ fn only_what_was_made_for_it_is_shared_and_closed() {
     assert_eq!([zeEventHostSignal(opened), zeEventHostReset(opened)], [INVALID_ARGUMENT; 2]);
     let mut result: KernelTimestampResult = zeroed();
     assert_eq!(zeEventQueryKernelTimestamp(opened, &raw mut result), NOT_READY);
-    // Timestamps and sharing exclude one another.
+    // An event cannot be shared and have timestamps.
     for flags in [0x1f, 0x2f, 0x3f] {
         let (desc, mut out) = (EventCounterBasedDesc { flags, ..zeroed() }, null_mut());
         let created = zeEventCounterBasedCreate(setup.context, setup.device, &raw const desc, &raw mut out);
@@ -58,7 +58,7 @@ fn only_what_was_made_for_it_is_shared_and_closed() {
         assert_eq!(flags, expected);
     }
     assert_eq!(zeEventGetCounterBasedFlags(flag, &raw mut flags), INVALID_ARGUMENT);
-    // Where the counter is, and what it comes to.
+    // The address of the counter, and the value to wait for.
     let list = setup.immediate_list(1);
     ok(zeCommandListAppendSignalEvent(list, opened));
     ok(zeEventCounterBasedGetDeviceAddress(shared, &raw mut value, &raw mut address));
@@ -68,8 +68,8 @@ fn only_what_was_made_for_it_is_shared_and_closed() {
 }
 
 #[test]
-fn damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind() {
-    const NAME: &str = "event_ipc::handles::damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind";
+fn damaged_and_foreign_handles_are_refused_without_leaks() {
+    const NAME: &str = "event_ipc::handles::damaged_and_foreign_handles_are_refused_without_leaks";
     if role().is_none() {
         run_child(child(NAME, "device", &[]));
         return;
@@ -86,8 +86,7 @@ fn damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind() {
         assert!(out.is_null());
         result
     };
-    let maps = || std::fs::read_to_string("/proc/self/maps").unwrap().lines().count();
-    let before = (open_descriptors(), maps());
+    let before = (open_descriptors(), mappings());
     for byte in 0..64 {
         for change in [0x01, 0x80, 0xff] {
             let (mut one, mut two) = (handle.data, pool_handle.data);
@@ -99,7 +98,7 @@ fn damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind() {
     for data in [[0; 64], [0x41; 64], [0xff; 64], memory_handle.data] {
         assert_eq!([refused(setup, data), refused_pool(data)], [OUT_OF_DEVICE_MEMORY; 2]);
     }
-    // Each handle opens its own kind only.
+    // Each handle opens its own type of object only.
     assert_eq!([refused(setup, pool_handle.data), refused_pool(handle.data)], [OUT_OF_DEVICE_MEMORY; 2]);
     let mut out = null_mut();
     for data in [handle.data, pool_handle.data] {
@@ -108,7 +107,7 @@ fn damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind() {
         assert_eq!(result, INVALID_ARGUMENT);
         ok(zeMemPutIpcHandle(setup.context, foreign));
     }
-    assert_eq!((open_descriptors(), maps()), before);
+    assert_eq!((open_descriptors(), mappings()), before);
     ok(zeEventCounterBasedCloseIpcHandle(open(setup, handle)));
     ok(zeEventDestroy(event));
     assert_eq!(refused(setup, handle.data), OUT_OF_DEVICE_MEMORY);
@@ -117,17 +116,17 @@ fn damaged_and_foreign_handles_are_refused_and_nothing_is_left_behind() {
 }
 
 #[test]
-fn a_maker_that_does_not_let_its_descriptors_be_fetched_is_a_clean_error() {
-    const NAME: &str = "event_ipc::handles::a_maker_that_does_not_let_its_descriptors_be_fetched_is_a_clean_error";
+fn a_producer_that_must_not_be_traced_is_an_error() {
+    const NAME: &str = "event_ipc::handles::a_producer_that_must_not_be_traced_is_an_error";
     match role().as_deref() {
         Some("other") => {
-            // SAFETY: plain numbers. A process that is not dumpable may be traced by root only.
+            // SAFETY: plain numbers. Only root may trace a process that is not dumpable.
             unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
             serve();
         }
         Some(_) => {
             let (setup, pipe) = (Setup::new(), Pipe::open());
-            // SAFETY: plain numbers. Root gives up what would let it trace everybody; the runner's user stays as it is.
+            // SAFETY: plain numbers. Root loses the permission to trace other processes; any other user is unaffected.
             unsafe { libc::setuid(65_534) };
             pipe.send(&refused(setup, pipe.receive()).to_ne_bytes());
         }
@@ -143,7 +142,7 @@ fn a_maker_that_does_not_let_its_descriptors_be_fetched_is_a_clean_error() {
 }
 
 #[test]
-fn the_names_of_intels_driver_lead_to_the_same() {
+fn the_function_names_of_intels_driver_work_too() {
     let setup = Setup::new();
     let find = |name: &std::ffi::CStr| {
         let mut address = null();
@@ -175,8 +174,8 @@ fn the_names_of_intels_driver_lead_to_the_same() {
 }
 
 #[test]
-fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
-    const NAME: &str = "event_ipc::handles::no_descriptor_and_no_mapping_is_lost_over_many_cycles";
+fn many_cycles_leak_no_descriptor_and_no_mapping() {
+    const NAME: &str = "event_ipc::handles::many_cycles_leak_no_descriptor_and_no_mapping";
     match role().as_deref() {
         Some("other") => serve(),
         Some(_) => {
@@ -208,7 +207,7 @@ fn no_descriptor_and_no_mapping_is_lost_over_many_cycles() {
             };
             let counts = || {
                 ok(zeCommandListHostSynchronize(list, FOREVER));
-                (open_descriptors(), std::fs::read_to_string("/proc/self/maps").unwrap().matches("ze_soft").count())
+                (open_descriptors(), mappings())
             };
             (0..16).for_each(cycle);
             let before = counts();

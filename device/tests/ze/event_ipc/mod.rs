@@ -1,4 +1,4 @@
-//! Events shared between processes: counter-based ones by themselves, others by their pool; either endpoint signals.
+//! Events shared between processes: counter-based events one by one, others by their pool. Either process signals.
 
 use std::ffi::c_void;
 use std::io::Read;
@@ -24,7 +24,7 @@ fn open(setup: Setup, handle: IpcEventCounterBasedHandle) -> Handle {
     make(|event| zeEventCounterBasedOpenIpcHandle(setup.context, handle, event))
 }
 
-/// The code of an open that must fail, and leave its result alone.
+/// The code of an open that must fail without writing its result.
 fn refused(setup: Setup, data: [u8; 64]) -> u32 {
     let mut event = null_mut();
     let result = zeEventCounterBasedOpenIpcHandle(setup.context, IpcEventCounterBasedHandle { data }, &raw mut event);
@@ -52,12 +52,14 @@ fn soon() -> u64 {
     nanoseconds(Duration::from_millis(5))
 }
 
-/// One endpoint of a conversation about one event: does what a letter says, and answers a result code.
+/// One of two processes that share an event. It executes commands, each a letter, and returns their result codes.
 struct Endpoint {
     setup: Setup,
     list: Handle,
-    /// Holds up the list until it is let go.
+    /// Holds up the list until it is signalled.
     gate: Handle,
+    /// Signalled, with timestamps, when the list has waited for the event.
+    waited: Handle,
     pool: Handle,
     event: Handle,
 }
@@ -65,14 +67,19 @@ struct Endpoint {
 impl Endpoint {
     fn new() -> Self {
         let setup = Setup::new();
-        let [gate] = setup.events();
-        Self { setup, list: setup.immediate_list(2), gate, pool: null_mut(), event: null_mut() }
+        let [gate, waited] = setup.events();
+        Self { setup, list: setup.immediate_list(2), gate, waited, pool: null_mut(), event: null_mut() }
+    }
+
+    /// When the last wait in the list (`d`) ended, by the device clock, which all processes share.
+    fn waited_until(&self) -> u64 {
+        started(self.waited)
     }
 
     fn execute(&self, letter: u8) -> u32 {
         let event = &raw const self.event;
         match letter {
-            // Signals at once, or as soon as the gate opens.
+            // Signals: at once, when the gate opens, or on the host.
             b's' => zeCommandListAppendSignalEvent(self.list, self.event),
             b'g' => {
                 ok(zeEventHostReset(self.gate));
@@ -82,11 +89,14 @@ impl Endpoint {
             b'o' => zeEventHostSignal(self.gate),
             b'h' => zeEventHostSignal(self.event),
             b'r' => zeEventHostReset(self.event),
-            // Waits: on the host, for a while, in a list, and for the list.
+            // Waits: on the host, with a timeout, in the list, and for the list.
             b'w' => zeEventHostSynchronize(self.event, FOREVER),
             b't' => zeEventHostSynchronize(self.event, soon()),
             b'q' => zeEventQueryStatus(self.event),
-            b'd' => zeCommandListAppendWaitOnEvents(self.list, 1, event),
+            b'd' => {
+                ok(zeEventHostReset(self.waited));
+                zeCommandListAppendBarrier(self.list, self.waited, 1, event)
+            }
             b'l' => zeCommandListHostSynchronize(self.list, FOREVER),
             b'L' => zeCommandListHostSynchronize(self.list, soon()),
             b'c' => zeEventCounterBasedCloseIpcHandle(self.event),
@@ -97,7 +107,7 @@ impl Endpoint {
     }
 }
 
-/// Plays the other endpoint, with an event (`e`) or the second event of a pool (`p`) that it opens.
+/// The other process: opens an event (`e`) or the second event of a pool (`p`), and executes what it receives.
 fn serve() {
     let (mut endpoint, pipe) = (Endpoint::new(), Pipe::open());
     match pipe.receive() {
@@ -107,7 +117,7 @@ fn serve() {
             endpoint.pool = make(|pool| zeEventPoolOpenIpcHandle(endpoint.setup.context, handle, pool));
             endpoint.event = event_of(endpoint.pool, 1);
         }
-        // Makes an event of its own and hands it out.
+        // Creates an event, and sends its handle.
         _ => {
             endpoint.event = endpoint.setup.shared_event();
             pipe.send(&get(endpoint.event).data);
@@ -115,7 +125,10 @@ fn serve() {
     }
     let mut letter = [0];
     while pipe.from.lock().read(&mut letter).unwrap() == 1 {
-        pipe.send(&endpoint.execute(letter[0]).to_ne_bytes());
+        match letter {
+            [b'T'] => pipe.send(&endpoint.waited_until().to_ne_bytes()),
+            [letter] => pipe.send(&endpoint.execute(letter).to_ne_bytes()),
+        }
     }
 }
 
@@ -125,6 +138,12 @@ impl Peer {
         peer.send(&[opening]);
         peer.send(handle);
         peer
+    }
+
+    /// As [`Endpoint::waited_until`], in the other process.
+    fn waited_until(&mut self) -> u64 {
+        self.send(b"T");
+        u64::from_ne_bytes(self.receive())
     }
 
     fn request(&mut self, letter: u8) -> u32 {

@@ -1,4 +1,4 @@
-//! Event pools that are shared, and the places in them.
+//! Shared event pools and their slots.
 
 use super::*;
 
@@ -15,26 +15,32 @@ fn the_events_of_a_shared_pool_are_the_same_in_both_processes() {
     ok(endpoint.execute(b'h'));
     let handle = get_pool(pool);
     let mut peer = Peer::serve(NAME, b'p', &handle.data);
-    // Opening takes nothing back, and the other endpoint's reset does.
+    // Opening resets nothing; the reset of the other process does.
     peer.execute_all("qr");
     assert_eq!([endpoint.execute(b'q'), peer.request(b't')], [NOT_READY; 2]);
     for _ in 0..3 {
         let event = endpoint.event as usize;
-        let waiter = thread::spawn(move || zeEventHostSynchronize(event as Handle, FOREVER));
+        let setup = endpoint.setup;
+        let waiter = thread::spawn(move || (zeEventHostSynchronize(event as Handle, FOREVER), now(setup)));
         ok(endpoint.execute(b'd'));
         assert_eq!(endpoint.execute(b'L'), NOT_READY);
+        let signalled = now(endpoint.setup);
         peer.execute_all("h");
-        ok(waiter.join().unwrap());
+        let (result, returned) = waiter.join().unwrap();
+        ok(result);
         ok(endpoint.execute(b'l'));
+        assert!(returned >= signalled && endpoint.waited_until() >= signalled);
         peer.execute_all("r");
         peer.execute_all("d");
         assert_eq!(peer.request(b'L'), NOT_READY);
+        let signalled = now(endpoint.setup);
         ok(endpoint.execute(b's'));
         peer.execute_all("lw");
+        assert!(peer.waited_until() >= signalled);
         ok(endpoint.execute(b'r'));
     }
     assert_eq!(zeEventQueryStatus(other), NOT_READY);
-    // After the last put nobody opens it any more; who has it, has it.
+    // After the last put no process can open it; what is open stays open.
     ok(zeEventPoolPutIpcHandle(endpoint.setup.context, handle));
     let mut out = null_mut();
     let late = zeEventPoolOpenIpcHandle(endpoint.setup.context, handle, &raw mut out);
@@ -48,7 +54,7 @@ fn the_events_of_a_shared_pool_are_the_same_in_both_processes() {
 }
 
 #[test]
-fn a_pool_is_closed_by_who_opened_it_and_destroyed_by_who_made_it() {
+fn the_opener_closes_a_pool_and_the_creator_destroys_it() {
     let setup = Setup::new();
     let (plain, shared) = (pool(setup, 0b1, 2), pool(setup, 0b111, 2));
     let mut handle: IpcEventPoolHandle = zeroed();
@@ -62,7 +68,7 @@ fn a_pool_is_closed_by_who_opened_it_and_destroyed_by_who_made_it() {
     assert_eq!(zeEventPoolGetIpcHandle(opened, &raw mut handle), INVALID_ARGUMENT);
     assert_eq!(zeEventPoolDestroy(opened), INVALID_ARGUMENT);
     assert_eq!([zeEventPoolCloseIpcHandle(plain), zeEventPoolCloseIpcHandle(shared)], [INVALID_ARGUMENT; 2]);
-    // Each pool seats its own events; the state is one, with its timestamps.
+    // Each pool has its own slots; the state is shared, with its timestamps.
     let (one, two) = (event_of(shared, 0), event_of(opened, 0));
     let mut result: KernelTimestampResult = zeroed();
     assert_eq!(zeEventQueryKernelTimestamp(two, &raw mut result), NOT_READY);
@@ -75,7 +81,7 @@ fn a_pool_is_closed_by_who_opened_it_and_destroyed_by_who_made_it() {
     ok(zeEventQueryStatus(two));
     ok(zeEventDestroy(two));
     ok(zeEventDestroy(one));
-    // A place that is taken anew is not signalled.
+    // The new event in a slot is not signalled.
     let again = event_of(shared, 0);
     assert_eq!(zeEventQueryStatus(again), NOT_READY);
     ok(zeEventDestroy(again));
