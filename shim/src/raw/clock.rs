@@ -1,4 +1,4 @@
-//! The clocks: `CLOCK_MONOTONIC` for every record, the others for the header and the footer only.
+//! The clocks: `CLOCK_MONOTONIC` for every record, the others for the header and the footer, and for what work of our own costs.
 
 use urscope_schema::{call::Nanos, trace::records::Clock};
 
@@ -13,6 +13,11 @@ fn read(clock: libc::clockid_t) -> u64 {
 #[inline]
 pub fn now() -> Nanos {
     Nanos(read(libc::CLOCK_MONOTONIC))
+}
+
+/// The processor time that this thread has used, in nanoseconds: it stands still while the thread does.
+pub fn of_this_thread() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// All clocks, read within a fraction of a microsecond.

@@ -101,7 +101,11 @@ fn a_call_in_which_the_process_stands_still_is_slow() {
 fn descriptors_that_grow_are_the_programs_handles_or_not() {
     let outcome = run("ur_violations", V2, Some("files_over_and_over"));
     assert_eq!(outcome.report().violations(), ["note churn", "note descriptor-growth"], "{}", outcome.stderr);
-    says(&outcome, "descriptor-growth", "only 0 more handles");
+    says(&outcome, "descriptor-growth", "a cache, the driver or other files have them");
+    // The last sample may be taken behind a get, before its put.
+    let report = outcome.report();
+    let message = report.finding("descriptor-growth")["message"].as_str().expect("a finding has a message");
+    assert!(message.contains("only 0 more handles") || message.contains("only 1 more handles"), "{message}");
     let outcome = run("ur_violations", V2, Some("handle_data_that_is_kept"));
     says(&outcome, "descriptor-growth", "the program leaves them open");
 }

@@ -21,7 +21,7 @@ const PART: u64 = 64;
 const LEAST: Duration = Duration::from_millis(1);
 const MOST: Duration = Duration::from_millis(100);
 
-/// How many times as long as a count took.
+/// How many times as long as a count took, in processor time: a machine that is busy with something else makes no count dearer.
 const COST: u64 = 200;
 
 static FIRST: AtomicU64 = AtomicU64::new(0);
@@ -42,22 +42,22 @@ fn count(exit: &Exit, next: u64) {
     if NEXT.compare_exchange(next, u64::MAX, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return;
     }
-    let now = clock::now();
+    let (now, used) = (clock::now(), clock::of_this_thread());
     if let Some(open) = process::open_descriptors() {
         let mut line = Line::default();
         line.descriptors(pid(), exit.tid, now, base(), open);
         append(&line);
     }
-    let after = clock::now();
+    let cost = clock::of_this_thread().saturating_sub(used);
     let _ = FIRST.compare_exchange(0, now.0, Ordering::Relaxed, Ordering::Relaxed);
-    NEXT.store(due(Nanos(FIRST.load(Ordering::Relaxed)), now, after), Ordering::Relaxed);
+    NEXT.store(due(Nanos(FIRST.load(Ordering::Relaxed)), now, cost), Ordering::Relaxed);
 }
 
-/// When to count again.
-fn due(first: Nanos, began: Nanos, ended: Nanos) -> u64 {
-    let part = began.0.saturating_sub(first.0) / PART;
+/// When to count again, after a count at `now` that cost so many nanoseconds.
+fn due(first: Nanos, now: Nanos, cost: u64) -> u64 {
+    let part = now.0.saturating_sub(first.0) / PART;
     let pause = part.clamp(LEAST.as_nanos() as u64, MOST.as_nanos() as u64);
-    ended.0 + pause.max(COST * ended.0.saturating_sub(began.0))
+    now.0 + cost + pause.max(COST * cost)
 }
 
 /// Begins anew in a forked child.
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn counts_become_rarer_and_never_cost_more_than_their_part() {
-        let pause = |since: u64, took: u64| due(Nanos(0), Nanos(since), Nanos(since + took)) - since - took;
+        let pause = |since: u64, took: u64| due(Nanos(0), Nanos(since), took) - since - took;
         assert_eq!(pause(0, 1000), 1_000_000);
         assert_eq!(pause(640_000_000, 1000), 10_000_000);
         assert_eq!(pause(u64::MAX / 2, 1000), 100_000_000);
