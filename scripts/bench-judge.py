@@ -1,26 +1,18 @@
 #!/usr/bin/env python3
-"""Measures how fast the judge reads, next to others who read the same file: `scripts/bench judge [MEGABYTES]`.
+"""Measures how fast the judge reads, next to other readers of the same file: `scripts/bench judge [MEGABYTES]`.
 
-A run of four processes is generated (analyzer/command/examples/trace-generator.rs), 1000 MB unless told otherwise. The judge reads all of
-it, and then one of the four files, which jq, Python and Perfetto's trace processor read too. Each counts the records of
-calls that it saw; who counts otherwise than the generator is not measured but said. The judge's figures are the best of three.
+The trace generator (analyzer/command/examples/trace-generator.rs) writes a run of four processes, 1000 MB by default. The judge reads
+all of it, and then one of the four files, which jq, Python and Perfetto's trace processor read too. Each counts the records
+of calls; a reader whose count is wrong is reported and not measured. The judge's figures are the best of three.
 """
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-RANKS = 4
-CYCLE_BYTES = 2297  # What a process writes in one cycle of the generator.
-CYCLE_RECORDS = 12
+from measured import CYCLE_RECORDS, ROOT, TARGET, generated_run, measured
 
 # Line by line, as whoever writes a script for such a trace does it.
 PYTHON = """
@@ -28,21 +20,6 @@ import json, sys
 print(sum(json.loads(line.strip(",\\n"))["ph"] in "BE" for line in open(sys.argv[1]) if len(line) > 2))
 """
 JQ = 'map(select(.ph == "B" or .ph == "E")) | length'
-
-
-def measured(command):
-    """Runs a command; its standard output, the seconds it took and its peak memory in MB."""
-    start = time.monotonic()
-    with tempfile.TemporaryFile() as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE)
-        errors = process.stderr.read().decode(errors="replace")
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        text = out.read().decode()
-    if process.returncode not in (0, 1):  # The judge says 1 where it has findings, the importer where it has warnings.
-        raise RuntimeError(errors.strip().splitlines()[-1] if errors.strip() else f"it ended with {process.returncode}")
-    return text, time.monotonic() - start, usage.ru_maxrss / 1000
 
 
 def judged(text):
@@ -60,18 +37,11 @@ def main():
     megabytes = int(arguments[0]) if arguments else 1000
     build = ["cargo", "build", "--quiet", "--release", "-p", "urscope-command", "--bin", "urscope", "--example", "trace-generator"]
     subprocess.run(build, cwd=ROOT, check=True)
-    urscope, generator = TARGET / "release/urscope", TARGET / "release/examples/trace-generator"
+    urscope = TARGET / "release/urscope"
 
-    room = ROOT / "target/tmp"  # Not /tmp, which may be memory.
-    room.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=room) as folder:
-        cycles = max(1, megabytes * 1_000_000 // RANKS // CYCLE_BYTES)
-        subprocess.run([generator, folder, "--ranks", str(RANKS), "--cycles", str(cycles)], check=True)
-        files = sorted(Path(folder).glob("urscope-*.json"))
+    with generated_run(megabytes) as (folder, cycles):
+        files = sorted(folder.glob("urscope-*.json"))
         one = str(files[0])
-        # Everybody finds the files in memory. They are not read here, for a child's peak begins with what its parent has.
-        subprocess.run(["cat", *files], stdout=subprocess.DEVNULL, check=True)
-
         check = [urscope, "check", "--format", "json"]
         python = shutil.which("python3")
         rows = [
@@ -90,7 +60,7 @@ def main():
             expected = CYCLE_RECORDS * cycles * len(read)
             try:
                 runs = [measured(command) for _ in range(times)]
-                counted = count(runs[0][0])
+                counted = count(runs[0].text)
             except (RuntimeError, ValueError) as error:
                 missing = "run scripts/setup first" in str(error)
                 print(f"{name:<18} {'not installed' if missing else f'failed: {error}'}")
@@ -98,7 +68,7 @@ def main():
             if counted != expected:
                 print(f"{name:<18} counted {counted} records of {expected}")
                 continue
-            seconds, peak = min(run[1] for run in runs), max(run[2] for run in runs)
+            seconds, peak = min(run.seconds for run in runs), max(run.peak_mb for run in runs)
             size = sum(file.stat().st_size for file in read) / 1e6
             rate = counted / seconds
             best = rate if len(read) == 1 and best is None else best

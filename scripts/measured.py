@@ -1,0 +1,60 @@
+"""What the measuring scripts share: traces of a made-up run, and commands whose time and memory are taken."""
+
+import os
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
+
+RANKS = 4
+CYCLE_BYTES = 2297  # What a process of the trace generator writes in one cycle.
+CYCLE_RECORDS = 12
+
+
+@dataclass
+class Measured:
+    """A command that has ended: its standard output, and what it cost."""
+
+    text: str
+    seconds: float
+    cpu_seconds: float
+    peak_mb: float
+
+
+def measured(command):
+    """Runs a command to its end; fails if it did."""
+    start = time.monotonic()
+    with tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE)
+        errors = process.stderr.read().decode(errors="replace")
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        text = out.read().decode()
+    if process.returncode not in (0, 1):  # urscope ends with 1 when it has findings, the importer when it has warnings.
+        raise RuntimeError(errors.strip().splitlines()[-1] if errors.strip() else f"it ended with {process.returncode}")
+    return Measured(text, seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000)
+
+
+@contextmanager
+def generated_run(megabytes, *options):
+    """A folder with the traces of four processes; also the number of cycles that each of them made.
+
+    The release build of the trace generator must be there.
+    """
+    room = ROOT / "target/tmp"  # /tmp may be memory.
+    room.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=room) as folder:
+        cycles = max(1, megabytes * 1_000_000 // RANKS // CYCLE_BYTES)
+        generator = TARGET / "release/examples/trace-generator"
+        subprocess.run([generator, folder, "--ranks", str(RANKS), "--cycles", str(cycles), *options], check=True)
+        # Every reader finds the files in memory. A child reads them, because a child's peak begins with what its parent has.
+        files = sorted(Path(folder).glob("urscope-*.json"))
+        subprocess.run(["cat", *files], stdout=subprocess.DEVNULL, check=True)
+        yield Path(folder), cycles
