@@ -1,13 +1,24 @@
 //! The test programs, compiled once for each runtime release by `scripts/compile-app`.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::runtime::Release;
 use crate::{artefacts, repository};
 
 /// The executable of `tests/apps/<name>.cpp`, or `.c`, compiled against a release.
 pub fn executable(name: &str, release: Release) -> PathBuf {
+    static COMPILED: Mutex<Option<HashMap<(String, Release), Arc<OnceLock<PathBuf>>>>> = Mutex::new(None);
+    let executable = {
+        let mut compiled = COMPILED.lock().expect("no test panics while it holds this lock");
+        Arc::clone(compiled.get_or_insert_default().entry((name.to_owned(), release)).or_default())
+    };
+    executable.get_or_init(|| compile(name, release)).clone()
+}
+
+fn compile(name: &str, release: Release) -> PathBuf {
     release.folder();
     let output = Command::new(repository().join("scripts/compile-app"))
         .args([name, release.version()])

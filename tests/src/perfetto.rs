@@ -40,6 +40,8 @@ pub fn opinions(traces: &[PathBuf], queries: &[&str]) -> Vec<Opinion> {
     Release::R2026_2.folder();
     assert!(!traces.is_empty(), "there is no trace to show to Perfetto");
     let output = Command::new("node")
+        // Most traces are small: optimising the importer takes longer than it saves.
+        .arg("--liftoff-only")
         .arg(repository().join("scripts/perfetto-check.mjs"))
         .args(queries.iter().flat_map(|query| ["--sql", query]))
         .args(traces)

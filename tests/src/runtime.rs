@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use crate::repository;
 
 /// A release of the SYCL runtime that the tests run against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Release {
     /// 2025.3.3: the UR loader is a library of its own; no IPC entry points, no SYCL for them.
     R2025_3,
