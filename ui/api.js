@@ -1,7 +1,7 @@
 /**
- * Asks the judge. What it answered is kept until the run has changed; nobody else in the page speaks to the server.
+ * Fetches answers from `urscope view` and caches them until the run changes. No other module of the page talks to the server.
  *
- * The shapes of the answers stand in docs/report.schema.json and in analyzer/src/questions/.
+ * docs/report.schema.json and the types of the library's `questions` module define the answers.
  *
  * @typedef {{index: number, pid: number, host: string, rank: number | null, executable: string, command: string[],
  *   began_ns: number, ended_ns: number, ended: string, calls: number, ipc_calls: number}} Process
@@ -22,10 +22,10 @@
  */
 
 /** @type {Map<string, Promise<any>>} */
-let kept = new Map();
+let cache = new Map();
 
-/** What the server said when it could not answer. */
-export class Refused extends Error {}
+/** The server refused the request or did not answer; the message is fit for a person. */
+export class ServerError extends Error {}
 
 /**
  * @param {string} path
@@ -35,45 +35,45 @@ async function fetched(path) {
   try {
     response = await fetch(`api/${path}`);
   } catch {
-    throw new Refused('urscope view does not answer any more: it was ended, or the connection to its host is gone');
+    throw new ServerError('urscope view no longer answers: it was stopped, or the connection to its host is lost');
   }
   const body = await response.json().catch(() => null);
   if (!response.ok || body === null) {
-    throw new Refused(body?.error ?? `urscope view answered ${response.status} to api/${path}`);
+    throw new ServerError(body?.error ?? `urscope view answered ${response.status} to api/${path}`);
   }
   return body;
 }
 
 /**
- * One answer, asked for once until the run changes.
+ * One answer. It is fetched once until the run changes.
  * @param {string} path  below api/
  * @param {Record<string, string | number | null | undefined>} [query]
  * @returns {Promise<any>}
  */
 export function ask(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== '');
-  const words = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  const url = words ? `${path}?${words}` : path;
-  const known = kept.get(url);
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  const url = search ? `${path}?${search}` : path;
+  const known = cache.get(url);
   if (known) return known;
-  const asked = fetched(url);
-  kept.set(url, asked);
-  const here = kept;
-  asked.catch(() => here.delete(url));
-  return asked;
+  const answer = fetched(url);
+  cache.set(url, answer);
+  const here = cache;
+  answer.catch(() => here.delete(url));
+  return answer;
 }
 
-/** Forgets all answers: they are of a run that has gone on. */
-export function forget() {
-  kept = new Map();
+/** Drops all cached answers, because the run has grown. */
+export function clearCache() {
+  cache = new Map();
 }
 
 /**
- * Listens to how the run goes on.
+ * Subscribes to changes of the run.
  * @param {(news: {generation: number, running: boolean}) => void} changed
  * @param {(connected: boolean) => void} connection
  */
-export function follow(changed, connection) {
+export function subscribe(changed, connection) {
   const source = new EventSource('api/events');
   source.addEventListener('run', (event) => {
     connection(true);

@@ -1,18 +1,18 @@
 /**
  * The page: a bar that stays, and one view at a time below it. A view is a module that exports
  *
- *   open(place, world, route, actions) -> { refresh(world), follow?(route), repaint?(), close?() }
+ *   open(container, data, route, actions) -> { refresh(data), follow?(route), repaint?(), close?() }
  *
- * It asks through api.js, says what is seen through router.js, and never touches what lies outside of its place.
+ * A view fetches through api.js, keeps its state in the address through router.js, and changes nothing outside its container.
  */
-import { follow, forget } from './api.js';
-import { el, plain, say } from './dom.js';
+import { clearCache, subscribe } from './api.js';
+import { announce, el, plain } from './dom.js';
 import { file } from './format.js';
 import * as overview from './overview.js';
 import { handOver, prepare } from './perfetto.js';
 import { here, href } from './router.js';
-import { world } from './run.js';
-import { themed } from './theme.js';
+import { fetchRun } from './run.js';
+import { initTheme } from './theme.js';
 
 const VIEWS = [
   { view: 'overview', label: 'Overview', load: async () => overview },
@@ -23,37 +23,38 @@ const VIEWS = [
   { view: 'handle', within: 'handles', load: () => import('./handle.js') },
 ];
 
-const place = /** @type {HTMLElement} */ (document.getElementById('main'));
-const trouble = /** @type {HTMLElement} */ (document.getElementById('trouble'));
+const main = /** @type {HTMLElement} */ (document.getElementById('main'));
+const problem = /** @type {HTMLElement} */ (document.getElementById('problem'));
 const perfetto = /** @type {HTMLButtonElement} */ (document.getElementById('perfetto'));
 const live = /** @type {HTMLElement} */ (document.getElementById('live'));
 
-/** @type {import('./run.js').World | null} */
-let now = null;
+/** @type {import('./run.js').RunData | null} */
+let data = null;
 /** @type {{view: string, shown: any} | null} */
 let current = null;
-let turn = 0;
+/** Counts calls of `show`: a view that loads slowly must not replace one that was opened after it. */
+let opened = 0;
 let connected = true;
 
 /** @param {unknown} error */
-function complain(error) {
-  trouble.textContent = plain(error instanceof Error ? error.message : error);
-  trouble.hidden = false;
+function showError(error) {
+  problem.textContent = plain(error instanceof Error ? error.message : error);
+  problem.hidden = false;
 }
 
 /** What views may ask of the page. */
 const actions = {
-  complain,
-  /** @param {number} [at] */
+  showError,
+  /** @param {number} [at]  nanoseconds of the run */
   perfetto(at) {
-    if (now) handOver(now.run, at).catch(complain);
+    if (data) handOver(data.run, at).catch(showError);
   },
 };
 
-function bar() {
+function updateBar() {
   const { view } = here();
-  const at = VIEWS.find((known) => known.view === view)?.within ?? view;
-  const tabs = VIEWS.filter((known) => known.label);
+  const at = VIEWS.find((entry) => entry.view === view)?.within ?? view;
+  const tabs = VIEWS.filter((entry) => entry.label);
   const list = /** @type {HTMLElement} */ (document.getElementById('views'));
   if (list.childElementCount === 0) {
     list.append(...tabs.map((tab) => el('li', {}, el('a', { href: href(tab.view), 'data-view': tab.view }, tab.label))));
@@ -62,8 +63,8 @@ function bar() {
     if (link.dataset.view === at) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
-  if (!now) return;
-  const { run } = now;
+  if (!data) return;
+  const { run } = data;
   const title = /** @type {HTMLElement} */ (document.getElementById('title'));
   const name = run.title.split(', ').map(file).join(', ');
   title.textContent = plain(name);
@@ -73,104 +74,106 @@ function bar() {
   if (live.textContent !== text) live.textContent = text;
   live.className = connected && run.running ? 'on' : '';
   perfetto.disabled = false;
-  perfetto.title = run.perfetto.local ? 'in the local copy of its UI' : `at ${run.perfetto.url}; the trace stays in your browser`;
+  perfetto.title = run.perfetto.local
+    ? 'in the local copy of the Perfetto UI'
+    : `at ${run.perfetto.url}; the trace stays in your browser`;
 }
 
 async function show() {
-  const mine = ++turn;
+  const mine = ++opened;
   const route = here();
-  bar();
-  if (!now) return;
+  updateBar();
+  if (!data) return;
   if (current?.view === route.view && current.shown.follow) {
     current.shown.follow(route);
     return;
   }
-  const known = VIEWS.find((known) => known.view === route.view);
+  const entry = VIEWS.find((entry) => entry.view === route.view);
   current?.shown.close?.();
   current = null;
-  place.setAttribute('aria-busy', 'true');
+  main.setAttribute('aria-busy', 'true');
   try {
-    if (!known) throw new Error(`this page has no view '${route.view}'`);
-    const module = await known.load();
-    if (mine !== turn) return;
-    place.className = `view-${route.view}`;
-    place.replaceChildren();
-    current = { view: route.view, shown: module.open(place, now, route, actions) };
+    if (!entry) throw new Error(`this page has no view '${route.view}'`);
+    const module = await entry.load();
+    if (mine !== opened) return;
+    main.className = `view-${route.view}`;
+    main.replaceChildren();
+    current = { view: route.view, shown: module.open(main, data, route, actions) };
   } catch (error) {
-    place.replaceChildren(
+    main.replaceChildren(
       el('p', { class: 'empty' }, 'There is nothing to show here. ', el('a', { href: href('overview') }, 'Overview')),
     );
-    complain(error);
+    showError(error);
   }
-  place.setAttribute('aria-busy', 'false');
+  main.setAttribute('aria-busy', 'false');
 }
 
-/** Asks anew when the run has gone on; what is selected, zoomed and open stays. */
-async function renew() {
-  forget();
+/** Fetches everything again after the run has grown. Selection, zoom and open sections stay. */
+async function reload() {
+  clearCache();
   try {
-    now = await world();
-    trouble.hidden = !now.run.error;
-    if (now.run.error) complain(now.run.error);
-    bar();
-    current?.shown.refresh(now);
+    data = await fetchRun();
+    problem.hidden = !data.run.error;
+    if (data.run.error) showError(data.run.error);
+    updateBar();
+    current?.shown.refresh(data);
   } catch (error) {
-    complain(error);
+    showError(error);
   }
 }
 
 addEventListener('hashchange', () => {
-  trouble.hidden = !now?.run.error;
+  problem.hidden = !data?.run.error;
   const before = current?.view;
   show().then(() => {
-    // A new view is read from its beginning, by whatever reads it.
+    // A new view is read from its beginning, also by a screen reader.
     if (current?.view === before) return;
     scrollTo(0, 0);
-    place.focus({ preventScroll: true });
-    say(`${place.querySelector('h1')?.textContent ?? ''}`);
+    main.focus({ preventScroll: true });
+    announce(`${main.querySelector('h1')?.textContent ?? ''}`);
   });
 });
-// pushState does not tell when the way back is taken within one view; this does.
+// Going back within one view fires no hashchange, because pushState made the entry. This fires.
 addEventListener('popstate', () => show());
 
 document.querySelector('.skip')?.addEventListener('click', (event) => {
   event.preventDefault();
-  place.focus();
+  main.focus();
 });
 perfetto.addEventListener('click', () => actions.perfetto());
-themed(/** @type {HTMLButtonElement} */ (document.getElementById('theme')), () => current?.shown.repaint?.());
+initTheme(/** @type {HTMLButtonElement} */ (document.getElementById('theme')), () => current?.shown.repaint?.());
 
-/** Renewals take turns: while one is under way, one more is enough. */
-let renewing = false;
+/** Reloads run one after the other. However many changes arrive during one, one more follows. */
+let reloading = false;
 let again = false;
 async function changed() {
   again = true;
-  if (renewing) return;
-  renewing = true;
+  if (reloading) return;
+  reloading = true;
   while (again) {
     again = false;
-    await renew();
+    await reload();
   }
-  renewing = false;
+  reloading = false;
 }
 
 try {
-  now = await world();
-  if (now.run.error) complain(now.run.error);
+  data = await fetchRun();
+  if (data.run.error) showError(data.run.error);
   await show();
   performance.mark('urscope-filled');
-  follow(
+  subscribe(
     (news) => {
-      if (now && (news.generation !== now.run.generation || news.running !== now.run.running)) changed();
+      if (data && (news.generation !== data.run.generation || news.running !== data.run.running)) changed();
     },
     (is) => {
       connected = is;
-      bar();
+      updateBar();
     },
   );
-  (globalThis.requestIdleCallback ?? setTimeout)(() => now && prepare(now.run));
+  (globalThis.requestIdleCallback ?? setTimeout)(() => data && prepare(data.run));
 } catch (error) {
-  complain(error);
-  place.setAttribute('aria-busy', 'false');
-  place.replaceChildren(el('p', { class: 'empty' }, 'The run cannot be shown.'));
+  showError(error);
+  main.setAttribute('aria-busy', 'false');
+  main.replaceChildren(el('p', { class: 'empty' }, 'The run cannot be shown.'));
 }

@@ -1,8 +1,8 @@
 /**
- * The table of calls: searched and sorted by the server, so that a million of them cost no more than a page.
+ * The table of calls. The server searches and sorts, so that a million calls cost no more than one page.
  */
 import { ask } from './api.js';
-import { el, say, swap } from './dom.js';
+import { el, announce, swap } from './dom.js';
 import { count, figure, moment } from './format.js';
 import { byProcess, check, choice, search } from './filters.js';
 import { grid, pages } from './grid.js';
@@ -12,18 +12,18 @@ import { callColumns } from './finding_sides.js';
 const PAGE = 200;
 
 /**
- * @param {HTMLElement} place
- * @param {import('./run.js').World} first
+ * @param {HTMLElement} container
+ * @param {import('./run.js').RunData} first
  * @param {import('./router.js').Route} route
  */
-export function open(place, first, route) {
-  let world = first;
+export function open(container, first, route) {
+  let data = first;
   let query = route.query;
   let turn = 0;
   const form = el('div', { class: 'filters', role: 'search', 'aria-label': 'Which calls' });
   const head = el('p', { class: 'faint' });
   const table = el('div', {});
-  swap(place, el('h1', {}, 'Calls'), el('section', { class: 'card', 'aria-label': 'Calls' }, form, head, table));
+  swap(container, el('h1', {}, 'Calls'), el('section', { class: 'card', 'aria-label': 'Calls' }, form, head, table));
 
   const value = (/** @type {string} */ name) => query.get(name) ?? '';
   /** @param {Record<string, string | number | boolean | null>} changes */
@@ -33,13 +33,13 @@ export function open(place, first, route) {
   }
 
   function filters() {
-    const functions = Object.keys(world.check.calls);
+    const functions = Object.keys(data.check.calls);
     const between = value('from_ns') || value('to_ns');
     swap(
       form,
       search('Search', value('q'), (q) => want({ q }), 'any column'),
       choice('Function', value('function'), functions, (name) => want({ function: name })),
-      byProcess(world, value('process'), want),
+      byProcess(data, value('process'), want),
       check('IPC only', value('ipc') === '1', (ipc) => want({ ipc })),
       check('Errors only', value('errors') === '1', (errors) => want({ errors })),
       value('fingerprint') &&
@@ -77,12 +77,12 @@ export function open(place, first, route) {
     const [process, call] = value('around').split(':').map(Number);
     const text = `${count(answered.matching, 'call')}${answered.matching < answered.total ? ` of ${figure(answered.total)}` : ''}`;
     head.textContent = text;
-    say(text);
+    announce(text);
     swap(
       table,
       answered.rows.length === 0
-        ? el('p', { class: 'empty' }, 'No call is like that. ', el('a', { href: href('calls') }, 'All calls'))
-        : grid('Calls', callColumns(world.run), answered.rows, {
+        ? el('p', { class: 'empty' }, 'No call matches. ', el('a', { href: href('calls') }, 'All calls'))
+        : grid('Calls', callColumns(data.run), answered.rows, {
             sort: value('around') ? undefined : sort,
             desc,
             order: (sort, desc) => want({ sort, desc }),
@@ -99,9 +99,9 @@ export function open(place, first, route) {
   }
   draw();
   return {
-    /** @param {import('./run.js').World} next */
+    /** @param {import('./run.js').RunData} next */
     refresh(next) {
-      world = next;
+      data = next;
       draw();
     },
     /** @param {import('./router.js').Route} route */

@@ -1,7 +1,7 @@
 /**
- * The chart of what was pinned over time. A click leads to that moment on the timeline; the figures stand in a table, too.
+ * The chart of pinned bytes over time. A click leads to that moment on the timeline. The figures are also in a table.
  */
-import { drawingRoom, el, svg } from './dom.js';
+import { drawingWidth, el, svg } from './dom.js';
 import { bytes, figure, moment, size, span, when } from './format.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
@@ -10,10 +10,10 @@ const HEIGHT = 150;
 const LEFT = 62;
 const BOTTOM = 22;
 const TOP = 10;
-/** So many rows of the table stand for all samples. */
+/** At most this many samples are in the table. */
 const ROWS = 40;
 
-/** The next round number of bytes above. */
+/** The next higher round number of bytes. */
 function ceiling(/** @type {number} */ most) {
   if (most <= 0) return 1;
   const unit = 1024 ** Math.floor(Math.log2(most) / 10);
@@ -26,11 +26,11 @@ function ceiling(/** @type {number} */ most) {
 const total = (/** @type {Record<string, number>} */ kinds) => Object.values(kinds).reduce((sum, count) => sum + count, 0);
 
 /**
- * @param {import('./run.js').World} world
+ * @param {import('./run.js').RunData} data
  * @returns {Node}
  */
 export function chart({ run, stats }) {
-  const width = drawingRoom();
+  const width = drawingWidth();
   /** @type {import('./api.js').Sample[]} */
   const samples = stats.shared;
   if (samples.length === 0) return el('p', { class: 'empty' }, 'Nothing was shared, so nothing was pinned.');
@@ -48,7 +48,7 @@ export function chart({ run, stats }) {
   const label = `Pinned bytes over ${span(last)}: at most ${bytes(peak.pinned_bytes)}, at ${moment(peak.time_ns)}`;
 
   const cross = svg('line', { class: 'cross', y1: TOP, y2: HEIGHT - BOTTOM, visibility: 'hidden' });
-  const told = el('p', { class: 'told faint' }, label.replace('Pinned bytes over', 'Over'), '.');
+  const caption = el('p', { class: 'caption faint' }, label.replace('Pinned bytes over', 'Over'), '.');
   const picture = svg(
     'svg',
     { viewBox: `0 0 ${width} ${HEIGHT}`, class: 'chart', role: 'img', 'aria-label': label },
@@ -79,13 +79,13 @@ export function chart({ run, stats }) {
     cross.setAttribute('x1', String(x(ns)));
     cross.setAttribute('x2', String(x(ns)));
     cross.setAttribute('visibility', 'visible');
-    told.textContent = sample
+    caption.textContent = sample
       ? `${moment(sample.time_ns)}: ${bytes(sample.pinned_bytes)} pinned, ${figure(total(sample.handles))} handles not put, ${figure(total(sample.opened))} open`
       : `${moment(ns)}: nothing was shared yet`;
   });
   picture.addEventListener('pointerleave', () => {
     cross.setAttribute('visibility', 'hidden');
-    told.textContent = `${label.replace('Pinned bytes over', 'Over')}.`;
+    caption.textContent = `${label.replace('Pinned bytes over', 'Over')}.`;
   });
   picture.addEventListener('click', (/** @type {MouseEvent} */ event) => {
     const ns = at(event);
@@ -99,11 +99,11 @@ export function chart({ run, stats }) {
     'figure',
     {},
     picture,
-    told,
+    caption,
     el(
       'details',
       { 'data-key': 'pinned-table' },
-      el('summary', {}, 'As a table', step > 1 && ` (each ${step}th of ${samples.length} samples)`),
+      el('summary', {}, 'As a table', step > 1 && ` (one in ${step} of ${samples.length} samples)`),
       grid(
         'Pinned bytes over time',
         [

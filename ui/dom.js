@@ -1,18 +1,18 @@
 /**
- * Makes elements. All text of a run comes in here, as text and never as markup, and without characters that steer.
+ * Creates elements. All text of a run enters the page here: as text, never as markup, and without control characters.
  */
 
-/** Controls, turns of direction (UAX #9), ends of lines and what is no character, as analyzer/src/plain.rs has them. */
-const STEERS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]/g;
+/** Control characters, bidirectional controls (UAX #9), line ends and noncharacters: the set of the library's `plain` module. */
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]/g;
 
 /**
- * The text, with a replacement for each character that steers.
+ * The text with each control character replaced by U+FFFD.
  * @param {unknown} text
  * @returns {string}
  */
-export const plain = (text) => String(text).replace(STEERS, '\ufffd');
+export const plain = (text) => String(text).replace(CONTROL_CHARACTERS, '\ufffd');
 
-/** @typedef {Node | string | number | null | undefined | false | any[]} Child  of a list, each in turn */
+/** @typedef {Node | string | number | null | undefined | false | any[]} Child  a list stands for its items */
 
 /**
  * @param {Element} parent
@@ -28,10 +28,10 @@ function fill(parent, children) {
 
 /**
  * @param {Element} element
- * @param {Record<string, any>} traits
+ * @param {Record<string, any>} attributes
  */
-function dress(element, traits) {
-  for (const [name, value] of Object.entries(traits)) {
+function setAttributes(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? '' : plain(value));
@@ -40,50 +40,50 @@ function dress(element, traits) {
 }
 
 /**
- * An element of HTML. A trait that is null or false is left out; one that begins with "on" is a listener.
+ * Creates an HTML element. An attribute that is null or false is omitted; one that begins with "on" is an event listener.
  * @param {string} tag
- * @param {Record<string, any>} [traits]
+ * @param {Record<string, any>} [attributes]
  * @param {...Child} children
  * @returns {any}
  */
-export function el(tag, traits = {}, ...children) {
-  const element = dress(document.createElement(tag), traits);
+export function el(tag, attributes = {}, ...children) {
+  const element = setAttributes(document.createElement(tag), attributes);
   fill(element, children);
   return element;
 }
 
 /**
- * An element of SVG.
+ * Creates an SVG element.
  * @param {string} tag
- * @param {Record<string, any>} [traits]
+ * @param {Record<string, any>} [attributes]
  * @param {...Child} children
  * @returns {any}
  */
-export function svg(tag, traits = {}, ...children) {
-  const element = dress(document.createElementNS('http://www.w3.org/2000/svg', tag), traits);
+export function svg(tag, attributes = {}, ...children) {
+  const element = setAttributes(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes);
   fill(element, children);
   return element;
 }
 
-/** How wide a picture may be drawn, in pixels: text in it is then as big as it is meant to be. */
-export const drawingRoom = () => Math.max(300, Math.min(640, innerWidth - 40));
+/** How wide a drawing may be, in pixels. Drawn at this width, its text is not scaled. */
+export const drawingWidth = () => Math.max(300, Math.min(640, innerWidth - 40));
 
 /**
- * Puts something else into an element. Who reads is left where they were: what has the same `data-key` afterwards is
- * focused, open and scrolled as before.
- * @param {Element} place
+ * Replaces the children of an element. Elements with the same `data-key` before and after keep their focus, their open state
+ * and their scroll position.
+ * @param {Element} container
  * @param {...Child} children
  */
-export function swap(place, ...children) {
+export function swap(container, ...children) {
   const active = document.activeElement;
-  const focused = active && place.contains(active) ? active.getAttribute('data-key') : null;
+  const focused = active && container.contains(active) ? active.getAttribute('data-key') : null;
   const before = new Map();
-  for (const kept of place.querySelectorAll('[data-key]')) {
+  for (const kept of container.querySelectorAll('[data-key]')) {
     before.set(kept.getAttribute('data-key'), { open: kept.hasAttribute('open'), top: kept.scrollTop, left: kept.scrollLeft });
   }
-  place.replaceChildren();
-  fill(place, children);
-  for (const fresh of place.querySelectorAll('[data-key]')) {
+  container.replaceChildren();
+  fill(container, children);
+  for (const fresh of container.querySelectorAll('[data-key]')) {
     const key = fresh.getAttribute('data-key');
     const was = before.get(key);
     if (was) {
@@ -95,15 +95,16 @@ export function swap(place, ...children) {
   }
 }
 
-let said = '';
+let announced = '';
 /**
- * Says something to who does not see it, once.
+ * Announces a text to screen readers, unless it was the last one announced.
  * @param {string} text
  */
-export function say(text) {
+export function announce(text) {
   /** @type {HTMLElement} */
-  const voice =
-    document.getElementById('voice') ?? document.body.appendChild(el('p', { id: 'voice', class: 'unseen', role: 'status' }));
-  if (text !== said) voice.textContent = plain(text);
-  said = text;
+  const region =
+    document.getElementById('announcer') ??
+    document.body.appendChild(el('p', { id: 'announcer', class: 'unseen', role: 'status' }));
+  if (text !== announced) region.textContent = plain(text);
+  announced = text;
 }

@@ -1,22 +1,22 @@
 /**
- * The fields with which one says what one wants to see. What was chosen stands in the address: see router.js.
+ * Form fields for filters. What was chosen is kept in the address: see router.js.
  *
- * @typedef {(changes: Record<string, string | number | boolean | null>) => void} Want  takes what was chosen
+ * @typedef {(changes: Record<string, string | number | boolean | null>) => void} Want  stores what was chosen
  */
 import { el } from './dom.js';
 import { called } from './run.js';
 
 /**
- * A field of a form of filters, which says its value when a person has chosen it.
+ * A drop-down field of a filter form.
  * @param {string} label
  * @param {string} value
- * @param {(string | [string, string])[]} choices  each by its name, or its value and its name; all is one of them
+ * @param {(string | [string, string])[]} choices  a name, or a value and its name; "all" is added
  * @param {(value: string) => void} chosen
- * @param {string} [all]  what it is called when nothing is chosen
+ * @param {string} [all]  the name of the choice that filters nothing
  */
 export function choice(label, value, choices, chosen, all = 'all') {
   const pairs = [['', all], ...choices.map((one) => (typeof one === 'string' ? [one, one] : one))];
-  // What somebody else's address asks for, and this run does not have.
+  // The address asks for a value that this run does not have.
   if (!pairs.some(([one]) => one === value)) pairs.push([value, value]);
   return el(
     'label',
@@ -30,7 +30,7 @@ export function choice(label, value, choices, chosen, all = 'all') {
   );
 }
 
-/** How long a person may pause while typing, in milliseconds. */
+/** How long the search waits after the last key, in milliseconds. */
 const PAUSE = 250;
 
 /**
@@ -76,7 +76,7 @@ export function check(label, value, chosen) {
 }
 
 /**
- * @param {import('./run.js').World} world
+ * @param {import('./run.js').RunData} data
  * @param {string} value
  * @param {Want} want
  */
@@ -89,7 +89,7 @@ export const byProcess = ({ run }, value, want) =>
   );
 
 /**
- * @param {import('./run.js').World} world
+ * @param {import('./run.js').RunData} data
  * @param {string} value
  * @param {Want} want
  */

@@ -1,18 +1,18 @@
 /**
- * One finding: what happened, both sides of it next to each other, the life of the handle, the calls around, and what to do.
+ * One finding: what happened, what to do, both sides next to each other, the history of the handle and the calls around.
  */
 import { ask } from './api.js';
 import { el, swap } from './dom.js';
 import { badge, figure, size, when, who } from './format.js';
 import { href } from './router.js';
 import { called, finding, nameOf, processOf } from './run.js';
-import { moments, neighbours, side } from './finding_sides.js';
+import { historyTable, callsAround, side } from './finding_sides.js';
 
-/** A moment is shown on the timeline with so much around it, in nanoseconds, or a tenth of the run if that is more. */
+/** How much the timeline shows on each side of a finding, in nanoseconds; a twentieth of the run if that is more. */
 const AROUND = 100_000;
 
-/** @param {import('./run.js').World} world @param {import('./run.js').Finding} found */
-function sight({ run }, found) {
+/** @param {import('./run.js').RunData} data @param {import('./run.js').Finding} found */
+function timelineRange({ run }, found) {
   const times = [found.process, found.other].flatMap((side) => (side ? [side.time_ns] : []));
   const [first, last] = [Math.min(...times), Math.max(...times)];
   const around = Math.max((last - first) / 4, AROUND, run.last_ns / 20);
@@ -20,12 +20,11 @@ function sight({ run }, found) {
 }
 
 /** @param {any} excuse */
-const excused = (excuse) =>
-  excuse.by === 'suppression' ? 'It is excused by a suppression.' : 'It is excused: it was known before.';
+const excused = (excuse) => (excuse.by === 'suppression' ? 'Excused by a suppression.' : 'Excused: the baseline has it.');
 
-/** @param {import('./run.js').World} world @param {number} index @param {any} actions */
-function head(world, index, actions) {
-  const { check } = world;
+/** @param {import('./run.js').RunData} data @param {number} index @param {any} actions */
+function head(data, index, actions) {
+  const { check } = data;
   /** @type {import('./run.js').Finding} */
   const found = check.findings[index];
   const step = (/** @type {string} */ label, /** @type {number} */ to) =>
@@ -47,7 +46,7 @@ function head(world, index, actions) {
         {},
         `It happened ${figure(found.count)} times`,
         Object.keys(found.hosts).length > 0 && ` on ${Object.keys(found.hosts).join(', ')}`,
-        '; this is the first.',
+        '; this is the first time.',
       ),
     el('p', { class: 'advice' }, el('strong', {}, 'What to do: '), found.advice),
     found.excuse && el('p', { class: 'faint' }, excused(found.excuse)),
@@ -60,13 +59,13 @@ function head(world, index, actions) {
         el('dt', {}, 'handle data'),
         el('dd', {}, el('a', { class: 'code', href: href('handle', found.fingerprint) }, found.fingerprint)),
       ],
-      el('dt', {}, 'known again by'),
+      el('dt', {}, 'identity'),
       el('dd', { class: 'code' }, found.identity),
     ),
     el(
       'p',
       { class: 'links' },
-      el('a', { href: href('timeline', '', sight(world, found)) }, 'This moment on the timeline'),
+      el('a', { href: href('timeline', '', timelineRange(data, found)) }, 'This moment on the timeline'),
       el(
         'button',
         { type: 'button', 'data-key': 'perfetto-here', onclick: () => actions.perfetto(found.time_ns) },
@@ -79,39 +78,39 @@ function head(world, index, actions) {
 }
 
 /**
- * @param {HTMLElement} place
- * @param {import('./run.js').World} first
+ * @param {HTMLElement} container
+ * @param {import('./run.js').RunData} first
  * @param {import('./router.js').Route} route
  * @param {any} actions
  */
-export function open(place, first, route, actions) {
+export function open(container, first, route, actions) {
   let name = route.name;
-  let world = first;
-  const life = el('section', { class: 'card', 'aria-labelledby': 'life' });
+  let data = first;
+  const lifetime = el('section', { class: 'card', 'aria-labelledby': 'lifetime' });
   const around = el('section', { class: 'card', 'aria-labelledby': 'around' });
   let turn = 0;
 
-  async function tell(/** @type {import('./run.js').Finding} */ found) {
+  async function loadDetails(/** @type {import('./run.js').Finding} */ found) {
     const mine = ++turn;
-    const { run } = world;
+    const { run } = data;
     const sides = [found.process, ...(found.other ? [found.other] : [])];
-    const [story, ...calls] = await Promise.allSettled([
+    const [history, ...calls] = await Promise.allSettled([
       found.fingerprint ? ask('handle', { name: found.fingerprint }) : Promise.resolve(null),
-      ...sides.map((side) => neighbours(run, side)),
+      ...sides.map((side) => callsAround(run, side)),
     ]);
     if (mine !== turn) return;
-    life.hidden = story.status === 'fulfilled' && story.value === null;
+    lifetime.hidden = history.status === 'fulfilled' && history.value === null;
     swap(
-      life,
-      el('h2', { id: 'life' }, 'The life of the handle'),
-      story.status === 'rejected'
-        ? el('p', { class: 'empty' }, story.reason.message)
-        : story.value && moments(run, story.value, { sides }),
+      lifetime,
+      el('h2', { id: 'lifetime' }, 'History of the handle'),
+      history.status === 'rejected'
+        ? el('p', { class: 'empty' }, history.reason.message)
+        : history.value && historyTable(run, history.value, { sides }),
     );
     swap(
       around,
-      el('h2', { id: 'around' }, 'The calls around'),
-      calls.map((told, index) => {
+      el('h2', { id: 'around' }, 'Calls around it'),
+      calls.map((answered, index) => {
         const process = processOf(run, sides[index]);
         return [
           el(
@@ -120,51 +119,46 @@ export function open(place, first, route, actions) {
             `${index === 0 ? 'here' : 'there'}: ${process ? called(run, process.index) : who(sides[index])}, `,
             when(sides[index].time_ns),
           ),
-          told.status === 'rejected'
-            ? el('p', { class: 'empty' }, told.reason.message)
-            : (told.value ?? el('p', { class: 'empty' }, 'It is not about one call.')),
+          answered.status === 'rejected'
+            ? el('p', { class: 'empty' }, answered.reason.message)
+            : (answered.value ?? el('p', { class: 'empty' }, 'This side is not about a single call.')),
         ];
       }),
     );
   }
 
   function draw() {
-    const index = finding(world.check.findings, name);
-    const found = world.check.findings[index];
+    const index = finding(data.check.findings, name);
+    const found = data.check.findings[index];
     if (!found) {
       swap(
-        place,
+        container,
         el('h1', {}, 'No such finding'),
-        el(
-          'p',
-          { class: 'empty' },
-          `This run has no finding that is known by '${name}'. `,
-          el('a', { href: href('overview') }, 'All findings'),
-        ),
+        el('p', { class: 'empty' }, `This run has no finding '${name}'. `, el('a', { href: href('overview') }, 'All findings')),
       );
       return;
     }
     swap(
-      place,
-      head(world, index, actions),
-      el('div', { class: 'sides' }, side(world.run, 'here', found.process), found.other && side(world.run, 'there', found.other)),
-      life,
+      container,
+      head(data, index, actions),
+      el('div', { class: 'sides' }, side(data.run, 'here', found.process), found.other && side(data.run, 'there', found.other)),
+      lifetime,
       around,
     );
-    tell(found);
+    loadDetails(found);
   }
   draw();
   return {
-    /** @param {import('./run.js').World} next */
+    /** @param {import('./run.js').RunData} next */
     refresh(next) {
-      world = next;
+      data = next;
       draw();
     },
     /** @param {import('./router.js').Route} route */
     follow(route) {
       if (route.name === name) return;
       name = route.name;
-      swap(life);
+      swap(lifetime);
       swap(around);
       draw();
       scrollTo(0, 0);

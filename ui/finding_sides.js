@@ -1,5 +1,5 @@
 /**
- * Parts of stories: a place with its call stack, the moments in the life of a handle, the calls around one.
+ * Parts of a finding: a side with its call stack, the history of the handle, and the calls around a call.
  */
 import { ask } from './api.js';
 import { el } from './dom.js';
@@ -8,27 +8,27 @@ import { grid } from './grid.js';
 import { href } from './router.js';
 import { called, processOf } from './run.js';
 
-/** So many frames are shown before one asks for the rest. */
+/** How many frames are shown before "whole stack". */
 const FRAMES = 8;
-/** So many moments are listed. */
+/** How many entries of a history are listed. */
 const MOMENTS = 400;
-/** So many calls before and after the one that is meant. */
+/** How many calls are shown before and after the one in question. */
 const AROUND = 7;
 
 /** @param {import('./api.js').Frame} frame */
 const frame = ({ function: name, file: source, line, module, offset }) => {
-  const lies = source ? `${source}${line === null ? '' : `:${line}`}` : `${file(module)} ${offset}`;
+  const location = source ? `${source}${line === null ? '' : `:${line}`}` : `${file(module)} ${offset}`;
   return el(
     'li',
     {},
     el('code', { class: source ? null : 'runtime', title: `${module} ${offset}` }, name ?? offset),
-    el('span', { class: 'lies' }, lies),
+    el('span', { class: 'location' }, location),
   );
 };
 
 /** @param {import('./api.js').Frame[]} frames @param {string} key */
 export function stack(frames, key) {
-  if (frames.length === 0) return el('p', { class: 'empty' }, 'No call stack was taken.');
+  if (frames.length === 0) return el('p', { class: 'empty' }, 'No call stack was recorded.');
   const own = frames.filter((frame) => frame.file !== null && !frame.file.startsWith('/usr/'));
   const first = own.length > 0 ? own.slice(0, FRAMES) : frames.slice(0, FRAMES);
   return [
@@ -54,7 +54,7 @@ export function side(run, name, side) {
   const around = process && side.call !== null ? `${process.index}:${side.call}` : null;
   return el(
     'section',
-    { class: 'card', 'aria-label': `The story ${name}` },
+    { class: 'card', 'aria-label': `Side: ${name}` },
     el('h2', {}, `${name}: `, process ? called(run, process.index) : who(side)),
     el(
       'dl',
@@ -75,18 +75,18 @@ export function side(run, name, side) {
 }
 
 /**
- * The life of a handle, in the order of time.
+ * The history of a handle: the calls that concern it, in order of time.
  * @param {import('./api.js').Run} run
- * @param {any} story  an answer of api/handle
- * @param {{sides: import('./api.js').Side[]}} [meant]  the places that are shown already
+ * @param {any} history  an answer to api/handle
+ * @param {{sides: import('./api.js').Side[]}} [meant]  the sides of the finding, which are marked
  */
-export function moments(run, story, { sides } = { sides: [] }) {
+export function historyTable(run, history, { sides } = { sides: [] }) {
   const meant = (/** @type {any} */ { place }) =>
     sides.some((side) => side.pid === place.pid && side.host === place.host && side.call === place.call);
-  const shown = story.moments.slice(0, MOMENTS);
+  const shown = history.moments.slice(0, MOMENTS);
   return [
     grid(
-      'The life of the handle',
+      'History of the handle',
       [
         { name: 'time', cell: ({ place }) => when(place.time_ns) },
         {
@@ -108,7 +108,7 @@ export function moments(run, story, { sides } = { sides: [] }) {
         },
         { name: 'function', cell: ({ place }) => el('code', {}, place.function) },
         { name: 'about', cell: ({ value }) => value && el('span', { class: 'code' }, value) },
-        { name: 'answer', cell: ({ result }) => answer(result) },
+        { name: 'result', cell: ({ result }) => answer(result) },
         {
           name: 'took',
           number: true,
@@ -118,17 +118,17 @@ export function moments(run, story, { sides } = { sides: [] }) {
       shown,
       { current: meant },
     ),
-    story.moments.length > shown.length &&
+    history.moments.length > shown.length &&
       el(
         'p',
         { class: 'faint' },
-        `The first ${MOMENTS} of ${story.moments.length} moments; urscope handle ${story.name} tells all.`,
+        `The first ${MOMENTS} of ${history.moments.length} entries; urscope handle ${history.name} prints all.`,
       ),
   ];
 }
 
 /**
- * The columns in which calls are shown.
+ * The columns of a table of calls.
  * @param {import('./api.js').Run} run
  * @returns {import('./grid.js').Column<import('./api.js').Call>[]}
  */
@@ -153,24 +153,24 @@ export const callColumns = (run) => [
     name: 'handle data',
     cell: (call) => call.fingerprint && el('a', { class: 'code', href: href('handle', call.fingerprint) }, call.fingerprint),
   },
-  { name: 'answer', sort: 'result', cell: (call) => answer(call.result) },
+  { name: 'result', sort: 'result', cell: (call) => answer(call.result) },
   { name: 'took', number: true, sort: 'took', cell: (call) => took(call.took_ns) },
 ];
 
 /**
- * The calls before and after one of a process.
+ * The calls before and after the call of a side, in its process; null if the side is not about a call.
  * @param {import('./api.js').Run} run
  * @param {import('./api.js').Side} side
  * @returns {Promise<HTMLElement | null>}
  */
-export async function neighbours(run, side) {
+export async function callsAround(run, side) {
   const process = processOf(run, side);
   if (!process || side.call === null) return null;
-  const answered = await ask('calls', { around: `${process.index}:${side.call}`, limit: 2 * AROUND + 1 });
+  const page = await ask('calls', { around: `${process.index}:${side.call}`, limit: 2 * AROUND + 1 });
   const columns = callColumns(run)
     .filter(({ name }) => !['process', 'handle data', 'size'].includes(name))
     .map((column) => ({ ...column, sort: undefined }));
-  return grid(`Calls of ${called(run, process.index)} around call ${side.call}`, columns, answered.rows, {
+  return grid(`Calls of ${called(run, process.index)} around call ${side.call}`, columns, page.rows, {
     current: (call) => call.call === side.call,
   });
 }

@@ -1,11 +1,11 @@
 /**
- * Figures and names as a person reads them. The exact ones stand beside them, in titles.
+ * Formats figures and names for people. The exact values are in the titles of the elements.
  */
 import { el } from './dom.js';
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-/** Three digits that count, and no zeros behind the point that say nothing. */
+/** Three significant digits, without trailing zeros. */
 const three = (/** @type {number} */ value) => String(Number(value.toPrecision(3)));
 
 /**
@@ -17,7 +17,7 @@ export function bytes(bytes) {
 }
 
 /**
- * How long something took.
+ * A duration.
  * @param {number} ns
  */
 export function span(ns) {
@@ -40,7 +40,7 @@ export const moment = (ns) => `+${(ns / 1e9).toFixed(6)} s`;
 export const figure = (number) => number.toLocaleString('en-US').replaceAll(',', '\u202f');
 
 /**
- * A number and what it counts.
+ * A number and its noun.
  * @param {number} number
  * @param {string} noun
  * @param {string} [many]
@@ -51,7 +51,7 @@ export const count = (number, noun, many = `${noun}s`) => `${figure(number)} ${n
 export const when = (/** @type {number} */ ns) =>
   el('time', { class: 'figure', title: `${ns} ns after the run began` }, moment(ns));
 
-/** An element that shows a time taken, with its nanoseconds in the title. */
+/** An element that shows a duration, with its nanoseconds in the title. */
 export const took = (/** @type {number | null} */ ns) =>
   ns === null ? el('span', { class: 'faint' }, 'never returned') : el('span', { class: 'figure', title: `${ns} ns` }, span(ns));
 
@@ -63,7 +63,7 @@ export const size = (/** @type {number | null} */ value) =>
 export const file = (/** @type {string} */ path) => path.split('/').pop() || path;
 
 /**
- * A process as it is called everywhere.
+ * The name of a process, as in all reports.
  * @param {{executable: string, pid: number}} process
  */
 export const who = ({ executable, pid }) => (executable ? `${file(executable)} (pid ${pid})` : `pid ${pid}`);
@@ -81,14 +81,14 @@ export const ended = (/** @type {string | null} */ how) =>
   how === null ? '' : (ENDED[/** @type {keyof typeof ENDED} */ (how)] ?? how);
 
 /**
- * How bad it is, as a word with a shape of its own: colour says it once more.
+ * The severity as a word with its own shape, so that colour is not the only carrier.
  * @param {string} severity
  */
 export const badge = (severity) => el('span', { class: `badge ${severity}` }, severity);
 
-/** What was answered, without its prefix where all went well. */
+/** The result of a call: short for success, without the common prefix for errors. */
 export function answer(/** @type {string | null} */ result) {
-  if (result === null) return el('span', { class: 'faint' }, 'no answer');
+  if (result === null) return el('span', { class: 'faint' }, 'never returned');
   if (/^UR_RESULT_SUCCESS\b/.test(result)) return el('span', { class: 'faint' }, 'success');
   return el('span', { class: 'bad', title: result }, result.replace('UR_RESULT_ERROR_', ''));
 }

@@ -1,10 +1,10 @@
 /**
- * Who shares with whom: processes, and what goes from one to the other. Few are drawn as a graph, many as a matrix, very many
- * by their hosts. Whatever is drawn stands in a table as well.
+ * Sharing between processes. A few processes are drawn as a graph, many as a matrix, very many as a matrix of hosts. The same
+ * data is also in a table.
  *
  * @typedef {{from: number, to: number, shares: import('./api.js').Share[], handles: number, opens: number, bytes: number, still: number}} Edge
  */
-import { drawingRoom, el, svg } from './dom.js';
+import { drawingWidth, el, svg } from './dom.js';
 import { bytes, count, ended, figure, file, size } from './format.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
@@ -12,11 +12,11 @@ import { called, processOf, short } from './run.js';
 
 const GRAPH_UP_TO = 30;
 const MATRIX_UP_TO = 96;
-/** More labels than this would cover each other; in a ring there is less room. */
+/** With more edges than this, labels would overlap and are omitted; a ring has less room. */
 const LABELS_UP_TO = { columns: 10, ring: 5 };
 
 /**
- * What goes between two processes, or two groups of them, over all kinds.
+ * Adds up the shares of all kinds between two processes, or two groups of processes.
  * @param {import('./api.js').Share[]} shares
  * @param {(process: number) => number} group
  * @returns {Edge[]}
@@ -37,36 +37,36 @@ function edges(shares, group = (process) => process) {
   return [...found.values()];
 }
 
-/** What stands in a process that findings are about, as everywhere: a triangle, a diamond, a dot. */
+/** The marker of a process with findings: a triangle, a diamond or a dot, as everywhere on the page. */
 const FLAGS = { error: 'm0 -4.5l4.5 8h-9z', warning: 'm0 -5l5 5l-5 5l-5 -5z', note: 'm-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z' };
 
-/** How much it is among the others, from 0 to 1: bytes where there are any, or opens. */
+/** The weight of an edge among the others, from 0 to 1: by bytes if there are any, otherwise by opens. */
 function weigher(/** @type {Edge[]} */ all) {
   const measure = (/** @type {Edge} */ edge) => Math.log2(1 + (all.some((edge) => edge.bytes > 0) ? edge.bytes : edge.opens));
   const most = Math.max(...all.map(measure), 1);
   return (/** @type {Edge} */ edge) => measure(edge) / most;
 }
 
-const told = (/** @type {Edge} */ edge) =>
+const describe = (/** @type {Edge} */ edge) =>
   [count(edge.opens, 'open'), edge.bytes > 0 && bytes(edge.bytes), edge.still > 0 && `${figure(edge.still)} left open`]
     .filter(Boolean)
     .join(', ');
 
 /**
- * Where each process stands: producers left and consumers right, or all in a ring where some are both.
+ * The position of each process: producers left and consumers right, or all in a ring if some are both.
  * @param {Edge[]} drawn
  * @returns {{places: Map<number, {x: number, y: number, side: 'start' | 'end' | 'middle'}>, width: number, height: number, columns: boolean}}
  */
 function layout(drawn) {
   const producers = [...new Set(drawn.map((edge) => edge.from))].sort((a, b) => a - b);
-  // Consumers in the order of those they open from, so that few lines cross.
+  // Consumers in the order of their producers, so that few lines cross.
   const middle = (/** @type {number} */ consumer) => {
     const from = drawn.filter((edge) => edge.to === consumer).map((edge) => producers.indexOf(edge.from));
     return from.reduce((sum, index) => sum + index, 0) / from.length;
   };
   const consumers = [...new Set(drawn.map((edge) => edge.to))].sort((a, b) => middle(a) - middle(b) || a - b);
-  const width = drawingRoom();
-  // Room for what is written beside the outermost ones.
+  const width = drawingWidth();
+  // Room for the labels beside the outermost processes.
   const beside = width < 480 ? 100 : 150;
   const places = new Map();
   if (!producers.some((process) => consumers.includes(process))) {
@@ -93,7 +93,7 @@ function layout(drawn) {
   return { places, width, height, columns: false };
 }
 
-/** @param {import('./run.js').World} world @param {Edge[]} drawn */
+/** @param {import('./run.js').RunData} data @param {Edge[]} drawn */
 function picture({ run, check }, drawn) {
   const { places, width, height, columns } = layout(drawn);
   const weight = weigher(drawn);
@@ -107,12 +107,12 @@ function picture({ run, check }, drawn) {
       (a.y + b.y) / 2 - (b.x - a.x) * bow,
     ];
     const long = Math.hypot(b.x - mx, b.y - my) || 1;
-    // The arrow's tip is at the rim of the circle, not in its middle.
+    // The arrow's tip is at the rim of the circle, not at its centre.
     const [ex, ey] = [b.x - ((b.x - mx) / long) * 11, b.y - ((b.y - my) / long) * 11];
     const d = loop
       ? `M${a.x - 6} ${a.y - 6}c-26 -34 38 -34 14 -3`
       : `M${a.x} ${a.y}Q${mx.toFixed(1)} ${my.toFixed(1)} ${ex.toFixed(1)} ${ey.toFixed(1)}`;
-    const text = `${called(run, edge.from)} to ${called(run, edge.to)}: ${told(edge)}`;
+    const text = `${called(run, edge.from)} to ${called(run, edge.to)}: ${describe(edge)}`;
     return [
       svg(
         'path',
@@ -134,11 +134,11 @@ function picture({ run, check }, drawn) {
             y: a.y * 0.25 + my * 0.5 + b.y * 0.25 - 6,
             'text-anchor': 'middle',
           },
-          told(edge),
+          describe(edge),
         ),
     ];
   });
-  // The findings are in the order of how bad they are: the first that is met is the worst.
+  // Findings are sorted by severity: the first one of a process is its worst.
   /** @type {Map<number, {number: number, worst: string}>} */
   const findings = new Map();
   for (const found of check.findings) {
@@ -213,9 +213,9 @@ function matrix(among, label, drawn) {
       viewBox: `0 0 ${left + among * cell + 10} ${top + among * cell + 4}`,
       class: 'matrix',
       role: 'img',
-      'aria-label': 'Who shares with whom: a row for each producer, a column for each consumer',
+      'aria-label': 'Sharing between processes: a row for each producer, a column for each consumer',
     },
-    svg('text', { x: left, y: 12 }, 'consumers, in the order of the rows'),
+    svg('text', { x: left, y: 12 }, 'consumers, in the same order as the rows'),
     svg('rect', { class: 'frame', x: left, y: top, width: among * cell, height: among * cell }),
     indices
       .filter((index) => index % every === 0)
@@ -233,13 +233,13 @@ function matrix(among, label, drawn) {
           height: cell - 0.5,
           'fill-opacity': (0.15 + 0.85 * weight(edge)).toFixed(2),
         },
-        svg('title', {}, `${label(edge.from)} to ${label(edge.to)}: ${told(edge)}`),
+        svg('title', {}, `${label(edge.from)} to ${label(edge.to)}: ${describe(edge)}`),
       ),
     ),
   );
 }
 
-/** @param {import('./run.js').World} world */
+/** @param {import('./run.js').RunData} data */
 function table({ run, stats }) {
   /** @type {import('./api.js').Share[]} */
   const shares = stats.shares ?? [];
@@ -249,7 +249,7 @@ function table({ run, stats }) {
     { 'data-key': 'shares-table' },
     el('summary', {}, `As a table (${count(shares.length, 'row')})`),
     grid(
-      'Who shares with whom',
+      'Sharing between processes',
       [
         { name: 'from', cell: (share) => called(run, share.producer.process) },
         { name: 'to', cell: (share) => called(run, share.consumer.process) },
@@ -262,24 +262,24 @@ function table({ run, stats }) {
       shown,
     ),
     shares.length > shown.length &&
-      el('p', { class: 'faint' }, `The first ${shown.length} are shown; urscope stats --format json has all.`),
+      el('p', { class: 'faint' }, `The first ${shown.length} are shown; urscope stats --format json prints all.`),
   );
 }
 
 /**
- * @param {import('./run.js').World} world
+ * @param {import('./run.js').RunData} data
  * @returns {Node}
  */
-export function graph(world) {
-  const { run, stats } = world;
+export function graph(data) {
+  const { run, stats } = data;
   /** @type {import('./api.js').Share[]} */
   const shares = stats.shares ?? [];
-  if (shares.length === 0) return el('p', { class: 'empty' }, 'No process was seen to open what another one got.');
+  if (shares.length === 0) return el('p', { class: 'empty' }, 'No process opened a handle of another process.');
   const among = new Set(shares.flatMap((share) => [share.producer.process, share.consumer.process]));
-  const apart = run.processes.length - [...among].filter((process) => run.processes[process]).length;
+  const idle = run.processes.length - [...among].filter((process) => run.processes[process]).length;
   let drawing;
   if (among.size <= GRAPH_UP_TO) {
-    drawing = picture(world, edges(shares));
+    drawing = picture(data, edges(shares));
   } else if (run.processes.length <= MATRIX_UP_TO) {
     drawing = matrix(run.processes.length, (index) => short(run, index), edges(shares));
   } else {
@@ -291,7 +291,7 @@ export function graph(world) {
     'figure',
     {},
     drawing,
-    apart > 0 && el('p', { class: 'told faint' }, `${count(apart, 'more process', 'more processes')} shared nothing.`),
-    table(world),
+    idle > 0 && el('p', { class: 'caption faint' }, `${count(idle, 'more process', 'more processes')} shared nothing.`),
+    table(data),
   );
 }

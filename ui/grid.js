@@ -1,5 +1,5 @@
 /**
- * Tables: rows of anything under columns, in a place of their own that scrolls, with sorting and pages where they are asked for.
+ * Tables: rows under columns in a scrolling region, with sorting and pages where they are needed.
  */
 import { el } from './dom.js';
 import { figure } from './format.js';
@@ -12,11 +12,11 @@ import { figure } from './format.js';
 
 /**
  * @template R
- * @param {string} label  what it is a table of
+ * @param {string} label  the name of the table for screen readers
  * @param {(Column<R> | false | null | undefined)[]} columns
  * @param {R[]} rows
  * @param {{sort?: string, desc?: boolean, order?: (sort: string, desc: boolean) => void, current?: (row: R) => boolean, key?: string}} [how]
- *   `order` is called when another order is wanted; `current` says which row is meant
+ *   `order` is called when a person asks for another order; `current` marks a row
  * @returns {HTMLElement}
  */
 export function grid(label, columns, rows, { sort, desc = false, order, current, key = label } = {}) {
@@ -58,7 +58,7 @@ export function grid(label, columns, rows, { sort, desc = false, order, current,
 }
 
 /**
- * The way through the pages of a long table.
+ * The buttons that turn the pages of a long table.
  * @param {{offset: number, size: number, total: number, turn: (offset: number) => void}} book
  */
 export function pages({ offset, size, total, turn }) {

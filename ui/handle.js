@@ -1,20 +1,20 @@
 /**
- * The life of one handle over all processes, by the fingerprint of its data or an address in any of them.
+ * The history of one handle across all processes, by the fingerprint of its data or by an address in any process.
  */
 import { ask } from './api.js';
 import { el, swap } from './dom.js';
 import { badge } from './format.js';
 import { href } from './router.js';
 import { finding, nameOf } from './run.js';
-import { moments } from './finding_sides.js';
+import { historyTable } from './finding_sides.js';
 
 /**
- * @param {HTMLElement} place
- * @param {import('./run.js').World} first
+ * @param {HTMLElement} container
+ * @param {import('./run.js').RunData} first
  * @param {import('./router.js').Route} route
  */
-export function open(place, first, route) {
-  let world = first;
+export function open(container, first, route) {
+  let data = first;
   let name = route.name;
 
   async function draw() {
@@ -29,31 +29,31 @@ export function open(place, first, route) {
       ),
       el('h1', {}, 'Handle ', el('span', { class: 'code' }, name)),
     ];
-    if (!place.hasChildNodes()) swap(place, head, el('p', { class: 'empty' }, 'Reading…'));
-    let story;
+    if (!container.hasChildNodes()) swap(container, head, el('p', { class: 'empty' }, 'Reading…'));
+    let history;
     try {
-      story = await ask('handle', { name });
+      history = await ask('handle', { name });
     } catch (error) {
-      if (mine === name) swap(place, head, el('p', { class: 'empty' }, /** @type {Error} */ (error).message));
+      if (mine === name) swap(container, head, el('p', { class: 'empty' }, /** @type {Error} */ (error).message));
       return;
     }
     if (mine !== name) return;
-    const all = world.check.findings;
+    const all = data.check.findings;
     swap(
-      place,
+      container,
       head,
-      story.fingerprints.length > 1 &&
-        el('p', {}, `An address that was used again: it is about the handle data ${story.fingerprints.join(', ')}.`),
+      history.fingerprints.length > 1 &&
+        el('p', {}, `This address was reused. It stood for the handle data ${history.fingerprints.join(', ')}.`),
       el(
         'section',
-        { class: 'card', 'aria-labelledby': 'law' },
-        el('h2', { id: 'law' }, 'What the law says of it'),
-        story.findings.length === 0
-          ? el('p', { class: 'empty' }, 'Nothing.')
+        { class: 'card', 'aria-labelledby': 'findings' },
+        el('h2', { id: 'findings' }, 'Findings'),
+        history.findings.length === 0
+          ? el('p', { class: 'empty' }, 'None.')
           : el(
               'ul',
               { class: 'findings' },
-              story.findings.map((/** @type {any} */ found) => {
+              history.findings.map((/** @type {any} */ found) => {
                 const index = all.findIndex(
                   (/** @type {any} */ one) => one.identity === found.identity && one.time_ns === found.time_ns,
                 );
@@ -69,24 +69,24 @@ export function open(place, first, route) {
       ),
       el(
         'section',
-        { class: 'card', 'aria-labelledby': 'life' },
-        el('h2', { id: 'life' }, 'Its life'),
-        moments(world.run, story),
+        { class: 'card', 'aria-labelledby': 'lifetime' },
+        el('h2', { id: 'lifetime' }, 'History'),
+        historyTable(data.run, history),
       ),
     );
   }
   draw();
   return {
-    /** @param {import('./run.js').World} next */
+    /** @param {import('./run.js').RunData} next */
     refresh(next) {
-      world = next;
+      data = next;
       draw();
     },
     /** @param {import('./router.js').Route} route */
     follow(route) {
       if (route.name === name) return;
       name = route.name;
-      place.replaceChildren();
+      container.replaceChildren();
       draw();
     },
   };

@@ -1,41 +1,41 @@
 /**
- * The table of handles and openings, searched and sorted here.
+ * The table of handles and openings. The browser searches and sorts it.
  */
-import { el, say, swap } from './dom.js';
+import { el, announce, swap } from './dom.js';
 import { count, figure } from './format.js';
 import { byProcess, byRule, choice, search } from './filters.js';
-import { lifeTable } from './lifetime.js';
-import { fetchLives } from './lifetimes.js';
+import { lifetimeTable } from './lifetime.js';
+import { fetchLifetimes } from './lifetimes.js';
 import { choose, href } from './router.js';
 
 const PAGE = 200;
 
-/** By what rows are sorted. @type {Record<string, (lives: import('./lifetimes.js').Lives) => (life: number) => number | string>} */
+/** The sort keys of the columns. @type {Record<string, (lifetimes: import('./lifetimes.js').Lifetimes) => (lifetime: number) => number | string>} */
 const ORDERS = {
-  from: (lives) => (life) => lives.from[life],
-  lasted: (lives) => (life) => lives.to[life] - lives.from[life],
-  kind: (lives) => (life) => lives.kinds[lives.kind[life]],
-  size: (lives) => (life) => lives.bytes[life],
-  process: (lives) => (life) => lives.process[life],
-  ended: (lives) => (life) => (lives.to[life] === Infinity ? '~' : lives.hows[lives.how[life]]),
-  findings: (lives) => (life) => lives.findings.get(life)?.length ?? 0,
+  from: (lifetimes) => (lifetime) => lifetimes.from[lifetime],
+  lasted: (lifetimes) => (lifetime) => lifetimes.to[lifetime] - lifetimes.from[lifetime],
+  kind: (lifetimes) => (lifetime) => lifetimes.kinds[lifetimes.kind[lifetime]],
+  size: (lifetimes) => (lifetime) => lifetimes.bytes[lifetime],
+  process: (lifetimes) => (lifetime) => lifetimes.process[lifetime],
+  ended: (lifetimes) => (lifetime) => (lifetimes.to[lifetime] === Infinity ? '~' : lifetimes.endings[lifetimes.ending[lifetime]]),
+  findings: (lifetimes) => (lifetime) => lifetimes.findings.get(lifetime)?.length ?? 0,
 };
 
 /**
- * @param {HTMLElement} place
- * @param {import('./run.js').World} first
+ * @param {HTMLElement} container
+ * @param {import('./run.js').RunData} first
  * @param {import('./router.js').Route} route
  * @param {any} actions
  */
-export function open(place, first, route, actions) {
-  let world = first;
+export function open(container, first, route, actions) {
+  let data = first;
   let query = route.query;
-  /** @type {import('./lifetimes.js').Lives | null} */
-  let lives = null;
+  /** @type {import('./lifetimes.js').Lifetimes | null} */
+  let lifetimes = null;
   const form = el('div', { class: 'filters', role: 'search', 'aria-label': 'Which handles' });
   const head = el('p', { class: 'faint' });
   const table = el('div', {}, el('p', { class: 'empty' }, 'Reading…'));
-  swap(place, el('h1', {}, 'Handles'), el('section', { class: 'card', 'aria-label': 'Handles' }, form, head, table));
+  swap(container, el('h1', {}, 'Handles'), el('section', { class: 'card', 'aria-label': 'Handles' }, form, head, table));
   const value = (/** @type {string} */ name) => query.get(name) ?? '';
 
   /** @param {Record<string, string | number | boolean | null>} changes */
@@ -48,18 +48,18 @@ export function open(place, first, route, actions) {
     swap(
       form,
       search('Search', value('q'), (q) => want({ q }), 'address, fingerprint'),
-      choice('Kind', value('kind'), lives?.kinds ?? [], (kind) => want({ kind })),
-      byProcess(world, value('process'), want),
-      byRule(world, value('rule'), want),
+      choice('Kind', value('kind'), lifetimes?.kinds ?? [], (kind) => want({ kind })),
+      byProcess(data, value('process'), want),
+      byRule(data, value('rule'), want),
     );
-    if (!lives) return;
-    const shown = lives.chosen(
+    if (!lifetimes) return;
+    const shown = lifetimes.chosen(
       { kind: value('kind'), process: value('process'), rule: value('rule'), q: value('q') },
-      world.check.findings,
+      data.check.findings,
     );
     const [sort, desc] = [value('sort') || 'from', value('desc') === '1'];
     if (sort !== 'from' || desc) {
-      const by = (ORDERS[sort] ?? ORDERS.from)(lives);
+      const by = (ORDERS[sort] ?? ORDERS.from)(lifetimes);
       const turn = desc ? -1 : 1;
       shown.sort((a, b) => {
         const [x, y] = [by(a), by(b)];
@@ -67,20 +67,20 @@ export function open(place, first, route, actions) {
       });
     }
     const offset = Math.min(Number(value('offset')) || 0, Math.max(0, shown.length - 1));
-    const text = `${count(shown.length, 'handle and opening', 'handles and openings')}${shown.length < lives.total ? ` of ${figure(lives.total)}` : ''}${lives.size < lives.total ? `; the first ${figure(lives.size)} are here` : ''}`;
+    const text = `${count(shown.length, 'handle and opening', 'handles and openings')}${shown.length < lifetimes.total ? ` of ${figure(lifetimes.total)}` : ''}${lifetimes.size < lifetimes.total ? `; only the first ${figure(lifetimes.size)} were loaded` : ''}`;
     head.textContent = text;
-    say(text);
+    announce(text);
     swap(
       table,
       shown.length === 0
         ? el(
             'p',
             { class: 'empty' },
-            lives.total === 0
+            lifetimes.total === 0
               ? 'No process got a handle.'
-              : ['None is like that. ', el('a', { href: href('handles') }, 'All handles')],
+              : ['No handle or opening matches. ', el('a', { href: href('handles') }, 'All handles')],
           )
-        : lifeTable('Handles and openings', world, lives, shown, {
+        : lifetimeTable('Handles and openings', data, lifetimes, shown, {
             offset,
             turn: (offset) => want({ offset }),
             size: PAGE,
@@ -93,23 +93,23 @@ export function open(place, first, route, actions) {
 
   async function load() {
     try {
-      lives = await fetchLives(world.run.lives, (some) => {
-        if (lives) return;
-        lives = some;
+      lifetimes = await fetchLifetimes(data.run.lives, (some) => {
+        if (lifetimes) return;
+        lifetimes = some;
         draw();
       });
       draw();
     } catch (error) {
-      if (!lives) swap(table, el('p', { class: 'empty' }, 'The handles cannot be shown.'));
-      actions.complain(error);
+      if (!lifetimes) swap(table, el('p', { class: 'empty' }, 'The handles cannot be shown.'));
+      actions.showError(error);
     }
   }
   draw();
   load();
   return {
-    /** @param {import('./run.js').World} next */
+    /** @param {import('./run.js').RunData} next */
     refresh(next) {
-      world = next;
+      data = next;
       load();
     },
     /** @param {import('./router.js').Route} route */

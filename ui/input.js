@@ -1,43 +1,44 @@
 /**
- * Hands and keys on the timeline: what a pointer, a wheel and a keyboard do there. Knows places and keys, and of lives only what
- * it is told.
+ * Input on the timeline: maps pointer, wheel and keyboard events to the timeline's controls. Knows positions and keys, and passes
+ * lifetimes through by their index.
  */
 import { plain } from './dom.js';
 import { BAR, Painter, ROW, STRIP, TOP } from './painter.js';
 
-/** A zoom by a key or a button. */
+/** The zoom factor of a key or a button. */
 export const STEP = 1.5;
 
-/** The keys, for who reads what they do. */
+/** The keys and what they do, for the help text. */
 export const KEYS = [
   ['+ −', 'zoom'],
   ['← →', 'pan'],
   ['↑ ↓', 'scroll the lanes'],
-  ['N P', 'next and previous life'],
-  ['Shift + ← → ↑ ↓', 'the life beside, in this lane or the next'],
-  ['F', 'zoom to the selected life'],
+  ['N P', 'next and previous lifetime'],
+  ['Shift + ← → ↑ ↓', 'the neighbouring lifetime, in this lane or the next'],
+  ['F', 'zoom to the selected lifetime'],
   ['0', 'the whole run'],
   ['Enter', 'to the details'],
   ['Esc', 'deselect'],
 ];
 
 /**
- * What can be done with a timeline.
- * @typedef {{see: (from: number, to: number) => void, zoom: (factor: number, at?: number) => void, pan: (part: number) => void,
- *   scroll: (top: number) => void, hit: (x: number, y: number) => {row: import('./lanes.js').Row | null, life: number},
- *   closeUp: (life: number) => void, beside: (by: number) => void, across: (by: number) => void, fold: (process: number) => void,
- *   select: (life: number) => void, closer: () => void, whole: () => number, rows: () => number, details: () => void,
- *   spoken: (life: number) => string}} Acts
+ * What input can do to a timeline.
+ * @typedef {{showRange: (from: number, to: number) => void, zoom: (factor: number, at?: number) => void, pan: (part: number) => void,
+ *   scroll: (top: number) => void, hitTest: (x: number, y: number) => {row: import('./lanes.js').Row | null, lifetime: number},
+ *   zoomTo: (lifetime: number) => void, selectNext: (by: number) => void, selectInOtherLane: (by: number) => void, toggleGroup: (process: number) => void,
+ *   select: (lifetime: number) => void, zoomToSelected: () => void, runLength: () => number, rows: () => number, details: () => void,
+ *   describe: (lifetime: number) => string}} Controls
  */
 
 /**
  * @param {HTMLCanvasElement} canvas
- * @param {HTMLElement} tip  what says what is under the pointer
- * @param {import('./painter.js').Sight} sight
- * @param {Acts} acts
+ * @param {HTMLElement} tooltip  describes what is under the pointer
+ * @param {import('./painter.js').Viewport} viewport
+ * @param {Controls} controls
  */
-export function handle(canvas, tip, sight, acts) {
-  const { see, zoom, pan, scroll, hit, closeUp, beside, across, fold, select, whole } = acts;
+export function listen(canvas, tooltip, viewport, controls) {
+  const { showRange, zoom, pan, scroll, hitTest, zoomTo, selectNext, selectInOtherLane, toggleGroup, select, runLength } =
+    controls;
   /** @param {MouseEvent} event @returns {[number, number]} */
   const where = (event) => {
     const box = canvas.getBoundingClientRect();
@@ -46,9 +47,9 @@ export function handle(canvas, tip, sight, acts) {
   /** @type {{x: number, y: number, from: number, top: number, moved: boolean, what: string} | null} */
   let drag = null;
   const centre = (/** @type {number} */ x) => {
-    const middle = ((x - sight.gutter) / (sight.width - sight.gutter - BAR)) * whole();
-    const half = (sight.to - sight.from) / 2;
-    see(middle - half, middle + half);
+    const middle = ((x - viewport.gutter) / (viewport.width - viewport.gutter - BAR)) * runLength();
+    const half = (viewport.to - viewport.from) / 2;
+    showRange(middle - half, middle + half);
   };
   canvas.addEventListener('pointerdown', (/** @type {PointerEvent} */ event) => {
     if (event.button !== 0) return;
@@ -57,29 +58,29 @@ export function handle(canvas, tip, sight, acts) {
     drag = {
       x,
       y,
-      from: sight.from,
-      top: sight.top,
+      from: viewport.from,
+      top: viewport.top,
       moved: false,
-      what: y < STRIP ? 'strip' : x > sight.width - BAR ? 'bar' : 'lanes',
+      what: y < STRIP ? 'strip' : x > viewport.width - BAR ? 'bar' : 'lanes',
     };
-    if (drag.what === 'strip' && x > sight.gutter) centre(x);
+    if (drag.what === 'strip' && x > viewport.gutter) centre(x);
   });
   canvas.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
     const [x, y] = where(event);
     if (!drag) return point(x, y);
     if (Math.abs(x - drag.x) + Math.abs(y - drag.y) > 3) drag.moved = true;
     if (!drag.moved) return;
-    tip.hidden = true;
+    tooltip.hidden = true;
     canvas.classList.add('dragged');
     if (drag.what === 'strip') return centre(x);
     if (drag.what === 'bar') {
-      const thumb = Painter.thumb(acts.rows(), sight);
-      if (thumb) scroll(drag.top + ((y - drag.y) / thumb.room) * thumb.whole);
+      const thumb = Painter.thumb(controls.rows(), viewport);
+      if (thumb) scroll(drag.top + ((y - drag.y) / thumb.room) * thumb.runLength);
       return;
     }
-    const scale = (sight.to - sight.from) / (sight.width - sight.gutter - BAR);
+    const scale = (viewport.to - viewport.from) / (viewport.width - viewport.gutter - BAR);
     const from = drag.from - (x - drag.x) * scale;
-    see(from, from + (sight.to - sight.from));
+    showRange(from, from + (viewport.to - viewport.from));
     scroll(drag.top - (y - drag.y));
   });
   canvas.addEventListener('pointerup', (/** @type {PointerEvent} */ event) => {
@@ -87,24 +88,24 @@ export function handle(canvas, tip, sight, acts) {
     drag = null;
     canvas.classList.remove('dragged');
     if (!was || was.moved || was.what !== 'lanes') return;
-    const { row, life } = hit(...where(event));
-    if (row?.head) fold(row.group);
-    else select(life);
+    const { row, lifetime } = hitTest(...where(event));
+    if (row?.head) toggleGroup(row.group);
+    else select(lifetime);
   });
   canvas.addEventListener('pointerleave', () => {
-    tip.hidden = true;
+    tooltip.hidden = true;
   });
   canvas.addEventListener('pointercancel', () => {
     drag = null;
   });
-  /** Says what is under the pointer. @param {number} x @param {number} y */
+  /** Describes what is under the pointer. @param {number} x @param {number} y */
   function point(x, y) {
-    const { life } = hit(x, y);
-    tip.hidden = life < 0;
-    if (life < 0) return;
-    tip.textContent = plain(acts.spoken(life));
-    tip.style.left = `${Math.max(0, Math.min(x + 12, sight.width - 300))}px`;
-    tip.style.top = `${y + 60 > sight.height ? y - 44 : y + 16}px`;
+    const { lifetime } = hitTest(x, y);
+    tooltip.hidden = lifetime < 0;
+    if (lifetime < 0) return;
+    tooltip.textContent = plain(controls.describe(lifetime));
+    tooltip.style.left = `${Math.max(0, Math.min(x + 12, viewport.width - 300))}px`;
+    tooltip.style.top = `${y + 60 > viewport.height ? y - 44 : y + 16}px`;
   }
   canvas.addEventListener(
     'wheel',
@@ -114,14 +115,14 @@ export function handle(canvas, tip, sight, acts) {
       const [dx, dy] =
         event.shiftKey && event.deltaX === 0 ? [event.deltaY * lines, 0] : [event.deltaX * lines, event.deltaY * lines];
       event.preventDefault();
-      if (Math.abs(dx) > Math.abs(dy)) return pan(dx / sight.width);
-      if (x < sight.gutter && y > TOP && !event.ctrlKey) return scroll(sight.top + dy);
-      const at = (x - sight.gutter) / (sight.width - sight.gutter - BAR);
+      if (Math.abs(dx) > Math.abs(dy)) return pan(dx / viewport.width);
+      if (x < viewport.gutter && y > TOP && !event.ctrlKey) return scroll(viewport.top + dy);
+      const at = (x - viewport.gutter) / (viewport.width - viewport.gutter - BAR);
       zoom(Math.exp(Math.min(Math.max(dy, -200), 200) / 400), Math.min(Math.max(at, 0), 1));
     },
     { passive: false },
   );
-  canvas.addEventListener('dblclick', (/** @type {MouseEvent} */ event) => closeUp(hit(...where(event)).life));
+  canvas.addEventListener('dblclick', (/** @type {MouseEvent} */ event) => zoomTo(hitTest(...where(event)).lifetime));
 
   /** @type {Record<string, () => void>} */
   const keys = {
@@ -130,22 +131,22 @@ export function handle(canvas, tip, sight, acts) {
     '-': () => zoom(STEP),
     ArrowLeft: () => pan(-0.2),
     ArrowRight: () => pan(0.2),
-    ArrowUp: () => scroll(sight.top - 3 * ROW),
-    ArrowDown: () => scroll(sight.top + 3 * ROW),
-    PageUp: () => scroll(sight.top - sight.height + TOP),
-    PageDown: () => scroll(sight.top + sight.height - TOP),
+    ArrowUp: () => scroll(viewport.top - 3 * ROW),
+    ArrowDown: () => scroll(viewport.top + 3 * ROW),
+    PageUp: () => scroll(viewport.top - viewport.height + TOP),
+    PageDown: () => scroll(viewport.top + viewport.height - TOP),
     Home: () => scroll(0),
     End: () => scroll(Infinity),
-    n: () => beside(1),
-    p: () => beside(-1),
-    f: acts.closer,
-    0: () => see(0, whole()),
+    n: () => selectNext(1),
+    p: () => selectNext(-1),
+    f: controls.zoomToSelected,
+    0: () => showRange(0, runLength()),
     Escape: () => select(-1),
-    Enter: acts.details,
-    'Shift+ArrowRight': () => beside(1),
-    'Shift+ArrowLeft': () => beside(-1),
-    'Shift+ArrowDown': () => across(1),
-    'Shift+ArrowUp': () => across(-1),
+    Enter: controls.details,
+    'Shift+ArrowRight': () => selectNext(1),
+    'Shift+ArrowLeft': () => selectNext(-1),
+    'Shift+ArrowDown': () => selectInOtherLane(1),
+    'Shift+ArrowUp': () => selectInOtherLane(-1),
   };
   canvas.addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

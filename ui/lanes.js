@@ -1,16 +1,16 @@
 /**
- * Which life is drawn in which lane. Lives of one export (an allocation's handle data, and what was opened with it) stand
- * together: its handles first, its openings under them; exports stand under the process that got them. No two lives in a
- * lane overlap, so a lane is searched by halving. Draws nothing.
+ * Assigns each lifetime to a lane of the timeline. The lifetimes of one export (an allocation's handle data and what was opened
+ * with it) are adjacent: first its handles, then its openings. Exports are grouped by the process that got them. No two lifetimes
+ * in a lane overlap, so a lane can be searched by bisection. Draws nothing.
  */
 
-/** The end that comes first on top. */
+/** A min-heap by end time. */
 class Heap {
   constructor() {
     /** @type {{end: number, value: any}[]} */ this.items = [];
   }
 
-  /** Takes the value whose end is the earliest, if that is not after `time`. @param {number} time */
+  /** Removes and returns the value with the earliest end, if that is not after `time`. @param {number} time */
   take(time) {
     const { items } = this;
     const top = items[0];
@@ -46,92 +46,98 @@ class Heap {
   }
 }
 
-/** Lanes in which lives follow each other. */
-class Bundle {
+/** Lanes that are reused: a lifetime takes a lane whose last lifetime has ended. */
+class LaneGroup {
   constructor() {
     /** @type {number[][]} */ this.lanes = [];
     this.free = new Heap();
   }
 
-  /** @param {number} life @param {number} from @param {number} to */
-  add(life, from, to) {
+  /** @param {number} lifetime @param {number} from @param {number} to */
+  add(lifetime, from, to) {
     const lane = this.free.take(from) ?? this.lanes[this.lanes.push([]) - 1];
-    lane.push(life);
+    lane.push(lifetime);
     this.free.put(to, lane);
   }
 }
 
 /**
- * @typedef {{group: number, lives: number[], opening: boolean, marks: number[], head: boolean, one: boolean}} Row
- *   `group` is the process it stands under; a head has no lives of its own; `marks` are those that findings are about;
- *   `one` says that all handles of it have one address, or all openings one process
- * @typedef {{rows: Row[], rowOf: Int32Array, groups: {process: number, lives: number}[]}} Layout
+ * @typedef {{group: number, lifetimes: number[], opening: boolean, marks: number[], head: boolean, one: boolean}} Row
+ *   `group` is the process that the row belongs to; a head has no lifetimes; `marks` are the lifetimes with findings;
+ *   `one` is true if all handles of the row have the same address, or all openings the same process
+ * @typedef {{rows: Row[], rowOf: Int32Array, groups: {process: number, lifetimes: number}[]}} Layout
  */
 
 /**
- * @param {import('./lifetimes.js').Lives} lives
+ * @param {import('./lifetimes.js').Lifetimes} lifetimes
  * @param {Uint32Array} chosen
- * @param {{packed: boolean, closed: Set<number>}} how  packed: exports that follow each other share lanes
+ * @param {{packed: boolean, closed: Set<number>}} how  packed: exports that do not overlap share lanes
  * @returns {Layout}
  */
-export function lay(lives, chosen, { packed, closed }) {
-  /** @type {Map<number, {owner: number, from: number, to: number, lives: number[], owned: boolean}>} */
+export function layOut(lifetimes, chosen, { packed, closed }) {
+  /** @type {Map<number, {owner: number, from: number, to: number, lifetimes: number[], owned: boolean}>} */
   const blocks = new Map();
-  for (const life of chosen) {
-    const key = lives.export[life];
+  for (const lifetime of chosen) {
+    const key = lifetimes.export[lifetime];
     let block = blocks.get(key);
     if (!block) {
-      block = { owner: lives.process[life], from: lives.from[life], to: 0, lives: [], owned: false };
+      block = { owner: lifetimes.process[lifetime], from: lifetimes.from[lifetime], to: 0, lifetimes: [], owned: false };
       blocks.set(key, block);
     }
-    if (!lives.opening[life] && !block.owned) {
-      block.owner = lives.process[life];
+    if (!lifetimes.opening[lifetime] && !block.owned) {
+      block.owner = lifetimes.process[lifetime];
       block.owned = true;
     }
-    block.to = Math.max(block.to, lives.to[life]);
-    block.lives.push(life);
+    block.to = Math.max(block.to, lifetimes.to[lifetime]);
+    block.lifetimes.push(lifetime);
   }
 
-  /** @type {Map<number, {slots: {handles: Bundle, openings: Bundle}[], free: Heap, lives: number}>} */
+  /** @type {Map<number, {slots: {handles: LaneGroup, openings: LaneGroup}[], free: Heap, lifetimes: number}>} */
   const groups = new Map();
   for (const block of blocks.values()) {
     let group = groups.get(block.owner);
     if (!group) {
-      group = { slots: [], free: new Heap(), lives: 0 };
+      group = { slots: [], free: new Heap(), lifetimes: 0 };
       groups.set(block.owner, group);
     }
     const slot =
       (packed && group.free.take(block.from)) ||
-      group.slots[group.slots.push({ handles: new Bundle(), openings: new Bundle() }) - 1];
-    for (const life of block.lives) {
-      (lives.opening[life] ? slot.openings : slot.handles).add(life, lives.from[life], lives.to[life]);
+      group.slots[group.slots.push({ handles: new LaneGroup(), openings: new LaneGroup() }) - 1];
+    for (const lifetime of block.lifetimes) {
+      (lifetimes.opening[lifetime] ? slot.openings : slot.handles).add(
+        lifetime,
+        lifetimes.from[lifetime],
+        lifetimes.to[lifetime],
+      );
     }
-    group.lives += block.lives.length;
+    group.lifetimes += block.lifetimes.length;
     if (packed) group.free.put(block.to, slot);
   }
 
   /** @type {Row[]} */
   const rows = [];
-  const rowOf = new Int32Array(lives.size).fill(-1);
+  const rowOf = new Int32Array(lifetimes.size).fill(-1);
   const order = [...groups.keys()].sort((a, b) => a - b);
   for (const process of order) {
     const group = groups.get(process);
     if (!group) continue;
-    rows.push({ group: process, lives: [], opening: false, marks: [], head: true, one: true });
+    rows.push({ group: process, lifetimes: [], opening: false, marks: [], head: true, one: true });
     if (closed.has(process)) continue;
     for (const { handles, openings } of group.slots) {
-      for (const bundle of [handles, openings]) {
-        for (const lane of bundle.lanes) {
-          for (const life of lane) rowOf[life] = rows.length;
-          const opening = bundle === openings;
-          const one = lane.every((life) =>
-            opening ? lives.process[life] === lives.process[lane[0]] : lives.address[life] === lives.address[lane[0]],
+      for (const laneGroup of [handles, openings]) {
+        for (const lane of laneGroup.lanes) {
+          for (const lifetime of lane) rowOf[lifetime] = rows.length;
+          const opening = laneGroup === openings;
+          const one = lane.every((lifetime) =>
+            opening
+              ? lifetimes.process[lifetime] === lifetimes.process[lane[0]]
+              : lifetimes.address[lifetime] === lifetimes.address[lane[0]],
           );
           rows.push({
             group: process,
-            lives: lane,
+            lifetimes: lane,
             opening,
-            marks: lane.filter((life) => lives.findings.has(life)),
+            marks: lane.filter((lifetime) => lifetimes.findings.has(lifetime)),
             head: false,
             one,
           });
@@ -139,18 +145,18 @@ export function lay(lives, chosen, { packed, closed }) {
       }
     }
   }
-  return { rows, rowOf, groups: order.map((process) => ({ process, lives: groups.get(process)?.lives ?? 0 })) };
+  return { rows, rowOf, groups: order.map((process) => ({ process, lifetimes: groups.get(process)?.lifetimes ?? 0 })) };
 }
 
 /**
- * The place of the first life of a lane that ends after `time`.
+ * The position of the first lifetime of a lane that ends after `time`.
  * @param {Float64Array} ends
  * @param {number[]} lane
  * @param {number} time
  * @param {number} [from]  where to begin
  */
 export function after(ends, lane, time, from = 0) {
-  // What is looked for is often near: steps are doubled until it is passed, and then halved.
+  // The position is often near `from`: double the step until it is passed, then bisect.
   let step = 1;
   let low = from;
   while (low + step < lane.length && ends[lane[low + step]] <= time) {

@@ -1,5 +1,5 @@
 /**
- * One life in words, beside the timeline: what it is, how it ended, what was found, and its story.
+ * Shows lifetimes as text: one with its details beside the timeline, and many as rows of a table.
  */
 import { ask } from './api.js';
 import { el, swap } from './dom.js';
@@ -8,58 +8,60 @@ import { grid, pages } from './grid.js';
 import { href } from './router.js';
 import { called, nameOf, processOf } from './run.js';
 
-/** So many moments stand beside the timeline; the handle's own view has more. */
+/** How many entries of a history are beside the timeline; the handle's own view has more. */
 const MOMENTS = 40;
-/** So many rows has a page of the table. */
+/** The rows of one page of the table. */
 export const PAGE = 50;
 
 /**
- * What a life is called.
- * @param {import('./lifetimes.js').Lives} lives
- * @param {number} life
+ * A lifetime in one line, for the tooltip and for screen readers.
+ * @param {import('./lifetimes.js').Lifetimes} lifetimes
+ * @param {number} lifetime
  * @param {import('./api.js').Run} run
  */
-export function spoken(lives, life, run) {
-  const ended = lives.to[life] === Infinity ? 'still there' : `for ${span(lives.to[life] - lives.from[life])}`;
-  const found = lives.findings.has(life) ? ', with findings' : '';
-  return `${lives.kinds[lives.kind[life]]} ${lives.address[life]} of ${called(run, lives.process[life])}, from ${moment(lives.from[life])}, ${ended}${found}`;
+export function describe(lifetimes, lifetime, run) {
+  const ended =
+    lifetimes.to[lifetime] === Infinity ? 'still alive' : `for ${span(lifetimes.to[lifetime] - lifetimes.from[lifetime])}`;
+  const found = lifetimes.findings.has(lifetime) ? ', with findings' : '';
+  return `${lifetimes.kinds[lifetimes.kind[lifetime]]} ${lifetimes.address[lifetime]} of ${called(run, lifetimes.process[lifetime])}, from ${moment(lifetimes.from[lifetime])}, ${ended}${found}`;
 }
 
-/** @param {import('./lifetimes.js').Lives} lives @param {number} life */
-const ending = (lives, life) => (lives.to[life] === Infinity ? 'still there' : (lives.hows[lives.how[life]] ?? ''));
+/** @param {import('./lifetimes.js').Lifetimes} lifetimes @param {number} lifetime */
+const ending = (lifetimes, lifetime) =>
+  lifetimes.to[lifetime] === Infinity ? 'still alive' : (lifetimes.endings[lifetimes.ending[lifetime]] ?? '');
 
 /**
- * @param {HTMLElement} place
- * @param {import('./run.js').World} world
- * @param {import('./lifetimes.js').Lives} lives
- * @param {number} life
- * @param {{zoom: () => void, drop: () => void, select: (life: number) => void, perfetto: (at: number) => void}} acts
+ * @param {HTMLElement} container
+ * @param {import('./run.js').RunData} data
+ * @param {import('./lifetimes.js').Lifetimes} lifetimes
+ * @param {number} lifetime
+ * @param {{zoom: () => void, drop: () => void, select: (lifetime: number) => void, perfetto: (at: number) => void}} controls
  */
-export function detail(place, { run, check }, lives, life, acts) {
-  const fingerprint = lives.fingerprint[life];
-  const [from, to] = [lives.from[life], lives.to[life]];
+export function detail(container, { run, check }, lifetimes, lifetime, controls) {
+  const fingerprint = lifetimes.fingerprint[lifetime];
+  const [from, to] = [lifetimes.from[lifetime], lifetimes.to[lifetime]];
   const alive = to === Infinity;
-  const story = el('div', {}, el('p', { class: 'empty' }, 'Reading…'));
+  const history = el('div', {}, el('p', { class: 'empty' }, 'Reading…'));
   swap(
-    place,
-    el('h2', {}, lives.kinds[lives.kind[life]], ' ', el('span', { class: 'code' }, lives.address[life])),
+    container,
+    el('h2', {}, lifetimes.kinds[lifetimes.kind[lifetime]], ' ', el('span', { class: 'code' }, lifetimes.address[lifetime])),
     el(
       'dl',
       { class: 'facts' },
-      el('dt', {}, lives.opening[life] ? 'open in' : 'got by'),
-      el('dd', {}, called(run, lives.process[life])),
-      lives.bytes[life] > 0 && [el('dt', {}, 'size'), el('dd', {}, size(lives.bytes[life]))],
+      el('dt', {}, lifetimes.opening[lifetime] ? 'open in' : 'got by'),
+      el('dd', {}, called(run, lifetimes.process[lifetime])),
+      lifetimes.bytes[lifetime] > 0 && [el('dt', {}, 'size'), el('dd', {}, size(lifetimes.bytes[lifetime]))],
       el('dt', {}, 'from'),
       el('dd', {}, when(from)),
       el('dt', {}, 'to'),
-      el('dd', {}, alive ? 'still there' : [when(to), ` (${ending(lives, life)})`]),
+      el('dd', {}, alive ? 'still alive' : [when(to), ` (${ending(lifetimes, lifetime)})`]),
       !alive && [el('dt', {}, 'lasted'), el('dd', { class: 'figure', title: `${to - from} ns` }, span(to - from))],
       fingerprint && [
         el('dt', {}, 'handle data'),
-        el('dd', {}, el('a', { class: 'code', href: href('handle', fingerprint), 'data-key': 'life-handle' }, fingerprint)),
+        el('dd', {}, el('a', { class: 'code', href: href('handle', fingerprint), 'data-key': 'lifetime-handle' }, fingerprint)),
       ],
     ),
-    (lives.findings.get(life) ?? []).map(
+    (lifetimes.findings.get(lifetime) ?? []).map(
       (index) =>
         check.findings[index] &&
         el(
@@ -69,7 +71,7 @@ export function detail(place, { run, check }, lives, life, acts) {
           ' ',
           el(
             'a',
-            { href: href('finding', nameOf(check.findings, index)), 'data-key': `life-finding-${index}` },
+            { href: href('finding', nameOf(check.findings, index)), 'data-key': `lifetime-finding-${index}` },
             check.findings[index].rule,
           ),
         ),
@@ -77,26 +79,26 @@ export function detail(place, { run, check }, lives, life, acts) {
     el(
       'p',
       { class: 'links' },
-      el('button', { type: 'button', onclick: acts.zoom, 'data-key': 'life-zoom' }, 'Zoom to it'),
-      el('button', { type: 'button', onclick: () => acts.perfetto(from), 'data-key': 'life-perfetto' }, 'In Perfetto'),
-      el('button', { type: 'button', onclick: acts.drop, 'data-key': 'life-drop' }, 'Deselect'),
+      el('button', { type: 'button', onclick: controls.zoom, 'data-key': 'lifetime-zoom' }, 'Zoom in on it'),
+      el('button', { type: 'button', onclick: () => controls.perfetto(from), 'data-key': 'lifetime-perfetto' }, 'In Perfetto'),
+      el('button', { type: 'button', onclick: controls.drop, 'data-key': 'lifetime-drop' }, 'Deselect'),
       fingerprint && el('a', { href: href('calls', '', { fingerprint }) }, 'Its calls'),
     ),
-    el('h3', {}, 'Its story'),
-    story,
+    el('h3', {}, 'History'),
+    history,
   );
   if (!fingerprint) {
-    swap(story, el('p', { class: 'empty' }, 'Its handle data was not seen.'));
+    swap(history, el('p', { class: 'empty' }, 'Its handle data was not recorded.'));
     return;
   }
   ask('handle', { name: fingerprint }).then(
-    (told) => {
-      // Data that was handed out often has a long story: what is nearest is told.
-      const at = told.moments.findIndex((/** @type {any} */ one) => one.place.time_ns >= from);
-      const first = Math.max(0, Math.min(at - 3, told.moments.length - MOMENTS));
-      const shown = told.moments.slice(first, first + MOMENTS);
+    (answered) => {
+      // Handle data that was exported often has a long history: show the part around this lifetime.
+      const at = answered.moments.findIndex((/** @type {any} */ one) => one.place.time_ns >= from);
+      const first = Math.max(0, Math.min(at - 3, answered.moments.length - MOMENTS));
+      const shown = answered.moments.slice(first, first + MOMENTS);
       swap(
-        story,
+        history,
         el(
           'ol',
           { class: 'moments' },
@@ -114,85 +116,100 @@ export function detail(place, { run, check }, lives, life, acts) {
             );
           }),
         ),
-        shown.length < told.moments.length &&
+        shown.length < answered.moments.length &&
           el(
             'p',
             { class: 'faint' },
-            `${count(shown.length, 'moment')} of ${told.moments.length}; `,
+            `${count(shown.length, 'entry', 'entries')} of ${answered.moments.length}; `,
             el('a', { href: href('handle', fingerprint) }, 'all'),
           ),
       );
     },
-    (error) => swap(story, el('p', { class: 'empty' }, error.message)),
+    (error) => swap(history, el('p', { class: 'empty' }, error.message)),
   );
 }
 
 /**
- * Lives as rows: what the timeline shows, for who does not see it, and the table of handles.
+ * Lifetimes as rows of a table: for the handles view, and for readers of the timeline who do not see the canvas.
  * @param {string} label
- * @param {import('./run.js').World} world
- * @param {import('./lifetimes.js').Lives} lives
+ * @param {import('./run.js').RunData} data
+ * @param {import('./lifetimes.js').Lifetimes} lifetimes
  * @param {ArrayLike<number>} shown
- * @param {{offset: number, turn: (offset: number) => void, select?: (life: number) => void, selected?: number, size?: number,
+ * @param {{offset: number, turn: (offset: number) => void, select?: (lifetime: number) => void, selected?: number, size?: number,
  *   sort?: string, desc?: boolean, order?: (sort: string, desc: boolean) => void}} how
  */
-export function lifeTable(
+export function lifetimeTable(
   label,
   { run, check },
-  lives,
+  lifetimes,
   shown,
   { offset, turn, select, selected = -1, size: page = PAGE, sort, desc, order },
 ) {
   const rows = Array.from({ length: Math.max(0, Math.min(page, shown.length - offset)) }, (_, index) => shown[offset + index]);
-  const worst = (/** @type {number} */ life) => (lives.findings.get(life) ?? []).flatMap((index) => check.findings[index] ?? []);
+  const worst = (/** @type {number} */ lifetime) =>
+    (lifetimes.findings.get(lifetime) ?? []).flatMap((index) => check.findings[index] ?? []);
   return [
     grid(
       label,
       [
-        { name: 'from', sort: 'from', cell: (life) => when(lives.from[life]) },
+        { name: 'from', sort: 'from', cell: (lifetime) => when(lifetimes.from[lifetime]) },
         {
           name: 'lasted',
           number: true,
           sort: 'lasted',
-          cell: (life) =>
-            lives.to[life] === Infinity
-              ? 'still there'
-              : el('span', { title: `${lives.to[life] - lives.from[life]} ns` }, span(lives.to[life] - lives.from[life])),
+          cell: (lifetime) =>
+            lifetimes.to[lifetime] === Infinity
+              ? 'still alive'
+              : el(
+                  'span',
+                  { title: `${lifetimes.to[lifetime] - lifetimes.from[lifetime]} ns` },
+                  span(lifetimes.to[lifetime] - lifetimes.from[lifetime]),
+                ),
         },
-        { name: 'what', sort: 'kind', cell: (life) => lives.kinds[lives.kind[life]] },
+        { name: 'what', sort: 'kind', cell: (lifetime) => lifetimes.kinds[lifetimes.kind[lifetime]] },
         {
           name: 'address',
-          cell: (life) =>
+          cell: (lifetime) =>
             select
               ? el(
                   'button',
-                  { type: 'button', class: 'code', 'data-key': `${label} ${lives.name(life)}`, onclick: () => select(life) },
-                  lives.address[life],
+                  {
+                    type: 'button',
+                    class: 'code',
+                    'data-key': `${label} ${lifetimes.name(lifetime)}`,
+                    onclick: () => select(lifetime),
+                  },
+                  lifetimes.address[lifetime],
                 )
               : el(
                   'a',
-                  { class: 'code', href: href('timeline', '', { sel: lives.name(life) }), title: 'on the timeline' },
-                  lives.address[life],
+                  { class: 'code', href: href('timeline', '', { sel: lifetimes.name(lifetime) }), title: 'on the timeline' },
+                  lifetimes.address[lifetime],
                 ),
         },
-        { name: 'size', number: true, sort: 'size', cell: (life) => (lives.bytes[life] > 0 ? size(lives.bytes[life]) : null) },
-        { name: 'process', sort: 'process', cell: (life) => called(run, lives.process[life]) },
-        { name: 'ended by', sort: 'ended', cell: (life) => ending(lives, life) },
+        {
+          name: 'size',
+          number: true,
+          sort: 'size',
+          cell: (lifetime) => (lifetimes.bytes[lifetime] > 0 ? size(lifetimes.bytes[lifetime]) : null),
+        },
+        { name: 'process', sort: 'process', cell: (lifetime) => called(run, lifetimes.process[lifetime]) },
+        { name: 'ended by', sort: 'ended', cell: (lifetime) => ending(lifetimes, lifetime) },
         {
           name: 'handle data',
-          cell: (life) =>
-            lives.fingerprint[life] &&
+          cell: (lifetime) =>
+            lifetimes.fingerprint[lifetime] &&
             el(
               'a',
-              { class: 'code', href: href('handle', /** @type {string} */ (lives.fingerprint[life])) },
-              lives.fingerprint[life],
+              { class: 'code', href: href('handle', /** @type {string} */ (lifetimes.fingerprint[lifetime])) },
+              lifetimes.fingerprint[lifetime],
             ),
         },
         {
           name: 'findings',
           sort: 'findings',
-          cell: (life) =>
-            worst(life).map((found) =>
+          cell: (lifetime) =>
+            worst(lifetime).map((found) =>
               el(
                 'a',
                 { href: href('finding', nameOf(check.findings, check.findings.indexOf(found))) },
@@ -205,7 +222,7 @@ export function lifeTable(
         },
       ],
       rows,
-      { current: (life) => life === selected, key: label, sort, desc, order },
+      { current: (lifetime) => lifetime === selected, key: label, sort, desc, order },
     ),
     pages({ offset, size: page, total: shown.length, turn }),
   ];

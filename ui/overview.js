@@ -1,19 +1,19 @@
 /**
- * The first view: the verdict, what was found, who shares with whom, what was pinned, what is held, who took part.
+ * The first view: the verdict, the findings, which processes share, what was pinned, what is held, and the processes.
  */
 import { ask } from './api.js';
 import { chart } from './chart.js';
-import { el, say, swap } from './dom.js';
+import { el, announce, swap } from './dom.js';
 import { badge, count, ended, figure, file, size, span, when, who } from './format.js';
 import { graph } from './graph.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
 import { SEVERITIES, called, nameOf, processOf } from './run.js';
 
-/** So many findings of a severity are listed before one asks for the rest. */
+/** How many findings of a severity are listed before "more". */
 const FIRST = 50;
 
-/** @param {import('./run.js').World} world */
+/** @param {import('./run.js').RunData} data */
 function verdict({ run, check }) {
   const counting = check.findings.filter((/** @type {any} */ found) => !found.excuse);
   const tallies = SEVERITIES.map((severity) => ({
@@ -35,7 +35,7 @@ function verdict({ run, check }) {
       { class: 'tallies' },
       some.length > 0
         ? some.map(({ severity, number }) => el('span', { class: 'tally' }, badge(severity), ' ', figure(number)))
-        : check.verdict === 'clean' && 'Calls were seen, and nothing that breaks a rule.',
+        : check.verdict === 'clean' && 'Calls were recorded, and no rule was violated.',
     ),
     check.reason && el('p', {}, check.reason),
     el(
@@ -56,7 +56,7 @@ function verdict({ run, check }) {
   );
 }
 
-/** @param {import('./run.js').World} world @param {number} index */
+/** @param {import('./run.js').RunData} data @param {number} index */
 function line({ run, check }, index) {
   /** @type {import('./run.js').Finding} */
   const found = check.findings[index];
@@ -91,15 +91,15 @@ function line({ run, check }, index) {
   );
 }
 
-/** @param {import('./run.js').World} world */
-function findings(world) {
-  const { check } = world;
+/** @param {import('./run.js').RunData} data */
+function findings(data) {
+  const { check } = data;
   const all = check.findings.map((/** @type {any} */ found, /** @type {number} */ index) => ({ found, index }));
   const list = (/** @type {{index: number}[]} */ some, /** @type {string} */ key) => [
     el(
       'ul',
       { class: 'findings' },
-      some.slice(0, FIRST).map(({ index }) => line(world, index)),
+      some.slice(0, FIRST).map(({ index }) => line(data, index)),
     ),
     some.length > FIRST &&
       el(
@@ -109,7 +109,7 @@ function findings(world) {
         el(
           'ul',
           { class: 'findings' },
-          some.slice(FIRST, FIRST + 1000).map(({ index }) => line(world, index)),
+          some.slice(FIRST, FIRST + 1000).map(({ index }) => line(data, index)),
         ),
       ),
   ];
@@ -122,7 +122,7 @@ function findings(world) {
     'section',
     { class: 'card', 'aria-labelledby': 'findings' },
     el('h2', { id: 'findings' }, 'Findings'),
-    all.length === 0 && el('p', { class: 'empty' }, check.verdict === 'not-judged' ? 'Nothing could be judged.' : 'None.'),
+    all.length === 0 && el('p', { class: 'empty' }, check.verdict === 'not-judged' ? 'Nothing was judged.' : 'None.'),
     groups
       .filter(({ some }) => some.length > 0)
       .map(({ severity, some }) => [el('h3', {}, count(some.length, severity)), list(some, severity)]),
@@ -136,7 +136,7 @@ function findings(world) {
   );
 }
 
-/** @param {import('./run.js').World} world */
+/** @param {import('./run.js').RunData} data */
 function processes({ run, check }) {
   const found = new Map();
   for (const finding of check.findings) {
@@ -206,7 +206,7 @@ function held(holders, judged) {
     return el(
       'p',
       { class: 'empty' },
-      judged ? 'Nothing: every handle was put, and whatever was open was closed.' : 'Nothing was seen.',
+      judged ? 'Nothing: every handle was put, and every opening was closed.' : 'No calls were recorded.',
     );
   return [
     grid(
@@ -224,11 +224,11 @@ function held(holders, judged) {
       ],
       rows.slice(0, 200),
     ),
-    rows.length > 200 && el('p', { class: 'faint' }, `The first 200 of ${figure(rows.length)}; urscope holders has all.`),
+    rows.length > 200 && el('p', { class: 'faint' }, `The first 200 of ${figure(rows.length)}; urscope holders lists all.`),
   ];
 }
 
-/** @param {import('./run.js').World} world */
+/** @param {import('./run.js').RunData} data */
 function gaps({ check }) {
   if (check.unseen.length === 0 && check.skipped_lines === 0) return null;
   return el(
@@ -245,30 +245,30 @@ function gaps({ check }) {
 }
 
 /**
- * @param {HTMLElement} place
- * @param {import('./run.js').World} world
+ * @param {HTMLElement} container
+ * @param {import('./run.js').RunData} data
  */
-export function open(place, world) {
+export function open(container, data) {
   const still = el('div', {}, el('p', { class: 'empty' }, 'Reading…'));
-  const holdings = async (/** @type {import('./run.js').World} */ { check }) => {
+  const holdings = async (/** @type {import('./run.js').RunData} */ { check }) => {
     try {
       swap(still, held(await ask('holders'), check.verdict !== 'not-judged'));
     } catch (error) {
       swap(still, el('p', { class: 'empty' }, /** @type {Error} */ (error).message));
     }
   };
-  const draw = (/** @type {import('./run.js').World} */ world) => {
-    const { run } = world;
+  const draw = (/** @type {import('./run.js').RunData} */ data) => {
+    const { run } = data;
     swap(
-      place,
-      verdict(world),
+      container,
+      verdict(data),
       el(
         'div',
         { class: 'columns' },
         el(
           'div',
           { class: 'stack' },
-          findings(world),
+          findings(data),
           el(
             'section',
             { class: 'card', 'aria-labelledby': 'held' },
@@ -282,25 +282,25 @@ export function open(place, world) {
           el(
             'section',
             { class: 'card', 'aria-labelledby': 'sharing' },
-            el('h2', { id: 'sharing' }, 'Who shares with whom'),
-            graph(world),
+            el('h2', { id: 'sharing' }, 'Sharing between processes'),
+            graph(data),
           ),
-          el('section', { class: 'card', 'aria-labelledby': 'pinned' }, el('h2', { id: 'pinned' }, 'Pinned bytes'), chart(world)),
+          el('section', { class: 'card', 'aria-labelledby': 'pinned' }, el('h2', { id: 'pinned' }, 'Pinned bytes'), chart(data)),
         ),
       ),
-      processes(world),
-      gaps(world),
+      processes(data),
+      gaps(data),
     );
   };
-  draw(world);
-  // What is below the fold is asked for when the rest can be seen.
-  requestAnimationFrame(() => setTimeout(() => holdings(world)));
+  draw(data);
+  // What is below the fold is fetched after the first paint.
+  requestAnimationFrame(() => setTimeout(() => holdings(data)));
   return {
-    /** @param {import('./run.js').World} world */
-    refresh(world) {
-      draw(world);
-      holdings(world);
-      say(`${count(world.run.calls, 'call')}, ${count(world.check.findings.length, 'finding')}`);
+    /** @param {import('./run.js').RunData} data */
+    refresh(data) {
+      draw(data);
+      holdings(data);
+      announce(`${count(data.run.calls, 'call')}, ${count(data.check.findings.length, 'finding')}`);
     },
   };
 }

@@ -1,13 +1,13 @@
 /**
- * Hands the run to Perfetto, as its documentation has it: a window is opened by the click, asked until it answers, and given
- * the timeline. The trace goes from this page to that window and nowhere else.
+ * Hands the run to Perfetto as its documentation describes: the click opens a window, the page sends PING until the window
+ * answers, then posts the timeline to it. The trace goes from this page to that window and nowhere else.
  */
 
 const ASK_EVERY = 100; // Milliseconds.
 const ASK_FOR = 60_000;
-/** Until so many calls the timeline is fetched before the click; a bigger one is fetched when it is wanted. */
+/** Up to this many calls the timeline is fetched before the click; a longer one is fetched on the click. */
 const SMALL = 50_000;
-/** A moment is shown with so much around it, in nanoseconds. */
+/** How much is shown on each side of a moment, in nanoseconds. */
 const AROUND = 2_000_000;
 
 /** @type {{generation: number, buffer: Promise<ArrayBuffer>} | null} */
@@ -17,7 +17,7 @@ let fetched = null;
 function timeline(generation) {
   if (fetched?.generation !== generation) {
     const buffer = fetch('api/timeline').then((response) => {
-      if (!response.ok) throw new Error(`urscope view answered ${response.status} when the timeline was asked for`);
+      if (!response.ok) throw new Error(`urscope view answered ${response.status} to api/timeline`);
       return response.arrayBuffer();
     });
     buffer.catch(() => {
@@ -29,7 +29,7 @@ function timeline(generation) {
 }
 
 /**
- * Fetches what a click will hand over, if that is little.
+ * Fetches the timeline ahead of the click if it is small.
  * @param {import('./api.js').Run} run
  */
 export function prepare(run) {
@@ -37,7 +37,7 @@ export function prepare(run) {
 }
 
 /**
- * Answers when the window is ready.
+ * Resolves when the window answers.
  * @param {Window} target
  * @param {string} origin
  */
@@ -45,9 +45,9 @@ function ready(target, origin) {
   return new Promise((resolve, reject) => {
     const stop = () => {
       clearInterval(asking);
-      removeEventListener('message', heard);
+      removeEventListener('message', onMessage);
     };
-    const heard = (/** @type {MessageEvent} */ event) => {
+    const onMessage = (/** @type {MessageEvent} */ event) => {
       if (event.source !== target || event.origin !== origin || event.data !== 'PONG') return;
       stop();
       resolve(undefined);
@@ -56,28 +56,28 @@ function ready(target, origin) {
     const asking = setInterval(() => {
       if (target.closed || performance.now() > until) {
         stop();
-        reject(new Error('Perfetto did not answer; without a network, urscope view --perfetto-ui serves a copy of it'));
+        reject(new Error('Perfetto did not answer; without a network, use urscope view --perfetto-ui to serve a local copy'));
       } else {
         target.postMessage('PING', origin);
       }
     }, ASK_EVERY);
-    addEventListener('message', heard);
+    addEventListener('message', onMessage);
   });
 }
 
 /**
- * Opens the run in Perfetto. To be called by a click, or browsers open no window.
+ * Opens the run in Perfetto. Call it from a click handler: browsers open a window only on a click.
  * @param {import('./api.js').Run} run
  * @param {number} [at]  the moment to show, in nanoseconds of the run
  */
 export async function handOver(run, at) {
   const url = new URL(run.perfetto.url, location.href);
   if (at !== undefined) {
-    const sight = new URLSearchParams({ visStart: String(Math.max(0, at - AROUND)), visEnd: String(at + AROUND) });
-    url.hash = `#!/?${sight}`;
+    const range = new URLSearchParams({ visStart: String(Math.max(0, at - AROUND)), visEnd: String(at + AROUND) });
+    url.hash = `#!/?${range}`;
   }
   const target = window.open(url.href, '_blank');
-  if (!target) throw new Error('the browser opened no window; let this page open windows, and click again');
+  if (!target) throw new Error('the browser blocked the window; allow pop-ups for this page and click again');
   const [buffer] = await Promise.all([timeline(run.generation), ready(target, url.origin)]);
   target.postMessage(
     { perfetto: { buffer, title: `urscope: ${run.title}`, fileName: 'urscope.json', localOnly: true } },

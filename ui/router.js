@@ -1,6 +1,6 @@
 /**
- * The address of what is seen: `#/VIEW/NAME?what=how`. Everything that a person chose stands in it, so that it can be shared,
- * and the way back leads back.
+ * The address of what is shown: `#/VIEW/NAME?KEY=VALUE`. It holds every choice a person made, so that an address can be shared
+ * and the browser's back button works.
  *
  * @typedef {{view: string, name: string, query: URLSearchParams}} Route
  */
@@ -16,13 +16,13 @@ export function parse(hash) {
   try {
     whole = decodeURIComponent(whole);
   } catch {
-    // Half an escape: somebody cut the address. It is looked for as it stands.
+    // Half an escape: the address was cut off. Look for it as it stands.
   }
   return { view: view || 'overview', name: whole, query: new URLSearchParams(query) };
 }
 
 /**
- * The address of a view. What is null, false or empty is left out.
+ * The address of a view. Values that are null, false or empty are omitted.
  * @param {string} view
  * @param {string} [name]
  * @param {Record<string, string | number | boolean | null | undefined>} [query]
@@ -37,13 +37,13 @@ export function href(view, name = '', query = {}) {
   return `#/${view === 'overview' ? '' : view}${name && `/${encodeURIComponent(name)}`}${tail && `?${tail}`}`;
 }
 
-/** Where we are. */
+/** The current route. */
 export const here = () => parse(location.hash);
 
 /**
- * Says what is seen now in the address, without going anywhere.
+ * Changes the address without leaving the view.
  * @param {Record<string, string | number | boolean | null | undefined>} changes
- * @param {{step?: boolean}} [how]  whether the way back leads to what was before
+ * @param {{step?: boolean}} [how]  whether the back button undoes it
  */
 export function amend(changes, { step = false } = {}) {
   const { view, name, query } = here();
@@ -54,7 +54,7 @@ export function amend(changes, { step = false } = {}) {
 }
 
 /**
- * Takes what a person chose in a view into the address and into `query`; the way back leads to what was before.
+ * Stores what a person chose in the address and in `query`. The back button undoes it.
  * @param {URLSearchParams} query
  * @param {Record<string, string | number | boolean | null>} changes
  */

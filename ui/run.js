@@ -1,10 +1,10 @@
 /**
- * What all views know of the run: its processes and its findings, by the names that they have in addresses.
+ * The data that all views share: the run, its processes and its findings, and their names in addresses.
  *
  * @typedef {import('./api.js').Run} Run
  * @typedef {import('./api.js').Finding} Finding
  * @typedef {import('./api.js').Side} Side
- * @typedef {{run: Run, check: any, stats: any}} World
+ * @typedef {{run: Run, check: any, stats: any}} RunData
  */
 import { ask } from './api.js';
 import { plain } from './dom.js';
@@ -13,16 +13,16 @@ import { who } from './format.js';
 export const SEVERITIES = /** @type {const} */ (['error', 'warning', 'note']);
 
 /**
- * Everything that the first view shows, asked for at once.
- * @returns {Promise<World>}
+ * Fetches everything that the overview shows, in parallel.
+ * @returns {Promise<RunData>}
  */
-export async function world() {
+export async function fetchRun() {
   const [run, check, stats] = await Promise.all([ask('run'), ask('check'), ask('stats')]);
   return { run, check, stats };
 }
 
 /**
- * The name of a finding in addresses: what it is known again by in another run, and its place among those that are alike.
+ * The name of a finding in addresses: its identity, which is the same in another run, and its number among equal ones.
  * @param {Finding[]} findings
  * @param {number} index
  */
@@ -33,7 +33,7 @@ export function nameOf(findings, index) {
 }
 
 /**
- * The index of the finding that has this name, or -1.
+ * The index of the finding with this name, or -1.
  * @param {Finding[]} findings
  * @param {string} name
  */
@@ -44,8 +44,8 @@ export function finding(findings, name) {
 }
 
 /**
- * The process that a side is of. Numbers are used again and programs become other programs: then the one counts that had begun
- * last.
+ * The process of a side. A pid can be reused, and a process can become another program by exec: the one that began last before
+ * the side's time is meant.
  * @param {Run} run
  * @param {Side} side
  */
@@ -55,7 +55,7 @@ export function processOf(run, side) {
   return begun.at(-1) ?? same[0] ?? null;
 }
 
-/** Its name, fit to be painted, with its rank where it has one and its host where there are several. */
+/** The name of a process without control characters, with its rank if it has one, and its host if there are several. */
 export function called(/** @type {Run} */ run, /** @type {number} */ index) {
   const process = run.processes[index];
   if (!process) return 'a process without a trace';
@@ -64,7 +64,7 @@ export function called(/** @type {Run} */ run, /** @type {number} */ index) {
   return plain(`${rank}${who(process)}${hosts ? ` on ${process.host}` : ''}`);
 }
 
-/** It in few letters, for the end of a line in a picture. */
+/** A short name of a process, for labels in drawings. */
 export function short(/** @type {Run} */ run, /** @type {number} */ index) {
   const process = run.processes[index];
   if (!process) return '?';

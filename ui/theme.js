@@ -1,5 +1,5 @@
 /**
- * Light, dark, or as the machine has it. The style sheet does the rest.
+ * The colour theme: light, dark, or the system's. The style sheet does the rest.
  */
 const KEY = 'urscope-theme';
 const CHOICES = ['auto', 'light', 'dark'];
@@ -9,7 +9,7 @@ function chosen() {
   try {
     return localStorage.getItem(KEY) ?? 'auto';
   } catch {
-    return 'auto'; // A browser that keeps nothing.
+    return 'auto'; // The browser stores nothing.
   }
 }
 
@@ -19,11 +19,11 @@ function apply(/** @type {string} */ choice) {
 }
 
 /**
- * Gives the button its work, and tells who paints by hand when colours have changed.
+ * Connects the theme button. `changed` is called when colours change, for views that paint on a canvas.
  * @param {HTMLButtonElement} button
  * @param {() => void} changed
  */
-export function themed(button, changed) {
+export function initTheme(button, changed) {
   let choice = chosen();
   const show = () => {
     button.textContent = `Theme: ${choice}`;
@@ -33,7 +33,7 @@ export function themed(button, changed) {
     try {
       localStorage.setItem(KEY, choice);
     } catch {
-      // It holds for this page, then.
+      // The choice lasts until the page is closed.
     }
     apply(choice);
     show();
@@ -45,7 +45,7 @@ export function themed(button, changed) {
 }
 
 /**
- * The colours that the style sheet has for these names now: a canvas knows no variables.
+ * The current values of these CSS variables: a canvas cannot use variables.
  * @param {string[]} names
  * @returns {Record<string, string>}
  */

@@ -1,69 +1,69 @@
 /**
- * The timeline of handle lives: zoomed, panned, filtered and selected by hand or by keys. What it shows stands in a table,
- * too. painter.js paints it, lanes.js says where what is.
+ * The timeline of handle lifetimes, with zoom, pan, filters and selection by pointer or keyboard. Its content is also in a table.
+ * lanes.js assigns lanes, painter.js paints, input.js handles events.
  */
-import { el, say, swap } from './dom.js';
+import { el, announce, swap } from './dom.js';
 import { count, figure } from './format.js';
 import { byProcess, byRule, check, choice, search } from './filters.js';
-import { KEYS, STEP, handle } from './input.js';
-import { after, lay } from './lanes.js';
-import { PAGE, detail, lifeTable, spoken } from './lifetime.js';
-import { fetchLives } from './lifetimes.js';
+import { KEYS, STEP, listen } from './input.js';
+import { after, layOut } from './lanes.js';
+import { PAGE, detail, lifetimeTable, describe } from './lifetime.js';
+import { fetchLifetimes } from './lifetimes.js';
 import { BAR, Painter, ROW, TOP } from './painter.js';
 import { amend, choose, here } from './router.js';
 import { SEVERITIES, called, short } from './run.js';
 
-/** Nothing is closer than this, in nanoseconds from one edge to the other. */
+/** The shortest visible range, in nanoseconds. */
 const CLOSEST = 200;
-/** With more exports than this, those that follow each other share lanes. */
+/** With more exports than this, exports that do not overlap share lanes. */
 const CROWD = 400;
-/** How far from a life a click may be, in pixels. */
+/** How far from a lifetime a click may be to select it, in pixels. */
 const NEAR = 4;
 
 /**
- * @param {HTMLElement} place
- * @param {import('./run.js').World} first
+ * @param {HTMLElement} container
+ * @param {import('./run.js').RunData} first
  * @param {import('./router.js').Route} route
  * @param {any} actions
  */
-export function open(place, first, route, actions) {
-  let world = first;
+export function open(container, first, route, actions) {
+  let data = first;
   let query = route.query;
-  /** @type {import('./lifetimes.js').Lives | null} */
-  let lives = null;
+  /** @type {import('./lifetimes.js').Lifetimes | null} */
+  let lifetimes = null;
   /** @type {import('./lanes.js').Layout} */
   let layout = { rows: [], rowOf: new Int32Array(0), groups: [] };
   /** @type {Uint32Array} */
   let chosen = new Uint32Array(0);
   let selected = -1;
-  /** Whether the right edge goes along with the run. */
-  let along = true;
+  /** Whether the right edge follows the end of the run. */
+  let following = true;
   let tableOffset = 0;
   const closed = new Set((query.get('closed') ?? '').split('.').filter(Boolean).map(Number));
-  const whole = () => Math.max(world.run.last_ns, 1);
-  /** @type {import('./painter.js').Sight} */
-  const sight = { from: 0, to: whole(), top: 0, width: 0, height: 0, gutter: 200, last: whole() };
+  const runLength = () => Math.max(data.run.last_ns, 1);
+  /** @type {import('./painter.js').Viewport} */
+  const viewport = { from: 0, to: runLength(), top: 0, width: 0, height: 0, gutter: 200, last: runLength() };
 
   const canvas = el('canvas', {
     class: 'lanes',
     tabindex: '0',
     role: 'application',
     'aria-roledescription': 'timeline',
-    'aria-label': 'Lives of handles over time',
+    'aria-label': 'Lifetimes of handles over time',
     'aria-describedby': 'timeline-keys',
   });
-  const tip = el('div', { class: 'tip', hidden: true });
-  const stage = el('div', { class: 'stage' }, canvas, tip);
+  const tooltip = el('div', { class: 'tooltip', hidden: true });
+  const canvasArea = el('div', { class: 'canvas-area' }, canvas, tooltip);
   const form = el('div', { class: 'filters', role: 'search', 'aria-label': 'Which handles' });
-  const aside = el('section', { class: 'card detail', 'aria-label': 'The selected life', tabindex: '-1' });
+  const aside = el('section', { class: 'card detail', 'aria-label': 'The selected lifetime', tabindex: '-1' });
   const head = el('span', {});
-  const table = el('details', { 'data-key': 'lives-table' }, el('summary', {}, 'What is in sight, as a table'));
+  const table = el('details', { 'data-key': 'lifetimes-table' }, el('summary', {}, 'The visible part as a table'));
   const rowsOfTable = el('div', {});
   table.append(rowsOfTable);
   const tool = (/** @type {string} */ label, /** @type {string} */ name, /** @type {() => void} */ act) =>
     el('button', { type: 'button', 'aria-label': name, title: name, onclick: act }, label);
   swap(
-    place,
+    container,
     el('h1', { class: 'unseen' }, 'Timeline'),
     el(
       'section',
@@ -78,149 +78,150 @@ export function open(place, first, route, actions) {
           ['physical', 'physical memory'],
           ['event', 'event'],
         ].map(([kind, name]) => el('span', {}, el('i', { class: kind }), name)),
-        el('span', {}, 'thick: a handle, from get to put; thin, under it: an opening'),
+        el('span', {}, 'thick: a handle, from get to put; thin, below it: an opening'),
         el('span', {}, '▲ error ◆ warning ● note'),
         el(
           'span',
           { class: 'tools' },
           tool('−', 'Zoom out', () => zoom(STEP)),
           tool('+', 'Zoom in', () => zoom(1 / STEP)),
-          tool('Whole run', 'The whole run', () => see(0, whole())),
+          tool('Whole run', 'The whole run', () => showRange(0, runLength())),
         ),
       ),
-      el('div', { class: 'timeline' }, stage, aside),
+      el('div', { class: 'timeline' }, canvasArea, aside),
       table,
     ),
   );
 
   const painter = new Painter(canvas);
-  const severity = (/** @type {number} */ life) =>
-    SEVERITIES.find((grade) => lives?.findings.get(life)?.some((index) => world.check.findings[index]?.severity === grade)) ??
-    'note';
+  const severity = (/** @type {number} */ lifetime) =>
+    SEVERITIES.find((grade) =>
+      lifetimes?.findings.get(lifetime)?.some((index) => data.check.findings[index]?.severity === grade),
+    ) ?? 'note';
   /** @type {{time: number, severity: string}[]} */
   let findings = [];
-  let due = false;
+  let paintDue = false;
 
   function paint() {
-    due = false;
-    if (!lives || sight.width === 0) return;
+    paintDue = false;
+    if (!lifetimes || viewport.width === 0) return;
     painter.paint({
-      lives,
+      lifetimes,
       layout,
-      sight,
+      viewport,
       selected,
       worst: severity,
       closed,
       findings,
-      called: (process) => called(world.run, process),
-      short: (process) => short(world.run, process),
+      called: (process) => called(data.run, process),
+      short: (process) => short(data.run, process),
     });
   }
-  function soon() {
-    if (due) return;
-    due = true;
+  function schedulePaint() {
+    if (paintDue) return;
+    paintDue = true;
     requestAnimationFrame(paint);
   }
 
-  // --- What is seen ---------------------------------------------------------------------------------------
+  // --- The visible range ----------------------------------------------------------------------------------
 
-  /** The fields that say what is in sight. */
-  function edges() {
+  /** Writes the visible range into its fields. */
+  function updateRangeFields() {
     for (const [name, ns] of [
-      ['From', sight.from],
-      ['To', sight.to],
+      ['From', viewport.from],
+      ['To', viewport.to],
     ]) {
       const field = form.querySelector(`[data-key="filter ${name}"]`);
       if (field && field !== document.activeElement) field.value = (Number(ns) / 1e9).toFixed(6);
     }
   }
-  let telling = 0;
-  /** The address and the table follow when the hand rests: they cost more than a frame. */
-  function settle() {
-    clearTimeout(telling);
-    telling = setTimeout(() => {
+  let updateTimer = 0;
+  /** Updates the address and the table after a pause: they take longer than a frame. */
+  function scheduleUpdate() {
+    clearTimeout(updateTimer);
+    updateTimer = setTimeout(() => {
       if (here().view !== 'timeline') return;
-      const all = sight.from <= 0 && along;
+      const all = viewport.from <= 0 && following;
       amend({
-        from: all ? null : Math.round(sight.from),
-        to: all || along ? null : Math.round(sight.to),
-        top: sight.top > 0 ? Math.round(sight.top / ROW) : null,
+        from: all ? null : Math.round(viewport.from),
+        to: all || following ? null : Math.round(viewport.to),
+        top: viewport.top > 0 ? Math.round(viewport.top / ROW) : null,
       });
-      edges();
+      updateRangeFields();
       tableOffset = 0;
-      tabulate();
+      drawTable();
     }, 250);
   }
 
   /** @param {number} from @param {number} to */
-  function see(from, to) {
-    const length = Math.min(Math.max(to - from, CLOSEST), whole());
-    sight.from = Math.min(Math.max(from, 0), whole() - length);
-    sight.to = sight.from + length;
-    along = sight.to >= whole();
-    soon();
-    settle();
+  function showRange(from, to) {
+    const length = Math.min(Math.max(to - from, CLOSEST), runLength());
+    viewport.from = Math.min(Math.max(from, 0), runLength() - length);
+    viewport.to = viewport.from + length;
+    following = viewport.to >= runLength();
+    schedulePaint();
+    scheduleUpdate();
   }
-  /** @param {number} factor @param {number} [at]  where it is held, as a part of the width */
+  /** @param {number} factor @param {number} [at]  the fixed point, as a fraction of the width */
   function zoom(factor, at = 0.5) {
-    const length = sight.to - sight.from;
-    const next = Math.min(Math.max(length * factor, CLOSEST), whole());
-    const from = sight.from + (length - next) * at;
-    see(from, from + next);
+    const length = viewport.to - viewport.from;
+    const next = Math.min(Math.max(length * factor, CLOSEST), runLength());
+    const from = viewport.from + (length - next) * at;
+    showRange(from, from + next);
   }
   const pan = (/** @type {number} */ part) =>
-    see(sight.from + (sight.to - sight.from) * part, sight.to + (sight.to - sight.from) * part);
+    showRange(viewport.from + (viewport.to - viewport.from) * part, viewport.to + (viewport.to - viewport.from) * part);
   /** @param {number} top */
   function scroll(top) {
-    sight.top = Math.min(Math.max(top, 0), Math.max(0, layout.rows.length * ROW - (sight.height - TOP)));
-    soon();
-    settle();
+    viewport.top = Math.min(Math.max(top, 0), Math.max(0, layout.rows.length * ROW - (viewport.height - TOP)));
+    schedulePaint();
+    scheduleUpdate();
   }
-  /** Brings a life into sight. @param {number} life */
-  function reveal(life) {
-    const row = layout.rowOf[life] ?? -1;
-    if (row < 0 || !lives) return;
-    const seen = sight.height - TOP;
-    if (row * ROW < sight.top || (row + 2) * ROW > sight.top + seen) scroll(row * ROW - seen / 3);
-    const end = Math.min(lives.to[life], whole());
-    if (end < sight.from || lives.from[life] > sight.to) {
-      const length = sight.to - sight.from;
-      see((lives.from[life] + end - length) / 2, (lives.from[life] + end + length) / 2);
+  /** Scrolls to a lifetime if it is not visible. @param {number} lifetime */
+  function reveal(lifetime) {
+    const row = layout.rowOf[lifetime] ?? -1;
+    if (row < 0 || !lifetimes) return;
+    const seen = viewport.height - TOP;
+    if (row * ROW < viewport.top || (row + 2) * ROW > viewport.top + seen) scroll(row * ROW - seen / 3);
+    const end = Math.min(lifetimes.to[lifetime], runLength());
+    if (end < viewport.from || lifetimes.from[lifetime] > viewport.to) {
+      const length = viewport.to - viewport.from;
+      showRange((lifetimes.from[lifetime] + end - length) / 2, (lifetimes.from[lifetime] + end + length) / 2);
     }
   }
-  /** @param {number} life */
-  function closeUp(life) {
-    if (!lives || life < 0) return;
-    const end = Math.min(lives.to[life], whole());
-    const margin = Math.max((end - lives.from[life]) * 0.15, CLOSEST);
-    see(lives.from[life] - margin, end + margin);
+  /** @param {number} lifetime */
+  function zoomTo(lifetime) {
+    if (!lifetimes || lifetime < 0) return;
+    const end = Math.min(lifetimes.to[lifetime], runLength());
+    const margin = Math.max((end - lifetimes.from[lifetime]) * 0.15, CLOSEST);
+    showRange(lifetimes.from[lifetime] - margin, end + margin);
   }
 
-  // --- What is selected -----------------------------------------------------------------------------------
+  // --- The selection --------------------------------------------------------------------------------------
 
-  const acts = {
-    zoom: () => closeUp(selected),
+  const controls = {
+    zoom: () => zoomTo(selected),
     drop: () => {
       select(-1);
       canvas.focus();
     },
-    select: (/** @type {number} */ life) => select(life),
+    select: (/** @type {number} */ lifetime) => select(lifetime),
     perfetto: actions.perfetto,
   };
-  /** @param {number} life @param {{step?: boolean}} [how] */
-  function select(life, { step = true } = {}) {
-    selected = life;
-    if (step) amend({ sel: life >= 0 && lives ? lives.name(life) : null, at: null }, { step: true });
-    aside.dataset.life = life >= 0 && lives ? lives.name(life) : '';
-    if (life >= 0 && lives) {
-      reveal(life);
-      detail(aside, world, lives, life, acts);
-      say(spoken(lives, life, world.run));
+  /** @param {number} lifetime @param {{step?: boolean}} [how] */
+  function select(lifetime, { step = true } = {}) {
+    selected = lifetime;
+    if (step) amend({ sel: lifetime >= 0 && lifetimes ? lifetimes.name(lifetime) : null, at: null }, { step: true });
+    aside.dataset.lifetime = lifetime >= 0 && lifetimes ? lifetimes.name(lifetime) : '';
+    if (lifetime >= 0 && lifetimes) {
+      reveal(lifetime);
+      detail(aside, data, lifetimes, lifetime, controls);
+      announce(describe(lifetimes, lifetime, data.run));
     } else {
       swap(
         aside,
-        el('h2', {}, 'Nothing is selected'),
-        el('p', {}, 'A click on a life shows its story. By keys, when the timeline has the focus:'),
+        el('h2', {}, 'Nothing selected'),
+        el('p', {}, 'Click a lifetime to see its history. Keys, while the timeline has the focus:'),
         el(
           'dl',
           { class: 'keys', id: 'timeline-keys' },
@@ -235,107 +236,107 @@ export function open(place, first, route, actions) {
         ),
       );
     }
-    soon();
-    tabulate();
+    schedulePaint();
+    drawTable();
   }
-  /** The next life in the order of lanes. @param {number} by */
-  function beside(by) {
-    if (!lives || layout.rows.length === 0) return;
-    let row = selected >= 0 ? layout.rowOf[selected] : by > 0 ? Math.floor(sight.top / ROW) : layout.rows.length;
-    let at = selected >= 0 && row >= 0 ? layout.rows[row].lives.indexOf(selected) + by : by > 0 ? 0 : -1;
+  /** Selects the next lifetime in the order of lanes. @param {number} by */
+  function selectNext(by) {
+    if (!lifetimes || layout.rows.length === 0) return;
+    let row = selected >= 0 ? layout.rowOf[selected] : by > 0 ? Math.floor(viewport.top / ROW) : layout.rows.length;
+    let at = selected >= 0 && row >= 0 ? layout.rows[row].lifetimes.indexOf(selected) + by : by > 0 ? 0 : -1;
     row = Math.max(row, 0);
-    while (row >= 0 && row < layout.rows.length && layout.rows[row].lives[at] === undefined) {
+    while (row >= 0 && row < layout.rows.length && layout.rows[row].lifetimes[at] === undefined) {
       row += by;
-      at = by > 0 ? 0 : (layout.rows[row]?.lives.length ?? 0) - 1;
+      at = by > 0 ? 0 : (layout.rows[row]?.lifetimes.length ?? 0) - 1;
     }
-    const next = layout.rows[row]?.lives[at];
+    const next = layout.rows[row]?.lifetimes[at];
     if (next !== undefined) select(next);
-    else say(by > 0 ? 'This is the last life.' : 'This is the first life.');
+    else announce(by > 0 ? 'This is the last lifetime.' : 'This is the first lifetime.');
   }
-  /** The life nearest in time, in another lane. @param {number} by */
-  function across(by) {
-    if (!lives || selected < 0) return beside(by);
+  /** Selects the lifetime that is nearest in time in another lane. @param {number} by */
+  function selectInOtherLane(by) {
+    if (!lifetimes || selected < 0) return selectNext(by);
     for (let row = layout.rowOf[selected] + by; row >= 0 && row < layout.rows.length; row += by) {
-      const lane = layout.rows[row].lives;
-      if (lane.length > 0) return select(lane[Math.min(after(lives.to, lane, lives.from[selected]), lane.length - 1)]);
+      const lane = layout.rows[row].lifetimes;
+      if (lane.length > 0) return select(lane[Math.min(after(lifetimes.to, lane, lifetimes.from[selected]), lane.length - 1)]);
     }
   }
-  /** What is at a place of the canvas. @param {number} x @param {number} y */
-  function hit(x, y) {
-    if (!lives || y < TOP || x > sight.width - BAR) return { row: null, life: -1 };
-    const row = layout.rows[Math.floor((y - TOP + sight.top) / ROW)] ?? null;
-    if (!row || row.head || x < sight.gutter) return { row, life: -1 };
+  /** The row and the lifetime at a position of the canvas. @param {number} x @param {number} y */
+  function hitTest(x, y) {
+    if (!lifetimes || y < TOP || x > viewport.width - BAR) return { row: null, lifetime: -1 };
+    const row = layout.rows[Math.floor((y - TOP + viewport.top) / ROW)] ?? null;
+    if (!row || row.head || x < viewport.gutter) return { row, lifetime: -1 };
     const time = (/** @type {number} */ x) =>
-      sight.from + ((x - sight.gutter) / (sight.width - sight.gutter - BAR)) * (sight.to - sight.from);
-    const at = after(lives.to, row.lives, time(x - NEAR));
+      viewport.from + ((x - viewport.gutter) / (viewport.width - viewport.gutter - BAR)) * (viewport.to - viewport.from);
+    const at = after(lifetimes.to, row.lifetimes, time(x - NEAR));
     const now = time(x);
     let best = -1;
     let distance = Infinity;
-    for (let i = at; i < Math.min(at + 64, row.lives.length); i++) {
-      const life = row.lives[i];
-      const off = Math.max(lives.from[life] - now, now - lives.to[life], 0);
-      if (lives.from[life] > time(x + NEAR)) break;
-      if (off < distance) [best, distance] = [life, off];
+    for (let i = at; i < Math.min(at + 64, row.lifetimes.length); i++) {
+      const lifetime = row.lifetimes[i];
+      const off = Math.max(lifetimes.from[lifetime] - now, now - lifetimes.to[lifetime], 0);
+      if (lifetimes.from[lifetime] > time(x + NEAR)) break;
+      if (off < distance) [best, distance] = [lifetime, off];
     }
-    return { row, life: best };
+    return { row, lifetime: best };
   }
 
-  handle(canvas, tip, sight, {
-    see,
+  listen(canvas, tooltip, viewport, {
+    showRange,
     zoom,
     pan,
     scroll,
-    hit,
-    closeUp,
-    closer: () => closeUp(selected),
-    beside,
-    across,
-    fold,
+    hitTest,
+    zoomTo,
+    zoomToSelected: () => zoomTo(selected),
+    selectNext,
+    selectInOtherLane,
+    toggleGroup,
     select,
-    whole,
+    runLength,
     rows: () => layout.rows.length,
     details: () => aside.focus(),
-    spoken: (life) => (lives ? spoken(lives, life, world.run) : ''),
+    describe: (lifetime) => (lifetimes ? describe(lifetimes, lifetime, data.run) : ''),
   });
 
-  // --- What is shown --------------------------------------------------------------------------------------
+  // --- Filters and layout ---------------------------------------------------------------------------------
 
   const value = (/** @type {string} */ name) => query.get(name) ?? '';
   /** @type {import('./filters.js').Want} */
   function want(changes) {
     choose(query, changes);
     filters();
-    arrange();
+    updateLayout();
   }
   /** @param {number} process */
-  function fold(process) {
+  function toggleGroup(process) {
     if (!closed.delete(process)) closed.add(process);
     amend({ closed: [...closed].join('.') }, { step: true });
-    arrange();
+    updateLayout();
   }
   function filters() {
     swap(
       form,
       search('Search', value('q'), (q) => want({ q }), 'address, fingerprint'),
       choice('Kind', value('kind'), ['memory', ['physical', 'physical memory'], 'event'], (kind) => want({ kind })),
-      byProcess(world, value('process'), want),
-      byRule(world, value('rule'), want),
+      byProcess(data, value('process'), want),
+      byRule(data, value('rule'), want),
       choice(
         'Lanes',
         value('lanes'),
         [
-          ['each', 'one for each handle'],
-          ['packed', 'shared one after the other'],
+          ['each', 'one per handle'],
+          ['packed', 'shared'],
         ],
         (lanes) => want({ lanes }),
         'automatic',
       ),
-      seconds('From', sight.from, (ns) => see(ns, Math.max(sight.to, ns + CLOSEST))),
-      seconds('To', sight.to, (ns) => see(Math.min(sight.from, ns - CLOSEST), ns)),
-      world.run.running &&
-        check('Follow the run', along, (on) => {
-          if (on) see(sight.from, whole());
-          else along = false;
+      seconds('From', viewport.from, (ns) => showRange(ns, Math.max(viewport.to, ns + CLOSEST))),
+      seconds('To', viewport.to, (ns) => showRange(Math.min(viewport.from, ns - CLOSEST), ns)),
+      data.run.running &&
+        check('Follow the run', following, (on) => {
+          if (on) showRange(viewport.from, runLength());
+          else following = false;
         }),
     );
   }
@@ -356,116 +357,119 @@ export function open(place, first, route, actions) {
     );
   }
 
-  /** Finds a lane for each life that is asked for. */
-  function arrange() {
-    if (!lives) return;
-    const kept = selected >= 0 ? lives.name(selected) : '';
-    chosen = lives.chosen(
+  /** Lays out the lifetimes that match the filters. */
+  function updateLayout() {
+    if (!lifetimes) return;
+    const kept = selected >= 0 ? lifetimes.name(selected) : '';
+    chosen = lifetimes.chosen(
       { kind: value('kind'), process: value('process'), rule: value('rule'), q: value('q') },
-      world.check.findings,
+      data.check.findings,
     );
     let exports = 0;
-    if (!value('lanes')) exports = new Set(Array.from(chosen, (life) => /** @type {any} */ (lives).export[life])).size;
-    layout = lay(lives, chosen, { packed: value('lanes') === 'packed' || exports > CROWD, closed });
-    findings = world.check.findings
+    if (!value('lanes'))
+      exports = new Set(Array.from(chosen, (lifetime) => /** @type {any} */ (lifetimes).export[lifetime])).size;
+    layout = layOut(lifetimes, chosen, { packed: value('lanes') === 'packed' || exports > CROWD, closed });
+    findings = data.check.findings
       .filter(
         (/** @type {any} */ found) =>
           !found.excuse && (!value('rule') || value('rule') === 'any' || found.rule === value('rule')),
       )
       .slice(0, 2000)
       .map((/** @type {any} */ found) => ({ time: found.time_ns, severity: found.severity }));
-    head.textContent = `${count(chosen.length, 'life', 'lives')}${chosen.length < lives.total ? ` of ${figure(lives.total)}` : ''}${lives.size < lives.total && lives.size === chosen.length ? ' (the first)' : ''}`;
-    selected = kept ? lives.named(kept) : -1;
+    head.textContent = `${count(chosen.length, 'lifetime')}${chosen.length < lifetimes.total ? ` of ${figure(lifetimes.total)}` : ''}${lifetimes.size < lifetimes.total && lifetimes.size === chosen.length ? ' (the first)' : ''}`;
+    selected = kept ? lifetimes.named(kept) : -1;
     measure();
-    tabulate();
-    soon();
+    drawTable();
+    schedulePaint();
   }
-  function tabulate() {
-    if (!table.open || !lives) return;
+  function drawTable() {
+    if (!table.open || !lifetimes) return;
     const shown = chosen.filter(
-      (life) => /** @type {any} */ (lives).to[life] >= sight.from && /** @type {any} */ (lives).from[life] <= sight.to,
+      (lifetime) =>
+        /** @type {any} */ (lifetimes).to[lifetime] >= viewport.from &&
+        /** @type {any} */ (lifetimes).from[lifetime] <= viewport.to,
     );
     swap(
       rowsOfTable,
       shown.length === 0
-        ? el('p', { class: 'empty' }, 'Nothing is in sight.')
-        : lifeTable('What is in sight', world, lives, shown, {
+        ? el('p', { class: 'empty' }, 'No lifetime is visible.')
+        : lifetimeTable('The visible part', data, lifetimes, shown, {
             offset: Math.min(tableOffset, Math.max(0, shown.length - 1)),
-            select: acts.select,
+            select: controls.select,
             selected,
             size: PAGE,
             turn: (offset) => {
               tableOffset = offset;
-              tabulate();
+              drawTable();
             },
           }),
     );
   }
-  table.addEventListener('toggle', tabulate);
+  table.addEventListener('toggle', drawTable);
 
   function measure() {
-    const width = Math.floor(stage.clientWidth);
+    const width = Math.floor(canvasArea.clientWidth);
     const room = Math.max(220, Math.min(innerHeight - 230, 900));
-    sight.width = width;
-    sight.gutter = width < 560 ? 96 : 210;
-    sight.height = Math.min(room, Math.max(TOP + layout.rows.length * ROW + 8, 160));
-    scroll(sight.top);
+    viewport.width = width;
+    viewport.gutter = width < 560 ? 96 : 210;
+    viewport.height = Math.min(room, Math.max(TOP + layout.rows.length * ROW + 8, 160));
+    scroll(viewport.top);
   }
   const sizes = new ResizeObserver(() => measure());
-  sizes.observe(stage);
+  sizes.observe(canvasArea);
 
-  /** Takes what the address says. */
-  function obey() {
-    if (value('from') || value('to')) see(Number(value('from') || 0), Number(value('to') || whole()));
-    else see(0, whole());
-    edges();
-    if (!lives) return;
-    const meant = value('sel') ? lives.named(value('sel')) : value('at') ? lives.known(value('at')) : -1;
+  /** Applies the range and the selection in the address. */
+  function applyRoute() {
+    if (value('from') || value('to')) showRange(Number(value('from') || 0), Number(value('to') || runLength()));
+    else showRange(0, runLength());
+    updateRangeFields();
+    if (!lifetimes) return;
+    const meant = value('sel') ? lifetimes.named(value('sel')) : value('at') ? lifetimes.known(value('at')) : -1;
     select(meant, { step: false });
     if (value('top')) scroll(Number(value('top')) * ROW);
   }
 
   async function load() {
-    let shown = lives !== null;
-    const take = (/** @type {import('./lifetimes.js').Lives} */ some) => {
-      const kept = selected >= 0 && lives ? lives.name(selected) : null;
-      const begun = lives !== null;
-      lives = some;
+    let shown = lifetimes !== null;
+    const take = (/** @type {import('./lifetimes.js').Lifetimes} */ some) => {
+      const kept = selected >= 0 && lifetimes ? lifetimes.name(selected) : null;
+      const begun = lifetimes !== null;
+      lifetimes = some;
       selected = kept ? some.named(kept) : -1;
-      arrange();
-      if (!begun) obey();
-      else if (kept && selected >= 0) detail(aside, world, some, selected, acts);
+      updateLayout();
+      if (!begun) applyRoute();
+      else if (kept && selected >= 0) detail(aside, data, some, selected, controls);
     };
     try {
-      const all = await fetchLives(world.run.lives, (some) => {
+      const all = await fetchLifetimes(data.run.lives, (some) => {
         if (shown) return;
         shown = true;
         take(some);
       });
       const wanted = selected < 0 && (value('sel') || value('at'));
       take(all);
-      if (wanted) obey();
+      if (wanted) applyRoute();
       if (all.total === 0) head.textContent = 'No process got a handle.';
     } catch (error) {
-      if (!lives) head.textContent = 'The handles cannot be shown.';
-      actions.complain(error);
+      if (!lifetimes) head.textContent = 'The handles cannot be shown.';
+      actions.showError(error);
     }
-    stage.setAttribute('data-ready', 'true');
+    canvasArea.setAttribute('data-ready', 'true');
   }
 
   filters();
   select(-1, { step: false });
-  if (value('from') || value('to')) see(Number(value('from') || 0), Number(value('to') || whole()));
+  if (value('from') || value('to')) showRange(Number(value('from') || 0), Number(value('to') || runLength()));
   measure();
   load();
   return {
-    /** @param {import('./run.js').World} next */
+    /** @param {import('./run.js').RunData} next */
     refresh(next) {
-      world = next;
-      sight.last = whole();
-      if (along) {
-        sight.to = whole();
-        soon();
+      data = next;
+      viewport.last = runLength();
+      if (following) {
+        viewport.to = runLength();
+        schedulePaint();
       }
       filters();
       load();
@@ -479,17 +483,17 @@ export function open(place, first, route, actions) {
       for (const process of value('closed').split('.').filter(Boolean)) closed.add(Number(process));
       if (!same) {
         filters();
-        arrange();
+        updateLayout();
       }
-      obey();
+      applyRoute();
     },
     repaint() {
       painter.repaint();
-      soon();
+      schedulePaint();
     },
     close() {
       sizes.disconnect();
-      clearTimeout(telling);
+      clearTimeout(updateTimer);
     },
   };
 }

@@ -66,7 +66,7 @@ async function pan(browser) {
     const to = Math.round(run.last_ns * (0.5 + part / 2));
     await go(page, base, '#/');
     await go(page, base, `#/timeline?from=${from}&to=${to}`);
-    await page.locator('.stage[data-ready]').waitFor();
+    await page.locator('.canvas-area[data-ready]').waitFor();
     await page.waitForTimeout(500);
     const { frames } = await panned(page, PAN_MS);
     const total = frames.reduce((sum, frame) => sum + frame, 0);

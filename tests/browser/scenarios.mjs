@@ -8,13 +8,13 @@ import { ask, axe, go, settled } from './browser.mjs';
 const hash = (page) => page.evaluate(() => location.hash);
 const words = (page) => new URLSearchParams(page.url().split('?')[1] ?? '');
 
-/** The selected life, as the panel beside the timeline has it; empty if there is none. */
-const selected = (page) => page.locator('.detail').getAttribute('data-life');
+/** The name of the selected lifetime, from the panel beside the timeline; empty if none is selected. */
+const selected = (page) => page.locator('.detail').getAttribute('data-lifetime');
 
-/** Waits until the lives are there. */
-const timeline = (page) => page.locator('.stage[data-ready]').waitFor();
+/** Waits until the lifetimes are loaded. */
+const timeline = (page) => page.locator('.canvas-area[data-ready]').waitFor();
 
-/** The first finding is followed from the first view to both sides of it, its handle's life and its neighbours, and back. */
+/** Follows the first finding from the overview to both sides, the history of its handle and the calls around, and back. */
 export async function follows_a_finding({ base, open }) {
   const check = await ask(base, 'check');
   const [found] = check.findings;
@@ -27,22 +27,19 @@ export async function follows_a_finding({ base, open }) {
 
   await page.locator('.finding a').first().click();
   await page.getByRole('heading', { level: 1, name: found.rule }).waitFor();
-  const [here, there] = [
-    page.getByRole('region', { name: 'The story here' }),
-    page.getByRole('region', { name: 'The story there' }),
-  ];
+  const [here, there] = [page.getByRole('region', { name: 'Side: here' }), page.getByRole('region', { name: 'Side: there' })];
   assert.match(await here.innerText(), new RegExp(`pid ${found.process.pid}\\b[^]*${found.process.function}`));
   assert.match(await there.innerText(), new RegExp(`pid ${found.other.pid}\\b[^]*${found.other.function}`));
   const line = found.process.stack.find((frame) => frame.file?.endsWith('.cpp'));
   assert.match(await here.innerText(), new RegExp(`${line.file.split('/').pop()}:${line.line}`));
   assert.match(await page.locator('.advice').innerText(), new RegExp(found.advice.slice(0, 30)));
 
-  const story = await ask(base, `handle?name=${found.fingerprint}`);
-  const life = page.getByRole('region', { name: 'The life of the handle' }).locator('tbody tr');
-  await life.first().waitFor();
-  assert.equal(await life.count(), story.moments.length);
+  const history = await ask(base, `handle?name=${found.fingerprint}`);
+  const lifetime = page.getByRole('region', { name: 'History of the handle' }).locator('tbody tr');
+  await lifetime.first().waitFor();
+  assert.equal(await lifetime.count(), history.moments.length);
   assert.equal(
-    await page.getByRole('region', { name: 'The life of the handle' }).locator('tr[aria-current]').count(),
+    await page.getByRole('region', { name: 'History of the handle' }).locator('tr[aria-current]').count(),
     2,
     'both sides are marked',
   );
@@ -60,7 +57,7 @@ export async function follows_a_finding({ base, open }) {
   await page.getByRole('heading', { level: 1, name: /^Findings/ }).waitFor();
 }
 
-/** The timeline is zoomed, panned, filtered and selected by hand; who gets the address sees the same. */
+/** Zooms, pans, filters and selects on the timeline with a pointer; another window with the same address shows the same. */
 export async function shares_what_is_seen({ base, open }) {
   const run = await ask(base, 'run');
   const page = await open();
@@ -68,7 +65,7 @@ export async function shares_what_is_seen({ base, open }) {
   await timeline(page);
   const canvas = page.locator('canvas.lanes');
   const box = await canvas.boundingBox();
-  const sight = async (page) => [await page.getByLabel('From (s)').inputValue(), await page.getByLabel('To (s)').inputValue()];
+  const range = async (page) => [await page.getByLabel('From (s)').inputValue(), await page.getByLabel('To (s)').inputValue()];
 
   await page.mouse.move(box.x + box.width * 0.7, box.y + 70);
   await page.mouse.wheel(0, -400);
@@ -86,26 +83,26 @@ export async function shares_what_is_seen({ base, open }) {
   assert.equal(await selected(page), '', 'a drag selects nothing');
 
   await page.getByLabel('Kind').selectOption('event');
-  await page.waitForFunction(() => document.querySelector('.legend').textContent.startsWith('0 lives'));
+  await page.waitForFunction(() => document.querySelector('.legend').textContent.startsWith('0 lifetimes'));
   await page.getByLabel('Kind').selectOption('memory');
-  await page.waitForFunction(() => !document.querySelector('.legend').textContent.startsWith('0 lives'));
+  await page.waitForFunction(() => !document.querySelector('.legend').textContent.startsWith('0 lifetimes'));
   await page.getByLabel('Findings').selectOption('any');
   await canvas.focus();
   await page.keyboard.press('n');
-  const life = await selected(page);
-  assert.notEqual(life, '');
+  const lifetime = await selected(page);
+  assert.notEqual(lifetime, '');
   await page.locator('.detail .moments li').first().waitFor();
-  await page.waitForTimeout(400); // The address follows when the hand rests.
+  await page.waitForTimeout(400); // The address is updated after a pause.
 
   const other = await open();
   await other.goto(page.url());
   await settled(other);
   await timeline(other);
-  assert.equal(await selected(other), life);
+  assert.equal(await selected(other), lifetime);
   assert.equal(await other.getByLabel('Kind').inputValue(), 'memory');
   assert.equal(await other.getByLabel('Findings').inputValue(), 'any');
   for (const name of ['from', 'to', 'sel']) assert.equal(words(other).get(name), words(page).get(name), name);
-  assert.equal((await sight(other))[0], (Number(words(page).get('from')) / 1e9).toFixed(6));
+  assert.equal((await range(other))[0], (Number(words(page).get('from')) / 1e9).toFixed(6));
 
   await page.goBack();
   await page.waitForFunction(() => !location.hash.includes('sel='));
@@ -146,10 +143,10 @@ export async function reads_the_tables({ base, open }) {
   await handles.first().locator('td a').last().scrollIntoViewIfNeeded();
   await page.getByRole('region', { name: 'Handles and openings' }).locator('a[href^="#/handle/"]').first().click();
   await page.getByRole('heading', { level: 1, name: /^Handle 0x/ }).waitFor();
-  await page.getByRole('region', { name: 'The life of the handle' }).locator('tbody tr').first().waitFor();
+  await page.getByRole('region', { name: 'History of the handle' }).locator('tbody tr').first().waitFor();
 }
 
-/** No hand touches the mouse: to a finding, to the timeline, to a life, and its story. */
+/** Uses only the keyboard: to a finding, to the timeline, to a lifetime and its history. */
 export async function walks_by_keys({ base, open }) {
   const page = await open();
   await go(page, base);
@@ -171,7 +168,7 @@ export async function walks_by_keys({ base, open }) {
     'where one is can be seen',
   );
   await page.keyboard.press('Enter');
-  await page.getByRole('region', { name: 'The story here' }).waitFor();
+  await page.getByRole('region', { name: 'Side: here' }).waitFor();
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'main', 'a new view is read from its beginning');
 
   await page.goto(`${base}#/`);
@@ -199,7 +196,7 @@ export async function walks_by_keys({ base, open }) {
   await page.waitForFunction(() => location.hash.includes('from='));
   await page.keyboard.press('Enter');
   assert.ok(await page.evaluate(() => document.activeElement?.matches('.detail')));
-  await tab(() => document.activeElement?.getAttribute('data-key') === 'life-handle');
+  await tab(() => document.activeElement?.getAttribute('data-key') === 'lifetime-handle');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { level: 1, name: /^Handle 0x/ }).waitFor();
 }
@@ -246,7 +243,7 @@ export async function is_accessible({ base, open }) {
     for (const view of await views(base)) {
       await go(page, base, view);
       await complete(page);
-      // What is folded is looked at, too.
+      // Closed sections are checked, too.
       for (const closed of await page.locator('details:not([open]) > summary').all())
         if (await closed.isVisible()) await closed.click();
       await page.evaluate(axe());
@@ -279,7 +276,7 @@ export async function is_accessible({ base, open }) {
   assert.notEqual(await ground(), light, 'the choice is kept');
 }
 
-/** Names that were chosen to hurt stand there as text: no markup comes to life, nothing steers. */
+/** Shows hostile names as text: no markup is interpreted, no control character is left. */
 export async function shows_hostile_names_as_text({ base, open }) {
   const run = await ask(base, 'run');
   const names = run.processes.map((process) => process.executable).join();
@@ -312,11 +309,11 @@ export async function follows_a_run({ base, open, more: [gate] }) {
   await page.waitForFunction(() => /^[1-9]/.test(document.querySelector('.legend').textContent));
   await page.locator('canvas.lanes').focus();
   await page.keyboard.press('n');
-  const life = await selected(page);
-  assert.notEqual(life, '');
+  const lifetime = await selected(page);
+  assert.notEqual(lifetime, '');
   writeFileSync(gate, '');
   await page.locator('#live:not(.on)', { hasText: 'ended' }).waitFor({ timeout: 30_000 });
-  assert.equal(await selected(page), life, 'what was selected still is');
+  assert.equal(await selected(page), lifetime, 'what was selected still is');
   const after = await ask(base, 'run');
   assert.ok(after.generation > before.generation && after.calls > before.calls);
   await page.getByRole('link', { name: 'Overview' }).click();

@@ -35,7 +35,7 @@ try {
     const { context, page, faults } = await visit(browser, { colorScheme, viewport: { width: 1160, height: 740 } });
     await go(page, base, view);
     await page.waitForFunction(() => ![...document.querySelectorAll('.empty')].some((one) => one.textContent === 'Reading…'));
-    if (view.startsWith('#/timeline')) await page.locator('.stage[data-ready]').waitFor();
+    if (view.startsWith('#/timeline')) await page.locator('.canvas-area[data-ready]').waitFor();
     await page.waitForTimeout(500);
     await page.evaluate(shorten, root);
     await page.screenshot({ path: path.join(folder, `${name}.png`) });
