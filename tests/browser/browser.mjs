@@ -1,5 +1,5 @@
-// A Chromium of our own, and visits to the page in which nothing may go wrong unseen: an error on the console, a script that
-// throws, a request to anybody else than urscope view. scripts/setup --browser puts it under target/browser.
+// Starts the Chromium of target/browser (scripts/setup --browser puts it there) and opens windows. Each window records its faults:
+// errors on the console, uncaught exceptions, and requests to any server but urscope view.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -24,7 +24,7 @@ const FLAGS = [
   '--font-render-hinting=none',
 ];
 
-/** Chromium, with a profile that is new and goes away again. */
+/** Starts Chromium with a temporary profile. */
 export async function launch() {
   const { chromium } = require('playwright-core');
   return chromium.launch({
@@ -39,10 +39,10 @@ export async function launch() {
   });
 }
 
-/** The source of axe, to be put into a page. */
+/** The source of axe, to inject into a page. */
 export const axe = () => fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-/** A page in a browser that knows nothing of any other; `faults` is what must stay empty. */
+/** Opens a page in a browser context of its own. `faults` collects what went wrong and must stay empty. */
 export async function visit(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const faults = [];
@@ -50,7 +50,7 @@ export async function visit(browser, options = {}) {
     const { protocol, hostname } = new URL(request.url());
     return ['http:', 'https:', 'ws:', 'wss:'].includes(protocol) && !['127.0.0.1', 'localhost'].includes(hostname);
   };
-  // The copy of Perfetto's UI would like to ask others, and its policy forbids it: nothing leaves the browser.
+  // The Perfetto UI tries to reach other servers; its content security policy blocks that, so nothing leaves the browser.
   const away = (request) => {
     if (foreign(request) && request.failure()?.errorText !== 'csp')
       faults.push(`a request to ${request.url()}: ${request.failure()?.errorText}`);
@@ -58,7 +58,7 @@ export async function visit(browser, options = {}) {
   context.on('requestfinished', away);
   context.on('requestfailed', away);
   const page = await context.newPage();
-  // What is strange in the copy of Perfetto's UI is not ours.
+  // Errors of the Perfetto UI do not count.
   const ours = () => !page.url().startsWith('http://localhost:');
   page.on('request', (request) => {
     if (foreign(request) && ours()) faults.push(`a request to ${request.url()}`);
@@ -72,23 +72,23 @@ export async function visit(browser, options = {}) {
   return { context, page, faults };
 }
 
-/** Waits until the view is there. */
+/** Waits until the view is loaded. */
 export async function settled(page) {
   await page.locator('main[aria-busy="false"]').waitFor();
 }
 
-/** Opens the page, or goes to another of its views. */
+/** Opens the page, or goes to another view. */
 export async function go(page, base, hash = '') {
   await page.goto(`${base}${hash}`);
   await settled(page);
 }
 
-/** Fails with all that went wrong in a visit. */
+/** Fails with the recorded faults, if there are any. */
 export function nothingWentWrong(faults) {
-  assert.deepEqual(faults, [], 'the page made no error and asked nobody else');
+  assert.deepEqual(faults, [], 'the page made no error and no request to another server');
 }
 
-/** An answer of the server, as the page gets it. */
+/** Fetches an answer of the server, as the page does. */
 export async function ask(base, name) {
   const response = await fetch(`${base}api/${name}`);
   assert.equal(response.status, 200, `api/${name}`);

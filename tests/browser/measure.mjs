@@ -1,9 +1,9 @@
 // Measures the page: how long the first view takes, and how the timeline pans.
 //
 //   node tests/browser/measure.mjs paint URL    milliseconds from the navigation to the first paint and to the filled first view
-//   node tests/browser/measure.mjs pan URL      frames a second while the timeline is panned, closer and closer
+//   node tests/browser/measure.mjs pan URL      frames a second while the timeline is panned, at several zoom levels
 //
-// The browser paints in software. What the figures must be is not for this to say.
+// The browser renders in software. The script sets no limits for the figures.
 
 import { ask, go, launch, nothingWentWrong, visit } from './browser.mjs';
 
@@ -37,7 +37,7 @@ async function paint(browser) {
   console.log(`first view filled: ${figures(filled)}`);
 }
 
-/** Pans by the wheel, a step each frame, to and fro, and looks how long frames took. */
+/** Pans by wheel events, one step per frame, back and forth, and measures the frame times. */
 function panned(page, length) {
   return page.evaluate(async (length) => {
     const canvas = document.querySelector('canvas.lanes');
@@ -60,7 +60,7 @@ function panned(page, length) {
 async function pan(browser) {
   const run = await ask(base, 'run');
   const { page, faults } = await visit(browser, { viewport: { width: 1440, height: 900 } });
-  console.log(`${run.lives} lives, panned for ${PAN_MS / 1000} s at each closeness, software rendering, 1440 x 900`);
+  console.log(`${run.lives} lifetimes, panned for ${PAN_MS / 1000} s at each zoom level, software rendering, 1440 x 900`);
   for (const part of [0.9, 0.3, 0.03, 0.003]) {
     const from = Math.round(run.last_ns * (0.5 - part / 2));
     const to = Math.round(run.last_ns * (0.5 + part / 2));
@@ -72,7 +72,7 @@ async function pan(browser) {
     const total = frames.reduce((sum, frame) => sum + frame, 0);
     const slow = [...frames].sort((a, b) => a - b)[Math.floor(frames.length * 0.95)];
     console.log(
-      `${(part * 100).toFixed(1).padStart(5)} % of the run in sight: ${((frames.length / total) * 1000).toFixed(0)} frames/s, median ${median(frames).toFixed(1)} ms, 95 of 100 within ${slow.toFixed(1)} ms`,
+      `${(part * 100).toFixed(1).padStart(5)} % of the run in view: ${((frames.length / total) * 1000).toFixed(0)} frames/s, median ${median(frames).toFixed(1)} ms, 95 of 100 within ${slow.toFixed(1)} ms`,
     );
   }
   nothingWentWrong(faults);

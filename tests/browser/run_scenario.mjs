@@ -1,4 +1,4 @@
-// What a person does with the page, done by a browser.
+// Runs one scenario in a browser.
 //
 //   node tests/browser/run_scenario.mjs SCENARIO URL      URL as urscope view prints it; exit code 1 and a stack if it goes wrong
 

@@ -1,5 +1,5 @@
-// The scenarios that tests/tests/end_to_end/browser.rs has told, of runs that it made. Each gets the address of the page and opens
-// windows of it; what goes wrong unseen (errors, requests to others) is looked for by run_scenario.mjs.
+// The browser scenarios. tests/tests/end_to_end/browser.rs makes a run for each. A scenario gets the address of the page and opens
+// windows; run_scenario.mjs checks the faults of all windows afterwards (errors, requests to other servers).
 
 import assert from 'node:assert/strict';
 
@@ -106,10 +106,10 @@ export async function shares_what_is_seen({ base, open }) {
 
   await page.goBack();
   await page.waitForFunction(() => !location.hash.includes('sel='));
-  assert.equal(await selected(page), '', 'the way back leads to what was before');
+  assert.equal(await selected(page), '', 'the back button undoes the last choice');
 }
 
-/** Handles and calls are searched, sorted and followed. */
+/** Searches and sorts the tables of calls and handles, and follows a link. */
 export async function reads_the_tables({ base, open }) {
   const calls = await ask(base, 'calls?limit=1');
   const page = await open();
@@ -201,7 +201,7 @@ export async function walks_by_keys({ base, open }) {
   await page.getByRole('heading', { level: 1, name: /^Handle 0x/ }).waitFor();
 }
 
-/** All views, with what they are about. */
+/** All views with their names and queries. */
 async function views(base) {
   const [{ findings }, lives] = [await ask(base, 'check'), await ask(base, 'lives?limit=1')];
   const [bytes] = lives.columns.fingerprint;
@@ -217,7 +217,7 @@ async function views(base) {
   ];
 }
 
-/** Waits until what is asked for later is there, too. */
+/** Waits until the parts that load later are there, too. */
 async function complete(page) {
   await settled(page);
   if ((await hash(page)).startsWith('#/timeline')) await timeline(page);
@@ -225,7 +225,7 @@ async function complete(page) {
   await page.waitForFunction(() => ![...document.querySelectorAll('.empty')].some((one) => one.textContent === 'Reading…'));
 }
 
-/** Nothing is cut off, and nothing is wider than the window, down to 360 pixels. */
+/** No view is cut off or wider than the window, down to 360 pixels. */
 export async function fits_a_narrow_window({ base, open }) {
   const page = await open({ viewport: { width: 360, height: 740 }, hasTouch: true });
   for (const view of await views(base)) {
@@ -236,7 +236,7 @@ export async function fits_a_narrow_window({ base, open }) {
   }
 }
 
-/** axe finds nothing serious in any view, in light and in dark. */
+/** axe finds no serious problem in any view, in the light and the dark theme. */
 export async function is_accessible({ base, open }) {
   for (const colorScheme of ['light', 'dark']) {
     const page = await open({ colorScheme });
@@ -262,7 +262,7 @@ export async function is_accessible({ base, open }) {
       );
     }
   }
-  // The switch does what the machine's wish does.
+  // The theme button has the same effect as the system's setting.
   const page = await open({ colorScheme: 'light' });
   await go(page, base);
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -297,7 +297,7 @@ export async function shows_hostile_names_as_text({ base, open }) {
   assert.match(await page.locator('body').innerText(), /<img src=x/, 'it can be read');
 }
 
-/** While the program runs the page follows it, and keeps what is selected. */
+/** Follows a program while it runs, and keeps the selection. */
 export async function follows_a_run({ base, open, more: [gate] }) {
   const { writeFileSync } = await import('node:fs');
   const page = await open();
@@ -320,7 +320,7 @@ export async function follows_a_run({ base, open, more: [gate] }) {
   await page.getByText(`${after.processes.length} processes`).waitFor();
 }
 
-/** The click opens Perfetto, and the run is there: its processes are tracks. */
+/** A click opens the run in Perfetto: its processes are tracks. */
 export async function hands_over_to_perfetto({ base, open }) {
   const run = await ask(base, 'run');
   assert.ok(run.perfetto.local, 'a copy of its UI is served');
@@ -337,7 +337,7 @@ export async function hands_over_to_perfetto({ base, open }) {
   assert.match(await perfetto.title(), /urscope/);
 }
 
-/** `--perfetto`: the page goes to the copy of its UI by itself, and the run is there. */
+/** With `--perfetto` the page opens the run in the local Perfetto UI without a click. */
 export async function goes_straight_to_perfetto({ base, open }) {
   const run = await ask(base, 'run');
   const page = await open();
@@ -349,7 +349,7 @@ export async function goes_straight_to_perfetto({ base, open }) {
     .waitFor({ timeout: 60_000 });
 }
 
-/** Where there is nothing to judge the page says so, in each of its views, and never that all is well. */
+/** Without calls every view says that nothing was judged, and none says clean. */
 export async function shows_an_empty_run({ base, open }) {
   const page = await open();
   await go(page, base);

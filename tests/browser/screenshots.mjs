@@ -1,4 +1,4 @@
-// Makes the pictures of the README: node tests/browser/screenshots.mjs URL FOLDER
+// Takes the pictures of the README: node tests/browser/screenshots.mjs URL FOLDER
 
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,10 +12,10 @@ if (!url || !folder) {
 }
 const base = new URL('./', url).href;
 const { findings } = await ask(base, 'check');
-// The worst that has two sides.
+// The first finding with two sides.
 const shown = findings.find((found) => found.other && found.fingerprint) ?? findings[0];
 
-/** Sources are shown by their places in the repository: where that lies on this machine is nobody's business. */
+/** Source files are shown by their path in the repository, without this machine's path to it. */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 function shorten(root) {
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
