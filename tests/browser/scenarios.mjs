@@ -181,7 +181,7 @@ export async function walks_by_keys({ base, open }) {
   await page.keyboard.press('n');
   const first = await selected(page);
   assert.notEqual(first, '');
-  const voice = page.locator('#voice');
+  const voice = page.locator('#announcer');
   assert.match(await voice.innerText(), /0x[0-9a-f]+ of .*\(pid \d+\), from \+/);
   await page.keyboard.press('Shift+ArrowDown');
   assert.notEqual(await selected(page), first);
