@@ -19,6 +19,7 @@ mod conformance;
 mod crate_dependencies;
 mod device_support;
 mod doctor;
+mod documents;
 mod endurance;
 mod event;
 mod export;
