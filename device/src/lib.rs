@@ -1,16 +1,16 @@
 //! A Level Zero device in software.
 //!
-//! Host memory behind the Level Zero API, enough for libsycl, both Level Zero adapters of the Unified Runtime and libumf,
-//! unmodified. Memory lies in shared-memory files, so that other processes can open it; command lists run on threads, so that
-//! work is asynchronous as on a GPU.
+//! Host memory behind the Level Zero API, enough for libsycl, both Level Zero adapters of the Unified Runtime and
+//! libumf, unmodified. Memory lies in shared-memory files, so that other processes can open it; command lists run on
+//! threads, so that work is asynchronous as on a GPU.
 //!
 //! [`ze_functions!`] in `table` lists all functions. [`ddi`] makes entry points and tables of it, and the crate
 //! `urscope-device-loader` makes exported symbols of it.
 //!
 //! # Layers
 //!
-//! A module uses the modules of its own layer and of those above it in this list, never one below. The test `arrows` reads
-//! the list and compares.
+//! A module uses the modules of its own layer and of those above it in this list, never one below. The test `arrows`
+//! reads the list and compares.
 //!
 //! 1. `platform`: the host system: clock, processes, descriptors, memory budgets, environment variables, stderr.
 //! 2. `ffi`: the C boundary: arguments, handles, result codes, and the structures of ze_api.h.
@@ -21,8 +21,8 @@
 //! 7. `commands`: command lists, queues, fences, and the threads that execute commands.
 //! 8. `ddi`: the exported functions and tables.
 //!
-//! Deliberately absent: kernels, images, system management. Must never print to stdout, and never unwind into C. Unsafe code
-//! is denied except in the modules whose declaration says why they need it.
+//! Deliberately absent: kernels, images, system management. Must never print to stdout, and never unwind into C. Unsafe
+//! code is denied except in the modules whose declaration says why they need it.
 
 #![deny(unsafe_code)]
 

@@ -1,15 +1,16 @@
 //! The table: every function of the Level Zero API 1.17, and the function of this crate that implements it.
 //!
 //! One block for each DDI table, named after the function that fills it; one row for each function, in the order of the
-//! table's members (ze_ddi.h, zet_ddi.h, zes_ddi.h, zer_ddi.h). The number is the minor API version that added the function;
-//! the path after `=>` is its implementation. A row without a path returns `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`. **To
-//! implement a function, give its row a path and write that function.**
+//! table's members (ze_ddi.h, zet_ddi.h, zes_ddi.h, zer_ddi.h). The number is the minor API version that added the
+//! function; the path after `=>` is its implementation. A row without a path returns
+//! `ZE_RESULT_ERROR_UNSUPPORTED_FEATURE`. **To implement a function, give its row a path and write that function.**
 //!
 //! The blocks `loader` and `extensions` hold functions outside the DDI tables: those that a process looks up in
 //! `libze_loader.so.1` beyond the API, and those that `zeDriverGetExtensionFunctionAddress` returns.
 //!
 //! Expanded by `ddi` (entry points, tables, lookup), by `platform::faults` (fault injection) and by the crate
-//! `urscope-device-loader` (exported symbols). Must never contain a name twice: every list of functions is made from it.
+//! `urscope-device-loader` (exported symbols). Must never contain a name twice: every list of functions is made from
+//! it.
 
 /// Calls the macro `$sink` with the whole table.
 #[macro_export]

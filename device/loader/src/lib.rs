@@ -1,7 +1,7 @@
 //! The exported symbols of `libze_loader.so.1`.
 //!
-//! Each name of the table becomes a C symbol that jumps to the entry point in `urscope-device`. It is a jump and not a call, so
-//! arguments pass unchanged, and no signature is written twice. No other crate may depend on this one.
+//! Each name of the table becomes a C symbol that jumps to the entry point in `urscope-device`. It is a jump and not a
+//! call, so arguments pass unchanged, and no signature is written twice. No other crate may depend on this one.
 
 use std::arch::naked_asm;
 

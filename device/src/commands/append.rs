@@ -1,7 +1,7 @@
 //! Entry points that append commands to a list.
 //!
-//! Each checks its arguments, creates the work, and passes it to the list with the events to wait for and to signal. Must
-//! never access the memory that an address argument names: only the work does, when it is performed.
+//! Each checks its arguments, creates the work, and passes it to the list with the events to wait for and to signal.
+//! Must never access the memory that an address argument names: only the work does, when it is performed.
 
 use crate::commands::list::CommandList;
 use crate::commands::stream::Command;

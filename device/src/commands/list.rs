@@ -1,8 +1,8 @@
 //! Command lists and the entry points about them, except those that append commands (`append`).
 //!
-//! A regular list records commands, and a queue executes them later; an immediate list submits each command to its stream at
-//! once. All lists execute in order, also those that need not, so a barrier needs no work. Must never wait for work in an
-//! append, unless the list is synchronous.
+//! A regular list records commands, and a queue executes them later; an immediate list submits each command to its
+//! stream at once. All lists execute in order, also those that need not, so a barrier needs no work. Must never wait
+//! for work in an append, unless the list is synchronous.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) const SYNCHRONOUS: u32 = 1;
 /// `ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS`, the last mode of ze_api.h.
 pub(crate) const ASYNCHRONOUS: u32 = 2;
 
-/// A command list.
+/// The object behind a `ze_command_list_handle_t`.
 pub struct CommandList {
     context: Handle<Context>,
     device: Arc<Device>,
@@ -52,8 +52,8 @@ impl Object for CommandList {
 }
 
 impl CommandList {
-    /// Records a command in a regular list, or submits it to the stream of an immediate one: `INVALID_ARGUMENT` if the list
-    /// is closed.
+    /// Records a command in a regular list, or submits it to the stream of an immediate one: `INVALID_ARGUMENT` if the
+    /// list is closed.
     pub(crate) fn append(&self, command: Command) -> Outcome {
         self.append_all(vec![Arc::new(command)])
     }
@@ -176,8 +176,8 @@ pub extern "C" fn reset(list: Handle<CommandList>) -> ZeResult {
     })
 }
 
-/// `zeCommandListHostSynchronize` (ze_api.h). `timeout` is in nanoseconds; `NOT_READY` when it expires, `INVALID_ARGUMENT` for
-/// a regular list.
+/// `zeCommandListHostSynchronize` (ze_api.h). `timeout` is in nanoseconds; `NOT_READY` when it expires,
+/// `INVALID_ARGUMENT` for a regular list.
 pub extern "C" fn host_synchronize(list: Handle<CommandList>, timeout: u64) -> ZeResult {
     call(|| match &list.get()?.body {
         Body::Immediate { stream, .. } if stream.synchronize(clock::deadline(timeout)) => Ok(()),

@@ -1,7 +1,7 @@
 //! Command lists, queues and fences, and the threads that execute commands.
 //!
-//! `list`, `append`, `queue` and `fence` have the objects and their entry points; `stream` executes commands in order on a
-//! thread; `work` is what a command does. Must never execute a command on the thread that appends it.
+//! `list`, `append`, `queue` and `fence` have the objects and their entry points; `stream` executes commands in order
+//! on a thread; `work` is what a command does. Must never execute a command on the thread that appends it.
 
 pub(crate) mod append;
 pub(crate) mod fence;

@@ -15,7 +15,7 @@ use crate::ffi::result::{ZeResult, call, call_teardown};
 use crate::ffi::{Argument, In, Out};
 use crate::platform::clock;
 
-/// A command queue.
+/// The object behind a `ze_command_queue_handle_t`.
 pub struct CommandQueue {
     stream: Arc<Stream>,
     ordinal: u32,
@@ -108,7 +108,8 @@ pub extern "C" fn get_index(queue: Handle<CommandQueue>, index: Out<u32>) -> ZeR
     call(|| index.write(queue.get()?.index))
 }
 
-/// `zeDeviceSynchronize` (ze_api.h). Waits for everything submitted so far to any queue or immediate list of the device.
+/// `zeDeviceSynchronize` (ze_api.h). Waits for everything submitted so far to any queue or immediate list of the
+/// device.
 pub extern "C" fn device_synchronize(device: Handle<Device>) -> ZeResult {
     call(|| {
         stream::synchronize_device(&device.get()?);

@@ -1,10 +1,10 @@
 //! Streams: each is a queue of commands and the thread that executes them in order.
 //!
-//! Every command queue and every immediate list has one. The thread starts with the first command, and sleeps while there is
-//! none. For each command it waits for events, performs the work, and signals. So an event is never signalled before its work
-//! has ended, and a wait for another stream blocks this stream only. When its owner is destroyed, a stream completes what was
-//! submitted and ends; a wait for a destroyed event ends too, so no thread is left behind. Must never perform work on the
-//! thread that appends it.
+//! Every command queue and every immediate list has one. The thread starts with the first command, and sleeps while
+//! there is none. For each command it waits for events, performs the work, and signals. So an event is never signalled
+//! before its work has ended, and a wait for another stream blocks this stream only. When its owner is destroyed, a
+//! stream completes what was submitted and ends; a wait for a destroyed event ends too, so no thread is left behind.
+//! Must never perform work on the thread that appends it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -181,7 +181,7 @@ impl Task {
     }
 }
 
-/// Waits for everything submitted so far to any stream of a device.
+/// Waits for everything submitted so far to any stream of `device`, without a timeout.
 pub(crate) fn synchronize_device(device: &Arc<Device>) {
     let streams: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
     for stream in streams.iter().filter(|stream| Arc::ptr_eq(&stream.device, device)) {

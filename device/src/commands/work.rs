@@ -1,9 +1,9 @@
 //! The work of a command.
 //!
-//! The append calls create it from their arguments, and the thread of a stream performs it. Work on memory of the device
-//! holds a reference to it, so that a free that comes too early cannot unmap it. Must never access memory before it is
-//! performed, except for a fill pattern and the descriptions of regions, which the caller may change once the append call
-//! has returned.
+//! The append calls create it from their arguments, and the thread of a stream performs it. Work on memory of the
+//! device holds a reference to it, so that a free that comes too early cannot unmap it. Must never access memory before
+//! it is performed, except for a fill pattern and the descriptions of regions, which the caller may change once the
+//! append call has returned.
 
 use std::ptr;
 use std::sync::Arc;
@@ -37,7 +37,8 @@ enum Action {
     Reset(Arc<Event>),
 }
 
-/// An address, and a reference that keeps memory of the device mapped. Other memory is the application's responsibility.
+/// An address, and a reference that keeps memory of the device mapped. Other memory is the application's
+/// responsibility.
 struct Location {
     address: usize,
     _retained: Option<Retained>,
@@ -59,8 +60,8 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// The region at `address`, with pitches in bytes: `INVALID_NULL_POINTER` without a description. With a slice pitch of
-    /// 0, a slice has as many rows as the region; a depth of 0 means 1.
+    /// The region at `address`, with pitches in bytes: `INVALID_NULL_POINTER` without a description. With a slice pitch
+    /// of 0, a slice has as many rows as the region; a depth of 0 means 1.
     pub(crate) fn new(
         address: Address,
         region: In<CopyRegion>,
@@ -93,7 +94,8 @@ impl Work {
         Self(Action::Copy { to: Location::new(to), from: Location::new(from), length: length.value() })
     }
 
-    /// Fills `length` bytes with a pattern of any size: `INVALID_NULL_POINTER` without one, `INVALID_SIZE` for a size of 0.
+    /// Fills `length` bytes with a pattern of any size: `INVALID_NULL_POINTER` without one, `INVALID_SIZE` for a size
+    /// of 0.
     pub(crate) fn fill(
         to: Address,
         pattern: In<u8>,

@@ -1,8 +1,9 @@
-//! The functions of `libze_loader.so.1` beyond the API, so that the static loaders inside the adapters accept this library.
+//! The functions of `libze_loader.so.1` beyond the API, so that the static loaders inside the adapters accept this
+//! library.
 //!
 //! The adapters query versions (they reject loaders before 1.8, call `zeInitDrivers` from 1.19.2 on, and warn before
-//! 1.21.2), look for the tracing library, and translate loader handles into driver handles. Must never write more versions
-//! than the caller has room for.
+//! 1.21.2), look for the tracing library, and translate loader handles into driver handles. Must never write more
+//! versions than the caller has room for.
 
 use crate::ffi::layout::API_VERSION;
 use crate::ffi::layout::driver::ComponentVersion;
@@ -17,8 +18,8 @@ pub extern "C" fn init(_flags: u32) -> ZeResult {
     ZeResult::SUCCESS
 }
 
-/// `zelLoaderDriverCheck`. There is one driver, and it works. The static loader of API 1.13, which the adapters of 2025.3
-/// contain, fails without this function; newer ones do not call it.
+/// `zelLoaderDriverCheck`. There is one driver, and it works. The static loader of API 1.13, which the adapters of
+/// 2025.3 contain, fails without this function; newer ones do not call it.
 pub extern "C" fn driver_check(
     _flags: u32,
     _desc: Address,
@@ -61,8 +62,8 @@ pub extern "C" fn translate_handle(_kind: i32, handle: Address, translated: Out<
     })
 }
 
-/// `zelGetTracerApiProcAddrTable`. There is no tracing. A loader without its tracing library also returns success and leaves
-/// the table unchanged.
+/// `zelGetTracerApiProcAddrTable`. There is no tracing. A loader without its tracing library also returns success and
+/// leaves the table unchanged.
 pub extern "C" fn get_tracer_table(_version: u32, table: Address) -> ZeResult {
     call(|| table.check())
 }

@@ -1,5 +1,5 @@
-//! The exported surface: an entry point for every function of the table, the DDI tables and the functions that fill them,
-//! and a lookup by name.
+//! The exported surface: an entry point for every function of the table, the DDI tables and the functions that fill
+//! them, and a lookup by name.
 //!
 //! Everything here is made from [`ze_functions!`](crate::ze_functions). Must never write more members of a caller's DDI
 //! table than the version that the caller passes has: older callers pass shorter tables.
@@ -59,8 +59,8 @@ fn address_in(functions: &[Function], name: &str) -> Option<*const ()> {
     functions.iter().find(|function| function.name == name).map(|function| function.address)
 }
 
-/// Fills a caller's DDI table. A table of version 1.n holds the functions that exist since 1.n or before, packed in order
-/// (ze_ddi.h).
+/// Fills a caller's DDI table. A table of version 1.n holds the functions that exist since 1.n or before, packed in
+/// order (ze_ddi.h).
 fn fill(version: Argument<u32>, table: Out<*const ()>, getter: &str) -> ZeResult {
     let version = version.value();
     if table.is_null() {
@@ -92,8 +92,8 @@ macro_rules! entry_point {
         }
     };
     ($name:ident => $($path:ident)::+) => {
-        /// Returns the injected fault if there is one, and jumps to the implementation otherwise. It is a jump, and changes
-        /// no register that holds an argument, so it works for every signature.
+        /// Returns the injected fault if there is one, and jumps to the implementation otherwise. It is a jump, and
+        /// changes no register that holds an argument, so it works for every signature.
         ///
         /// # Safety
         /// The arguments must be those of the function of this name (ze_api.h, zet_api.h, zes_api.h, zer_api.h).

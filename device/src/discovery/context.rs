@@ -1,7 +1,7 @@
 //! Contexts, and the residency calls.
 //!
-//! A context has no state: all devices share one address space, as with Intel's driver. Must never free what was allocated
-//! in a context: the application does.
+//! A context has no state: all devices share one address space, as with Intel's driver. Must never free what was
+//! allocated in a context: the application does.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, Argument, In, Out};
 use crate::platform::process;
 
-/// A context.
+/// The object behind a `ze_context_handle_t`.
 pub struct Context {
     // A zero-sized type would give all contexts the same address, and so the same handle.
     _identity: u8,
 }
 
 impl Context {
-    /// A new context.
+    /// A new context, without a handle.
     pub(crate) fn new() -> Self {
         Self { _identity: 0 }
     }

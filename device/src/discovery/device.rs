@@ -1,7 +1,7 @@
 //! The devices, and the entry points about relations between them.
 //!
-//! A device is a share of host memory with a number. All devices access each other's memory, and none has sub-devices. Its
-//! properties are in `properties`.
+//! A device is a share of host memory with a number. All devices access each other's memory, and none has sub-devices.
+//! Its properties are in `properties`.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::platform::budget::Budget;
 use crate::platform::clock;
 use crate::platform::settings::Settings;
 
-/// A device.
+/// The object behind a `ze_device_handle_t`.
 pub struct Device {
     /// Its number, starting from 0.
     pub(crate) index: u32,

@@ -28,7 +28,7 @@ const SHARED: u32 = 0b11;
 /// `ZE_INIT_FLAG_GPU_ONLY` and `ZE_INIT_DRIVER_TYPE_FLAG_GPU`.
 const GPU: u32 = 1;
 
-/// The driver.
+/// The object behind a `ze_driver_handle_t`.
 pub struct Driver {
     // A zero-sized type would have no address of its own, and so no handle.
     _identity: u8,
@@ -170,7 +170,8 @@ pub extern "C" fn runtime_get_last_error_description(text: Out<*const c_char>) -
     call(|| text.write(c"".as_ptr()))
 }
 
-/// `zerTranslateDeviceHandleToIdentifier` (zer_api.h). Returns the number of a device; `UINT32_MAX` for an invalid handle.
+/// `zerTranslateDeviceHandleToIdentifier` (zer_api.h). Returns the number of a device; `UINT32_MAX` for an invalid
+/// handle.
 pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) -> u32 {
     let mut identifier = u32::MAX;
     let _ = call(|| {

@@ -1,8 +1,8 @@
 //! The properties of a device.
 //!
-//! The values that decide how the Unified Runtime behaves are named constants; the others are those of a small GPU. Of the
-//! structures in the `pNext` chain, the known ones are filled and the others are left alone. Must never promise a kernel:
-//! there is none.
+//! The values that decide how the Unified Runtime behaves are named constants; the others are those of a small GPU. Of
+//! the structures in the `pNext` chain, the known ones are filled and the others are left alone. Must never promise a
+//! kernel: there is none.
 
 use crate::discovery::device::Device;
 use crate::ffi;

@@ -1,7 +1,7 @@
 //! Events and their entry points.
 //!
-//! Their state is in `signal`, pools are in `pool`, and sharing with other processes is in `ipc`. Must never signal an event on
-//! behalf of work: the stream that runs the work does that.
+//! Their state is in `signal`, pools are in `pool`, and sharing with other processes is in `ipc`. Must never signal an
+//! event on behalf of work: the stream that runs the work does that.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const TIMESTAMP_FLAGS: u32 = 0b11 << 4;
 /// All flags of a counter-based event: immediate, non-immediate, host visible, IPC, two kinds of timestamp, graphs.
 const FLAGS: u32 = 0b111_1111;
 
-/// An event.
+/// The object behind a `ze_event_handle_t`.
 pub struct Event {
     /// Its state.
     pub(crate) signal: Signal,
@@ -38,7 +38,7 @@ pub(crate) enum Origin {
     /// Counter-based, created without a pool, with these flags.
     Single { flags: u32 },
     /// The same, shared with other processes or opened from one of them.
-    EventPage { flags: u32, page: Arc<EventPage> },
+    Shared { flags: u32, page: Arc<EventPage> },
 }
 
 impl Object for Event {
@@ -60,8 +60,8 @@ pub extern "C" fn create(pool: Handle<EventPool>, desc: In<EventDesc>, event: Ou
     })
 }
 
-/// `zeEventCounterBasedCreate` (ze_api.h), and `zexCounterBasedEventCreate2` of Intel's driver, which has the same arguments.
-/// `INVALID_ARGUMENT` for a shared event with timestamps.
+/// `zeEventCounterBasedCreate` (ze_api.h), and `zexCounterBasedEventCreate2` of Intel's driver, which has the same
+/// arguments. `INVALID_ARGUMENT` for a shared event with timestamps.
 pub extern "C" fn counter_based_create(
     context: Handle<Context>,
     device: Handle<Device>,
@@ -92,13 +92,13 @@ pub extern "C" fn counter_based_create(
 /// `zeEventGetCounterBasedFlags` (ze_api.h). `INVALID_ARGUMENT` for an event of a pool.
 pub extern "C" fn get_counter_based_flags(event: Handle<Event>, flags: Out<u32>) -> ZeResult {
     call(|| match &event.get()?.origin {
-        Origin::Single { flags: own } | Origin::EventPage { flags: own, .. } => flags.write(*own),
+        Origin::Single { flags: own } | Origin::Shared { flags: own, .. } => flags.write(*own),
         Origin::Pool(_) => Err(ZeResult::INVALID_ARGUMENT),
     })
 }
 
-/// `zeEventCounterBasedGetDeviceAddress` (ze_api.h). The address of the counter of a shared event, and the value to wait for.
-/// `UNSUPPORTED_FEATURE` for other counter-based events, whose counters have no address in device memory.
+/// `zeEventCounterBasedGetDeviceAddress` (ze_api.h). The address of the counter of a shared event, and the value to
+/// wait for. `UNSUPPORTED_FEATURE` for other counter-based events, whose counters have no address in device memory.
 pub extern "C" fn counter_based_get_device_address(
     event: Handle<Event>,
     value: Out<u64>,
@@ -165,7 +165,7 @@ pub extern "C" fn query_kernel_timestamp(event: Handle<Event>, result: Out<Kerne
 pub extern "C" fn get_event_pool(event: Handle<Event>, pool: Out<Handle<EventPool>>) -> ZeResult {
     call(|| match &event.get()?.origin {
         Origin::Pool(slot) => pool.write(Handle::of(slot.pool())),
-        Origin::Single { .. } | Origin::EventPage { .. } => Err(ZeResult::INVALID_ARGUMENT),
+        Origin::Single { .. } | Origin::Shared { .. } => Err(ZeResult::INVALID_ARGUMENT),
     })
 }
 
@@ -196,7 +196,7 @@ impl Event {
     /// The counter-based event with its state on `page`.
     pub(crate) fn on_page(page: Arc<EventPage>, scopes: [u32; 2]) -> Self {
         let (signal, flags) = (Signal::shared(Kind::Counter, Arc::clone(&page), 0), page.header().flags);
-        Self { signal, origin: Origin::EventPage { flags, page }, scopes }
+        Self { signal, origin: Origin::Shared { flags, page }, scopes }
     }
 
     /// Releases what the event holds, after its handle was removed.
@@ -205,7 +205,7 @@ impl Event {
         match &self.origin {
             Origin::Pool(slot) => slot.release(),
             Origin::Single { .. } => {}
-            Origin::EventPage { page, .. } => page.revoke(),
+            Origin::Shared { page, .. } => page.revoke(),
         }
     }
 

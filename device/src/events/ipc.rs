@@ -1,7 +1,7 @@
 //! Entry points that share events with other processes: counter-based events one by one, others by their pool.
 //!
-//! An opened event works like any other, in both directions, and does not need the process that created it. Must never return a
-//! handle of an event or a pool that was itself opened.
+//! An opened event works like any other, in both directions, and does not need the process that created it. Must never
+//! return a handle of an event or a pool that was itself opened.
 
 use std::sync::Arc;
 
@@ -15,22 +15,23 @@ use crate::ffi::layout::event::{IpcEventCounterBasedHandle, IpcEventPoolHandle};
 use crate::ffi::result::{ZeResult, call, call_teardown};
 use crate::shared_memory::exports;
 
-/// `zeEventCounterBasedGetIpcHandle` (ze_api.h), and `zexCounterBasedEventGetIpcHandle` of Intel's driver. The handle can be
-/// opened as long as the event lives. `INVALID_ARGUMENT` for an event that was created without the IPC flag, or was itself
-/// opened.
+/// `zeEventCounterBasedGetIpcHandle` (ze_api.h), and `zexCounterBasedEventGetIpcHandle` of Intel's driver. The handle
+/// can be opened as long as the event lives. `INVALID_ARGUMENT` for an event that was created without the IPC flag, or
+/// was itself opened.
 pub extern "C" fn get(event: Handle<Event>, handle: Out<IpcEventCounterBasedHandle>) -> ZeResult {
     call(|| {
         let event = event.get()?;
         handle.check()?;
         match &event.origin {
-            Origin::EventPage { page, .. } => handle.write(IpcEventCounterBasedHandle { data: page.handle()? }),
+            Origin::Shared { page, .. } => handle.write(IpcEventCounterBasedHandle { data: page.handle()? }),
             Origin::Pool(_) | Origin::Single { .. } => Err(ZeResult::INVALID_ARGUMENT),
         }
     })
 }
 
-/// `zeEventCounterBasedOpenIpcHandle` (ze_api.h), and `zexCounterBasedEventOpenIpcHandle`. Every call returns a new event, in the
-/// producer too. `OUT_OF_DEVICE_MEMORY` for bytes that are not a handle, and for a handle that cannot be imported.
+/// `zeEventCounterBasedOpenIpcHandle` (ze_api.h), and `zexCounterBasedEventOpenIpcHandle`. Every call returns a new
+/// event, in the producer too. `OUT_OF_DEVICE_MEMORY` for bytes that are not a handle, and for a handle that cannot be
+/// imported.
 pub extern "C" fn open(
     context: Handle<Context>,
     handle: IpcEventCounterBasedHandle,
@@ -44,12 +45,12 @@ pub extern "C" fn open(
     })
 }
 
-/// `zeEventCounterBasedCloseIpcHandle` (ze_api.h), and `zexCounterBasedEventCloseIpcHandle`. Destroys an event that was opened;
-/// `INVALID_ARGUMENT` for any other.
+/// `zeEventCounterBasedCloseIpcHandle` (ze_api.h), and `zexCounterBasedEventCloseIpcHandle`. Destroys an event that was
+/// opened; `INVALID_ARGUMENT` for any other.
 pub extern "C" fn close(event: Handle<Event>) -> ZeResult {
     call_teardown(|| {
         match &event.get()?.origin {
-            Origin::EventPage { page, .. } if page.is_opened() => {}
+            Origin::Shared { page, .. } if page.is_opened() => {}
             _ => return Err(ZeResult::INVALID_ARGUMENT),
         }
         event.retire()?.end();
@@ -57,8 +58,8 @@ pub extern "C" fn close(event: Handle<Event>) -> ZeResult {
     })
 }
 
-/// `zeEventPoolGetIpcHandle` (ze_api.h). `INVALID_SYNCHRONIZATION_OBJECT` for a pool that was created without the IPC flag,
-/// `INVALID_ARGUMENT` for one that was itself opened.
+/// `zeEventPoolGetIpcHandle` (ze_api.h). `INVALID_SYNCHRONIZATION_OBJECT` for a pool that was created without the IPC
+/// flag, `INVALID_ARGUMENT` for one that was itself opened.
 pub extern "C" fn pool_get(pool: Handle<EventPool>, handle: Out<IpcEventPoolHandle>) -> ZeResult {
     call(|| {
         let pool = pool.get()?;
@@ -91,8 +92,8 @@ pub extern "C" fn pool_open(
     })
 }
 
-/// `zeEventPoolCloseIpcHandle` (ze_api.h). Its events live on until they are destroyed. `INVALID_ARGUMENT` for a pool that was
-/// not opened.
+/// `zeEventPoolCloseIpcHandle` (ze_api.h). Its events live on until they are destroyed. `INVALID_ARGUMENT` for a pool
+/// that was not opened.
 pub extern "C" fn pool_close(pool: Handle<EventPool>) -> ZeResult {
     call_teardown(|| {
         if !pool.get()?.is_opened() {

@@ -1,8 +1,8 @@
 //! Shared event pages: pages of shared memory that hold the state of events which several processes use.
 //!
 //! They lie in the same segments as allocations, and other processes open them in the same way. The first state is the
-//! header of the page. Processes that have a page open keep it, also when its owner has exited. Must never hold anything
-//! but atomics, because any process may write to them at any time.
+//! header of the page. Processes that have a page open keep it, also when its owner has exited. Must never hold
+//! anything but atomics, because any process may write to them at any time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -93,15 +93,16 @@ impl EventPage {
         Ok(Arc::new(page))
     }
 
-    /// Opens the page of a handle: `OUT_OF_DEVICE_MEMORY` for bytes that are not a handle of such a page, and for a page that
-    /// cannot be opened. Intel's driver does not check the bytes, and returns this code when the import of what they
-    /// describe fails.
+    /// Opens the page of a handle: `OUT_OF_DEVICE_MEMORY` for bytes that are not a handle of such a page, and for a
+    /// page that cannot be opened. Intel's driver does not check the bytes, and returns this code when the import of
+    /// what they describe fails.
     pub(crate) fn open(purpose: Purpose, bytes: &[u8; 64]) -> Outcome<Arc<Self>> {
         let refuse = |reason: &str| {
             log::note(&format!("cannot open an IPC handle of an {purpose:?}: {reason}"));
             ZeResult::OUT_OF_DEVICE_MEMORY
         };
-        // The Unified Runtime does not replace the descriptor in these handles, so the first four bytes are checked too.
+        // The Unified Runtime does not replace the descriptor in these handles, so the first four bytes are checked
+        // too.
         let data = HandleData::decode(bytes)
             .filter(|data| data.kind == purpose as u16 && data.descriptor == data.exported)
             .ok_or_else(|| refuse("the bytes are damaged or not a handle of this device"))?;

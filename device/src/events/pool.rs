@@ -1,8 +1,8 @@
 //! Event pools and their slots, and the entry points about them.
 //!
-//! The events of a shared pool have their state on a shared event page, both in the process that created the pool and in those
-//! that opened it. Each process manages its own slots. Must never reset an event of a pool that was opened: only its creator
-//! does that.
+//! The events of a shared pool have their state on a shared event page, both in the process that created the pool and
+//! in those that opened it. Each process manages its own slots. Must never reset an event of a pool that was opened:
+//! only its creator does that.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const IPC: u32 = 1 << 1;
 /// All flags of an event pool: host visible, IPC, and two kinds of timestamp.
 const FLAGS: u32 = 0b1111;
 
-/// An event pool.
+/// The object behind a `ze_event_pool_handle_t`.
 pub struct EventPool {
     context: Handle<Context>,
     header: Header,

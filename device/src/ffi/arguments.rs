@@ -1,10 +1,10 @@
 //! The arguments of the C functions, as types.
 //!
-//! Raw pointers reach the rest of the crate only as these types. A value of [`In`], [`Out`], [`Address`] or [`Argument`]
-//! exists only because a C caller passed it to an entry point. So what ze_api.h promises about that argument (readable,
-//! writable, as many elements as the count says, for the duration of the call) holds for the value, and the methods here
-//! rely on it once they have checked for NULL. Must never offer a way to make one from a number, never write more than the
-//! caller's structure holds, and never change `stype` or `pNext`.
+//! Raw pointers reach the rest of the crate only as these types. A value of [`In`], [`Out`], [`Address`] or
+//! [`Argument`] exists only because a C caller passed it to an entry point. So what ze_api.h promises about that
+//! argument (readable, writable, as many elements as the count says, for the duration of the call) holds for the value,
+//! and the methods here rely on it once they have checked for NULL. Must never offer a way to make one from a number,
+//! never write more than the caller's structure holds, and never change `stype` or `pNext`.
 
 use std::ffi::{CStr, c_char};
 use std::ptr;
@@ -170,7 +170,8 @@ impl<T> Out<T> {
 
     /// Edits the members of a structure that the caller has initialised, or returns `INVALID_NULL_POINTER`.
     pub(crate) fn edit(self, edit: impl FnOnce(&mut T)) -> Outcome {
-        // SAFETY: the header of the entry point promises an initialised structure that nobody else uses during the call.
+        // SAFETY: the header of the entry point promises an initialised structure that nobody else uses during the
+        // call.
         edit(unsafe { self.0.as_mut() }.ok_or(ZeResult::INVALID_NULL_POINTER)?);
         Ok(())
     }

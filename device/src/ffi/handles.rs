@@ -1,8 +1,8 @@
 //! Live objects and their handles.
 //!
 //! A handle is the address of a reference-counted object, and is valid while the registry holds the object. Every entry
-//! point first turns its handles into references here. A handle that was destroyed, or never existed, is detected without
-//! reading the memory it points at. Must never hold a lock while an object is dropped.
+//! point first turns its handles into references here. A handle that was destroyed, or never existed, is detected
+//! without reading the memory it points at. Must never hold a lock while an object is dropped.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -85,8 +85,8 @@ impl<T> Handle<T> {
         if self.is_null() { Ok(None) } else { self.get().map(Some) }
     }
 
-    /// Removes the object from the registry: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for a handle that is not
-    /// live. The object itself lives on while work in flight refers to it.
+    /// Removes the object from the registry: `INVALID_NULL_HANDLE` for NULL, `INVALID_ARGUMENT` for a handle that is
+    /// not live. The object itself lives on while work in flight refers to it.
     pub(crate) fn retire(self) -> Outcome<Arc<T>>
     where
         T: Object,

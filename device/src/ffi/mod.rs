@@ -6,6 +6,8 @@
 pub(crate) mod arguments;
 #[expect(unsafe_code, reason = "asserts the layout of the structures in pNext chains")]
 pub(crate) mod chain;
+#[expect(unsafe_code, reason = "closes descriptors that C callers have transferred")]
+pub(crate) mod descriptor;
 pub(crate) mod handles;
 pub mod layout;
 pub(crate) mod result;

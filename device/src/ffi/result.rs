@@ -1,7 +1,7 @@
 //! The result codes that this device returns, and the wrapper around each C entry point.
 //!
-//! Every entry point runs its body through [`call`] or [`call_teardown`]. Must never let a panic unwind into C, and never
-//! take a lock in a forked child.
+//! Every entry point runs its body through [`call`] or [`call_teardown`]. Must never let a panic unwind into C, and
+//! never take a lock in a forked child.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

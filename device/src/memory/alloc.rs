@@ -84,7 +84,8 @@ pub extern "C" fn free(context: Handle<Context>, pointer: Address) -> ZeResult {
     })
 }
 
-/// `zeMemFreeExt` (ze_api.h). Both policies have the same effect: work in flight keeps the memory until it has completed.
+/// `zeMemFreeExt` (ze_api.h). Both policies have the same effect: work in flight keeps the memory until it has
+/// completed.
 pub extern "C" fn free_ext(context: Handle<Context>, desc: In<MemoryFreeExtDesc>, pointer: Address) -> ZeResult {
     if desc.is_null() {
         return ZeResult::INVALID_NULL_POINTER;
@@ -92,9 +93,9 @@ pub extern "C" fn free_ext(context: Handle<Context>, desc: In<MemoryFreeExtDesc>
     free(context, pointer)
 }
 
-/// `zeMemGetAllocProperties` (ze_api.h). A pointer that is not memory of the device has type "unknown" and no device. If the
-/// chain requests a descriptor, it receives that of exportable memory, which stays the property of the device. Other memory
-/// shares its file, so a request for its descriptor is `UNSUPPORTED_FEATURE`.
+/// `zeMemGetAllocProperties` (ze_api.h). A pointer that is not memory of the device has type "unknown" and no device.
+/// If the chain requests a descriptor, it receives that of exportable memory, which stays the property of the device.
+/// Other memory shares its file, so a request for its descriptor is `UNSUPPORTED_FEATURE`.
 pub extern "C" fn get_alloc_properties(
     context: Handle<Context>,
     pointer: Address,
@@ -122,8 +123,8 @@ pub extern "C" fn get_alloc_properties(
     })
 }
 
-/// `zeMemGetAddressRange` (ze_api.h). Base and size of the allocation, or of the mapping of physical memory, that contains
-/// the pointer.
+/// `zeMemGetAddressRange` (ze_api.h). Base and size of the allocation, or of the mapping of physical memory, that
+/// contains the pointer.
 pub extern "C" fn get_address_range(
     context: Handle<Context>,
     pointer: Address,

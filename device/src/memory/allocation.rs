@@ -65,8 +65,9 @@ pub(crate) enum Origin {
 }
 
 impl Allocation {
-    /// Creates memory of `size` bytes, all zero, at a multiple of `alignment` (a power of 2, or 0). Exportable memory has a
-    /// file of its own. `UNSUPPORTED_SIZE`, `OUT_OF_HOST_MEMORY`, or the error of `charge`, which takes a size in bytes.
+    /// Creates memory of `size` bytes, all zero, at a multiple of `alignment` (a power of 2, or 0). Exportable memory
+    /// has a file of its own. `UNSUPPORTED_SIZE`, `OUT_OF_HOST_MEMORY`, or the error of `charge`, which takes a size in
+    /// bytes.
     pub(crate) fn new(
         kind: Kind,
         device: Option<Arc<Device>>,
@@ -110,8 +111,8 @@ impl Allocation {
     }
 }
 
-/// A new id for opened or imported memory. These count down from the maximum, and identities of own memory count up from 1,
-/// so the two never collide.
+/// A new id for opened or imported memory. These count down from the maximum, and identities of own memory count up
+/// from 1, so the two never collide.
 pub(crate) fn imported_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
     NEXT.fetch_sub(1, Ordering::Relaxed)

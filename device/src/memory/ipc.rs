@@ -1,8 +1,8 @@
 //! Entry points that share memory with other processes.
 //!
-//! The producer's side writes into the handle where a range lies; the consumer's side opens that range and maps its pages
-//! and no others (`shared_memory::import`). An open that fails returns `INVALID_ARGUMENT`, as with Intel's driver. Must
-//! never export what was itself opened or imported.
+//! The producer's side writes into the handle where a range lies; the consumer's side opens that range and maps its
+//! pages and no others (`shared_memory::import`). An open that fails returns `INVALID_ARGUMENT`, as with Intel's
+//! driver. Must never export what was itself opened or imported.
 
 use std::process;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::shared_memory::handle_data::HandleData;
 use crate::shared_memory::import::{Import, ImportError};
 use crate::shared_memory::{PAGE, exports};
 
-/// `zeMemGetIpcHandle` (ze_api.h). A handle for the allocation, or the mapped physical memory, that contains the pointer. It
-/// opens at the base. `INVALID_ARGUMENT` for any other pointer.
+/// `zeMemGetIpcHandle` (ze_api.h). A handle for the allocation, or the mapped physical memory, that contains the
+/// pointer. It opens at the base. `INVALID_ARGUMENT` for any other pointer.
 pub extern "C" fn get(context: Handle<Context>, pointer: Address, handle: Out<IpcMemHandle>) -> ZeResult {
     call(|| {
         context.get()?;
@@ -32,8 +32,8 @@ pub extern "C" fn get(context: Handle<Context>, pointer: Address, handle: Out<Ip
     })
 }
 
-/// `zeMemGetIpcHandleWithProperties` (ze_api.h). Also accepts the handle of physical memory instead of a pointer. There is
-/// one type of IPC handle, so the properties are ignored.
+/// `zeMemGetIpcHandleWithProperties` (ze_api.h). Also accepts the handle of physical memory instead of a pointer. There
+/// is one type of IPC handle, so the properties are ignored.
 pub extern "C" fn get_with_properties(
     context: Handle<Context>,
     pointer: Address,
@@ -79,9 +79,9 @@ fn export(memory: &Shareable) -> Outcome<IpcMemHandle> {
     Ok(IpcMemHandle { data: HandleData::of(span, kind as u16, size as u64).encode() })
 }
 
-/// `zeMemGetFileDescriptorFromIpcHandleExp` (ze_api.h). The descriptor in a handle of this process. It belongs to the device,
-/// and its file may hold other memory too. `OUT_OF_HOST_MEMORY` for anything else and for a handle that was put, as with
-/// Intel's driver.
+/// `zeMemGetFileDescriptorFromIpcHandleExp` (ze_api.h). The descriptor in a handle of this process. It belongs to the
+/// device, and its file may hold other memory too. `OUT_OF_HOST_MEMORY` for anything else and for a handle that was
+/// put, as with Intel's driver.
 pub extern "C" fn get_descriptor(context: Handle<Context>, handle: IpcMemHandle, descriptor: Out<u64>) -> ZeResult {
     call(|| {
         context.get()?;
@@ -94,8 +94,8 @@ pub extern "C" fn get_descriptor(context: Handle<Context>, handle: IpcMemHandle,
     })
 }
 
-/// `zeMemGetIpcHandleFromFileDescriptorExp` (ze_api.h). A handle for the memory whose descriptor `zeMemGetAllocProperties` has
-/// returned. `OUT_OF_HOST_MEMORY` for any other descriptor, as with Intel's driver.
+/// `zeMemGetIpcHandleFromFileDescriptorExp` (ze_api.h). A handle for the memory whose descriptor
+/// `zeMemGetAllocProperties` has returned. `OUT_OF_HOST_MEMORY` for any other descriptor, as with Intel's driver.
 pub extern "C" fn get_by_descriptor(context: Handle<Context>, descriptor: u64, handle: Out<IpcMemHandle>) -> ZeResult {
     call(|| {
         context.get()?;

@@ -1,7 +1,7 @@
 //! The live allocations of this process, by address.
 //!
-//! Every append and every query reads this, so a lookup takes a shared lock and descends a tree once. Must never drop an
-//! allocation under the lock, because that unmaps memory.
+//! Every append and every query reads this, so a lookup takes a shared lock and descends a tree once. Must never drop
+//! an allocation under the lock, because that unmaps memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

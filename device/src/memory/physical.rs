@@ -1,15 +1,15 @@
 //! Physical memory: memory without an address, which an application maps where it wants.
 //!
-//! Memory that is not exportable shares the segments of all memory. Exportable memory has a segment of its own, whose header
-//! identifies it (`Span::dedicated`): its descriptor goes to other processes, and import checks for that header. An import
-//! duplicates the caller's descriptor, and from then on depends neither on it nor on the exporter; with
+//! Memory that is not exportable shares the segments of all memory. Exportable memory has a segment of its own, whose
+//! header identifies it (`Span::dedicated`): its descriptor goes to other processes, and import checks for that header.
+//! An import duplicates the caller's descriptor, and from then on depends neither on it nor on the exporter; with
 //! `ZE_SOFT_IMPORT_FD=keep` it also takes the number over.
 //!
-//! **Who owns an exported descriptor?** ze_api.h does not specify it. Intel's driver returns the same number for every query
-//! and leaves it open; the Unified Runtime closes the descriptor that it gets, so its second query returns a number that is
-//! closed. Here every query returns a descriptor of its own, which the caller closes; with `ZE_SOFT_EXPORT_FD=one` the device
-//! behaves as Intel's driver. Must never close a descriptor that it has returned, nor one that was passed in unless the
-//! setting requires it.
+//! **Who owns an exported descriptor?** ze_api.h does not specify it. Intel's driver returns the same number for every
+//! query and leaves it open; the Unified Runtime closes the descriptor that it gets, so its second query returns a
+//! number that is closed. Here every query returns a descriptor of its own, which the caller closes; with
+//! `ZE_SOFT_EXPORT_FD=one` the device behaves as Intel's driver. Must never close a descriptor that it has returned,
+//! nor one that was passed in unless the setting requires it.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
@@ -22,6 +22,7 @@ use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::discovery::driver;
 use crate::discovery::properties::EXTERNAL_MEMORY_TYPES;
+use crate::ffi::descriptor::TransferredDescriptor;
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::memory::{
     ExternalMemoryExportDesc, ExternalMemoryExportFd, ExternalMemoryImportFd, PhysicalMemDesc, PhysicalMemProperties,
@@ -29,7 +30,7 @@ use crate::ffi::layout::memory::{
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
 use crate::platform::budget::Charge;
-use crate::platform::descriptor::{self, TransferredDescriptor};
+use crate::platform::descriptor;
 use crate::platform::log;
 use crate::platform::settings;
 use crate::shared_memory::segment::{self, Span};
@@ -40,7 +41,7 @@ const ON_HOST: u32 = 1 << 1;
 /// All external memory types of ze_api.h (`ze_external_memory_type_flags_t`).
 const ALL_TYPES: u32 = 0xff;
 
-/// Physical memory.
+/// The object behind a `ze_physical_mem_handle_t`.
 pub struct PhysicalMemory {
     /// Unique among the allocations and physical memories of this process.
     pub(crate) id: u64,
@@ -142,7 +143,7 @@ pub extern "C" fn create(
         let import = desc.next_of::<ExternalMemoryImportFd>();
         let export = desc.next_of::<ExternalMemoryExportDesc>();
         let made = match (import, export) {
-            (Some(import), _) => PhysicalMemory::import(&import.read()?, made.size, kind, device)?,
+            (Some(import), _) => PhysicalMemory::import(import, made.size, kind, device)?,
             (None, Some(export)) => {
                 check_type(export.read()?.flags)?;
                 PhysicalMemory::make(made.size, kind, device, true)?
@@ -165,8 +166,8 @@ pub extern "C" fn destroy(context: Handle<Context>, physical: Handle<PhysicalMem
     })
 }
 
-/// `zePhysicalMemGetProperties` (ze_api.h). Also exports a descriptor if the chain requests one: `INVALID_ARGUMENT` if the
-/// memory was not created to be exported.
+/// `zePhysicalMemGetProperties` (ze_api.h). Also exports a descriptor if the chain requests one: `INVALID_ARGUMENT` if
+/// the memory was not created to be exported.
 pub extern "C" fn get_properties(
     context: Handle<Context>,
     physical: Handle<PhysicalMemory>,
@@ -199,9 +200,15 @@ impl PhysicalMemory {
 
     /// The memory behind a descriptor: `OUT_OF_DEVICE_MEMORY` if it is not that of exported physical memory, as with
     /// Intel's driver; `UNSUPPORTED_SIZE` if the memory has another size.
-    fn import(import: &ExternalMemoryImportFd, size: usize, kind: Kind, device: Option<Arc<Device>>) -> Outcome<Self> {
-        check_type(import.flags)?;
-        let file = File::from(duplicate(import.fd)?);
+    fn import(
+        import: In<ExternalMemoryImportFd>,
+        size: usize,
+        kind: Kind,
+        device: Option<Arc<Device>>,
+    ) -> Outcome<Self> {
+        let ExternalMemoryImportFd { flags, fd, .. } = import.read()?;
+        check_type(flags)?;
+        let file = File::from(duplicate(fd)?);
         let Some(found) = segment::dedicated_size(&file) else {
             log::note("zePhysicalMemCreate: the descriptor to import is not that of exported physical memory");
             return Err(ZeResult::OUT_OF_DEVICE_MEMORY);
@@ -210,14 +217,15 @@ impl PhysicalMemory {
             log::note("zePhysicalMemCreate: the memory to import has another size");
             return Err(ZeResult::UNSUPPORTED_SIZE);
         }
-        let transferred = settings::get().keep_import_fd.then(|| TransferredDescriptor::new(import.fd));
+        let keep = settings::get().keep_import_fd;
+        let transferred = if keep { Some(TransferredDescriptor::of(import)?) } else { None };
         let (id, backing) = (imported_id(), Backing::Imported { file, _transferred: transferred });
         Ok(Self { id, size, kind, device, backing, exportable: true, exported: Mutex::default() })
     }
 }
 
-/// Checks `ze_external_memory_type_flags_t`: `INVALID_ENUMERATION` for unknown flags, `UNSUPPORTED_ENUMERATION` if none of
-/// them is a type of descriptor. No flag means the default, a descriptor.
+/// Checks `ze_external_memory_type_flags_t`: `INVALID_ENUMERATION` for unknown flags, `UNSUPPORTED_ENUMERATION` if none
+/// of them is a type of descriptor. No flag means the default, a descriptor.
 pub(crate) fn check_type(flags: u32) -> Outcome {
     if flags & !ALL_TYPES != 0 {
         return Err(ZeResult::INVALID_ENUMERATION);

@@ -1,8 +1,9 @@
 //! Reserved address space, and the physical memory that is mapped in it.
 //!
-//! A reservation is inaccessible except where memory is mapped; mappings may be split at any page. Unmapping takes effect at
-//! once for all queries. While work in flight refers to the reservation the pages themselves stay, so that a command that has
-//! yet to run does not fault. Must never release physical memory under its lock, nor before its pages are unmapped.
+//! A reservation is inaccessible except where memory is mapped; mappings may be split at any page. Unmapping takes
+//! effect at once for all queries. While work in flight refers to the reservation the pages themselves stay, so that a
+//! command that has yet to run does not fault. Must never release physical memory under its lock, nor before its pages
+//! are unmapped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -66,8 +67,8 @@ impl Reservation {
         Ok(base)
     }
 
-    /// Releases the reservation of exactly this range, with everything that is mapped in it, once no work in flight refers
-    /// to it: `INVALID_ARGUMENT` if there is none.
+    /// Releases the reservation of exactly this range, with everything that is mapped in it, once no work in flight
+    /// refers to it: `INVALID_ARGUMENT` if there is none.
     pub(crate) fn free(base: usize, length: usize) -> Outcome {
         let mut live = LIVE.write();
         if live.get(&base).is_none_or(|found| found.space.length() != length) {
@@ -79,7 +80,8 @@ impl Reservation {
         Ok(())
     }
 
-    /// Maps `length` bytes of `physical` from `offset` at `base`: `INVALID_ARGUMENT` if something is mapped there already.
+    /// Maps `length` bytes of `physical` from `offset` at `base`: `INVALID_ARGUMENT` if something is mapped there
+    /// already.
     pub(crate) fn map(
         &self,
         base: usize,
@@ -132,7 +134,8 @@ impl Reservation {
         Ok(())
     }
 
-    /// The access to the page at `base`, and the number of bytes from there on that have the same access, at most `length`.
+    /// The access to the page at `base`, and the number of bytes from there on that have the same access, at most
+    /// `length`.
     pub(crate) fn access(&self, base: usize, length: usize) -> (Access, usize) {
         let state = self.state.lock();
         let (access, mut end) = state.mapped.access_at(base, base + length);
@@ -238,7 +241,8 @@ impl Ranges {
         true
     }
 
-    /// The access at an address, and the end of the piece with that access, at most `end`. Unmapped pages have no access.
+    /// The access at an address, and the end of the piece with that access, at most `end`. Unmapped pages have no
+    /// access.
     fn access_at(&self, address: usize, end: usize) -> (Access, usize) {
         match self.at(address) {
             Some((start, range)) => (range.access, end.min(start + range.length)),

@@ -1,7 +1,7 @@
 //! Entry points of virtual memory: reserve address space, map physical memory in it, and set the access.
 //!
-//! All check in this order: handles and pointers, enumerations, sizes, alignments, and then the range itself. Must never
-//! change anything when they return an error.
+//! All check in this order: handles and pointers, enumerations, sizes, alignments, and then the range itself. Must
+//! never change anything when they return an error.
 
 use std::sync::Arc;
 
@@ -53,8 +53,8 @@ pub extern "C" fn free(context: Handle<Context>, pointer: Address, size: usize) 
     })
 }
 
-/// `zeVirtualMemMap` (ze_api.h). Physical memory may be mapped at several addresses. `INVALID_ARGUMENT` for a range that is
-/// not reserved, is mapped already, or exceeds the physical memory.
+/// `zeVirtualMemMap` (ze_api.h). Physical memory may be mapped at several addresses. `INVALID_ARGUMENT` for a range
+/// that is not reserved, is mapped already, or exceeds the physical memory.
 pub extern "C" fn map(
     context: Handle<Context>,
     pointer: Address,
@@ -89,8 +89,8 @@ pub extern "C" fn unmap(context: Handle<Context>, pointer: Address, size: usize)
     })
 }
 
-/// `zeVirtualMemSetAccessAttribute` (ze_api.h). Accepts any range of whole pages: `INVALID_ARGUMENT` unless all of it is
-/// mapped.
+/// `zeVirtualMemSetAccessAttribute` (ze_api.h). Accepts any range of whole pages: `INVALID_ARGUMENT` unless all of it
+/// is mapped.
 pub extern "C" fn set_access_attribute(
     context: Handle<Context>,
     pointer: Address,
@@ -106,7 +106,8 @@ pub extern "C" fn set_access_attribute(
     })
 }
 
-/// `zeVirtualMemGetAccessAttribute` (ze_api.h). The access of the first page, and how many bytes of the range have the same.
+/// `zeVirtualMemGetAccessAttribute` (ze_api.h). The access of the first page, and how many bytes of the range have the
+/// same.
 pub extern "C" fn get_access_attribute(
     context: Handle<Context>,
     pointer: Address,

@@ -16,8 +16,8 @@ pub(crate) fn now() -> u64 {
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64) & ((1 << VALID_BITS) - 1)
 }
 
-/// When a Level Zero timeout of `nanoseconds` that starts now expires. `None` means never: `UINT64_MAX`, or more than the
-/// clock can count.
+/// When a Level Zero timeout of `nanoseconds` that starts now expires. `None` means never: `UINT64_MAX`, or more than
+/// the clock can count.
 pub(crate) fn deadline(nanoseconds: u64) -> Option<Instant> {
     if nanoseconds == u64::MAX { None } else { Instant::now().checked_add(Duration::from_nanos(nanoseconds)) }
 }

@@ -1,6 +1,6 @@
 //! File descriptors that arrive as numbers: in a handle, in a structure, or from another process.
 //!
-//! Must never close a number that somebody else owns. The one exception is [`TransferredDescriptor`].
+//! Must never close a number that belongs to somebody else.
 
 use std::fs::File;
 use std::io;
@@ -9,8 +9,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::process;
 
-/// The file behind a descriptor of this process, without taking ownership: it is not closed here. `None` if the number is
-/// not an open descriptor.
+/// The file behind a descriptor of this process, without taking ownership: it is not closed here. `None` if the number
+/// is not an open descriptor.
 pub(crate) fn borrow(number: i32) -> Option<ManuallyDrop<File>> {
     // SAFETY: F_GETFD only queries whether the number is a descriptor.
     let open = number >= 0 && unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0;
@@ -18,8 +18,8 @@ pub(crate) fn borrow(number: i32) -> Option<ManuallyDrop<File>> {
     open.then(|| ManuallyDrop::new(unsafe { File::from_raw_fd(number) }))
 }
 
-/// A duplicate of a descriptor of this process (F_DUPFD_CLOEXEC), or the error of fcntl(2): `EMFILE` when the process has
-/// no descriptors left, `EBADF` when the number is not a descriptor.
+/// A duplicate of a descriptor of this process (F_DUPFD_CLOEXEC), or the error of fcntl(2): `EMFILE` when the process
+/// has no descriptors left, `EBADF` when the number is not a descriptor.
 pub(crate) fn duplicate(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: F_DUPFD_CLOEXEC takes a number, and makes a new descriptor if the number is one.
     own(libc::c_long::from(unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) }))
@@ -30,7 +30,8 @@ pub(crate) fn duplicate(number: i32) -> io::Result<OwnedFd> {
 pub(crate) fn fetch(pid: u32, started: u64, number: i32) -> io::Result<File> {
     // SAFETY: pidfd_open takes plain numbers.
     let handle = own(unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::c_long, 0) })?;
-    // Checked once the pidfd pins the process: if the start times agree, it is the process that exported the descriptor.
+    // Checked once the pidfd pins the process: if the start times agree, it is the process that exported the
+    // descriptor.
     if process::start_time(pid) != Some(started) {
         return Err(io::Error::other("the producer has exited and its pid belongs to another process"));
     }
@@ -46,22 +47,4 @@ fn own(result: libc::c_long) -> io::Result<OwnedFd> {
     }
     // SAFETY: the kernel has just made this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(result as i32) })
-}
-
-/// A descriptor number whose ownership an import takes over (`ZE_SOFT_IMPORT_FD=keep`). It is closed on drop, whatever
-/// file it stands for by then. This reproduces a fault of Intel's driver: the caller may have closed the number already.
-pub(crate) struct TransferredDescriptor(i32);
-
-impl TransferredDescriptor {
-    /// Takes the number over.
-    pub(crate) fn new(number: i32) -> Self {
-        Self(number)
-    }
-}
-
-impl Drop for TransferredDescriptor {
-    fn drop(&mut self) {
-        // SAFETY: close(2) takes a plain number. Closing another file here is the fault that this type reproduces.
-        unsafe { libc::close(self.0) };
-    }
 }

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Sleeps until `word` differs from `seen`, [`wake_all`] is called on it in any process, or `timeout` (`None`: never) has
-/// passed. May return early for no reason.
+/// Sleeps until `word` differs from `seen`, [`wake_all`] is called on it in any process, or `timeout` (`None`: never)
+/// has passed. May return early for no reason.
 pub(crate) fn wait(word: &AtomicU32, seen: u32, timeout: Option<Duration>) {
     let timeout = timeout.map(|timeout| libc::timespec {
         tv_sec: timeout.as_secs().min(i32::MAX as u64) as libc::time_t,

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static FORKED: AtomicBool = AtomicBool::new(false);
 static WATCH: Once = Once::new();
 
-/// Starts to detect forks. Called when the device is first initialised: the child of a process that never used the device
-/// is not marked, and may use the device itself.
+/// Starts to detect forks. Called when the device is first initialised: the child of a process that never used the
+/// device is not marked, and may use the device itself.
 pub(crate) fn watch_forks() {
     WATCH.call_once(|| {
-        // SAFETY: the handler only stores to an atomic, which pthread_atfork(3) allows in the child of a threaded process.
+        // SAFETY: the handler only stores to an atomic, which pthread_atfork(3) allows in the child of a threaded
+        // process.
         unsafe { libc::pthread_atfork(None, None, Some(mark_forked)) };
     });
 }
@@ -35,8 +36,8 @@ pub(crate) fn start_time(pid: u32) -> Option<u64> {
     stat.rsplit_once(") ")?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// Lets any process of the same user fetch the descriptors of this one, as Intel's driver does at context creation. Only
-/// the Yama security module needs it. Without that module the call fails, and fetching works anyway.
+/// Lets any process of the same user fetch the descriptors of this one, as Intel's driver does at context creation.
+/// Only the Yama security module needs it. Without that module the call fails, and fetching works anyway.
 pub(crate) fn allow_descriptor_fetch() {
     // SAFETY: PR_SET_PTRACER takes plain numbers and touches no memory of ours.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };

@@ -1,7 +1,7 @@
 //! The environment variables of the device, one row each.
 //!
-//! Read once, when the device is first used. README.md repeats the rows, and a test compares the two. Must never fail: an
-//! invalid value is reported in one line on stderr, and the default applies.
+//! Read once, when the device is first used. README.md repeats the rows, and a test compares the two. Must never fail:
+//! an invalid value is reported in one line on stderr, and the default applies.
 
 use std::env;
 use std::sync::LazyLock;

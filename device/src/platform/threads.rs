@@ -3,7 +3,8 @@
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-/// Stack of a worker, in bytes. A worker only copies and fills memory; the default would reserve 2 MiB or more for each.
+/// Stack of a worker, in bytes. A worker only copies and fills memory; the default would reserve 2 MiB or more for
+/// each.
 const STACK: usize = 256 << 10;
 
 /// Starts a thread with all signals blocked.

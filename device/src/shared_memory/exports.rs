@@ -1,8 +1,8 @@
 //! The ranges of this process that have IPC handles out, and how many each.
 //!
-//! While a handle of a range is out, the record of the range is published and the handle can be opened. The last put, or
-//! the end of the memory, withdraws the record: later opens are refused, as with a driver that closes its descriptor.
-//! Must never keep a range alive.
+//! While a handle of a range is out, the record of the range is published and the handle can be opened. The last put,
+//! or the end of the memory, withdraws the record: later opens are refused, as with a driver that closes its
+//! descriptor. Must never keep a range alive.
 
 use std::collections::BTreeMap;
 use std::process;
@@ -29,8 +29,8 @@ pub(crate) fn get(span: &Span) {
     export.record.publish(span.identity());
 }
 
-/// Puts a handle of this process if `accepts` is true for its kind. Anything else is ignored: bytes that are not a handle,
-/// handles of other processes, and handles that were put already.
+/// Puts a handle of this process if `accepts` is true for its kind. Anything else is ignored: bytes that are not a
+/// handle, handles of other processes, and handles that were put already.
 pub(crate) fn put(bytes: &[u8; 64], accepts: impl FnOnce(u16) -> bool) {
     let own = |data: &HandleData| data.pid == process::id() && accepts(data.kind);
     let Some(data) = HandleData::decode(bytes).filter(own) else { return };

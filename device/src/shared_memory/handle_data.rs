@@ -1,9 +1,9 @@
 //! The 64 bytes of an IPC handle: of memory, of an event, or of an event pool.
 //!
 //! The first four bytes are a descriptor number, because libumf and the Unified Runtime fetch that descriptor from the
-//! producer and store their own in its place before they open the handle. The rest is the device's format, with a checksum
-//! over all but those four bytes. The checksum detects damage; it does not authenticate, so every field must be checked
-//! before use. Must never use a field before the magic, the version and the checksum are right.
+//! producer and store their own in its place before they open the handle. The rest is the device's format, with a
+//! checksum over all but those four bytes. The checksum detects damage; it does not authenticate, so every field must
+//! be checked before use. Must never use a field before the magic, the version and the checksum are right.
 
 use std::process;
 use std::sync::LazyLock;

@@ -54,8 +54,8 @@ impl Mapping {
     pub(crate) fn shared(file: BorrowedFd<'_>, offset: u64, length: usize, alignment: usize) -> Outcome<Self> {
         let base = if alignment <= PAGE { 0 } else { reserve_aligned(length, alignment)? };
         let fixed = if base == 0 { 0 } else { libc::MAP_FIXED };
-        // SAFETY: with MAP_FIXED the range is one that reserve_aligned has just reserved and nobody else knows; without it
-        // the kernel picks a free one.
+        // SAFETY: with MAP_FIXED the range is one that reserve_aligned has just reserved and nobody else knows; without
+        // it the kernel picks a free one.
         let at = unsafe {
             libc::mmap(
                 base as *mut c_void,
@@ -160,7 +160,8 @@ impl Mapping {
         let offset = index.checked_mul(size_of::<T>())?;
         let inside = offset.checked_add(size_of::<T>()).is_some_and(|end| end <= self.length);
         // SAFETY: the element is inside the mapping, which lives as long as the borrow, and is aligned because mappings
-        // start at a page. SharedState promises that any bytes are a valid T and that a shared reference may see changes.
+        // start at a page. SharedState promises that any bytes are a valid T and that a shared reference may see
+        // changes.
         inside.then(|| unsafe { &*((self.base + offset) as *const T) })
     }
 }

@@ -5,7 +5,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::ffi::result::{Outcome, ZeResult};
 
-/// The seals of every file of the device. Nobody who has its descriptor can shrink it, which would make an access fault.
+/// The seals of every file of the device. Nobody who has its descriptor can shrink it, which would make an access
+/// fault.
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// Creates a sparse file of `size` bytes, all zero, or returns `OUT_OF_HOST_MEMORY`.

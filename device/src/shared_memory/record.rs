@@ -2,9 +2,9 @@
 //!
 //! The high bits hold the identity of the range while an IPC handle is out, the low bits count the mappings in other
 //! processes. A consumer opens a range by raising the count if the identity is still the one in its handle. So a handle
-//! whose memory was freed is refused, and a freed range is not reused while another process has it open. A consumer that
-//! is killed leaves its count behind: the range is then kept until its segment is released. Must never be written other
-//! than atomically.
+//! whose memory was freed is refused, and a freed range is not reused while another process has it open. A consumer
+//! that is killed leaves its count behind: the range is then kept until its segment is released. Must never be written
+//! other than atomically.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;

@@ -11,7 +11,8 @@ use crate::peer::{Peer, Pipe};
 
 type Bytes = [u8; 64];
 
-/// Offsets of the fields: descriptor, magic, version, kind, pid, start, inode, size, record, identity, offset, exported.
+/// Offsets of the fields: descriptor, magic, version, kind, pid, start, inode, size, record, identity, offset,
+/// exported.
 const FIELDS: [usize; 13] = [0, 4, 8, 10, 12, 16, 24, 32, 40, 42, 48, 56, 60];
 
 /// Pseudo-random numbers, the same in every run.

@@ -6,7 +6,8 @@ use crate::api::*;
 
 /// Forks. The child exits with the status that `child` returns, and the parent returns that status.
 fn forked(child: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: these tests run in a process of their own; the child calls the device, which is what is tested, and exits.
+    // SAFETY: these tests run in a process of their own; the child calls the device, which is what is tested, and
+    // exits.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let code = child();

@@ -32,8 +32,8 @@ fn refused(setup: Setup, handle: IpcMemHandle) -> u32 {
     result
 }
 
-/// A producer that exports one allocation of `SIZE` bytes filled with 1, and executes commands: `f` frees, `p` puts, any
-/// other letter returns the first byte.
+/// A producer that exports one allocation of `SIZE` bytes filled with 1, and executes commands: `f` frees, `p` puts,
+/// any other letter returns the first byte.
 fn produce() {
     let (setup, pipe) = (Setup::new(), Pipe::open());
     let memory = setup.device_memory(SIZE);

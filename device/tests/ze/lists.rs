@@ -1,8 +1,8 @@
 //! Command lists, queues, events and fences: effects, order, and appends that return before the work.
 //!
-//! A gate is an event that only the test signals. Commands behind it in a list cannot run earlier, however the threads are
-//! scheduled; where a test must show that a command waited, it compares the timestamp of the command with the time at which
-//! the gate was opened.
+//! A gate is an event that only the test signals. Commands behind it in a list cannot run earlier, however the threads
+//! are scheduled; where a test must show that a command waited, it compares the timestamp of the command with the time
+//! at which the gate was opened.
 
 use std::ptr::{null, null_mut};
 use std::time::Duration;

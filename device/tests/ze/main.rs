@@ -1,7 +1,8 @@
 //! The device through its C functions, without a runtime.
 //!
-//! One file for each topic. A test that needs environment variables or another process starts this binary again with a role
-//! (`api::child`). No test sleeps to let something else happen: gates are events, and processes communicate through pipes.
+//! One file for each topic. A test that needs environment variables or another process starts this binary again with a
+//! role (`api::child`). No test sleeps to let something else happen: gates are events, and processes communicate
+//! through pipes.
 
 #![allow(
     clippy::unwrap_used,

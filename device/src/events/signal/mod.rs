@@ -1,10 +1,10 @@
 //! The state of an event: work submits a signal, completes it later, and waits last until then.
 //!
-//! Events and fences have one. A *flag* is signalled or not, and stays signalled until it is reset. A *counter* counts: each
-//! append that signals it submits the next value, a wait that starts from then on waits for that value, and no reset is
-//! needed; a new counter is signalled. Work on different lists may complete values out of order; a wait is for one value
-//! only. The state lies in this process (`local`) or in memory that other processes see too (`shared`). Must never complete a
-//! value before the work that submitted it has ended.
+//! Events and fences have one. A *flag* is signalled or not, and stays signalled until it is reset. A *counter* counts:
+//! each append that signals it submits the next value, a wait that starts from then on waits for that value, and no
+//! reset is needed; a new counter is signalled. Work on different lists may complete values out of order; a wait is for
+//! one value only. The state lies in this process (`local`) or in memory that other processes see too (`shared`). Must
+//! never complete a value before the work that submitted it has ended.
 
 mod local;
 mod shared;
@@ -84,8 +84,8 @@ impl Signal {
         self.kind == Kind::Counter
     }
 
-    /// Submits a signal, and returns the value to [`complete`](Self::complete). Waits on a counter that start from now on wait
-    /// for this value.
+    /// Submits a signal, and returns the value to [`complete`](Self::complete). Waits on a counter that start from now
+    /// on wait for this value.
     pub(crate) fn submit(&self) -> u64 {
         match (&self.state, self.kind) {
             (State::Local(state), _) => state.submit(),
@@ -113,8 +113,8 @@ impl Signal {
         }
     }
 
-    /// Records that the event was destroyed. Waits end once no work in flight signals it, because nothing else can. A wait
-    /// on a shared counter goes on, because another process may have submitted the value.
+    /// Records that the event was destroyed. Waits end once no work in flight signals it, because nothing else can. A
+    /// wait on a shared counter goes on, because another process may have submitted the value.
     pub(crate) fn abandon(&self) {
         match (&self.state, self.kind) {
             (State::Local(state), _) => state.abandon(),
@@ -153,8 +153,8 @@ impl Signal {
         }
     }
 
-    /// For a shared counter, the value that was submitted last, and the address of a 64-bit word that is at least this value
-    /// once it has completed.
+    /// For a shared counter, the value that was submitted last, and the address of a 64-bit word that is at least this
+    /// value once it has completed.
     pub(crate) fn counter_address(&self) -> Option<(u64, usize)> {
         match &self.state {
             State::Shared(state) if self.is_counter() => Some(state.counter_address()),

@@ -1,9 +1,10 @@
 //! The state of a signal that several processes use: an event state on a shared event page.
 //!
-//! It consists of words in shared memory and a futex: either side signals, and the other wakes up. There is no lock that a
-//! process could hold when it dies, and whatever another process writes there, the worst effect is a wait that ends too early
-//! or too late. A value whose process dies before the work has ended never completes: a wait for it without a deadline lasts
-//! forever, as with a device that has lost the work; later values complete all the same. Must never take a lock.
+//! It consists of words in shared memory and a futex: either side signals, and the other wakes up. There is no lock
+//! that a process could hold when it dies, and whatever another process writes there, the worst effect is a wait that
+//! ends too early or too late. A value whose process dies before the work has ended never completes: a wait for it
+//! without a deadline lasts forever, as with a device that has lost the work; later values complete all the same. Must
+//! never take a lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! Either process signals a shared event and the other waits: on the host, in a list, asleep, and after the creator exited.
+//! Either process signals a shared event and the other waits: on the host, in a list, asleep, and after the creator
+//! exited.
 
 use super::*;
 
