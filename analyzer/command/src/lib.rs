@@ -5,13 +5,16 @@
 
 #![forbid(unsafe_code)]
 
-mod cli;
+mod arguments;
+mod commands;
 mod doctor;
 mod elf;
 pub mod export;
+mod output;
 mod parts;
 mod run;
 mod top;
 pub mod view;
+mod window;
 
-pub use cli::main;
+pub use commands::main;

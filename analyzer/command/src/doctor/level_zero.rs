@@ -14,7 +14,7 @@ use super::{
     search::{self, Places},
 };
 use crate::{
-    cli::Device,
+    arguments::Device,
     parts::{self, Missing},
 };
 

@@ -14,13 +14,13 @@ mod shim;
 mod system;
 
 use std::{
-    io::{self, BufWriter, Write},
-    process::ExitCode,
+    io::{self, Write},
+    path::Path,
 };
 
 use serde::Serialize;
 
-use crate::cli::{DoctorArguments, PlainFormat, complain, wants_color};
+use crate::arguments::{Device, PlainFormat};
 use line::{Line, State};
 
 /// What the doctor says.
@@ -33,27 +33,25 @@ struct Checkup {
     lines: Vec<Line>,
 }
 
-/// Examines, reports to standard output, and says by the exit code whether there is a problem.
-pub(crate) fn doctor(arguments: &DoctorArguments) -> ExitCode {
-    let checkup = examine(arguments);
-    let out = io::stdout();
-    let color = wants_color(&out);
-    match show(&checkup, arguments.format, &mut BufWriter::new(out.lock()), color) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            complain(format_args!("the report cannot be written to standard output: {error}"));
-            ExitCode::FAILURE
-        }
-        _ if checkup.able => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
+/// Examines the machine for programs that run on `device`, with the runtime in `runtime` or where a program would find it.
+/// Writes the report, and says whether there is no problem.
+pub(crate) fn examine(
+    runtime: Option<&Path>,
+    device: Device,
+    format: PlainFormat,
+    out: &mut impl Write,
+    color: bool,
+) -> (bool, io::Result<()>) {
+    let checkup = checkup(runtime, device);
+    (checkup.able, show(&checkup, format, out, color))
 }
 
-fn examine(arguments: &DoctorArguments) -> Checkup {
-    let places = search::places(arguments.runtime.as_deref());
+fn checkup(runtime: Option<&Path>, device: Device) -> Checkup {
+    let places = search::places(runtime);
     let runtime = runtime::find(&places);
     let mut lines = vec![shim::line(&crate::parts::library())];
     lines.extend(runtime::lines(runtime.as_ref(), &places));
-    lines.extend(level_zero::lines(&level_zero::gather(arguments.device, runtime.as_ref(), &places)));
+    lines.extend(level_zero::lines(&level_zero::gather(device, runtime.as_ref(), &places)));
     lines.push(exchange::line(&exchange::gather()));
     lines.extend(system::lines(&system::gather()));
     lines.extend(environment::lines(&environment::gather()));

@@ -4,10 +4,7 @@ use std::{ffi::OsStr, io, path::PathBuf};
 
 use urscope_analyzer::ExemptionError;
 
-use crate::{
-    cli::{NoWindow, Unwritable},
-    parts::Missing,
-};
+use crate::{output::Unwritable, parts::Missing, window::NoWindow};
 
 /// What keeps `urscope run` from running a program; each says what was expected, what was found and what to do.
 #[derive(Debug, thiserror::Error)]

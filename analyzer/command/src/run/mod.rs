@@ -6,6 +6,7 @@
 mod descendants;
 mod environment;
 mod error;
+mod newest;
 mod process_tree;
 mod program;
 mod signals;
@@ -13,58 +14,80 @@ mod temporary_install;
 mod traces;
 mod verdict;
 
-use std::{env, path::Path, process, process::ExitCode};
+use std::{env, ffi::OsString, path::Path, process, process::ExitCode};
 
+pub(crate) use error::RunError;
+pub(crate) use newest::newest;
 pub(crate) use program::Program;
 pub(crate) use signals::until_interrupted;
 pub(crate) use temporary_install::unfit_for_preloading;
-pub(crate) use traces::{HOME, writable};
+pub(crate) use traces::writable;
 
 use urscope_analyzer::Options;
 
 use crate::{
-    cli::{Device, Format, RunArguments, Window, WindowArguments, complain, named_here},
+    arguments::{Device, Format, VerdictArguments, WindowArguments},
+    output::{complain, named_here},
     parts,
     view::Subject,
+    window::Window,
 };
 use environment::{QUIET, Surroundings, is_quiet};
-use error::RunError;
 use temporary_install::TemporaryInstall;
 use traces::Traces;
 use verdict::Reporting;
 
+/// What a run is asked for.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    /// The program and its arguments.
+    pub(crate) command: &'a [OsString],
+    /// The Level Zero device that the program finds.
+    pub(crate) device: Device,
+    /// The directory for the traces, if one is named.
+    pub(crate) folder: Option<&'a Path>,
+    /// Whether the shim is loaded into the program.
+    pub(crate) traced: bool,
+    /// Whether the traces are judged at the end.
+    pub(crate) judged: bool,
+    /// Where the report is written instead of standard error.
+    pub(crate) report: Option<&'a Path>,
+    /// How the verdict is made and shown.
+    pub(crate) verdict: &'a VerdictArguments,
+    /// How the run is shown in a browser, if it is.
+    pub(crate) window: Option<&'a WindowArguments>,
+}
+
 /// Runs, judges, and ends as the program did, or as the verdict says.
-pub(crate) fn run(arguments: &RunArguments) -> ExitCode {
-    run_or_refuse(arguments).unwrap_or_else(|error| {
+pub(crate) fn run(request: &Request<'_>) -> ExitCode {
+    run_or_refuse(request).unwrap_or_else(|error| {
         complain(&error);
         error.exit_code().into()
     })
 }
 
-fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
-    let [name, rest @ ..] = arguments.command.as_slice() else { return Err(RunError::NoProgram) };
+fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
+    let [name, rest @ ..] = request.command else { return Err(RunError::NoProgram) };
     let program = Program::find(name, env::var_os("PATH").as_deref())?;
-    let judged = !arguments.no_shim && !arguments.no_check;
 
     let mut install = TemporaryInstall::default();
     let mut surroundings = Surroundings::default();
-    if arguments.device == Device::Software {
+    if request.device == Device::Software {
         surroundings.device = Some(install.device(&parts::device()?)?);
     }
     let mut traces = None;
-    if !arguments.no_shim {
+    if request.traced {
         surroundings.library = Some(install.library(&parts::library()?)?);
-        let asked = arguments.dir.clone().or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
+        let asked = request.folder.map(Path::to_path_buf).or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
         let asked = asked.as_deref().map(named_here);
         let prepared = Traces::prepare(asked.as_deref(), Path::new(name))?;
         surroundings.traces = Some((prepared.folder().to_path_buf(), prepared.run().to_owned()));
         traces = Some(prepared);
     }
-    let reporting = if judged { Some(Reporting::new(&arguments.verdict, arguments.report.as_deref())?) } else { None };
+    let reporting = if request.judged { Some(Reporting::new(request.verdict, request.report)?) } else { None };
 
-    let window = match &traces {
-        Some(traces) if arguments.view => Some(shown(arguments, traces, reporting.as_ref())?),
-        _ if arguments.window != WindowArguments::default() => return Err(RunError::NoView),
+    let window = match (&traces, request.window) {
+        (Some(traces), Some(window)) => Some(shown(request, window, traces, reporting.as_ref())?),
         _ => None,
     };
 
@@ -84,12 +107,12 @@ fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
 
     let mut code = end.status.exit_code();
     if let (Some(traces), Some(reporting)) = (&traces, reporting) {
-        let verdict = verdict::give(&arguments.verdict, reporting, traces, &program, &end);
+        let verdict = verdict::give(request.verdict, reporting, traces, &program, &end);
         code = if code == 0 { verdict } else { code };
     }
     if let Some(traces) = traces {
         traces.tidy();
-        let clean_stderr = judged && arguments.report.is_none() && arguments.verdict.format != Format::Text;
+        let clean_stderr = request.judged && request.report.is_none() && request.verdict.format != Format::Text;
         if traces.unnamed() && traces.folder().exists() && !clean_stderr && !is_quiet(env::var_os(QUIET)) {
             complain(format_args!(
                 "the traces are in {}; https://ui.perfetto.dev opens them, `urscope check` judges them again",
@@ -105,7 +128,12 @@ fn run_or_refuse(arguments: &RunArguments) -> Result<ExitCode, RunError> {
 }
 
 /// Opens a window on the run, before it begins: the browser is not to be one of those that are waited for.
-fn shown(arguments: &RunArguments, traces: &Traces, reporting: Option<&Reporting>) -> Result<Window, RunError> {
+fn shown(
+    request: &Request<'_>,
+    window: &WindowArguments,
+    traces: &Traces,
+    reporting: Option<&Reporting>,
+) -> Result<Window, RunError> {
     let exemptions = reporting.map(Reporting::exemptions).cloned().unwrap_or_default();
     let subject = Subject {
         title: traces.shown().display().to_string(),
@@ -114,9 +142,9 @@ fn shown(arguments: &RunArguments, traces: &Traces, reporting: Option<&Reporting
             let traces = traces.clone();
             Box::new(move || traces.of_this_run())
         },
-        options: Options { fail_on: arguments.verdict.fail_on.into(), exemptions, ..Options::default() },
+        options: Options { fail_on: request.verdict.fail_on.into(), exemptions, ..Options::default() },
     };
-    let window = Window::open(&arguments.window, subject)?;
+    let window = Window::open(window, subject)?;
     complain(format_args!("the run is shown at {}", window.url()));
     window.show();
     Ok(window)

@@ -20,7 +20,7 @@ use super::{
     error::RunError,
     signals::{self, Event},
 };
-use crate::cli::complain;
+use crate::output::complain;
 
 /// How long others may outlive the program before it is said that they are waited for.
 const PATIENCE: Duration = Duration::from_secs(1);

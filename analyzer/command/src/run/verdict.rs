@@ -14,7 +14,10 @@ use super::{
     program::Program,
     traces::Traces,
 };
-use crate::cli::{Format, Outputs, VerdictArguments, analyze_watched, complain, exemptions, show, wants_color};
+use crate::{
+    arguments::{Format, VerdictArguments},
+    output::{Outputs, analyze_watched, complain, exemptions, show, wants_color},
+};
 
 /// What is needed for a verdict, made ready before the program starts.
 #[derive(Debug)]

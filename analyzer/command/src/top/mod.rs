@@ -13,30 +13,18 @@ mod worker;
 
 use std::{env, io, io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
-use urscope_analyzer::{Options, Verdict};
+pub(crate) use once::show as show_once;
+use urscope_analyzer::Options;
 
-use crate::cli::{PlainFormat, TopArguments, complain, newest, wants_color};
+use crate::output::wants_color;
 
-/// Shows the run until a key ends it, or once.
-pub(crate) fn top(arguments: &TopArguments) -> ExitCode {
-    let paths = if arguments.paths.is_empty() { newest().into_iter().collect() } else { arguments.paths.clone() };
-    if paths.is_empty() {
-        complain("no traces were named, and there are none in urscope-traces; name a directory, it need not exist yet");
-        return Verdict::NotJudged.exit_code().into();
-    }
-    let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
-    let once = arguments.once || arguments.format == PlainFormat::Json;
-    if !once && is_screen() {
-        return screen::show(&title(&paths), &paths, &options, wants_color(&io::stdout()));
-    }
-    if !once {
-        complain("this is no terminal that can be drawn on, so the run is shown as it stands now (as with --once)");
-    }
-    once::show(&paths, &options, arguments.format)
+/// Shows the run in the terminal until a key ends it.
+pub(crate) fn watch(paths: &[PathBuf], options: &Options) -> ExitCode {
+    screen::show(&title(paths), paths, options, wants_color(&io::stdout()))
 }
 
 /// Whether there is a terminal to draw on and to read keys from.
-fn is_screen() -> bool {
+pub(crate) fn is_screen() -> bool {
     let name = env::var("TERM").unwrap_or_default();
     io::stdout().is_terminal() && io::stdin().is_terminal() && !matches!(name.as_str(), "" | "dumb")
 }

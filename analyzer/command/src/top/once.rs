@@ -17,10 +17,10 @@ use super::{
     dashboard::{Dashboard, Pane},
     worker::{Update, waiting},
 };
-use crate::cli::{PlainFormat, complain};
+use crate::{arguments::PlainFormat, output::complain};
 
 /// Writes it.
-pub(super) fn show(paths: &[PathBuf], options: &Options, format: PlainFormat) -> ExitCode {
+pub(crate) fn show(paths: &[PathBuf], options: &Options, format: PlainFormat) -> ExitCode {
     let failed = ExitCode::from(Verdict::NotJudged.exit_code());
     let snapshot = match questions::snapshot(paths, options) {
         Ok(snapshot) => snapshot,

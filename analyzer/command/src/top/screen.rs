@@ -31,7 +31,7 @@ use super::{
     draw::Painter,
     worker::{self, Update},
 };
-use crate::cli::complain;
+use crate::output::complain;
 
 /// How often it is looked for updates and signals while no key is pressed.
 const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

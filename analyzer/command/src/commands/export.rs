@@ -3,21 +3,74 @@
 use std::{
     fs::File,
     io::{self, BufWriter, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
+use clap::{Args, ValueEnum};
 use flate2::{Compression, write::GzEncoder};
 use urscope_analyzer::{Options, Verdict};
 
-use super::{ExportArguments, ExportFormat, complain};
-use crate::export::{
-    self, ExportError, Form, Written,
-    tables::{self, Rows},
+use crate::{
+    arguments::TraceArguments,
+    export::{
+        self, ExportError, Form, Written,
+        tables::{self, Rows},
+    },
+    output::complain,
 };
 
+/// Write one timeline of all processes, for Perfetto, or tables of all that happened.
+///
+/// In a timeline, calls are slices of their threads; each handle's life from get to put and each opening from open to close is a
+/// slice of its own; arrows lead from a get to every open of its data and on to the close; live handles, pinned bytes and
+/// descriptors are counters, and findings stand where they happened, with both call stacks.
+///
+/// The tables are calls, handles, findings and processes; docs/tables.md says what stands in them.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope export urscope-traces/app-1 -o run.json.gz\n  \
+        urscope export urscope-traces/app-1 -o run.pftrace\n  \
+        urscope export urscope-traces/app-1 --format parquet -o tables\n\n\
+        Exit codes: 0 written, 2 could not.")]
+pub(crate) struct Arguments {
+    /// The form; without it, perfetto for a file whose name ends with .pftrace or .perfetto-trace (and .gz), otherwise chrome.
+    #[arg(long, value_enum)]
+    format: Option<ExportFormat>,
+
+    /// The file to write, compressed if its name ends with .gz; the folder, for tables.
+    #[arg(short, long, value_name = "FILE|FOLDER")]
+    output: PathBuf,
+
+    #[command(flatten)]
+    traces: TraceArguments,
+}
+
+/// The form of what is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExportFormat {
+    /// A timeline as a Chrome trace, which Perfetto and others read.
+    Chrome,
+    /// A timeline in Perfetto's own form, exact to the last bit.
+    Perfetto,
+    /// Tables, for DuckDB, Spark, Polars and whatever else reads Parquet.
+    Parquet,
+    /// The same tables as lines of JSON.
+    Jsonl,
+}
+
+impl ExportFormat {
+    /// The form that a file's name asks for.
+    fn of(path: &Path) -> Self {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        let native = name.ends_with(".pftrace") || name.ends_with(".perfetto-trace");
+        if native { Self::Perfetto } else { Self::Chrome }
+    }
+}
+
 /// Writes beside its place, and puts it there when it is whole.
-pub(crate) fn export(arguments: &ExportArguments) -> ExitCode {
+pub(crate) fn export(arguments: &Arguments) -> ExitCode {
     let options = Options { symbols: arguments.traces.symbols.clone(), ..Options::default() };
     let path = &arguments.output;
     let (traces, format) = (&arguments.traces.paths, arguments.format.unwrap_or_else(|| ExportFormat::of(path)));
@@ -50,7 +103,7 @@ fn listed(rows: Rows) -> String {
     format!("{calls} calls, {handles} lives, {findings} findings, {processes} processes")
 }
 
-fn write(arguments: &ExportArguments, options: &Options, form: Form, path: &Path) -> Result<Written, ExportError> {
+fn write(arguments: &Arguments, options: &Options, form: Form, path: &Path) -> Result<Written, ExportError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = tempfile::Builder::new().prefix(".urscope-export-").tempfile_in(folder)?;
     let written = if path.extension().is_some_and(|extension| extension == "gz") {
@@ -83,4 +136,19 @@ fn readable(file: &File) -> io::Result<()> {
     let mask = rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::umask(mask);
     rustix::fs::fchmod(file, rustix::fs::Mode::from_raw_mode(0o666) & !mask).map_err(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_file_says_its_form() {
+        for name in ["run.pftrace", "a/run.pftrace.gz", "run.perfetto-trace"] {
+            assert_eq!(ExportFormat::of(Path::new(name)), ExportFormat::Perfetto, "{name}");
+        }
+        for name in ["run.json", "run.json.gz", "a.pftrace/run", "", "pftrace"] {
+            assert_eq!(ExportFormat::of(Path::new(name)), ExportFormat::Chrome, "{name}");
+        }
+    }
 }

@@ -1,19 +1,16 @@
-//! `urscope view`: opens the window on a run, and keeps it open until Ctrl-C.
+//! The page of a run in a browser: the server of the page, its address, and the browser that is opened on it.
 
 use std::{
     env,
     ffi::{OsStr, OsString},
-    io::{self, Write as _},
     os::unix::ffi::OsStrExt as _,
     path::PathBuf,
-    process::{Command, ExitCode, Stdio},
+    process::{Command, Stdio},
 };
 
-use urscope_analyzer::{Options, Verdict};
-
-use super::{ViewArguments, WindowArguments, complain, newest};
 use crate::{
-    run::{Program, until_interrupted},
+    arguments::WindowArguments,
+    run::Program,
     view::{
         Settings, Subject, View, ViewError,
         perfetto::{self, Copy, NoCopy},
@@ -22,39 +19,6 @@ use crate::{
 
 /// The page that hands the run on to Perfetto.
 const PERFETTO: &str = "perfetto.html";
-
-/// Serves until somebody has seen enough.
-pub(crate) fn view(arguments: &ViewArguments) -> ExitCode {
-    let failed = |what: String| {
-        complain(what);
-        ExitCode::from(Verdict::NotJudged.exit_code())
-    };
-    let paths = if arguments.paths.is_empty() { newest().into_iter().collect() } else { arguments.paths.clone() };
-    if paths.is_empty() {
-        return failed("no traces were named, and there are none in urscope-traces; name a directory of traces".into());
-    }
-    if let Some((path, error)) = paths.iter().find_map(|path| Some((path, path.metadata().err()?))) {
-        return failed(format!(
-            "{} cannot be read: {error}; name a directory of traces, or trace files",
-            path.display()
-        ));
-    }
-    let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
-    match Window::open(&arguments.window, Subject::named(paths, options)) {
-        Ok(window) => {
-            // Whoever reads it from a pipe waits for it.
-            let told = writeln!(io::stdout(), "{}", window.url());
-            if told.and_then(|()| io::stdout().flush()).is_err() {
-                complain(window.url());
-            }
-            window.show();
-            complain("the run is shown there until Ctrl-C");
-            until_interrupted();
-            ExitCode::SUCCESS
-        }
-        Err(error) => failed(error.to_string()),
-    }
-}
 
 /// Why there is no window.
 #[derive(Debug, thiserror::Error)]

@@ -12,7 +12,8 @@ use clap::ValueEnum as _;
 use urscope_analyzer::{ExemptionError, Exemptions, Judgement, analysis::exemptions};
 use urscope_schema::placeholders;
 
-use super::{Format, VerdictArguments, show};
+use super::show;
+use crate::arguments::{Format, VerdictArguments};
 
 /// A further report, written `FORMAT=FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,12 +41,12 @@ impl FromStr for Output {
 
 /// A file that is open for writing.
 #[derive(Debug)]
-pub(crate) struct Sheet {
+pub(crate) struct OutputFile {
     path: PathBuf,
     file: File,
 }
 
-impl Sheet {
+impl OutputFile {
     /// Opens it; what was in it is gone.
     pub(crate) fn open(path: &Path) -> Result<Self, Unwritable> {
         let file = File::create(path).map_err(|source| Unwritable { path: path.to_owned(), source })?;
@@ -79,27 +80,26 @@ pub(crate) struct Unwritable {
 /// All files of a verdict.
 #[derive(Debug)]
 pub(crate) struct Outputs {
-    reports: Vec<(Format, Sheet)>,
-    suppressions: Option<Sheet>,
+    reports: Vec<(Format, OutputFile)>,
+    suppressions: Option<OutputFile>,
 }
 
 impl Outputs {
     /// Opens them; what was in them is gone. So whatever is read from files has to be read before.
     pub(crate) fn open(arguments: &VerdictArguments) -> Result<Self, Unwritable> {
-        let reports = arguments.output.iter().map(|output| Ok((output.format, Sheet::open(&output.file)?)));
+        let reports = arguments.output.iter().map(|output| Ok((output.format, OutputFile::open(&output.file)?)));
         let reports = reports.collect::<Result<_, Unwritable>>()?;
-        let suppressions = arguments.write_suppressions.as_deref().map(Sheet::open).transpose()?;
+        let suppressions = arguments.write_suppressions.as_deref().map(OutputFile::open).transpose()?;
         Ok(Self { reports, suppressions })
     }
 
     /// Writes them.
     pub(crate) fn write(self, judgement: &Judgement) -> Result<(), Unwritable> {
-        for (format, sheet) in self.reports {
-            sheet.fill(|out| show(judgement, format, out, false))?;
+        for (format, file) in self.reports {
+            file.fill(|out| show(judgement, format, out, false))?;
         }
-        let suppressions = self
-            .suppressions
-            .map(|sheet| sheet.fill(|out| out.write_all(exemptions::suppressing(judgement).as_bytes())));
+        let suppressions =
+            self.suppressions.map(|file| file.fill(|out| out.write_all(exemptions::suppressing(judgement).as_bytes())));
         suppressions.unwrap_or(Ok(()))
     }
 }

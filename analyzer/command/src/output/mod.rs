@@ -1,4 +1,11 @@
-//! How the command speaks: judgements to a stream, complaints to standard error.
+//! How the command speaks: reports and answers to a stream or to files, errors to standard error, progress to a terminal.
+//!
+//! It decides about colour and formats, and computes nothing.
+
+mod answer;
+mod files;
+mod judgement;
+mod progress;
 
 use std::{
     fmt::Display,
@@ -8,7 +15,12 @@ use std::{
 
 use urscope_analyzer::{Judgement, report};
 
-use super::Format;
+pub(crate) use answer::answer;
+pub(crate) use files::{Output, OutputFile, Outputs, Unwritable, exemptions, named_here};
+pub(crate) use judgement::{judgement, write_report};
+pub(crate) use progress::analyze_watched;
+
+use crate::arguments::Format;
 
 /// Writes a judgement.
 pub(crate) fn show(judgement: &Judgement, format: Format, out: &mut impl Write, color: bool) -> io::Result<()> {

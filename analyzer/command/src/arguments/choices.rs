@@ -1,6 +1,4 @@
-//! The values that several subcommands take.
-
-use std::path::Path;
+//! The values that options take.
 
 use clap::ValueEnum;
 use urscope_rules::Severity;
@@ -43,29 +41,6 @@ pub(crate) enum Format {
     Github,
 }
 
-/// The form of what is exported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// A timeline as a Chrome trace, which Perfetto and others read.
-    Chrome,
-    /// A timeline in Perfetto's own form, exact to the last bit.
-    Perfetto,
-    /// Tables, for DuckDB, Spark, Polars and whatever else reads Parquet.
-    Parquet,
-    /// The same tables as lines of JSON.
-    Jsonl,
-}
-
-impl ExportFormat {
-    /// The form that a file's name asks for.
-    pub(crate) fn of(path: &Path) -> Self {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let name = name.strip_suffix(".gz").unwrap_or(&name);
-        let native = name.ends_with(".pftrace") || name.ends_with(".perfetto-trace");
-        if native { Self::Perfetto } else { Self::Chrome }
-    }
-}
-
 /// From which severity on a run fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
@@ -91,16 +66,6 @@ impl From<FailOn> for Severity {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_name_of_a_file_says_its_form() {
-        for name in ["run.pftrace", "a/run.pftrace.gz", "run.perfetto-trace"] {
-            assert_eq!(ExportFormat::of(Path::new(name)), ExportFormat::Perfetto, "{name}");
-        }
-        for name in ["run.json", "run.json.gz", "a.pftrace/run", "", "pftrace"] {
-            assert_eq!(ExportFormat::of(Path::new(name)), ExportFormat::Chrome, "{name}");
-        }
-    }
 
     #[test]
     fn every_severity_can_be_asked_for_by_its_name() {

@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::PathBuf};
 
-use crate::run::HOME;
+use super::traces::HOME;
 
 /// The directory of its traces: `$URSCOPE_DIR`, or the newest one in `urscope-traces`.
 pub(crate) fn newest() -> Option<PathBuf> {

@@ -1,0 +1,55 @@
+//! `urscope check`: judges traces that are there already.
+
+use std::{error::Error, path::PathBuf, process::ExitCode};
+
+use clap::Args;
+use urscope_analyzer::{Options, Verdict};
+
+use crate::{
+    arguments::{TraceArguments, VerdictArguments},
+    output::{self, Outputs, analyze_watched, complain, exemptions, write_report},
+};
+
+/// Judge traces that are there already.
+///
+/// All files together are one story: name all processes that exchanged handles with each other.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope check urscope-traces/app-1\n  \
+        urscope check --format json producer.json consumer.json | jq .findings\n  \
+        urscope check --output junit=report.xml --output html=report.html urscope-traces/app-1\n  \
+        urscope check --write-suppressions known.txt urscope-traces/app-1\n  \
+        urscope check --suppressions known.txt urscope-traces/app-2\n  \
+        srun -N64 urscope check --report node-%h.urscope /tmp/traces     on each node, then: urscope merge\n\n\
+        Exit codes: 0 clean, 1 findings, 2 could not judge.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    verdict: VerdictArguments,
+
+    /// Write what was seen to a file that `urscope merge` takes together with those of other nodes. %h in its name is this
+    /// host, %p this process, %r its rank under an MPI launcher.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    #[command(flatten)]
+    traces: TraceArguments,
+}
+
+/// Judges, reports to standard output, and says the verdict by the exit code.
+pub(crate) fn check(arguments: &Arguments) -> ExitCode {
+    let code = judged(arguments).unwrap_or_else(|error| {
+        complain(error);
+        Verdict::NotJudged.exit_code()
+    });
+    code.into()
+}
+
+fn judged(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+    let (fail_on, symbols) = (arguments.verdict.fail_on.into(), arguments.traces.symbols.clone());
+    let exemptions = exemptions(&arguments.verdict)?;
+    let outputs = Outputs::open(&arguments.verdict)?;
+    let options = Options { fail_on, symbols, exemptions, ..Options::default() };
+    let report = analyze_watched(&arguments.traces.paths, &options)?;
+    write_report(&report, arguments.report.as_deref())?;
+    output::judgement(&report.judgement(&arguments.traces.paths, &options), &arguments.verdict, outputs)
+}

@@ -1,0 +1,30 @@
+//! `urscope handle`: the history of one handle over all processes.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use urscope_analyzer::{questions, report};
+
+use crate::{arguments::QuestionArguments, output::answer};
+
+/// The life of one handle over all processes, in the order of time.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope handle 0xa3bab144fd8c6355 urscope-traces/app-1\n  \
+        urscope handle 0x7fb438200000 urscope-traces/app-1   by an address in any process\n\n\
+        Exit codes: 0 answered, 2 could not.")]
+pub(crate) struct Arguments {
+    /// The fingerprint of its handle data, as findings and `urscope holders` show it, or an address of it in any process.
+    #[arg(value_name = "HANDLE", value_parser = urscope_analyzer::questions::word)]
+    name: u64,
+
+    #[command(flatten)]
+    question: QuestionArguments,
+}
+
+/// Prints the history.
+pub(crate) fn handle(arguments: &Arguments) -> ExitCode {
+    let question = &arguments.question;
+    let found = questions::handle(&question.traces.paths, &question.options(), arguments.name);
+    answer(question.format, found, |history, out, color| report::handle(history, out, color))
+}

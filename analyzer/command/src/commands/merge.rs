@@ -1,0 +1,57 @@
+//! `urscope merge`: the reports of many nodes become one judgement.
+
+use std::{error::Error, path::PathBuf, process::ExitCode};
+
+use clap::Args;
+use urscope_analyzer::{Options, Report, Verdict};
+
+use crate::{
+    arguments::VerdictArguments,
+    output::{self, Outputs, complain, exemptions, write_report},
+};
+
+/// Judge many nodes by the reports that `urscope check --report` wrote on each.
+///
+/// Handles never leave their host, so each node is judged where its traces are, under the launcher that started the program;
+/// what is merged is small. What is alike on several nodes is one finding, with the hosts; times are since the first process
+/// of all began, as far as the clocks of the hosts agree. The order of the reports does not matter.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        srun -N64 --ntasks-per-node=1 urscope check --report node-%h.urscope /tmp/traces\n  \
+        urscope merge node-*.urscope\n  \
+        urscope merge --format json --fail-on error node-*.urscope | jq .findings\n  \
+        urscope merge --report rack1.urscope rack1/*.urscope             to be merged further\n\n\
+        Exit codes: 0 clean, 1 findings, 2 could not judge.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    verdict: VerdictArguments,
+
+    /// Write the merged report to a file, to be merged with others.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// Reports of nodes.
+    #[arg(required = true, value_name = "REPORT")]
+    reports: Vec<PathBuf>,
+}
+
+/// Merges, reports to standard output, and says the verdict by the exit code.
+pub(crate) fn merge(arguments: &Arguments) -> ExitCode {
+    let code = merged(arguments).unwrap_or_else(|error| {
+        complain(error);
+        Verdict::NotJudged.exit_code()
+    });
+    code.into()
+}
+
+fn merged(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+    let exemptions = exemptions(&arguments.verdict)?;
+    let mut report = Report::default();
+    for path in &arguments.reports {
+        report = report.merge(Report::read(path)?);
+    }
+    let outputs = Outputs::open(&arguments.verdict)?;
+    write_report(&report, arguments.report.as_deref())?;
+    let options = Options { fail_on: arguments.verdict.fail_on.into(), exemptions, ..Options::default() };
+    output::judgement(&report.judgement(&arguments.reports, &options), &arguments.verdict, outputs)
+}

@@ -1,0 +1,95 @@
+//! The command line: one file per subcommand, with its arguments and what it does.
+//!
+//! A file here reads its arguments and calls the part that does the work. Nothing else in the crate may depend on this module.
+
+mod check;
+mod diff;
+mod doctor;
+mod explain;
+mod export;
+mod handle;
+mod holders;
+mod merge;
+mod run;
+mod stats;
+mod top;
+mod view;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::doctor::probe;
+
+/// Finds what SYCL programs do wrong with memory that they share between processes.
+///
+/// urscope watches unmodified programs while they get, put, open and close IPC handles, writes one trace per process
+/// (Perfetto opens it as it is) and judges all processes of a run as one story: handles and mappings that leak, that are
+/// closed twice, or that are freed while another process has them open.
+#[derive(Debug, Parser)]
+#[command(
+    name = "urscope",
+    version,
+    max_term_width = 100,
+    after_help = "Examples:\n  \
+        urscope run -- ./producer --size 4096       trace a program and all it starts, then judge\n  \
+        urscope run --device software -- ./app      the same on a machine without a GPU\n  \
+        urscope check urscope-traces/app-1          judge traces that are there already\n  \
+        urscope explain freed-while-open            what a rule is about\n  \
+        urscope doctor                              can this machine do it?\n\n\
+        Exit codes: 0 clean, 1 findings, 2 could not judge. `urscope run` ends with the program's own exit code if \
+        that is not 0."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::Arguments),
+    Check(check::Arguments),
+    Merge(merge::Arguments),
+    Explain(explain::Arguments),
+    Holders(holders::Arguments),
+    Handle(handle::Arguments),
+    Stats(stats::Arguments),
+    Diff(diff::Arguments),
+    Export(export::Arguments),
+    View(view::Arguments),
+    Top(top::Arguments),
+    Doctor(doctor::Arguments),
+    #[command(hide = true, subcommand)]
+    DoctorProbe(probe::Role),
+}
+
+/// Reads the arguments and does what they ask for.
+pub fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Check(arguments) => check::check(&arguments),
+        Command::Merge(arguments) => merge::merge(&arguments),
+        Command::Explain(arguments) => explain::explain(&arguments),
+        Command::Holders(arguments) => holders::holders(&arguments),
+        Command::Handle(arguments) => handle::handle(&arguments),
+        Command::Stats(arguments) => stats::stats(&arguments),
+        Command::Diff(arguments) => diff::diff(&arguments),
+        Command::Export(arguments) => export::export(&arguments),
+        Command::View(arguments) => view::view(&arguments),
+        Command::Top(arguments) => top::top(&arguments),
+        Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::DoctorProbe(role) => probe::play(role),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,77 @@
+//! `urscope view`: shows a run in a browser until Ctrl-C.
+
+use std::{
+    io::{self, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use clap::Args;
+use urscope_analyzer::{Options, Verdict};
+
+use crate::{
+    arguments::WindowArguments,
+    output::complain,
+    run::{newest, until_interrupted},
+    view::Subject,
+    window::Window,
+};
+
+/// Show a run in a browser: the verdict, who shares with whom, the life of each handle, and the way to Perfetto.
+///
+/// The page is served on the loopback address, to whoever knows the address that is printed; nothing leaves this machine. While the
+/// run goes on, the page follows it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope view urscope-traces/app-1\n  \
+        urscope view                                 the newest run in urscope-traces\n  \
+        urscope view --perfetto urscope-traces/app-1\n  \
+        urscope view --port 8080 --no-open           and, on your own machine: ssh -L 8080:127.0.0.1:8080 HOST\n\n\
+        Exit codes: 0 it was ended by Ctrl-C, 2 it could not begin.\n\n\
+        Environment: BROWSER names browsers, with colons between them; no browser is opened without DISPLAY or WAYLAND_DISPLAY.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    window: WindowArguments,
+
+    /// A directory with copies of the programs and libraries that ran, for traces of another machine; may be given
+    /// several times.
+    #[arg(long, value_name = "DIR")]
+    symbols: Vec<PathBuf>,
+
+    /// Trace files, or directories with urscope-*.json files in them. [default: $URSCOPE_DIR, else the newest directory in urscope-traces]
+    #[arg(value_name = "FILE|DIR")]
+    paths: Vec<PathBuf>,
+}
+
+/// Serves until somebody has seen enough.
+pub(crate) fn view(arguments: &Arguments) -> ExitCode {
+    let failed = |what: String| {
+        complain(what);
+        ExitCode::from(Verdict::NotJudged.exit_code())
+    };
+    let paths = if arguments.paths.is_empty() { newest().into_iter().collect() } else { arguments.paths.clone() };
+    if paths.is_empty() {
+        return failed("no traces were named, and there are none in urscope-traces; name a directory of traces".into());
+    }
+    if let Some((path, error)) = paths.iter().find_map(|path| Some((path, path.metadata().err()?))) {
+        return failed(format!(
+            "{} cannot be read: {error}; name a directory of traces, or trace files",
+            path.display()
+        ));
+    }
+    let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
+    match Window::open(&arguments.window, Subject::named(paths, options)) {
+        Ok(window) => {
+            // Whoever reads it from a pipe waits for it.
+            let told = writeln!(io::stdout(), "{}", window.url());
+            if told.and_then(|()| io::stdout().flush()).is_err() {
+                complain(window.url());
+            }
+            window.show();
+            complain("the run is shown there until Ctrl-C");
+            until_interrupted();
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(error.to_string()),
+    }
+}

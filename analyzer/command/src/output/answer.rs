@@ -1,0 +1,46 @@
+//! An answer to a question about a run, on standard output.
+
+use std::{
+    io::{self, BufWriter, Write as _},
+    process::ExitCode,
+};
+
+use serde::Serialize;
+use urscope_analyzer::{Verdict, questions::QuestionError, report};
+
+use super::{complain, wants_color};
+use crate::arguments::PlainFormat;
+
+/// What an answer is written to.
+type Out<'a> = BufWriter<io::StdoutLock<'a>>;
+
+/// Writes an answer in a format, or says why there is none; the exit code is 0 or 2.
+pub(crate) fn answer<A: Serialize>(
+    format: PlainFormat,
+    answer: Result<A, QuestionError>,
+    text: impl FnOnce(&A, &mut Out<'_>, bool) -> io::Result<()>,
+) -> ExitCode {
+    let failed = Verdict::NotJudged.exit_code().into();
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => {
+            complain(error);
+            return failed;
+        }
+    };
+    let stdout = io::stdout();
+    let color = wants_color(&stdout);
+    let mut out = BufWriter::new(stdout.lock());
+    let written = match format {
+        PlainFormat::Text => text(&answer, &mut out, color),
+        PlainFormat::Json => report::json(&answer, &mut out),
+    };
+    match written.and_then(|()| out.flush()) {
+        // Whoever reads only the start has what they want.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(format_args!("the answer cannot be written to standard output: {error}"));
+            failed
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}

@@ -1,0 +1,46 @@
+//! A judgement on standard output and in files, and a report file for `urscope merge`.
+
+use std::{
+    error::Error,
+    io::{self, BufWriter},
+    path::Path,
+};
+
+use flate2::{Compression, write::GzEncoder};
+use urscope_analyzer::{Judgement, Report};
+
+use super::{OutputFile, Outputs, named_here, show, wants_color};
+use crate::arguments::VerdictArguments;
+
+/// Writes a report file, if one is asked for.
+pub(crate) fn write_report(report: &Report, path: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    let Some(path) = path else { return Ok(()) };
+    let path = named_here(path);
+    let packed = path.extension().is_some_and(|extension| extension == "gz");
+    Ok(OutputFile::open(&path)?.fill(|out| {
+        if !packed {
+            return report.write(out);
+        }
+        let mut out = BufWriter::new(GzEncoder::new(out, Compression::default()));
+        report.write(&mut out)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.finish().map(drop)
+    })?)
+}
+
+/// Writes a judgement to wherever it is asked for, and answers its exit code.
+pub(crate) fn judgement(
+    judgement: &Judgement,
+    arguments: &VerdictArguments,
+    outputs: Outputs,
+) -> Result<u8, Box<dyn Error>> {
+    outputs.write(judgement)?;
+    let out = io::stdout();
+    let color = wants_color(&out);
+    match show(judgement, arguments.format, &mut BufWriter::new(out.lock()), color) {
+        // Whoever reads only the start (`urscope check … | head`) has what they want.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("the report cannot be written to standard output: {error}").into())
+        }
+        _ => Ok(judgement.verdict.exit_code()),
+    }
+}
