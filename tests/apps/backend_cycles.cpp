@@ -1,6 +1,6 @@
-// Gets, opens, closes and puts memory, physical memory and events over and over, in one process, and counts what it holds.
+// Gets, opens, closes and puts memory, physical memory and events many times in one process, and counts its resources.
 //
-// The functions are looked up by name, as a program does that shall run where the runtime has none of them.
+// The functions are looked up by name, as in a program that must also run where the runtime does not have them.
 //
 //   backend_cycles [TIMES [THREADS]]
 #include "counts.hpp"
@@ -52,8 +52,8 @@ static Shared shared_event(Ur &ur, void *event) {
           [=](void *opened) { return release(opened); }};
 }
 
-// Two handles of an object, opened once each, and a put before they are closed. A put too many can be tried where no other thread
-// may have been given the same address since.
+// Two handles of an object, opened once each, and a put before they are closed. An extra put is possible only where no other
+// thread can have received the same address since.
 static void cycle(const Shared &object, bool alone) {
   void *data[2], *opened[2];
   size_t size = 0;
@@ -65,7 +65,7 @@ static void cycle(const Shared &object, bool alone) {
   CHECK(object.put(data[1]));
 }
 
-// A tenth more before anything is counted: what is kept for the next time is there by then.
+// A tenth more before anything is counted, so that caches are filled.
 static void cycle_alone(const Shared &object, int times) {
   for (int i = 0; i < times / 10; ++i) cycle(object, true);
   const Holdings before;

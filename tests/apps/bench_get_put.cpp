@@ -1,5 +1,5 @@
-// A loop of get and put on one allocation: what a pair costs. `bench_get_put ROUNDS PAIRS` prints the nanoseconds of
-// one pair, a line for each round. The adapter serves both calls from its cache, so they are as cheap as calls get.
+// Measures a get and a put of one allocation. `bench_get_put ROUNDS PAIRS` prints the nanoseconds for one pair, one line per
+// round. The adapter serves both calls from its cache, so no calls are cheaper.
 #include "ipc_app.hpp"
 
 #include <chrono>

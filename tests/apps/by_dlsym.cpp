@@ -1,6 +1,6 @@
-// A clean program that finds urIPC* by name at run time, as a program does that also has to run where they do not exist.
+// A clean program that finds urIPC* by name at run time, as a program must that also runs where they do not exist.
 //
-// It links nothing of the library that may stand in front of them.
+// It links nothing of the library that may be preloaded.
 #include "ur_app.hpp"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// The clean program for memory IPC: everything that is taken is given back, in order, by the one who took it.
+// The clean program for memory IPC: each process releases everything that it acquired, in order.
 #include "ipc_app.hpp"
 
 using namespace app;

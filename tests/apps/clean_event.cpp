@@ -1,6 +1,6 @@
 // The clean program for event IPC: one event in two processes, in as many orders as it can be signalled and waited for.
 //
-// The argument says in which; the consumer hears it as its first message.
+// The argument selects the order; the consumer receives it as its first message.
 #include "ipc_app.hpp"
 
 #include "event_app.hpp"
@@ -10,7 +10,7 @@
 
 using namespace app;
 
-// The producer's side of handing an event over, up to the consumer's having opened it.
+// Shares an event, from the producer's side, until the consumer has opened it.
 static Handle hand_over(Side &producer, const sycl::event &event) {
   Handle handle = ipc_event::get(event);
   producer.peer.send(handle.data());
@@ -23,7 +23,7 @@ static sycl::event take_over(Side &consumer) {
   return event;
 }
 
-// One side's signal waits behind a gate until the other side says that it is about to wait.
+// The signal of one side waits behind a gate until the other side reports that it is about to wait.
 static void signal_when_awaited(Side &side, sycl::event &event, uint32_t seed) {
   Gate gate(side.gpu);
   side.write_and_signal(event, seed);
@@ -166,7 +166,7 @@ static const std::map<std::string, Mode> modes = {
         event.wait();
         consumer.say_status(event);
         consumer.read();
-        // It is an event like any other now.
+        // From now on it is an ordinary event.
         consumer.write_and_signal(event, 3);
         event.wait();
         consumer.say_status(event);

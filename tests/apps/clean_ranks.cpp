@@ -19,7 +19,7 @@ static int rank() {
   return -1;
 }
 
-// A file is there as a whole or not at all.
+// Other processes see a file complete or not at all.
 static void leave(const std::string &file, const Bytes &bytes) {
   std::ofstream(file + ".new", std::ios::binary)
       .write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));

@@ -1,4 +1,4 @@
-// The violation: the consumer gives its mapping to sycl::free instead of closing it.
+// The violation: the consumer passes its mapping to sycl::free instead of closing it.
 #include "ipc_app.hpp"
 
 using namespace app;

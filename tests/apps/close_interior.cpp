@@ -1,4 +1,4 @@
-// The violation: the consumer closes a pointer into its mapping instead of the one that open handed out.
+// The violation: the consumer closes a pointer into its mapping instead of the pointer that open returned.
 #include "ipc_app.hpp"
 
 using namespace app;

@@ -1,4 +1,4 @@
-// The violation: a pointer is closed that no open has handed out: the producer's own memory.
+// The violation: a close of a pointer that no open has returned: the producer's own memory.
 #include "ipc_app.hpp"
 
 using namespace app;

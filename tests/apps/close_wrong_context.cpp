@@ -1,4 +1,4 @@
-// The violation: the consumer closes its mapping in another context than the one it was opened in.
+// The violation: the consumer closes its mapping in a context other than the one that it was opened in.
 #include "ipc_app.hpp"
 
 using namespace app;

@@ -1,4 +1,4 @@
-// What a process holds, as the system sees it.
+// The resources of a process, as the system reports them.
 #pragma once
 
 #include "peer.hpp"
@@ -18,7 +18,7 @@ inline size_t descriptors() {
   return count;
 }
 
-// How many lines of a file hold a word; the first number behind the word in `number`.
+// The number of lines of a file that contain a word; `number` receives the first number after the word.
 inline size_t lines_with(const char *file, const std::string &word, size_t *number = nullptr) {
   size_t count = 0;
   std::ifstream input(file);
@@ -31,17 +31,17 @@ inline size_t lines_with(const char *file, const std::string &word, size_t *numb
   return count;
 }
 
-// What a process has: its descriptors, its mappings of the software device's memory, and memory of its own. The trace that
-// is written meanwhile is none of them.
+// The descriptors of a process, its mappings of the software device's memory, and its own memory. The trace that is written
+// meanwhile does not count.
 struct Holdings {
   size_t open = descriptors();
   size_t mapped = lines_with("/proc/self/maps", "memfd:ze_soft");
-  // Of the first heap only, but to the byte; the other in KiB, of all heaps and stacks.
+  // In bytes, of the first heap only; the other in KiB, of all heaps and stacks.
   size_t bytes = mallinfo2().uordblks;
   size_t resident = resident_now();
 
-  // What is more than before, in words. With several threads, their heaps grow and shrink as luck has it. A few KiB are the
-  // runtime's own; the smallest block, lost in each of a thousand rounds, is twice what is let pass.
+  // What has grown, in words. With several threads, heaps grow and shrink unpredictably. A few KiB belong to the runtime; the
+  // smallest block, leaked in each of a thousand rounds, is twice the tolerance.
   std::string more_than(const Holdings &before, bool alone = true) const {
     const bool memory = (alone && bytes >= before.bytes + 16384) || resident >= before.resident + 512;
     return std::to_string(open - before.open) + " descriptors, " + std::to_string(mapped - before.mapped) + " mappings and " +

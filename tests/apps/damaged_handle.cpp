@@ -1,4 +1,4 @@
-// Handle data that something happened to on their way: none of it may be opened, and what is whole must stay so.
+// Handle data that was damaged on the way: it must not be opened, and intact data must keep working.
 #include "ipc_app.hpp"
 
 using namespace app;

@@ -1,4 +1,4 @@
-// A clean program that knows no SYCL: it links the UR loader itself and calls urIPC* through the C interface.
+// A clean program without SYCL: it links the UR loader and calls urIPC* through the C interface.
 #include "ur_app.hpp"
 
 using namespace app;

@@ -1,4 +1,4 @@
-// What the programs that share events have in common: two sides with memory that both can reach, and the shared event.
+// For the programs that share events: two sides with memory that both can access, and the shared event.
 #pragma once
 
 #include "gate.hpp"
@@ -20,7 +20,7 @@ inline std::string status(const sycl::event &event) {
   return now == sycl::info::event_command_status::complete ? "complete" : "pending";
 }
 
-// One of the two processes. Their memory is shared by memory IPC: what is in it shows whether a wait has waited.
+// One of the two processes. They share memory by memory IPC; its content shows whether a wait lasted.
 struct Side {
   const char *name;
   Peer &peer;
@@ -31,7 +31,7 @@ struct Side {
   void say_status(const sycl::event &event) { print(std::string(name) + " finds the event " + status(event)); }
   void read() { print(std::string(name) + " read " + checksum(gpu.read(memory, size))); }
 
-  // Copies a new pattern to the shared memory, and signals the event behind the copy. Waits for neither.
+  // Copies a new pattern to the shared memory, and signals the event after the copy. Waits for neither.
   void write_and_signal(sycl::event &event, uint32_t seed) {
     data = pattern(size, seed);
     print(std::string(name) + " writes " + checksum(data));

@@ -1,7 +1,6 @@
-// The violation: a handle to an event is got and never put.
+// The violation: a handle to an event is never put.
 //
-// SYCL 2026.2 itself puts the handle when the event is destroyed, and not before: the program that asks for it is not heard.
-// So the event has to be forgotten, too.
+// SYCL 2026.2 puts the handle only when the event is destroyed, and ignores a put by the program. So the event is leaked too.
 #include "ipc_app.hpp"
 
 #include "event_app.hpp"

@@ -1,4 +1,4 @@
-// Worth a note: the producer (the child here) ends while the consumer has its memory open. What it opened stays readable.
+// Worth a note: the producer (the child here) exits while the consumer has its memory open. The mapping stays readable.
 #include "ipc_app.hpp"
 
 using namespace app;

@@ -1,5 +1,5 @@
-// A process that uses IPC forks, without exec. With the argument "calls" the child makes calls of its own (such that
-// need no thread of the parent); without it the child only ends.
+// A process that uses IPC forks, without exec. With the argument "calls" the child makes calls of its own (of the kind that
+// need no thread of the parent); without it the child only exits.
 #include "ipc_app.hpp"
 
 using namespace app;

@@ -1,4 +1,4 @@
-// No violation, but worth a note: the producer frees its memory before it puts the handle, when nobody has it open.
+// No violation, but worth a note: the producer frees its memory before it puts the handle, when no process has it open.
 #include "ipc_app.hpp"
 
 using namespace app;

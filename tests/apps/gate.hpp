@@ -1,7 +1,7 @@
 // A gate in a queue: the work behind it waits until the host opens it, however long that takes.
 //
-// So a program can look at an event that certainly has not been signalled yet, without any luck of timing. Made of a Level
-// Zero event that the host signals, as any program may share one with its SYCL runtime.
+// So a program can query an event that certainly has not been signalled yet, independent of timing. It is a Level Zero event
+// that the host signals, as any program may share one with its SYCL runtime.
 #pragma once
 
 #include "ipc_app.hpp"
@@ -27,7 +27,7 @@ public:
 private:
   static constexpr auto level_zero = sycl::backend::ext_oneapi_level_zero;
 
-  // To be destroyed when the queue has passed it; the event around it goes first.
+  // Destroy it after the queue has passed it, and the event around it first.
   NativeEvent native;
   sycl::event event;
 };

@@ -1,4 +1,4 @@
-// The violation: handle data is got of memory that is freed. What is the driver's own is refused, what is from a pool is not.
+// The violation: a get of freed memory. The adapter refuses it for an allocation of the driver, but not for one from a pool.
 #include "ipc_app.hpp"
 
 using namespace app;

@@ -1,4 +1,4 @@
-// Worth a note: the consumer gets handle data of memory that it has itself opened, to send it on.
+// Worth a note: the consumer gets handle data of memory that it has opened, to forward it.
 #include "ipc_app.hpp"
 
 using namespace app;

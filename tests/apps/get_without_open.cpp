@@ -1,4 +1,4 @@
-// Worth a note: the producer gets handle data that it sends to nobody, beside some that is opened.
+// Worth a note: the producer gets handle data that it never sends, besides data that is opened.
 #include "ipc_app.hpp"
 
 using namespace app;

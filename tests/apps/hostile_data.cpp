@@ -1,7 +1,7 @@
-// Thousands of handle data that something was done to, by accident or by somebody who knows how they are sealed: none makes the
-// consumer open what is not there, neither process is harmed, and nothing is left behind.
+// Thousands of handle data that were damaged, or forged with a correct checksum: the consumer opens nothing that was not
+// shared, neither process is affected, and nothing leaks.
 //
-// The data are those of our own backend (128 bytes, closed with FNV-1a), so it must be the one that serves.
+// The data are those of the level_zero backend (128 bytes with an FNV-1a checksum), so the program must run with it.
 #include "counts.hpp"
 #include "ur_cases.hpp"
 
@@ -10,7 +10,7 @@ using namespace app;
 constexpr size_t size = 1 << 20;
 constexpr int rounds = 3000;
 
-// Numbers that are the same in every run.
+// Pseudo-random numbers, the same in every run.
 struct Random {
   uint64_t state;
   uint64_t operator()() {
@@ -21,7 +21,7 @@ struct Random {
   std::byte byte() { return static_cast<std::byte>((*this)()); }
 };
 
-// How one kind of data is opened; what came of it is looked at and closed.
+// Opens one kind of data, checks the result, and closes it.
 struct Kind {
   const char *name;
   std::function<ur_result_t(const Bytes &)> try_open;
@@ -62,7 +62,7 @@ static void reseal(Bytes &data) {
   std::memcpy(&data[120], &sum, sizeof sum);
 }
 
-// By accident: bits, the length, or a piece of something else.
+// Damaged: bits, the length, or a piece of other data.
 static Bytes altered(Random &random, const std::vector<Bytes> &whole, size_t kind) {
   Bytes data = whole[kind];
   switch (random.below(4)) {
@@ -82,7 +82,7 @@ static Bytes altered(Random &random, const std::vector<Bytes> &whole, size_t kin
   return data;
 }
 
-// On purpose: a field that says something else, and the checksum put right. It may be as good as before.
+// Forged: a field with another value, and a correct checksum. It may still be valid.
 static Bytes forged(Random &random, Bytes data, pid_t peer) {
   struct Field { size_t at, length; };
   const Field fields[] = {{10, 2}, {12, 4}, {16, 8}, {24, 8}, {32, 8}, {40, 8}, {48, 4}, {52, 4}, {56, 4}, {60, 60}, {116, 4}};
@@ -167,7 +167,7 @@ static void consumer(Peer &producer) {
       }
       CHECK(all[i].try_open(whole[i]));
     };
-    tries(rounds); // What is kept for the next time is there by then.
+    tries(rounds); // By then the caches are filled.
     const Holdings before;
     tries(rounds);
     print(std::string(all[i].name) + ": " + std::to_string(accepted) + " altered accepted, " + std::to_string(other) +

@@ -1,5 +1,5 @@
-// A clean program in a library that a program opens for itself alone, as Python opens its modules: the SYCL runtime and its loader
-// are then in nobody's search order but the library's.
+// A clean program in a library that is opened with RTLD_LOCAL, as Python opens its modules: only the library finds the symbols
+// of the SYCL runtime and its loader.
 #include "ipc_app.hpp"
 
 using namespace app;

@@ -1,4 +1,4 @@
-// What the SYCL test programs share: memory with a known pattern in it, and the names of the IPC functions.
+// For the SYCL test programs: memory with a known pattern, and the names of the IPC functions.
 #pragma once
 
 #include "peer.hpp"
@@ -23,7 +23,7 @@ using Handle = ipc::handle;
 // reaches the driver.
 constexpr size_t unpooled = 8 << 20;
 
-// What a program works with. The in-order queue keeps its copies in the order in which they are written down.
+// The queue of a program. It is in-order, so copies run in the order of the source.
 struct Gpu {
   sycl::device device{sycl::gpu_selector_v};
   sycl::context context{device};
@@ -36,7 +36,7 @@ struct Gpu {
   }
   void free(void *memory) { sycl::free(memory, context); }
 
-  // Device memory can be reached by copies only.
+  // Only copies can access device memory.
   void write(void *device_memory, const Bytes &data) { queue.memcpy(device_memory, data.data(), data.size()).wait(); }
   Bytes read(const void *device_memory, size_t size) {
     Bytes data(size);
@@ -45,7 +45,7 @@ struct Gpu {
   }
 };
 
-// A pattern that tells where it begins and which seed made it.
+// A pattern that depends on the position and on a seed.
 inline Bytes pattern(size_t size, uint32_t seed) {
   Bytes data(size);
   uint32_t state = seed * 2654435761u + 1;
@@ -65,7 +65,7 @@ inline std::string checksum(const Bytes &data) {
   return text;
 }
 
-// The v1 adapter reports success for a get or an open that failed, and hands out nothing.
+// The v1 adapter reports success for a get or an open that failed, and returns nothing.
 inline Handle get(void *memory, const Gpu &gpu) {
   Handle handle = ipc::get(memory, gpu.context);
   require(!handle.data().empty(), "get handed out an empty handle");
@@ -79,7 +79,7 @@ inline std::byte *open(const Bytes &handle, const Gpu &gpu) {
 }
 inline void close(void *memory, const Gpu &gpu) { ipc::close(memory, gpu.context); }
 
-// For a call that the runtime may refuse: says whether it did.
+// For a call that the runtime may refuse: whether it did.
 inline std::string outcome(const std::function<void()> &call) {
   try {
     call();
@@ -89,14 +89,14 @@ inline std::string outcome(const std::function<void()> &call) {
   }
 }
 
-// A handle like another one, but with its data at another place.
+// A copy of a handle, with its data at another address.
 inline Handle with_data_at(Handle handle, std::byte *data) {
   static_assert(sizeof(Handle) == sizeof(std::byte *) + sizeof(size_t), "a handle is a pointer and a size");
   std::memcpy(static_cast<void *>(&handle), &data, sizeof data); // The pointer is its first member.
   return handle;
 }
 
-// The part of a consumer that is the same in most programs: opens what the producer sent, shows what it reads.
+// The part of a consumer that is the same in most programs: opens what the producer sent, and prints what it reads.
 inline std::byte *open_and_read(const Peer &producer, Gpu &gpu, size_t size) {
   std::byte *memory = open(producer.receive(), gpu);
   print("consumer read " + checksum(gpu.read(memory, size)));

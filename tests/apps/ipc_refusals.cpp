@@ -1,4 +1,4 @@
-// What SYCL itself refuses before any adapter is asked, or because of what the adapter answers.
+// Errors that SYCL reports before it calls an adapter, or because of the adapter's result.
 #include "ipc_app.hpp"
 
 #include "event_app.hpp"

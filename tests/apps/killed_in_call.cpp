@@ -1,7 +1,7 @@
 // The consumer (the child here) is killed in the middle of urIPCOpenMemHandleExp, after it has finished some cycles.
 //
 // The adapter fetches the producer's descriptor inside that call, with syscall(SYS_pidfd_getfd). This program brings
-// a `syscall` of its own, which the adapter finds first, and which kills the process at that very point.
+// a `syscall` of its own, which the adapter finds first, and which kills the process at that point.
 #include "ipc_app.hpp"
 
 #include <atomic>

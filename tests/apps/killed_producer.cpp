@@ -1,5 +1,5 @@
-// The producer (the child here) is killed while the consumer has its memory open; the consumer goes on, and what it
-// opened stays readable.
+// The producer (the child here) is killed while the consumer has its memory open; the consumer continues, and the mapping
+// stays readable.
 #include "ipc_app.hpp"
 
 using namespace app;

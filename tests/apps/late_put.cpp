@@ -1,5 +1,5 @@
-// A clean program that is a library, and tidies up when it is finalized: behind the end of the program, and of all that is
-// finalized before it.
+// A clean program in a library that releases everything in its finalizer: after the end of the program, and after everything
+// that is finalized earlier.
 #include "ipc_app.hpp"
 
 using namespace app;

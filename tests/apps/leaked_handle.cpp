@@ -1,4 +1,4 @@
-// The violation: a handle is got and never put, and its memory never freed. The program ends normally all the same.
+// The violation: a handle is never put, and its memory is never freed. The program still ends normally.
 #include "ipc_app.hpp"
 
 using namespace app;

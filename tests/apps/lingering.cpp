@@ -1,4 +1,4 @@
-// A violation, and then a handle that is out and open for as long as somebody keeps the program waiting (by its input).
+// A violation, and then a handle that stays out and open until the program's input ends.
 #include "ipc_app.hpp"
 
 #include <unistd.h>

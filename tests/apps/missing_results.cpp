@@ -1,6 +1,6 @@
-// A faultless program whose get or open fails: what is answered, and what is left in its variables.
+// A correct program whose get or open fails: the result, and the values left in its variables.
 //
-// "get" gets memory of a driver that refuses it; without an argument, memory is opened whose producer was killed.
+// "get": the driver refuses the get. Without an argument: the producer of the opened memory was killed.
 #include "ur_app.hpp"
 
 using namespace app;
@@ -24,7 +24,7 @@ static void producer(Peer &consumer) {
   CHECK(urIPCGetMemHandleExp(ur.context, memory, &data, &size));
   const auto *bytes = static_cast<const std::byte *>(data);
   consumer.send(Bytes(bytes, bytes + size));
-  consumer.hear(); // Nothing is ever said: this is where it is killed.
+  consumer.hear(); // No message ever arrives: the process is killed here.
 }
 
 static void consumer(Peer &producer) {

@@ -1,4 +1,4 @@
-// Worth a note: the consumer waits for an event whose producer (the child here) ends before the signal.
+// Worth a note: the consumer waits for an event whose producer (the child here) exits before the signal.
 #include "ipc_app.hpp"
 
 #include "event_app.hpp"
@@ -9,7 +9,7 @@
 
 using namespace app;
 
-// Whether a thread sleeps: it is in its wait then, for it does nothing else.
+// Whether a thread sleeps. It is then in its wait, because it does nothing else.
 static bool sleeps(pid_t thread) {
   std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/stat");
   std::string line;

@@ -1,5 +1,5 @@
-// The producer lets nobody look into it, and the consumer has not the right to look into any process: the kernel does not hand
-// out the descriptor that the handle data name.
+// The producer must not be traced, and the consumer has no right to trace any process: the kernel refuses the descriptor that
+// the handle data names.
 #include "ur_cases.hpp"
 
 using namespace app;
@@ -24,7 +24,7 @@ static void consumer(Peer &producer) {
   void *memory = nullptr;
   const ur_result_t result = urIPCOpenMemHandleExp(ur.context, ur.device, data.data(), data.size(), &memory);
   print("open answered " + std::to_string(result) + (memory == nullptr ? ", nothing" : ""));
-  // Of another size it is refused for that.
+  // With another size it is refused because of the size.
   const ur_result_t shorter = urIPCOpenMemHandleExp(ur.context, ur.device, data.data(), data.size() - 1, &memory);
   print("a byte less answered " + std::to_string(shorter));
   producer.say("done");

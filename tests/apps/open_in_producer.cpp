@@ -1,4 +1,4 @@
-// Worth a note: a process opens what it has exported itself, three times.
+// Worth a note: a process opens its own handle three times.
 #include "ipc_app.hpp"
 
 using namespace app;

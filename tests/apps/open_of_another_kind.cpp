@@ -1,4 +1,4 @@
-// The violation: the consumer takes the bytes of a handle to physical memory for those of a handle to USM.
+// The violation: the consumer opens handle data of physical memory as handle data of USM.
 #include "ipc_app.hpp"
 
 #include "physical_app.hpp"

@@ -1,4 +1,4 @@
-// A clean program whose consumer is served by another backend than its producer: the one that the argument names.
+// A clean program whose consumer runs with another backend than its producer: the one in the argument.
 #include "ipc_app.hpp"
 
 using namespace app;
@@ -17,7 +17,7 @@ static void producer(Peer &consumer) {
 static void consumer(Peer &producer) {
   Gpu gpu;
   const Bytes data = producer.receive();
-  // Twice, so that an adapter gives the same pointer again.
+  // Twice, so that an adapter returns the same pointer again.
   std::byte *one = open(data, gpu), *other = open(data, gpu);
   print("consumer read " + checksum(gpu.read(one, size)));
   close(one, gpu);

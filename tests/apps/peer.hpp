@@ -1,8 +1,8 @@
 // The two processes of a test program, and the messages between them.
 //
 // A program is started once and starts itself a second time, as the child, before either of them has touched
-// SYCL. The two talk over a socket pair that keeps message boundaries. Whoever waits for a message does nothing
-// else, so the order of all calls and of all printed lines is the same in every run.
+// SYCL. The two communicate over a socket pair that keeps message boundaries. A process that waits for a message does
+// nothing else, so the order of all calls and of all printed lines is the same in every run.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ inline void print(const std::string &line) {
   if (write(STDOUT_FILENO, whole.data(), whole.size()) != static_cast<ssize_t>(whole.size())) std::abort();
 }
 
-// What the program needs to go on.
+// Requires a condition for the program to continue.
 inline void require(bool holds, const std::string &what) {
   if (!holds) throw std::runtime_error(what);
 }
@@ -71,13 +71,13 @@ public:
     require(heard == word, "expected '" + word + "' from the other process, got '" + heard + "'");
   }
 
-  // Waits until the other process is gone (only the parent can); returns its wait status.
+  // Waits until the other process has exited (only the parent can); returns its wait status.
   int wait_for_end() const {
     int status = 0;
     require(waitpid(pid, &status, 0) == pid, "cannot wait for the child");
     return status;
   }
-  // Waits for the same, and leaves the waiting for its status to a later call.
+  // Waits for the same, and leaves its status to a later call.
   void await_end() const {
     siginfo_t gone = {};
     require(waitid(P_PID, static_cast<id_t>(pid), &gone, WEXITED | WNOWAIT) == 0, "cannot wait for the child");
@@ -93,7 +93,7 @@ using Role = std::function<void(Peer &)>;
 
 // Runs one role; an exception becomes a line on standard error and exit code 3.
 inline int guarded(const std::function<void()> &role) {
-  // The other process fetches our descriptors with pidfd_getfd, which asks for the right to trace us.
+  // The other process fetches our descriptors with pidfd_getfd, which requires the right to trace us.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   try {
     role();

@@ -1,4 +1,4 @@
-// What the programs that share physical memory have in common.
+// For the programs that share physical memory.
 #pragma once
 
 #include "ipc_app.hpp"
@@ -16,10 +16,10 @@ inline physical_mem make_shared_memory(const Gpu &gpu, size_t size) {
   return physical_mem(gpu.device, gpu.context, size, experimental::properties{experimental::enable_ipc{true}});
 }
 
-// Physical memory is made and mapped in multiples of this.
+// Physical memory is created and mapped in multiples of this.
 inline size_t granularity(const Gpu &gpu) { return experimental::get_mem_granularity(gpu.device, gpu.context); }
 
-// Addresses of our own, and what is mapped there.
+// Reserved addresses, and what is mapped there.
 class Addresses {
 public:
   Addresses(const Gpu &gpu, size_t size)

@@ -1,4 +1,4 @@
-// The violation: a handle to physical memory is got and never put. Its memory is released all the same.
+// The violation: a handle to physical memory is never put. Its memory is released.
 #include "ipc_app.hpp"
 
 #include "physical_app.hpp"

@@ -1,5 +1,5 @@
-// A clean program: handle data of one physical memory is got twice, and each is put once. What becomes of a descriptor of its own that
-// the program opens in between depends on the driver.
+// A clean program: two gets of one physical memory, and one put for each. What happens to a descriptor that the program opens
+// in between depends on the driver.
 #include "ipc_app.hpp"
 
 #include "physical_app.hpp"
@@ -15,7 +15,7 @@ int main() {
     auto first = ipc_physical::get(memory);
     auto second = ipc_physical::get(memory);
     ipc_physical::put(first, gpu.context);
-    // It takes the lowest number that is free.
+    // It gets the lowest free number.
     const int own = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     ipc_physical::put(second, gpu.context);
     print(fcntl(own, F_GETFD) >= 0 ? "the program's own descriptor is open" : "the program's own descriptor is closed");

@@ -1,4 +1,4 @@
-// The violation: a handle is put whose data is a null pointer, as the v1 adapter hands it out where a get has failed.
+// The violation: a put of a handle whose data is a null pointer, as the v1 adapter returns it when a get fails.
 #include "ipc_app.hpp"
 
 using namespace app;

@@ -1,8 +1,8 @@
-// The violation: a handle is put that no get has handed out: a copy of a good one, as a program has it that received the
-// bytes from elsewhere.
+// The violation: a put of a handle that no get has returned: a copy, as in a program that received the bytes from another
+// process.
 //
-// The adapters give the buffer to the allocator they made it with, which trusts the word in front of it. So the
-// copy brings that word along and has room to spare: what the adapter does with it later is then harmless.
+// The adapters free the buffer with their allocator, which trusts the word before it. So the copy includes that word and has
+// room to spare, and what the adapter does with it later is harmless.
 #include "ipc_app.hpp"
 
 using namespace app;

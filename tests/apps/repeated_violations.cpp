@@ -1,7 +1,7 @@
-// Puts the same handle data again and again, and opens others as often as it never closes them; counts the memory that the
-// process has more after it.
+// Puts the same handle data many times, opens other handle data as often without closing it, and measures by how much the
+// memory of the process grows.
 //
-// To be run where what is wrong is refused: the adapters would free the handle data each time. The argument says how often.
+// Runs only where violations are refused: the adapters would free the handle data each time. The argument is the count.
 #include "ur_app.hpp"
 
 #include <malloc.h>

@@ -1,4 +1,4 @@
-// Worth a note: memory is shared that the adapter has served from a pool, and other memory of the producer lies beside it.
+// Worth a note: the shared memory comes from a pool of the adapter, so other memory of the producer lies next to it.
 #include "ipc_app.hpp"
 
 using namespace app;

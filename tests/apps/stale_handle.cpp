@@ -1,4 +1,4 @@
-// The violation: the consumer opens handle data of memory that was freed and whose address has been allocated again. It reads what
+// The violation: the consumer opens handle data of freed memory whose address has been allocated again, and reads memory that
 // was never shared with it.
 #include "ipc_app.hpp"
 

@@ -1,10 +1,10 @@
-// An adapter and its loader that urscope has never seen: what it cannot recognise, it must leave alone.
+// An adapter and its loader that urscope does not know: it must leave alone what it does not recognise.
 //
-// Compiled twice. With UNKNOWN defined, it is a library that exports an adapter's table getters and says, by the number,
-// how it is strange; without, a program that calls an adapter as a loader of several adapters does: through the table that
-// the first word of its handle points at.
+// Compiled twice. With UNKNOWN defined, it is a library that exports an adapter's table getters, with the difference
+// that the number selects; without, a program that calls an adapter as a loader of several adapters does: through the table that
+// the first word of a handle points at.
 //
-//   1  speaks a version of Unified Runtime that does not exist yet
+//   1  implements a version of Unified Runtime that does not exist yet
 //   2  has its dispatch table where no library has its data
 //   3  has other functions in its dispatch table than its getters name
 //   4  has the same functions in two places of its dispatch table

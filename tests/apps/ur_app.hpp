@@ -1,9 +1,9 @@
-// What the programs share that know no SYCL: they link the UR loader and call it through its C interface.
+// For the programs without SYCL: they link the UR loader and call it through its C interface.
 #pragma once
 
 #include "peer.hpp"
 
-#include <stdbool.h> // ur_api.h uses bool and does not say so.
+#include <stdbool.h> // ur_api.h uses bool without including it.
 #include <ur_api.h>
 
 namespace app {

@@ -1,9 +1,9 @@
-// Cases of arguments that the header lists among the errors of a function, and of some that only look so.
+// Cases of invalid arguments that the header lists as errors of a function, and of some that only look invalid.
 #include "ur_cases.hpp"
 
 using namespace app;
 
-// The four ways of asking for a property: the header refuses three of them.
+// The four ways to query a property: three are errors according to the header.
 template <typename Ask> static void ask(Answers &answers, Ask get_info) {
   uint64_t value[64];
   size_t size = 0;

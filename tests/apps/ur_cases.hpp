@@ -1,6 +1,6 @@
-// Cases told to Unified Runtime: each is a few calls, and a line with what was answered, "<case>: <answers>".
+// Cases for Unified Runtime: each is a few calls, and a line with their results, "<case>: <results>".
 //
-// An answer is a ur_result_t, or a word for what was found. A case that may end in a crash is told in a process of its own.
+// A result is a ur_result_t, or a word for what was found. A case that may crash runs in a process of its own.
 #pragma once
 
 #include "ur_app.hpp"
@@ -13,7 +13,7 @@
 
 namespace app {
 
-// The answers of one case, in the order of the calls.
+// The results of one case, in the order of the calls.
 class Answers {
 public:
   Answers &operator<<(ur_result_t result) { return *this << std::to_string(result); }
@@ -30,11 +30,11 @@ private:
 struct Case {
   std::string name;
   void (*run)(Ur &, Answers &);
-  // Functions of the device that fail meanwhile, as ZE_SOFT_FAIL has them; for a process of its own.
+  // Functions of the device that fail meanwhile, in the syntax of ZE_SOFT_FAIL; for a process of its own.
   std::string faults = {};
 };
 
-// A case of two processes. The child is started for it; whoever adds to the answers prints them.
+// A case of two processes. The child is started for it; the process that adds results prints them.
 struct CaseOfTwo {
   std::string name;
   void (*parent)(Ur &, Peer &child, Answers &);
@@ -47,7 +47,7 @@ struct Cases {
   std::vector<CaseOfTwo> of_two;
   // Each in a process of its own.
   std::vector<Case> apart;
-  // Told only to who refuses what is undefined.
+  // Run only where undefined behaviour is refused.
   std::vector<Case> misuse;
   // Each in a process of its own.
   std::vector<Case> faults = {};
@@ -65,7 +65,7 @@ template <typename Role> void run_side(const std::string &name, Role role, Ur &u
   if (!answers.line().empty()) print(name + ":" + answers.line());
 }
 
-// Tells one case in another process, which a crash may end.
+// Runs one case in another process, which may crash.
 inline void run_apart(const Case &test_case) {
   char self[4096] = {};
   require(readlink("/proc/self/exe", self, sizeof self - 1) > 0, "cannot find this program");
@@ -86,13 +86,13 @@ template <typename T> const T &find(const std::vector<T> &cases, const std::stri
   return *test_case;
 }
 
-// One list behind the other.
+// Concatenates two lists.
 template <typename T> std::vector<T> both(std::vector<T> first, const std::vector<T> &second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
 
-// A program of cases. The arguments choose which: "alone", "of-two", "apart", "misuse" or "faults".
+// A program of cases. The arguments select some: "alone", "of-two", "apart", "misuse" or "faults".
 inline int run_cases(int argc, char **argv, const Cases &cases) {
   const std::string what = argc > 1 ? argv[1] : "";
   return guarded([&] {
@@ -125,7 +125,7 @@ inline int run_cases(int argc, char **argv, const Cases &cases) {
   });
 }
 
-// What a get hands out.
+// The result of a get.
 struct Data {
   void *data = nullptr;
   size_t size = 0;
@@ -136,7 +136,7 @@ struct Data {
   }
 };
 
-// Fills memory that the device may touch with one byte, and compares it.
+// Fills memory that the device can access with one byte, and compares it.
 inline void fill(Ur &ur, void *start, size_t size, uint8_t byte) {
   const std::vector<uint8_t> data(size, byte);
   CHECK(urEnqueueUSMMemcpy(ur.queue, true, start, data.data(), size, 0, nullptr, nullptr));
@@ -147,7 +147,7 @@ inline std::string compare(Ur &ur, const void *start, size_t size, uint8_t byte)
   return data == std::vector<uint8_t>(size, byte) ? "same" : "other";
 }
 
-// As long as this lives, nobody may fetch our descriptors but who has the right to trace any process.
+// During its lifetime, only processes with the right to trace any process can fetch our descriptors.
 class Untraceable {
 public:
   Untraceable() { require(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "cannot become undumpable"); }
@@ -155,7 +155,7 @@ public:
   ~Untraceable() { prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); }
 };
 
-// Gives up that right, if we have it: for good, so this is for a child, which tells one case.
+// Gives up that right permanently, so this is for a child that runs one case.
 inline void give_up_the_right_to_trace() {
   struct {
     uint32_t version;

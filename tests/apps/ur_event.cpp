@@ -9,7 +9,7 @@ static ur_result_t create(Ur &ur, ur_exp_event_flags_t flags, ur_event_handle_t 
   return urEventCreateExp(ur.context, ur.device, &desc, event);
 }
 
-// An event that is released at the end of its case.
+// An event, released at the end of its case.
 struct Event {
   explicit Event(Ur &ur, ur_exp_event_flags_t flags = UR_EXP_EVENT_FLAG_IPC_EXP) : ur(ur) {
     CHECK(create(ur, flags, &event));
@@ -29,7 +29,7 @@ struct Event {
     CHECK(get(data));
     return data;
   }
-  // The queue signals it behind all that is in it.
+  // The queue signals it after all that was enqueued.
   ur_result_t signal() {
     ur_event_handle_t signalled = event;
     const ur_result_t result = urEnqueueEventsWaitWithBarrierExt(ur.queue, nullptr, 0, nullptr, &signalled);
@@ -95,7 +95,7 @@ static void add_status(Answers &answers, const Event &event) {
   add_number(answers, event, UR_EVENT_INFO_COMMAND_EXECUTION_STATUS);
 }
 
-// Creates what is refused; should it not be, releases what came of it.
+// Tries to create something that must be refused; releases it if it is not.
 static void create_refused(Ur &ur, Answers &answers, ur_exp_event_flags_t flags) {
   ur_event_handle_t event = nullptr;
   const ur_result_t result = create(ur, flags, &event);

@@ -1,10 +1,10 @@
-// Cases that are the same whatever is shared: memory, physical memory or an event.
+// Cases that are the same for memory, physical memory and events.
 //
 // A kind is a class of objects that can be shared, each ended with its case:
-//   Kind(Ur &)                            makes one
+//   Kind(Ur &)                            creates one
 //   Data get(), ur_result_t get(Data &)   get
 //   ur_result_t release()                 ends it before its case does
-//   Kind::Opened                          what an open makes of its data
+//   Kind::Opened                          the result of opening its data
 //   Kind::put(Ur &, const Data &)         put
 //   Kind::open(Ur &, const Bytes &, Opened *), Kind::close(Ur &, Opened)
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace app {
 
-// Opens bytes, and closes what came of them. Tells of a success that opened nothing, and of an error that left something.
+// Opens bytes, and closes the result. Reports a success that opened nothing, and an error that returned something.
 template <typename Kind> void open_and_close(Ur &ur, Answers &answers, const Bytes &data) {
   const auto untouched = reinterpret_cast<typename Kind::Opened>(&answers);
   auto opened = untouched;
@@ -31,7 +31,7 @@ template <typename Kind> void open_and_close(Ur &ur, Answers &answers, const Byt
   }
 }
 
-// The same with data of a length that no get hands out.
+// The same with data of a length that no get returns.
 template <typename Kind> void open_resized(Ur &ur, Answers &answers, int by) {
   Kind object(ur);
   const Data data = object.get();
@@ -41,8 +41,8 @@ template <typename Kind> void open_resized(Ur &ur, Answers &answers, int by) {
   CHECK(Kind::put(ur, data));
 }
 
-// The same with data of which one field was changed. Where the field stands is the adapter's affair; wherever another
-// implementation keeps it, these are not the bytes that it gave.
+// The same with data in which one field was changed. The offset is the adapter's; another implementation may have the field
+// elsewhere, but these are not the bytes that it returned.
 template <typename Kind, typename T> void open_altered(Ur &ur, Answers &answers, size_t offset, T value) {
   Kind object(ur);
   const Data data = object.get();
@@ -181,7 +181,7 @@ template <typename Kind> std::vector<Case> alone_of_every_kind() {
   };
 }
 
-// What an adapter does with these is undefined: told only to who refuses them.
+// The behaviour of an adapter is undefined here: run only where these are refused.
 template <typename Kind> std::vector<Case> misuse_of_every_kind() {
   return {
       {"put-twice",
@@ -217,13 +217,13 @@ inline std::vector<int> open_descriptors() {
   return found;
 }
 
-// Lets the process have so many descriptors more than it has now, as long as this lives.
+// During its lifetime, limits the process to this many descriptors more than it has now.
 class RoomFor {
 public:
   explicit RoomFor(rlim_t more) {
     const std::vector<int> before = open_descriptors();
     const int end = 1 + *std::max_element(before.begin(), before.end());
-    // Below the limit there must be no number left but these.
+    // Below the limit, only these numbers must be free.
     for (int number = 0; (number = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) < end;) {
       require(number >= 0, "cannot open /dev/null");
       fillers.push_back(number);
@@ -244,7 +244,7 @@ private:
   rlimit limit = {};
 };
 
-// The child exports one object, and lives until the parent says so.
+// The child exports one object, and lives until the parent ends it.
 template <typename Kind> void export_and_wait(Ur &ur, Peer &parent, Answers &) {
   Kind object(ur);
   const Data data = object.get();
@@ -305,7 +305,7 @@ template <typename Kind> std::vector<CaseOfTwo> of_two_of_every_kind() {
          open_and_close<Kind>(ur, answers, data);
          parent.say("done");
        }},
-      // With room for none, for one, and so on until it is enough: every refusal but the last but one is told once.
+      // With room for none, for one, and so on until it is enough: equal refusals are printed once.
       {"open-without-descriptors",
        [](Ur &ur, Peer &child, Answers &answers) {
          const Bytes data = child.receive();
@@ -321,7 +321,7 @@ template <typename Kind> std::vector<CaseOfTwo> of_two_of_every_kind() {
            if (told.empty() || told.back() != answer.line()) told.push_back(answer.line());
          }
          for (const auto &answer : told) answers << answer.substr(1);
-         // What is kept for later is opened by now.
+         // By now the caches are filled.
          const size_t opened = open_descriptors().size();
          open_and_close<Kind>(ur, answers, data);
          answers << (open_descriptors().size() == opened && opened <= before + 1 ? "none-lost" : "lost");

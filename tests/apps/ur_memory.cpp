@@ -5,9 +5,9 @@
 
 using namespace app;
 
-// More than the adapters' pools hand out: such memory is the driver's own allocation, and goes back to it when it is freed.
+// More than the adapters' pools serve: such memory is an allocation of the driver, and is returned to it by a free.
 constexpr size_t large = 8 << 20;
-// Memory from a pool: what it lies in stays the driver's allocation when it is freed.
+// Memory from a pool: the driver's allocation around it stays when it is freed.
 constexpr size_t small = 4096;
 
 using Allocate = ur_result_t (*)(Ur &, size_t, void **);
@@ -58,7 +58,7 @@ struct Memory {
 };
 constexpr auto put = Memory::put;
 
-// What a get or its like leaves of an answer that it does not give.
+// What a call that fails leaves in its result.
 static const char *left(const Data &data) { return data.data == nullptr && data.size == 0 ? "untouched" : "touched"; }
 
 static void get_refused(Ur &ur, Answers &answers, const void *pointer) {
@@ -68,7 +68,7 @@ static void get_refused(Ur &ur, Answers &answers, const void *pointer) {
   if (data.data != nullptr) put(ur, data);
 }
 
-// Memory and a mapping of it in the same process, which ends with it.
+// Memory and a mapping of it in the same process, closed with it.
 struct Shared {
   explicit Shared(Ur &ur, size_t size = large) : memory(ur, size), data(memory.get()) {
     memory.fill(1);
@@ -92,8 +92,7 @@ static void share_of(Ur &ur, Answers &answers, Allocate allocate) {
   answers << Memory::close(ur, opened) << put(ur, data);
 }
 
-// Where the adapters' handle data have their fields: libumf's header, and behind it the pid that the descriptor is fetched
-// from.
+// Offsets of the fields in the adapters' handle data: libumf's header, and then the pid that the descriptor is fetched from.
 constexpr size_t at_offset = 32, at_pid = 40;
 
 static const std::vector<Case> alone = {
@@ -123,7 +122,7 @@ static const std::vector<Case> alone = {
        answers << get(ur, inside, data) << Memory::open(ur, data.copy(), &opened) << compare(ur, opened, large / 2, 2);
        answers << Memory::close(ur, opened) << put(ur, data);
      }},
-    // Both lie in one allocation of the driver's.
+    // Both lie in one allocation of the driver.
     {"get-of-two-neighbours",
      [](Ur &ur, Answers &answers) {
        Shared one(ur, small), other(ur, small);
@@ -379,7 +378,7 @@ static const std::vector<Case> apart = {
      }},
 };
 
-// What a get and an open answer when the driver refuses.
+// The results of a get and an open that the driver refuses.
 static std::vector<Case> faults() {
   const auto of_get = [](Ur &ur, Answers &answers) {
     Memory memory(ur);

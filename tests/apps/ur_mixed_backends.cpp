@@ -1,6 +1,6 @@
-// A producer and a consumer that need not be served alike: what one hands out of each kind, and what the other makes of it.
+// A producer and a consumer with different backends: handles of each kind, and the results of using them.
 //
-// The arguments are variables for the consumer's environment alone, as NAME=VALUE. An answer is a ur_result_t.
+// The arguments are environment variables for the consumer only, as NAME=VALUE. Results are ur_result_t.
 #include "ur_app.hpp"
 
 using namespace app;
@@ -24,7 +24,7 @@ static void *map(const Ur &ur, ur_physical_mem_handle_t memory) {
   return start;
 }
 
-// What a get handed out, or nothing of it.
+// The handle data that a get returned, or nothing.
 static void send(const Peer &consumer, ur_result_t got, const void *data, size_t length) {
   const auto *bytes = static_cast<const std::byte *>(data);
   consumer.send(got == UR_RESULT_SUCCESS ? Bytes(bytes, bytes + length) : Bytes(1));

@@ -1,11 +1,11 @@
-// What a device says and does that is of another adapter than ours: whichever the loader finds first, of any type.
+// Properties and behaviour of a device of another adapter: the first that the loader finds, of any type.
 //
-// Each line is the ur_result_t of a call, and what a question was answered.
+// Each line is the ur_result_t of a call, and the value that a query returned.
 #include "ur_app.hpp"
 
 using namespace app;
 
-// The first device that any adapter has.
+// The first device of any adapter.
 static ur_device_handle_t find_device(std::vector<ur_adapter_handle_t> &adapters) {
   uint32_t count = 0;
   CHECK(urAdapterGet(0, nullptr, &count));

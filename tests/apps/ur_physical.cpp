@@ -65,10 +65,10 @@ static void add_flags(Answers &answers, ur_physical_mem_handle_t memory) {
   answers << info(memory, UR_PHYSICAL_MEM_INFO_PROPERTIES, &properties) << std::to_string(properties.flags);
 }
 
-// Where the v2 adapter's handle data have their fields.
+// Offsets of the fields in the v2 adapter's handle data.
 constexpr size_t at_pid = 0, at_descriptor = 4, at_size = 8;
 
-// The memory mapped somewhere, as long as this lives. Host memory of the queue's device can be copied to and from it.
+// Maps the memory for its lifetime. Host memory of the queue's device can be copied to and from it.
 struct Mapped {
   Mapped(Ur &ur, ur_physical_mem_handle_t memory) : ur(ur), size(granularity(ur)) {
     CHECK(urVirtualMemReserve(ur.context, nullptr, size, &start));
@@ -300,7 +300,7 @@ static const std::vector<CaseOfTwo> of_two = {
      export_and_wait<Memory>},
 };
 
-// What is wrong with a call to which null is handed. Each needs memory that is otherwise right.
+// Calls with a null argument. Each needs memory that is otherwise valid.
 template <typename Call> static void with_handle(Ur &ur, Answers &answers, Call call) {
   Memory memory(ur);
   Data data = memory.get();

@@ -1,6 +1,6 @@
-// What the device says that it can share, and what comes of it for events.
+// What the device reports that it can share, and the results for events.
 //
-// Each line is the ur_result_t of a call, and what a question was answered.
+// Each line is the ur_result_t of a call, and the value that a query returned.
 #include "ur_app.hpp"
 
 using namespace app;
@@ -25,7 +25,7 @@ int main() {
     void *data = nullptr;
     size_t size = 0;
     const ur_result_t created = urEventCreateExp(ur.context, ur.device, &desc, &event);
-    // Where there is none to be made, that of a command, and any bytes.
+    // If none can be created, that of a command, and arbitrary bytes.
     if (created != UR_RESULT_SUCCESS) CHECK(urEnqueueEventsWait(ur.queue, 0, nullptr, &event));
     const ur_result_t got = urIPCGetEventHandleExp(event, &data, &size);
     const Bytes bytes(128);

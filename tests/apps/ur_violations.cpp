@@ -1,6 +1,6 @@
-// Sins against physical memory and events that SYCL itself keeps a program from: one process, told to Unified Runtime.
+// Violations with physical memory and events that SYCL prevents: one process, which calls Unified Runtime.
 //
-// The argument says which. Each prints what it was answered, as ur_result_t.
+// The argument selects one. Each prints the results of its calls, as ur_result_t.
 #include "ur_app.hpp"
 
 #include <map>
@@ -43,7 +43,7 @@ static Data get(ur_event_handle_t event) {
   return got;
 }
 
-// What was received elsewhere is a copy.
+// Data that another process has received is a copy.
 static Bytes copy(const Data &got) {
   const auto *bytes = static_cast<const std::byte *>(got.data);
   return Bytes(bytes, bytes + got.size);
@@ -53,7 +53,7 @@ static ur_result_t open(ur_context_handle_t context, const Bytes &data, ur_event
   return urIPCOpenEventHandleExp(context, data.data(), data.size(), event);
 }
 
-// A get and its put, of memory that is there as long as the context.
+// A get and its put, of memory that lives as long as the context.
 static void get_and_put(Ur &ur) {
   static void *memory = nullptr;
   if (memory == nullptr) CHECK(urUSMDeviceAlloc(ur.context, ur.device, nullptr, nullptr, 4096, &memory));
@@ -110,7 +110,7 @@ static void close_of_own_memory(Ur &ur) {
   print("close of own memory: " + number(result));
 }
 
-// The second release reads what the first has freed: it is harmless only where it is refused before the loader looks.
+// The second release reads memory that the first has freed: it is harmless only if it is refused before the loader reads it.
 static void second_release(Ur &ur) {
   ur_physical_mem_handle_t memory = make_memory(ur);
   CHECK(urIPCPutPhysMemHandleExp(ur.context, get(ur, memory).data));
@@ -156,18 +156,18 @@ static void an_event_that_is_shared_and_timed(Ur &ur) {
   get_and_put(ur);
 }
 
-// The v1 adapter says that it cannot share physical memory.
+// The v1 adapter reports that it cannot share physical memory.
 static void memory_that_the_device_cannot_share(Ur &ur) {
   ur_bool_t shares = true;
   CHECK(urDeviceGetInfo(ur.device, UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP, sizeof shares, &shares, nullptr));
-  CHECK(urPhysicalMemRelease(make_memory(ur))); // made to be shared
+  CHECK(urPhysicalMemRelease(make_memory(ur))); // created to be shared
   print(std::string("shared though the device says ") + (shares ? "yes" : "no"));
   get_and_put(ur);
 }
 
 static void bytes_of_nobody(Ur &ur) {
   get_and_put(ur);
-  Bytes bytes(120); // as many as a get gives
+  Bytes bytes(120); // as many as a get returns
   void *opened = nullptr;
   print("open of zeros: " + number(urIPCOpenMemHandleExp(ur.context, ur.device, bytes.data(), bytes.size(), &opened)));
 }
@@ -177,7 +177,7 @@ static void handle_data_over_and_over(Ur &ur) {
   print("got and put 150 times");
 }
 
-// Files that nobody closes, beside gets and puts that are all in order; and handle data of physical memory, each with its file.
+// Files that are never closed, besides correct gets and puts; and handle data of physical memory, each with its file.
 // Descriptors are counted at most once in a millisecond, and after a pause of 200 times what a count costs.
 static void files_over_and_over(Ur &ur) {
   for (int i = 0; i < 200; ++i) {
@@ -198,7 +198,7 @@ static void handle_data_that_is_kept(Ur &ur) {
   print("200 handles more");
 }
 
-// Somebody stops the process and lets it go on, as a debugger does, until it is in the middle of a call.
+// The process is stopped and continued, as a debugger does, until it is in the middle of a call.
 static void a_process_that_is_stopped(Ur &ur) {
   const std::string me = std::to_string(getpid());
   const std::string stops = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do kill -STOP " + me + "; sleep 0.05; kill -CONT " + me +
@@ -211,7 +211,7 @@ static void a_process_that_is_stopped(Ur &ur) {
   print("stopped 12 times");
 }
 
-// The second device, which the context is not for.
+// The second device, which the context does not include.
 static ur_device_handle_t other_device(Ur &ur) {
   ur_platform_handle_t platform = nullptr;
   CHECK(urDeviceGetInfo(ur.device, UR_DEVICE_INFO_PLATFORM, sizeof platform, &platform, nullptr));

@@ -1,4 +1,4 @@
-// The violation: the consumer opens memory that the producer has freed. It came from a pool, so the adapters open it all the same.
+// The violation: the consumer opens memory that the producer has freed. It came from a pool, so the adapters still open it.
 #include "ipc_app.hpp"
 
 using namespace app;

@@ -1,4 +1,4 @@
-// The violation: the producer puts its handle before the consumer opens it. The adapters open it all the same, by luck.
+// The violation: the producer puts its handle before the consumer opens it. The adapters happen to open it all the same.
 #include "ipc_app.hpp"
 
 using namespace app;

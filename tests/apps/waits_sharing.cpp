@@ -1,5 +1,5 @@
-// Nothing wrong, and slow: both processes stay where they are, sharing, until the file is there that the argument names. Then
-// there is more to see. Without an argument nobody waits.
+// Correct and slow: both processes keep sharing until the file in the argument exists, and then share more. Without an
+// argument they do not wait.
 #include "ipc_app.hpp"
 
 #include <chrono>
