@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use urscope_tests::repository;
 
-/// The documents that name files of the repository. In them a file is written with its whole path, so that it can be checked.
-const DOCUMENTS: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "ui/README.md", "docs/releasing.md"];
+/// The documents that name files of the repository, with the path from the root or from the document's own folder.
+const DOCUMENTS: [&str; 6] =
+    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "ui/README.md", "device/README.md", "docs/releasing.md"];
 
 /// What a file name ends with. Such a word without a folder in front of it is a path, too.
 const EXTENSIONS: [&str; 9] = [".rs", ".js", ".mjs", ".md", ".toml", ".css", ".html", ".cpp", ".hpp"];
@@ -56,7 +57,7 @@ fn every_path_in_the_documents_exists() {
         let text = prose(&read(&repository().join(document)));
         let folder = repository().join(document).parent().expect("a document has a folder").to_path_buf();
         let paths: Vec<&str> = code_spans(&text).filter_map(|span| path_of(span, &top_level)).collect();
-        assert!(paths.len() >= 3, "{document} names no files: has the form of its paths changed?");
+        assert!(!paths.is_empty(), "{document} names no files: has the form of its paths changed?");
         let missing: Vec<&str> =
             paths.into_iter().filter(|path| !repository().join(path).exists() && !folder.join(path).exists()).collect();
         assert!(missing.is_empty(), "{document} names what is not there (paths start at the root): {missing:#?}");
