@@ -90,13 +90,20 @@ impl<T> In<T> {
         T: Copy,
         C: Copy + TryInto<usize>,
     {
+        Ok(self.elements(count)?.collect())
+    }
+
+    fn elements<C>(self, count: Argument<C>) -> Outcome<impl Iterator<Item = T>>
+    where
+        T: Copy,
+        C: Copy + TryInto<usize>,
+    {
         let count = count.0.try_into().map_err(|_| ZeResult::INVALID_SIZE)?;
-        if count == 0 {
-            return Ok(Vec::new());
+        if count > 0 {
+            self.check()?;
         }
-        self.check()?;
         // SAFETY: the header of the entry point promises `count` readable values behind a non-NULL array argument.
-        Ok((0..count).map(|index| unsafe { ptr::read_unaligned(self.0.add(index)) }).collect())
+        Ok((0..count).map(move |index| unsafe { ptr::read_unaligned(self.0.add(index)) }))
     }
 
     /// Whether the chain of this descriptor contains a structure of this type. Structures of unknown types are skipped.
@@ -122,7 +129,7 @@ impl<T> In<Handle<T>> {
     where
         T: Object,
     {
-        self.array(count)?.into_iter().map(Handle::get).collect()
+        self.elements(count)?.map(Handle::get).collect()
     }
 }
 
