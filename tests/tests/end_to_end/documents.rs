@@ -90,7 +90,7 @@ fn documents_below(folder: &Path, found: &mut Vec<PathBuf>) {
             if ![".git", "target", "node_modules"].contains(&name.as_str()) {
                 documents_below(&path, found);
             }
-        } else if name.ends_with(".md") {
+        } else if path.extension().is_some_and(|extension| extension == "md") {
             found.push(path);
         }
     }
