@@ -10,7 +10,7 @@ use urscope_schema::{
     handle::Handle,
 };
 
-use crate::{catalog::Rule, tracker::ProcessId};
+use crate::{checker::Rule, tracker::ProcessId};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -86,4 +86,58 @@ pub struct Finding {
     pub advice: String,
     /// What the call is to be answered with where it must not be passed on, or not be taken for a success.
     pub answer: Option<UrResult>,
+}
+
+impl Finding {
+    /// A finding of its rule's own severity.
+    pub fn new(rule: &'static Rule, at: Place, subject: Handle, message: String) -> Self {
+        Self { subject: Some(subject), ..Self::of_call(rule, at, message) }
+    }
+
+    /// One that is not about an object.
+    pub fn of_call(rule: &'static Rule, at: Place, message: String) -> Self {
+        Self {
+            rule,
+            severity: rule.severity,
+            at,
+            other: None,
+            subject: None,
+            size: None,
+            fingerprint: None,
+            count: 1,
+            message,
+            advice: String::new(),
+            answer: None,
+        }
+    }
+
+    /// With the documented result of a call that violates the specification in this way.
+    #[must_use]
+    pub fn answer(self, result: UrResult) -> Self {
+        Self { answer: Some(result), ..self }
+    }
+
+    /// With the other place.
+    #[must_use]
+    pub fn other(self, other: Option<Place>) -> Self {
+        Self { other, ..self }
+    }
+
+    /// With the size in bytes and the fingerprint of the object.
+    #[must_use]
+    pub fn values(self, size: Option<u64>, fingerprint: Option<u64>) -> Self {
+        Self { size, fingerprint, ..self }
+    }
+
+    /// With what to do.
+    #[must_use]
+    pub fn advice(self, advice: impl Into<String>) -> Self {
+        Self { advice: advice.into(), ..self }
+    }
+
+    /// Of this severity, if the rule's own is higher.
+    #[must_use]
+    pub fn at_most(self, severity: Severity) -> Self {
+        Self { severity: self.severity.min(severity), ..self }
+    }
 }

@@ -1,18 +1,19 @@
-//! The law of urscope: the life of a handle, and what is a violation.
+//! The tracker and the rules of urscope: the life of a handle, and what violates it.
 //!
-//! [`tracker::Tracker`] is fed the calls of all processes, in the order of time, and holds what lives; [`catalog`] has one
-//! file per violation. The same tracker judges traces afterwards and a single process while it runs.
+//! [`Tracker`] takes the calls of all processes in the order of time, holds what is alive, and emits [facts](tracker::fact).
+//! [`Checker`] hands the facts to the rules of the [`catalog`], one file or folder each. The same two serve traces afterwards and a
+//! single process while it runs.
 //!
 //! This crate must never read a file, ask a clock, start a thread or hold unsafe code: equal records give equal findings.
 
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+pub mod checker;
 pub mod finding;
 pub mod lifecycle;
-pub mod scenario;
 pub mod tracker;
 
-pub use catalog::{Rule, When};
+pub use checker::{Check, Checker, Rule, RuleState, When};
 pub use finding::{Finding, Place, Severity};
 pub use tracker::{End, ExportId, Holder, Process, ProcessId, Rights, Shared, Tracker};

@@ -33,10 +33,10 @@
 //! Give the traces more room (`URSCOPE_DIR` on another disk, no limit on the size of files) and run again; copy trace files only after
 //! their processes have ended.
 
-use super::{Rule, When, wording::number};
+use super::{Check, Rule, When, wording::number};
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, Missing, What},
+    tracker::fact::{Fact, FactKind, Missing, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -44,12 +44,12 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Run,
     title: "calls of a process are missing in its trace",
-    source: include_str!("calls_lost.rs"),
-    check,
+    facts: &[FactKind::CallsMissing],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Missing(Missing { lost, lines }) = fact.what else { return None };
+    let What::CallsMissing(Missing { lost, lines }) = fact.what else { return None };
     let why = match (lost, lines) {
         (0, 0) => "it is closed without a footer".to_owned(),
         (lost, 0) => format!("{} could not be written", number(lost, "record")),

@@ -34,17 +34,20 @@
 //! Close exactly the pointer that the open returned, in the process that opened it. The exporter's own pointer is not
 //! closed, it is freed; its own physical memory is released.
 
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{
+    api::UrResult,
+    handle::{Handle, Kind},
+};
 
 use super::{
-    Rule, When,
-    wording::{INVALID_ARGUMENT, call, of_size},
+    Check, Rule, When,
+    wording::{call, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
     lifecycle::{State, Violation},
     tracker::{
-        fact::{Fact, Target, What},
+        fact::{Fact, FactKind, Target, What},
         records::Object,
     },
 };
@@ -54,12 +57,12 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a pointer or physical memory is closed that this process never opened",
-    source: include_str!("close_of_unknown.rs"),
-    check,
+    facts: &[FactKind::InvalidEnding],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Ending(ending) = fact.what else { return None };
+    let What::InvalidEnding(ending) = fact.what else { return None };
     if let Target::Object(own) = ending.target
         && own.state == State::Alive
     {
@@ -82,7 +85,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     Some(
         finding
             .advice("close exactly the pointer that the open returned, in the process that opened it")
-            .answer(INVALID_ARGUMENT),
+            .answer(UrResult::INVALID_ARGUMENT),
     )
 }
 
@@ -95,5 +98,5 @@ fn own_memory(fact: &Fact<'_>, what: Handle, own: &Object) -> Finding {
         .values(own.size, None)
         .at_most(Severity::Warning)
         .advice("release what this process made with urPhysicalMemRelease; close only what it opened")
-        .answer(INVALID_ARGUMENT)
+        .answer(UrResult::INVALID_ARGUMENT)
 }

@@ -36,16 +36,13 @@
 //!
 //! Let one owner close each open, once. Where several parts of a program share a mapping, let each open it.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::{api::UrResult, handle::Kind};
 
-use super::{
-    Rule, When,
-    wording::{INVALID_ARGUMENT, call},
-};
+use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
     lifecycle::Violation,
-    tracker::fact::{Fact, Target, What},
+    tracker::fact::{Fact, FactKind, Target, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -53,12 +50,12 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a mapping is closed more often than it was opened",
-    source: include_str!("double_close.rs"),
-    check,
+    facts: &[FactKind::InvalidEnding],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Ending(ending) = fact.what else { return None };
+    let What::InvalidEnding(ending) = fact.what else { return None };
     if ending.violation(Kind::Mapping) != Some(Violation::Again) {
         return None;
     }
@@ -78,5 +75,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let message = format!("{who} closes {what} again in {}: {before}", call(fact.at));
     let finding = Finding::new(&RULE, fact.at, what, message).other(closed.or(opened)).values(size, fingerprint);
-    Some(finding.advice("let one owner close each open, once; remove one of the two closes").answer(INVALID_ARGUMENT))
+    Some(
+        finding
+            .advice("let one owner close each open, once; remove one of the two closes")
+            .answer(UrResult::INVALID_ARGUMENT),
+    )
 }

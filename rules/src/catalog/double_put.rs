@@ -34,14 +34,13 @@
 //!
 //! Let one owner put each handle, once, with exactly the pointer that its get returned.
 
-use super::{
-    Rule, When,
-    wording::{INVALID_ARGUMENT, call},
-};
+use urscope_schema::api::UrResult;
+
+use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
     lifecycle::Violation,
-    tracker::fact::{Fact, Target, What},
+    tracker::fact::{Fact, FactKind, Target, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -49,12 +48,12 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "handle data is put that has been put before",
-    source: include_str!("double_put.rs"),
-    check,
+    facts: &[FactKind::InvalidEnding],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Ending(ending) = fact.what else { return None };
+    let What::InvalidEnding(ending) = fact.what else { return None };
     if ending.object.kind.shares().is_none() || ending.violation(ending.object.kind) != Some(Violation::Again) {
         return None;
     }
@@ -70,5 +69,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, what) = (fact.actor(), ending.object);
     let message = format!("{who} puts {what} again in {}: it was got in {} and {before}", call(fact.at), call(born));
     let finding = Finding::new(&RULE, fact.at, what, message).other(died.or(Some(born))).values(size, fingerprint);
-    Some(finding.advice("let one owner put each handle, once; remove one of the two puts").answer(INVALID_ARGUMENT))
+    Some(
+        finding
+            .advice("let one owner put each handle, once; remove one of the two puts")
+            .answer(UrResult::INVALID_ARGUMENT),
+    )
 }

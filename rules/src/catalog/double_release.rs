@@ -36,16 +36,13 @@
 //!
 //! Let one owner release each reference, once.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::{api::UrResult, handle::Kind};
 
-use super::{
-    Rule, When,
-    wording::{INVALID_ARGUMENT, call},
-};
+use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
     lifecycle::Violation,
-    tracker::fact::{Fact, Target, What},
+    tracker::fact::{Fact, FactKind, Target, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -53,12 +50,12 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "physical memory is released or closed more often than it was made, opened and retained",
-    source: include_str!("double_release.rs"),
-    check,
+    facts: &[FactKind::InvalidEnding],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Ending(ending) = fact.what else { return None };
+    let What::InvalidEnding(ending) = fact.what else { return None };
     if ending.violation(Kind::PhysicalMem) != Some(Violation::Again) {
         return None;
     }
@@ -80,6 +77,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     Some(
         finding
             .advice("let one owner release each reference, once; remove one of the releases")
-            .answer(INVALID_ARGUMENT),
+            .answer(UrResult::INVALID_ARGUMENT),
     )
 }

@@ -34,16 +34,16 @@
 //!
 //! Send on the bytes that were received: they are good for as many processes as one likes, while the event or the memory lives.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::{api::UrResult, handle::Kind};
 
 use super::{
-    Rule, When,
-    wording::{INVALID_ARGUMENT, INVALID_EVENT, call, handle, of_size},
+    Check, Rule, When,
+    wording::{call, handle, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
     tracker::{
-        fact::{Fact, What},
+        fact::{Fact, FactKind, Source, What},
         records::{Mapping, Origin},
     },
 };
@@ -53,16 +53,17 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a get of an event or of memory that was opened from another process",
-    source: include_str!("export_of_import.rs"),
-    check,
+    facts: &[FactKind::Exporting],
+    check: Check::Stateless(check),
 };
 
 const SEND_ON: &str = "send on the bytes that were received instead";
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let (what, object) = match fact.what {
-        What::Exporting(what, object) => (what, object),
-        What::ExportingMapped(base, mapped) => return mapping(fact, base, mapped),
+    let What::Exporting(exporting) = fact.what else { return None };
+    let (what, object) = match exporting.source {
+        Source::Object(what, object) => (what, object),
+        Source::Mapping(base, opened) => return mapping(fact, base, opened),
         _ => return None,
     };
     if what.kind != Kind::Event || object.origin != Origin::Imported {
@@ -71,7 +72,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, at) = (fact.actor(), call(fact.at));
     let message = format!("{who} gets handle data in {at} for {what}, which it opened in {}", call(object.born));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(object.born));
-    Some(finding.advice(SEND_ON).answer(INVALID_EVENT))
+    Some(finding.advice(SEND_ON).answer(UrResult::INVALID_EVENT))
 }
 
 fn mapping(fact: &Fact<'_>, base: u64, mapped: &Mapping) -> Option<Finding> {
@@ -80,5 +81,5 @@ fn mapping(fact: &Fact<'_>, base: u64, mapped: &Mapping) -> Option<Finding> {
     let message = format!("{who} gets handle data in {at} for {what}{size}, which it opened in {}", call(opened));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
     let finding = finding.values(mapped.size, mapped.fingerprint).at_most(Severity::Note);
-    Some(finding.advice(SEND_ON).answer(INVALID_ARGUMENT))
+    Some(finding.advice(SEND_ON).answer(UrResult::INVALID_ARGUMENT))
 }

@@ -33,16 +33,13 @@
 //!
 //! Make it with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC` or `UR_EXP_EVENT_FLAG_IPC_EXP`; in SYCL, with the property `enable_ipc`.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::{api::UrResult, handle::Kind};
 
-use super::{
-    Rule, When,
-    wording::{INVALID_ARGUMENT, INVALID_EVENT, call},
-};
+use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
     tracker::{
-        fact::{Fact, What},
+        fact::{Exporting, Fact, FactKind, Source, What},
         records::Origin,
     },
 };
@@ -52,18 +49,18 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a get of physical memory or an event that was made without the IPC flag",
-    source: include_str!("export_without_flag.rs"),
-    check,
+    facts: &[FactKind::Exporting],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Exporting(what, object) = fact.what else { return None };
+    let What::Exporting(Exporting { source: Source::Object(what, object), .. }) = fact.what else { return None };
     if object.origin != Origin::Plain {
         return None;
     }
     let (answer, flag) = match what.kind {
-        Kind::Event => (INVALID_EVENT, "UR_EXP_EVENT_FLAG_IPC_EXP"),
-        _ => (INVALID_ARGUMENT, "UR_PHYSICAL_MEM_FLAG_ENABLE_IPC"),
+        Kind::Event => (UrResult::INVALID_EVENT, "UR_EXP_EVENT_FLAG_IPC_EXP"),
+        _ => (UrResult::INVALID_ARGUMENT, "UR_PHYSICAL_MEM_FLAG_ENABLE_IPC"),
     };
     let (who, at, born) = (fact.actor(), call(fact.at), call(object.born));
     let message = format!("{who} gets handle data in {at} for {what}, which it made without the IPC flag in {born}");

@@ -34,13 +34,20 @@
 //!
 //! Let the owner wait for the others before it ends: a message back, or a barrier.
 
+use urscope_schema::handle::{Handle, Kind};
+
 use super::{
-    Rule, When,
-    wording::{call, name, number, of_size},
+    Check, Rule, When,
+    memory::one_of,
+    wording::{call, handle, name, number, of_size},
 };
 use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, Left, What},
+    finding::{Finding, Place, Severity},
+    tracker::{
+        End,
+        fact::{Fact, FactKind, Left, Reason, What},
+        records::{Allocation, Mapping, Serial},
+    },
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -48,17 +55,54 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::End,
     title: "a process ends while others have its memory open",
-    source: include_str!("exporter_gone.rs"),
-    check,
+    facts: &[FactKind::ProcessEnded],
+    check: Check::Each(check),
 };
 
-fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Gone(held, left) = fact.what else { return None };
-    let ended = match left {
-        Left::Exited => "exits",
-        Left::Killed => "was killed, and its trace stops",
-        Left::Incomplete | Left::ContextReleased => return None,
-    };
+fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
+    let What::ProcessEnded(how @ (End::Exited | End::Killed)) = fact.what else { return };
+    let Some(state) = fact.tracker.state(fact.at.process) else { return };
+    let held = state.allocations.iter().filter_map(|(base, memory)| held(fact, base, memory));
+    let mut held: Vec<Held> = held.collect();
+    held.sort_unstable_by_key(|held| held.serial);
+    let count = held.len();
+    for (index, held) in held.into_iter().enumerate() {
+        let left = Left { reason: Reason::Exited, excused: false, index, count };
+        found.extend(one_of(left, || report(fact, how, &held)));
+    }
+}
+
+/// Memory that others have open when its process ends.
+struct Held {
+    what: Handle,
+    serial: Serial,
+    size: Option<u64>,
+    fingerprint: u64,
+    holders: u64,
+    /// The open of one of them, with its address there.
+    opened: Place,
+    pointer: u64,
+}
+
+/// Who else has an allocation open.
+fn held(fact: &Fact<'_>, base: u64, memory: &Allocation) -> Option<Held> {
+    let mut held: Option<Held> = None;
+    for export in memory.exports.iter().filter_map(|id| fact.tracker.exports().get(*id)) {
+        for (process, pointer) in export.holders.iter().filter(|(process, _)| *process != fact.at.process) {
+            let mapping = fact.tracker.state(*process).and_then(|state| state.mappings.get(*pointer));
+            let open = mapping.filter(|mapping| !mapping.ended_wrongly).and_then(Mapping::last_open);
+            let Some(opened) = open else { continue };
+            let (what, fingerprint) = (handle(Kind::Usm, base), export.fingerprint());
+            let (serial, size, pointer) = (memory.serial, memory.size, *pointer);
+            let first = Held { what, serial, size, fingerprint, holders: 0, opened, pointer };
+            held.get_or_insert(first).holders += 1;
+        }
+    }
+    held
+}
+
+fn report(fact: &Fact<'_>, how: End, held: &Held) -> Finding {
+    let ended = if how == End::Killed { "was killed, and its trace stops" } else { "exits" };
     let (who, what, size) = (fact.actor(), held.what, of_size(held.size));
     let others = match held.holders - 1 {
         0 => String::new(),
@@ -72,5 +116,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(held.opened));
     let finding = finding.values(held.size, Some(held.fingerprint));
-    Some(finding.advice("let the owner wait for the others before it ends: a message back, or a barrier"))
+    finding.advice("let the owner wait for the others before it ends: a message back, or a barrier")
 }

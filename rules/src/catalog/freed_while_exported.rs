@@ -37,12 +37,12 @@
 use urscope_schema::handle::Kind;
 
 use super::{
-    Rule, When,
+    Check, Rule, When,
     wording::{call, number, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    tracker::fact::{Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -50,13 +50,13 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Exit,
     title: "memory, physical memory or an event is freed before its handles are put, which is allowed",
-    source: include_str!("freed_while_exported.rs"),
-    check,
+    facts: &[FactKind::Freed],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Freed(freed) = fact.what else { return None };
-    let got = freed.got.filter(|_| freed.holder.is_none())?;
+    let got = freed.got.filter(|_| freed.handles > 0 && freed.holder.is_none())?;
     let what = freed.what;
     let (who, size, at) = (fact.actor(), of_size(freed.size), call(fact.at));
     let handles = number(freed.handles, "handle");

@@ -42,12 +42,12 @@
 //! Let the consumer close before the producer frees: a message back, a barrier, or the exit of the consumer.
 
 use super::{
-    Rule, When,
+    Check, Rule, When,
     wording::{call, name, number, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    tracker::fact::{Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -55,8 +55,8 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "memory is freed while a process has it open",
-    source: include_str!("freed_while_open.rs"),
-    check,
+    facts: &[FactKind::Freed],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {

@@ -34,12 +34,12 @@
 use urscope_schema::handle::Kind;
 
 use super::{
-    Rule, When,
+    Check, Rule, When,
     wording::{call, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, Opened, What},
+    tracker::fact::{Fact, FactKind, Outcome, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -47,8 +47,8 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "handle data is got of memory that is freed",
-    source: include_str!("get_of_freed.rs"),
-    check,
+    facts: &[FactKind::Dangling],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
@@ -57,8 +57,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         return None;
     }
     let (became, most) = match how {
-        Opened::Not(result) => (format!("was answered {result}"), Severity::Error),
-        Opened::Well => ("was let, as if it still lived".into(), Severity::Note),
+        Outcome::Refused(result) => (format!("was answered {result}"), Severity::Error),
+        Outcome::Done => ("was let, as if it still lived".into(), Severity::Note),
     };
     let (who, at, what, size) = (fact.actor(), call(fact.at), dangling.was, of_size(dangling.size));
     let inside = match dangling.pointer - what.value {

@@ -50,13 +50,20 @@
 //!
 //! Get handle data when somebody asks for it, or look for who was to receive it.
 
+use urscope_schema::api::Function;
+
 use super::{
-    Rule, When,
-    wording::{call, handle, number, of_size},
+    Check, Rule, RuleState, When,
+    memory::order,
+    wording::{call, handle, name, number, of_size},
 };
 use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    finding::{Finding, Place, Severity},
+    tracker::{
+        Map, Set, Tracker,
+        exports::Export,
+        fact::{Fact, FactKind, What},
+    },
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -64,21 +71,105 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Run,
     title: "handle data is got that nobody opens",
-    source: include_str!("get_without_open.rs"),
-    check,
+    facts: &[FactKind::Opening, FactKind::Finished],
+    check: Check::Stateful(|| Box::new(Hosts::default())),
 };
 
-fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Unopened(unopened) = fact.what else { return None };
-    let what = handle(unopened.kind.shares()?, unopened.value?);
-    let (who, size, got) = (fact.actor(), of_size(unopened.size), call(unopened.got));
-    let more = match unopened.count - 1 {
+/// Where handle data is exchanged. Nothing is reported where that was not seen, or where some of it is unknown.
+#[derive(Clone, Debug, Default)]
+struct Hosts {
+    /// A process tried to open what another one had exported.
+    exchanging: Set<u64>,
+    /// Handle data was opened that nobody has been seen to get.
+    unknown: Set<u64>,
+}
+
+impl RuleState for Hosts {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        match fact.what {
+            What::Opening(opening) if opening.enter.values.fingerprint.is_some() => {
+                let Some(host) = fact.tracker.process(fact.at.process).map(|process| process.host) else { return };
+                match opening.export.and_then(|id| fact.tracker.exports().get(id)) {
+                    None => {
+                        self.unknown.insert(host);
+                    }
+                    Some(export) if export.producer() != fact.at.process => {
+                        self.exchanging.insert(host);
+                    }
+                    Some(_) => {}
+                }
+            }
+            What::Finished => {
+                let unopened = self.unopened(fact.tracker);
+                found.extend(unopened.iter().filter_map(|unopened| report(fact.tracker, unopened)));
+            }
+            _ => {}
+        }
+    }
+
+    fn clone_box(&self) -> Box<dyn RuleState> {
+        Box::new(self.clone())
+    }
+}
+
+/// Handle data that nobody has tried to open.
+struct Unopened<'t> {
+    export: &'t Export,
+    /// How many lives that are exported at the same place this stands for.
+    count: u64,
+}
+
+impl Hosts {
+    /// What nobody has tried to open where everybody who could have is known, and others are served: one for each place that
+    /// got it, in the order of time.
+    fn unopened<'t>(&self, tracker: &'t Tracker) -> Vec<Unopened<'t>> {
+        // What is forgotten may have been opened.
+        if tracker.has_forgotten() {
+            return Vec::new();
+        }
+        let may_open = |host: &u64| tracker.states().iter().any(|state| state.may_open(*host));
+        let hosts = self.exchanging.iter().copied();
+        let hosts: Set<u64> = hosts.filter(|host| !self.unknown.contains(host) && !may_open(host)).collect();
+        let mut places: Map<(u32, Option<Function>, Option<u64>), Unopened<'_>> = Map::default();
+        for export in lives(tracker, &hosts) {
+            let Place { process, function, stack, .. } = export.got;
+            let unopened = places.entry((process.0, function, stack)).or_insert(Unopened { export, count: 0 });
+            unopened.count += 1;
+            if order(&export.got) < order(&unopened.export.got) {
+                unopened.export = export;
+            }
+        }
+        let mut all: Vec<_> = places.into_values().collect();
+        all.sort_by_key(|unopened| order(&unopened.export.got));
+        all
+    }
+}
+
+/// The first get of each life that is exported on these hosts and that nobody has tried to open by any of its exports.
+fn lives<'t>(tracker: &'t Tracker, hosts: &Set<u64>) -> impl Iterator<Item = &'t Export> {
+    let mut lives = Map::default();
+    for export in tracker.exports().iter().filter(|export| hosts.contains(&export.host())) {
+        let (first, tried) = lives.entry(export.life()).or_insert((export, export.tried));
+        if order(&export.got) < order(&first.got) {
+            *first = export;
+        }
+        *tried |= export.tried;
+    }
+    lives.into_values().filter(|(_, tried)| !tried).map(|(export, _)| export)
+}
+
+fn report(tracker: &Tracker, unopened: &Unopened<'_>) -> Option<Finding> {
+    let (export, count) = (unopened.export, unopened.count);
+    let subject = export.subject;
+    let what = handle(subject.kind.shares()?, subject.value?);
+    let (who, size, got) = (name(tracker, export.got.process), of_size(subject.size), call(export.got));
+    let more = match count - 1 {
         0 => String::new(),
         more => format!(", nor {} more that handle data was got for there", number(more, "object")),
     };
     let message =
         format!("{who} got handle data for {what}{size} in {got}, and no process of this run tried to open it{more}");
-    let finding = Finding::new(&RULE, unopened.got, what, message).values(unopened.size, Some(unopened.fingerprint));
+    let finding = Finding::new(&RULE, export.got, what, message).values(subject.size, Some(export.fingerprint()));
     let finding = finding.advice("get handle data when somebody asks for it, or look for who was to receive it");
-    Some(Finding { count: unopened.count, ..finding })
+    Some(Finding { count, ..finding })
 }

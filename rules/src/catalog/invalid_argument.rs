@@ -31,10 +31,10 @@
 
 use urscope_schema::api::demand::Wrong;
 
-use super::{Rule, When, wording::call};
+use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    tracker::fact::{Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -42,12 +42,12 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "an argument is one that the header lists among the errors of the function",
-    source: include_str!("invalid_argument.rs"),
-    check,
+    facts: &[FactKind::InvalidArgument],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Argument(fault) = fact.what else { return None };
+    let What::InvalidArgument(fault) = fact.what else { return None };
     // That two flags exclude each other is told by a rule of its own.
     if matches!(fault.why, Wrong::Together(_)) {
         return None;
@@ -56,5 +56,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let message = format!("{} passes {} as {} in {}", fact.actor(), fault.why, fault.parameter, call(fact.at));
     let advice =
         format!("{function} promises {} for it; see what the call answered that should have made it", fault.answer);
-    Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(fault.answer.0))
+    Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(fault.answer))
 }

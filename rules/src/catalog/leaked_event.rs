@@ -41,10 +41,10 @@
 
 use urscope_schema::handle::Kind;
 
-use super::{Rule, When, wording::left_object};
+use super::{Check, Rule, When, memory::one_of, wording::left_object};
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    tracker::fact::{Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -52,12 +52,17 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::End,
     title: "an event is opened and never released",
-    source: include_str!("leaked_event.rs"),
-    check,
+    facts: &[FactKind::LeftObject],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::LeftObject { handle, object, left } = fact.what else { return None };
-    let finding = (handle.kind == Kind::Event).then(|| left_object(&RULE, fact, handle, object, left))?;
-    Some(finding.advice("release it with urEventRelease before its context goes; in SYCL, destroy the event object"))
+    let What::LeftObject(left, handle, object) = fact.what else { return None };
+    if handle.kind != Kind::Event {
+        return None;
+    }
+    one_of(left, || {
+        left_object(&RULE, fact, handle, object, left.reason)
+            .advice("release it with urEventRelease before its context goes; in SYCL, destroy the event object")
+    })
 }

@@ -40,12 +40,13 @@
 use urscope_schema::handle::Kind;
 
 use super::{
-    Rule, When,
+    Check, Rule, When,
+    memory::stands_for,
     wording::{call, handle, left, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, Left, What},
+    tracker::fact::{Fact, FactKind, Reason, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -53,26 +54,27 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::End,
     title: "handle data is got and never put",
-    source: include_str!("leaked_handle.rs"),
-    check,
+    facts: &[FactKind::LeftHandle],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::LeftHandle { handle: what, got, left: how } = fact.what else { return None };
-    let of = match (what.kind, got.pointer) {
+    let What::LeftHandle(how, what, data) = fact.what else { return None };
+    let count = stands_for(how)?;
+    let of = match (what.kind, data.pointer) {
         (Kind::MemHandle, Some(pointer)) => format!(" for USM {pointer:#x}"),
         (kind, Some(value)) => kind.shares().map_or_else(String::new, |kind| format!(" for {}", handle(kind, value))),
         (_, None) => String::new(),
     };
-    let (who, size, (end, most)) = (fact.actor(), of_size(got.size), left(how));
+    let (who, size, (end, most)) = (fact.actor(), of_size(data.size), left(how.reason));
     // SYCL keeps the handle data of an event with the event, and calls its put optional.
     let most = if what.kind == Kind::EventHandle { Severity::Note } else { most };
-    let released = if how == Left::ContextReleased { format!(" in {}", call(fact.at)) } else { String::new() };
-    let message = format!("{who} got {what}{of}{size} in {} and never put it; {end}{released}", call(got.born));
-    let finding = Finding::new(&RULE, got.born, what, message).values(got.size, got.fingerprint).at_most(most);
+    let released = if how.reason == Reason::ContextReleased { format!(" in {}", call(fact.at)) } else { String::new() };
+    let message = format!("{who} got {what}{of}{size} in {} and never put it; {end}{released}", call(data.born));
+    let finding = Finding::new(&RULE, data.born, what, message).values(data.size, data.fingerprint).at_most(most);
     let advice = match what.kind {
         Kind::MemHandle => "put it when no process will open it any more, or free its memory, which ends its handles",
         _ => "put it when no process will open it any more",
     };
-    Some(finding.advice(advice))
+    Some(Finding { count, ..finding.advice(advice) })
 }

@@ -39,12 +39,13 @@
 use urscope_schema::handle::Kind;
 
 use super::{
-    Rule, When,
+    Check, Rule, When,
+    memory::stands_for,
     wording::{call, handle, left, of_size, times},
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, Left, What},
+    tracker::fact::{Fact, FactKind, Reason, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -52,28 +53,25 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::End,
     title: "a mapping is opened and never closed",
-    source: include_str!("leaked_mapping.rs"),
-    check,
+    facts: &[FactKind::LeftMapping],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::LeftMapping { pointer, mapped, left: how } = fact.what else { return None };
-    let opened = mapped.last_open()?;
+    let What::LeftMapping(how, pointer, mapping) = fact.what else { return None };
+    let count = stands_for(how)?;
+    let opened = mapping.last_open()?;
     let what = handle(Kind::Mapping, pointer);
     let from =
-        mapped.source.map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
-    let closed = match (mapped.opened, mapped.closed) {
+        mapping.source.map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
+    let closed = match (mapping.opened, mapping.closed) {
         (1, _) => "never closed it".into(),
         (all, closed) => format!("closed it {} for {} opens", times(closed), all),
     };
-    let (who, size, (end, most)) = (fact.actor(), of_size(mapped.size), left(how));
-    let released = if how == Left::ContextReleased { format!(" in {}", call(fact.at)) } else { String::new() };
+    let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size), left(how.reason));
+    let released = if how.reason == Reason::ContextReleased { format!(" in {}", call(fact.at)) } else { String::new() };
     let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{released}{from}", call(opened));
-    let finding = Finding::new(&RULE, opened, what, message).other(mapped.source);
-    Some(
-        finding
-            .values(mapped.size, mapped.fingerprint)
-            .at_most(most)
-            .advice("close each open once, before its context goes"),
-    )
+    let finding = Finding::new(&RULE, opened, what, message).other(mapping.source);
+    let finding = finding.values(mapping.size, mapping.fingerprint).at_most(most);
+    Some(Finding { count, ..finding.advice("close each open once, before its context goes") })
 }

@@ -41,10 +41,10 @@
 
 use urscope_schema::handle::Kind;
 
-use super::{Rule, When, wording::left_object};
+use super::{Check, Rule, When, memory::one_of, wording::left_object};
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    tracker::fact::{Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -52,12 +52,17 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::End,
     title: "physical memory is opened and never closed",
-    source: include_str!("leaked_physical_memory.rs"),
-    check,
+    facts: &[FactKind::LeftObject],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::LeftObject { handle, object, left } = fact.what else { return None };
-    let finding = (handle.kind == Kind::PhysicalMem).then(|| left_object(&RULE, fact, handle, object, left))?;
-    Some(finding.advice("close it before its context goes; in SYCL, destroy the physical_mem object"))
+    let What::LeftObject(left, handle, object) = fact.what else { return None };
+    if handle.kind != Kind::PhysicalMem {
+        return None;
+    }
+    one_of(left, || {
+        left_object(&RULE, fact, handle, object, left.reason)
+            .advice("close it before its context goes; in SYCL, destroy the physical_mem object")
+    })
 }

@@ -41,15 +41,18 @@
 //!
 //! Let the producer wait for its own queue before it ends; let the consumer ask for the event's status and look after its peer.
 
+use urscope_schema::handle::Handle;
+
 use super::{
-    Rule, When,
+    Check, Rule, RuleState, When,
     wording::{call, name},
 };
 use crate::{
-    finding::{Finding, Severity},
+    finding::{Finding, Place, Severity},
     tracker::{
-        End,
-        fact::{Fact, What},
+        End, Tracker,
+        fact::{Fact, FactKind, What},
+        pending::Operation,
     },
 };
 
@@ -58,23 +61,61 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Run,
     title: "a wait for an event is never answered, and the event's process has ended",
-    source: include_str!("never_signalled.rs"),
-    check,
+    facts: &[FactKind::ProcessEnded, FactKind::Finished],
+    check: Check::Stateful(|| Box::new(Waits::default())),
 };
 
-fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Waiting(waiting, how) = fact.what else { return None };
+/// The waits for opened events that had not returned when their process ended.
+#[derive(Clone, Debug, Default)]
+struct Waits(Vec<Wait>);
+
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    wait: Place,
+    event: Handle,
+    fingerprint: Option<u64>,
+    /// The get of its handle data, in the process that made the event.
+    source: Place,
+}
+
+impl RuleState for Waits {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        match fact.what {
+            What::ProcessEnded(_) => {
+                let Some(state) = fact.tracker.state(fact.at.process) else { return };
+                self.0.extend(state.pending.values().filter_map(|pending| {
+                    let Operation::Wait(event) = pending.operation else { return None };
+                    let imported = state.objects.get(&event)?;
+                    let (source, fingerprint) = (imported.source?, imported.fingerprint);
+                    Some(Wait { wait: pending.place, event, fingerprint, source })
+                }));
+            }
+            What::Finished => {
+                self.0.sort_by_key(|wait| super::memory::order(&wait.wait));
+                found.extend(self.0.iter().filter_map(|wait| report(fact.tracker, wait)));
+            }
+            _ => {}
+        }
+    }
+
+    fn clone_box(&self) -> Box<dyn RuleState> {
+        Box::new(self.clone())
+    }
+}
+
+fn report(tracker: &Tracker, waiting: &Wait) -> Option<Finding> {
+    let (how, at) = tracker.state(waiting.source.process)?.ended?;
     let how = match how {
         End::Exited => "exited",
         End::Killed => "been killed",
         End::Running | End::Incomplete => return None,
     };
-    let when = if waiting.late { "had by then" } else { "has" };
-    let (who, what, source) = (fact.actor(), waiting.event, waiting.source);
+    let when = if waiting.wait.time > at { "had by then" } else { "has" };
+    let (who, what, source) = (name(tracker, waiting.wait.process), waiting.event, waiting.source);
     let message = format!(
         "{who} waits for {what} in {}, which never returned; {}, which made the event and shared it in {}, {when} {how}",
         call(waiting.wait),
-        name(fact.tracker, source.process),
+        name(tracker, source.process),
         call(source)
     );
     let finding = Finding::new(&RULE, waiting.wait, what, message).other(Some(source));

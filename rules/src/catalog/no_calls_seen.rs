@@ -27,10 +27,10 @@
 //!
 //! See what the report says of each process's doors, and ask `urscope doctor` about the machine.
 
-use super::{Rule, When};
+use super::{Check, Rule, When};
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    tracker::fact::{Fact, FactKind},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -38,15 +38,15 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Run,
     title: "no IPC call was seen in the whole run, so there is nothing to judge",
-    source: include_str!("no_calls_seen.rs"),
-    check,
+    facts: &[FactKind::Finished],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::NoCalls = fact.what else { return None };
+    if fact.tracker.ipc_calls() > 0 || fact.tracker.processes() == 0 {
+        return None;
+    }
     let message = "no call of a urIPC* function was seen in the whole run".into();
-    Some(
-        Finding::of_call(&RULE, fact.at, message)
-            .advice("see which doors opened in each process, and run urscope doctor"),
-    )
+    let advice = "see which entry points are intercepted in each process, and run urscope doctor";
+    Some(Finding::of_call(&RULE, fact.at, message).advice(advice))
 }

@@ -34,16 +34,16 @@
 //!
 //! Keep the pointer that the open returned, and close it with the function that is made for it.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::{api::UrResult, handle::Kind};
 
 use super::{
-    Rule, When,
-    wording::{INVALID_ARGUMENT, INVALID_MEM_OBJECT, call, handle, of_size},
+    Check, Rule, When,
+    wording::{call, handle, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
     lifecycle::State,
-    tracker::fact::{Ending, Fact, Target, What},
+    tracker::fact::{Ending, Fact, FactKind, Target, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -51,12 +51,12 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a mapping is closed by another pointer, or by urUSMFree",
-    source: include_str!("open_close_mismatch.rs"),
-    check,
+    facts: &[FactKind::InvalidEnding],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Ending(ending) = fact.what else { return None };
+    let What::InvalidEnding(ending) = fact.what else { return None };
     let (base, mapped) = match ending.target {
         Target::Mapping(mapped) if mapped.state == State::Alive => (ending.object.value, mapped),
         Target::Inside(base, mapped) => (base, mapped),
@@ -68,7 +68,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, size) = (fact.actor(), of_size(mapped.size));
     let message = format!("{who} {how} in {}; {what}{size} was opened in {}", call(fact.at), call(opened));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
-    let answer = if ending.object.kind == Kind::Usm { INVALID_MEM_OBJECT } else { INVALID_ARGUMENT };
+    let answer =
+        if ending.object.kind == Kind::Usm { UrResult::INVALID_MEM_OBJECT } else { UrResult::INVALID_ARGUMENT };
     Some(finding.values(mapped.size, mapped.fingerprint).advice(advice).answer(answer))
 }
 

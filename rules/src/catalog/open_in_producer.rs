@@ -37,12 +37,16 @@
 use urscope_schema::handle::Kind;
 
 use super::{
-    Rule, When,
+    Check, Rule, RuleState, When,
+    memory::{First, PerProcess},
     wording::{call, handle, of_size, times},
 };
 use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    finding::{Finding, Place, Severity},
+    tracker::{
+        End,
+        fact::{Fact, FactKind, Opened, What},
+    },
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -50,20 +54,61 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::End,
     title: "memory is opened in the process that exported it",
-    source: include_str!("open_in_producer.rs"),
-    check,
+    facts: &[FactKind::Opened, FactKind::ProcessEnded],
+    check: Check::Stateful(|| Box::new(Opens::default())),
 };
 
-fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::OpenedHere(here) = fact.what else { return None };
-    let (who, what, size) = (fact.actor(), handle(Kind::Mapping, here.pointer), of_size(here.size));
-    let all = if here.count == 1 { String::new() } else { format!(", and did so {} in all", times(here.count)) };
+/// The opens of each process of memory that it exported itself.
+#[derive(Clone, Debug, Default)]
+struct Opens(PerProcess<First<Own>>);
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+struct Own {
+    opened: Place,
+    pointer: u64,
+    got: Place,
+    size: Option<u64>,
+    fingerprint: u64,
+}
+
+impl RuleState for Opens {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        match fact.what {
+            What::Opened(opened) => {
+                if let Some(own) = own(fact, &opened) {
+                    self.0.count(fact.at.process, || own);
+                }
+            }
+            What::ProcessEnded(how) => {
+                let first = self.0.take(fact.at.process).filter(|_| how == End::Exited);
+                found.extend(first.map(|first| report(fact, first)));
+            }
+            _ => {}
+        }
+    }
+
+    fn clone_box(&self) -> Box<dyn RuleState> {
+        Box::new(self.clone())
+    }
+}
+
+fn own(fact: &Fact<'_>, opened: &Opened) -> Option<Own> {
+    let export = fact.tracker.exports().get(opened.export.filter(|_| opened.handle.kind == Kind::Mapping)?)?;
+    let (got, size, fingerprint) = (export.got, export.subject.size, export.fingerprint());
+    let own = Own { opened: fact.at, pointer: opened.handle.value, got, size, fingerprint };
+    (got.process == fact.at.process).then_some(own)
+}
+
+fn report(fact: &Fact<'_>, First { first, count }: First<Own>) -> Finding {
+    let (who, what, size) = (fact.actor(), handle(Kind::Mapping, first.pointer), of_size(first.size));
+    let all = if count == 1 { String::new() } else { format!(", and did so {} in all", times(count)) };
     let message = format!(
         "{who} opened {what}{size} in {} from handle data that it had got itself, in {}{all}",
-        call(here.opened),
-        call(here.got)
+        call(first.opened),
+        call(first.got)
     );
-    let finding = Finding::new(&RULE, here.opened, what, message).other(Some(here.got));
-    let finding = finding.values(here.size, Some(here.fingerprint));
-    Some(finding.advice("use the pointer that is there: some backends refuse to open it here"))
+    let finding = Finding::new(&RULE, first.opened, what, message).other(Some(first.got));
+    let finding = finding.values(first.size, Some(first.fingerprint));
+    finding.advice("use the pointer that is there: some backends refuse to open it here")
 }

@@ -7,7 +7,7 @@
 //! # Why it is bad
 //!
 //! Level Zero carries a file descriptor in its handle data, which the consumer fetches from the producer (`pidfd_getfd(2)`). For that
-//! the kernel demands the right to trace the producer. Where it is missing the adapters answer `INVALID_ARGUMENT`, or
+//! the kernel demands the right to trace the producer. Where it is missing the adapters answer `UrResult::INVALID_ARGUMENT`, or
 //! `OUT_OF_DEVICE_MEMORY` for an event; the v1 adapter answers success and hands out nothing. None of it says what is missing.
 //! Where the producer or a filter may have allowed it all the same, it is a note.
 //!
@@ -44,12 +44,18 @@
 //! calls `prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY)`, or the administrator sets `kernel.yama.ptrace_scope` to 0. A container needs
 //! `--cap-add=SYS_PTRACE` where its filter forbids `pidfd_getfd`. `urscope doctor` tries it on this machine.
 
-use super::{Rule, When, wording::call};
+use urscope_schema::{
+    api::UrResult,
+    handle::{Handle, Kind},
+};
+
+use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
     tracker::{
-        fact::{Fact, What},
-        rights::Barrier,
+        Barrier,
+        fact::{Fact, FactKind, What},
+        pending::Operation,
     },
 };
 
@@ -58,22 +64,39 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::Exit,
     title: "an open was refused because the kernel does not let the consumer look into the producer",
-    source: include_str!("permission_denied.rs"),
-    check,
+    facts: &[FactKind::Refused],
+    check: Check::Stateless(check),
 };
+
+/// What is answered where the kernel refuses to hand out a descriptor; or success without a result.
+const KERNEL_REFUSED: [UrResult; 4] =
+    [UrResult::INVALID_OPERATION, UrResult::OUT_OF_DEVICE_MEMORY, UrResult::INVALID_ARGUMENT, UrResult::SUCCESS];
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Refused(refused) = fact.what else { return None };
-    let (who, what, at) = (fact.actor(), refused.handle, call(fact.at));
+    let Operation::Open(open) = &refused.call.operation else { return None };
+    let (export, kind) = (fact.tracker.exports().get(open.export?)?, refused.opens?);
+    let (producer, consumer) = (fact.tracker.state(export.got.process)?, fact.tracker.state(fact.at.process)?);
+    let alive = match (kind, export.subject.value, export.subject.serial) {
+        (Kind::MemHandle, Some(pointer), Some(serial)) => producer.is_allocated(pointer, serial),
+        _ => true,
+    };
+    let is_fetched = export.got.process != fact.at.process && export.handles > 0 && alive && producer.ended.is_none();
+    let barrier = consumer.process.rights.barrier(&producer.process.rights)?;
+    if !is_fetched || !KERNEL_REFUSED.contains(&refused.result) {
+        return None;
+    }
+    let what = Handle { kind, value: open.data.unwrap_or_default() };
+    let (who, at) = (fact.actor(), call(fact.at));
     let answered = if refused.result.is_success() { "nothing".to_owned() } else { refused.result.to_string() };
     let message = format!(
         "{who} opens {what} in {at} and was given {answered}, though it is living data of {}: {}",
-        fact.place(refused.got),
-        cause(refused.barrier)
+        fact.place(export.got),
+        cause(barrier)
     );
-    let most = if refused.barrier.is_certain() { Severity::Error } else { Severity::Note };
-    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(refused.got)).at_most(most);
-    Some(finding.values(None, Some(refused.fingerprint)).advice(advice(refused.barrier)))
+    let most = if barrier.is_certain() { Severity::Error } else { Severity::Note };
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.got)).at_most(most);
+    Some(finding.values(None, Some(export.fingerprint())).advice(advice(barrier)))
 }
 
 fn cause(barrier: Barrier) -> String {

@@ -32,10 +32,10 @@
 
 use urscope_schema::api::demand::Wrong;
 
-use super::{Rule, When, wording::call};
+use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    tracker::fact::{Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -43,16 +43,16 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "an event is to be shared and to be profiled",
-    source: include_str!("profiled_ipc_event.rs"),
-    check,
+    facts: &[FactKind::InvalidArgument],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Argument(fault) = fact.what else { return None };
+    let What::InvalidArgument(fault) = fact.what else { return None };
     if !matches!(fault.why, Wrong::Together(_)) {
         return None;
     }
     let message = format!("{} makes an event with the IPC flag and with profiling in {}", fact.actor(), call(fact.at));
     let advice = "make two events, one that is shared and one that is timed";
-    Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(fault.answer.0))
+    Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(fault.answer))
 }

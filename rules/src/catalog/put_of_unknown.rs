@@ -38,14 +38,13 @@
 //! Keep the pointer that the get returned and put that one, in the process that got it. Bytes that were received are
 //! the receiver's own: free them as they were allocated.
 
-use super::{
-    Rule, When,
-    wording::{INVALID_ARGUMENT, call},
-};
+use urscope_schema::api::UrResult;
+
+use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
     lifecycle::Violation,
-    tracker::fact::{Fact, What},
+    tracker::fact::{Fact, FactKind, Target, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -53,12 +52,13 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "handle data is put that this process never got",
-    source: include_str!("put_of_unknown.rs"),
-    check,
+    facts: &[FactKind::InvalidEnding],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Ending(ending) = fact.what else { return None };
+    let What::InvalidEnding(ending) = fact.what else { return None };
+    let Target::Nothing = ending.target else { return None };
     if ending.object.kind.shares().is_none() || ending.violation(ending.object.kind) != Some(Violation::NeverLived) {
         return None;
     }
@@ -70,6 +70,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
             .advice(
                 "put exactly the pointer that the get returned, in the process that got it; never a copy of the bytes",
             )
-            .answer(INVALID_ARGUMENT),
+            .answer(UrResult::INVALID_ARGUMENT),
     )
 }

@@ -31,10 +31,15 @@
 //!
 //! Send the size that the get returned along with the data, and open with just that.
 
-use super::{Rule, When, wording::call};
+use urscope_schema::{api::UrResult, handle::Handle};
+
+use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    tracker::{
+        fact::{Fact, FactKind, What},
+        pending::Operation,
+    },
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -42,23 +47,25 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "handle data is opened with another size than its get gave",
-    source: include_str!("size_mismatch.rs"),
-    check,
+    facts: &[FactKind::Refused],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Missized(missized) = fact.what else { return None };
-    let (who, noun, at) = (fact.actor(), missized.handle.kind.noun(), call(fact.at));
+    let What::Refused(refused) = fact.what else { return None };
+    let Operation::Open(open) = &refused.call.operation else { return None };
+    if refused.result != UrResult::INVALID_VALUE {
+        return None;
+    }
+    let (size, kind) = (open.size?, refused.opens?);
+    let given = fact.tracker.other_size(fact.at.process, kind, size)?;
+    let what = Handle { kind, value: open.data.unwrap_or_default() };
+    let (who, noun, at) = (fact.actor(), kind.noun(), call(fact.at));
     let message = format!(
-        "{who} opens {} bytes as a {noun} in {at} and was refused: a get gives {} bytes, as in {}",
-        missized.size,
-        missized.given,
-        fact.place(missized.got)
+        "{who} opens {size} bytes as a {noun} in {at} and was refused: a get gives {} bytes, as in {}",
+        given.size,
+        fact.place(given.got)
     );
-    let finding = Finding::new(&RULE, fact.at, missized.handle, message).other(Some(missized.got));
-    Some(
-        finding
-            .values(Some(missized.size), None)
-            .advice("send the size that the get returned along with the data, and open with just that"),
-    )
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(given.got)).values(Some(size), None);
+    Some(finding.advice("send the size that the get returned along with the data, and open with just that"))
 }

@@ -45,12 +45,12 @@
 //! memory.
 
 use super::{
-    Rule, When,
-    wording::{call, stale},
+    Check, Rule, When,
+    wording::{call, expired},
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, Over, What},
+    tracker::fact::{Expiry, Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -58,13 +58,13 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "handle data is opened when other memory has its address",
-    source: include_str!("stale_handle.rs"),
-    check,
+    facts: &[FactKind::OpenedExpired],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Stale(old, opened) = fact.what else { return None };
-    let Over::Reborn(freed, reborn) = old.over else { return None };
+    let What::OpenedExpired(old, outcome) = fact.what else { return None };
+    let Expiry::Replaced(freed, reborn) = old.reason else { return None };
     let now = old.value.map_or_else(String::new, |pointer| format!(" at {pointer:#x}"));
     let allocated = reborn.map_or_else(String::new, |reborn| format!(", allocated in {}", call(reborn)));
     let why = format!(
@@ -72,6 +72,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         call(old.got),
         fact.place(freed)
     );
-    let finding = stale(&RULE, fact, old, opened, &why).other(reborn.or(Some(freed)));
+    let finding = expired(&RULE, fact, old, outcome, &why).other(reborn.or(Some(freed)));
     Some(finding.advice("send new handle data for new memory, and forget what is kept by address when it is freed"))
 }

@@ -31,13 +31,12 @@
 //! Take it for the failure that it is: make the variable null before the call and look at it behind it. With
 //! `URSCOPE_ON_ERROR=refuse` the preloaded library turns it into an error. The v2 adapter answers errors itself.
 
-use super::{
-    Rule, When,
-    wording::{INVALID_ARGUMENT, call},
-};
+use urscope_schema::api::UrResult;
+
+use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    tracker::fact::{Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -45,14 +44,17 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "a call answers success and has not made what it should have made",
-    source: include_str!("success_without_result.rs"),
-    check,
+    facts: &[FactKind::Refused],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Unanswered(kind) = fact.what else { return None };
-    let (who, noun) = (fact.actor(), kind.noun());
+    let What::Refused(refused) = fact.what else { return None };
+    if !refused.result.is_success() {
+        return None;
+    }
+    let (who, noun) = (fact.actor(), refused.kind.noun());
     let message = format!("{who} is told success by {} and is given no {noun}", call(fact.at));
     let advice = "take it for a failure; the reason is in the adapter's log, and the v2 adapter answers it";
-    Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(INVALID_ARGUMENT))
+    Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(UrResult::INVALID_ARGUMENT))
 }

@@ -30,12 +30,16 @@
 //! processes of a host to one `urscope check`.
 
 use super::{
-    Rule, When,
-    wording::{call, times},
+    Check, Rule, RuleState, When,
+    memory::{First, UnknownOpens},
+    wording::{call, name, times},
 };
 use crate::{
-    finding::{Finding, Severity},
-    tracker::fact::{Fact, Opened, What},
+    finding::{Finding, Place, Severity},
+    tracker::{
+        Tracker,
+        fact::{Fact, FactKind, Outcome, UnknownHandle, What},
+    },
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -43,23 +47,42 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Run,
     title: "handle data is opened that no traced process exported",
-    source: include_str!("untraced_peer.rs"),
-    check,
+    facts: &[FactKind::OpenedUnknown, FactKind::CallsMissing, FactKind::Finished],
+    check: Check::Stateful(|| Box::new(Opens::default())),
 };
 
-fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::UnknownHandle(unknown) = fact.what else { return None };
-    if unknown.opened != Opened::Well {
-        return None;
+/// The successful opens of each process.
+#[derive(Clone, Debug, Default)]
+struct Opens(UnknownOpens);
+
+impl RuleState for Opens {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        match fact.what {
+            What::OpenedUnknown(unknown) => {
+                // An adapter may have written into known bytes, also for another thread that opens the same ones.
+                if unknown.outcome == Outcome::Done && !unknown.overwritten {
+                    self.0.count(fact.at, unknown);
+                }
+            }
+            _ => found.extend(self.0.at_end(fact).map(|first| report(fact.tracker, first))),
+        }
     }
-    let (who, noun) = (fact.actor(), unknown.handle.kind.noun());
-    let first = if unknown.times > 1 { ", first" } else { "" };
+
+    fn clone_box(&self) -> Box<dyn RuleState> {
+        Box::new(self.clone())
+    }
+}
+
+fn report(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Finding {
+    let First { first: (at, handle), count } = *unknown;
+    let (who, noun) = (name(tracker, at.process), handle.handle.kind.noun());
+    let first = if count > 1 { ", first" } else { "" };
     let message = format!(
         "{who} opened a {noun} that no traced process of this host exported, {}{first} in {}: what its producer does is not seen",
-        times(unknown.times),
-        call(fact.at)
+        times(count),
+        call(at)
     );
     let advice = "trace the producer, too, and hand all traces to one check";
-    let finding = Finding::new(&RULE, fact.at, unknown.handle, message).advice(advice);
-    Some(finding.values(None, Some(unknown.fingerprint)))
+    let finding = Finding::new(&RULE, at, handle.handle, message).advice(advice);
+    finding.values(None, Some(handle.fingerprint))
 }

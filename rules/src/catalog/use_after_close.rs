@@ -41,12 +41,12 @@
 use urscope_schema::handle::Kind;
 
 use super::{
-    Rule, When,
+    Check, Rule, When,
     wording::{call, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, Opened, What},
+    tracker::fact::{Fact, FactKind, Outcome, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -54,13 +54,13 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "the pointer of a closed mapping is used",
-    source: include_str!("use_after_close.rs"),
-    check,
+    facts: &[FactKind::Dangling],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     // Where it is not refused, there is memory that was made where we do not see.
-    let What::Dangling(dangling, Opened::Not(result)) = fact.what else { return None };
+    let What::Dangling(dangling, Outcome::Refused(result)) = fact.what else { return None };
     if dangling.was.kind != Kind::Mapping {
         return None;
     }

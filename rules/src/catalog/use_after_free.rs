@@ -37,12 +37,12 @@
 //! Free when every process has closed what it opened: wait for a message back, or a barrier.
 
 use super::{
-    Rule, When,
-    wording::{call, stale},
+    Check, Rule, When,
+    wording::{call, expired},
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, Over, What},
+    tracker::fact::{Expiry, Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -50,14 +50,14 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "handle data is opened after its memory was freed",
-    source: include_str!("use_after_free.rs"),
-    check,
+    facts: &[FactKind::OpenedExpired],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Stale(old, opened) = fact.what else { return None };
-    let Over::Freed(freed) = old.over else { return None };
+    let What::OpenedExpired(old, outcome) = fact.what else { return None };
+    let Expiry::Freed(freed) = old.reason else { return None };
     let why = format!("its memory was freed in {}, having been exported in {}", fact.place(freed), call(old.got));
-    let finding = stale(&RULE, fact, old, opened, &why).other(Some(freed));
+    let finding = expired(&RULE, fact, old, outcome, &why).other(Some(freed));
     Some(finding.advice("free when every process has closed what it opened: wait for a message back, or a barrier"))
 }

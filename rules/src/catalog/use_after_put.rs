@@ -43,10 +43,10 @@
 
 use urscope_schema::handle::Kind;
 
-use super::{Rule, When, wording::call};
+use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, Opened, Over, What},
+    tracker::fact::{Expiry, Fact, FactKind, Outcome, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -54,28 +54,28 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "handle data is opened after its put",
-    source: include_str!("use_after_put.rs"),
-    check,
+    facts: &[FactKind::OpenedExpired],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Stale(stale, opened) = fact.what else { return None };
-    let Over::Put(put) = stale.over else { return None };
-    let what = stale.handle;
-    let (became, most) = match (opened, what.kind) {
-        (Opened::Not(result), _) => (format!("was answered {result}"), Severity::Error),
-        (Opened::Well, Kind::EventHandle) => ("was let, because the event still lives".into(), Severity::Note),
-        (Opened::Well, _) => ("was let, by luck".into(), Severity::Warning),
+    let What::OpenedExpired(expired, outcome) = fact.what else { return None };
+    let Expiry::Put(put) = expired.reason else { return None };
+    let what = expired.handle;
+    let (became, most) = match (outcome, what.kind) {
+        (Outcome::Refused(result), _) => (format!("was answered {result}"), Severity::Error),
+        (Outcome::Done, Kind::EventHandle) => ("was let, because the event still lives".into(), Severity::Note),
+        (Outcome::Done, _) => ("was let, by luck".into(), Severity::Warning),
     };
     let (who, at, ended) = (fact.actor(), call(fact.at), fact.place(put));
     let message = format!(
         "{who} opens {what} in {at} and {became}: it was put in {ended}, having been got in {}",
-        call(stale.got)
+        call(expired.got)
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(put));
     Some(
         finding
-            .values(stale.size, Some(stale.fingerprint))
+            .values(expired.size, Some(expired.fingerprint))
             .at_most(most)
             .advice("put when every process has opened what it needs: wait for a message back, or a barrier"),
     )

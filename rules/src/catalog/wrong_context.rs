@@ -35,16 +35,16 @@
 //!
 //! Keep context and pointer of the open together, and close with just these.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::{api::UrResult, handle::Kind};
 
 use super::{
-    Rule, When,
-    wording::{INVALID_ARGUMENT, call, of_size},
+    Check, Rule, When,
+    wording::{call, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
     lifecycle::State,
-    tracker::fact::{Fact, Target, What},
+    tracker::fact::{Fact, FactKind, Target, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -52,12 +52,12 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a mapping is closed in another context than it was opened in",
-    source: include_str!("wrong_context.rs"),
-    check,
+    facts: &[FactKind::InvalidEnding],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Ending(ending) = fact.what else { return None };
+    let What::InvalidEnding(ending) = fact.what else { return None };
     let Target::Mapping(mapped) = ending.target else { return None };
     if ending.object.kind != Kind::Mapping || mapped.state != State::Alive || mapped.is_open_in(ending.context) {
         return None;
@@ -75,6 +75,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         finding
             .values(mapped.size, mapped.fingerprint)
             .advice("close it in the context it was opened in: keep the two together")
-            .answer(INVALID_ARGUMENT),
+            .answer(UrResult::INVALID_ARGUMENT),
     )
 }

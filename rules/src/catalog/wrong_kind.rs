@@ -39,15 +39,12 @@
 //!
 //! Keep with each handle what it is a handle of, and send that along with its bytes.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::{api::UrResult, handle::Kind};
 
-use super::{
-    Rule, When,
-    wording::{INVALID_ARGUMENT, INVALID_EVENT, INVALID_MEM_OBJECT, INVALID_VALUE, call},
-};
+use super::{Check, Rule, When, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    tracker::fact::{Ending, Exporting, Fact, FactKind, Opening, Source, Target, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -55,18 +52,23 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "an object is handed to a function that is for another kind",
-    source: include_str!("wrong_kind.rs"),
-    check,
+    facts: &[FactKind::InvalidEnding, FactKind::Exporting, FactKind::Opening],
+    check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::OtherKind(confusion) = fact.what else { return None };
+    let confusion = match fact.what {
+        What::InvalidEnding(Ending { target: Target::OtherKind(confusion), .. })
+        | What::Exporting(Exporting { source: Source::OtherKind(confusion), .. })
+        | What::Opening(Opening { confusion: Some(confusion), .. }) => confusion,
+        _ => return None,
+    };
     let what = confusion.is;
     let answer = match (confusion.fingerprint, confusion.taken_for) {
-        (Some(_), _) => INVALID_VALUE,
-        (None, Kind::Event) => INVALID_EVENT,
-        (None, Kind::Usm) => INVALID_MEM_OBJECT,
-        (None, _) => INVALID_ARGUMENT,
+        (Some(_), _) => UrResult::INVALID_VALUE,
+        (None, Kind::Event) => UrResult::INVALID_EVENT,
+        (None, Kind::Usm) => UrResult::INVALID_MEM_OBJECT,
+        (None, _) => UrResult::INVALID_ARGUMENT,
     };
     let (who, at, born) = (fact.actor(), call(fact.at), fact.place(confusion.born));
     let taken_for = confusion.taken_for.noun();

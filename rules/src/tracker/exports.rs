@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use smallvec::SmallVec;
 use urscope_schema::handle::Kind;
 
 use super::{ProcessId, hash::Map, records::Serial};
@@ -55,16 +56,32 @@ pub(crate) struct Export {
     /// The free of its memory.
     freed: Option<Place>,
     /// Whether anybody has tried to open it.
-    tried: bool,
+    pub(crate) tried: bool,
     /// Who has it open: a mapping of a process.
-    pub(crate) holders: Vec<(ProcessId, u64)>,
+    pub(crate) holders: SmallVec<[(ProcessId, u64); 2]>,
     retired: u64,
 }
 
 impl Export {
+    /// The process that exported it first.
+    pub(crate) fn producer(&self) -> ProcessId {
+        self.process
+    }
+
+    /// Its host.
+    pub(crate) fn host(&self) -> u64 {
+        self.key.0
+    }
+
     /// The fingerprint of its bytes.
     pub(crate) fn fingerprint(&self) -> u64 {
         self.key.1
+    }
+
+    /// Which life is exported: an allocation, physical memory or an event; by its address where it was not seen being made.
+    pub(crate) fn life(&self) -> (ProcessId, Kind, Option<Serial>, Option<u64>) {
+        let Subject { kind, serial, value, .. } = self.subject;
+        (self.process, kind, serial, value.filter(|_| serial.is_none()))
     }
 }
 
@@ -74,32 +91,52 @@ struct Latest {
     id: ExportId,
     /// How many exports of these bytes have handles that are not put: a forked child may get the bytes of its parent.
     alive: u64,
-    /// Of physical memory, whose bytes name a descriptor: the last put, which has closed it, and when it was on the tracker's
-    /// count of lives.
-    closed: Option<(Serial, Place)>,
 }
 
 /// All exports of all processes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Exports {
     all: Map<ExportId, Export>,
     latest: Map<(u64, u64), Latest>,
     retired: VecDeque<(ExportId, u64)>,
     next: u64,
     has_forgotten: bool,
+    sizes: Vec<DataSize>,
 }
+
+/// A size that gets have given of a kind of handle data, on a host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DataSize {
+    pub(crate) host: u64,
+    pub(crate) kind: Kind,
+    pub(crate) size: u64,
+    /// The first get that gave it.
+    pub(crate) got: Place,
+}
+
+/// How many sizes are told apart: one for each kind, adapter and host.
+const SIZES: usize = 64;
 
 impl Exports {
     /// How many exports are kept whose handles are all put, or whose memory is freed. An open of older bytes than these
     /// is an open of unknown origin.
     pub(crate) const KEPT: usize = 65_536;
 
-    /// How often equal handle data are got, all having been put, until that is remarkable.
-    pub(crate) const CHURN: u64 = 100;
-
     /// Whether bytes that were handed out may be unknown by now.
     pub(crate) fn have_forgotten(&self) -> bool {
         self.has_forgotten
+    }
+
+    /// The sizes that gets have given of a kind of handle data on a host.
+    pub(crate) fn sizes(&self, host: u64, kind: Kind) -> impl Iterator<Item = &DataSize> {
+        self.sizes.iter().filter(move |known| (known.host, known.kind) == (host, kind))
+    }
+
+    /// A get has given a size.
+    pub(crate) fn note_size(&mut self, given: DataSize) {
+        if self.sizes.len() < SIZES && self.sizes(given.host, given.kind).all(|known| known.size != given.size) {
+            self.sizes.push(given);
+        }
     }
 
     /// A put of it took so long, in nanoseconds.
@@ -139,15 +176,15 @@ impl Exports {
         self.retire(id);
     }
 
-    /// A get has returned that took so many nanoseconds. Says also whether with this get it becomes remarkable how often it
-    /// was got and put.
+    /// A get has returned that took so many nanoseconds. Returns also how often all handle data of the export had been put
+    /// before a get, if that is so of this one.
     pub(crate) fn export(
         &mut self,
         (host, fingerprint): (u64, u64),
         subject: Subject,
         got: Place,
         took: u64,
-    ) -> (ExportId, bool) {
+    ) -> (ExportId, Option<u64>) {
         let key = (host, fingerprint);
         if let Some(latest) = self.latest.get_mut(&key)
             && let Some(export) = self.all.get_mut(&latest.id)
@@ -162,11 +199,11 @@ impl Exports {
             export.got = got;
             export.handles += 1;
             export.retired = 0;
-            return (latest.id, again && export.again == Self::CHURN);
+            return (latest.id, again.then_some(export.again));
         }
         self.next += 1;
         let id = ExportId(self.next);
-        let (process, holders) = (got.process, Vec::new());
+        let (process, holders) = (got.process, SmallVec::new());
         let new = Export {
             key,
             process,
@@ -183,9 +220,9 @@ impl Exports {
             retired: 0,
         };
         self.all.insert(id, new);
-        let latest = self.latest.entry(key).or_insert(Latest { id, alive: 0, closed: None });
-        *latest = Latest { id, alive: latest.alive + 1, ..*latest };
-        (id, false)
+        let latest = self.latest.entry(key).or_insert(Latest { id, alive: 0 });
+        *latest = Latest { id, alive: latest.alive + 1 };
+        (id, None)
     }
 
     /// One of its handles is over: by the put that has begun at `put`, or by the end of its context.
@@ -211,20 +248,6 @@ impl Exports {
         }
     }
 
-    /// A put of physical memory's handle data has begun, or was refused after all.
-    pub(crate) fn close(&mut self, id: ExportId, closed: Option<(Serial, Place)>) {
-        let latest = self.all.get(&id).and_then(|export| self.latest.get_mut(&export.key));
-        if let Some(latest) = latest {
-            latest.closed = closed;
-        }
-    }
-
-    /// The put that has closed the descriptor of handle data that was got as `since`, on the count of lives.
-    pub(crate) fn closed(&self, id: ExportId, since: Serial) -> Option<Place> {
-        let (when, put) = self.latest.get(&self.all.get(&id)?.key)?.closed?;
-        (when > since).then_some(put)
-    }
-
     fn alive(&mut self, key: (u64, u64), change: impl FnOnce(u64) -> u64) {
         if let Some(latest) = self.latest.get_mut(&key) {
             latest.alive = change(latest.alive);
@@ -238,17 +261,9 @@ impl Exports {
         Some(export.process)
     }
 
-    /// The first get of each life that is exported there and that nobody has tried to open by any of its exports; in no order.
-    pub(crate) fn unopened(&self, host: impl Fn(u64) -> bool) -> impl Iterator<Item = &Export> {
-        let mut lives = Map::default();
-        for export in self.all.values().filter(|export| host(export.key.0)) {
-            let Subject { kind, serial, value, .. } = export.subject;
-            let by_address = value.filter(|_| serial.is_none());
-            let life = lives.entry((export.process, kind, serial, by_address)).or_insert((export, export.tried));
-            let first = if export.got.time < life.0.got.time { export } else { life.0 };
-            *life = (first, life.1 || export.tried);
-        }
-        lives.into_values().filter(|(_, tried)| !tried).map(|(export, _)| export)
+    /// All that are not forgotten, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Export> {
+        self.all.values()
     }
 
     /// A process has it open as the mapping at `pointer`.
@@ -292,7 +307,7 @@ impl Exports {
                         self.latest.remove(&key);
                     }
                 } else {
-                    // Still open somewhere, so its freeing would be a violation: it waits again.
+                    // Still open somewhere, so that its free would be a violation: it waits again.
                     self.retired.push_back((old, stamp));
                     return;
                 }

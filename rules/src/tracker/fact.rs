@@ -1,276 +1,481 @@
-//! What a rule gets to see: one moment, with everything about it already looked up.
+//! Lifecycle facts: what the tracker sees happen, as a small closed set.
+//!
+//! The tracker emits a fact for each step in the life of an object that can be shared, in the order of time. Rules, the
+//! lifetimes behind timelines and statistics, and whoever else wants to know what happened consume facts ([`FactConsumer`]);
+//! none of them follows calls by itself. The tracker knows none of its consumers.
 
 use urscope_schema::{
-    api::{UrResult, demand::Fault},
+    api::{Function, UrResult, demand::Fault},
+    call::{Enter, Nanos, Values},
     handle::{Handle, Kind},
 };
 
+use super::{
+    End, Tracker,
+    exports::ExportId,
+    pending::PendingCall,
+    records::{Allocation, HandleData, Mapping, Object, Serial, Tombstone},
+};
 use crate::{
     finding::Place,
     lifecycle::{Event, State, Violation, step},
-    tracker::{
-        End, Tracker,
-        devices::WrongDevice,
-        exports::Export,
-        ledger::Growth,
-        pace::Outlier,
-        received::{Denied, Missized, Refused, UnknownHandle},
-        records::{Allocation, HandleData, Mapping, Object, Serial, Tombstone},
-        slabs::Exposed,
-    },
 };
 
-/// A moment at which rules check.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Fact<'w> {
-    /// For the names of processes.
-    pub(crate) tracker: &'w Tracker,
-    /// Where we are: the call, or the end of the process.
-    pub(crate) at: Place,
-    /// What there is to see.
-    pub(crate) what: What<'w>,
+/// Takes facts, in the order of time.
+pub trait FactConsumer {
+    /// Takes one fact. What it refers to is valid during this call only.
+    fn consume(&mut self, fact: &Fact<'_>);
 }
 
-/// What there is to see.
+/// Drops every fact.
+impl FactConsumer for () {
+    fn consume(&mut self, _: &Fact<'_>) {}
+}
+
+impl<C: FactConsumer + ?Sized> FactConsumer for &mut C {
+    fn consume(&mut self, fact: &Fact<'_>) {
+        (**self).consume(fact);
+    }
+}
+
+/// Hands each fact to both, the first one first.
+impl<A: FactConsumer, B: FactConsumer> FactConsumer for (A, B) {
+    fn consume(&mut self, fact: &Fact<'_>) {
+        self.0.consume(fact);
+        self.1.consume(fact);
+    }
+}
+
+/// Something that happened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum What<'w> {
-    /// A call begins with an argument that its function forbids.
-    Argument(Fault),
-    /// A call begins that gets handle data for an object.
-    Exporting(Handle, &'w Object),
-    /// A call begins that gets handle data for an address in the mapping that begins at that address.
-    ExportingMapped(u64, &'w Mapping),
-    /// A call has returned that took an address for memory of this process, where none is any more.
-    Dangling(&'w DanglingUse, Opened),
-    /// A call has answered success, and has not made the object that it should have made.
-    Unanswered(Kind),
-    /// A call begins that ends an object, or takes away a reference to it.
-    Ending(Ending<'w>),
-    /// A call begins that puts handle data whose descriptor a put of equal bytes has closed.
-    ClosedAlready { handle: Handle, got: &'w HandleData, closed: Place },
-    /// A call begins with an object that it takes for one of another kind.
-    OtherKind(Confusion),
-    /// Handle data has been opened, or was refused, after its last put or the free of its memory.
-    Stale(&'w Stale, Opened),
-    /// Memory has been freed, or physical memory or an event released for the last time.
-    Freed(&'w Freed),
-    /// Handle data was left when a process ended.
-    LeftHandle { handle: Handle, got: &'w HandleData, left: Left },
+pub struct Fact<'t> {
+    /// The tracker: facts that are emitted when a call begins show it as it was before the call, those of a return as it is
+    /// afterwards, unless they say otherwise.
+    pub tracker: &'t Tracker,
+    /// Where it happened: the enter of the call, or the end of the process.
+    pub at: Place,
+    /// What happened.
+    pub what: What<'t>,
+}
+
+/// What happened.
+///
+/// The facts of one call come in this order: those of its beginning, [`What::Returned`] (before the tracker moves), what became
+/// of it.
+#[derive(Clone, Copy, Debug)]
+pub enum What<'t> {
+    /// A call begins with an argument that the header lists among the errors of its function.
+    InvalidArgument(Fault),
+    /// A call begins that gets handle data.
+    Exporting(Exporting<'t>),
+    /// A call begins that opens handle data.
+    Opening(Opening<'t>),
+    /// A call begins that allocates USM, or creates physical memory or an event.
+    Creating(&'t Enter),
+    /// A call begins that puts, closes, frees or releases something that it may end in this way.
+    Ending(Ending<'t>),
+    /// A call begins that puts, closes, frees or releases something that is not alive, that is of another kind, or that is not
+    /// ended in this way.
+    InvalidEnding(Ending<'t>),
+    /// A call has returned, well or not. The tracker is as it was before.
+    Returned(Returned),
+    /// A call that should have made an object has made none: it failed, or it says success and gives nothing. The tracker is as
+    /// it was before.
+    Refused(Refused<'t>),
+    /// An open has returned whose handle data had expired when it began. The tracker is as it was before.
+    OpenedExpired(&'t Expired, Outcome),
+    /// An open has returned whose bytes no get of a traced process has returned. The tracker is as it was before.
+    OpenedUnknown(UnknownHandle),
+    /// A call has returned that used an address of memory that this process has freed or closed.
+    Dangling(&'t DanglingUse, Outcome),
+    /// USM has been allocated, or physical memory or an event has been created here.
+    Allocated(Handle),
+    /// A get has returned handle data.
+    Exported(Exported<'t>),
+    /// An open has returned a mapping, physical memory or an event.
+    Opened(Opened),
+    /// A put has succeeded.
+    Put(Ended),
+    /// A close of a mapping has succeeded.
+    Closed(Ended),
+    /// USM has been freed, or the last reference to physical memory or an event has been released.
+    Freed(&'t Freed),
+    /// A put, close, free or release has failed: what it was to end is alive as before.
+    EndRefused(Handle),
+    /// A device has answered whether it can share a kind of object.
+    Support(Support),
+    /// A sample of the open descriptors of a process.
+    Descriptors(Descriptors),
+    /// Handle data was left when its process ended or its context was released.
+    LeftHandle(Left, Handle, &'t HandleData),
     /// A mapping was left when its process ended or its context was released.
-    LeftMapping { pointer: u64, mapped: &'w Mapping, left: Left },
+    LeftMapping(Left, u64, &'t Mapping),
     /// Opened physical memory or an opened event was left when its process ended or its context was released.
-    LeftObject { handle: Handle, object: &'w Object, left: Left },
-    /// A process has ended that had opened handle data of its own.
-    OpenedHere(&'w OpenedHere),
-    /// A process has ended whose handle data showed other memory of it, too.
-    Exposed(&'w Exposed),
-    /// A process has ended while others had its memory open.
-    Gone(&'w Held, Left),
-    /// The run is over, and nobody has tried to open what a process exported.
-    Unopened(&'w Unopened),
-    /// The run is over, and a wait was never answered, whose event is of a process that has ended.
-    Waiting(&'w Waiting, End),
-    /// An open was refused whose handle data have a size that no get gave.
-    Missized(&'w Missized),
-    /// An open of living handle data was refused whose producer may not be looked into.
-    Refused(&'w Refused),
-    /// A call has tried to share something on a device that had said that it cannot.
-    Denied(&'w Denied, Opened),
-    /// A call has returned that names another device than it should.
-    WrongDevice(&'w WrongDevice, Opened),
-    /// Equal handle data was got and put over and over.
-    Churned(&'w Export),
-    /// A process has ended in which some calls took far longer than others of their function.
-    Outlier(Outlier),
-    /// A process has ended whose descriptors became more and more.
-    Growth(Growth),
-    /// A process has ended of which calls are missing.
-    Missing(Missing),
-    /// The run is over, and bytes were handed to opens that no traced get handed out.
-    UnknownHandle(&'w UnknownHandle),
-    /// The run is over, and no IPC call was in it.
-    NoCalls,
+    LeftObject(Left, Handle, &'t Object),
+    /// A process has ended, and the tracker still shows what is open in it. What it leaves follows.
+    ProcessEnded(End),
+    /// Calls are missing of a process that has ended.
+    CallsMissing(Missing),
+    /// The run is over.
+    Finished,
+}
+
+/// The kinds of facts, for choosing those that a consumer wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each is the variant of `What` with the same name")]
+pub enum FactKind {
+    InvalidArgument,
+    Exporting,
+    Opening,
+    Creating,
+    Ending,
+    InvalidEnding,
+    Returned,
+    Refused,
+    OpenedExpired,
+    OpenedUnknown,
+    Dangling,
+    Allocated,
+    Exported,
+    Opened,
+    Put,
+    Closed,
+    Freed,
+    EndRefused,
+    Support,
+    Descriptors,
+    LeftHandle,
+    LeftMapping,
+    LeftObject,
+    ProcessEnded,
+    CallsMissing,
+    Finished,
+}
+
+impl FactKind {
+    /// How many kinds there are.
+    pub const COUNT: usize = Self::Finished as usize + 1;
+}
+
+impl What<'_> {
+    /// Which kind of fact it is.
+    pub const fn kind(&self) -> FactKind {
+        match self {
+            Self::InvalidArgument(_) => FactKind::InvalidArgument,
+            Self::Exporting(_) => FactKind::Exporting,
+            Self::Opening(_) => FactKind::Opening,
+            Self::Creating(_) => FactKind::Creating,
+            Self::Ending(_) => FactKind::Ending,
+            Self::InvalidEnding(_) => FactKind::InvalidEnding,
+            Self::Returned(_) => FactKind::Returned,
+            Self::Refused(_) => FactKind::Refused,
+            Self::OpenedExpired(..) => FactKind::OpenedExpired,
+            Self::OpenedUnknown(_) => FactKind::OpenedUnknown,
+            Self::Dangling(..) => FactKind::Dangling,
+            Self::Allocated(_) => FactKind::Allocated,
+            Self::Exported(_) => FactKind::Exported,
+            Self::Opened(_) => FactKind::Opened,
+            Self::Put(_) => FactKind::Put,
+            Self::Closed(_) => FactKind::Closed,
+            Self::Freed(_) => FactKind::Freed,
+            Self::EndRefused(_) => FactKind::EndRefused,
+            Self::Support(_) => FactKind::Support,
+            Self::Descriptors(_) => FactKind::Descriptors,
+            Self::LeftHandle(..) => FactKind::LeftHandle,
+            Self::LeftMapping(..) => FactKind::LeftMapping,
+            Self::LeftObject(..) => FactKind::LeftObject,
+            Self::ProcessEnded(_) => FactKind::ProcessEnded,
+            Self::CallsMissing(_) => FactKind::CallsMissing,
+            Self::Finished => FactKind::Finished,
+        }
+    }
+}
+
+/// A call that gets handle data.
+#[derive(Clone, Copy, Debug)]
+pub struct Exporting<'t> {
+    /// Its arguments.
+    pub enter: &'t Enter,
+    /// What it gets handle data of.
+    pub source: Source<'t>,
+}
+
+/// What a get is asked to export.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'t> {
+    /// USM of this process, by the start of its allocation.
+    Allocation(u64, &'t Allocation),
+    /// Physical memory or an event.
+    Object(Handle, &'t Object),
+    /// An address in the open mapping that starts there.
+    Mapping(u64, &'t Mapping),
+    /// An object of another kind than the function is for.
+    OtherKind(Confusion),
+    /// Nothing that the tracker knows.
+    Unknown,
+}
+
+/// A call that opens handle data.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'t> {
+    /// Its arguments.
+    pub enter: &'t Enter,
+    /// The export that the bytes are of, if a traced process got them.
+    pub export: Option<ExportId>,
+    /// The bytes are handle data of another kind.
+    pub confusion: Option<Confusion>,
 }
 
 /// The object that a call is about to end.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ending<'w> {
+pub struct Ending<'t> {
+    /// The call.
+    pub function: Function,
     /// What the call takes it for.
-    pub(crate) object: Handle,
+    pub object: Handle,
     /// In which context.
-    pub(crate) context: Option<u64>,
+    pub context: Option<u64>,
     /// Its state by its address.
-    pub(crate) state: State,
+    pub state: State,
     /// What it is.
-    pub(crate) target: Target<'w>,
+    pub target: Target<'t>,
 }
 
 impl Ending<'_> {
-    /// What the life machine says to a call that ends a `kind`.
-    pub(crate) fn violation(&self, kind: Kind) -> Option<Violation> {
+    /// What the life cycle says to a call that ends a `kind`.
+    pub fn violation(&self, kind: Kind) -> Option<Violation> {
         if self.object.kind == kind { step(self.state, Event::Ending).violation } else { None }
     }
 }
 
 /// An object that is taken for one of another kind.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Confusion {
+pub struct Confusion {
     /// What the call takes it for.
-    pub(crate) taken_for: Kind,
-    /// What it is: an object of this process, or the handle data that was handed to an open.
-    pub(crate) is: Handle,
+    pub taken_for: Kind,
+    /// What it is: an object of this process, or the handle data that was given to an open.
+    pub is: Handle,
     /// The call that made it.
-    pub(crate) born: Place,
-    /// The fingerprint of the handle data that was handed to an open.
-    pub(crate) fingerprint: Option<u64>,
-}
-
-/// An address at which there was a mapping, or USM of this process.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DanglingUse {
-    pub(crate) pointer: u64,
-    /// What was there.
-    pub(crate) was: Handle,
-    /// The close or the free that ended it.
-    pub(crate) died: Place,
-    pub(crate) size: Option<u64>,
-    pub(crate) fingerprint: Option<u64>,
-}
-
-/// Handle data that is opened when it is worth nothing any more.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stale {
-    /// The copy that was handed to the open.
-    pub(crate) handle: Handle,
-    pub(crate) got: Place,
-    /// Why that is so.
-    pub(crate) over: Over,
-    /// The exported address, or object.
-    pub(crate) value: Option<u64>,
-    pub(crate) size: Option<u64>,
-    pub(crate) fingerprint: u64,
-}
-
-/// Why handle data is worth nothing any more.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Over {
-    /// Its last put.
-    Put(Place),
-    /// The free of its memory.
-    Freed(Place),
-    /// The same, and the call that allocated what is at its address now.
-    Reborn(Place, Option<Place>),
-}
-
-/// What became of a get, an open or a free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opened {
-    /// It made what it should have made.
-    Well,
-    /// It was refused, or made nothing.
-    Not(UrResult),
-}
-
-/// Opens of handle data in the process that got it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OpenedHere {
-    /// The first of them, with its address.
-    pub(crate) opened: Place,
-    pub(crate) pointer: u64,
-    /// The get of its handle data.
-    pub(crate) got: Place,
-    pub(crate) size: Option<u64>,
-    pub(crate) fingerprint: u64,
-    /// How many there were.
-    pub(crate) count: u64,
-}
-
-/// Memory that others have open when its process ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
-    pub(crate) what: Handle,
-    pub(crate) serial: Serial,
-    pub(crate) size: Option<u64>,
-    pub(crate) fingerprint: u64,
-    pub(crate) holders: u64,
-    /// The open of one of them, with its address there.
-    pub(crate) opened: Place,
-    pub(crate) pointer: u64,
-}
-
-/// Handle data that nobody has tried to open.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Unopened {
-    pub(crate) got: Place,
-    /// The kind of the handle data, and what is exported.
-    pub(crate) kind: Kind,
-    pub(crate) value: Option<u64>,
-    pub(crate) size: Option<u64>,
-    pub(crate) fingerprint: u64,
-    /// How many lives that are exported at the same place this stands for.
-    pub(crate) count: u64,
-}
-
-/// A wait that had not returned when its process ended.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Waiting {
-    pub(crate) wait: Place,
-    pub(crate) event: Handle,
-    pub(crate) fingerprint: Option<u64>,
-    /// The get of its handle data, in the process that made the event.
-    pub(crate) source: Place,
-    /// Whether that process had ended when the wait began.
-    pub(crate) late: bool,
+    pub born: Place,
+    /// The fingerprint of the handle data that was given to an open.
+    pub fingerprint: Option<u64>,
 }
 
 /// What an address stands for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Target<'w> {
+pub enum Target<'t> {
     /// Handle data.
-    Handle(&'w HandleData),
+    Handle(&'t HandleData),
     /// A mapping.
-    Mapping(&'w Mapping),
-    /// The inside of the open mapping that begins at that address.
-    Inside(u64, &'w Mapping),
-    /// Something that was ended.
-    Ended(&'w Tombstone),
+    Mapping(&'t Mapping),
+    /// An address inside the open mapping that starts there.
+    Inside(u64, &'t Mapping),
+    /// Something that was ended before.
+    Ended(&'t Tombstone),
     /// Physical memory or an event.
-    Object(&'w Object),
+    Object(&'t Object),
     /// USM of this process.
-    Allocation(&'w Allocation),
-    /// Nothing that we know.
+    Allocation(&'t Allocation),
+    /// An object of another kind.
+    OtherKind(Confusion),
+    /// Nothing that the tracker knows.
     Nothing,
 }
 
-/// Memory that is being freed, or an object whose last reference is being released, with what hung on it when that began.
+/// A call that has returned.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Freed {
-    pub(crate) what: Handle,
-    pub(crate) serial: Serial,
-    pub(crate) size: Option<u64>,
-    pub(crate) fingerprint: Option<u64>,
-    /// How many of its handles were not put.
-    pub(crate) handles: u64,
-    /// The last get of one that was not put.
-    pub(crate) got: Option<Place>,
-    /// How many mappings of it were open.
-    pub(crate) holders: u64,
-    /// The open of one of them, of another process if there is one, with its address there.
-    pub(crate) holder: Option<(Place, u64)>,
+pub struct Returned {
+    /// Its number in its process.
+    pub call: u64,
+    /// When it returned.
+    pub time: Nanos,
+    /// Whether it did what it was called for.
+    pub outcome: Outcome,
 }
 
-/// What is missing in a trace; nothing of both where it is closed and has no footer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Missing {
-    /// Records of calls that could not be written.
-    pub(crate) lost: u64,
-    /// Lines that could not be used.
-    pub(crate) lines: u64,
+/// What became of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It did what it was called for; if it makes an object, it gave one.
+    Done,
+    /// It failed, or said success and gave nothing.
+    Refused(UrResult),
+}
+
+/// A call that should have made an object and has not.
+#[derive(Clone, Copy, Debug)]
+pub struct Refused<'t> {
+    /// What it should have made.
+    pub kind: Kind,
+    /// What it answered.
+    pub result: UrResult,
+    /// The kind of the handle data that it was to open; `None` if it opens none.
+    pub opens: Option<Kind>,
+    /// The call, with what was known when it began.
+    pub call: &'t PendingCall,
+}
+
+/// An address at which there was a mapping, or USM of this process.
+#[derive(Clone, Copy, Debug)]
+pub struct DanglingUse {
+    /// The address that the call was given.
+    pub pointer: u64,
+    /// What was there.
+    pub was: Handle,
+    /// The close or the free that ended it.
+    pub died: Place,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The fingerprint of the handle data that a mapping was opened from.
+    pub fingerprint: Option<u64>,
+}
+
+/// Handle data that is opened after its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Expired {
+    /// The copy that was given to the open.
+    pub handle: Handle,
+    /// The latest get.
+    pub got: Place,
+    /// Why it has expired.
+    pub reason: Expiry,
+    /// The exported address, or object.
+    pub value: Option<u64>,
+    /// How many bytes were exported.
+    pub size: Option<u64>,
+    /// The fingerprint of its bytes.
+    pub fingerprint: u64,
+}
+
+/// Why handle data has expired.
+#[derive(Clone, Copy, Debug)]
+pub enum Expiry {
+    /// Its last put.
+    Put(Place),
+    /// The free of its memory.
+    Freed(Place),
+    /// The same, and the call that allocated the memory that is at its address now.
+    Replaced(Place, Option<Place>),
+}
+
+/// An open of bytes that no traced get has returned.
+#[derive(Clone, Copy, Debug)]
+pub struct UnknownHandle {
+    /// What the open was given.
+    pub handle: Handle,
+    /// The fingerprint of the bytes.
+    pub fingerprint: u64,
+    /// Their size in bytes.
+    pub size: Option<u64>,
+    /// What became of the open.
+    pub outcome: Outcome,
+    /// Handle data that a traced process exported lay at the same address before: the adapter may have written into it.
+    pub overwritten: bool,
+}
+
+/// Handle data that a get has returned.
+#[derive(Clone, Copy, Debug)]
+pub struct Exported<'t> {
+    /// The handle data.
+    pub handle: Handle,
+    /// What the tracker knows of it.
+    pub data: &'t HandleData,
+    /// What the get has answered.
+    pub answer: &'t Values,
+    /// All handle data with equal bytes had been put before this get, this many times in the life of the export.
+    pub again: Option<u64>,
+    /// Handle data that was alive at this address: its end was not seen.
+    pub replaced: Option<Serial>,
+}
+
+/// A mapping or an object that an open has returned.
+#[derive(Clone, Copy, Debug)]
+pub struct Opened {
+    /// The mapping, physical memory or event.
+    pub handle: Handle,
+    /// Identifies this open: a pointer may be opened several times.
+    pub serial: Serial,
+    /// What it was opened of, if a traced process exported it.
+    pub export: Option<ExportId>,
+    /// The fingerprint of the handle data.
+    pub fingerprint: Option<u64>,
+}
+
+/// Handle data that was put, or an open that was closed.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// What it was.
+    pub handle: Handle,
+    /// Which life of that address: [`HandleData::serial`] or [`Opened::serial`].
+    pub serial: Serial,
+}
+
+/// Memory that has been freed, or an object whose last reference has been released, with what depended on it when that began.
+#[derive(Clone, Copy, Debug)]
+pub struct Freed {
+    /// The memory or object.
+    pub what: Handle,
+    /// Which life of that address.
+    pub serial: Serial,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The fingerprint of the handle data that is named.
+    pub fingerprint: Option<u64>,
+    /// How much handle data of it was not put.
+    pub handles: u64,
+    /// The last get of that.
+    pub got: Option<Place>,
+    /// How many mappings of it were open.
+    pub holders: u64,
+    /// The open of one of them, of another process if there is one, with its address there.
+    pub holder: Option<(Place, u64)>,
+}
+
+impl Freed {
+    /// With nothing that depends on it.
+    pub(super) const fn new(what: Handle, serial: Serial, size: Option<u64>) -> Self {
+        Self { what, serial, size, fingerprint: None, handles: 0, got: None, holders: 0, holder: None }
+    }
+}
+
+/// What a device answers to the question whether it can share a kind of object.
+#[derive(Clone, Copy, Debug)]
+pub struct Support {
+    /// The device.
+    pub device: u64,
+    /// The kind of object.
+    pub kind: Kind,
+    /// The answer: 0 is no; `None` if it could not be read.
+    pub value: Option<u64>,
+}
+
+/// How many descriptors a process has open.
+#[derive(Clone, Copy, Debug)]
+pub struct Descriptors {
+    /// How many are open.
+    pub open: u64,
+    /// How many handles, mappings and objects that can be shared it holds.
+    pub held: u64,
+    /// How many IPC calls had begun.
+    pub calls: u64,
+}
+
+/// How something was left, and which of the things left together it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Left {
+    /// Why it is left.
+    pub reason: Reason,
+    /// Nothing is wrong with it, or it was reported where it was ended in a wrong way.
+    pub excused: bool,
+    /// Which one it is of those of its kind that are not excused, from 0 on, in the order in which they were made.
+    pub index: usize,
+    /// How many of these there are.
+    pub count: usize,
 }
 
 /// Why something is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub enum Reason {
     /// The process ended in order.
     Exited,
     /// The process was killed.
@@ -281,9 +486,11 @@ pub(crate) enum Left {
     ContextReleased,
 }
 
-impl Freed {
-    /// With nothing hanging on it.
-    pub(crate) fn new(what: Handle, serial: Serial, size: Option<u64>) -> Self {
-        Self { what, serial, size, fingerprint: None, handles: 0, got: None, holders: 0, holder: None }
-    }
+/// What is missing in a trace; nothing of both where it is closed and has no footer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Records of calls that could not be written.
+    pub lost: u64,
+    /// Lines that could not be used.
+    pub lines: u64,
 }

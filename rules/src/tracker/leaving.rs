@@ -1,101 +1,102 @@
-//! What is left when a process ends or a context is released: each thing is looked at, up to a limit.
+//! The facts of a process that ends or of a context that is released: what is left in it, in the order in which it was made.
 
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{
+    call::Nanos,
+    handle::{Handle, Kind},
+};
 
 use super::{
-    Tracker,
-    fact::{Held, Left, What},
+    End, ProcessId, Tracker, end_of,
+    fact::{FactConsumer, Left, Reason, What},
     process_state::ProcessState,
-    records::{Allocation, HandleData, Mapping, Object, Serial},
+    records::{HandleData, Mapping, Object, Origin},
 };
-use crate::{
-    catalog::When,
-    finding::{Finding, Place},
-};
+use crate::{finding::Place, lifecycle::State};
 
-/// How many left objects of a kind are told one by one when a process ends; the last one stands for all others.
-const LEFT_TOLD: usize = 256;
-
-/// What a process or a context leaves when it goes.
-#[derive(Clone, Copy)]
-pub(super) struct Leaving<'w> {
-    pub(super) tracker: &'w Tracker,
-    pub(super) place: Place,
-    pub(super) left: Left,
-}
-
-impl<'w> Leaving<'w> {
-    /// What the process had opened of its own, what it showed beside it, and what others have open of it.
-    pub(super) fn memory(self, life: &ProcessState, found: &mut Vec<Finding>) {
-        if let Some(opened) = life.opened_here.as_ref().filter(|_| self.left == Left::Exited) {
-            self.tracker.report(When::End, self.place, What::OpenedHere(opened), found);
-        }
-        if let Some(exposed) = life.exposed.as_ref().filter(|_| self.left == Left::Exited) {
-            self.tracker.report(When::End, self.place, What::Exposed(exposed), found);
-        }
-        if self.left != Left::Incomplete {
-            let held: Vec<_> = life.allocations.iter().filter_map(|(base, memory)| self.held(*base, memory)).collect();
-            let each = held.iter().map(|held| ((), held));
-            self.tell(each, |held| held.serial, |(), held| What::Gone(held, self.left), found);
+impl Tracker {
+    /// What a process would leave if it ended like that now. Nothing moves, and nothing is allocated where nothing is left.
+    pub fn facts_of_end(&self, who: ProcessId, how: End, at: Nanos, facts: &mut dyn FactConsumer) {
+        let Some(state) = self.state(who).filter(|state| state.ended.is_none()) else { return };
+        let place = end_of(who, at);
+        self.emit(facts, place, What::ProcessEnded(how));
+        let reason = match how {
+            End::Exited => Reason::Exited,
+            End::Killed => Reason::Killed,
+            End::Incomplete => Reason::Incomplete,
+            End::Running => return,
+        };
+        let handles = state.handles.iter().filter(|(_, data)| data.state == State::Alive);
+        let mappings = state.mappings.iter().filter(|(_, mapping)| mapping.state == State::Alive);
+        let objects = state.objects.iter();
+        let objects = objects.filter(|(_, object)| object.origin == Origin::Imported && object.state == State::Alive);
+        let left = Leftovers {
+            handles: handles.map(|(handle, data)| (*handle, data, is_excused(state, *handle, data))).collect(),
+            mappings: mappings.collect(),
+            objects: objects.map(|(handle, object)| (*handle, object)).collect(),
+        };
+        self.facts_of_left(place, reason, left, facts);
+        if how == End::Incomplete {
+            self.emit(facts, place, What::CallsMissing(state.missing));
         }
     }
 
-    /// Who else has an allocation open.
-    fn held(self, base: u64, memory: &Allocation) -> Option<Held> {
-        let mut held: Option<Held> = None;
-        for export in memory.exports.iter().filter_map(|id| self.tracker.exports.get(*id)) {
-            for (process, pointer) in export.holders.iter().filter(|(process, _)| *process != self.place.process) {
-                let mapped = self.tracker.life(*process).and_then(|life| life.mappings.get(pointer));
-                let open = mapped.filter(|mapped| !mapped.accused).and_then(Mapping::last_open);
-                let Some(opened) = open else { continue };
-                let (what, fingerprint) = (Handle { kind: Kind::Usm, value: base }, export.fingerprint());
-                let (serial, size, pointer) = (memory.serial, memory.size, *pointer);
-                let first = Held { what, serial, size, fingerprint, holders: 0, opened, pointer };
-                held.get_or_insert(first).holders += 1;
+    pub(super) fn facts_of_left(
+        &self,
+        at: Place,
+        reason: Reason,
+        mut left: Leftovers<'_>,
+        facts: &mut dyn FactConsumer,
+    ) {
+        left.handles.sort_unstable_by_key(|(_, data, _)| data.serial);
+        let mut place = Places::of(reason, left.handles.iter().map(|(.., excused)| *excused));
+        for (handle, data, excused) in left.handles {
+            self.emit(facts, at, What::LeftHandle(place.next(excused), handle, data));
+        }
+        left.mappings.sort_unstable_by_key(|(_, mapping)| mapping.serial);
+        let mut place = Places::of(reason, left.mappings.iter().map(|(_, mapping)| mapping.ended_wrongly));
+        for (pointer, mapping) in left.mappings {
+            self.emit(facts, at, What::LeftMapping(place.next(mapping.ended_wrongly), pointer, mapping));
+        }
+        left.objects.sort_unstable_by_key(|(_, object)| object.serial);
+        for kind in [Kind::PhysicalMem, Kind::Event] {
+            let of_kind = || left.objects.iter().filter(|(handle, _)| handle.kind == kind);
+            let mut place = Places::of(reason, of_kind().map(|(_, object)| object.ended_wrongly));
+            for (handle, object) in of_kind() {
+                self.emit(facts, at, What::LeftObject(place.next(object.ended_wrongly), *handle, object));
             }
         }
-        held
-    }
-
-    pub(super) fn handles(self, left: impl Iterator<Item = (Handle, &'w HandleData)>, found: &mut Vec<Finding>) {
-        let what = |handle, got| What::LeftHandle { handle, got, left: self.left };
-        self.tell(left, |got| got.serial, what, found);
-    }
-
-    pub(super) fn mappings(self, left: impl Iterator<Item = (u64, &'w Mapping)>, found: &mut Vec<Finding>) {
-        let what = |pointer, mapped| What::LeftMapping { pointer, mapped, left: self.left };
-        self.tell(left, |mapped| mapped.serial, what, found);
-    }
-
-    pub(super) fn objects(self, left: impl Iterator<Item = (Handle, &'w Object)>, found: &mut Vec<Finding>) {
-        let what = |handle, object| What::LeftObject { handle, object, left: self.left };
-        let (memory, events): (Vec<_>, Vec<_>) = left.partition(|(handle, _)| handle.kind == Kind::PhysicalMem);
-        for of_a_kind in [memory, events] {
-            self.tell(of_a_kind.into_iter(), |object| object.serial, what, found);
-        }
-    }
-
-    /// Tells the first of what is left, in the order in which it was made; the last one told stands for all others.
-    fn tell<'v, K, V: 'v>(
-        self,
-        left: impl Iterator<Item = (K, &'v V)>,
-        serial: impl Fn(&V) -> Serial,
-        what: impl Fn(K, &'v V) -> What<'v>,
-        found: &mut Vec<Finding>,
-    ) {
-        let mut left: Vec<_> = left.collect();
-        left.sort_by_key(|(_, what)| serial(what));
-        let all = left.len();
-        for (key, one) in left.into_iter().take(LEFT_TOLD) {
-            self.tracker.report(When::End, self.place, what(key, one), found);
-        }
-        stand_for_others(all, found);
     }
 }
 
-/// Where more objects were left than are told, the last finding counts for the rest.
-fn stand_for_others(left: usize, found: &mut [Finding]) {
-    if let (Some(more @ 1..), Some(last)) = (left.checked_sub(LEFT_TOLD), found.last_mut()) {
-        last.count += more as u64;
+/// What is left together.
+#[derive(Debug, Default)]
+pub(super) struct Leftovers<'t> {
+    /// Handle data, and whether nothing is wrong with leaving it.
+    pub(super) handles: Vec<(Handle, &'t HandleData, bool)>,
+    pub(super) mappings: Vec<(u64, &'t Mapping)>,
+    pub(super) objects: Vec<(Handle, &'t Object)>,
+}
+
+/// Whether handle data may be left: its memory is freed, or it was reported where it was ended in a wrong way.
+pub(super) fn is_excused(state: &ProcessState, handle: Handle, data: &HandleData) -> bool {
+    data.ended_wrongly || !state.must_put(handle, data)
+}
+
+/// Numbers what is left.
+struct Places {
+    reason: Reason,
+    next: usize,
+    count: usize,
+}
+
+impl Places {
+    fn of(reason: Reason, excused: impl Iterator<Item = bool>) -> Self {
+        Self { reason, next: 0, count: excused.filter(|excused| !excused).count() }
+    }
+
+    fn next(&mut self, excused: bool) -> Left {
+        let left = Left { reason: self.reason, excused, index: self.next, count: self.count };
+        self.next += usize::from(!excused);
+        left
     }
 }

@@ -51,10 +51,10 @@ impl Tracker {
     /// All that handle data is out of, or that is open, at this moment: in the order in which it was got.
     pub fn shared(&self) -> Vec<Shared> {
         let mut shared = BTreeMap::new();
-        for (who, life) in (0..).map(ProcessId).zip(&self.lives) {
-            let handles = life.handles.values().filter(|got| got.state == State::Alive);
-            let out = handles.filter_map(|got| got.export).map(|id| (id, None));
-            for (id, holder) in out.chain(self.holdings(who, life).map(|(id, holder)| (id, Some(holder)))) {
+        for (who, state) in (0..).map(ProcessId).zip(&self.states) {
+            let handles = state.handles.values().filter(|data| data.state == State::Alive);
+            let out = handles.filter_map(|data| data.export).map(|id| (id, None));
+            for (id, holder) in out.chain(self.holdings(who, state).map(|(id, holder)| (id, Some(holder)))) {
                 let Some(export) = self.exports.get(id) else { continue };
                 let known: &mut Shared = shared.entry(id).or_insert_with(|| as_shared(id, export));
                 known.holders.extend(holder);
@@ -70,55 +70,59 @@ impl Tracker {
 
     /// The call that allocated the memory that a process exports from an address.
     pub fn born(&self, who: ProcessId, value: u64) -> Option<Place> {
-        self.life(who)?.allocation_at(value)?.1.born
+        self.state(who)?.allocation_at(value)?.1.born
     }
 
     /// Whether an object is in use in a process.
     pub fn lives(&self, who: ProcessId, object: Handle) -> bool {
-        self.life(who).is_some_and(|life| life.state(object) == State::Alive)
+        self.state(who).is_some_and(|state| state.state(object) == State::Alive)
     }
 
     /// Hands on every export that a call is about: of a call that begins, before it has moved the tracker, and of one that
     /// has returned, afterwards.
     pub fn about(&self, who: ProcessId, function: Function, values: &Values, mut each: impl FnMut(ExportId)) {
-        let Some(life) = self.life(who) else { return };
-        let object = |kind| values.object.and_then(|value| life.objects.get(&Handle { kind, value }));
+        let Some(state) = self.state(who) else { return };
+        let object = |kind| values.object.and_then(|value| state.objects.get(&Handle { kind, value }));
         match function.effect() {
             Effect::Makes(kind) | Effect::Ends(kind) if kind.shares().is_some() => {
-                let got = values.data.and_then(|value| life.handles.get(&Handle { kind, value }));
-                got.and_then(|got| got.export).into_iter().for_each(each);
+                let got = values.data.and_then(|value| state.handles.get(&Handle { kind, value }));
+                got.and_then(|data| data.export).into_iter().for_each(each);
             }
             Effect::Makes(_) if opens(function).is_some() && values.fingerprint.is_some() => {
                 self.export_of(who, values.fingerprint).into_iter().for_each(each);
             }
             Effect::Makes(Kind::Mapping) | Effect::Ends(Kind::Mapping) => {
-                let mapped = values.pointer.and_then(|pointer| life.mappings.get(&pointer));
-                mapped.and_then(|mapped| mapped.export).into_iter().for_each(each);
+                let mapping = values.pointer.and_then(|pointer| state.mappings.get(pointer));
+                mapping.and_then(|mapping| mapping.export).into_iter().for_each(each);
             }
             Effect::Ends(Kind::Usm) => {
-                let memory = values.pointer.and_then(|pointer| life.allocations.get(&pointer));
+                let memory = values.pointer.and_then(|pointer| state.allocations.get(pointer));
                 memory.into_iter().flat_map(|memory| &memory.exports).copied().for_each(each);
             }
             Effect::Makes(kind) | Effect::Releases(kind) if let Some(object) = object(kind) => {
                 if object.origin == Origin::Imported {
                     self.export_of(who, object.fingerprint).into_iter().for_each(each);
                 } else {
-                    let of_it = life.handles.values().filter(|got| got.exported == Some(object.serial));
-                    of_it.filter_map(|got| got.export).for_each(&mut each);
+                    let of_it = state.handles.values().filter(|data| data.exported == Some(object.serial));
+                    of_it.filter_map(|data| data.export).for_each(&mut each);
                 }
             }
             _ => {}
         }
     }
 
-    fn holdings<'a>(&'a self, who: ProcessId, life: &'a ProcessState) -> impl Iterator<Item = (ExportId, Holder)> + 'a {
-        let mappings = life.mappings.iter().filter(|(_, mapped)| mapped.state == State::Alive);
-        let mappings = mappings.filter_map(move |(pointer, mapped)| {
-            let opened = Handle { kind: Kind::Mapping, value: *pointer };
-            let opens = mapped.opens.iter().map(|opens| opens.count).sum();
-            Some((mapped.export?, Holder { process: who, opened, opens, since: mapped.last_open()? }))
+    fn holdings<'a>(
+        &'a self,
+        who: ProcessId,
+        state: &'a ProcessState,
+    ) -> impl Iterator<Item = (ExportId, Holder)> + 'a {
+        let mappings = state.mappings.iter().filter(|(_, mapping)| mapping.state == State::Alive);
+        let mappings = mappings.filter_map(move |(pointer, mapping)| {
+            let opened = Handle { kind: Kind::Mapping, value: pointer };
+            let opens = mapping.opens.len() as u64;
+            Some((mapping.export?, Holder { process: who, opened, opens, since: mapping.last_open()? }))
         });
-        let objects = life.objects.iter();
+        let objects = state.objects.iter();
         let objects = objects.filter(|(_, object)| object.origin == Origin::Imported && object.state == State::Alive);
         let objects = objects.filter_map(move |(handle, object)| {
             let id = self.export_of(who, object.fingerprint)?;

@@ -1,6 +1,9 @@
 //! Handle data: got at the exit of a get, gone at the enter of its put.
 
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{
+    call::Values,
+    handle::{Handle, Kind},
+};
 
 use super::memory::allocated;
 use crate::{
@@ -9,177 +12,221 @@ use crate::{
     tracker::{
         ProcessId, Tracker,
         exports::Subject,
-        process_state::{Operation, ProcessState},
+        fact::{Ended, Exported, FactConsumer, What},
+        pending::Operation,
+        process_state::ProcessState,
         records::{HandleData, Serial, Tombstone},
     },
 };
 
-/// From so many exports of one allocation on, those are looked for that are forgotten already.
+/// From so many exports of one allocation on, the forgotten ones are dropped now and then.
 const MANY_EXPORTS: usize = 1024;
 
-/// How many exports that were got and put over and over are remembered of a process.
-const CHURNED: usize = 64;
+/// What handle data is got of.
+pub(super) struct From {
+    /// The address or object.
+    pub(super) value: Option<u64>,
+    /// Which life of that.
+    pub(super) exported: Option<Serial>,
+    pub(super) context: Option<u64>,
+}
 
 /// A get begins: what it exports is known by now.
-pub(super) fn get(
-    tracker: &Tracker,
-    who: ProcessId,
-    kind: Kind,
-    (pointer, object, context): (Option<u64>, Option<u64>, Option<u64>),
-) -> Operation {
-    let life = tracker.life(who);
+pub(super) fn get(tracker: &Tracker, who: ProcessId, kind: Kind, values: &Values) -> Operation {
+    let Values { pointer, object, context, .. } = *values;
+    let state = tracker.state(who);
     if kind == Kind::MemHandle {
-        let found = pointer.and_then(|pointer| life?.allocation_at(pointer));
-        let dangling = pointer.filter(|_| found.is_none()).and_then(|pointer| life?.dangling(pointer)).map(Box::new);
-        return Operation::Get { kind, pointer, exported: found.map(|(_, found)| found.serial), context, dangling };
+        let found = pointer.and_then(|pointer| state?.allocation_at(pointer));
+        let dangling = pointer.filter(|_| found.is_none()).and_then(|pointer| state?.dangling(pointer)).map(Box::new);
+        let exported = found.map(|(_, found)| found.serial);
+        return Operation::Get { kind, value: pointer, exported, context, dangling };
     }
-    let found = kind.shares().zip(object).and_then(|(kind, value)| life?.objects.get(&Handle { kind, value }));
+    let found = kind.shares().zip(object).and_then(|(kind, value)| state?.objects.get(&Handle { kind, value }));
     let context = context.or(found.and_then(|found| found.context));
-    Operation::Get { kind, pointer: object, exported: found.map(|found| found.serial), context, dangling: None }
+    Operation::Get { kind, value: object, exported: found.map(|found| found.serial), context, dangling: None }
 }
 
 pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> Operation {
     let who = at.process;
-    let Some(got) = tracker.life_mut(who).and_then(|life| life.handles.get_mut(&handle)) else {
-        super::accuse(tracker, who, handle.kind, handle.value);
+    let Some(data) = tracker.state_mut(who).and_then(|state| state.handles.get_mut(&handle)) else {
+        super::end_wrongly(tracker, who, handle.kind, handle.value);
         return Operation::Nothing;
     };
-    let before = got.state;
-    got.state = step(before, Event::Ending).next;
-    let (serial, export, is_over) = (got.serial, got.export, before == State::Alive && !got.accused);
+    let before = data.state;
+    data.state = step(before, Event::Ending).next;
+    let (serial, export, is_over) = (data.serial, data.export, before == State::Alive && !data.ended_wrongly);
     if is_over {
-        hang(tracker, who, handle, |handles| handles.saturating_sub(1));
-    }
-    if let Some(export) = export.filter(|_| is_over) {
-        tracker.exports.put(export, Some(at));
-        if handle.kind == Kind::PhysicalMemHandle {
-            let now = tracker.next_serial();
-            tracker.exports.close(export, Some((now, at)));
+        count(tracker, who, handle, |handles| handles.saturating_sub(1));
+        if let Some(export) = export {
+            tracker.exports.put(export, Some(at));
         }
     }
     Operation::Put { handle, serial }
 }
 
-/// It has been ended in a wrong way, which is told at that call: from here on nothing hangs on it.
-pub(super) fn accuse(tracker: &mut Tracker, who: ProcessId, handle: Handle) {
-    let Some(got) = tracker.life_mut(who).and_then(|life| life.handles.get_mut(&handle)) else { return };
-    if std::mem::replace(&mut got.accused, true) {
+/// It has been ended in a wrong way, which is reported at that call: from here on nothing depends on it.
+pub(super) fn end_wrongly(tracker: &mut Tracker, who: ProcessId, handle: Handle) {
+    let Some(data) = tracker.state_mut(who).and_then(|state| state.handles.get_mut(&handle)) else { return };
+    if std::mem::replace(&mut data.ended_wrongly, true) {
         return;
     }
-    let export = got.export;
-    hang(tracker, who, handle, |handles| handles.saturating_sub(1));
+    let export = data.export;
+    count(tracker, who, handle, |handles| handles.saturating_sub(1));
     if let Some(export) = export {
         tracker.exports.put(export, None);
     }
 }
 
-/// Changes how much handle data hangs on the physical memory or event that a handle was got of.
-fn hang(tracker: &mut Tracker, who: ProcessId, handle: Handle, change: impl FnOnce(u64) -> u64) {
-    let Some(life) = tracker.life_mut(who).filter(|_| handle.kind != Kind::MemHandle) else { return };
-    let ProcessState { handles, objects, .. } = life;
-    let Some(got) = handles.get(&handle) else { return };
-    let object = handle.kind.shares().zip(got.pointer).map(|(kind, value)| Handle { kind, value });
+/// Changes how much handle data there is of the physical memory or event that a handle was got of.
+fn count(tracker: &mut Tracker, who: ProcessId, handle: Handle, change: impl FnOnce(u64) -> u64) {
+    let Some(state) = tracker.state_mut(who).filter(|_| handle.kind != Kind::MemHandle) else { return };
+    let ProcessState { handles, objects, .. } = state;
+    let Some(data) = handles.get(&handle) else { return };
+    let object = handle.kind.shares().zip(data.pointer).map(|(kind, value)| Handle { kind, value });
     let known = object.and_then(|object| objects.get_mut(&object));
-    if let Some(known) = known.filter(|known| got.exported == Some(known.serial)) {
+    if let Some(known) = known.filter(|known| data.exported == Some(known.serial)) {
         known.handles = change(known.handles);
     }
 }
 
+/// A get has returned.
 pub(super) fn got(
     tracker: &mut Tracker,
     born: Place,
-    (pointer, exported, context): (Option<u64>, Option<Serial>, Option<u64>),
+    from: From,
     handle: Handle,
-    (fingerprint, took): (Option<u64>, u64),
+    (answer, took): (&Values, u64),
+    facts: &mut dyn FactConsumer,
 ) {
     let who = born.process;
-    let of_memory = handle.kind == Kind::MemHandle;
-    let known = |tracker: &Tracker| {
-        let (base, found) = tracker.life(who)?.allocation_at(pointer?)?;
-        Some((base, found.serial, found.size))
-    };
-    let found = match (exported, pointer) {
-        // Physical memory and events are known by their own handles.
-        _ if !of_memory => None,
-        (None, Some(stranger)) if known(tracker).is_none() => {
-            allocated(tracker, who, stranger, (None, None), None);
-            known(tracker)
-        }
-        _ => known(tracker).filter(|(_, serial, _)| exported.is_none_or(|aimed| aimed == *serial)),
-    };
+    let From { value: pointer, exported: aimed, context } = from;
+    let fingerprint = answer.fingerprint;
+    let memory = memory(tracker, who, handle, (pointer, aimed));
     let object = handle.kind.shares().zip(pointer).map(|(kind, value)| Handle { kind, value });
-    let known = object.and_then(|object| tracker.life(who)?.objects.get(&object));
-    let size = match known.filter(|known| exported == Some(known.serial)) {
+    let known = object.and_then(|object| tracker.state(who)?.objects.get(&object));
+    let size = match known.filter(|known| aimed == Some(known.serial)) {
         Some(known) => known.size,
-        None => found.and_then(|(base, _, size)| size?.checked_sub(pointer? - base)),
+        None => memory.and_then(|(base, _, size)| size?.checked_sub(pointer? - base)),
     };
-    let exported = exported.or(found.map(|(_, serial, _)| serial));
+    let exported = aimed.or(memory.map(|(_, serial, _)| serial));
     let host = tracker.process(who).map_or(0, |process| process.host);
     let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size };
     let export = fingerprint.map(|bytes| tracker.exports.export((host, bytes), subject, born, took));
-    let (export, churned) = (export.map(|(id, _)| id), export.filter(|(_, churned)| *churned));
+    let (export, again) = (export.map(|(id, _)| id), export.and_then(|(_, again)| again));
     let serial = tracker.next_serial();
-    let Tracker { lives, exports, .. } = tracker;
-    let Some(life) = lives.get_mut(who.0 as usize) else { return };
-    if let (Some((base, ..)), Some(export)) = (found, export)
-        && let Some(allocation) = life.allocations.get_mut(&base)
-        && allocation.exports.insert(export)
+    let Tracker { states, exports, .. } = tracker;
+    let Some(state) = states.get_mut(who.0 as usize) else { return };
+    if let (Some((base, ..)), Some(export)) = (memory, export)
+        && let Some(allocation) = state.allocations.get_mut(base)
+        && allocation.add_export(export)
         && allocation.exports.len() >= MANY_EXPORTS
         && allocation.exports.len().is_power_of_two()
     {
         allocation.exports.retain(|id| exports.get(*id).is_some());
     }
-    life.churned.extend(churned.map(|(id, _)| id).filter(|_| life.churned.len() < CHURNED));
-    let known = object.and_then(|object| life.objects.get_mut(&object));
+    let known = object.and_then(|object| state.objects.get_mut(&object));
     if let Some(known) = known.filter(|known| exported == Some(known.serial)) {
         known.handles += 1;
         known.got = Some(born);
     }
-    life.tombstones.forget(handle);
-    let state = State::Alive;
-    let new = HandleData { serial, state, born, pointer, size, fingerprint, export, exported, context, accused: false };
+    state.tombstones.forget(handle);
+    let alive = State::Alive;
+    let new = HandleData {
+        serial,
+        state: alive,
+        born,
+        pointer,
+        size,
+        fingerprint,
+        export,
+        exported,
+        context,
+        ended_wrongly: false,
+    };
     // Whatever was there has ended where we do not see.
-    if let Some(HandleData { state: State::Alive, export: Some(export), .. }) = life.handles.insert(handle, new) {
+    let old = state.handles.insert(handle, new).filter(|old| old.state == alive);
+    let replaced = old.as_ref().map(|old| old.serial);
+    if let Some(export) = old.and_then(|old| old.export) {
         exports.put(export, None);
+    }
+    if let Some(data) = tracker.state(who).and_then(|state| state.handles.get(&handle)) {
+        tracker.emit(facts, born, What::Exported(Exported { handle, data, answer, again, replaced }));
     }
 }
 
+/// The allocation that handle data of memory is of: its start, which life it is, and its size. Memory that is first met here is
+/// known from now on.
+fn memory(
+    tracker: &mut Tracker,
+    who: ProcessId,
+    handle: Handle,
+    (pointer, aimed): (Option<u64>, Option<Serial>),
+) -> Option<(u64, Serial, Option<u64>)> {
+    // Physical memory and events are known by their own handles.
+    if handle.kind != Kind::MemHandle {
+        return None;
+    }
+    let pointer = pointer?;
+    let known = |tracker: &Tracker| {
+        let (base, found) = tracker.state(who)?.allocation_at(pointer)?;
+        Some((base, found.serial, found.size))
+    };
+    match (aimed, known(tracker)) {
+        (None, None) => {
+            allocated(tracker, who, pointer, (None, None), None);
+            known(tracker)
+        }
+        (aimed, found) => found.filter(|(_, serial, _)| aimed.is_none_or(|aimed| aimed == *serial)),
+    }
+}
+
+/// A put has returned.
 pub(super) fn has_put(
     tracker: &mut Tracker,
     died: Place,
     (handle, serial): (Handle, Serial),
     success: bool,
     took: u64,
+    facts: &mut dyn FactConsumer,
 ) {
+    move_put(tracker, died, (handle, serial), success, took);
+    if success {
+        tracker.emit(facts, died, What::Put(Ended { handle, serial }));
+    } else {
+        super::refused(tracker, died, handle, facts);
+    }
+}
+
+fn move_put(tracker: &mut Tracker, died: Place, (handle, serial): (Handle, Serial), success: bool, took: u64) {
     let who = died.process;
-    let Some(life) = tracker.life_mut(who) else { return };
-    let Some(got) = life.handles.get_mut(&handle).filter(|got| got.serial == serial) else { return };
-    let next = step(got.state, if success { Event::Ended } else { Event::Refused }).next;
-    let before = std::mem::replace(&mut got.state, next);
-    let HandleData { born, size, fingerprint, export, accused, .. } = *got;
+    let Some(state) = tracker.state_mut(who) else { return };
+    let Some(data) = state.handles.get_mut(&handle).filter(|data| data.serial == serial) else { return };
+    let next = step(data.state, if success { Event::Ended } else { Event::Refused }).next;
+    let before = std::mem::replace(&mut data.state, next);
+    let HandleData { born, size, fingerprint, export, ended_wrongly, .. } = *data;
     if let Some(export) = export {
         tracker.exports.spend(export, took);
     }
     match (before, next) {
-        _ if accused => {}
+        _ if ended_wrongly => {}
         (State::Dying, State::Alive) => {
-            hang(tracker, who, handle, |handles| handles + 1);
-            export.inspect(|export| {
-                tracker.exports.put_refused(*export);
-                tracker.exports.close(*export, None);
-            });
+            count(tracker, who, handle, |handles| handles + 1);
+            if let Some(export) = export {
+                tracker.exports.put_refused(export);
+            }
         }
         (State::Alive, State::Dead) => {
-            hang(tracker, who, handle, |handles| handles.saturating_sub(1));
-            export.inspect(|export| tracker.exports.put(*export, Some(died)));
+            count(tracker, who, handle, |handles| handles.saturating_sub(1));
+            if let Some(export) = export {
+                tracker.exports.put(export, Some(died));
+            }
         }
         _ => {}
     }
     if next == State::Dead
-        && let Some(life) = tracker.life_mut(who)
+        && let Some(state) = tracker.state_mut(who)
     {
-        life.handles.remove(&handle);
-        let tombstone = Tombstone { born, died, size, fingerprint, excused: false };
-        life.tombstones.bury(handle, tombstone);
+        state.handles.remove(&handle);
+        state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused: false });
     }
 }

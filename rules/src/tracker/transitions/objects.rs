@@ -3,18 +3,19 @@
 
 use urscope_schema::{
     api::demand::IPC,
+    call::Values,
     handle::{Handle, Kind},
 };
 
-use super::{Outcome, accuse};
+use super::end_wrongly;
 use crate::{
     finding::Place,
     lifecycle::{Event, State, step},
     tracker::{
         ProcessId, Tracker,
-        exports::ExportId,
-        fact::Freed,
-        process_state::{Operation, ProcessState},
+        fact::{FactConsumer, Freed, Opened, What},
+        pending::{Opens, Operation},
+        process_state::ProcessState,
         records::{Object, Origin, Serial, Tombstone},
     },
 };
@@ -22,68 +23,65 @@ use crate::{
 /// How many events without the IPC flag are remembered.
 const PLAIN_EVENTS: usize = 1024;
 
-/// What a call makes that was handed these flags.
-pub(super) fn origin(flags: Option<u64>) -> Origin {
-    if flags.is_some_and(|flags| flags & IPC != 0) { Origin::Shareable } else { Origin::Plain }
+/// Physical memory or an event is to be created.
+pub(super) fn create(kind: Kind, values: &Values) -> Operation {
+    let shared = values.flags.is_some_and(|flags| flags & IPC != 0);
+    let origin = if shared { Origin::Shareable } else { Origin::Plain };
+    Operation::Create { kind, origin, context: values.context, size: values.size }
 }
 
-/// An object of `size` bytes has been made in a context.
+/// An object of `size` bytes has been made in a context. Returns which life of its handle it is.
 pub(super) fn made(
     tracker: &mut Tracker,
     born: Place,
     handle: Handle,
     origin: Origin,
     (context, size): (Option<u64>, Option<u64>),
-) {
+) -> Serial {
     let serial = tracker.next_serial();
-    let Some(life) = tracker.life_mut(born.process) else { return };
-    life.tombstones.forget(handle);
-    life.objects.insert(
-        handle,
-        Object {
-            serial,
-            state: State::Alive,
-            references: 1,
-            born,
-            origin,
-            context,
-            size,
-            handles: 0,
-            got: None,
-            fingerprint: None,
-            source: None,
-            accused: false,
-        },
-    );
+    let Some(state) = tracker.state_mut(born.process) else { return serial };
+    state.tombstones.forget(handle);
+    let new = Object {
+        serial,
+        state: State::Alive,
+        references: 1,
+        born,
+        origin,
+        context,
+        size,
+        handles: 0,
+        got: None,
+        fingerprint: None,
+        source: None,
+        ended_wrongly: false,
+    };
+    state.objects.insert(handle, new);
     if handle.kind == Kind::Event && origin == Origin::Plain {
-        life.plain_events.push_back((handle, serial));
-        if life.plain_events.len() > PLAIN_EVENTS
-            && let Some((oldest, serial)) = life.plain_events.pop_front()
-            && life.objects.get(&oldest).is_some_and(|object| object.serial == serial)
+        state.plain_events.push_back((handle, serial));
+        if state.plain_events.len() > PLAIN_EVENTS
+            && let Some((oldest, serial)) = state.plain_events.pop_front()
+            && state.objects.get(&oldest).is_some_and(|object| object.serial == serial)
         {
-            life.objects.remove(&oldest);
+            state.objects.remove(&oldest);
         }
     }
+    serial
 }
 
-/// An object has been opened from handle data.
-pub(super) fn imported(
-    tracker: &mut Tracker,
-    born: Place,
-    handle: Handle,
-    context: Option<u64>,
-    (fingerprint, export): (Option<u64>, Option<ExportId>),
-) {
-    let (source, size) =
-        export.and_then(|id| tracker.exports.get(id)).map_or((None, None), |from| (Some(from.got), from.subject.size));
-    made(tracker, born, handle, Origin::Imported, (context, size));
+/// An open has returned physical memory or an event.
+pub(super) fn imported(tracker: &mut Tracker, born: Place, handle: Handle, open: &Opens, facts: &mut dyn FactConsumer) {
+    let Opens { context, fingerprint, export, .. } = *open;
+    let from = export.and_then(|id| tracker.exports.get(id));
+    let (source, size) = from.map_or((None, None), |from| (Some(from.got), from.subject.size));
+    let serial = made(tracker, born, handle, Origin::Imported, (context, size));
     if let Some(object) = known(tracker, born.process, handle) {
         (object.fingerprint, object.source) = (fingerprint, source);
     }
+    tracker.emit(facts, born, What::Opened(Opened { handle, serial, export, fingerprint }));
 }
 
 fn known(tracker: &mut Tracker, who: ProcessId, object: Handle) -> Option<&mut Object> {
-    tracker.life_mut(who)?.objects.get_mut(&object)
+    tracker.state_mut(who)?.objects.get_mut(&object)
 }
 
 /// A reference is taken. Objects that were not seen being made are not counted.
@@ -91,7 +89,7 @@ pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: O
     let Some(object) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
     let Some(counted) = known(tracker, who, object) else { return Operation::Nothing };
     counted.references += 1;
-    Operation::Refer { object, serial: counted.serial }
+    Operation::Retain { object, serial: counted.serial }
 }
 
 pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Handle, serial: Serial, success: bool) {
@@ -104,8 +102,8 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Handle, se
 pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> Operation {
     let Some(object) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
     let Some(counted) = known(tracker, who, object).filter(|counted| counted.references > 0) else {
-        if !tracker.life(who).is_some_and(|life| life.objects.contains_key(&object)) {
-            accuse(tracker, who, kind, object.value);
+        if !tracker.state(who).is_some_and(|state| state.objects.contains_key(&object)) {
+            end_wrongly(tracker, who, kind, object.value);
         }
         return Operation::Nothing;
     };
@@ -113,39 +111,41 @@ pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: 
     if counted.references == 0 {
         counted.state = step(counted.state, Event::Ending).next;
     }
-    Operation::Unrefer { object, serial: counted.serial }
+    Operation::Release { object, serial: counted.serial }
 }
 
-/// A reference has been given back; says what hung on the object, if it was the last one.
-pub(super) fn unreferred(
+/// A release has returned.
+pub(super) fn released(
     tracker: &mut Tracker,
     died: Place,
-    object: Handle,
-    serial: Serial,
+    (object, serial): (Handle, Serial),
     success: bool,
-) -> Option<Outcome> {
-    let counted = known(tracker, died.process, object).filter(|counted| counted.serial == serial)?;
+    facts: &mut dyn FactConsumer,
+) {
     if !success {
-        counted.references += 1;
-        counted.state = step(counted.state, Event::Refused).next;
-        return None;
+        if let Some(counted) = known(tracker, died.process, object).filter(|counted| counted.serial == serial) {
+            counted.references += 1;
+            counted.state = step(counted.state, Event::Refused).next;
+        }
+        super::refused(tracker, died, object, facts);
+        return;
     }
-    if counted.references > 0 {
-        return None;
+    let Some(state) = tracker.state_mut(died.process) else { return };
+    let Some(gone) = state.objects.get(&object).copied().filter(|counted| counted.serial == serial) else { return };
+    if gone.references > 0 {
+        return;
     }
-    let (handles, got) = (counted.handles, counted.got);
-    let freed = Freed { handles, got, ..Freed::new(object, serial, counted.size) };
-    let gone = *counted;
-    bury(tracker.life_mut(died.process)?, object, &gone, died, false);
-    (handles > 0).then(|| Outcome::Freed(died, Box::new(freed)))
+    remove(state, object, &gone, died, false);
+    let (handles, got) = (gone.handles, gone.got);
+    let freed = Freed { handles, got, ..Freed::new(object, serial, gone.size) };
+    tracker.emit(facts, died, What::Freed(&freed));
 }
 
 /// An object is no more. An event's address may be used again by one that is not recorded.
-pub(super) fn bury(life: &mut ProcessState, handle: Handle, object: &Object, died: Place, excused: bool) {
-    life.objects.remove(&handle);
+pub(super) fn remove(state: &mut ProcessState, handle: Handle, object: &Object, died: Place, excused: bool) {
+    state.objects.remove(&handle);
     if handle.kind == Kind::PhysicalMem {
-        let tombstone =
-            Tombstone { born: object.born, died, size: object.size, fingerprint: object.fingerprint, excused };
-        life.tombstones.bury(handle, tombstone);
+        let Object { born, size, fingerprint, .. } = *object;
+        state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused });
     }
 }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::RULES;
+use urscope_rules::{Rule, catalog::RULES};
+
+/// The heads of all files in the catalogue, by their names.
+const HEADS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/heads.rs"));
 
 /// The documentation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,10 +18,11 @@ impl Page {
     /// The headings of every page, in order.
     pub const HEADINGS: [&'static str; 5] = ["What it does", "Why it is bad", "Bad trace", "Good trace", "What to do"];
 
-    pub(super) fn of(source: &str) -> Self {
-        let lines = source.lines().map_while(|line| line.strip_prefix("//!"));
-        let lines: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
-        Self { text: lines.join("\n") }
+    /// The page of a rule; empty for a rule that is not of the catalogue.
+    pub fn of(rule: &Rule) -> Self {
+        let name = rule.code.replace('-', "_");
+        let head = HEADS.iter().find(|(file, _)| *file == name).map_or("", |(_, head)| head);
+        Self { text: head.trim_end().to_owned() }
     }
 
     /// What stands under a heading.
@@ -38,22 +42,31 @@ impl Page {
 pub fn rules_md() -> String {
     let mut text = String::from(
         "# The rules of urscope\n\n\
-         Made from the heads of `rules/src/catalog/*.rs`; `BLESS=1 cargo test -p urscope-rules` renews it. The traces are\n\
-         scenarios: the test suite plays each of them, and the bad one yields its rule, the good one nothing\n\
-         (`rules/src/scenario.rs` has the language).\n\n\
-         | rule | severity | looks at | the violation |\n|---|---|---|---|\n",
+         Made from the heads of the rules' files in `rules/src/catalog`; `BLESS=1 cargo test -p urscope-rule-pages` renews it.\n\
+         The traces are scenarios (`rules/pages/src/scenario` describes the language). The tests play each of them: the bad one\n\
+         yields its rule, the good one nothing.\n\n\
+         | rule | severity | reports at | violation |\n|---|---|---|---|\n",
     );
     for rule in RULES {
         let when = format!("{:?}", rule.when).to_lowercase();
         let _ = writeln!(text, "| [`{0}`](#{0}) | {1} | {when} | {2} |", rule.code, rule.severity, rule.title);
     }
     for rule in RULES {
-        let page = rule.page().text;
+        let page = Page::of(rule).text;
         let _ = writeln!(text, "\n## {}\n", rule.code);
         for line in page.lines() {
             let deeper = if line.starts_with("# ") { "##" } else { "" };
             let _ = writeln!(text, "{deeper}{line}");
         }
+    }
+    text
+}
+
+/// The table of rules in `README.md`.
+pub fn rules_table() -> String {
+    let mut text = String::from("| rule | severity | what was done |\n|---|---|---|\n");
+    for rule in RULES {
+        let _ = writeln!(text, "| [`{0}`](docs/rules.md#{0}) | {1} | {2} |", rule.code, rule.severity, rule.title);
     }
     text
 }

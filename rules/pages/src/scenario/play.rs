@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use urscope_rules::{Checker, End, Finding, Process, ProcessId, Rights, Tracker};
 use urscope_schema::{
     api::{
         Function, UrResult,
@@ -12,10 +13,6 @@ use urscope_schema::{
 };
 
 use super::{Call, Fate, REFUSED, Right, Scenario, ScenarioError, Step, Verb};
-use crate::{
-    finding::Finding,
-    tracker::{End, Process, ProcessId, Rights, Tracker},
-};
 
 /// What happens, as a tracker is told it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,28 +36,30 @@ const DEVICE: u64 = 0xd0;
 const STEP: u64 = 1000;
 
 impl Scenario {
-    /// What the law says to it.
+    /// What the rules find in it.
     pub fn play(&self) -> Result<Vec<Finding>, ScenarioError> {
-        let (mut tracker, mut found) = (Tracker::new(), Vec::new());
+        self.play_with(Checker::new())
+    }
+
+    /// What these rules find in it.
+    pub fn play_with(&self, mut checker: Checker) -> Result<Vec<Finding>, ScenarioError> {
+        let mut tracker = Tracker::new();
         for event in self.events()? {
             match event {
                 Event::Begin(process, _) => {
                     tracker.begin(process);
                 }
-                Event::Enter(who, enter) => {
-                    tracker.check(who, &enter, &mut found);
-                    tracker.enter(who, &enter);
-                }
-                Event::Exit(who, exit) => tracker.exit(who, &exit, &mut found),
-                Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at),
+                Event::Enter(who, enter) => tracker.enter(who, &enter, &mut checker),
+                Event::Exit(who, exit) => tracker.exit(who, &exit, &mut checker),
+                Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at, &mut checker),
                 Event::End(who, how, at) => {
                     tracker.missing(who, u64::from(how == End::Incomplete), 0);
-                    tracker.end(who, how, at, &mut found);
+                    tracker.end(who, how, at, &mut checker);
                 }
             }
         }
-        tracker.finish(&mut found);
-        Ok(found)
+        tracker.finish(&mut checker);
+        Ok(checker.take())
     }
 
     /// Its records.

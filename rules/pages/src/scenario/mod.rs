@@ -42,7 +42,7 @@ mod play;
 pub use parse::ScenarioError;
 pub use play::Event;
 
-use crate::tracker::End;
+use urscope_rules::End;
 
 /// A scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,19 +84,19 @@ pub enum Step {
 /// What the kernel lets a process do, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Right {
-    /// [`crate::tracker::Rights::uid`]
+    /// [`urscope_rules::Rights::uid`]
     Uid,
-    /// [`crate::tracker::Rights::pid_namespace`]
+    /// [`urscope_rules::Rights::pid_namespace`]
     PidNamespace,
-    /// [`crate::tracker::Rights::ptrace_scope`]
+    /// [`urscope_rules::Rights::ptrace_scope`]
     PtraceScope,
-    /// [`crate::tracker::Rights::seccomp`]
+    /// [`urscope_rules::Rights::seccomp`]
     Seccomp,
-    /// [`crate::tracker::Rights::dumpable`]
+    /// [`urscope_rules::Rights::dumpable`]
     Dumpable,
-    /// [`crate::tracker::Rights::traces_any`]
+    /// [`urscope_rules::Rights::traces_any`]
     TracesAny,
-    /// [`crate::tracker::Rights::descriptors`]
+    /// [`urscope_rules::Rights::descriptors`]
     DescriptorLimit,
 }
 

@@ -35,7 +35,7 @@ fn another_size_is_one_that_no_get_of_that_kind_gave_and_that_is_refused_for_it(
 fn strangers_are_told_once_of_a_process_and_not_where_the_get_may_be_missing() {
     let open = "c: open h -> m\nc: close m\nc: open i -> m\nc: close m\n";
     let found =
-        expect(&format!("{open}c: open j -> m fails\nc: open k -> m fails"), &["untraced-peer", "garbage-handle"]);
+        expect(&format!("{open}c: open j -> m fails\nc: open k -> m fails"), &["garbage-handle", "untraced-peer"]);
     assert!(found.iter().all(|finding| finding.severity == Severity::Note && finding.message.contains("2 times")));
     expect(&format!("{open}d: open h -> m\nd: close m"), &["untraced-peer", "untraced-peer"]);
     // Somebody's get is not in his trace.
@@ -84,7 +84,7 @@ fn a_refusal_is_one_of_permission_only_where_something_is_in_the_way() {
     expect(&with("").replace(denied, "p: killed\nc: open h -> m fails"), &["leaked-handle"]);
     // One's own data take no fetching; and the adapter that answers success has given nothing.
     expect(&with("").replace(denied, "p: open h -> m fails\np: put h"), &[]);
-    expect(&with("").replace(denied, "c: open h\np: put h"), &["success-without-result", "permission-denied"]);
+    expect(&with("").replace(denied, "c: open h\np: put h"), &["permission-denied", "success-without-result"]);
 }
 
 #[test]

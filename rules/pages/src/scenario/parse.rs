@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use super::{Call, Fate, Line, REFUSED, Right, Scenario, Step, Verb};
-use crate::tracker::End;
+use urscope_rules::End;
 
 /// A line that is no step.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -40,10 +40,13 @@
 //!
 //! Look at what else happened at that moment: the timeline of the traces, `urscope stats`, and the load of the machine.
 
-use super::{Rule, When, wording::call};
+mod durations;
+
+use self::durations::{Durations, Outlier};
+use super::{Check, Rule, RuleState, When, memory::PerProcess, wording::call};
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    tracker::fact::{Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -51,24 +54,47 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::End,
     title: "some calls of a function took far longer than the others",
-    source: include_str!("slow_call.rs"),
-    check,
+    facts: &[FactKind::Returned, FactKind::ProcessEnded],
+    check: Check::Stateful(|| Box::new(Calls::default())),
 };
 
-fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Outlier(outlier) = fact.what else { return None };
-    let function = fact.at.function.map_or("", |function| function.name());
+/// How long the calls of each process took.
+#[derive(Clone, Debug, Default)]
+struct Calls(PerProcess<Durations>);
+
+impl RuleState for Calls {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        match fact.what {
+            What::Returned(returned) => {
+                self.0.get_or_insert_with(fact.at.process, Durations::default).note(fact.at, returned.time);
+            }
+            What::ProcessEnded(_) => {
+                let durations = self.0.take(fact.at.process);
+                found.extend(durations.iter().flat_map(Durations::outliers).map(|outlier| report(fact, &outlier)));
+            }
+            _ => {}
+        }
+    }
+
+    fn clone_box(&self) -> Box<dyn RuleState> {
+        Box::new(self.clone())
+    }
+}
+
+fn report(fact: &Fact<'_>, outlier: &Outlier) -> Finding {
+    let at = outlier.place;
+    let function = at.function.map_or("", |function| function.name());
     let message = format!(
         "{} waited {} for {}, while half of its {} calls of {function} took no more than {}; outliers in all: {}",
         fact.actor(),
         time(outlier.took),
-        call(fact.at),
+        call(at),
         outlier.calls,
         time(outlier.median),
         outlier.outliers
     );
     let advice = "look at what else happened at that moment: the timeline, urscope stats, and the load of the machine";
-    Some(Finding::of_call(&RULE, fact.at, message).advice(advice))
+    Finding::of_call(&RULE, at, message).advice(advice)
 }
 
 fn time(nanos: u64) -> String {

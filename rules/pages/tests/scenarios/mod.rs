@@ -5,7 +5,8 @@
 pub(crate) mod correct;
 
 use proptest::prelude::*;
-use urscope_rules::{Finding, scenario::Scenario};
+use urscope_rule_pages::scenario::Scenario;
+use urscope_rules::Finding;
 
 /// What is found in a scenario.
 pub(crate) fn play(scenario: &str) -> Vec<Finding> {

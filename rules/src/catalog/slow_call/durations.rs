@@ -1,4 +1,4 @@
-//! How long the calls of a process take: a coarse distribution of each function, and the slowest of its calls.
+//! How long the calls of a process took: a coarse distribution of each function, and the slowest of its calls.
 //!
 //! A call costs one count; nothing is kept of it unless it is very slow.
 
@@ -12,13 +12,13 @@ use crate::finding::Place;
 
 /// From which time on a call is worth remembering, in nanoseconds: no scheduler lets a thread that wants to run wait so long
 /// on a machine that is not overloaded.
-pub(crate) const SLOW: u64 = 10_000_000;
+pub(super) const SLOW: u64 = 10_000_000;
 
 /// How many calls of a function make a distribution.
-pub(crate) const ENOUGH: u64 = 1000;
+pub(super) const ENOUGH: u64 = 1000;
 
 /// How many times as long as the median an outlier takes.
-pub(crate) const OUTLIER: u64 = 100;
+pub(super) const OUTLIER: u64 = 100;
 
 /// How many steps each doubling of the time is divided into.
 const STEPS: usize = 4;
@@ -34,23 +34,23 @@ struct Column {
 }
 
 /// The calls of a process that its functions answer by themselves: those that wait for others are left out.
-#[derive(Debug, Default)]
-pub(crate) struct Pace(Vec<Option<Box<Column>>>);
+#[derive(Clone, Debug, Default)]
+pub(super) struct Durations(Vec<Option<Box<Column>>>);
 
 /// Calls that took far longer than others of their function.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outlier {
+pub(super) struct Outlier {
     /// The slowest of them, and how long it took in nanoseconds.
-    pub(crate) place: Place,
-    pub(crate) took: u64,
+    pub(super) place: Place,
+    pub(super) took: u64,
     /// Half of all calls took no longer.
-    pub(crate) median: u64,
-    pub(crate) calls: u64,
+    pub(super) median: u64,
+    pub(super) calls: u64,
     /// How many were outliers.
-    pub(crate) outliers: u64,
+    pub(super) outliers: u64,
 }
 
-impl Pace {
+impl Durations {
     /// A call that began at `place` has returned.
     #[inline]
     pub(super) fn note(&mut self, place: Place, returned: Nanos) {

@@ -55,10 +55,13 @@
 //! descriptors are (`ls -l /proc/PID/fd`): of a `dmabuf` or `memfd` the driver or a cache has kept them; its limits are
 //! `UMF_MAX_OPENED_IPC_HANDLES` and the pool settings of the runtime.
 
-use super::{Rule, When, wording::number};
+mod samples;
+
+use self::samples::{Growth, Sample, Samples};
+use super::{Check, Rule, RuleState, When, memory::PerProcess, wording::number};
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, What},
+    tracker::fact::{Descriptors, Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -66,12 +69,36 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Run,
     title: "a process has more and more descriptors open",
-    source: include_str!("descriptor_growth.rs"),
-    check,
+    facts: &[FactKind::Descriptors, FactKind::ProcessEnded],
+    check: Check::Stateful(|| Box::new(Looks::default())),
 };
 
-fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Growth(growth) = fact.what else { return None };
+/// The samples of each process.
+#[derive(Clone, Debug, Default)]
+struct Looks(PerProcess<Samples>);
+
+impl RuleState for Looks {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        match fact.what {
+            What::Descriptors(Descriptors { open, held, calls }) => {
+                let samples = self.0.get_or_insert_with(fact.at.process, Samples::default);
+                samples.add(Sample { at: fact.at.time, calls, descriptors: open, held });
+            }
+            What::ProcessEnded(_) => {
+                let limit = fact.tracker.process(fact.at.process).and_then(|process| process.rights.descriptors);
+                let samples = self.0.take(fact.at.process);
+                found.extend(samples.and_then(|samples| samples.growth(limit)).map(|growth| report(fact, &growth)));
+            }
+            _ => {}
+        }
+    }
+
+    fn clone_box(&self) -> Box<dyn RuleState> {
+        Box::new(self.clone())
+    }
+}
+
+fn report(fact: &Fact<'_>, growth: &Growth) -> Finding {
     let (more, held) = (growth.descriptors(), growth.held());
     let calls = growth.to.calls - growth.from.calls;
     let (whose, advice) = if 2 * held >= more {
@@ -101,5 +128,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         growth.to.descriptors,
         growth.to.at.0.saturating_sub(growth.from.at.0) / 1_000_000,
     );
-    Some(Finding::of_call(&RULE, fact.at, message).advice(advice))
+    Finding::of_call(&RULE, fact.at, message).advice(advice)
 }

@@ -13,19 +13,19 @@ const GROWN: u64 = 32;
 
 /// One look at a process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
-    pub(crate) at: Nanos,
+pub(super) struct Sample {
+    pub(super) at: Nanos,
     /// How many IPC calls had begun.
-    pub(crate) calls: u64,
+    pub(super) calls: u64,
     /// How many descriptors were open.
-    pub(crate) descriptors: u64,
+    pub(super) descriptors: u64,
     /// How many handles, mappings and objects that can be shared it held.
-    pub(crate) held: u64,
+    pub(super) held: u64,
 }
 
 /// All looks at a process.
-#[derive(Debug, Default)]
-pub(crate) struct Ledger {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Samples {
     samples: Vec<Sample>,
     /// One of so many looks is kept, as a power of two.
     every: u32,
@@ -35,33 +35,33 @@ pub(crate) struct Ledger {
 
 /// Descriptors that became more to the end.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Growth {
-    pub(crate) from: Sample,
-    pub(crate) to: Sample,
+pub(super) struct Growth {
+    pub(super) from: Sample,
+    pub(super) to: Sample,
     /// How many may be open (`RLIMIT_NOFILE`).
-    pub(crate) limit: Option<u64>,
+    pub(super) limit: Option<u64>,
 }
 
 impl Growth {
     /// How many descriptors more.
-    pub(crate) const fn descriptors(&self) -> u64 {
+    pub(super) const fn descriptors(&self) -> u64 {
         self.to.descriptors.saturating_sub(self.from.descriptors)
     }
 
     /// How many handles, mappings and objects more.
-    pub(crate) const fn held(&self) -> u64 {
+    pub(super) const fn held(&self) -> u64 {
         self.to.held.saturating_sub(self.from.held)
     }
 
     /// After how many IPC calls more the limit is reached.
-    pub(crate) fn calls_left(&self) -> Option<u64> {
+    pub(super) fn calls_left(&self) -> Option<u64> {
         let room = u128::from(self.limit?.saturating_sub(self.to.descriptors));
         let calls = u128::from(self.to.calls.saturating_sub(self.from.calls));
         u64::try_from(room * calls / u128::from(self.descriptors().max(1))).ok()
     }
 }
 
-impl Ledger {
+impl Samples {
     pub(super) fn add(&mut self, sample: Sample) {
         self.latest = Some(sample);
         if self.looks.is_multiple_of(1 << self.every) {
@@ -100,18 +100,18 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn ledger(descriptors: impl IntoIterator<Item = u64>) -> Ledger {
-        let mut ledger = Ledger::default();
+    fn samples(descriptors: impl IntoIterator<Item = u64>) -> Samples {
+        let mut samples = Samples::default();
         for (calls, descriptors) in (0..).zip(descriptors) {
-            ledger.add(Sample { at: Nanos(calls), calls: 10 * calls, descriptors, held: 0 });
+            samples.add(Sample { at: Nanos(calls), calls: 10 * calls, descriptors, held: 0 });
         }
-        ledger
+        samples
     }
 
     #[test]
     fn what_grows_to_the_end_grows_and_its_end_is_foreseen() {
         for length in [16, 127, 128, 129, 5000_u64] {
-            let growth = ledger((0..length).map(|n| 5 + 4 * n)).growth(Some(1024)).expect("it grows");
+            let growth = samples((0..length).map(|n| 5 + 4 * n)).growth(Some(1024)).expect("it grows");
             let (descriptors, calls) = (growth.descriptors(), growth.to.calls - growth.from.calls);
             assert_eq!((growth.to.descriptors, descriptors * 10), (1 + 4 * length, calls * 4), "{length}");
             assert_eq!(growth.calls_left(), Some(1024_u64.saturating_sub(growth.to.descriptors) * 10 / 4));
@@ -120,9 +120,9 @@ mod tests {
 
     #[test]
     fn what_comes_to_rest_goes_up_and_down_or_is_little_does_not_grow() {
-        assert!(ledger((0..1000).map(|n| 5 + n.min(400))).growth(None).is_none(), "a cache that is full");
-        assert!(ledger((0..1000).map(|n| 5 + n % 50)).growth(None).is_none(), "up and down");
-        assert!(ledger((0..1000).map(|n| 5 + n / 40)).growth(None).is_none(), "little");
-        assert!(ledger((0..7).map(|n| 5 + 50 * n)).growth(None).is_none(), "few looks");
+        assert!(samples((0..1000).map(|n| 5 + n.min(400))).growth(None).is_none(), "a cache that is full");
+        assert!(samples((0..1000).map(|n| 5 + n % 50)).growth(None).is_none(), "up and down");
+        assert!(samples((0..1000).map(|n| 5 + n / 40)).growth(None).is_none(), "little");
+        assert!(samples((0..7).map(|n| 5 + 50 * n)).growth(None).is_none(), "few looks");
     }
 }

@@ -1,0 +1,146 @@
+//! # What it does
+//!
+//! Finds a put of physical memory's handle data that would close a descriptor which the put of other handle data with the same
+//! bytes has closed already.
+//!
+//! # Why it is bad
+//!
+//! The bytes are the exporter's process and the number of a descriptor, and the put of the v2 adapter closes that number. Where
+//! the driver exports one and the same descriptor each time, as Intel's does, the first put ends every other handle of that
+//! memory, and the second put closes whatever has taken the number meanwhile: a file, a socket, another handle. The program is
+//! not at fault: it puts what it got, once.
+//!
+//! # Bad trace
+//!
+//! `like h` says that the driver exported the descriptor of `h` again.
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: get-physical m -> h
+//! producer: get-physical m -> h2 like h
+//! producer: put-physical h
+//! producer: put-physical h2
+//! producer: release-physical m
+//! ```
+//!
+//! # Good trace
+//!
+//! A number that was closed may come again.
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: get-physical m -> h
+//! producer: put-physical h
+//! producer: get-physical m -> h2 like h
+//! producer: put-physical h2
+//! producer: release-physical m
+//! ```
+//!
+//! # What to do
+//!
+//! Get handle data of physical memory once and hand out copies of its bytes; or let urscope's own backend serve it
+//! (`URSCOPE_BACKEND=level_zero`), which duplicates the descriptor. `URSCOPE_ON_ERROR=refuse` answers such a put with success and
+//! does not pass it on: the stranger's descriptor lives.
+
+use std::collections::VecDeque;
+
+use urscope_schema::{
+    api::UrResult,
+    handle::{Handle, Kind},
+};
+
+use super::{Check, Rule, RuleState, When, wording::call};
+use crate::{
+    finding::{Finding, Place, Severity},
+    tracker::{
+        Map,
+        fact::{Ending, Fact, FactKind, Target, What},
+        records::{HandleData, Serial},
+    },
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "descriptor-closed-twice",
+    severity: Severity::Error,
+    when: When::Enter,
+    title: "a put closes a descriptor that the put of its twin has closed",
+    facts: &[FactKind::Exported, FactKind::Ending, FactKind::EndRefused],
+    check: Check::Stateful(|| Box::new(Closed::default())),
+};
+
+/// How many bytes of handle data are remembered whose descriptor a put has closed.
+const REMEMBERED: usize = 1 << 16;
+
+/// Equal handle data of physical memory: its host and its fingerprint. The bytes name a descriptor.
+type Bytes = (u64, u64);
+
+/// The puts that have closed descriptors.
+#[derive(Clone, Debug, Default)]
+struct Closed {
+    /// By the bytes: the last put, and the latest handle data that had been got by then.
+    puts: Map<Bytes, (Place, Serial)>,
+    order: VecDeque<Bytes>,
+    latest: Serial,
+}
+
+impl RuleState for Closed {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        match fact.what {
+            What::Exported(exported) if exported.handle.kind == Kind::PhysicalMemHandle => {
+                self.latest = self.latest.max(exported.data.serial);
+            }
+            What::Ending(Ending { object, target: Target::Handle(data), .. })
+                if object.kind == Kind::PhysicalMemHandle && !data.ended_wrongly =>
+            {
+                let Some(bytes) = bytes(fact, data) else { return };
+                if let Some((put, latest)) = self.puts.get(&bytes)
+                    && *latest >= data.serial
+                {
+                    found.push(report(fact, object, data, *put));
+                }
+                self.remember(bytes, fact.at);
+            }
+            // The refused put has closed nothing.
+            What::EndRefused(handle) if handle.kind == Kind::PhysicalMemHandle => {
+                let data = fact.tracker.state(fact.at.process).and_then(|state| state.handles.get(&handle));
+                if let Some(bytes) = data.and_then(|data| bytes(fact, data)) {
+                    self.puts.remove(&bytes);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn clone_box(&self) -> Box<dyn RuleState> {
+        Box::new(self.clone())
+    }
+}
+
+impl Closed {
+    fn remember(&mut self, bytes: Bytes, put: Place) {
+        if self.puts.insert(bytes, (put, self.latest)).is_none() {
+            self.order.push_back(bytes);
+        }
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.puts.remove(&oldest);
+        }
+    }
+}
+
+fn bytes(fact: &Fact<'_>, data: &HandleData) -> Option<Bytes> {
+    Some((fact.tracker.process(fact.at.process)?.host, data.fingerprint?))
+}
+
+fn report(fact: &Fact<'_>, handle: Handle, data: &HandleData, closed: Place) -> Finding {
+    let (who, at, born, put) = (fact.actor(), call(fact.at), call(data.born), call(closed));
+    let message = format!(
+        "{who} puts {handle} in {at}, which was got in {born}: its descriptor was closed in {put}, the put of other handle \
+         data with the same bytes, so this put closes whatever has its number now"
+    );
+    let finding = Finding::new(&RULE, fact.at, handle, message).other(Some(closed));
+    let advice = "get handle data of physical memory once and hand out copies of its bytes, or set \
+                  URSCOPE_BACKEND=level_zero: its backend duplicates the descriptor";
+    finding.values(data.size, data.fingerprint).advice(advice).answer(UrResult::SUCCESS)
+}

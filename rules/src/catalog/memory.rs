@@ -1,0 +1,102 @@
+//! What rules with a memory need alike: one entry a process, and a bound on what is reported of things left together.
+
+use urscope_schema::call::Nanos;
+
+use crate::{
+    finding::{Finding, Place},
+    tracker::{
+        ProcessId,
+        fact::{Fact, Left, UnknownHandle, What},
+    },
+};
+
+/// One value of each process, found by its number.
+#[derive(Clone, Debug)]
+pub(super) struct PerProcess<T>(Vec<Option<T>>);
+
+impl<T> Default for PerProcess<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> PerProcess<T> {
+    /// The value of a process, made by `new` if there is none.
+    pub(super) fn get_or_insert_with(&mut self, who: ProcessId, new: impl FnOnce() -> T) -> &mut T {
+        let index = who.0 as usize;
+        if self.0.len() <= index {
+            self.0.resize_with(index + 1, || None);
+        }
+        #[expect(clippy::indexing_slicing, reason = "it was made long enough just above")]
+        self.0[index].get_or_insert_with(new)
+    }
+
+    /// Takes the value of a process out.
+    pub(super) fn take(&mut self, who: ProcessId) -> Option<T> {
+        self.0.get_mut(who.0 as usize)?.take()
+    }
+
+    /// All values, in the order of processes.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().flatten()
+    }
+}
+
+/// The first of several things that are reported together, and how many there were.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct First<T> {
+    pub(super) first: T,
+    pub(super) count: u64,
+}
+
+impl<T> PerProcess<First<T>> {
+    /// One more of a process.
+    pub(super) fn count(&mut self, who: ProcessId, one: impl FnOnce() -> T) {
+        self.get_or_insert_with(who, || First { first: one(), count: 0 }).count += 1;
+    }
+}
+
+/// Opens of bytes that no traced get has returned, by process.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UnknownOpens {
+    opens: PerProcess<First<(Place, UnknownHandle)>>,
+    calls_missing: bool,
+}
+
+impl UnknownOpens {
+    /// One more.
+    pub(super) fn count(&mut self, at: Place, unknown: UnknownHandle) {
+        self.opens.count(at.process, || (at, unknown));
+    }
+
+    /// All of them, once the run is over. Where calls are missing or exports are forgotten, the bytes may have been got: then
+    /// there is nothing to report.
+    pub(super) fn at_end(&mut self, fact: &Fact<'_>) -> impl Iterator<Item = &First<(Place, UnknownHandle)>> {
+        self.calls_missing |= matches!(fact.what, What::CallsMissing(_));
+        let known = matches!(fact.what, What::Finished) && !self.calls_missing && !fact.tracker.has_forgotten();
+        self.opens.iter().filter(move |_| known)
+    }
+}
+
+/// How many left objects of a kind are reported one by one when a process ends; the last one stands for all others.
+const REPORTED: usize = 256;
+
+/// How many left objects a finding stands for; none where it is not reported.
+pub(super) fn stands_for(left: Left) -> Option<u64> {
+    if left.excused || left.index >= REPORTED {
+        return None;
+    }
+    let last = left.index + 1 == REPORTED;
+    Some(if last { (left.count - left.index) as u64 } else { 1 })
+}
+
+/// A finding about one of several things left together.
+pub(super) fn one_of(left: Left, finding: impl FnOnce() -> Finding) -> Option<Finding> {
+    let count = stands_for(left)?;
+    Some(Finding { count, ..finding() })
+}
+
+/// The earlier of two moments comes first; equal ones in the order of processes.
+pub(super) const fn order(at: &Place) -> (Nanos, ProcessId, Option<u64>) {
+    (at.time, at.process, at.call)
+}

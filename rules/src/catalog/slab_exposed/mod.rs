@@ -1,0 +1,131 @@
+//! # What it does
+//!
+//! Notes handle data that shows more than its memory: other memory of the process, which is in use, lies in the same allocation of the
+//! driver. It is told once for each process.
+//!
+//! # Why it is bad
+//!
+//! The adapters serve small memory from pools, and a driver exports whole allocations: who opens the handle data can read and write
+//! the neighbours, too, and they stay pinned as long as it is open. Nothing forbids that, so this is a note; but who shares memory
+//! with a process that it does not trust shares more than it knows. (What the driver exports is taken from the handle data.)
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: alloc p 4096 + 4096
+//! producer: get p -> h exposes 65536
+//! consumer: open h -> m
+//! consumer: close m
+//! producer: put h
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: alloc p 4096 + 4096
+//! producer: free p + 4096
+//! producer: get p -> h exposes 65536
+//! consumer: open h -> m
+//! consumer: close m
+//! producer: put h
+//! ```
+//!
+//! # What to do
+//!
+//! Give memory that is shared with strangers an allocation of its own: larger than what the adapter pools (4 MiB of device memory
+//! by default).
+
+use urscope_schema::handle::Kind;
+
+use super::{
+    Check, Rule, RuleState, When,
+    memory::{First, PerProcess},
+    wording::{call, handle, of_size, times},
+};
+use crate::{
+    finding::{Finding, Place, Severity},
+    tracker::{
+        End,
+        fact::{Exported, Fact, FactKind, What},
+    },
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "slab-exposed",
+    severity: Severity::Note,
+    when: When::End,
+    title: "handle data shows other memory of its process, too",
+    facts: &[FactKind::Exported, FactKind::ProcessEnded],
+    check: Check::Stateful(|| Box::new(Gets::default())),
+};
+
+/// The gets of each process of memory that lies in one allocation of the driver with other memory that is in use.
+#[derive(Clone, Debug, Default)]
+struct Gets(PerProcess<First<Exposed>>);
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+struct Exposed {
+    got: Place,
+    /// The memory, and its size.
+    memory: u64,
+    size: Option<u64>,
+    fingerprint: Option<u64>,
+    /// How many bytes the driver exports.
+    exported: u64,
+    /// Other memory in them, and the call that made it.
+    neighbour: u64,
+    made: Place,
+}
+
+impl RuleState for Gets {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        match fact.what {
+            What::Exported(exported) => {
+                if let Some(exposed) = exposed(fact, &exported) {
+                    self.0.count(fact.at.process, || exposed);
+                }
+            }
+            What::ProcessEnded(how) => {
+                let first = self.0.take(fact.at.process).filter(|_| how == End::Exited);
+                found.extend(first.map(|first| report(fact, first)));
+            }
+            _ => {}
+        }
+    }
+
+    fn clone_box(&self) -> Box<dyn RuleState> {
+        Box::new(self.clone())
+    }
+}
+
+/// The neighbour that a get shows, where its answer says what the driver exports.
+fn exposed(fact: &Fact<'_>, exported: &Exported<'_>) -> Option<Exposed> {
+    let (base, bytes) = (exported.answer.pointer?, exported.answer.size?);
+    let state = fact.tracker.state(fact.at.process)?;
+    let of = exported.data.exported;
+    let within = || state.allocations.within(base..base.saturating_add(bytes));
+    let in_use = within().filter(|(_, memory)| memory.freed.is_none() && !memory.dying);
+    let mut others = in_use.filter(|(_, memory)| Some(memory.serial) != of);
+    let (neighbour, made) = others.find_map(|(at, memory)| Some((at, memory.born?)))?;
+    let (memory, own) = within().find(|(_, memory)| Some(memory.serial) == of)?;
+    let (size, fingerprint) = (own.size, exported.answer.fingerprint);
+    Some(Exposed { got: fact.at, memory, size, fingerprint, exported: bytes, neighbour, made })
+}
+
+fn report(fact: &Fact<'_>, First { first, count }: First<Exposed>) -> Finding {
+    let (who, what, size) = (fact.actor(), handle(Kind::Usm, first.memory), of_size(first.size));
+    let all = if count == 1 { String::new() } else { format!("; so it did {} in all", times(count)) };
+    let message = format!(
+        "{who} got handle data for {what}{size} in {}, which shows {} bytes: among them {}, in use since {}{all}",
+        call(first.got),
+        first.exported,
+        handle(Kind::Usm, first.neighbour),
+        call(first.made)
+    );
+    let finding = Finding::new(&RULE, first.got, what, message).other(Some(first.made));
+    let finding = finding.values(first.size, first.fingerprint);
+    finding.advice("give memory that is shared with strangers an allocation that is too large for the adapter's pool")
+}

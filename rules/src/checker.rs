@@ -1,0 +1,173 @@
+//! The checker: hands each fact to the rules that want it, and collects what they find.
+//!
+//! It keeps the state of the rules that have one. It knows rules by their headers only, and it never follows calls by itself:
+//! [`crate::Tracker`] does, and the same checker serves the validation layer while a program runs and the analyzer afterwards.
+
+use std::fmt;
+
+use crate::{
+    catalog::RULES,
+    finding::{Finding, Severity},
+    tracker::fact::{Fact, FactConsumer, FactKind},
+};
+
+/// A rule: its header, and what it does with a fact.
+pub struct Rule {
+    /// Its name in kebab case: the violation, readable after "allow".
+    pub code: &'static str,
+    /// How bad a violation is, unless circumstances excuse it.
+    pub severity: Severity,
+    /// When it reports.
+    pub when: When,
+    /// The violation in one line.
+    pub title: &'static str,
+    /// The facts that it wants.
+    pub facts: &'static [FactKind],
+    /// What it does with one.
+    pub check: Check,
+}
+
+/// When a rule reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum When {
+    /// Before a call is passed on.
+    Enter,
+    /// When a call has returned.
+    Exit,
+    /// When a process or a context is over.
+    End,
+    /// When a process or the run is over, from traces only: it needs what only they hold, or all of them.
+    Run,
+}
+
+/// What a rule does with a fact.
+#[derive(Clone, Copy)]
+pub enum Check {
+    /// It decides by the fact alone.
+    Stateless(fn(&Fact<'_>) -> Option<Finding>),
+    /// The same, where several findings may follow from one fact.
+    Each(fn(&Fact<'_>, &mut Vec<Finding>)),
+    /// It keeps a state over facts, which this makes.
+    Stateful(fn() -> Box<dyn RuleState>),
+}
+
+/// What a rule keeps over facts.
+pub trait RuleState: fmt::Debug + Send + Sync {
+    /// Takes a fact that the rule wants, and adds what follows from it.
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>);
+
+    /// A copy, for a look at a run that goes on.
+    fn clone_box(&self) -> Box<dyn RuleState>;
+}
+
+impl Rule {
+    /// The rule of that name.
+    pub fn named(code: &str) -> Option<&'static Self> {
+        RULES.iter().copied().find(|rule| rule.code == code)
+    }
+}
+
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code)
+    }
+}
+
+impl PartialEq for Rule {
+    fn eq(&self, other: &Self) -> bool {
+        self.code == other.code
+    }
+}
+
+impl Eq for Rule {}
+
+/// Rules at work on one run.
+///
+/// A clone goes on by itself: it can be told that the run is over while the original follows it further.
+#[derive(Debug)]
+pub struct Checker {
+    rules: Vec<Active>,
+    /// The rules that want a kind of fact, by their places in `rules`.
+    wanted: [Vec<u16>; FactKind::COUNT],
+    found: Vec<Finding>,
+}
+
+#[derive(Debug)]
+enum Active {
+    Stateless(fn(&Fact<'_>) -> Option<Finding>),
+    Each(fn(&Fact<'_>, &mut Vec<Finding>)),
+    Stateful(Box<dyn RuleState>),
+}
+
+impl Clone for Active {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Stateless(check) => Self::Stateless(*check),
+            Self::Each(check) => Self::Each(*check),
+            Self::Stateful(state) => Self::Stateful(state.clone_box()),
+        }
+    }
+}
+
+impl Clone for Checker {
+    fn clone(&self) -> Self {
+        Self { rules: self.rules.clone(), wanted: self.wanted.clone(), found: Vec::new() }
+    }
+}
+
+impl Default for Checker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Checker {
+    /// With all rules of the catalogue.
+    pub fn new() -> Self {
+        Self::with_rules(RULES.iter().copied())
+    }
+
+    /// With these rules.
+    pub fn with_rules<'r>(rules: impl IntoIterator<Item = &'r Rule>) -> Self {
+        let mut checker =
+            Self { rules: Vec::new(), wanted: [const { Vec::new() }; FactKind::COUNT], found: Vec::new() };
+        for (index, rule) in (0..).zip(rules) {
+            for kind in rule.facts {
+                if let Some(wanted) = checker.wanted.get_mut(*kind as usize) {
+                    wanted.push(index);
+                }
+            }
+            checker.rules.push(match rule.check {
+                Check::Stateless(check) => Active::Stateless(check),
+                Check::Each(check) => Active::Each(check),
+                Check::Stateful(new) => Active::Stateful(new()),
+            });
+        }
+        checker
+    }
+
+    /// What was found since this was last asked, in the order in which it was found.
+    pub fn take(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.found)
+    }
+
+    /// Whether nothing was found since [`Self::take`].
+    pub fn is_silent(&self) -> bool {
+        self.found.is_empty()
+    }
+}
+
+impl FactConsumer for Checker {
+    #[inline]
+    fn consume(&mut self, fact: &Fact<'_>) {
+        let Some(wanted) = self.wanted.get(fact.what.kind() as usize) else { return };
+        for index in wanted {
+            match self.rules.get_mut(usize::from(*index)) {
+                Some(Active::Stateless(check)) => self.found.extend(check(fact)),
+                Some(Active::Each(check)) => check(fact, &mut self.found),
+                Some(Active::Stateful(state)) => state.check(fact, &mut self.found),
+                None => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The facts of a call that begins: what it is about to end, to export, to open or to create. Nothing moves here.
+
+use urscope_schema::{
+    api::{Effect, demand::Nulls},
+    call::Enter,
+    handle::{Handle, Kind},
+};
+
+use super::{
+    ProcessId, Tracker,
+    fact::{Confusion, Ending, Exporting, FactConsumer, Opening, Source, Target, What},
+    opens,
+    process_state::{ProcessState, place_of},
+    records::Origin,
+};
+use crate::lifecycle::State;
+
+impl Tracker {
+    pub(super) fn facts_of_enter(&self, who: ProcessId, enter: &Enter, nulls: &Nulls, facts: &mut dyn FactConsumer) {
+        if let Some(fault) = nulls.fault(enter.function, &enter.values) {
+            self.emit(facts, place_of(who, enter), What::InvalidArgument(fault));
+        }
+        let Some(state) = self.state(who) else { return };
+        let values = &enter.values;
+        let (kind, value) = match enter.function.effect() {
+            Effect::Ends(kind) if kind.shares().is_some() => (kind, values.data),
+            Effect::Ends(kind) => (kind, values.pointer),
+            // References to events are also held by commands, which are not recorded.
+            Effect::Releases(Kind::PhysicalMem) => (Kind::PhysicalMem, values.object),
+            Effect::Makes(made) => {
+                let what = self.making(who, state, enter, made);
+                self.emit(facts, place_of(who, enter), what);
+                return;
+            }
+            _ => return,
+        };
+        // Null is no object: it is what is left of a get or open that failed under an adapter that says success.
+        let Some(value) = value.filter(|value| *value != 0) else { return };
+        let what = ending(state, enter, Handle { kind, value });
+        self.emit(facts, place_of(who, enter), what);
+    }
+
+    /// The fact of a call that is to make an object: what it gets handle data of, or what it opens.
+    fn making<'t>(&'t self, who: ProcessId, state: &'t ProcessState, enter: &'t Enter, made: Kind) -> What<'t> {
+        if let Some(taken_for) = opens(enter.function) {
+            let values = &enter.values;
+            let of_bytes = self.export_of(who, values.fingerprint);
+            let found = of_bytes.and_then(|id| Some((id, self.exports.get(id)?)));
+            let confusion = found.filter(|(_, export)| export.subject.kind != taken_for).map(|(_, export)| {
+                let is = Handle { kind: export.subject.kind, value: values.data.unwrap_or_default() };
+                Confusion { taken_for, is, born: export.got, fingerprint: values.fingerprint }
+            });
+            let export = found.filter(|_| confusion.is_none()).map(|(id, _)| id);
+            return What::Opening(Opening { enter, export, confusion });
+        }
+        match made.shares() {
+            Some(kind) => What::Exporting(Exporting { enter, source: source(state, enter, kind) }),
+            None => What::Creating(enter),
+        }
+    }
+}
+
+/// What a get is asked to export.
+fn source<'t>(state: &'t ProcessState, enter: &Enter, kind: Kind) -> Source<'t> {
+    let value = if kind == Kind::Usm { enter.values.pointer } else { enter.values.object };
+    let Some(value) = value else { return Source::Unknown };
+    if kind == Kind::Usm {
+        if let Some((base, allocation)) = state.allocation_at(value) {
+            return Source::Allocation(base, allocation);
+        }
+        if let Some((base, mapping)) = state.mapping_at(value) {
+            return Source::Mapping(base, mapping);
+        }
+    } else {
+        let object = Handle { kind, value };
+        if let Some(known) = state.objects.get(&object) {
+            return Source::Object(object, known);
+        }
+    }
+    state.of_another_kind(kind, value).map_or(Source::Unknown, Source::OtherKind)
+}
+
+/// The fact of a call that is to end an object, or to take a reference to it away.
+fn ending<'t>(state: &'t ProcessState, enter: &Enter, object: Handle) -> What<'t> {
+    let Handle { kind, value } = object;
+    let (before, mut target) = (state.state(object), state.target(kind, value));
+    let function = enter.function;
+    let valid = match target {
+        Target::Handle(data) => data.state == State::Alive,
+        // What was made here is released, not closed.
+        Target::Object(object) => {
+            object.state == State::Alive && (!function.is_ipc() || object.origin == Origin::Imported)
+        }
+        Target::Allocation(_) => kind == Kind::Usm,
+        Target::Mapping(mapping) => {
+            kind == Kind::Mapping && mapping.state == State::Alive && mapping.is_open_in(enter.values.context)
+        }
+        Target::Nothing if before == State::Inherited => true,
+        // An address belongs to what was made there last.
+        Target::Nothing | Target::Ended(_) => match state.of_another_kind(kind, value) {
+            Some(confusion) => {
+                target = Target::OtherKind(confusion);
+                false
+            }
+            // The tracker does not know all USM.
+            None => kind == Kind::Usm,
+        },
+        Target::Inside(..) | Target::OtherKind(_) => false,
+    };
+    let ending = Ending { function, object, context: enter.values.context, state: before, target };
+    if valid { What::Ending(ending) } else { What::InvalidEnding(ending) }
+}

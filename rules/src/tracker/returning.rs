@@ -1,0 +1,128 @@
+//! The return of a call: the facts that show the tracker as it was before, then the transition and its facts.
+
+use urscope_schema::{
+    api::{Effect, Function},
+    call::{Exit, Values},
+    handle::{Handle, Kind},
+};
+
+use super::{
+    ProcessId, Tracker,
+    exports::DataSize,
+    fact::{FactConsumer, Outcome, Refused, Returned, UnknownHandle, What},
+    opens,
+    pending::{Opens, Operation, PendingCall},
+    records::Origin,
+    transitions,
+};
+use crate::finding::Place;
+
+impl Tracker {
+    /// A call returns. Facts about the call show the tracker as it was before, those about what became of it as it is
+    /// afterwards.
+    pub fn exit(&mut self, who: ProcessId, exit: &Exit, facts: &mut dyn FactConsumer) {
+        let Some(state) = self.state_mut(who) else { return };
+        let pending = match state.pending.remove(&exit.call) {
+            Some(pending) => {
+                self.facts_of_return(&pending, exit, facts);
+                self.note_size(&pending, exit);
+                pending
+            }
+            // What is made is known at least, so that its end is no surprise.
+            None => without_enter(who, exit),
+        };
+        transitions::exit(self, pending, exit, facts);
+    }
+
+    fn facts_of_return(&self, pending: &PendingCall, exit: &Exit, facts: &mut dyn FactConsumer) {
+        let place = pending.place;
+        let outcome = outcome(exit);
+        if let (Outcome::Refused(result), Effect::Makes(kind)) = (outcome, exit.function.effect()) {
+            let refused = Refused { kind, result, opens: opens(exit.function), call: pending };
+            self.emit(facts, place, What::Refused(refused));
+        }
+        if let Operation::Open(open) = &pending.operation {
+            if let Some(expired) = &open.expired {
+                self.emit(facts, place, What::OpenedExpired(expired, outcome));
+            }
+            if let Some(unknown) = self.unknown(place, open, exit, outcome) {
+                self.emit(facts, place, What::OpenedUnknown(unknown));
+            }
+        }
+        self.emit(facts, place, What::Returned(Returned { call: exit.call, time: exit.time, outcome }));
+    }
+
+    /// An open of bytes that no traced process got, neither before it began nor meanwhile.
+    fn unknown(&self, place: Place, open: &Opens, exit: &Exit, outcome: Outcome) -> Option<UnknownHandle> {
+        let Opens { export: None, fingerprint: Some(fingerprint), data, size, .. } = *open else { return None };
+        if self.export_of(place.process, Some(fingerprint)).is_some() {
+            return None;
+        }
+        let overwritten =
+            data.is_some_and(|data| self.state(place.process).is_some_and(|state| state.opened_at.contains(&data)));
+        let handle = Handle { kind: opens(exit.function)?, value: data.unwrap_or_default() };
+        Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten })
+    }
+
+    fn note_size(&mut self, pending: &PendingCall, exit: &Exit) {
+        if let (Effect::Makes(kind), Some(size)) = (exit.function.effect(), exit.values.data_size)
+            && kind.shares().is_some()
+            && outcome(exit) == Outcome::Done
+            && let Some(host) = self.process(pending.place.process).map(|process| process.host)
+        {
+            self.exports.note_size(DataSize { host, kind, size, got: pending.place });
+        }
+    }
+}
+
+/// What became of a call: one that makes something has to give it.
+fn outcome(exit: &Exit) -> Outcome {
+    let given = match exit.function.effect() {
+        Effect::Makes(kind) => is_given(kind, &exit.values),
+        _ => true,
+    };
+    if exit.result.is_success() && given { Outcome::Done } else { Outcome::Refused(exit.result) }
+}
+
+/// Whether a success has made what it should have made. A get that is only asked for the size answers with that.
+fn is_given(kind: Kind, values: &Values) -> bool {
+    let made = match kind {
+        Kind::Usm | Kind::Mapping => values.pointer,
+        Kind::Context => values.context,
+        Kind::PhysicalMem | Kind::Event => values.object,
+        _ if values.data.is_none() => values.data_size,
+        _ => values.data,
+    };
+    made.is_some_and(|made| made != 0)
+}
+
+/// A call whose enter is missing.
+fn without_enter(process: ProcessId, exit: &Exit) -> PendingCall {
+    let Exit { function, call, tid, time, .. } = *exit;
+    let place = Place { process, tid, time, call: Some(call), function: Some(function), stack: None };
+    PendingCall { place, operation: operation_without_enter(function) }
+}
+
+fn operation_without_enter(function: Function) -> Operation {
+    match function.effect() {
+        Effect::Makes(kind) if kind.shares().is_some() => {
+            Operation::Get { kind, value: None, exported: None, context: None, dangling: None }
+        }
+        Effect::Makes(kind) if opens(function).is_some() => Operation::Open(Opens {
+            kind,
+            context: None,
+            fingerprint: None,
+            export: None,
+            expired: None,
+            data: None,
+            size: None,
+        }),
+        // Its flags are not known: what is shareable is never a violation.
+        Effect::Makes(kind @ (Kind::PhysicalMem | Kind::Event)) => {
+            Operation::Create { kind, origin: Origin::Shareable, context: None, size: None }
+        }
+        Effect::Makes(Kind::Usm) => Operation::Allocate { size: None, device: None },
+        Effect::Makes(Kind::Context) => Operation::CreateContext(None),
+        _ => Operation::Nothing,
+    }
+}

@@ -1,0 +1,69 @@
+//! Opens of handle data: which export the bytes are of, and what comes back.
+
+use urscope_schema::{
+    call::Values,
+    handle::{Handle, Kind},
+};
+
+use super::{mappings, objects};
+use crate::{
+    finding::Place,
+    tracker::{
+        ProcessId, Tracker,
+        exports::{ExportId, Subject},
+        fact::{Expired, Expiry, FactConsumer},
+        pending::{Opens, Operation},
+    },
+};
+
+/// How many addresses of handle data are remembered of a process.
+const OPENED_AT: usize = 1 << 16;
+
+/// An open begins: which export its bytes are of, and whether they have expired by now.
+pub(super) fn open(tracker: &mut Tracker, who: ProcessId, (kind, of): (Kind, Kind), values: &Values) -> Operation {
+    let Values { context, fingerprint, data, data_size: size, .. } = *values;
+    let of_this_kind = |id: &ExportId| tracker.exports.get(*id).is_some_and(|found| found.subject.kind == of);
+    let export = tracker.export_of(who, fingerprint).filter(of_this_kind);
+    let expired = export.and_then(|id| expired(tracker, id, data)).map(Box::new);
+    if let Some(id) = export {
+        tracker.exports.attempt(id);
+        if let (Some(state), Some(data)) = (tracker.state_mut(who), data)
+            && state.opened_at.len() < OPENED_AT
+        {
+            state.opened_at.insert(data);
+        }
+    }
+    Operation::Open(Opens { kind, context, fingerprint, export, expired, data, size })
+}
+
+fn expired(tracker: &Tracker, id: ExportId, data: Option<u64>) -> Option<Expired> {
+    let found = tracker.exports.get(id)?;
+    let reason = match tracker.exports.freed(id) {
+        None => Expiry::Put(tracker.exports.over(id)?),
+        Some(freed) => {
+            let producer = tracker.state(found.got.process).zip(found.subject.value);
+            let now = producer.and_then(|(state, pointer)| state.allocation_at(pointer));
+            now.map_or(Expiry::Freed(freed), |(_, new)| Expiry::Replaced(freed, new.born))
+        }
+    };
+    let handle = Handle { kind: found.subject.kind, value: data.unwrap_or_default() };
+    let Subject { value, size, .. } = found.subject;
+    Some(Expired { handle, got: found.got, reason, value, size, fingerprint: found.fingerprint() })
+}
+
+/// An open returns.
+pub(super) fn returned(
+    tracker: &mut Tracker,
+    place: Place,
+    open: &Opens,
+    answer: &Values,
+    success: bool,
+    facts: &mut dyn FactConsumer,
+) {
+    let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
+    match (given(answer.pointer), given(answer.object)) {
+        (Some(pointer), _) if open.kind == Kind::Mapping => mappings::opened(tracker, place, pointer, open, facts),
+        (_, Some(value)) => objects::imported(tracker, place, Handle { kind: open.kind, value }, open, facts),
+        _ => {}
+    }
+}
