@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use urscope_rules::catalog::{RULES, Rule};
+use urscope_rule_pages::Page;
+use urscope_rules::{Rule, catalog::RULES};
 
 /// A name that no rule has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +32,7 @@ pub fn list() -> String {
 /// The page of a rule, in Markdown.
 pub fn page(name: &str) -> Result<String, UnknownRule> {
     let rule = Rule::named(name).ok_or_else(|| UnknownRule { name: name.to_owned() })?;
-    Ok(format!("{} ({}): {}\n\n{}\n", rule.code, rule.severity, rule.title, rule.page().text.trim_end()))
+    Ok(format!("{} ({}): {}\n\n{}\n", rule.code, rule.severity, rule.title, Page::of(rule).text.trim_end()))
 }
 
 /// The names of the rules that are nearest to a word, the nearest first: at most three, and no less than one.
@@ -62,7 +63,7 @@ mod tests {
             assert!(list.contains(&format!("{} ", rule.code)) && list.contains(rule.title), "{list}");
             let page = page(rule.code).unwrap();
             assert!(page.starts_with(&format!("{} ({}): ", rule.code, rule.severity)), "{page}");
-            for heading in urscope_rules::catalog::Page::HEADINGS {
+            for heading in Page::HEADINGS {
                 assert!(page.contains(&format!("\n# {heading}\n")), "{page}");
             }
         }

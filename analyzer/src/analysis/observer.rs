@@ -1,6 +1,6 @@
 //! Who listens to a hearing besides the law: statistics, tables, timelines.
 
-use urscope_rules::{ProcessId, Tracker};
+use urscope_rules::{ProcessId, Tracker, tracker::fact::Fact};
 use urscope_schema::{
     call::{Enter, Exit},
     trace::records::Header,
@@ -36,6 +36,12 @@ pub trait Observer {
     /// A call has returned and moved the tracker: what it made is there.
     fn exit(&mut self, tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
         let _ = (tracker, who, at, exit);
+    }
+
+    /// The tracker has emitted a fact. Those of a call come between [`Self::enter`] and [`Self::exit`], those of the end of a
+    /// process behind [`Self::end`].
+    fn fact(&mut self, at: u64, fact: &Fact<'_>) {
+        let _ = (at, fact);
     }
 
     /// So many descriptors are open in a process.
@@ -79,6 +85,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 
     fn exit(&mut self, tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
         each!(self.exit(tracker, who, at, exit));
+    }
+
+    fn fact(&mut self, at: u64, fact: &Fact<'_>) {
+        each!(self.fact(at, fact));
     }
 
     fn descriptors(&mut self, tracker: &Tracker, who: ProcessId, at: u64, open: u64) {

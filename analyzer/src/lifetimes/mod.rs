@@ -1,18 +1,25 @@
-//! The account of a run: what a hearing says record by record, told as processes, calls and lives.
+//! The lifetimes of a run: what its records and facts amount to, as processes, calls and lifetimes.
 //!
-//! [`LifetimeTracker`] listens to a hearing and tells a [`EventSink`] what happens, on one axis of time for all hosts. Timelines, tables
-//! and figures are scribes: none of them looks at records itself. Nothing is kept here but what lives, and it judges nothing.
+//! [`LifetimeTracker`] observes an analysis and hands an [`EventSink`] what happens, on one axis of time for all hosts. Timelines, tables
+//! and statistics are sinks: none of them looks at records itself. What begins to live and what ends is decided by the facts of
+//! [`urscope_rules::Tracker`] alone; this module only joins them with the calls that they belong to.
 
 mod counts;
 mod open;
 mod process_index;
 mod sink;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use urscope_rules::{ExportId, ProcessId, Tracker};
+use foldhash::{HashMap, HashMapExt as _};
+use urscope_rules::{
+    ExportId, ProcessId, Tracker,
+    tracker::{
+        fact::{Exported, Fact, Freed, Opened, Opening, What},
+        records::Serial,
+    },
+};
 use urscope_schema::{
-    api::{Effect, Function},
     call::{Enter, Exit, Values},
     handle::{Handle, Kind},
     trace::records::Header,
@@ -25,32 +32,32 @@ pub use sink::{Arrow, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind
 
 use crate::analysis::{Ended, Observer};
 
-/// Tells a sink what a hearing says.
-#[derive(Debug, Default)]
+/// Hands a sink what an analysis finds out, as processes, calls and lifetimes.
+#[derive(Debug)]
 pub struct LifetimeTracker<S> {
     sink: S,
     processes: Vec<Process>,
-    /// What is known of each export that the law has not forgotten.
+    /// What is known of each export that the tracker has not forgotten.
     exports: HashMap<ExportId, Known>,
-    /// With so many exports it is time to look which of them the law has forgotten.
+    /// With so many exports it is time to look which of them the tracker has forgotten.
     many: usize,
     last: u64,
-    /// How far the hearing has come: it never goes back, as records do of a thread that had to wait with them.
+    /// How far the analysis has come: it never goes back, as records do of a thread that had to wait with them.
     now: u64,
 }
 
-/// A process of the tracker.
+/// A process of the run.
 #[derive(Debug, Default)]
 struct Process {
-    lives: OpenLifetimes,
-    census: LiveCounts,
-    under_way: HashMap<u64, Call>,
+    open: OpenLifetimes,
+    counts: LiveCounts,
+    pending: HashMap<u64, Call>,
 }
 
-/// An export, as far as lives must know it.
+/// An export, as far as lifetimes must know it.
 #[derive(Debug, Default)]
 struct Known {
-    /// The lives of the handle data that was got first and last, and when each began.
+    /// The lifetimes of the handle data that was got first and last, and when each began.
     first: Option<(u64, u64)>,
     latest: Option<(u64, u64)>,
     /// Who opened it.
@@ -62,21 +69,27 @@ struct Known {
 struct Call {
     enter: Enter,
     from: u64,
-    /// The exports whose memory it frees.
-    frees: Vec<ExportId>,
-    /// The life of the handle data whose bytes it opens.
+    /// The lifetime of the handle data whose bytes it opens.
     of: Option<u64>,
-    /// What it ends. It is out of its process by now, because its address may come again before the call returns.
-    ends: Option<Lifetime>,
+    /// What it has made, by the tracker's number and that of the memory that it exports.
+    made: Option<(Lifetime, Serial, Option<Serial>)>,
+    /// The lifetimes that it has ended.
+    ended: Vec<u64>,
+}
+
+impl<S: EventSink + Default> Default for LifetimeTracker<S> {
+    fn default() -> Self {
+        Self::new(S::default())
+    }
 }
 
 impl<S: EventSink> LifetimeTracker<S> {
-    /// An account for a sink, to be given to a analysis.
+    /// With a sink, for an analysis.
     pub fn new(sink: S) -> Self {
         Self { sink, processes: Vec::new(), exports: HashMap::new(), many: 1 << 12, last: 0, now: 0 }
     }
 
-    /// The sink, who has written down all that was heard.
+    /// The sink, which has taken everything.
     pub fn into_sink(self) -> S {
         self.sink
     }
@@ -90,131 +103,138 @@ impl<S: EventSink> LifetimeTracker<S> {
         self.processes.get_mut(who.0 as usize)
     }
 
-    /// What a call made that has returned.
-    fn life(&mut self, tracker: &Tracker, made: &Made, call: &Call, at: u64) -> Lifetime {
-        let Made { who, lane, handle, id } = *made;
-        let mut export = None;
-        let values = Values {
-            data: Some(handle.value).filter(|_| lane == LifetimeKind::Handle),
-            pointer: Some(handle.value),
-            object: Some(handle.value),
-            ..Values::NONE
-        };
-        tracker.about(who, maker(handle.kind), &values, |id| export = Some(id));
-        let known = export.and_then(|export| Some((export, tracker.export(export)?)));
-        let mut first = false;
-        if let Some((export, _)) = known {
-            self.make_room(tracker);
-            let about = self.exports.entry(export).or_default();
-            match lane {
-                LifetimeKind::Handle => {
-                    about.first.get_or_insert((id, at));
-                    about.latest = Some((id, at));
-                }
-                LifetimeKind::Opening => first = about.opened_by.insert(who.0),
-            }
+    /// The call that a fact belongs to.
+    fn call(&mut self, fact: &Fact<'_>) -> Option<&mut Call> {
+        self.process(fact.at.process)?.pending.get_mut(&fact.at.call?)
+    }
+
+    /// An open begins: it opens the handle data that was got last before it.
+    fn opening(&mut self, fact: &Fact<'_>, opening: &Opening<'_>) {
+        let Some(known) = opening.export.and_then(|id| self.exports.get(&id)) else { return };
+        let (first, latest) = (known.first, known.latest);
+        let Some(call) = self.call(fact) else { return };
+        // A thread that had to wait with its record comes late: what was got meanwhile is not what it opens.
+        let before = |got: &(u64, u64)| got.1 <= call.from;
+        call.of = latest.filter(before).or(first.filter(before)).map(|(id, _)| id);
+    }
+
+    fn exported(&mut self, fact: &Fact<'_>, exported: &Exported<'_>, at: u64) {
+        let id = self.next();
+        if let Some(known) = self.known(fact.tracker, exported.data.export) {
+            known.first.get_or_insert((id, at));
+            known.latest = Some((id, at));
         }
-        Lifetime {
-            id,
-            process: who.0,
-            tid: call.enter.tid,
-            lane,
-            kind: handle.kind,
-            address: handle.value,
-            bytes: known.as_ref().and_then(|(_, shared)| shared.size),
-            fingerprint: known.as_ref().map(|(_, shared)| shared.fingerprint),
-            export: known.as_ref().map(|(export, _)| export.number()),
-            producer: known.as_ref().map(|(_, shared)| shared.producer.0),
-            of: call.of.filter(|_| lane == LifetimeKind::Opening),
-            first,
-            at,
-            call: call.enter.call,
+        let life = self.lifetime(fact, id, exported.handle, exported.data.export, at);
+        if let Some(replaced) = exported.replaced {
+            let replaced = self.process(fact.at.process).and_then(|process| process.open.take(replaced));
+            replaced.into_iter().for_each(|life| self.died(&life, at, EndReason::Replaced));
+        }
+        let made = life.map(|life| (life, exported.data.serial, exported.data.exported));
+        if let Some(call) = self.call(fact) {
+            call.made = made;
         }
     }
 
-    /// Forgets the exports that the law has forgotten, now and then.
-    fn make_room(&mut self, tracker: &Tracker) {
+    fn opened(&mut self, fact: &Fact<'_>, opened: &Opened, at: u64) {
+        let id = self.next();
+        let who = fact.at.process.0;
+        let first = self.known(fact.tracker, opened.export).is_some_and(|known| known.opened_by.insert(who));
+        let life = self.lifetime(fact, id, opened.handle, opened.export, at);
+        if let Some(call) = self.call(fact) {
+            let of = call.of;
+            call.made = life.map(|life| (Lifetime { first, of, ..life }, opened.serial, None));
+        }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// What is known of an export. Those that the tracker has forgotten are dropped now and then.
+    fn known(&mut self, tracker: &Tracker, export: Option<ExportId>) -> Option<&mut Known> {
+        let export = export.filter(|id| tracker.export(*id).is_some())?;
         if self.exports.len() >= self.many {
             self.exports.retain(|export, _| tracker.export(*export).is_some());
             self.many = (self.exports.len() * 2).max(1 << 12);
         }
+        Some(self.exports.entry(export).or_default())
     }
 
-    fn born(&mut self, who: ProcessId, life: Lifetime) {
+    /// What a call has made; nothing if its enter is missing.
+    fn lifetime(
+        &mut self,
+        fact: &Fact<'_>,
+        id: u64,
+        handle: Handle,
+        export: Option<ExportId>,
+        at: u64,
+    ) -> Option<Lifetime> {
+        let enter = self.call(fact)?.enter;
+        let known = export.and_then(|export| Some((export, fact.tracker.export(export)?)));
+        let shared = known.as_ref().map(|(_, shared)| shared);
+        Some(Lifetime {
+            id,
+            process: fact.at.process.0,
+            tid: enter.tid,
+            lane: if handle.kind.shares().is_some() { LifetimeKind::Handle } else { LifetimeKind::Opening },
+            kind: handle.kind,
+            address: handle.value,
+            bytes: shared.and_then(|shared| shared.size),
+            fingerprint: shared.map(|shared| shared.fingerprint),
+            export: known.as_ref().map(|(export, _)| export.number()),
+            producer: shared.map(|shared| shared.producer.0),
+            of: None,
+            first: false,
+            at,
+            call: enter.call,
+        })
+    }
+
+    fn born(&mut self, who: ProcessId, life: Lifetime, serial: Serial, of: Option<Serial>) {
         let Some(process) = self.processes.get_mut(who.0 as usize) else { return };
-        if let Some(replaced) = process.lives.put(life) {
-            process.census.died(&replaced);
-            self.sink.death(&replaced, life.at, EndReason::Replaced);
-        }
-        process.census.born(&life);
+        process.open.put(life, serial, of);
+        process.counts.born(&life);
         self.sink.birth(&life);
-        self.sink.counts(who.0, self.now, process.census.counts());
+        self.sink.counts(who.0, self.now, process.counts.counts());
     }
 
-    /// Something died at a moment.
+    /// Something ended at a moment.
     fn died(&mut self, life: &Lifetime, at: u64, how: EndReason) {
         let Some(process) = self.processes.get_mut(life.process as usize) else { return };
-        process.census.died(life);
+        process.counts.died(life);
         self.sink.death(life, at, how);
-        self.sink.counts(life.process, self.now, process.census.counts());
+        self.sink.counts(life.process, self.now, process.counts.counts());
     }
 
-    /// What a call that returned well has ended.
-    fn ended(&mut self, tracker: &Tracker, who: ProcessId, call: &mut Call, now: u64) -> Vec<u64> {
-        let Call { enter, from, .. } = *call;
-        let how = EndReason::By(enter.function, enter.call);
-        let mut ended = Vec::new();
-        if let Some(life) = call.ends {
-            // A release ends what it was opened for with the last reference.
-            let counted = matches!(life.kind, Kind::PhysicalMem | Kind::Event);
-            if !(counted && tracker.lives(who, Handle { kind: life.kind, value: life.address })) {
-                call.ends = None;
-                self.died(&life, from, how);
-                ended.push(life.id);
-            }
+    /// A call has ended something, at its beginning or at its return.
+    fn end(&mut self, fact: &Fact<'_>, serial: Serial) {
+        let gone = self.process(fact.at.process).and_then(|process| process.open.take(serial));
+        let from = self.call(fact).map(|call| call.from);
+        if let (Some(life), Some(from)) = (gone, from) {
+            self.end_by_call(fact, &life, from);
         }
-        for export in &call.frees {
-            let gone = self.process(who).map(|process| process.lives.take_all(export.number())).unwrap_or_default();
-            for life in gone {
-                self.died(&life, now, how);
-                ended.push(life.id);
-            }
+    }
+
+    /// USM has been freed, and all its handle data with it; or an object has been released for the last time.
+    fn freed(&mut self, fact: &Fact<'_>, freed: &Freed, at: u64) {
+        if freed.what.kind != Kind::Usm {
+            return self.end(fact, freed.serial);
         }
-        ended
+        let gone = self.process(fact.at.process).map(|process| process.open.take_of(freed.serial));
+        for life in gone.unwrap_or_default() {
+            self.end_by_call(fact, &life, at);
+        }
     }
-}
 
-/// What a call has made.
-struct Made {
-    who: ProcessId,
-    lane: LifetimeKind,
-    handle: Handle,
-    id: u64,
-}
-
-/// The call that makes objects of a kind, for asking the tracker about one.
-fn maker(kind: Kind) -> Function {
-    match kind {
-        Kind::MemHandle => Function::urIPCGetMemHandleExp,
-        Kind::PhysicalMemHandle => Function::urIPCGetPhysMemHandleExp,
-        Kind::EventHandle => Function::urIPCGetEventHandleExp,
-        Kind::PhysicalMem => Function::urIPCOpenPhysMemHandleExp,
-        Kind::Event => Function::urIPCOpenEventHandleExp,
-        _ => Function::urIPCOpenMemHandleExp,
+    fn end_by_call(&mut self, fact: &Fact<'_>, life: &Lifetime, at: u64) {
+        if let Some((function, call)) = fact.at.function.zip(fact.at.call) {
+            self.died(life, at, EndReason::By(function, call));
+        }
+        if let Some(call) = self.call(fact) {
+            call.ended.push(life.id);
+        }
     }
-}
-
-/// What a call that makes or ends something shared is about, once it is known.
-fn subject(function: Function, values: &Values) -> Option<(LifetimeKind, Handle)> {
-    let (Effect::Makes(kind) | Effect::Ends(kind) | Effect::Releases(kind)) = function.effect() else { return None };
-    let (lane, value) = match kind {
-        _ if kind.shares().is_some() => (LifetimeKind::Handle, values.data),
-        Kind::Mapping => (LifetimeKind::Opening, values.pointer),
-        Kind::PhysicalMem | Kind::Event => (LifetimeKind::Opening, values.object),
-        _ => return None,
-    };
-    let value = value.filter(|value| *value != 0)?;
-    Some((lane, Handle { kind, value }))
 }
 
 impl<S: EventSink> Observer for LifetimeTracker<S> {
@@ -232,59 +252,46 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
         self.sink.thread(who.0, tid, name);
     }
 
-    fn enter(&mut self, tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
-        let (mut frees, mut of) = (Vec::new(), None);
-        let effect = enter.function.effect();
-        match effect {
-            Effect::Ends(Kind::Usm) => tracker.about(who, enter.function, &enter.values, |id| frees.push(id)),
-            Effect::Makes(_) if enter.values.fingerprint.is_some() => {
-                // A thread that had to wait with its record is heard late: what was got meanwhile is not what it opens.
-                let before = |got: &(u64, u64)| got.1 <= at;
-                let got = |known: &Known| known.latest.filter(before).or(known.first.filter(before));
-                tracker.about(who, enter.function, &enter.values, |id| of = self.exports.get(&id).and_then(got));
-            }
-            _ => {}
-        }
+    fn enter(&mut self, _: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
         let Some(process) = self.process(who) else { return };
-        let ends = subject(enter.function, &enter.values).filter(|_| !matches!(effect, Effect::Makes(_)));
-        let ends = ends.and_then(|(lane, handle)| process.lives.take(lane, handle, at));
-        let of = of.map(|(id, _)| id);
-        process.under_way.insert(enter.call, Call { enter: *enter, from: at, frees, of, ends });
+        let call = Call { enter: *enter, from: at, of: None, made: None, ended: Vec::new() };
+        process.pending.insert(enter.call, call);
     }
 
-    fn exit(&mut self, tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
-        let Some(mut call) = self.process(who).and_then(|process| process.under_way.remove(&exit.call)) else { return };
-        let function = call.enter.function;
-        let well = exit.result.is_success();
-        let made = subject(function, &exit.values).filter(|_| well && matches!(function.effect(), Effect::Makes(_)));
-        // Physical memory and events are also made where they belong.
-        let made = made.filter(|(lane, _)| *lane == LifetimeKind::Handle || function.is_ipc()).map(|(lane, handle)| {
-            self.last += 1;
-            Made { who, lane, handle, id: self.last }
-        });
-        let ended = if well { self.ended(tracker, who, &mut call, at) } else { Vec::new() };
-        if let Some(life) = call.ends.take()
-            && let Some(process) = self.process(who)
-        {
-            process.lives.put(life);
+    fn fact(&mut self, at: u64, fact: &Fact<'_>) {
+        match &fact.what {
+            What::Opening(opening) => self.opening(fact, opening),
+            What::Exported(exported) => self.exported(fact, exported, at),
+            What::Opened(opened) => self.opened(fact, opened, at),
+            What::Put(ended) | What::Closed(ended) => self.end(fact, ended.serial),
+            What::Freed(freed) => self.freed(fact, freed, at),
+            // At the end of a process everything ends with it.
+            _ if fact.at.call.is_none() => {}
+            What::LeftHandle(_, _, data) => self.end(fact, data.serial),
+            What::LeftMapping(_, _, mapping) => mapping.opens.iter().for_each(|open| self.end(fact, open.serial)),
+            What::LeftObject(_, _, object) => self.end(fact, object.serial),
+            _ => {}
         }
+    }
+
+    fn exit(&mut self, _: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
+        let Some(call) = self.process(who).and_then(|process| process.pending.remove(&exit.call)) else { return };
         self.sink.call(&FinishedCall {
             process: who.0,
             tid: call.enter.tid,
             number: call.enter.call,
-            function,
+            function: call.enter.function,
             from: call.from,
             to: Some(at),
             result: Some(exit.result),
             asked: &call.enter.values,
             answered: &exit.values,
-            made: made.as_ref().map(|made| made.id),
-            of: call.of.filter(|_| well),
-            ended: &ended,
+            made: call.made.as_ref().map(|(life, ..)| life.id),
+            of: call.of.filter(|_| exit.result.is_success()),
+            ended: &call.ended,
         });
-        if let Some(made) = made {
-            let life = self.life(tracker, &made, &call, at);
-            self.born(who, life);
+        if let Some((life, serial, of)) = call.made {
+            self.born(who, life, serial, of);
         }
     }
 
@@ -294,12 +301,9 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
 
     fn end(&mut self, _: &Tracker, who: ProcessId, at: u64, ended: Ended) {
         let Some(process) = self.processes.get_mut(who.0 as usize) else { return };
-        let mut open: Vec<_> = process.under_way.drain().map(|(_, call)| call).collect();
-        open.sort_by_key(|call| call.enter.call);
-        for Call { enter, from, ends, of, .. } in open {
-            if let Some(life) = ends {
-                process.lives.put(life);
-            }
+        let mut pending: Vec<_> = process.pending.drain().map(|(_, call)| call).collect();
+        pending.sort_by_key(|call| call.enter.call);
+        for Call { enter, from, of, .. } in pending {
             self.sink.call(&FinishedCall {
                 process: who.0,
                 tid: enter.tid,
@@ -316,7 +320,7 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
             });
         }
         if ended != Ended::Running {
-            for life in process.lives.take_everything() {
+            for life in process.open.take_everything() {
                 self.died(&life, at, EndReason::With(ended));
             }
         }

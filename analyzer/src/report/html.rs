@@ -4,6 +4,7 @@
 //! that a text which came through all the same could do nothing.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use urscope_rule_pages::Page;
 use urscope_rules::{Rule, Severity};
 
 use super::{
@@ -170,7 +171,7 @@ fn rules(judgement: &Judgement) -> Markup {
         @if !rules.is_empty() {
             h2 { "The rules" }
             @for rule in rules {
-                details { summary { code { (rule.code) } ": " (rule.title) } pre { (rule.page().text) } }
+                details { summary { code { (rule.code) } ": " (rule.title) } pre { (Page::of(rule).text) } }
             }
         }
     }

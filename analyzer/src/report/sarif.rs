@@ -6,7 +6,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use urscope_rules::catalog::{NO_CALLS_SEEN, RULES, Rule};
+use urscope_rule_pages::Page;
+use urscope_rules::{
+    Rule,
+    catalog::{NO_CALLS_SEEN, RULES},
+};
 
 use super::{
     source,
@@ -51,7 +55,7 @@ fn rules() -> impl Iterator<Item = &'static Rule> {
 
 /// A rule with its help (3.49).
 fn descriptor(rule: &Rule) -> Value {
-    let page = rule.page();
+    let page = Page::of(rule);
     let about = page.section("What it does").unwrap_or(rule.title).replace('\n', " ");
     json!({
         "id": rule.code,

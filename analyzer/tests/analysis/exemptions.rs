@@ -10,6 +10,7 @@ use urscope_analyzer::{
     },
     report,
 };
+use urscope_rule_pages::Page;
 use urscope_rules::{Severity, catalog::RULES};
 
 use crate::{
@@ -65,7 +66,7 @@ fn a_kind_of_object_is_suppressed_wherever_it_is() {
 #[test]
 fn what_was_written_makes_the_same_run_clean() {
     for rule in RULES.iter().filter(|rule| rule.code != "no-calls-seen") {
-        let page = rule.page();
+        let page = Page::of(rule);
         let traces = files(page.scenario("Bad trace").unwrap());
         let before = judged(&traces);
         assert!(!before.findings.is_empty(), "{}", rule.code);

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use uppsala::XsdValidator;
 use urscope_analyzer::{Judgement, Options, analysis::Frame, report};
+use urscope_rule_pages::Page;
 use urscope_rules::catalog::RULES;
 
 use crate::traces::{SINNERS, files, judged, judged_with};
@@ -34,7 +35,7 @@ pub(crate) fn github(judgement: &Judgement) -> String {
 /// Judgements of all kinds: of every story of every rule, of sinners with stacks, of nothing, and with exemptions.
 pub(crate) fn judgements() -> Vec<Judgement> {
     let stories = RULES.iter().flat_map(|rule| {
-        let page = rule.page();
+        let page = Page::of(rule);
         ["Bad trace", "Good trace"].map(|heading| judged(&files(page.scenario(heading).unwrap())))
     });
     let mut all: Vec<_> = stories.collect();

@@ -17,7 +17,8 @@ mod traces;
 
 use traces::{codes, files, files_with, judged};
 use urscope_analyzer::{Options, Verdict, analysis::Ended, judge};
-use urscope_rules::{Severity, catalog::RULES, scenario::Scenario};
+use urscope_rule_pages::{Page, scenario::Scenario};
+use urscope_rules::{Severity, catalog::RULES};
 
 const SAINT: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nconsumer: close m\n\
                      producer: put h\nproducer: free p";
@@ -35,7 +36,7 @@ fn a_faultless_run_is_clean() {
 fn the_rules_say_to_traces_what_they_say_to_stories() {
     for rule in RULES {
         for heading in ["Bad trace", "Good trace"] {
-            let page = rule.page();
+            let page = Page::of(rule);
             // A trace cannot say of a process that is not there that it still runs.
             let story = &page.scenario(heading).unwrap().replace(": running", ": killed");
             let judgement = judged(&files(story));

@@ -6,10 +6,8 @@ use std::{
 };
 
 use urscope_analyzer::{Judgement, Options, judge};
-use urscope_rules::{
-    End as Fate,
-    scenario::{Event, Scenario},
-};
+use urscope_rule_pages::scenario::{Event, Scenario};
+use urscope_rules::End as Fate;
 use urscope_schema::{
     call::Nanos,
     trace::{

@@ -7,7 +7,10 @@ use std::{
     sync::Arc,
 };
 
-use urscope_rules::{Process, ProcessId, Tracker};
+use urscope_rules::{
+    Checker, Process, ProcessId, Tracker,
+    tracker::fact::{Fact, FactConsumer},
+};
 use urscope_schema::{call::Nanos, trace::records::Header};
 
 use super::{
@@ -29,6 +32,7 @@ pub(crate) struct Merger {
     pub(crate) empty: Vec<PathBuf>,
     pub(crate) deduplicator: Deduplicator,
     pub(crate) tracker: Tracker,
+    checker: Checker,
     /// The processes by the numbers that the tracker gave them.
     pub(crate) by_id: Vec<usize>,
     hosts: HashMap<(String, u64), u64>,
@@ -139,9 +143,8 @@ impl Merger {
                 None => drop(PeekMut::pop(first)),
             }
         }
-        let mut found = Vec::new();
-        self.tracker.finish(&mut found);
-        self.deduplicator.add(&mut found);
+        self.tracker.finish(&mut self.checker);
+        self.deduplicator.add(&mut self.checker.take());
         Ok(())
     }
 
@@ -160,7 +163,6 @@ impl Merger {
         let alignment =
             self.processes.get(index).map_or_else(ClockAlignment::default, |process| self.alignment(process.host));
         let Some(process) = self.processes.get_mut(index) else { return };
-        let mut found = Vec::new();
         match (event, process.id) {
             (TraceEvent::Begin(_), _) => {
                 let header = &process.header;
@@ -177,30 +179,45 @@ impl Merger {
                 self.by_id.push(index);
             }
             (TraceEvent::Enter(enter), Some(id)) => {
-                observer.enter(&self.tracker, id, alignment.at(enter.time), enter);
-                self.tracker.check(id, enter, &mut found);
-                self.tracker.enter(id, enter);
+                let at = alignment.at(enter.time);
+                observer.enter(&self.tracker, id, at, enter);
+                self.tracker.enter(id, enter, &mut Facts { checker: &mut self.checker, observer: &mut *observer, at });
             }
             (TraceEvent::Exit(exit), Some(id)) => {
-                self.tracker.exit(id, exit, &mut found);
-                observer.exit(&self.tracker, id, alignment.at(exit.time), exit);
+                let at = alignment.at(exit.time);
+                self.tracker.exit(id, exit, &mut Facts { checker: &mut self.checker, observer: &mut *observer, at });
+                observer.exit(&self.tracker, id, at, exit);
             }
             (TraceEvent::Thread(tid, name), Some(id)) => observer.thread(&self.tracker, id, *tid, name.text()),
             (TraceEvent::Descriptors(open, at), Some(id)) => {
-                self.tracker.descriptors(id, *open, *at);
-                observer.descriptors(&self.tracker, id, alignment.at(*at), *open);
+                let (time, at) = (*at, alignment.at(*at));
+                self.tracker.descriptors(
+                    id,
+                    *open,
+                    time,
+                    &mut Facts { checker: &mut self.checker, observer: &mut *observer, at },
+                );
+                observer.descriptors(&self.tracker, id, at, *open);
             }
             (TraceEvent::End(at), Some(id)) => {
                 process.inside = self.tracker.inside(id);
                 let (ended, how) = process.how_it_ended();
                 process.ended = ended;
-                observer.end(&self.tracker, id, alignment.at(*at), ended);
+                let (time, at) = (*at, alignment.at(*at));
+                observer.end(&self.tracker, id, at, ended);
                 self.tracker.missing(id, process.lost(), process.notes.skipped_lines);
-                self.tracker.end(id, how, *at, &mut found);
+                self.tracker.end(
+                    id,
+                    how,
+                    time,
+                    &mut Facts { checker: &mut self.checker, observer: &mut *observer, at },
+                );
             }
             (_, None) => {}
         }
-        self.deduplicator.add(&mut found);
+        if !self.checker.is_silent() {
+            self.deduplicator.add(&mut self.checker.take());
+        }
     }
 
     /// The process that this one is a forked copy of: the latest of its parent's number that runs the same program. One
@@ -214,5 +231,21 @@ impl Merger {
             other.pid == header.parent && other.executable == header.executable
         });
         Some(parent.and_then(|parent| parent.id).unwrap_or(ProcessId::UNKNOWN))
+    }
+}
+
+/// Hands each fact to the rules and to the observer.
+struct Facts<'m> {
+    checker: &'m mut Checker,
+    observer: &'m mut dyn Observer,
+    /// When it happens, in nanoseconds since the run began.
+    at: u64,
+}
+
+impl FactConsumer for Facts<'_> {
+    #[inline]
+    fn consume(&mut self, fact: &Fact<'_>) {
+        self.checker.consume(fact);
+        self.observer.fact(self.at, fact);
     }
 }

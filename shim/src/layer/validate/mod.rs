@@ -1,15 +1,14 @@
-//! The validation layer: the law, applied to this process while it runs.
+//! The validation layer: the rules, applied to this process while it runs.
 //!
-//! The same [`Tracker`] as the judge's is fed the calls of this one process, under a short lock that is never held across the
-//! real call: it is looked at and moved before the call is passed on, and moved again when the call has returned. What it
-//! finds is said after the lock is given back ([`report`]). It must never find what the judge does not find in the trace
-//! of the same process, so it is given nothing that does not stand in the trace, but for places for answers that are
-//! missing.
+//! The same [`Tracker`] and [`Checker`] as the analyzer's take the calls of this one process, under a short lock that is never
+//! held across the real call: before the call is passed on, and again when it has returned. Findings are reported after the
+//! lock is released ([`report`]). The layer must never find what the analyzer does not find in the trace of the same process, so
+//! it takes nothing that is not in the trace, except for out-parameters that are missing.
 
 use std::{cell::Cell, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
-use urscope_rules::{End, Finding, Process, ProcessId, Rights, Tracker};
+use urscope_rules::{Checker, End, Process, ProcessId, Rights, Tracker};
 use urscope_schema::{
     api::demand::Nulls,
     call::{Enter, Exit},
@@ -32,8 +31,9 @@ static STATE: ForkReset<Mutex<State>> = ForkReset::new(Mutex::default);
 /// What is known of this process.
 #[derive(Default)]
 struct State {
-    world: Tracker,
-    /// This process in the world, from its first call on.
+    tracker: Tracker,
+    checker: Checker,
+    /// This process in the tracker, from its first call on.
     who: Option<ProcessId>,
     /// Its number: a child of `vfork` shares our memory, and has another one.
     pid: u32,
@@ -50,7 +50,7 @@ impl State {
         }
         let header = process::describe("", false);
         self.pid = header.pid;
-        let who = self.world.begin(Process {
+        let who = self.tracker.begin(Process {
             pid: header.pid,
             start: header.start,
             host: 0,
@@ -58,9 +58,10 @@ impl State {
             forked_from: self.parent,
             rights: Rights::default(),
         });
-        // What the child has from its parent is known now; nothing more comes from the parent into this copy of the world.
+        // What the child has from its parent is known now; nothing more comes from the parent into this copy of the tracker.
         if let Some(parent) = self.parent {
-            self.world.end(parent, End::Running, clock::now(), &mut Vec::new());
+            self.tracker.end(parent, End::Running, clock::now(), &mut self.checker);
+            self.checker.take();
         }
         self.who = Some(who);
         who
@@ -75,14 +76,11 @@ pub fn is_on() -> bool {
 
 impl Layer for Validate {
     fn enter(&self, enter: &Enter, nulls: &Nulls) -> Verdict {
-        apply(|world, who, found| {
-            world.check_call(who, enter, nulls, found);
-            world.enter(who, enter);
-        })
+        apply(|tracker, who, checker| tracker.enter_with(who, enter, nulls, checker))
     }
 
     fn exit(&self, exit: &Exit) -> Verdict {
-        apply(|world, who, found| world.exit(who, exit, found))
+        apply(|tracker, who, checker| tracker.exit(who, exit, checker))
     }
 
     fn end(&self, how: &'static str) {
@@ -97,7 +95,9 @@ impl Layer for Validate {
         }
         state.over = true;
         if let Some(who) = state.who {
-            state.world.look_at_end(who, End::Exited, clock::now(), &mut found);
+            let State { tracker, checker, .. } = &mut *state;
+            tracker.facts_of_end(who, End::Exited, clock::now(), checker);
+            found = checker.take();
         }
         drop(state);
         report::at_end(&found);
@@ -108,7 +108,7 @@ impl Layer for Validate {
 const PATIENCE: Duration = Duration::from_millis(200);
 
 #[inline]
-fn apply(step: impl FnOnce(&mut Tracker, ProcessId, &mut Vec<Finding>)) -> Verdict {
+fn apply(step: impl FnOnce(&mut Tracker, ProcessId, &mut Checker)) -> Verdict {
     if !is_on() {
         return Verdict::Passed;
     }
@@ -116,7 +116,9 @@ fn apply(step: impl FnOnce(&mut Tracker, ProcessId, &mut Vec<Finding>)) -> Verdi
     let mut state = STATE.get().lock();
     if !state.over {
         let who = state.begun();
-        step(&mut state.world, who, &mut found);
+        let State { tracker, checker, .. } = &mut *state;
+        step(tracker, who, checker);
+        found = checker.take();
     }
     drop(state);
     if found.is_empty() { Verdict::Passed } else { report::found(&found) }
@@ -127,7 +129,7 @@ thread_local! {
     static HELD: Cell<Option<MutexGuard<'static, State>>> = const { Cell::new(None) };
 }
 
-/// Takes the lock, so that the child does not inherit a world in the middle of a move.
+/// Takes the lock, so that the child does not inherit a tracker in the middle of a transition.
 pub fn before_fork() {
     if is_on() {
         HELD.set(Some(STATE.get().lock()));
@@ -139,12 +141,13 @@ pub fn after_fork_in_parent() {
     HELD.set(None);
 }
 
-/// Goes on with a copy of the parent's world, in which this process begins with its first call. What it has from its
+/// Continues with a copy of the parent's tracker, in which this process begins with its first call. What it has from its
 /// parent is never held against it.
 pub fn after_fork_in_child() {
     let mut state = State::default();
     if let Some(mut parents) = HELD.take() {
-        state.world = std::mem::take(&mut parents.world);
+        state.tracker = std::mem::take(&mut parents.tracker);
+        state.checker = std::mem::take(&mut parents.checker);
         state.parent = parents.who.or(parents.parent);
         // To unlock it would be to wake threads that do not exist here.
         std::mem::forget(parents);
