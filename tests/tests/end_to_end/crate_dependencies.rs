@@ -1,17 +1,19 @@
-//! The arrows between our crates are those of the design: two rivers from two springs, and nothing flows back.
+//! The dependencies between our crates are those of the design: two data paths that share `schema` and `rules`, and nothing flows
+//! back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 /// What each crate may depend on, other crates of ours only. Whoever is not here does not belong to the workspace.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("urscope-schema", &[]),
     ("urscope-rules", &["urscope-schema"]),
+    ("urscope-rule-pages", &["urscope-rules", "urscope-schema"]),
     ("urscope-shim", &["urscope-rules", "urscope-schema"]),
     ("urscope-preload", &["urscope-schema", "urscope-shim"]),
-    ("urscope-analyzer", &["urscope-rules", "urscope-schema"]),
-    ("urscope-command", &["urscope-analyzer", "urscope-rules", "urscope-schema"]),
+    ("urscope-analyzer", &["urscope-rule-pages", "urscope-rules", "urscope-schema"]),
+    ("urscope-command", &["urscope-analyzer", "urscope-rule-pages", "urscope-rules", "urscope-schema"]),
     ("urscope-device", &[]),
     ("urscope-device-loader", &["urscope-device"]),
     ("urscope-tests", &[]),
