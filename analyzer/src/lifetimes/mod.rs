@@ -127,7 +127,9 @@ impl<S: EventSink> LifetimeTracker<S> {
         let life = self.lifetime(fact, id, exported.handle, exported.data.export, at);
         if let Some(replaced) = exported.replaced {
             let replaced = self.process(fact.at.process).and_then(|process| process.open.take(replaced));
-            replaced.into_iter().for_each(|life| self.died(&life, at, EndReason::Replaced));
+            if let Some(life) = replaced {
+                self.died(&life, at, EndReason::Replaced);
+            }
         }
         let made = life.map(|life| (life, exported.data.serial, exported.data.exported));
         if let Some(call) = self.call(fact) {
@@ -142,7 +144,7 @@ impl<S: EventSink> LifetimeTracker<S> {
         let life = self.lifetime(fact, id, opened.handle, opened.export, at);
         if let Some(call) = self.call(fact) {
             let of = call.of;
-            call.made = life.map(|life| (Lifetime { first, of, ..life }, opened.serial, None));
+            call.made = life.map(|life| (Lifetime { of, first, ..life }, opened.serial, None));
         }
     }
 

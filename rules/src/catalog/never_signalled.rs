@@ -71,7 +71,7 @@ struct Waits(Vec<Wait>);
 
 #[derive(Clone, Copy, Debug)]
 struct Wait {
-    wait: Place,
+    at: Place,
     event: Handle,
     fingerprint: Option<u64>,
     /// The get of its handle data, in the process that made the event.
@@ -87,11 +87,11 @@ impl RuleState for Waits {
                     let Operation::Wait(event) = pending.operation else { return None };
                     let imported = state.objects.get(&event)?;
                     let (source, fingerprint) = (imported.source?, imported.fingerprint);
-                    Some(Wait { wait: pending.place, event, fingerprint, source })
+                    Some(Wait { at: pending.place, event, fingerprint, source })
                 }));
             }
             What::Finished => {
-                self.0.sort_by_key(|wait| super::memory::order(&wait.wait));
+                self.0.sort_by_key(|wait| super::memory::order(&wait.at));
                 found.extend(self.0.iter().filter_map(|wait| report(fact.tracker, wait)));
             }
             _ => {}
@@ -110,15 +110,15 @@ fn report(tracker: &Tracker, waiting: &Wait) -> Option<Finding> {
         End::Killed => "been killed",
         End::Running | End::Incomplete => return None,
     };
-    let when = if waiting.wait.time > at { "had by then" } else { "has" };
-    let (who, what, source) = (name(tracker, waiting.wait.process), waiting.event, waiting.source);
+    let when = if waiting.at.time > at { "had by then" } else { "has" };
+    let (who, what, source) = (name(tracker, waiting.at.process), waiting.event, waiting.source);
     let message = format!(
         "{who} waits for {what} in {}, which never returned; {}, which made the event and shared it in {}, {when} {how}",
-        call(waiting.wait),
+        call(waiting.at),
         name(tracker, source.process),
         call(source)
     );
-    let finding = Finding::new(&RULE, waiting.wait, what, message).other(Some(source));
+    let finding = Finding::new(&RULE, waiting.at, what, message).other(Some(source));
     let finding = finding.values(None, waiting.fingerprint);
     Some(finding.advice("let the producer wait for its own queue before it ends"))
 }

@@ -57,11 +57,11 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let confusion = match fact.what {
-        What::InvalidEnding(Ending { target: Target::OtherKind(confusion), .. })
-        | What::Exporting(Exporting { source: Source::OtherKind(confusion), .. })
-        | What::Opening(Opening { confusion: Some(confusion), .. }) => confusion,
-        _ => return None,
+    let (What::InvalidEnding(Ending { target: Target::OtherKind(confusion), .. })
+    | What::Exporting(Exporting { source: Source::OtherKind(confusion), .. })
+    | What::Opening(Opening { confusion: Some(confusion), .. })) = fact.what
+    else {
+        return None;
     };
     let what = confusion.is;
     let answer = match (confusion.fingerprint, confusion.taken_for) {

@@ -26,7 +26,7 @@ pub(super) struct Sample {
 /// All looks at a process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
-    samples: Vec<Sample>,
+    kept: Vec<Sample>,
     /// One of so many looks is kept, as a power of two.
     every: u32,
     looks: u64,
@@ -65,12 +65,12 @@ impl Samples {
     pub(super) fn add(&mut self, sample: Sample) {
         self.latest = Some(sample);
         if self.looks.is_multiple_of(1 << self.every) {
-            self.samples.push(sample);
+            self.kept.push(sample);
         }
         self.looks += 1;
-        if self.samples.len() >= SAMPLES {
+        if self.kept.len() >= SAMPLES {
             let mut kept = false;
-            self.samples.retain(|_| {
+            self.kept.retain(|_| {
                 kept = !kept;
                 kept
             });
@@ -83,11 +83,11 @@ impl Samples {
     /// `limit` is how many may be open.
     pub(super) fn growth(&self, limit: Option<u64>) -> Option<Growth> {
         let last = self.latest?;
-        let count = self.samples.len();
+        let count = self.kept.len();
         if count < ENOUGH {
             return None;
         }
-        let (from, middle) = (self.samples.get(count / 4)?, self.samples.get(count / 8 * 5)?);
+        let (from, middle) = (self.kept.get(count / 4)?, self.kept.get(count / 8 * 5)?);
         let growth = |from: &Sample, to: &Sample| to.descriptors.saturating_sub(from.descriptors);
         let (first, second) = (growth(from, middle), growth(middle, &last));
         // What has come to rest is a cache that is full.

@@ -23,6 +23,7 @@ use crate::{
 const MANY_EXPORTS: usize = 1024;
 
 /// What handle data is got of.
+#[derive(Clone, Copy)]
 pub(super) struct From {
     /// The address or object.
     pub(super) value: Option<u64>,
