@@ -83,7 +83,7 @@ fn the_last_release_of_a_context_leaks_the_handle_data_that_was_got_in_it() {
         expect(&format!("{scenario}p: {put} h\np: release x"), &[]);
         let found = expect(&format!("{scenario}p: release x\np: {put} h"), &["leaked-handle"]);
         assert_eq!(found[0].severity, severity, "{get}");
-        assert!(found[0].message.contains("its context was released without it in call "), "{}", found[0].message);
+        assert!(found[0].message.contains("its context was released before that in call "), "{}", found[0].message);
         expect(&format!("{scenario}p: release x fails\np: {put} h"), &[]);
     }
     expect("p: context x\np: alloc a 64\np: get a -> h in x\np: free a\np: release x", &["freed-while-exported"]);
@@ -101,7 +101,7 @@ fn the_last_release_of_a_context_leaks_what_was_opened_in_it() {
         let play = |rest: &str, codes: &[&str]| expect(&format!("{begin}{rest}\n{end}"), codes);
         play(&format!("c: {ends} n\nc: release x"), &[]);
         let found = play(&format!("c: release x\nc: {ends} n"), &[leak]);
-        assert!(found[0].message.contains("its context was released without it in call 3"), "{}", found[0].message);
+        assert!(found[0].message.contains("its context was released before that in call 3"), "{}", found[0].message);
         assert_ne!(found[0].other.unwrap().process, found[0].at.process, "the producer is the other side");
         play(&format!("c: release x fails\nc: {ends} n\nc: release x"), &[]);
         let found = play(&format!("c: retain-{kind} n\nc: retain-{kind} n\nc: {ends} n"), &[leak]);
@@ -245,7 +245,7 @@ fn what_was_made_here_is_released_and_not_closed() {
 fn a_wait_is_noted_if_it_never_returned_and_its_producer_has_ended() {
     let scenario = "p: event e ipc\np: get-event e -> h\nc: open-event h -> i\np: put-event h\np: release-event e\n";
     for (rest, says) in [
-        ("p: exit\nc: wait i begins\nc: running", Some("had by then exited")),
+        ("p: exit\nc: wait i begins\nc: running", Some("had already exited")),
         ("c: wait i begins\nc: running\np: killed", Some("has been killed")),
         ("c: wait i begins\nc: running\np: running", None),
         ("c: wait i begins\nc: running\np: incomplete", None),

@@ -72,7 +72,7 @@ fn a_free_is_a_sin_only_if_it_succeeds_and_by_what_was_open_when_it_began() {
 fn a_free_with_mappings_in_the_producer_and_elsewhere_names_the_other_process() {
     let own = "p: alloc a 64\np: get a -> h\np: open h -> n\np: put h\n";
     let found = expect(&format!("{own}p: free a\np: close n"), &["freed-while-open"]);
-    assert!(found[0].message.contains("this process itself"), "{}", found[0].message);
+    assert!(found[0].message.contains("the same process"), "{}", found[0].message);
     let both = own.replace("p: put", "c: open h -> m\np: put");
     let found = expect(&format!("{both}p: free a\np: close n\nc: close m"), &["freed-while-open"]);
     let message = &found[0].message;
@@ -173,7 +173,7 @@ fn the_last_release_of_a_context_leaks_what_is_open_in_it() {
         "c: context x\nc: retain x\np: alloc a 64\np: get a -> h\nc: open h -> m in x\np: put h\nc: release x\n";
     expect(&format!("{scenario}c: close m in x\nc: release x"), &[]);
     let found = expect(&format!("{scenario}c: release x\np: free a\nc: close m in x"), &["leaked-mapping"]);
-    assert!(found[0].message.contains("its context was released without it in call 5"), "{}", found[0].message);
+    assert!(found[0].message.contains("its context was released before that in call 5"), "{}", found[0].message);
     assert_ne!(found[0].other.unwrap().process, found[0].at.process, "the producer is the other side");
     expect(&format!("{scenario}c: release x fails\nc: close m in x\nc: release x"), &[]);
     // Not seen being created: nobody can count its references.
@@ -299,7 +299,7 @@ fn nobody_is_blamed_for_an_export_that_somebody_unseen_may_have_opened() {
 fn opens_of_ones_own_are_noted_once() {
     let cycle = "p: open h -> m\np: close m\n";
     let found = expect(&format!("p: get a -> h\n{cycle}{cycle}{cycle}p: put h"), &["open-in-producer"]);
-    assert!(found[0].message.contains("did so 3 times in all"), "{}", found[0].message);
+    assert!(found[0].message.contains("did this 3 times in total"), "{}", found[0].message);
     let killed = play(&format!("p: get a -> h\n{cycle}p: put h\np: killed"));
     assert!(killed.is_empty(), "{killed:#?}");
 }

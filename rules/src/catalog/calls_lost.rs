@@ -1,12 +1,13 @@
 //! # What it does
 //!
-//! Says that calls of a process are missing in its trace: records that could not be written, lines that cannot be read, or a file that
-//! was closed without its footer.
+//! Reports that calls of a process are missing in its trace: records could not be written, lines cannot be read, or the
+//! file was closed without its footer.
 //!
 //! # Why it is bad
 //!
-//! What is missing may be what is wrong, or what excuses what looks wrong. So nothing that hangs on that process is told as more than
-//! a note, what it left is not held against it, and a run without other findings is not judged instead of clean.
+//! A missing call may be a violation, or it may excuse what looks like one. So every finding that depends on this
+//! process is at most a note, what the process left open does not count against it, and a run without other findings is
+//! "not judged" instead of clean.
 //!
 //! # Bad trace
 //!
@@ -19,7 +20,7 @@
 //!
 //! # Good trace
 //!
-//! A process that was killed has lost nothing: its trace ends where it ended.
+//! A killed process has lost nothing: its trace ends where the process ended.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -30,8 +31,8 @@
 //!
 //! # What to do
 //!
-//! Give the traces more room (`URSCOPE_DIR` on another disk, no limit on the size of files) and run again; copy trace files only after
-//! their processes have ended.
+//! Give the traces more room (`URSCOPE_DIR` on another disk, no limit on the size of files) and run again. Copy trace
+//! files only after their processes have ended.
 
 use super::{Check, Rule, When, wording::number};
 use crate::{
@@ -51,13 +52,13 @@ pub(super) static RULE: Rule = Rule {
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::CallsMissing(Missing { lost, lines }) = fact.what else { return None };
     let why = match (lost, lines) {
-        (0, 0) => "it is closed without a footer".to_owned(),
+        (0, 0) => "the file was closed without a footer".to_owned(),
         (lost, 0) => format!("{} could not be written", number(lost, "record")),
         (0, lines) => format!("{} could not be read", number(lines, "line")),
-        _ => format!("{} could not be written, {} not be read", number(lost, "record"), number(lines, "line")),
+        _ => format!("{} could not be written, {} could not be read", number(lost, "record"), number(lines, "line")),
     };
     let message = format!(
-        "calls of {} are missing in its trace: {why}; what hangs on them is told as a note at most",
+        "calls of {} are missing in its trace: {why}; findings that depend on them are notes at most",
         fact.actor()
     );
     let advice = "give the traces more room and run again; copy them only after their processes have ended";

@@ -1,11 +1,12 @@
 //! # What it does
 //!
-//! Says that a process got and put the same handle data over and over: a hundred times or more, each time after all of it had been put.
+//! Reports handle data that a process gets and puts again and again: a hundred times or more, each time after it has
+//! put all of it.
 //!
 //! # Why it is bad
 //!
-//! It is allowed, and it costs: each get and put is a call into the adapter, some of them reach the driver, and each consumer opens anew
-//! what it could have kept open. The note says what the calls cost here.
+//! It is allowed, but it costs time: each get and put is a call into the adapter, some of them reach the driver, and
+//! each consumer repeats an open whose mapping it could have kept. The note states how much time the calls took.
 //!
 //! # Bad trace
 //!
@@ -51,18 +52,18 @@ pub(super) static RULE: Rule = Rule {
     code: "churn",
     severity: Severity::Note,
     when: When::End,
-    title: "the same handle data is got and put over and over",
+    title: "the same handle data is got and put again and again",
     facts: &[FactKind::Exported, FactKind::ProcessEnded],
     check: Check::Stateful(|| Box::new(Churn::default())),
 };
 
-/// How often equal handle data is got, all of it having been put, until that is reported.
+/// From how many gets of equal handle data on, each after all of it was put, that is reported.
 const OFTEN: u64 = 100;
 
-/// How many exports that were got and put over and over are remembered of a process.
+/// How many such exports are remembered per process.
 const EXPORTS: usize = 64;
 
-/// What was got and put over and over.
+/// The exports that each process gets and puts again and again.
 #[derive(Clone, Debug, Default)]
 struct Churn(PerProcess<Vec<ExportId>>);
 
@@ -91,8 +92,8 @@ fn report(fact: &Fact<'_>, export: &Export) -> Finding {
     let Export { subject, got, gets, again, spent, .. } = export;
     let what = handle(subject.kind.shares().unwrap_or(subject.kind), subject.value.unwrap_or_default());
     let message = format!(
-        "{} got the handle data of {what} {gets} times, {again} times after having put all of it, the last time in {}; its gets \
-         and puts took {} ms",
+        "{} got the handle data of {what} {gets} times, {again} times after all of it had been put, the last time in {}; \
+         its gets and puts took {} ms",
         fact.actor(),
         call(*got),
         spent.div_ceil(1_000_000)

@@ -1,13 +1,13 @@
 //! # What it does
 //!
-//! Finds a pointer that is closed although no open of this process returned it, and physical memory that is closed although
-//! this process made it itself.
+//! Reports the close of a pointer that no open of this process returned, and the close of physical memory that this
+//! process made itself.
 //!
 //! # Why it is bad
 //!
-//! The mapping that was meant stays open, and with it the memory of the other process. The adapters answer
-//! `UR_RESULT_ERROR_INVALID_ARGUMENT`, which SYCL turns into an exception in the middle of a clean-up. Physical memory of one's
-//! own they release as if `urPhysicalMemRelease` had been called; that is a warning.
+//! The intended mapping stays open, and with it the memory of the other process. The adapters return
+//! `UR_RESULT_ERROR_INVALID_ARGUMENT`, which SYCL turns into an exception in the middle of a clean-up. They release a
+//! process's own physical memory as if `urPhysicalMemRelease` had been called; that case is a warning.
 //!
 //! # Bad trace
 //!
@@ -31,8 +31,8 @@
 //!
 //! # What to do
 //!
-//! Close exactly the pointer that the open returned, in the process that opened it. The exporter's own pointer is not
-//! closed, it is freed; its own physical memory is released.
+//! Close exactly the pointer that the open returned, in the process that opened it. The exporter does not close its own
+//! pointer, it frees it; it releases its own physical memory.
 
 use urscope_schema::{
     api::UrResult,
@@ -80,7 +80,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         _ => return None,
     };
     let (who, what) = (fact.actor(), ending.object);
-    let message = format!("{who} closes {:#x} in {}, which is no mapping: {what_it_is}", what.value, call(fact.at));
+    let message = format!("{who} closes {:#x} in {}, which is not a mapping: {what_it_is}", what.value, call(fact.at));
     let finding = Finding::new(&RULE, fact.at, what, message).other(other).values(size, None);
     Some(
         finding
@@ -89,10 +89,11 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     )
 }
 
-/// What this process made is released by its own function; the adapters take the one for the other.
+/// An object that this process made has a release function of its own; the adapters accept a close instead.
 fn own_memory(fact: &Fact<'_>, what: Handle, own: &Object) -> Finding {
     let (who, size, born) = (fact.actor(), of_size(own.size), call(own.born));
-    let message = format!("{who} closes {what}{size} in {}, which it did not open but made in {born}", call(fact.at));
+    let message =
+        format!("{who} closes {what}{size} in {}; the process made it in {born} and did not open it", call(fact.at));
     Finding::new(&RULE, fact.at, what, message)
         .other(Some(own.born))
         .values(own.size, None)

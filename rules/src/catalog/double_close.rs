@@ -1,11 +1,12 @@
 //! # What it does
 //!
-//! Finds a mapping that is closed more often than it was opened.
+//! Reports a mapping that is closed more often than it was opened.
 //!
 //! # Why it is bad
 //!
-//! The adapters count the opens of one block of memory and answer a close too many with success: it takes away the
-//! reference of somebody else, or makes the counter wrap around. On a device that unmaps, it is a crash.
+//! The adapters count the opens of one block of memory. They return success for a close too many, which drops a
+//! reference that belongs to another user of the block, or makes the counter wrap around. On a device that unmaps the
+//! block, the program crashes.
 //!
 //! # Bad trace
 //!
@@ -20,7 +21,7 @@
 //!
 //! # Good trace
 //!
-//! Opened twice, the same pointer comes back, and is closed twice.
+//! A pointer that was opened twice is closed twice.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -34,7 +35,7 @@
 //!
 //! # What to do
 //!
-//! Let one owner close each open, once. Where several parts of a program share a mapping, let each open it.
+//! Let one owner close each open, once. Where several parts of a program share a mapping, let each part open it.
 
 use urscope_schema::{api::UrResult, handle::Kind};
 
@@ -62,7 +63,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (opened, closed, size, fingerprint) = match ending.target {
         Target::Ended(tombstone) if tombstone.excused => return None,
         Target::Ended(tombstone) => (Some(tombstone.born), Some(tombstone.died), tombstone.size, tombstone.fingerprint),
-        // The last close it was entitled to is still under way.
+        // The close of its last open is still under way.
         Target::Mapping(mapped) => (mapped.source, None, mapped.size, mapped.fingerprint),
         _ => return None,
     };
@@ -71,7 +72,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         (Some(opened), Some(closed)) => {
             format!("it was opened in {} and closed for the last time in {}", call(opened), call(closed))
         }
-        _ => "the close of its last open is under way in another call".into(),
+        _ => "another call is still closing its last open".into(),
     };
     let message = format!("{who} closes {what} again in {}: {before}", call(fact.at));
     let finding = Finding::new(&RULE, fact.at, what, message).other(closed.or(opened)).values(size, fingerprint);

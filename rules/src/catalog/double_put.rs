@@ -1,11 +1,11 @@
 //! # What it does
 //!
-//! Finds handle data that is put although it has been put before.
+//! Reports handle data that is put although it has already been put.
 //!
 //! # Why it is bad
 //!
-//! A put frees the buffer that the get returned. The second put frees it again: the heap is damaged, or a buffer that a
-//! later get received at the same address is pulled away from under its owner. The adapters answer with success.
+//! A put frees the buffer that the get returned. The second put frees it again. This corrupts the heap, or frees a
+//! buffer that a later get received at the same address. The adapters return success.
 //!
 //! # Bad trace
 //!
@@ -18,7 +18,7 @@
 //!
 //! # Good trace
 //!
-//! Two gets of the same memory are two handles, and each is put. An address may come again.
+//! Two gets of the same memory return two handles, and each of them is put. An address may be used again.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -47,7 +47,7 @@ pub(super) static RULE: Rule = Rule {
     code: "double-put",
     severity: Severity::Error,
     when: When::Enter,
-    title: "handle data is put that has been put before",
+    title: "handle data is put although it has already been put",
     facts: &[FactKind::InvalidEnding],
     check: Check::Stateless(check),
 };
@@ -64,8 +64,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         Target::Handle(got) => (got.born, None, got.size, got.fingerprint),
         _ => return None,
     };
-    let before =
-        died.map_or_else(|| "is being put by another call".into(), |died| format!("was put in {}", call(died)));
+    let before = died.map_or_else(|| "another call is putting it".into(), |died| format!("was put in {}", call(died)));
     let (who, what) = (fact.actor(), ending.object);
     let message = format!("{who} puts {what} again in {}: it was got in {} and {before}", call(fact.at), call(born));
     let finding = Finding::new(&RULE, fact.at, what, message).other(died.or(Some(born))).values(size, fingerprint);

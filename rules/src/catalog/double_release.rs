@@ -1,11 +1,11 @@
 //! # What it does
 //!
-//! Finds physical memory that is released, or closed, when no reference to it is left.
+//! Reports physical memory that is released, or closed, when no reference to it is left.
 //!
 //! # Why it is bad
 //!
-//! The object is gone with the last reference. On today's adapters the next release reads and frees memory that belongs to
-//! somebody else. (References to events are also held by commands, so of events this cannot be said.)
+//! The object is destroyed with its last reference. On today's adapters the next release reads and frees memory that no
+//! longer belongs to the object. (Commands also hold references to events, so the rule does not apply to events.)
 //!
 //! # Bad trace
 //!
@@ -19,7 +19,7 @@
 //!
 //! # Good trace
 //!
-//! Each retain asks for one more release, and what was opened may be closed or released.
+//! Each retain needs one more release. What was opened may be closed or released.
 //!
 //! ```text
 //! producer: physical m ipc
@@ -67,8 +67,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         _ => return None,
     };
     let before = died.map_or_else(
-        || "its last release is under way in another call".into(),
-        |died| format!("its last reference went in {}", call(died)),
+        || "another call is releasing its last reference".into(),
+        |died| format!("its last reference was released in {}", call(died)),
     );
     let (who, what) = (fact.actor(), ending.object);
     let message =

@@ -1,12 +1,12 @@
 //! # What it does
 //!
-//! Finds a get on an event, or on memory, that this process has itself opened from handle data.
+//! Reports a get of an event, or of memory, that this process itself opened from handle data.
 //!
 //! # Why it is bad
 //!
-//! Only the process that made an event can share it: the header answers UR_RESULT_ERROR_INVALID_EVENT. Of opened memory the
-//! specifications say nothing, so that is a note, but no adapter gets it: they answer UR_RESULT_ERROR_INVALID_ARGUMENT.
-//! (Physical memory that was opened may be shared on.)
+//! Only the process that made an event can share it: the header demands UR_RESULT_ERROR_INVALID_EVENT. The
+//! specifications do not mention opened memory, so that is a note, but no adapter supports it: they return
+//! UR_RESULT_ERROR_INVALID_ARGUMENT. (Physical memory that was opened may be shared again.)
 //!
 //! # Bad trace
 //!
@@ -32,7 +32,7 @@
 //!
 //! # What to do
 //!
-//! Send on the bytes that were received: they are good for as many processes as one likes, while the event or the memory lives.
+//! Forward the bytes that were received: any number of processes can open them while the event or the memory lives.
 
 use urscope_schema::{api::UrResult, handle::Kind};
 
@@ -57,7 +57,7 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Stateless(check),
 };
 
-const SEND_ON: &str = "send on the bytes that were received instead";
+const FORWARD: &str = "forward the bytes that were received instead";
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Exporting(exporting) = fact.what else { return None };
@@ -72,7 +72,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, at) = (fact.actor(), call(fact.at));
     let message = format!("{who} gets handle data in {at} for {what}, which it opened in {}", call(object.born));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(object.born));
-    Some(finding.advice(SEND_ON).answer(UrResult::INVALID_EVENT))
+    Some(finding.advice(FORWARD).answer(UrResult::INVALID_EVENT))
 }
 
 fn mapping(fact: &Fact<'_>, base: u64, mapped: &Mapping) -> Option<Finding> {
@@ -81,5 +81,5 @@ fn mapping(fact: &Fact<'_>, base: u64, mapped: &Mapping) -> Option<Finding> {
     let message = format!("{who} gets handle data in {at} for {what}{size}, which it opened in {}", call(opened));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
     let finding = finding.values(mapped.size, mapped.fingerprint).at_most(Severity::Note);
-    Some(finding.advice(SEND_ON).answer(UrResult::INVALID_ARGUMENT))
+    Some(finding.advice(FORWARD).answer(UrResult::INVALID_ARGUMENT))
 }

@@ -1,10 +1,10 @@
 //! # What it does
 //!
-//! Finds a get on physical memory or on an event that was made without the flag that lets it be shared.
+//! Reports a get of physical memory or of an event that was made without the flag for sharing.
 //!
 //! # Why it is bad
 //!
-//! What can be shared is made in another way by the driver, so the flag cannot be given later: the header answers
+//! The driver makes a shareable object in a different way, so the flag cannot be added later. The header demands
 //! UR_RESULT_ERROR_INVALID_ARGUMENT for physical memory and UR_RESULT_ERROR_INVALID_EVENT for an event.
 //!
 //! # Bad trace
@@ -31,7 +31,8 @@
 //!
 //! # What to do
 //!
-//! Make it with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC` or `UR_EXP_EVENT_FLAG_IPC_EXP`; in SYCL, with the property `enable_ipc`.
+//! Make the object with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC` or `UR_EXP_EVENT_FLAG_IPC_EXP`; in SYCL, with the property
+//! `enable_ipc`.
 
 use urscope_schema::{api::UrResult, handle::Kind};
 

@@ -1,12 +1,13 @@
 //! # What it does
 //!
-//! Notes memory that other processes have open when its owner ends without having freed it.
+//! Reports memory that other processes have open when its owner ends without freeing it.
 //!
 //! # Why it is bad
 //!
-//! The memory goes with its process. The driver keeps it for those who have it open, but nobody writes to it any more, a second
-//! open is refused, and SYCL promises nothing of it. Nothing in the specification forbids the owner to end, so this is a note.
-//! (When exactly a process was killed is not in its trace: then it is told what was open when the trace stopped.)
+//! The memory is lost with its process. The driver keeps it for the processes that have it open, but nobody writes to
+//! it any more, a second open is refused, and SYCL guarantees nothing. The specification does not forbid the owner to
+//! end, so this is a note. (A trace does not show exactly when its process was killed. The rule then reports what was
+//! open when the trace stopped.)
 //!
 //! # Bad trace
 //!
@@ -32,7 +33,7 @@
 //!
 //! # What to do
 //!
-//! Let the owner wait for the others before it ends: a message back, or a barrier.
+//! Let the owner wait for the other processes before it ends, with a message back or a barrier.
 
 use urscope_schema::handle::{Handle, Kind};
 
@@ -84,7 +85,7 @@ struct Held {
     pointer: u64,
 }
 
-/// Who else has an allocation open.
+/// Which other processes have an allocation open.
 fn held(fact: &Fact<'_>, base: u64, memory: &Allocation) -> Option<Held> {
     let mut held: Option<Held> = None;
     for export in memory.exports.iter().filter_map(|id| fact.tracker.exports().get(*id)) {
@@ -116,5 +117,5 @@ fn report(fact: &Fact<'_>, how: End, held: &Held) -> Finding {
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(held.opened));
     let finding = finding.values(held.size, Some(held.fingerprint));
-    finding.advice("let the owner wait for the others before it ends: a message back, or a barrier")
+    finding.advice("let the owner wait for the other processes before it ends, with a message back or a barrier")
 }

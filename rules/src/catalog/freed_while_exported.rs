@@ -1,13 +1,13 @@
 //! # What it does
 //!
-//! Notes memory that is freed before the handles got of it are put, while nobody has it open; and physical memory or an event
-//! whose last reference is released before that.
+//! Reports memory that is freed before its handles are put, while no process has it open. The same applies to physical
+//! memory and events when their last reference is released.
 //!
 //! # Why it is bad
 //!
-//! It is not: SYCL allows it, and freeing the memory ends its handles. But the bytes of the handle are worthless from
-//! then on, and nothing keeps a consumer that still holds them from opening them. The handles of physical memory and of
-//! events do not end with it: their put is still to come.
+//! It is allowed: SYCL permits it, and the free also ends the handles of the memory. But from then on the bytes of a
+//! handle are invalid, and nothing stops a consumer that still has them from opening them. Handles of physical memory
+//! and of events do not end with their object: they must still be put.
 //!
 //! # Bad trace
 //!
@@ -32,7 +32,7 @@
 //!
 //! # What to do
 //!
-//! Nothing has to be done. Put the handle before the free where the end of the sharing is to be seen in the program.
+//! Nothing has to be done. To show in the program where the sharing ends, put the handle before the free.
 
 use urscope_schema::handle::Kind;
 
@@ -61,14 +61,16 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, size, at) = (fact.actor(), of_size(freed.size), call(fact.at));
     let handles = number(freed.handles, "handle");
     let (frees, advice) = match what.kind {
-        Kind::Usm => ("frees", "SYCL allows it; put before the free to be plain about it"),
+        Kind::Usm => ("frees", "SYCL allows it; put before the free to show where the sharing ends"),
         _ => (
             "releases",
-            "it is allowed; put before the last release to be plain about it, for the put is due all the same",
+            "it is allowed, but the put is still required; put before the last release to show where the sharing ends",
         ),
     };
-    let message =
-        format!("{who} {frees} {what}{size} in {at} with {handles} of it not put, the last got in {}", call(got));
+    let message = format!(
+        "{who} {frees} {what}{size} in {at} before {handles} of it had been put, the last of them got in {}",
+        call(got)
+    );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(got));
     Some(finding.values(freed.size, freed.fingerprint).advice(advice))
 }

@@ -1,11 +1,11 @@
 //! # What it does
 //!
-//! Finds memory that its owner frees while a mapping of it is open, in another process or its own.
+//! Reports memory that its owner frees while a mapping of it is open, in another process or in the owner itself.
 //!
 //! # Why it is bad
 //!
-//! With the free every mapping becomes invalid, says SYCL. What the consumer reads from then on is undefined: it may be
-//! the old content, the next allocation's content or a device fault, and on today's adapters it usually looks right.
+//! SYCL states that the free invalidates every mapping. What the consumer then reads is undefined: the old content, the
+//! content of the next allocation, or a device fault. On today's adapters it usually looks right.
 //!
 //! # Bad trace
 //!
@@ -39,7 +39,7 @@
 //!
 //! # What to do
 //!
-//! Let the consumer close before the producer frees: a message back, a barrier, or the exit of the consumer.
+//! Let the consumer close before the producer frees: use a message back, a barrier, or the exit of the consumer.
 
 use super::{
     Check, Rule, When,
@@ -64,11 +64,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (opened, pointer) = freed.holder?;
     let what = freed.what;
     let (who, size, at) = (fact.actor(), of_size(freed.size), call(fact.at));
-    let holder = if opened.process == fact.at.process {
-        "this process itself".into()
-    } else {
-        name(fact.tracker, opened.process)
-    };
+    let holder =
+        if opened.process == fact.at.process { "the same process".into() } else { name(fact.tracker, opened.process) };
     let others = match freed.holders - 1 {
         0 => String::new(),
         others => format!(" ({} more open)", number(others, "mapping")),
@@ -79,6 +76,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
     Some(finding.values(freed.size, freed.fingerprint).advice(
-        "wait with the free until every process has closed its mapping: a message back, a barrier, or the consumer's exit",
+        "free only after every process has closed its mapping: wait for a message back, a barrier, or the consumer's exit",
     ))
 }

@@ -1,12 +1,12 @@
 //! # What it does
 //!
-//! Finds an open that was refused whose bytes no get of a traced process has handed out.
+//! Reports an open that was refused and whose bytes no get of a traced process returned.
 //!
 //! # Why it is bad
 //!
-//! The bytes were damaged on their way, were never handle data, or come from somebody who is not traced. Nothing is promised for
-//! such bytes: one adapter refuses them, another one opens what they happen to name. It is a note, because a trace cannot show
-//! which of the three it was.
+//! The bytes were damaged in transit, were never handle data, or come from a process that is not traced. The
+//! specification guarantees nothing for such bytes: one adapter refuses them, another opens what they happen to name.
+//! It is a note, because a trace cannot show which of the three cases it is.
 //!
 //! # Bad trace
 //!
@@ -29,8 +29,8 @@
 //!
 //! # What to do
 //!
-//! Compare what was sent with what was received, byte by byte and in its length: the fingerprint of the get stands in the trace of
-//! the sender. If the sender was not traced, trace it.
+//! Compare what was sent with what was received, byte by byte and in length: the trace of the sender contains the
+//! fingerprint of the get. If the sender was not traced, trace it.
 
 use urscope_schema::api::UrResult;
 
@@ -51,12 +51,12 @@ pub(super) static RULE: Rule = Rule {
     code: "garbage-handle",
     severity: Severity::Note,
     when: When::Run,
-    title: "an open was refused whose bytes no traced get has handed out",
+    title: "an open was refused, and no traced get returned its bytes",
     facts: &[FactKind::OpenedUnknown, FactKind::CallsMissing, FactKind::Finished],
     check: Check::Stateful(|| Box::new(Refusals::default())),
 };
 
-/// What is answered whatever the bytes are; or success without a result, which is reported as what it is.
+/// Results that do not depend on the bytes; and success without a result, which has a rule of its own.
 const ANY_BYTES: [UrResult; 7] = [
     UrResult::UNINITIALIZED,
     UrResult::OUT_OF_HOST_MEMORY,
@@ -89,7 +89,7 @@ impl RuleState for Refusals {
     }
 }
 
-/// Whether its size is the reason, which is reported as what it is.
+/// Whether the size is the reason, which has a rule of its own.
 fn is_of_other_size(fact: &Fact<'_>, unknown: &UnknownHandle, result: UrResult) -> bool {
     let given = || fact.tracker.other_size(fact.at.process, unknown.handle.kind, unknown.size?);
     result == UrResult::INVALID_VALUE && given().is_some()
@@ -101,7 +101,8 @@ fn report(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Option<
     let (who, noun) = (name(tracker, at.process), handle.handle.kind.noun());
     let first = if count > 1 { ", the first time" } else { "" };
     let message = format!(
-        "{who} was refused {} to open bytes as a {noun} that no traced process of this host got{first} in {}, which answered {result}",
+        "{who} tried {} to open bytes as a {noun} that no traced process of this host got; the open was refused{first} in {}, which \
+         returned {result}",
         times(count),
         call(at)
     );

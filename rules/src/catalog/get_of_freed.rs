@@ -1,12 +1,13 @@
 //! # What it does
 //!
-//! Finds a get on memory that this process has freed.
+//! Reports a get of memory that this process has freed.
 //!
 //! # Why it is bad
 //!
-//! Freed memory cannot be shared. Where the free gave it back to the driver, the get is refused. What came from the adapter's
-//! pool stays in the pool, and the get says success: the bytes are good, and show whoever opens them the next allocation of that
-//! place. (A success is a note, because memory can also be made by functions that are not watched.)
+//! Freed memory cannot be shared. If the free returned the memory to the driver, the get is refused. Memory from the
+//! adapter's pool stays in the pool, and the get returns success: the bytes are valid, and whoever opens them sees the
+//! next allocation at that address. (A success is a note, because functions that urscope does not intercept can also
+//! allocate memory.)
 //!
 //! # Bad trace
 //!
@@ -29,13 +30,13 @@
 //!
 //! # What to do
 //!
-//! Get before the free; where handle data is kept by address, forget it with the memory.
+//! Get before the free. If handle data is kept by address, discard it when the memory is freed.
 
 use urscope_schema::handle::Kind;
 
 use super::{
     Check, Rule, When,
-    wording::{call, of_size},
+    wording::{call, of_size, which},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -46,7 +47,7 @@ pub(super) static RULE: Rule = Rule {
     code: "get-of-freed",
     severity: Severity::Error,
     when: When::Exit,
-    title: "handle data is got of memory that is freed",
+    title: "handle data is got for memory that was freed",
     facts: &[FactKind::Dangling],
     check: Check::Stateless(check),
 };
@@ -56,19 +57,21 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if dangling.was.kind != Kind::Usm {
         return None;
     }
-    let (became, most) = match how {
-        Outcome::Refused(result) => (format!("was answered {result}"), Severity::Error),
-        Outcome::Done => ("was let, as if it still lived".into(), Severity::Note),
-    };
+    let most = if how == Outcome::Done { Severity::Note } else { Severity::Error };
     let (who, at, what, size) = (fact.actor(), call(fact.at), dangling.was, of_size(dangling.size));
     let inside = match dangling.pointer - what.value {
         0 => String::new(),
         inside => format!("{inside} bytes into "),
     };
     let message = format!(
-        "{who} gets handle data in {at} for {inside}{what}{size} and {became}: it was freed in {}",
+        "{who} gets handle data for {inside}{what}{size} in {at}, {}: the memory was freed in {}",
+        which(how),
         call(dangling.died)
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(dangling.died)).values(dangling.size, None);
-    Some(finding.at_most(most).advice("get before the free, and forget what is kept by address with the memory"))
+    Some(
+        finding
+            .at_most(most)
+            .advice("get before the free, and discard what is kept by address when the memory is freed"),
+    )
 }

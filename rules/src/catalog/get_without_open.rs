@@ -1,12 +1,13 @@
 //! # What it does
 //!
-//! Notes handle data that was got and that no process of the run has tried to open: one note for all of one place.
+//! Reports handle data that was got and that no process of the run tried to open. There is one note for all gets at one
+//! place.
 //!
 //! # Why it is bad
 //!
-//! It is not, but a get costs a call into the driver, and on some drivers a file descriptor; and a message that was lost looks like
-//! this. It is told only when the whole run is known: other handle data went from process to process there, all have ended in
-//! order and left whole traces, and nothing was opened that came from elsewhere.
+//! It is allowed, but a get costs a call into the driver and, on some drivers, a file descriptor. A lost message looks
+//! the same. The rule reports only when the whole run is known: other handle data was passed between processes of the
+//! host, all processes ended in order and left complete traces, and no process opened handle data of unknown origin.
 //!
 //! # Bad trace
 //!
@@ -23,7 +24,8 @@
 //!
 //! # Good trace
 //!
-//! What was tried counts, by whichever address; who was killed may have been about to, and where nobody opens anything there is nobody to serve.
+//! An attempt to open counts, by any of the addresses. A process that was killed may have been about to open. On a host
+//! where no process opens anything, nothing is reported.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -48,7 +50,7 @@
 //!
 //! # What to do
 //!
-//! Get handle data when somebody asks for it, or look for who was to receive it.
+//! Get handle data when a process asks for it, or find out which process should have received it.
 
 use urscope_schema::api::Function;
 
@@ -70,17 +72,17 @@ pub(super) static RULE: Rule = Rule {
     code: "get-without-open",
     severity: Severity::Note,
     when: When::Run,
-    title: "handle data is got that nobody opens",
+    title: "handle data is got that no process opens",
     facts: &[FactKind::Opening, FactKind::Finished],
     check: Check::Stateful(|| Box::new(Hosts::default())),
 };
 
-/// Where handle data is exchanged. Nothing is reported where that was not seen, or where some of it is unknown.
+/// The hosts on which handle data is exchanged. Nothing is reported for other hosts, nor where some handle data is unknown.
 #[derive(Clone, Debug, Default)]
 struct Hosts {
-    /// A process tried to open what another one had exported.
+    /// On these a process tried to open what another one had exported.
     exchanging: Set<u64>,
-    /// Handle data was opened that nobody has been seen to get.
+    /// On these a process tried to open handle data that no traced process got.
     unknown: Set<u64>,
 }
 
@@ -112,18 +114,18 @@ impl RuleState for Hosts {
     }
 }
 
-/// Handle data that nobody has tried to open.
+/// Handle data that no process tried to open.
 struct Unopened<'t> {
     export: &'t Export,
-    /// How many lives that are exported at the same place this stands for.
+    /// How many objects that were exported at the same place this stands for.
     count: u64,
 }
 
 impl Hosts {
-    /// What nobody has tried to open where everybody who could have is known, and others are served: one for each place that
-    /// got it, in the order of time.
+    /// The handle data that no process tried to open, on hosts where all processes that could have are known and others do
+    /// exchange handle data: one entry per place that got it, in the order of time.
     fn unopened<'t>(&self, tracker: &'t Tracker) -> Vec<Unopened<'t>> {
-        // What is forgotten may have been opened.
+        // Exports that the tracker has forgotten may have been opened.
         if tracker.has_forgotten() {
             return Vec::new();
         }
@@ -145,7 +147,7 @@ impl Hosts {
     }
 }
 
-/// The first get of each life that is exported on these hosts and that nobody has tried to open by any of its exports.
+/// The first get of each object on these hosts that no process tried to open through any of its exports.
 fn lives<'t>(tracker: &'t Tracker, hosts: &Set<u64>) -> impl Iterator<Item = &'t Export> {
     let mut lives = Map::default();
     for export in tracker.exports().iter().filter(|export| hosts.contains(&export.host())) {
@@ -165,11 +167,15 @@ fn report(tracker: &Tracker, unopened: &Unopened<'_>) -> Option<Finding> {
     let (who, size, got) = (name(tracker, export.got.process), of_size(subject.size), call(export.got));
     let more = match count - 1 {
         0 => String::new(),
-        more => format!(", nor {} more that handle data was got for there", number(more, "object")),
+        more => format!(
+            "; the same place got handle data for {}, which no process tried to open either",
+            number(more, "more object")
+        ),
     };
     let message =
         format!("{who} got handle data for {what}{size} in {got}, and no process of this run tried to open it{more}");
     let finding = Finding::new(&RULE, export.got, what, message).values(subject.size, Some(export.fingerprint()));
-    let finding = finding.advice("get handle data when somebody asks for it, or look for who was to receive it");
+    let finding =
+        finding.advice("get handle data when a process asks for it, or find out which process should have received it");
     Some(Finding { count, ..finding })
 }

@@ -1,12 +1,12 @@
 //! # What it does
 //!
-//! Finds a call with an argument that the header lists among the errors of its function: a null handle or pointer, a size
-//! or a number of zero, flags that stand for nothing or exclude each other.
+//! Reports a call with an argument that the header lists among the errors of its function: a null handle or pointer, a
+//! size or a number of zero, unknown flags or flags that exclude each other.
 //!
 //! # Why it is bad
 //!
-//! The adapters leave these checks to Unified Runtime's validation layer, which is off unless asked for. Without it a null
-//! is passed over in silence, or crashes in the loader or the driver, depending on the function and the release.
+//! The adapters leave these checks to Unified Runtime's validation layer, which is off by default. Without it a null is
+//! ignored silently, or crashes in the loader or the driver, depending on the function and the release.
 //!
 //! # Bad trace
 //!
@@ -26,8 +26,8 @@
 //!
 //! # What to do
 //!
-//! Look at what the call that should have made the object answered. Places for answers are not recorded, so a missing one
-//! is found by the preloaded library only.
+//! Check the result of the call that should have made the object. Traces do not contain out-parameters, so only the
+//! preloaded library reports a missing one.
 
 use urscope_schema::api::demand::Wrong;
 
@@ -41,20 +41,22 @@ pub(super) static RULE: Rule = Rule {
     code: "invalid-argument",
     severity: Severity::Error,
     when: When::Enter,
-    title: "an argument is one that the header lists among the errors of the function",
+    title: "an argument is invalid according to the header",
     facts: &[FactKind::InvalidArgument],
     check: Check::Stateless(check),
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::InvalidArgument(fault) = fact.what else { return None };
-    // That two flags exclude each other is told by a rule of its own.
+    // Flags that exclude each other have a rule of their own.
     if matches!(fault.why, Wrong::Together(_)) {
         return None;
     }
     let function = fact.at.function.map_or("", |function| function.name());
     let message = format!("{} passes {} as {} in {}", fact.actor(), fault.why, fault.parameter, call(fact.at));
-    let advice =
-        format!("{function} promises {} for it; see what the call answered that should have made it", fault.answer);
+    let advice = format!(
+        "{function} is specified to return {} for it; check the result of the call that should have made the argument",
+        fault.answer
+    );
     Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(fault.answer))
 }

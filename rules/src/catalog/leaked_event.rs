@@ -1,12 +1,12 @@
 //! # What it does
 //!
-//! Finds an event that a process opened from handle data and still holds references to when the process ends or the event's
-//! context is released.
+//! Reports an event that a process opened from handle data and still holds references to when the process ends or when
+//! the context of the event is released.
 //!
 //! # Why it is bad
 //!
-//! An opened event keeps the event of the other process in the driver, and has no close of its own: `urEventRelease` ends it.
-//! (References that commands hold are the adapter's own and are not counted.)
+//! An opened event keeps the event of the other process alive in the driver. It has no close function of its own:
+//! `urEventRelease` ends it. (References that commands hold belong to the adapter and are not counted.)
 //!
 //! # Bad trace
 //!
@@ -20,7 +20,7 @@
 //!
 //! # Good trace
 //!
-//! The producer may be done with its event first: what was opened lives on.
+//! The producer may release its event first: the opened event stays valid.
 //!
 //! ```text
 //! producer: event e ipc
@@ -37,7 +37,8 @@
 //!
 //! # What to do
 //!
-//! Release it once for the open and once for each retain, before its context; in SYCL, let the event object be destroyed.
+//! Release it once for the open and once for each retain, before its context; in SYCL, let the event object be
+//! destroyed.
 
 use urscope_schema::handle::Kind;
 
@@ -63,6 +64,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     one_of(left, || {
         left_object(&RULE, fact, handle, object, left.reason)
-            .advice("release it with urEventRelease before its context goes; in SYCL, destroy the event object")
+            .advice("release it with urEventRelease before its context is released; in SYCL, destroy the event object")
     })
 }

@@ -1,12 +1,12 @@
 //! # What it does
 //!
-//! Finds handle data that was got and neither put nor ended by freeing its memory when its process exited or its context was
-//! released.
+//! Reports handle data that was got but neither put nor ended by freeing its memory before its process exited or its
+//! context was released.
 //!
 //! # Why it is bad
 //!
-//! Each get makes a new buffer, and holds the exported memory in the driver: with it goes a file descriptor on some
-//! drivers, and a program that runs for long runs out of them.
+//! Each get allocates a new buffer and keeps the exported memory alive in the driver. On some drivers it also takes a
+//! file descriptor, and a long-running program runs out of them.
 //!
 //! # Bad trace
 //!
@@ -18,7 +18,7 @@
 //!
 //! # Good trace
 //!
-//! A get that failed gave nothing. (Of an event's handle data it is never more than a note: SYCL calls that put optional.)
+//! A get that failed returned nothing. (Handle data of an event is at most a note: SYCL calls that put optional.)
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -34,8 +34,8 @@
 //!
 //! # What to do
 //!
-//! Put each handle when no process will open it any more, in the process that got it, before its context goes. Of a process that was killed, or
-//! whose trace is incomplete, this is only a note.
+//! Put each handle when no process will open it any more, in the process that got it, before its context is released.
+//! If the process was killed, or its trace is incomplete, this is only a note.
 
 use urscope_schema::handle::Kind;
 

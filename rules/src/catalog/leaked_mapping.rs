@@ -1,11 +1,11 @@
 //! # What it does
 //!
-//! Finds a mapping that is still open when its process exits or the last reference to its context is released.
+//! Reports a mapping that is still open when its process exits or the last reference to its context is released.
 //!
 //! # Why it is bad
 //!
-//! An open mapping holds the memory of the producer, also when that has freed it or is gone: device memory is short,
-//! and nobody can tell who holds it. Some drivers keep a file descriptor for each.
+//! An open mapping keeps the memory of the producer allocated, even after the producer freed it or ended. Device memory
+//! is scarce, and no tool shows who holds it. Some drivers keep a file descriptor for each mapping.
 //!
 //! # Bad trace
 //!
@@ -19,7 +19,7 @@
 //!
 //! # Good trace
 //!
-//! An open that failed gave nothing.
+//! An open that failed returned nothing.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -33,7 +33,7 @@
 //!
 //! # What to do
 //!
-//! Close each open once, before its context goes. Of a process that was killed, or whose trace is incomplete, this is
+//! Close each open once, before its context is released. If the process was killed, or its trace is incomplete, this is
 //! only a note.
 
 use urscope_schema::handle::Kind;
@@ -73,5 +73,5 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{released}{from}", call(opened));
     let finding = Finding::new(&RULE, opened, what, message).other(mapping.source);
     let finding = finding.values(mapping.size, mapping.fingerprint).at_most(most);
-    Some(Finding { count, ..finding.advice("close each open once, before its context goes") })
+    Some(Finding { count, ..finding.advice("close each open once, before its context is released") })
 }

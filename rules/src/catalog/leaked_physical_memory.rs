@@ -1,12 +1,12 @@
 //! # What it does
 //!
-//! Finds physical memory that a process opened from handle data and still holds references to when the process ends or the
-//! memory's context is released.
+//! Reports physical memory that a process opened from handle data and still holds references to when the process ends
+//! or when the context of the memory is released.
 //!
 //! # Why it is bad
 //!
-//! What is open keeps the memory of the other process alive, and a descriptor in this one. The end of the process frees both;
-//! in a long-lived process they are lost.
+//! Open physical memory keeps the memory of the other process alive, and a descriptor in this process. Both are freed
+//! when the process ends; a long-running process leaks them.
 //!
 //! # Bad trace
 //!
@@ -37,7 +37,8 @@
 //!
 //! # What to do
 //!
-//! Close it once for the open, and release it once for each retain, before its context; in SYCL, let the object be destroyed.
+//! Close it once for the open, and release it once for each retain, before its context; in SYCL, let the object be
+//! destroyed.
 
 use urscope_schema::handle::Kind;
 
@@ -63,6 +64,6 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     one_of(left, || {
         left_object(&RULE, fact, handle, object, left.reason)
-            .advice("close it before its context goes; in SYCL, destroy the physical_mem object")
+            .advice("close it before its context is released; in SYCL, destroy the physical_mem object")
     })
 }

@@ -1,4 +1,4 @@
-//! What rules with a memory need alike: one entry a process, and a bound on what is reported of things left together.
+//! What rules with state share: one entry per process, and a bound on how many left objects are reported one by one.
 
 use urscope_schema::call::Nanos;
 
@@ -50,13 +50,13 @@ pub(super) struct First<T> {
 }
 
 impl<T> PerProcess<First<T>> {
-    /// One more of a process.
+    /// Counts one more of a process.
     pub(super) fn count(&mut self, who: ProcessId, one: impl FnOnce() -> T) {
         self.get_or_insert_with(who, || First { first: one(), count: 0 }).count += 1;
     }
 }
 
-/// Opens of bytes that no traced get has returned, by process.
+/// Opens of bytes that no traced get returned, by process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnknownOpens {
     opens: PerProcess<First<(Place, UnknownHandle)>>,
@@ -64,13 +64,13 @@ pub(super) struct UnknownOpens {
 }
 
 impl UnknownOpens {
-    /// One more.
+    /// Counts one more open.
     pub(super) fn count(&mut self, at: Place, unknown: UnknownHandle) {
         self.opens.count(at.process, || (at, unknown));
     }
 
-    /// All of them, once the run is over. Where calls are missing or exports are forgotten, the bytes may have been got: then
-    /// there is nothing to report.
+    /// All of them, once the run is over. If calls are missing or exports are forgotten, a get may have returned the bytes:
+    /// then there is nothing to report.
     pub(super) fn at_end(&mut self, fact: &Fact<'_>) -> impl Iterator<Item = &First<(Place, UnknownHandle)>> {
         self.calls_missing |= matches!(fact.what, What::CallsMissing(_));
         let known = matches!(fact.what, What::Finished) && !self.calls_missing && !fact.tracker.has_forgotten();
@@ -81,7 +81,7 @@ impl UnknownOpens {
 /// How many left objects of a kind are reported one by one when a process ends; the last one stands for all others.
 const REPORTED: usize = 256;
 
-/// How many left objects a finding stands for; none where it is not reported.
+/// How many left objects a finding stands for; none if it is not reported.
 pub(super) fn stands_for(left: Left) -> Option<u64> {
     if left.excused || left.index >= REPORTED {
         return None;
@@ -96,7 +96,7 @@ pub(super) fn one_of(left: Left, finding: impl FnOnce() -> Finding) -> Option<Fi
     Some(Finding { count, ..finding() })
 }
 
-/// The earlier of two moments comes first; equal ones in the order of processes.
+/// The order of places: by time, then by process and call.
 pub(super) const fn order(at: &Place) -> (Nanos, ProcessId, Option<u64>) {
     (at.time, at.process, at.call)
 }

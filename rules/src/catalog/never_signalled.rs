@@ -1,12 +1,12 @@
 //! # What it does
 //!
-//! Notes a wait for an opened event that was never answered, when the process that made the event has ended.
+//! Reports a wait for an opened event that never returned, when the process that made the event has ended.
 //!
 //! # Why it is bad
 //!
-//! Who is to signal an event must live until it has: the wait has no time limit, and the process hangs. What became of the signal is
-//! not in a trace, nor how long a process that was killed had still to live, so this is a note. (A wait for several events is left
-//! out: which one did not come is not known.)
+//! The process that signals an event must live until it has signalled. The wait has no time limit, so the waiting
+//! process hangs. A trace shows neither what became of the signal, nor when exactly a process was killed, so this is a
+//! note. (Waits for several events are left out, because the trace does not show which event is missing.)
 //!
 //! # Bad trace
 //!
@@ -23,7 +23,7 @@
 //!
 //! # Good trace
 //!
-//! An event that is signalled stays so, whoever ends.
+//! A signalled event stays signalled, whichever process ends.
 //!
 //! ```text
 //! producer: event e ipc
@@ -39,7 +39,8 @@
 //!
 //! # What to do
 //!
-//! Let the producer wait for its own queue before it ends; let the consumer ask for the event's status and look after its peer.
+//! Let the producer wait for its own queue before it ends. Let the consumer poll the status of the event and check that
+//! its peer is alive.
 
 use urscope_schema::handle::Handle;
 
@@ -60,7 +61,7 @@ pub(super) static RULE: Rule = Rule {
     code: "never-signalled",
     severity: Severity::Note,
     when: When::Run,
-    title: "a wait for an event is never answered, and the event's process has ended",
+    title: "a wait for an event never returns, and the process that made the event has ended",
     facts: &[FactKind::ProcessEnded, FactKind::Finished],
     check: Check::Stateful(|| Box::new(Waits::default())),
 };
@@ -110,7 +111,7 @@ fn report(tracker: &Tracker, waiting: &Wait) -> Option<Finding> {
         End::Killed => "been killed",
         End::Running | End::Incomplete => return None,
     };
-    let when = if waiting.at.time > at { "had by then" } else { "has" };
+    let when = if waiting.at.time > at { "had already" } else { "has" };
     let (who, what, source) = (name(tracker, waiting.at.process), waiting.event, waiting.source);
     let message = format!(
         "{who} waits for {what} in {}, which never returned; {}, which made the event and shared it in {}, {when} {how}",

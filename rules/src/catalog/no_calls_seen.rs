@@ -1,10 +1,10 @@
 //! # What it does
 //!
-//! Says that there was nothing to judge: no `urIPC*` call in the whole run.
+//! Reports that there was nothing to judge: the whole run contains no `urIPC*` call.
 //!
 //! # Why it is bad
 //!
-//! A run without a finding would look clean though nothing was looked at. The program may do no IPC, it may have taken
+//! A run without findings would look clean although nothing was checked. The program may not use IPC, it may have taken
 //! another path than expected, or its runtime could not be traced.
 //!
 //! # Bad trace
@@ -25,7 +25,7 @@
 //!
 //! # What to do
 //!
-//! See what the report says of each process's doors, and ask `urscope doctor` about the machine.
+//! See which entry points the report lists for each process, and check the machine with `urscope doctor`.
 
 use super::{Check, Rule, When};
 use crate::{
@@ -37,7 +37,7 @@ pub(super) static RULE: Rule = Rule {
     code: "no-calls-seen",
     severity: Severity::Error,
     when: When::Run,
-    title: "no IPC call was seen in the whole run, so there is nothing to judge",
+    title: "the whole run contains no IPC call, so there is nothing to judge",
     facts: &[FactKind::Finished],
     check: Check::Stateless(check),
 };
@@ -46,7 +46,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     if fact.tracker.ipc_calls() > 0 || fact.tracker.processes() == 0 {
         return None;
     }
-    let message = "no call of a urIPC* function was seen in the whole run".into();
+    let message = "the whole run contains no call of a urIPC* function".into();
     let advice = "see which entry points are intercepted in each process, and run urscope doctor";
     Some(Finding::of_call(&RULE, fact.at, message).advice(advice))
 }

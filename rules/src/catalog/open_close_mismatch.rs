@@ -1,12 +1,12 @@
 //! # What it does
 //!
-//! Finds a mapping that is ended in another way than it was opened: closed by a pointer into its middle, or given to
+//! Reports a mapping that is ended in another way than it was opened: closed by a pointer into its middle, or passed to
 //! `urUSMFree`.
 //!
 //! # Why it is bad
 //!
-//! A mapping goes by the pointer that the open returned. The adapters accept a pointer into the middle today and drop a
-//! reference that may not be the caller's; `urUSMFree` answers an error and leaves the mapping open.
+//! A mapping is identified by the pointer that the open returned. Today's adapters accept a pointer into the middle and
+//! drop a reference that may not be the caller's. `urUSMFree` returns an error and leaves the mapping open.
 //!
 //! # Bad trace
 //!
@@ -20,7 +20,7 @@
 //!
 //! # Good trace
 //!
-//! The export of a pointer into the middle is fine: the open returns its counterpart, and that is closed.
+//! A pointer into the middle may be exported: the open returns the matching pointer, and that pointer is closed.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -32,7 +32,7 @@
 //!
 //! # What to do
 //!
-//! Keep the pointer that the open returned, and close it with the function that is made for it.
+//! Keep the pointer that the open returned, and close it with the close function.
 
 use urscope_schema::{api::UrResult, handle::Kind};
 
@@ -77,7 +77,7 @@ fn mismatch(ending: &Ending<'_>, base: u64) -> Option<(String, &'static str)> {
     let value = ending.object.value;
     if ending.object.kind == Kind::Usm {
         return Some((
-            format!("gives the opened pointer {value:#x} to urUSMFree"),
+            format!("passes the opened pointer {value:#x} to urUSMFree"),
             "close it with urIPCCloseMemHandleExp: opened memory belongs to the other process and cannot be freed here",
         ));
     }

@@ -1,11 +1,12 @@
 //! # What it does
 //!
-//! Notes memory that is opened in the very process that exported it, once for each process.
+//! Reports memory that is opened in the process that exported it, once per process.
 //!
 //! # Why it is bad
 //!
-//! It is not, with Level Zero: the mapping is a second address of the same memory. But it needs a close of its own, it costs what a
-//! mapping costs for memory that is at hand, and other backends refuse it: CUDA does. (Events and physical memory are left out.)
+//! Level Zero allows it: the mapping is a second address of the same memory. But the mapping needs a close of its own,
+//! it costs as much as any mapping although the memory is already accessible, and other backends, such as CUDA, refuse
+//! it. (Events and physical memory are left out.)
 //!
 //! # Bad trace
 //!
@@ -19,7 +20,7 @@
 //!
 //! # Good trace
 //!
-//! A child that was forked is another process.
+//! A forked child is another process.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -32,7 +33,8 @@
 //!
 //! # What to do
 //!
-//! Compare who sent the bytes with oneself, and use the pointer that is there. Where it is on purpose, as in a test, suppress it.
+//! Compare the sender of the bytes with the own process, and use the existing pointer. If it is intended, as in a test,
+//! suppress it.
 
 use urscope_schema::handle::Kind;
 
@@ -102,13 +104,13 @@ fn own(fact: &Fact<'_>, opened: &Opened) -> Option<Own> {
 
 fn report(fact: &Fact<'_>, First { first, count }: First<Own>) -> Finding {
     let (who, what, size) = (fact.actor(), handle(Kind::Mapping, first.pointer), of_size(first.size));
-    let all = if count == 1 { String::new() } else { format!(", and did so {} in all", times(count)) };
+    let all = if count == 1 { String::new() } else { format!("; it did this {} in total", times(count)) };
     let message = format!(
-        "{who} opened {what}{size} in {} from handle data that it had got itself, in {}{all}",
+        "{who} opened {what}{size} in {} from handle data that it got itself in {}{all}",
         call(first.opened),
         call(first.got)
     );
     let finding = Finding::new(&RULE, first.opened, what, message).other(Some(first.got));
     let finding = finding.values(first.size, Some(first.fingerprint));
-    finding.advice("use the pointer that is there: some backends refuse to open it here")
+    finding.advice("use the existing pointer: some backends refuse to open memory in the process that exported it")
 }

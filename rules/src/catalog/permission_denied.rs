@@ -1,15 +1,16 @@
 //! # What it does
 //!
-//! Finds an open that was refused although its bytes are those of a living get, where what the two processes said of themselves
-//! shows why: process numbers of different namespaces, different users, a producer that lets nobody look into it, Yama's
+//! Reports an open that was refused although its bytes belong to a live get, if the recorded properties of the two
+//! processes show the reason: different pid namespaces, different users, a producer that is not dumpable, Yama's
 //! `ptrace_scope`, or a filter of system calls.
 //!
 //! # Why it is bad
 //!
-//! Level Zero carries a file descriptor in its handle data, which the consumer fetches from the producer (`pidfd_getfd(2)`). For that
-//! the kernel demands the right to trace the producer. Where it is missing the adapters answer `UrResult::INVALID_ARGUMENT`, or
-//! `OUT_OF_DEVICE_MEMORY` for an event; the v1 adapter answers success and hands out nothing. None of it says what is missing.
-//! Where the producer or a filter may have allowed it all the same, it is a note.
+//! Level Zero puts a file descriptor into its handle data, which the consumer fetches from the producer
+//! (`pidfd_getfd(2)`). The kernel demands the right to trace the producer for that. Without it the adapters return
+//! `UR_RESULT_ERROR_INVALID_ARGUMENT`, or `UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY` for an event; the v1 adapter returns
+//! success and no result. None of these results states what is missing. If the producer or a filter may have allowed it
+//! all the same, it is a note.
 //!
 //! # Bad trace
 //!
@@ -25,7 +26,7 @@
 //!
 //! # Good trace
 //!
-//! An open that fails for another reason is none of this.
+//! An open that fails for another reason is not reported.
 //!
 //! ```text
 //! producer: uid 1000
@@ -40,21 +41,25 @@
 //!
 //! # What to do
 //!
-//! Run both sides as one user in one pid namespace (`docker run --pid=host`, or both in one container). Under Yama the producer
-//! calls `prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY)`, or the administrator sets `kernel.yama.ptrace_scope` to 0. A container needs
-//! `--cap-add=SYS_PTRACE` where its filter forbids `pidfd_getfd`. `urscope doctor` tries it on this machine.
+//! Run both processes as one user in one pid namespace (`docker run --pid=host`, or both in one container). Under Yama
+//! the producer calls `prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY)`, or the administrator sets `kernel.yama.ptrace_scope`
+//! to 0. A container whose filter forbids `pidfd_getfd` needs `--cap-add=SYS_PTRACE`. `urscope doctor` tests it on this
+//! machine.
 
 use urscope_schema::{
     api::UrResult,
     handle::{Handle, Kind},
 };
 
-use super::{Check, Rule, When, wording::call};
+use super::{
+    Check, Rule, When,
+    wording::{call, which},
+};
 use crate::{
     finding::{Finding, Severity},
     tracker::{
         Barrier,
-        fact::{Fact, FactKind, What},
+        fact::{Fact, FactKind, Outcome, What},
         pending::Operation,
     },
 };
@@ -63,12 +68,12 @@ pub(super) static RULE: Rule = Rule {
     code: "permission-denied",
     severity: Severity::Warning,
     when: When::Exit,
-    title: "an open was refused because the kernel does not let the consumer look into the producer",
+    title: "an open was refused because the kernel does not let the consumer access the producer",
     facts: &[FactKind::Refused],
     check: Check::Stateless(check),
 };
 
-/// What is answered where the kernel refuses to hand out a descriptor; or success without a result.
+/// The results of an open if the kernel refuses to duplicate a descriptor; and success without a result.
 const KERNEL_REFUSED: [UrResult; 4] =
     [UrResult::INVALID_OPERATION, UrResult::OUT_OF_DEVICE_MEMORY, UrResult::INVALID_ARGUMENT, UrResult::SUCCESS];
 
@@ -88,9 +93,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let what = Handle { kind, value: open.data.unwrap_or_default() };
     let (who, at) = (fact.actor(), call(fact.at));
-    let answered = if refused.result.is_success() { "nothing".to_owned() } else { refused.result.to_string() };
     let message = format!(
-        "{who} opens {what} in {at} and was given {answered}, though it is living data of {}: {}",
+        "{who} opens {what} in {at}, {}, although it is live handle data of {}: {}",
+        which(Outcome::Refused(refused.result)),
         fact.place(export.got),
         cause(barrier)
     );
@@ -101,16 +106,20 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
 
 fn cause(barrier: Barrier) -> String {
     match barrier {
-        Barrier::PidNamespaces => "the two are in different pid namespaces, where a pid names another process".into(),
+        Barrier::PidNamespaces => {
+            "the two processes are in different pid namespaces, where a pid names another process".into()
+        }
         Barrier::Users(producer, consumer) => {
             format!("the producer is user {producer}, the consumer user {consumer} without CAP_SYS_PTRACE")
         }
         Barrier::Undumpable => {
-            "the producer lets nobody look into it (PR_SET_DUMPABLE), and the consumer has no CAP_SYS_PTRACE".into()
+            "the producer is not dumpable (PR_SET_DUMPABLE), and the consumer has no CAP_SYS_PTRACE".into()
         }
-        Barrier::Yama(scope @ 3..) => format!("kernel.yama.ptrace_scope is {scope}, which forbids it to everybody"),
-        Barrier::Yama(1) => "kernel.yama.ptrace_scope is 1: without CAP_SYS_PTRACE a process can look into its \
-                             descendants only, and into those that have named it or any with PR_SET_PTRACER"
+        Barrier::Yama(scope @ 3..) => {
+            format!("kernel.yama.ptrace_scope is {scope}, which forbids it for all processes")
+        }
+        Barrier::Yama(1) => "kernel.yama.ptrace_scope is 1: without CAP_SYS_PTRACE a process can access only its \
+                             descendants, and processes that allow it with PR_SET_PTRACER"
             .into(),
         Barrier::Yama(scope) => {
             format!("kernel.yama.ptrace_scope is {scope}, and the consumer has no CAP_SYS_PTRACE")
@@ -132,6 +141,6 @@ const fn advice(barrier: Barrier) -> &'static str {
             "call prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY) in the producer, or set kernel.yama.ptrace_scope to 0"
         }
         Barrier::Yama(_) => "set kernel.yama.ptrace_scope to 0 or 1",
-        Barrier::Seccomp => "give the container CAP_SYS_PTRACE, or a filter that lets pidfd_getfd pass",
+        Barrier::Seccomp => "give the container CAP_SYS_PTRACE, or a filter that allows pidfd_getfd",
     }
 }

@@ -1,10 +1,10 @@
 //! # What it does
 //!
-//! Finds an event that is to be made with the IPC flag and with profiling.
+//! Reports the creation of an event with the IPC flag and with profiling.
 //!
 //! # Why it is bad
 //!
-//! An event that keeps times cannot be shared: the two flags exclude each other, and the call is answered with
+//! An event with timestamps cannot be shared: the two flags exclude each other, and the call returns
 //! `UR_RESULT_ERROR_INVALID_VALUE`.
 //!
 //! # Bad trace
@@ -28,7 +28,8 @@
 //!
 //! # What to do
 //!
-//! Make two events: one that is shared, one that is timed; a command can signal the one and be followed by the other.
+//! Make two events: one that is shared, and one that is timed. A command can signal the first and be followed by the
+//! second.
 
 use urscope_schema::api::demand::Wrong;
 
@@ -42,7 +43,7 @@ pub(super) static RULE: Rule = Rule {
     code: "profiled-ipc-event",
     severity: Severity::Error,
     when: When::Enter,
-    title: "an event is to be shared and to be profiled",
+    title: "an event is made with the IPC flag and with profiling",
     facts: &[FactKind::InvalidArgument],
     check: Check::Stateless(check),
 };

@@ -1,11 +1,11 @@
 //! # What it does
 //!
-//! Finds handle data that is put although no get of this process returned it.
+//! Reports handle data that is put although no get of this process returned it.
 //!
 //! # Why it is bad
 //!
-//! A put frees a buffer of the library. Given a copy of the bytes, data that came from another process or memory of the
-//! application, it frees what it does not own: the heap is damaged. The adapters answer with success.
+//! A put frees a buffer of the library. If it receives a copy of the bytes, data of another process or memory of the
+//! application, it frees what the library does not own, and corrupts the heap. The adapters return success.
 //!
 //! # Bad trace
 //!
@@ -20,8 +20,8 @@
 //!
 //! # Good trace
 //!
-//! The consumer closes what it opened, the producer puts what it got. A forked child may put what its parent got: that
-//! is its own copy.
+//! The consumer closes what it opened, the producer puts what it got. A forked child may put what its parent got: the
+//! child has its own copy.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -35,8 +35,8 @@
 //!
 //! # What to do
 //!
-//! Keep the pointer that the get returned and put that one, in the process that got it. Bytes that were received are
-//! the receiver's own: free them as they were allocated.
+//! Keep the pointer that the get returned and put that pointer, in the process that got it. Bytes that were received
+//! belong to the receiver: free them as they were allocated.
 
 use urscope_schema::api::UrResult;
 

@@ -1,12 +1,13 @@
 //! # What it does
 //!
-//! Finds an open that is handed data of another size than any get of that kind has given on this host, and is therefore
-//! refused.
+//! Reports an open that is refused because the size of its data differs from that of every get of this kind on the
+//! host.
 //!
 //! # Why it is bad
 //!
-//! Handle data is opened as a whole or not at all: `UR_RESULT_ERROR_INVALID_VALUE` says that its size is not that of its kind.
-//! The size differs between kinds, adapters and backends, so a fixed array or a size of one's own goes wrong some day.
+//! Handle data is opened as a whole or not at all: `UR_RESULT_ERROR_INVALID_VALUE` means that the size is not the size
+//! of the kind. The size differs between kinds, adapters and backends, so an array or a size that the program fixes
+//! will fail one day.
 //!
 //! # Bad trace
 //!
@@ -29,7 +30,7 @@
 //!
 //! # What to do
 //!
-//! Send the size that the get returned along with the data, and open with just that.
+//! Send the size that the get returned together with the data, and open with exactly this size.
 
 use urscope_schema::{api::UrResult, handle::Handle};
 
@@ -46,7 +47,7 @@ pub(super) static RULE: Rule = Rule {
     code: "size-mismatch",
     severity: Severity::Error,
     when: When::Exit,
-    title: "handle data is opened with another size than its get gave",
+    title: "handle data is opened with another size than its get returned",
     facts: &[FactKind::Refused],
     check: Check::Stateless(check),
 };
@@ -62,10 +63,10 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let what = Handle { kind, value: open.data.unwrap_or_default() };
     let (who, noun, at) = (fact.actor(), kind.noun(), call(fact.at));
     let message = format!(
-        "{who} opens {size} bytes as a {noun} in {at} and was refused: a get gives {} bytes, as in {}",
+        "{who} opens {size} bytes as a {noun} in {at}, which was refused: a get returns {} bytes, as in {}",
         given.size,
         fact.place(given.got)
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(given.got)).values(Some(size), None);
-    Some(finding.advice("send the size that the get returned along with the data, and open with just that"))
+    Some(finding.advice("send the size that the get returned together with the data, and open with exactly this size"))
 }

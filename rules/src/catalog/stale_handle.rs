@@ -1,11 +1,12 @@
 //! # What it does
 //!
-//! Finds handle data that is opened when its memory was freed and other memory has been allocated at the same address since.
+//! Reports handle data that is opened after its memory was freed and other memory was allocated at the same address.
 //!
 //! # Why it is bad
 //!
-//! The address is the same, the memory is not. The open is refused, or shows the content of an allocation that nobody has shared:
-//! it works, and the data are wrong. A cache that knows handle data or mappings by address alone does this.
+//! The address is the same, but the memory is not. The open is refused, or it maps an allocation that nobody shared:
+//! the open succeeds, and the data is wrong. A cache that identifies handle data or mappings by address alone causes
+//! this.
 //!
 //! # Bad trace
 //!
@@ -22,7 +23,7 @@
 //!
 //! # Good trace
 //!
-//! The new memory is exported anew. (That its bytes are those of the old is chance, and no harm.)
+//! The new memory is exported again. (Its bytes may equal those of the old memory; that is harmless.)
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -41,8 +42,8 @@
 //!
 //! # What to do
 //!
-//! Send new handle data for new memory, and tell the consumer when the old is freed: forget what is kept by address with the
-//! memory.
+//! Send new handle data for new memory, and notify the consumer when the old memory is freed. Discard what is kept by
+//! address together with the memory.
 
 use super::{
     Check, Rule, When,
@@ -57,7 +58,7 @@ pub(super) static RULE: Rule = Rule {
     code: "stale-handle",
     severity: Severity::Error,
     when: When::Exit,
-    title: "handle data is opened when other memory has its address",
+    title: "handle data is opened after other memory took its address",
     facts: &[FactKind::OpenedExpired],
     check: Check::Stateless(check),
 };
@@ -65,13 +66,13 @@ pub(super) static RULE: Rule = Rule {
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::OpenedExpired(old, outcome) = fact.what else { return None };
     let Expiry::Replaced(freed, reborn) = old.reason else { return None };
-    let now = old.value.map_or_else(String::new, |pointer| format!(" at {pointer:#x}"));
+    let address = old.value.map_or_else(|| "its address".into(), |pointer| format!("{pointer:#x}"));
     let allocated = reborn.map_or_else(String::new, |reborn| format!(", allocated in {}", call(reborn)));
     let why = format!(
-        "it is of memory that was exported in {} and freed in {}; other memory is{now} since{allocated}",
+        "its memory was exported in {} and freed in {}; {address} now belongs to other memory{allocated}",
         call(old.got),
         fact.place(freed)
     );
     let finding = expired(&RULE, fact, old, outcome, &why).other(reborn.or(Some(freed)));
-    Some(finding.advice("send new handle data for new memory, and forget what is kept by address when it is freed"))
+    Some(finding.advice("send new handle data for new memory, and discard what is kept by address when it is freed"))
 }

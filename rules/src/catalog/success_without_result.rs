@@ -1,12 +1,13 @@
 //! # What it does
 //!
-//! Finds a call that answers success and leaves the caller's variable as it was: an allocation, a get or an open that made
-//! nothing.
+//! Reports a call that returns success but leaves the caller's variable unchanged: an allocation, a get or an open that
+//! made nothing.
 //!
 //! # Why it is bad
 //!
-//! The program goes on with whatever stood in the variable before. The adapter for Level Zero v1 answers so to every get and
-//! open that the driver refuses: an empty handle is sent, a null pointer is used, and the reason is lost.
+//! The program continues with the old content of the variable. The adapter for Level Zero v1 behaves this way for every
+//! get and open that the driver refuses. The program then sends an empty handle or uses a null pointer, and the reason
+//! is lost.
 //!
 //! # Bad trace
 //!
@@ -28,8 +29,8 @@
 //!
 //! # What to do
 //!
-//! Take it for the failure that it is: make the variable null before the call and look at it behind it. With
-//! `URSCOPE_ON_ERROR=refuse` the preloaded library turns it into an error. The v2 adapter answers errors itself.
+//! Treat it as a failure: set the variable to null before the call and check it afterwards. With
+//! `URSCOPE_ON_ERROR=refuse` the preloaded library turns it into an error. The v2 adapter returns errors itself.
 
 use urscope_schema::api::UrResult;
 
@@ -43,7 +44,7 @@ pub(super) static RULE: Rule = Rule {
     code: "success-without-result",
     severity: Severity::Error,
     when: When::Exit,
-    title: "a call answers success and has not made what it should have made",
+    title: "a call returns success and no result",
     facts: &[FactKind::Refused],
     check: Check::Stateless(check),
 };
@@ -54,7 +55,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         return None;
     }
     let (who, noun) = (fact.actor(), refused.kind.noun());
-    let message = format!("{who} is told success by {} and is given no {noun}", call(fact.at));
-    let advice = "take it for a failure; the reason is in the adapter's log, and the v2 adapter answers it";
+    let message = format!("{who} gets no {noun} from {}, which returned success", call(fact.at));
+    let advice = "treat it as a failure; the adapter's log has the reason, and the v2 adapter returns it";
     Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(UrResult::INVALID_ARGUMENT))
 }

@@ -1,12 +1,13 @@
 //! # What it does
 //!
-//! Finds something that is shared on a device which has said that it cannot: handle data that is got or opened, physical memory or
-//! an event that is made with the IPC flag, after `urDeviceGetInfo` answered no to the question about that kind.
+//! Reports objects that are shared on a device which does not support it: handle data is got or opened, or physical
+//! memory or an event is made with the IPC flag, after `urDeviceGetInfo` reported that the device does not support
+//! sharing of that kind.
 //!
 //! # Why it is bad
 //!
-//! The answer of the device is the promise; what works without it works by luck, on this driver and this release. Where the call was
-//! refused, it is a note: the program may have wanted to see.
+//! Only what the device reports is guaranteed. Whether the call works without support depends on the driver and its
+//! release. If the call was refused, it is a note: the program may have tested for support this way.
 //!
 //! # Bad trace
 //!
@@ -30,8 +31,8 @@
 //!
 //! # What to do
 //!
-//! Ask the device (`aspect::ext_oneapi_ipc_memory` and its neighbours in SYCL) and take another way where it says no: a copy through
-//! the host, or another device.
+//! Query the device (`aspect::ext_oneapi_ipc_memory` and its siblings in SYCL). Where it reports no support, use
+//! another way: a copy through the host, or another device.
 
 use urscope_schema::{
     api::{Effect, demand::IPC},
@@ -39,7 +40,11 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-use super::{Check, Rule, RuleState, When, memory::PerProcess, wording::call};
+use super::{
+    Check, Rule, RuleState, When,
+    memory::PerProcess,
+    wording::{call, which},
+};
 use crate::{
     finding::{Finding, Place, Severity},
     tracker::{
@@ -52,7 +57,7 @@ pub(super) static RULE: Rule = Rule {
     code: "unsupported-device",
     severity: Severity::Warning,
     when: When::Exit,
-    title: "something is shared on a device that has said that it cannot",
+    title: "an object is shared on a device that does not support it",
     facts: &[
         FactKind::Support,
         FactKind::Exporting,
@@ -64,16 +69,16 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Stateful(|| Box::new(Devices::default())),
 };
 
-/// What devices have said that they cannot share, and the calls under way that share it all the same.
+/// What devices cannot share according to themselves, and the calls under way that share it all the same.
 #[derive(Clone, Debug, Default)]
 struct Devices {
     denied: PerProcess<Vec<Denied>>,
-    /// Any device of any process has said so.
+    /// Whether any device of any process has reported so.
     any: bool,
     pending: Vec<(ProcessId, u64, Denied)>,
 }
 
-/// A device that has said that it cannot share a kind of object.
+/// A device that reported no support for sharing a kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Denied {
     device: u64,
@@ -156,19 +161,16 @@ fn shares(enter: &Enter) -> Option<(Kind, Option<u64>)> {
 }
 
 fn report(fact: &Fact<'_>, denied: &Denied, outcome: Outcome) -> Finding {
-    let (became, most) = match outcome {
-        Outcome::Done => ("was let, by luck".to_owned(), Severity::Warning),
-        Outcome::Refused(result) if result.is_success() => ("was given nothing".to_owned(), Severity::Note),
-        Outcome::Refused(result) => (format!("was answered {result}"), Severity::Note),
-    };
+    let most = if outcome == Outcome::Done { Severity::Warning } else { Severity::Note };
     let what = if denied.kind == Kind::Usm { "memory" } else { denied.kind.noun() };
     let device = Handle { kind: Kind::Device, value: denied.device };
     let message = format!(
-        "{} shares {what} on {device} in {} and {became}: the device had said in {} that it cannot",
+        "{} shares {what} on {device} in {}, {}: the device reported in {} that it does not support this",
         fact.actor(),
         call(fact.at),
+        which(outcome),
         call(denied.asked)
     );
     let finding = Finding::new(&RULE, fact.at, device, message).other(Some(denied.asked)).at_most(most);
-    finding.advice("take another way where the device says no: a copy through the host, or another device")
+    finding.advice("use another way where the device reports no support: a copy through the host, or another device")
 }

@@ -1,11 +1,11 @@
 //! # What it does
 //!
-//! Says once of a process that it opened handle data which no get of a traced process has handed out.
+//! Reports, once per process, that it opened handle data which no get of a traced process returned.
 //!
 //! # Why it is bad
 //!
-//! The other side is not seen: it may free what is open here, or never put what it got, and nothing is found of that. The verdict
-//! holds for the traced processes only.
+//! The other process is not observed. It may free what is open here, or never put what it got, and urscope cannot find
+//! that. The verdict covers the traced processes only.
 //!
 //! # Bad trace
 //!
@@ -26,8 +26,8 @@
 //!
 //! # What to do
 //!
-//! Trace the producer, too: start it under `urscope run`, or with `LD_PRELOAD` and the same `URSCOPE_DIR`; hand the traces of all
-//! processes of a host to one `urscope check`.
+//! Trace the producer, too: start it under `urscope run`, or with `LD_PRELOAD` and the same `URSCOPE_DIR`. Pass the
+//! traces of all processes of a host to one `urscope check`.
 
 use super::{
     Check, Rule, RuleState, When,
@@ -78,11 +78,12 @@ fn report(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Finding
     let (who, noun) = (name(tracker, at.process), handle.handle.kind.noun());
     let first = if count > 1 { ", first" } else { "" };
     let message = format!(
-        "{who} opened a {noun} that no traced process of this host exported, {}{first} in {}: what its producer does is not seen",
+        "{who} opened a {noun} that no traced process of this host exported, {}{first} in {}; urscope does not see what its \
+         producer does",
         times(count),
         call(at)
     );
-    let advice = "trace the producer, too, and hand all traces to one check";
+    let advice = "trace the producer, too, and pass all traces to one check";
     let finding = Finding::new(&RULE, at, handle.handle, message).advice(advice);
     finding.values(None, Some(handle.fingerprint))
 }

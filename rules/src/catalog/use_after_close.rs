@@ -1,12 +1,12 @@
 //! # What it does
 //!
-//! Finds a call that is handed the pointer of a mapping that this process has closed, and that is refused: a get, or
-//! `urUSMFree`. (A second close is a [`double-close`](#double-close).)
+//! Reports a refused call that received the pointer of a mapping that this process has closed: a get, or `urUSMFree`.
+//! (A second close is a [`double-close`](#double-close).)
 //!
 //! # Why it is bad
 //!
-//! With the last close the pointer is worth nothing. That the call is refused is luck: the addresses may be those of somebody
-//! else's memory by then, which would be exported or freed in its place.
+//! The last close makes the pointer invalid. The refusal is not guaranteed: other memory may have the address by then,
+//! and the call would export or free that memory instead.
 //!
 //! # Bad trace
 //!
@@ -21,7 +21,7 @@
 //!
 //! # Good trace
 //!
-//! The same address may be memory of one's own later.
+//! The process may later allocate memory of its own at the same address.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -36,7 +36,8 @@
 //!
 //! # What to do
 //!
-//! Forget the pointer where it is closed; let whoever still needs it hold the close back, or open it once more.
+//! Discard the pointer when it is closed. A part of the program that still needs it must delay the close, or open the
+//! memory once more.
 
 use urscope_schema::handle::Kind;
 
@@ -59,7 +60,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    // Where it is not refused, there is memory that was made where we do not see.
+    // If it is not refused, the memory was made by a function that is not intercepted.
     let What::Dangling(dangling, Outcome::Refused(result)) = fact.what else { return None };
     if dangling.was.kind != Kind::Mapping {
         return None;
@@ -67,9 +68,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, at, size, closed) = (fact.actor(), call(fact.at), of_size(dangling.size), call(dangling.died));
     let pointer = dangling.pointer;
     let message = format!(
-        "{who} hands {pointer:#x} to {at}, which was answered {result}: it was a mapping{size}, closed in {closed}"
+        "{who} passes {pointer:#x} to {at}, which returned {result}: it was a mapping{size}, closed in {closed}"
     );
     let finding = Finding::new(&RULE, fact.at, dangling.was, message).other(Some(dangling.died));
     let finding = finding.values(dangling.size, dangling.fingerprint);
-    Some(finding.advice("forget the pointer where it is closed, or close it later"))
+    Some(finding.advice("discard the pointer when it is closed, or close it later"))
 }

@@ -1,12 +1,12 @@
 //! # What it does
 //!
-//! Finds handle data that is opened, in this process or another one, after its memory was freed. Where the addresses have been
-//! allocated again, it is a [`stale-handle`](#stale-handle).
+//! Reports handle data that is opened, in this process or another one, after its memory was freed. If the addresses
+//! have been allocated again, it is a [`stale-handle`](#stale-handle).
 //!
 //! # Why it is bad
 //!
-//! The free ended every handle of the memory. Where the memory went back to the driver, the open is refused; where it came from
-//! the adapter's pool, the open says success and shows what nobody owns.
+//! The free ended every handle of the memory. If the memory returned to the driver, the open is refused. If it came
+//! from the adapter's pool, the open succeeds and maps memory that nobody owns.
 //!
 //! # Bad trace
 //!
@@ -57,7 +57,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::OpenedExpired(old, outcome) = fact.what else { return None };
     let Expiry::Freed(freed) = old.reason else { return None };
-    let why = format!("its memory was freed in {}, having been exported in {}", fact.place(freed), call(old.got));
+    let why = format!("its memory was exported in {} and freed in {}", call(old.got), fact.place(freed));
     let finding = expired(&RULE, fact, old, outcome, &why).other(Some(freed));
     Some(finding.advice("free when every process has closed what it opened: wait for a message back, or a barrier"))
 }

@@ -1,16 +1,16 @@
 //! # What it does
 //!
-//! Finds handle data that is opened, in this process or another one, after the last handle with these bytes was put.
+//! Reports handle data that is opened, in this process or another one, after the last handle with these bytes was put.
 //!
 //! # Why it is bad
 //!
-//! The put says that nobody will open the bytes any more. What comes of an open then depends on the kind and the adapter:
-//! physical memory cannot be opened, because the put has closed its descriptor; memory can, as long as it is not freed; an
-//! event can, as long as it lives. Where the open failed, it is an error; where it worked by luck, a warning; and a note of an
-//! event, because the header says of its put that it does not destroy the event. (SYCL 2026.2 keeps the handle data of an
-//! event until the event is destroyed, whatever the program puts.)
+//! A put declares that no process will open the bytes any more. The result of a later open depends on the kind and the
+//! adapter. Physical memory cannot be opened, because the put has closed its descriptor. Memory can be opened as long
+//! as it is not freed, and an event as long as it lives. A failed open is an error, a successful one a warning. For an
+//! event a successful open is a note, because the header states that the put does not destroy the event. (SYCL 2026.2
+//! keeps the handle data of an event until the event is destroyed, whatever the program puts.)
 //!
-//! Once the memory is freed as well, that is what is told: [`use-after-free`](#use-after-free).
+//! If the memory is freed as well, the rule [`use-after-free`](#use-after-free) reports it.
 //!
 //! # Bad trace
 //!
@@ -24,7 +24,7 @@
 //!
 //! # Good trace
 //!
-//! What is open stays open. Two gets of the same memory hand out equal bytes, which are good until the second is put.
+//! What is open stays open. Two gets of the same memory return equal bytes, which are valid until the second put.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -43,7 +43,10 @@
 
 use urscope_schema::handle::Kind;
 
-use super::{Check, Rule, When, wording::call};
+use super::{
+    Check, Rule, When,
+    wording::{call, which},
+};
 use crate::{
     finding::{Finding, Severity},
     tracker::fact::{Expiry, Fact, FactKind, Outcome, What},
@@ -62,16 +65,14 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::OpenedExpired(expired, outcome) = fact.what else { return None };
     let Expiry::Put(put) = expired.reason else { return None };
     let what = expired.handle;
-    let (became, most) = match (outcome, what.kind) {
-        (Outcome::Refused(result), _) => (format!("was answered {result}"), Severity::Error),
-        (Outcome::Done, Kind::EventHandle) => ("was let, because the event still lives".into(), Severity::Note),
-        (Outcome::Done, _) => ("was let, by luck".into(), Severity::Warning),
+    let (which, most) = match (outcome, what.kind) {
+        (Outcome::Refused(_), _) => (which(outcome), Severity::Error),
+        (Outcome::Done, Kind::EventHandle) => ("which succeeded because the event still lives".into(), Severity::Note),
+        (Outcome::Done, _) => (which(outcome), Severity::Warning),
     };
     let (who, at, ended) = (fact.actor(), call(fact.at), fact.place(put));
-    let message = format!(
-        "{who} opens {what} in {at} and {became}: it was put in {ended}, having been got in {}",
-        call(expired.got)
-    );
+    let message =
+        format!("{who} opens {what} in {at}, {which}: it was got in {} and put in {ended}", call(expired.got));
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(put));
     Some(
         finding

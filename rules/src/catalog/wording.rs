@@ -1,4 +1,4 @@
-//! How findings speak: lower case, no final stop, with the values and both places.
+//! The wording that findings share: lower case, no final stop, with the values and both places.
 
 use urscope_schema::handle::{Handle, Kind};
 
@@ -57,7 +57,7 @@ pub(super) fn number(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// An opened object that was left: its finding, but for the advice. It stands at the open; the context's release is named.
+/// The finding about an opened object that was left, without the advice. Its place is the open; it names the context's release.
 pub(super) fn left_object(rule: &'static Rule, fact: &Fact<'_>, what: Handle, object: &Object, how: Reason) -> Finding {
     let (who, size, (end, most)) = (fact.actor(), of_size(object.size), left(how));
     let ends = if what.kind == Kind::Event { "released" } else { "closed or released" };
@@ -77,15 +77,20 @@ pub(super) fn left_object(rule: &'static Rule, fact: &Fact<'_>, what: Handle, ob
         .at_most(most)
 }
 
-/// An open of handle data that has expired: its finding, but for the advice and the other place.
+/// The finding about an open of expired handle data, without the advice and the other place.
 pub(super) fn expired(rule: &'static Rule, fact: &Fact<'_>, old: &Expired, outcome: Outcome, why: &str) -> Finding {
     let (who, what, at) = (fact.actor(), old.handle, call(fact.at));
-    let became = match outcome {
-        Outcome::Done => "was let, by luck".into(),
-        Outcome::Refused(result) => format!("was answered {result}"),
-    };
-    let message = format!("{who} opens {what} in {at} and {became}: {why}");
+    let message = format!("{who} opens {what} in {at}, {}: {why}", which(outcome));
     Finding::new(rule, fact.at, what, message).values(old.size, Some(old.fingerprint))
+}
+
+/// `which returned UR_RESULT_ERROR_INVALID_VALUE`: the result of a call that should have failed.
+pub(super) fn which(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Done => "which the adapter accepted".into(),
+        Outcome::Refused(result) if result.is_success() => "which returned success and no result".into(),
+        Outcome::Refused(result) => format!("which returned {result}"),
+    }
 }
 
 /// A handle by its kind and value.
@@ -93,12 +98,12 @@ pub(super) fn handle(kind: Kind, value: u64) -> Handle {
     Handle { kind, value }
 }
 
-/// How it came that something is left: the second half of a sentence, and how bad it can be at most.
+/// Why something is left: the second half of a sentence, and the highest severity that it allows.
 pub(super) fn left(left: Reason) -> (&'static str, Severity) {
     match left {
         Reason::Exited => ("the process has exited", Severity::Error),
-        Reason::Killed => ("the process was killed before it could", Severity::Note),
+        Reason::Killed => ("the process was killed before it could do so", Severity::Note),
         Reason::Incomplete => ("its trace is incomplete", Severity::Note),
-        Reason::ContextReleased => ("its context was released without it", Severity::Error),
+        Reason::ContextReleased => ("its context was released before that", Severity::Error),
     }
 }

@@ -1,11 +1,12 @@
 //! # What it does
 //!
-//! Finds a mapping that is closed in another context than it was opened in.
+//! Reports a mapping that is closed in another context than it was opened in.
 //!
 //! # Why it is bad
 //!
-//! A mapping belongs to the context it was opened in. The adapters of today look at the pointer alone and close it all the same;
-//! one that looks at the context, too, refuses, and the mapping stays open until its own context goes.
+//! A mapping belongs to the context in which it was opened. Today's adapters look only at the pointer and close the
+//! mapping all the same. An adapter that also looks at the context refuses, and the mapping stays open until its own
+//! context is released.
 //!
 //! # Bad trace
 //!
@@ -19,7 +20,7 @@
 //!
 //! # Good trace
 //!
-//! One pointer may be open in several contexts: each has its own closes.
+//! One pointer may be open in several contexts: each context has its own closes.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -33,7 +34,7 @@
 //!
 //! # What to do
 //!
-//! Keep context and pointer of the open together, and close with just these.
+//! Keep the context and the pointer of the open together, and close with exactly these two.
 
 use urscope_schema::{api::UrResult, handle::Kind};
 

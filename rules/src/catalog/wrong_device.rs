@@ -1,14 +1,15 @@
 //! # What it does
 //!
-//! Finds calls that name a device which is not the one of their context, and opens on another device than that of the memory.
+//! Reports calls that name a device which does not belong to their context, and opens on another device than that of
+//! the memory.
 //!
 //! # Why it is bad
 //!
-//! Handle data is to be opened on the device that the memory was allocated on, in a context of that device. Where the two
-//! differ, the adapters answer that the context or an argument is invalid, or that they do not know why; v1 takes it for a success at
-//! times. An open that works on another device than that of the memory does so where the driver reaches one from the other,
-//! and is a note. (Devices are told apart by handles, which mean nothing to another process: so what is told is what one
-//! process did with its own context or its own memory, and contexts of several devices are left out.)
+//! Handle data must be opened on the device on which the memory was allocated, in a context of that device. If the two
+//! differ, the adapters return that the context or an argument is invalid, or an unknown error; v1 sometimes returns
+//! success. An open on another device than that of the memory succeeds where the driver can reach one device from the
+//! other, and is a note. (Devices are identified by handles, which mean nothing in another process. So the rule reports
+//! only what one process did with its own context or its own memory, and leaves out contexts of several devices.)
 //!
 //! # Bad trace
 //!
@@ -22,7 +23,7 @@
 //!
 //! # Good trace
 //!
-//! A context takes the sub-devices of its device.
+//! A context accepts the sub-devices of its device.
 //!
 //! ```text
 //! consumer: context c on d
@@ -37,7 +38,8 @@
 //!
 //! # What to do
 //!
-//! Tell the consumer which device the memory is on, by its UUID or its PCI address, and open it there, in a context of that device.
+//! Send the consumer the UUID or the PCI address of the device of the memory, and open it there, in a context of that
+//! device.
 
 use urscope_schema::{
     api::{Effect, UrResult},
@@ -45,7 +47,10 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-use super::{Check, Rule, RuleState, When, wording::call};
+use super::{
+    Check, Rule, RuleState, When,
+    wording::{call, which},
+};
 use crate::{
     finding::{Finding, Place, Severity},
     tracker::{
@@ -58,19 +63,19 @@ pub(super) static RULE: Rule = Rule {
     code: "wrong-device",
     severity: Severity::Error,
     when: When::Exit,
-    title: "a call names a device that is not its context's or its memory's",
+    title: "a call names a device that is not the one of its context or memory",
     facts: &[FactKind::Opening, FactKind::Creating, FactKind::Returned],
     check: Check::Stateful(|| Box::new(Pending::default())),
 };
 
-/// What the adapters answer to a device that is none of the context's; or success without a result. A sub-device is let pass.
-const ANSWERS: [UrResult; 4] =
+/// The results of the adapters for a device that is not of the context; and success without a result. They accept sub-devices.
+const RESULTS: [UrResult; 4] =
     [UrResult::INVALID_CONTEXT, UrResult::INVALID_ARGUMENT, UrResult::UNKNOWN, UrResult::SUCCESS];
 
 /// The calls under way that name another device than they should.
 ///
-/// A device is known by its handle, and that is an address of its process: between processes nothing can be proved. Of a
-/// context of several devices only their number is known, so nothing is proved of it either.
+/// A device is identified by its handle, which is an address of its process, so nothing can be proved across processes. For a
+/// context of several devices only their number is known, so nothing can be proved for it either.
 #[derive(Clone, Debug, Default)]
 struct Pending(Vec<(ProcessId, u64, WrongDevice)>);
 
@@ -81,7 +86,7 @@ struct WrongDevice {
     device: u64,
     /// The one that it should name.
     right: u64,
-    /// What that one is of: a context, or memory.
+    /// What that device belongs to: a context, or memory.
     of: Handle,
     /// The call that made it.
     made: Option<Place>,
@@ -124,7 +129,7 @@ fn wrong_device(fact: &Fact<'_>, enter: &Enter, export: Option<ExportId>) -> Opt
     });
     let wrong = |wrong: &WrongDevice| wrong.right != device;
     of_context.filter(wrong).or_else(|| {
-        // Handles of another process say nothing here.
+        // Handles of another process mean nothing here.
         let export = fact.tracker.exports().get(export.filter(|_| made == Kind::Mapping)?)?;
         let own = export.subject.value.filter(|_| export.got.process == fact.at.process)?;
         let (base, memory) = state.allocation_at(own)?;
@@ -133,24 +138,24 @@ fn wrong_device(fact: &Fact<'_>, enter: &Enter, export: Option<ExportId>) -> Opt
     })
 }
 
-/// What became of the call shows whether the device was the reason. A context takes sub-devices of its device, so that a
-/// success is no violation; memory has just one device.
+/// The result of the call shows whether the device was the reason. A context accepts sub-devices of its device, so a success
+/// is no violation; memory has exactly one device.
 fn report(fact: &Fact<'_>, wrong: &WrongDevice, outcome: Outcome) -> Option<Finding> {
-    let (became, most) = match outcome {
+    let most = match outcome {
         Outcome::Done if wrong.of.kind == Kind::Context => return None,
-        Outcome::Done => ("was let, by luck".to_owned(), Severity::Note),
-        Outcome::Refused(result) if !ANSWERS.contains(&result) => return None,
-        Outcome::Refused(result) if result.is_success() => ("was given nothing".to_owned(), Severity::Error),
-        Outcome::Refused(result) => (format!("was answered {result}"), Severity::Error),
+        Outcome::Done => Severity::Note,
+        Outcome::Refused(result) if !RESULTS.contains(&result) => return None,
+        Outcome::Refused(_) => Severity::Error,
     };
     let device = |value| Handle { kind: Kind::Device, value };
     let belongs = if wrong.of.kind == Kind::Context { "has only" } else { "is on" };
     let made = wrong.made.map_or_else(String::new, |made| format!(" since {}", call(made)));
     let message = format!(
-        "{} names {} in {} and {became}: {} {belongs} {}{made}",
+        "{} names {} in {}, {}: {} {belongs} {}{made}",
         fact.actor(),
         device(wrong.device),
         call(fact.at),
+        which(outcome),
         wrong.of,
         device(wrong.right)
     );

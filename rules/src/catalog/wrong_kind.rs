@@ -1,13 +1,13 @@
 //! # What it does
 //!
-//! Finds a call that is given an object of another kind than its own: handle data of physical memory that is put as an event's,
-//! an event that is closed as physical memory, bytes of one kind that are handed to the open of another.
+//! Reports a call that receives an object of the wrong kind: handle data of physical memory that is put as an event's,
+//! an event that is closed as physical memory, or bytes of one kind that are passed to the open of another.
 //!
 //! # Why it is bad
 //!
-//! The three kinds of handle data are blocks of different sizes from different allocators, and the handles of objects are
-//! pointers that an adapter believes: it reads and frees what lies there. The bytes of a handle it can tell apart, by their
-//! size alone.
+//! The three kinds of handle data are blocks of different sizes from different allocators. Handles of objects are
+//! pointers that an adapter does not check: it reads and frees what they point to. Only the bytes of a handle can be
+//! distinguished, and only by their size.
 //!
 //! # Bad trace
 //!
@@ -20,7 +20,7 @@
 //!
 //! # Good trace
 //!
-//! Each kind by its own functions. An address may be of one kind now and of another later.
+//! Each kind is used with its own functions. An address may belong to one kind now and to another later.
 //!
 //! ```text
 //! producer: physical m ipc
@@ -37,7 +37,7 @@
 //!
 //! # What to do
 //!
-//! Keep with each handle what it is a handle of, and send that along with its bytes.
+//! Store the kind with each handle, and send it along with the bytes.
 
 use urscope_schema::{api::UrResult, handle::Kind};
 
@@ -51,7 +51,7 @@ pub(super) static RULE: Rule = Rule {
     code: "wrong-kind",
     severity: Severity::Error,
     when: When::Enter,
-    title: "an object is handed to a function that is for another kind",
+    title: "an object is passed to a function for another kind",
     facts: &[FactKind::InvalidEnding, FactKind::Exporting, FactKind::Opening],
     check: Check::Stateless(check),
 };
@@ -72,13 +72,12 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let (who, at, born) = (fact.actor(), call(fact.at), fact.place(confusion.born));
     let taken_for = confusion.taken_for.noun();
-    let message =
-        format!("{who} hands {what}, which is from {born}, to {at}, which takes it for another kind: {taken_for}");
+    let message = format!("{who} passes {what}, made in {born}, to {at}, which takes another kind: {taken_for}");
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(confusion.born));
     Some(
         finding
             .values(None, confusion.fingerprint)
-            .advice("keep with each handle what it is a handle of, and use the functions of that kind")
+            .advice("store the kind with each handle, and use the functions of that kind")
             .answer(answer),
     )
 }

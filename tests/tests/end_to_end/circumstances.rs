@@ -23,7 +23,7 @@ fn a_refusal_of_the_kernel_is_told_with_its_cause() {
         assert_eq!(outcome.stdout, format!("open answered {answer}, nothing\na byte less answered 4\n"));
         let violations = ["error size-mismatch"].into_iter().chain(besides).chain(["warning permission-denied"]);
         assert_eq!(outcome.report().violations(), violations.collect::<Vec<_>>());
-        says(&outcome, "permission-denied", "lets nobody look into it (PR_SET_DUMPABLE)");
+        says(&outcome, "permission-denied", "is not dumpable (PR_SET_DUMPABLE)");
     }
 }
 
@@ -78,7 +78,7 @@ fn what_is_got_over_and_over_is_told_once_with_its_cost() {
     for adapter in [V1, V2] {
         let outcome = run("ur_violations", adapter, Some("handle_data_over_and_over"));
         assert_eq!(outcome.report().violations(), ["note churn"], "{}", outcome.stderr);
-        says(&outcome, "churn", " 150 times, 149 times after having put all of it");
+        says(&outcome, "churn", " 150 times, 149 times after all of it had been put");
     }
 }
 
@@ -101,7 +101,7 @@ fn a_call_in_which_the_process_stands_still_is_slow() {
 fn descriptors_that_grow_are_the_programs_handles_or_not() {
     let outcome = run("ur_violations", V2, Some("files_over_and_over"));
     assert_eq!(outcome.report().violations(), ["note churn", "note descriptor-growth"], "{}", outcome.stderr);
-    says(&outcome, "descriptor-growth", "a cache, the driver or other files have them");
+    says(&outcome, "descriptor-growth", "a cache, the driver or other files hold the rest");
     // The last sample may be taken behind a get, before its put.
     let report = outcome.report();
     let message = report.finding("descriptor-growth")["message"].as_str().expect("a finding has a message");

@@ -1,18 +1,18 @@
 //! # What it does
 //!
-//! Finds a put of physical memory's handle data that would close a descriptor which the put of other handle data with the same
-//! bytes has closed already.
+//! Reports a put of physical memory's handle data whose descriptor is already closed, by the put of other handle data
+//! with the same bytes.
 //!
 //! # Why it is bad
 //!
-//! The bytes are the exporter's process and the number of a descriptor, and the put of the v2 adapter closes that number. Where
-//! the driver exports one and the same descriptor each time, as Intel's does, the first put ends every other handle of that
-//! memory, and the second put closes whatever has taken the number meanwhile: a file, a socket, another handle. The program is
-//! not at fault: it puts what it got, once.
+//! The bytes contain the exporter's process and the number of a descriptor, and the put of the v2 adapter closes that
+//! number. Intel's driver exports the same descriptor each time. There the first put ends every other handle of that
+//! memory, and the second put closes whatever has the number by then: a file, a socket, another handle. The program is
+//! correct: it puts each handle that it got, once.
 //!
 //! # Bad trace
 //!
-//! `like h` says that the driver exported the descriptor of `h` again.
+//! `like h` states that the driver exported the descriptor of `h` again.
 //!
 //! ```text
 //! producer: physical m ipc
@@ -25,7 +25,7 @@
 //!
 //! # Good trace
 //!
-//! A number that was closed may come again.
+//! A number that was closed may be used again.
 //!
 //! ```text
 //! producer: physical m ipc
@@ -38,9 +38,9 @@
 //!
 //! # What to do
 //!
-//! Get handle data of physical memory once and hand out copies of its bytes; or let urscope's own backend serve it
-//! (`URSCOPE_BACKEND=level_zero`), which duplicates the descriptor. `URSCOPE_ON_ERROR=refuse` answers such a put with success and
-//! does not pass it on: the stranger's descriptor lives.
+//! Get handle data of physical memory once and send copies of its bytes; or let urscope's own backend serve it
+//! (`URSCOPE_BACKEND=level_zero`), which duplicates the descriptor. `URSCOPE_ON_ERROR=refuse` returns success for such
+//! a put without passing it on, so the descriptor that now has the number stays open.
 
 use std::collections::VecDeque;
 
@@ -63,12 +63,12 @@ pub(super) static RULE: Rule = Rule {
     code: "descriptor-closed-twice",
     severity: Severity::Error,
     when: When::Enter,
-    title: "a put closes a descriptor that the put of its twin has closed",
+    title: "a put closes a descriptor that an earlier put with the same bytes has closed",
     facts: &[FactKind::Exported, FactKind::Ending, FactKind::EndRefused],
     check: Check::Stateful(|| Box::new(Closed::default())),
 };
 
-/// How many bytes of handle data are remembered whose descriptor a put has closed.
+/// How many closed descriptors are remembered.
 const REMEMBERED: usize = 1 << 16;
 
 /// Equal handle data of physical memory: its host and its fingerprint. The bytes name a descriptor.
@@ -136,11 +136,11 @@ fn bytes(fact: &Fact<'_>, data: &HandleData) -> Option<Bytes> {
 fn report(fact: &Fact<'_>, handle: Handle, data: &HandleData, closed: Place) -> Finding {
     let (who, at, born, put) = (fact.actor(), call(fact.at), call(data.born), call(closed));
     let message = format!(
-        "{who} puts {handle} in {at}, which was got in {born}: its descriptor was closed in {put}, the put of other handle \
-         data with the same bytes, so this put closes whatever has its number now"
+        "{who} puts {handle} in {at}, got in {born}: its descriptor was closed in {put}, the put of other handle data with the \
+         same bytes, so this put closes whatever has its number now"
     );
     let finding = Finding::new(&RULE, fact.at, handle, message).other(Some(closed));
-    let advice = "get handle data of physical memory once and hand out copies of its bytes, or set \
+    let advice = "get handle data of physical memory once and send copies of its bytes, or set \
                   URSCOPE_BACKEND=level_zero: its backend duplicates the descriptor";
     finding.values(data.size, data.fingerprint).advice(advice).answer(UrResult::SUCCESS)
 }

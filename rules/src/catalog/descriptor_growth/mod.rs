@@ -1,14 +1,14 @@
 //! # What it does
 //!
-//! Finds a process whose open descriptors became more and more to its end, and says whether as many handles, mappings and shared objects
-//! were left open (the program's leak) or not (a cache's, the driver's, or that of other files of the program), and after how many more
-//! calls the limit is reached.
+//! Reports a process whose number of open descriptors grew until its end. The note states whether as many handles,
+//! mappings and shared objects were left open (a leak of the program) or not (a cache, the driver, or other files of
+//! the program), and after how many more calls the limit is reached.
 //!
 //! # Why it is bad
 //!
-//! Handle data of Level Zero holds file descriptors. When the limit is reached, gets and opens fail, and so does everything else
-//! that needs a file. It is a note: a cache may still find its end, and who left the handles open is told by their own rules.
-//! Only traces show it: the preloaded library counts descriptors now and then, and does not judge them.
+//! Handle data of Level Zero holds file descriptors. At the limit, gets and opens fail, and so does everything else
+//! that needs a file. It is a note: a cache may still reach its maximum size, and other rules report handles that were
+//! left open. Only traces show it: the preloaded library counts descriptors now and then, and does not judge them.
 //!
 //! # Bad trace
 //!
@@ -51,9 +51,9 @@
 //!
 //! # What to do
 //!
-//! Where handles grow along, see `leaked-handle` and `leaked-mapping` and `urscope holders`. Where they do not, see what the
-//! descriptors are (`ls -l /proc/PID/fd`): of a `dmabuf` or `memfd` the driver or a cache has kept them; its limits are
-//! `UMF_MAX_OPENED_IPC_HANDLES` and the pool settings of the runtime.
+//! If the number of handles grows as well, see `leaked-handle`, `leaked-mapping` and `urscope holders`. If not, list
+//! the descriptors (`ls -l /proc/PID/fd`): the driver or a cache keeps those of a `dmabuf` or `memfd`. The limits of
+//! caches are `UMF_MAX_OPENED_IPC_HANDLES` and the pool settings of the runtime.
 
 mod samples;
 
@@ -68,16 +68,16 @@ pub(super) static RULE: Rule = Rule {
     code: "descriptor-growth",
     severity: Severity::Note,
     when: When::Run,
-    title: "a process has more and more descriptors open",
+    title: "the number of open descriptors of a process keeps growing",
     facts: &[FactKind::Descriptors, FactKind::ProcessEnded],
-    check: Check::Stateful(|| Box::new(Looks::default())),
+    check: Check::Stateful(|| Box::new(AllSamples::default())),
 };
 
 /// The samples of each process.
 #[derive(Clone, Debug, Default)]
-struct Looks(PerProcess<Samples>);
+struct AllSamples(PerProcess<Samples>);
 
-impl RuleState for Looks {
+impl RuleState for AllSamples {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
         match fact.what {
             What::Descriptors(Descriptors { open, held, calls }) => {
@@ -104,14 +104,14 @@ fn report(fact: &Fact<'_>, growth: &Growth) -> Finding {
     let (whose, advice) = if 2 * held >= more {
         (
             format!("{held} more handles, mappings and shared objects were open, too: the program leaves them open"),
-            "put, close and release what leaked-handle and leaked-mapping name",
+            "put, close and release what leaked-handle and leaked-mapping report",
         )
     } else {
         (
             format!(
-                "only {held} more handles, mappings and shared objects were open: a cache, the driver or other files have them"
+                "only {held} more handles, mappings and shared objects were open: a cache, the driver or other files hold the rest"
             ),
-            "see what they are (ls -l /proc/PID/fd), and limit the cache or report it to the driver's makers",
+            "list them (ls -l /proc/PID/fd), and limit the cache or report it to the vendor of the driver",
         )
     };
     let forecast = match (growth.limit, growth.calls_left()) {

@@ -5,13 +5,13 @@ use urscope_schema::call::Nanos;
 /// How many samples are kept: when there are more, every second one is dropped.
 const SAMPLES: usize = 128;
 
-/// From how many samples on something can be said.
+/// How many samples a result needs.
 const ENOUGH: usize = 8;
 
 /// By how many descriptors a process must have grown.
 const GROWN: u64 = 32;
 
-/// One look at a process.
+/// One sample of a process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) at: Nanos,
@@ -23,17 +23,17 @@ pub(super) struct Sample {
     pub(super) held: u64,
 }
 
-/// All looks at a process.
+/// All samples of a process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     kept: Vec<Sample>,
-    /// One of so many looks is kept, as a power of two.
+    /// One of so many samples is kept, as a power of two.
     every: u32,
-    looks: u64,
+    taken: u64,
     latest: Option<Sample>,
 }
 
-/// Descriptors that became more to the end.
+/// A number of descriptors that grew until the end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth {
     pub(super) from: Sample,
@@ -64,10 +64,10 @@ impl Growth {
 impl Samples {
     pub(super) fn add(&mut self, sample: Sample) {
         self.latest = Some(sample);
-        if self.looks.is_multiple_of(1 << self.every) {
+        if self.taken.is_multiple_of(1 << self.every) {
             self.kept.push(sample);
         }
-        self.looks += 1;
+        self.taken += 1;
         if self.kept.len() >= SAMPLES {
             let mut kept = false;
             self.kept.retain(|_| {
@@ -78,8 +78,8 @@ impl Samples {
         }
     }
 
-    /// Whether they became more in each part of the run: behind its first quarter, in which the runtime opens its own, up to
-    /// the middle of the rest, and from there to the end.
+    /// The growth, if the number grew in both parts of the run: after its first quarter, in which the runtime opens its own
+    /// descriptors, up to the middle of the rest, and from there to the end.
     /// `limit` is how many may be open.
     pub(super) fn growth(&self, limit: Option<u64>) -> Option<Growth> {
         let last = self.latest?;
@@ -90,7 +90,7 @@ impl Samples {
         let (from, middle) = (self.kept.get(count / 4)?, self.kept.get(count / 8 * 5)?);
         let growth = |from: &Sample, to: &Sample| to.descriptors.saturating_sub(from.descriptors);
         let (first, second) = (growth(from, middle), growth(middle, &last));
-        // What has come to rest is a cache that is full.
+        // What stops growing is a cache that is full.
         let still_grows = first > 0 && second >= first.div_ceil(4);
         (still_grows && growth(from, &last) >= GROWN).then_some(Growth { from: *from, to: last, limit })
     }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_to_the_end_grows_and_its_end_is_foreseen() {
+    fn growth_until_the_end_is_reported_with_a_forecast() {
         for length in [16, 127, 128, 129, 5000_u64] {
             let growth = samples((0..length).map(|n| 5 + 4 * n)).growth(Some(1024)).expect("it grows");
             let (descriptors, calls) = (growth.descriptors(), growth.to.calls - growth.from.calls);
@@ -119,10 +119,10 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_to_rest_goes_up_and_down_or_is_little_does_not_grow() {
+    fn numbers_that_settle_oscillate_or_grow_little_are_not_reported() {
         assert!(samples((0..1000).map(|n| 5 + n.min(400))).growth(None).is_none(), "a cache that is full");
         assert!(samples((0..1000).map(|n| 5 + n % 50)).growth(None).is_none(), "up and down");
         assert!(samples((0..1000).map(|n| 5 + n / 40)).growth(None).is_none(), "little");
-        assert!(samples((0..7).map(|n| 5 + 50 * n)).growth(None).is_none(), "few looks");
+        assert!(samples((0..7).map(|n| 5 + 50 * n)).growth(None).is_none(), "few samples");
     }
 }

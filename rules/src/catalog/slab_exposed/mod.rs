@@ -1,13 +1,14 @@
 //! # What it does
 //!
-//! Notes handle data that shows more than its memory: other memory of the process, which is in use, lies in the same allocation of the
-//! driver. It is told once for each process.
+//! Reports handle data that exposes more than its memory: other memory of the process, which is in use, lies in the
+//! same allocation of the driver. It is reported once per process.
 //!
 //! # Why it is bad
 //!
-//! The adapters serve small memory from pools, and a driver exports whole allocations: who opens the handle data can read and write
-//! the neighbours, too, and they stay pinned as long as it is open. Nothing forbids that, so this is a note; but who shares memory
-//! with a process that it does not trust shares more than it knows. (What the driver exports is taken from the handle data.)
+//! The adapters serve small memory from pools, and a driver exports whole allocations. A process that opens the handle
+//! data can also read and write the neighbouring memory, which stays allocated as long as the handle data is open. The
+//! specification allows it, so this is a note; but a program that shares memory with a process it does not trust shares
+//! more than it intends. (The handle data states what the driver exports.)
 //!
 //! # Bad trace
 //!
@@ -34,8 +35,8 @@
 //!
 //! # What to do
 //!
-//! Give memory that is shared with strangers an allocation of its own: larger than what the adapter pools (4 MiB of device memory
-//! by default).
+//! Give memory that is shared with untrusted processes an allocation of its own: larger than what the adapter pools (4
+//! MiB of device memory by default).
 
 use urscope_schema::handle::Kind;
 
@@ -56,7 +57,7 @@ pub(super) static RULE: Rule = Rule {
     code: "slab-exposed",
     severity: Severity::Note,
     when: When::End,
-    title: "handle data shows other memory of its process, too",
+    title: "handle data also exposes other memory of its process",
     facts: &[FactKind::Exported, FactKind::ProcessEnded],
     check: Check::Stateful(|| Box::new(Gets::default())),
 };
@@ -101,7 +102,7 @@ impl RuleState for Gets {
     }
 }
 
-/// The neighbour that a get shows, where its answer says what the driver exports.
+/// The neighbour that a get exposes, if its handle data states what the driver exports.
 fn exposed(fact: &Fact<'_>, exported: &Exported<'_>) -> Option<Exposed> {
     let (base, bytes) = (exported.answer.pointer?, exported.answer.size?);
     let state = fact.tracker.state(fact.at.process)?;
@@ -117,9 +118,9 @@ fn exposed(fact: &Fact<'_>, exported: &Exported<'_>) -> Option<Exposed> {
 
 fn report(fact: &Fact<'_>, First { first, count }: First<Exposed>) -> Finding {
     let (who, what, size) = (fact.actor(), handle(Kind::Usm, first.memory), of_size(first.size));
-    let all = if count == 1 { String::new() } else { format!("; so it did {} in all", times(count)) };
+    let all = if count == 1 { String::new() } else { format!("; it did this {} in total", times(count)) };
     let message = format!(
-        "{who} got handle data for {what}{size} in {}, which shows {} bytes: among them {}, in use since {}{all}",
+        "{who} got handle data for {what}{size} in {}, which exposes {} bytes, including {}, in use since {}{all}",
         call(first.got),
         first.exported,
         handle(Kind::Usm, first.neighbour),
@@ -127,5 +128,7 @@ fn report(fact: &Fact<'_>, First { first, count }: First<Exposed>) -> Finding {
     );
     let finding = Finding::new(&RULE, first.got, what, message).other(Some(first.made));
     let finding = finding.values(first.size, first.fingerprint);
-    finding.advice("give memory that is shared with strangers an allocation that is too large for the adapter's pool")
+    finding.advice(
+        "give memory that is shared with untrusted processes an allocation that is too large for the adapter's pool",
+    )
 }

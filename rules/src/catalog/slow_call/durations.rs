@@ -33,7 +33,7 @@ struct Column {
     slowest: Option<(u64, Place)>,
 }
 
-/// The calls of a process that its functions answer by themselves: those that wait for others are left out.
+/// The calls of a process, without those that wait for other processes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Durations(Vec<Option<Box<Column>>>);
 
@@ -88,7 +88,7 @@ impl Durations {
     }
 }
 
-/// Whether a call takes as long as somebody else lets it.
+/// Whether a call may wait for another process.
 fn waits(function: Function) -> bool {
     function.effect() == Effect::Uses(Kind::Event)
 }

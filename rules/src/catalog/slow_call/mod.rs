@@ -1,12 +1,14 @@
 //! # What it does
 //!
-//! Says that some calls of a function took more than a hundred times as long as half of its calls in this process, and more than ten
-//! milliseconds. It needs a thousand calls to say so; calls that wait for others are left out.
+//! Reports calls of a function that took more than a hundred times as long as half of its calls in this process, and
+//! more than ten milliseconds. The rule needs a thousand calls of the function. Calls that wait for other processes are
+//! left out.
 //!
 //! # Why it is bad
 //!
-//! A function that answers in microseconds and once in a while in milliseconds has met something else: a lock, a page that was swapped
-//! out, a cache that was emptied, or a thread that did not get to run. The median hides it, and the user sees it.
+//! A function that normally returns in microseconds and sometimes in milliseconds was delayed by something else: a
+//! lock, a page that was swapped out, a cache that was emptied, or a thread that was not scheduled. The median hides
+//! such calls, but users notice them.
 //!
 //! # Bad trace
 //!
@@ -24,7 +26,7 @@
 //!
 //! # Good trace
 //!
-//! What is always slow is no outlier.
+//! A function that is always slow has no outliers.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -38,7 +40,7 @@
 //!
 //! # What to do
 //!
-//! Look at what else happened at that moment: the timeline of the traces, `urscope stats`, and the load of the machine.
+//! Check what else happened at that moment: the timeline of the traces, `urscope stats`, and the load of the machine.
 
 mod durations;
 
@@ -85,7 +87,7 @@ fn report(fact: &Fact<'_>, outlier: &Outlier) -> Finding {
     let at = outlier.place;
     let function = at.function.map_or("", |function| function.name());
     let message = format!(
-        "{} waited {} for {}, while half of its {} calls of {function} took no more than {}; outliers in all: {}",
+        "{} waited {} for {}, while half of its {} calls of {function} took no more than {}; outliers in total: {}",
         fact.actor(),
         time(outlier.took),
         call(at),
@@ -93,7 +95,7 @@ fn report(fact: &Fact<'_>, outlier: &Outlier) -> Finding {
         time(outlier.median),
         outlier.outliers
     );
-    let advice = "look at what else happened at that moment: the timeline, urscope stats, and the load of the machine";
+    let advice = "check what else happened at that moment: the timeline, urscope stats, and the load of the machine";
     Finding::of_call(&RULE, at, message).advice(advice)
 }
 
