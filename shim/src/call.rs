@@ -1,8 +1,8 @@
-//! What a row of the function table becomes here: a function that stands in the adapter's slot.
+//! The functions that replace an adapter's: one for each row of the function table and each adapter.
 //!
-//! It records the call around the real one. One is made per function and per adapter, because a C function in a table
-//! has no other way to know whose table it was found in. This module must stay the same for every function: what is
-//! special about one is said by the roles in its row.
+//! Such a function records the call around the real one. There is one per adapter because a C function in a table has no
+//! other way to know whose table it was found in. The code is the same for every function; what differs is in the roles of
+//! its row. Must never hold a lock or allocate across the real call.
 
 use std::ffi::c_void;
 
@@ -16,13 +16,13 @@ use urscope_schema::{
 use crate::{
     backend, chain,
     event_filter::{self, Recording},
-    layer::validate,
-    raw::out_params::{self, RedirectedOutParams},
+    raw::args::{
+        Arg,
+        inputs::{Arguments, Inputs},
+        out_params::RedirectedOutParams,
+    },
     stacks,
 };
-
-/// How many adapters one process can have under trace. The loader knows five kinds.
-pub const ADAPTERS: usize = 8;
 
 macro_rules! stand_ins {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
@@ -30,21 +30,20 @@ macro_rules! stand_ins {
             use super::*;
 
             $(
-                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: $role),*) -> UrResult {
+                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
                     let real = backend::$name::<VIA>();
-                    let mut sources = Sources::default();
-                    $($param.source(&mut sources);)*
-                    let recording = if true $(&& $param.watched())* { event_filter::decide(Function::$name, &sources) } else { Recording::No };
+                    let mut inputs = Inputs::default();
+                    $(inputs.add($param);)*
+                    let recording = if true $(&& $param.watched())* { event_filter::decide(Function::$name, &inputs) } else { Recording::No };
                     let mut nulls = Nulls::default();
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    if recording == Recording::No && (nulls.is_empty() || !validate::is_on()) {
+                    if recording == Recording::No && (nulls.is_empty() || !chain::wants_nulls()) {
                         return real($($param),*);
                     }
                     let event = recording.event();
-                    let (mut values, mut out_params) = (Values { via: Some(VIA as u64), ..Values::NONE }, OutParams::default());
-                    $($param.enter(&mut values); $param.out(&mut out_params);)*
-                    out_params::take_described(&sources, &mut values);
-                    out_params::take_fingerprint(&mut values);
+                    let mut arguments = Arguments::new(Some(VIA as u64));
+                    $(arguments.add($param);)*
+                    let (mut values, out_params) = arguments.record(&inputs);
                     values.stack = stacks::current();
                     values.object = event.map_or(values.object, |event| Some(event as u64));
                     let (flags, pointer) = (values.flags, values.pointer);
@@ -53,20 +52,20 @@ macro_rules! stand_ins {
                         return chain::exit(Function::$name, entered.call, answer, Values::NONE);
                     }
                     event_filter::enter(Function::$name, event);
-                    let mut answers = RedirectedOutParams::new(out_params);
-                    let to = answers.addresses();
+                    let mut out_params = RedirectedOutParams::new(out_params);
+                    let ours = out_params.redirection();
                     let thrown = Thrown { function: Function::$name, call: entered.call };
-                    let result = real($($param.redirected(&to)),*);
+                    let result = real($(ours.redirect($param)),*);
                     std::mem::forget(thrown);
-                    let mut values = answers.carry_over(result);
-                    out_params::take_block(pointer, &mut values);
+                    let values = out_params.carry_over(result, pointer);
                     event_filter::exit(Function::$name, event, flags, result, &values);
                     chain::exit(Function::$name, entered.call, result, values)
                 }
             )*
         }
 
-        /// The function that stands in for `function` in the tables of adapter number `via`, below [`ADAPTERS`].
+        /// The function that replaces `function` in the tables of the adapter number `via`, which is below
+        /// [`ADAPTERS`](crate::backend::adapter::ADAPTERS).
         pub fn stand_in(function: Function, via: usize) -> Option<*mut c_void> {
             macro_rules! of {
                 ($of:ident) => {
@@ -88,7 +87,8 @@ macro_rules! stand_ins {
     };
 }
 
-/// The exit of a call that the adapter leaves by a C++ exception, which passes through us: the loader answers UNKNOWN for it.
+/// Records the exit of a call that the adapter leaves by a C++ exception. The exception passes through us, and the loader
+/// answers UNKNOWN for it.
 struct Thrown {
     function: Function,
     call: u64,

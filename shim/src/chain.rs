@@ -73,6 +73,12 @@ pub fn end(how: &'static str) {
     }
 }
 
+/// Whether a layer looks at the arguments that are missing.
+#[inline]
+pub fn wants_nulls() -> bool {
+    validate::is_on()
+}
+
 /// Counts calls from the start again: a forked child is a process of its own.
 pub fn restart() {
     CALLS.store(0, Ordering::Relaxed);

@@ -10,12 +10,12 @@ use std::{
 
 use parking_lot::RwLock;
 use urscope_schema::{
-    api::{Effect, Function, UrResult, demand::IPC, role::Sources},
+    api::{Effect, Function, UrResult, demand::IPC},
     call::Values,
     handle::Kind,
 };
 
-use crate::raw::{fork_reset::ForkReset, out_params};
+use crate::raw::{args::inputs::Inputs, fork_reset::ForkReset};
 
 /// The watched events and how many references each has.
 static WATCHED: ForkReset<RwLock<HashMap<usize, u32>>> = ForkReset::new(RwLock::default);
@@ -48,7 +48,7 @@ impl Recording {
 ///
 /// Every call of an IPC function is: one about an event that cannot be shared is a mistake worth seeing.
 #[inline]
-pub(crate) fn decide(function: Function, sources: &Sources) -> Recording {
+pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
     let about_events = matches!(
         function.effect(),
         Effect::Asks(Kind::Event)
@@ -63,7 +63,7 @@ pub(crate) fn decide(function: Function, sources: &Sources) -> Recording {
         return Recording::No;
     }
     let watched = WATCHED.get().read();
-    out_params::first_event(sources, |event| watched.contains_key(&event)).map_or(Recording::No, Recording::For)
+    inputs.first_event(|event| watched.contains_key(&event)).map_or(Recording::No, Recording::For)
 }
 
 /// Follows a call that begins: the last release ends the watching, because the address may be given out again before
@@ -115,8 +115,8 @@ pub(crate) fn after_fork_in_child() {
 mod tests {
     use super::*;
 
-    fn about(event: usize) -> Sources {
-        Sources { event, ..Sources::default() }
+    fn about(event: usize) -> Inputs {
+        Inputs::of_event(event)
     }
 
     /// One test, because the events of a process are one set.
@@ -135,9 +135,11 @@ mod tests {
         exit(create, None, Some(IPC), UrResult::SUCCESS, &made(7));
         exit(open, None, None, UrResult::SUCCESS, &made(8));
         assert_eq!(decide(release, &about(7)), Recording::For(7));
-        let list = [1_usize, 8, 7];
-        let sources = Sources { events: list.as_ptr().expose_provenance(), count: 3, ..Sources::default() };
-        assert_eq!(decide(Function::urEventWait, &sources), Recording::For(8), "the first that is shared");
+        assert_eq!(
+            decide(Function::urEventWait, &Inputs::of_events(&[1, 8, 7])),
+            Recording::For(8),
+            "the first that is shared"
+        );
 
         exit(retain, Some(7), None, UrResult::SUCCESS, &Values::NONE);
         enter(release, Some(7));

@@ -7,13 +7,18 @@
 //! call, nothing unwinds into C, nothing is printed to stdout, and whatever fails in here switches itself off and lets
 //! the calls go straight through. Unsafe code stands in `entry`, `raw` and `backend` only.
 
+#![deny(unsafe_code)]
+
+#[expect(unsafe_code, reason = "it calls functions of adapters and drivers by address")]
 pub mod backend;
 pub mod call;
 pub mod chain;
+#[expect(unsafe_code, reason = "it replaces function pointers in tables of others, and is called by C")]
 pub mod entry;
 mod event_filter;
 pub mod knobs;
 pub mod layer;
+#[expect(unsafe_code, reason = "it reads and writes the memory of the application, and makes system calls")]
 pub mod raw;
 mod stacks;
 
@@ -24,7 +29,10 @@ pub fn start() {
     knobs::read();
     entry::dlsym::resolve();
     layer::trace::notices::install();
+    layer::validate::send_findings_to(&layer::trace::Trace);
+    stacks::send_to(&layer::trace::Trace);
     let in_child = || {
+        chain::restart();
         layer::trace::after_fork_in_child();
         layer::validate::after_fork_in_child();
         event_filter::after_fork_in_child();

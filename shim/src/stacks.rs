@@ -5,16 +5,31 @@
 use std::{collections::HashMap, ops::Range, sync::OnceLock};
 
 use parking_lot::Mutex;
-use urscope_schema::trace::records::{Hex, Stack};
+use urscope_schema::trace::records::{Hex, Module, Stack};
 
 use crate::{
     knobs,
-    layer::trace,
     raw::{fork_reset::ForkReset, stack, symbols::modules},
 };
 
 /// How many different stacks a process can have in its trace. A program that has more makes them up as it goes.
 const LIMIT: usize = 1 << 16;
+
+/// Where stacks are described, before the first call that names one.
+pub(crate) trait StackSink: Sync {
+    /// A library that addresses of the stacks that follow lie in.
+    fn module(&self, module: &Module);
+
+    /// A stack and its number.
+    fn stack(&self, stack: &Stack);
+}
+
+static SINK: OnceLock<&'static dyn StackSink> = OnceLock::new();
+
+/// Sends descriptions there. Only the first call counts.
+pub(crate) fn send_to(sink: &'static dyn StackSink) {
+    let _ = SINK.set(sink);
+}
 
 static KNOWN: ForkReset<Mutex<Known>> = ForkReset::new(Mutex::default);
 
@@ -59,12 +74,17 @@ fn register(frames: &[usize]) -> u32 {
         }
         if let Some(module) = modules::describe(*frame) {
             known.modules.push(module.start.0..module.end.0);
-            trace::record(&module);
+            if let Some(sink) = SINK.get() {
+                sink.module(&module);
+            }
         }
     }
     let number = known.numbers.len() as u32 + 1;
     known.numbers.insert(frames.into(), number);
-    trace::record(&Stack { stack: u64::from(number), frames: frames.iter().map(|frame| Hex(*frame as u64)).collect() });
+    if let Some(sink) = SINK.get() {
+        let frames = frames.iter().map(|frame| Hex(*frame as u64)).collect();
+        sink.stack(&Stack { stack: u64::from(number), frames });
+    }
     number
 }
 

@@ -4,7 +4,14 @@
 //! function's results is a fault; what only an adapter can know is left to it. Nothing is decided here: a fault is an
 //! answer that the header names, and what is made of it is the law's and the shim's affair.
 
-use super::{Effect, Function, UrResult, constants::*};
+use super::{
+    Effect, Function, UrResult,
+    constants::{
+        UR_CONTEXT_FLAGS_MASK, UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_EXP_EVENT_FLAGS_MASK,
+        UR_PHYSICAL_MEM_FLAG_ENABLE_IPC, UR_PHYSICAL_MEM_FLAGS_MASK, UR_USM_ADVICE_FLAGS_MASK,
+        UR_VIRTUAL_MEM_ACCESS_FLAGS_MASK,
+    },
+};
 use crate::{call::Values, handle::Kind};
 
 /// What a null or a zero stands for, by role.

@@ -61,7 +61,7 @@ pub struct Sources {
     pub count: u32,
 }
 
-/// Where a call leaves its answers: addresses, 0 where there is none.
+/// The out-parameters of a call: the addresses at which the callee leaves its answers, 0 where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutParams {
     /// Of a `void *`, the memory that was allocated or opened.
@@ -76,6 +76,11 @@ pub struct OutParams {
     pub object: usize,
     /// Of a `ur_bool_t` (one byte).
     pub value: usize,
+}
+
+impl OutParams {
+    /// No out-parameter at all.
+    pub const NONE: Self = Self { pointer: 0, data: 0, data_size: 0, context: 0, object: 0, value: 0 };
 }
 
 macro_rules! roles {

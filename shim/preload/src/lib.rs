@@ -19,7 +19,7 @@ use urscope_shim::{
         dlsym::{REAL, intercept},
         exports,
     },
-    raw::process,
+    raw::{args::Arg, process},
 };
 
 #[ctor::ctor(unsafe)]
@@ -33,7 +33,7 @@ macro_rules! exports {
             #[doc = $doc]
             // SAFETY: the symbol of a loader that is behind us; it is found and called.
             #[unsafe(no_mangle)]
-            pub extern "C" fn $name($($param: $role),*) -> UrResult {
+            pub extern "C" fn $name($($param: Arg<$role>),*) -> UrResult {
                 exports::$name()($($param),*)
             }
         )*

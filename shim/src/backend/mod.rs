@@ -13,9 +13,10 @@ use urscope_schema::{
     ur_functions,
 };
 
+use self::adapter::registry;
 use crate::{
-    entry::ddi,
     knobs::{self, Choice},
+    raw::args::Arg,
 };
 
 pub mod adapter;
@@ -65,8 +66,8 @@ impl Family {
     pub fn is_ours(self, via: usize) -> bool {
         match knobs::read().backend {
             Choice::Adapter => false,
-            Choice::LevelZero => ddi::is_level_zero(via),
-            Choice::Auto => !adapter::has(via, self.entry_point()) && ddi::is_level_zero(via),
+            Choice::LevelZero => registry::is_level_zero(via),
+            Choice::Auto => !adapter::has(via, self.entry_point()) && registry::is_level_zero(via),
         }
     }
 }
@@ -95,7 +96,7 @@ macro_rules! backends {
 
             $(
                 #[doc = $doc]
-                fn $name(&self, $($param: $role),*) -> UrResult {
+                fn $name(&self, $($param: Arg<$role>),*) -> UrResult {
                     adapter::$name(self.via())($($param),*)
                 }
             )*
@@ -106,7 +107,7 @@ macro_rules! backends {
             use super::*;
 
             $(
-                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: $role),*) -> UrResult {
+                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
                     let call = || Backend::$name(&level_zero::LevelZero::new(VIA), $($param),*);
                     catch_unwind(AssertUnwindSafe(call)).unwrap_or(UrResult::UNKNOWN)
                 }
@@ -117,7 +118,7 @@ macro_rules! backends {
             #[doc = concat!("The function that does the work of `", stringify!($name), "` for the adapter number `VIA`.")]
             #[allow(non_snake_case, reason = "the names are those of the C functions")]
             #[inline]
-            pub fn $name<const VIA: usize>() -> extern "C-unwind" fn($($role),*) -> UrResult {
+            pub fn $name<const VIA: usize>() -> extern "C-unwind" fn($(Arg<$role>),*) -> UrResult {
                 if is_ours(Function::$name, VIA) { served::$name::<VIA> } else { adapter::$name(VIA) }
             }
         )*

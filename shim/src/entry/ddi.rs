@@ -12,77 +12,53 @@
 use std::{
     ffi::c_void,
     ptr::null_mut,
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering},
+    sync::atomic::{AtomicPtr, Ordering},
 };
 
 use parking_lot::Mutex;
 use urscope_schema::{
-    api::{
-        Function, Table, UrResult,
-        constants::{UR_ADAPTER_INFO_BACKEND, UR_ADAPTER_INFO_VERSION, UR_BACKEND_LEVEL_ZERO},
-    },
+    api::{Function, Table, UrResult},
     trace::records::EntryPoint,
 };
 
 use crate::{
-    backend::{Family, adapter},
-    call::{ADAPTERS, stand_in},
+    backend::{
+        Family,
+        adapter::{
+            self, ADAPTERS,
+            registry::{self, Getter, VERSION},
+        },
+    },
+    call::stand_in,
     layer::trace,
-    raw::symbols::modules::{self, Module},
+    raw::{
+        args::AdapterHandle,
+        symbols::modules::{self, Module},
+    },
 };
-
-/// The one API version whose functions have the signatures of our rows: 0.12, all releases from 2025.2 to 2026.2.
-const VERSION: u32 = 12;
-
-/// More slots than any table of ours has in any release.
-const SCRATCH: usize = 64;
-
-/// What a slot holds that the adapter did not fill; no address of a function.
-const UNFILLED: *mut c_void = std::ptr::without_provenance_mut(0x5a5a_5a5a_5a5a_5a5a);
 
 /// How far into an adapter's own table we look, in slots. The largest known has 241.
 const OWN_TABLE: usize = 1024;
 
-type Getter = extern "C" fn(u32, *mut *mut c_void) -> UrResult;
-type AdapterGet = extern "C" fn(u32, *mut *mut *mut c_void, *mut u32) -> UrResult;
+type AdapterGet = unsafe extern "C" fn(u32, *mut usize, *mut u32) -> UrResult;
 
-/// `pfnGetInfo` in `ur_adapter_dditable_t`, and what it says of Level Zero adapters.
-const ADAPTER_GET_INFO: usize = 4;
-
-struct Adapter {
-    getters: [AtomicPtr<c_void>; Table::ALL.len()],
-    get: AtomicPtr<c_void>,
-    /// What the first word of its handles points at.
-    own_table: AtomicPtr<c_void>,
-    level_zero: AtomicBool,
-    version: AtomicU32,
-}
-
-static KNOWN: [Adapter; ADAPTERS] = [const {
-    Adapter {
-        getters: [const { AtomicPtr::new(null_mut()) }; Table::ALL.len()],
-        get: AtomicPtr::new(null_mut()),
-        own_table: AtomicPtr::new(null_mut()),
-        level_zero: AtomicBool::new(false),
-        version: AtomicU32::new(0),
-    }
-}; ADAPTERS];
+/// The adapters' own `urAdapterGet`.
+static ADAPTER_GETS: [AtomicPtr<c_void>; ADAPTERS] = [const { AtomicPtr::new(null_mut()) }; ADAPTERS];
 
 /// The libraries behind the numbers, and whether it has been said what came of each.
 static MODULES: Mutex<Vec<(Module, bool)>> = Mutex::new(Vec::new());
 
 /// What a loader gets that asked an adapter for `table`, when the adapter answered with its getter `real`.
-pub fn getter(table: Table, real: *mut c_void) -> *mut c_void {
-    match number(real) {
-        Some(via) => match (KNOWN.get(via).and_then(|known| known.getters.get(table as usize)), our_getter(table, via))
-        {
-            (Some(kept), Some(ours)) => {
-                kept.store(real, Ordering::Release);
-                ours as *mut c_void
-            }
-            _ => real,
-        },
-        None => real,
+///
+/// # Safety
+///
+/// `real` is what `dlsym` found under the name of the getter of `table`.
+pub unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
+    let replaced = number(real).and_then(|via| Some((via, our_getter(table, via)?)));
+    match replaced {
+        // SAFETY: the caller's promise; `number` knows that it is an adapter's.
+        Some((via, ours)) if unsafe { registry::keep_getter(via, table, real) } => ours as *mut c_void,
+        _ => real,
     }
 }
 
@@ -101,11 +77,18 @@ fn number(getter: *mut c_void) -> Option<usize> {
     Some(modules.len() - 1)
 }
 
-extern "C" fn get_table<const TABLE: usize, const VIA: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
-    let Some((table, real)) = Table::ALL.get(TABLE).and_then(|table| Some((*table, real_getter(*table, VIA)?))) else {
+/// Our getter of a table, for the loader.
+///
+/// # Safety
+///
+/// `into` is null or a table of the API version `version` (`ur_ddi.h`).
+unsafe extern "C" fn get_table<const TABLE: usize, const VIA: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
+    let Some((table, real)) = Table::ALL.get(TABLE).and_then(|table| Some((*table, registry::getter(VIA, *table)?)))
+    else {
         return UrResult::UNSUPPORTED_FEATURE;
     };
-    let result = real(version, into);
+    // SAFETY: the caller's promise, passed on.
+    let result = unsafe { real(version, into) };
     if !result.is_success() || into.is_null() {
         return result;
     }
@@ -113,7 +96,7 @@ extern "C" fn get_table<const TABLE: usize, const VIA: usize>(version: u32, into
         unknown_version(VIA, version);
         return result;
     }
-    let filled = query_table(table, VIA);
+    let filled = registry::query_table(VIA, table);
     // SAFETY: the adapter has just filled `filled.len()` slots of the caller's table, and none more is touched.
     unsafe { replace_slots(table, VIA, into, &filled) };
     if table == Table::Adapter {
@@ -142,26 +125,6 @@ fn our_getter(table: Table, via: usize) -> Option<Getter> {
     OURS.get(table as usize)?.get(via).copied()
 }
 
-fn real_getter(table: Table, via: usize) -> Option<Getter> {
-    let real = KNOWN.get(via)?.getters.get(table as usize)?.load(Ordering::Acquire);
-    if real.is_null() {
-        return None;
-    }
-    // SAFETY: `getter` keeps only what the adapter exports under the getter's name, which has this signature (`ur_ddi.h`).
-    Some(unsafe { std::mem::transmute::<*mut c_void, Getter>(real) })
-}
-
-/// The pointers with which the adapter fills a table, as many as it fills.
-fn query_table(table: Table, via: usize) -> Vec<*mut c_void> {
-    let mut scratch = [UNFILLED; SCRATCH];
-    let asked = real_getter(table, via).map(|getter| getter(VERSION, scratch.as_mut_ptr()));
-    if asked.is_some_and(UrResult::is_success) {
-        scratch.into_iter().take_while(|slot| *slot != UNFILLED).collect()
-    } else {
-        Vec::new()
-    }
-}
-
 /// Puts our functions into a table that the adapter has filled; says which.
 ///
 /// # Safety
@@ -176,7 +139,8 @@ unsafe fn replace_slots(table: Table, via: usize, slots: *mut *mut c_void, fille
         if original.is_null() {
             continue;
         }
-        adapter::keep(via, function, original);
+        // SAFETY: the adapter's getter put it into this function's slot.
+        unsafe { adapter::keep(via, function, original) };
         // SAFETY: `index` is below `filled.len()`. Other threads may call through the slot: a pointer is stored whole.
         let replaced = unsafe {
             AtomicPtr::from_ptr(slots.add(index)).compare_exchange(original, ours, Ordering::AcqRel, Ordering::Acquire)
@@ -198,80 +162,38 @@ unsafe fn replace_adapter_get(via: usize, slots: *mut *mut c_void) {
         ($($v:literal)*) => { [$(adapter_get::<$v>,)*] };
     }
     static OURS: [AdapterGet; ADAPTERS] = row!(0 1 2 3 4 5 6 7);
-    if let (Some(known), Some(ours)) = (KNOWN.get(via), OURS.get(via)) {
+    if let (Some(original), Some(ours)) = (ADAPTER_GETS.get(via), OURS.get(via)) {
         // SAFETY: the caller's promise.
         unsafe {
-            known.get.store(*slots, Ordering::Release);
+            original.store(*slots, Ordering::Release);
             *slots = *ours as *mut c_void;
         }
     }
 }
 
-extern "C" fn adapter_get<const VIA: usize>(count: u32, adapters: *mut *mut *mut c_void, total: *mut u32) -> UrResult {
-    let real = KNOWN.get(VIA).map_or(null_mut(), |known| known.get.load(Ordering::Acquire));
+/// Our `urAdapterGet`.
+///
+/// # Safety
+///
+/// As for the real one: `adapters` has room for `count` handles, and `total` is null or takes a number (`ur_api.h`).
+unsafe extern "C" fn adapter_get<const VIA: usize>(count: u32, adapters: *mut usize, total: *mut u32) -> UrResult {
+    let real = ADAPTER_GETS.get(VIA).map_or(null_mut(), |original| original.load(Ordering::Acquire));
     if real.is_null() {
         return UrResult::UNSUPPORTED_FEATURE;
     }
     // SAFETY: `replace_adapter_get` keeps the adapter's `urAdapterGet`, which has this signature (`ur_api.h`).
     let real = unsafe { std::mem::transmute::<*mut c_void, AdapterGet>(real) };
-    let result = real(count, adapters, total);
+    // SAFETY: the caller's promise, passed on.
+    let result = unsafe { real(count, adapters, total) };
     if result.is_success() && count > 0 && !adapters.is_null() {
         // SAFETY: the adapter has just put at least one handle there, or none at all if it has no device.
-        let handle = unsafe { *adapters };
-        if !handle.is_null() {
-            identify(VIA, handle);
+        let handle = unsafe { AdapterHandle::new(*adapters) };
+        if let Some(handle) = handle {
+            registry::identify(VIA, handle);
             first_handle(VIA, handle);
         }
     }
     result
-}
-
-/// Remembers what tells the adapter's handles from others', and what is behind it.
-fn identify(via: usize, handle: *mut *mut c_void) {
-    type GetInfo = extern "C" fn(*mut *mut c_void, u32, usize, *mut u32, *mut usize) -> UrResult;
-
-    let Some(known) = KNOWN.get(via).filter(|known| known.own_table.load(Ordering::Acquire).is_null()) else { return };
-    if let Some(get_info) = function(via, Table::Adapter, ADAPTER_GET_INFO) {
-        // SAFETY: this slot holds the adapter's `urAdapterGetInfo`, which has this signature (`ur_api.h`).
-        let get_info = unsafe { std::mem::transmute::<*mut c_void, GetInfo>(get_info) };
-        let ask = |property| {
-            let mut answer = 0;
-            let result = get_info(handle, property, size_of::<u32>(), &raw mut answer, null_mut());
-            result.is_success().then_some(answer)
-        };
-        known.version.store(ask(UR_ADAPTER_INFO_VERSION).unwrap_or(0), Ordering::Release);
-        known.level_zero.store(ask(UR_ADAPTER_INFO_BACKEND) == Some(UR_BACKEND_LEVEL_ZERO), Ordering::Release);
-    }
-    // SAFETY: the first word of every handle of an adapter is a pointer (since 2025.2); it is only compared.
-    known.own_table.store(unsafe { *handle }, Ordering::Release);
-}
-
-/// Whether that is an adapter for Level Zero devices.
-#[inline]
-pub fn is_level_zero(via: usize) -> bool {
-    KNOWN.get(via).is_some_and(|known| known.level_zero.load(Ordering::Acquire))
-}
-
-/// Which generation of its kind the adapter is (`UR_UR_ADAPTER_INFO_VERSION`): 1 or 2; 0 where it does not say.
-pub fn version(via: usize) -> u32 {
-    KNOWN.get(via).map_or(0, |known| known.version.load(Ordering::Acquire))
-}
-
-/// The number of the adapter that a handle is one of.
-///
-/// `handle` must be null or a handle that an adapter made.
-pub fn adapter_of(handle: usize) -> Option<usize> {
-    if handle == 0 {
-        return None;
-    }
-    // SAFETY: the first word of every handle of an adapter is a pointer (since 2025.2); it is only compared.
-    let table = unsafe { *std::ptr::with_exposed_provenance::<*mut c_void>(handle) };
-    KNOWN.iter().position(|known| !table.is_null() && known.own_table.load(Ordering::Acquire) == table)
-}
-
-/// A function that the adapter has in that slot, also one that we do not stand in front of.
-pub fn function(via: usize, table: Table, slot: usize) -> Option<*mut c_void> {
-    query_table(table, via).get(slot).copied().filter(|function| !function.is_null())
 }
 
 /// An adapter that nothing has been said of yet, from then on no more.
@@ -304,19 +226,18 @@ fn unknown_version(via: usize, version: u32) {
 }
 
 /// Deals with the adapter's own table, the first time that a handle shows where it is.
-fn first_handle(via: usize, handle: *mut *mut c_void) {
+fn first_handle(via: usize, handle: AdapterHandle) {
     let Some(mut entry_point) = unreported(via) else { return };
-    // SAFETY: the first word of every handle of an adapter points at its own table (since 2025.2); it is only followed
-    // where it leads into writable data of a library.
-    let table = unsafe { *handle }.cast::<*mut c_void>();
+    // It is only followed where it leads into writable data of a library.
+    let table = handle.dispatch_table().cast::<*mut c_void>();
     let room = (modules::writable_from(table as usize) / size_of::<*mut c_void>()).min(OWN_TABLE);
     let mut problems = Vec::new();
     if room == 0 {
         problems.push("its dispatch table is not in writable memory of a library".to_owned());
     }
     // A loader of an older release does not ask for the tables that came later: then the adapter has none.
-    for wanted in Table::ALL.into_iter().filter(|table| room > 0 && real_getter(*table, via).is_some()) {
-        let filled = query_table(wanted, via);
+    for wanted in Table::ALL.into_iter().filter(|table| room > 0 && registry::getter(via, *table).is_some()) {
+        let filled = registry::query_table(via, wanted);
         if wanted == Table::IPCExp {
             entry_point.ipc_slots = filled.len() as u32;
         }
@@ -427,12 +348,5 @@ mod tests {
         let replaced = unsafe { replace_slots(Table::IPCExp, ADAPTERS - 2, slots.as_mut_ptr(), &filled) };
         assert!(replaced.is_empty());
         assert_eq!(slots, [somebody; 4]);
-    }
-
-    #[test]
-    fn the_order_of_tables_is_the_one_of_their_numbers() {
-        for (number, table) in Table::ALL.into_iter().enumerate() {
-            assert_eq!(table as usize, number);
-        }
     }
 }

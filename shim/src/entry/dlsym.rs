@@ -16,7 +16,7 @@ use super::ddi;
 /// The C library's own `dlsym`, for the trampoline to jump to. Never null once [`intercept`] or [`resolve`] has returned.
 pub static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-type Dlsym = extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
 /// Finds the real `dlsym`. Rust's own library calls `dlsym`, so this may run before anything else has.
 pub fn resolve() -> *mut c_void {
@@ -38,18 +38,23 @@ pub fn resolve() -> *mut c_void {
     real
 }
 
-/// Asks the real `dlsym`. `handle` must not be `RTLD_NEXT`, unless the libraries behind ours are meant.
-pub fn real(handle: *mut c_void, name: &CStr) -> *mut c_void {
+/// Asks the real `dlsym`. With `RTLD_NEXT` it searches the libraries behind ours.
+///
+/// # Safety
+///
+/// `handle` is one of a library, or one of the special ones, as for dlsym(3).
+pub unsafe fn real(handle: *mut c_void, name: &CStr) -> *mut c_void {
     // SAFETY: `resolve` gives the C library's `dlsym`, which has this signature.
     let dlsym = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(resolve()) };
-    dlsym(handle, name.as_ptr())
+    // SAFETY: the caller's promise, and a C string.
+    unsafe { dlsym(handle, name.as_ptr()) }
 }
 
 /// What `dlsym(handle, name)` shall return, or null when the real one shall answer.
 ///
 /// # Safety
 ///
-/// `name` is null or a C string, as for dlsym(3).
+/// `handle` and `name` are those of a call of dlsym(3); `name` may be null.
 pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     resolve();
     if name.is_null() {
@@ -62,7 +67,8 @@ pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char) -> 
         return null_mut();
     }
     match Table::of_getter(name.to_bytes()) {
-        Some(table) => ddi::getter(table, real(handle, name)),
+        // SAFETY: the caller's promise; what is found under the name of a getter is one.
+        Some(table) => unsafe { ddi::getter(table, real(handle, name)) },
         None => null_mut(),
     }
 }

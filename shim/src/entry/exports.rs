@@ -18,13 +18,19 @@ use urscope_schema::{
     ur_functions,
 };
 
-use super::{ddi, dlsym};
+use super::dlsym;
 use crate::{
-    backend,
-    call::{ADAPTERS, stand_in},
+    backend::{
+        self,
+        adapter::{ADAPTERS, registry},
+    },
+    call::stand_in,
     chain,
     layer::trace,
-    raw::symbols::modules::{self, Module},
+    raw::{
+        args::{Arg, inputs::Arguments},
+        symbols::modules::{self, Module},
+    },
 };
 
 /// What stands here after it was looked for in vain; nothing is ever called at it.
@@ -47,7 +53,8 @@ fn next(function: Function) -> *mut c_void {
 
 fn look(function: Function) -> *mut c_void {
     let Ok(name) = CString::new(function.name()) else { return ABSENT };
-    let behind_us = dlsym::real(libc::RTLD_NEXT, &name);
+    // SAFETY: `RTLD_NEXT` is always allowed.
+    let behind_us = unsafe { dlsym::real(libc::RTLD_NEXT, &name) };
     if !behind_us.is_null() {
         return behind_us;
     }
@@ -80,9 +87,8 @@ fn report(function: Function, next: *mut c_void) {
 }
 
 /// What stands in front of the adapter whose handles a call was given, if our backend serves the call.
-fn ours(function: Function, values: &Values) -> Option<*mut c_void> {
-    let handle = values.context.or(values.device).or(values.adapter).or(values.object)?;
-    let via = ddi::adapter_of(handle as usize).filter(|via| backend::is_ours(function, *via))?;
+fn ours(function: Function, arguments: &Arguments) -> Option<*mut c_void> {
+    let via = registry::adapter_of(arguments.handle()?).filter(|via| backend::is_ours(function, *via))?;
     stand_in(function, via)
 }
 
@@ -97,20 +103,21 @@ macro_rules! exports {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
         $(
             #[doc = concat!("What our exported `", stringify!($name), "` calls.")]
-            pub fn $name() -> extern "C" fn($($role),*) -> UrResult {
-                extern "C" fn absent($($param: $role),*) -> UrResult {
-                    let mut values = Values::default();
-                    $($param.enter(&mut values);)*
-                    if let Some(ours) = ours(Function::$name, &values) {
+            pub fn $name() -> extern "C" fn($(Arg<$role>),*) -> UrResult {
+                extern "C" fn absent($($param: Arg<$role>),*) -> UrResult {
+                    let mut arguments = Arguments::new(None);
+                    $(arguments.add($param);)*
+                    if let Some(ours) = ours(Function::$name, &arguments) {
                         let ours =
                             // SAFETY: what stands in an adapter's slot for this function has the row's signature.
-                            unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($($role),*) -> UrResult>(ours) };
+                            unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($(Arg<$role>),*) -> UrResult>(ours) };
                         return ours($($param),*);
                     }
                     let mut nulls = Nulls::default();
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
-                    let entered = chain::enter(Function::$name, values, &nulls);
-                    let result = entered.answer.unwrap_or_else(|| unserved(Function::$name, &values, &nulls));
+                    let values = arguments.values();
+                    let entered = chain::enter(Function::$name, *values, &nulls);
+                    let result = entered.answer.unwrap_or_else(|| unserved(Function::$name, values, &nulls));
                     chain::exit(Function::$name, entered.call, result, Values::default())
                 }
                 let next = next(Function::$name);
@@ -118,7 +125,7 @@ macro_rules! exports {
                     return absent;
                 }
                 // SAFETY: `next` is what a loader exports under this name, whose C signature is the row's.
-                unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($($role),*) -> UrResult>(next) }
+                unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($(Arg<$role>),*) -> UrResult>(next) }
             }
         )*
     };

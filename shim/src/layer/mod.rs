@@ -6,6 +6,7 @@
 use urscope_schema::{
     api::{UrResult, demand::Nulls},
     call::{Enter, Exit},
+    trace::records::Found,
 };
 
 pub mod trace;
@@ -19,6 +20,15 @@ pub enum Verdict {
     Passed,
     /// It goes no further: this is what the caller gets. At the exit, it takes the place of the backend's answer.
     Answered(UrResult),
+}
+
+/// Where a layer leaves what it finds. A layer knows no other layer: `crate::start` connects the two.
+pub trait FindingSink: Sync {
+    /// Takes a finding, on the thread that it is found on.
+    fn finding(&self, found: &Found);
+
+    /// The process is about to end in the way `how`, without any layer being shown its end.
+    fn end(&self, how: &'static str);
 }
 
 /// What a layer can do with a call. All are called on the thread of the call, from many threads at once.

@@ -2,9 +2,9 @@
 //!
 //! Small and few: each file wraps one thing, and says on which promise its unsafe blocks rest.
 
+pub mod args;
 pub mod clock;
 pub mod fork_reset;
-pub mod out_params;
 pub mod pages;
 pub mod process;
 pub mod stack;

@@ -22,8 +22,8 @@ pub fn id() -> u32 {
     std::process::id()
 }
 
-/// Everything a header says, but for the clocks, which it takes now.
-pub fn describe(run: &str, forked: bool) -> Header {
+/// The header of this process, with the clocks as they are now. `rank` is its rank in an MPI job.
+pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
     let executable = fs::read_link("/proc/self/exe").unwrap_or_default();
     Header {
         format: FORMAT_VERSION,
@@ -42,7 +42,7 @@ pub fn describe(run: &str, forked: bool) -> Header {
         rights: rights(),
         executable: executable.to_string_lossy().into_owned(),
         command: command(),
-        rank: crate::knobs::rank(),
+        rank,
         clock: super::clock::snapshot(),
     }
 }
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_process_knows_itself() {
-        let header = describe("run", false);
+        let header = describe("run", false, Some(3));
         assert_eq!(header.pid, std::process::id());
         assert!(header.start > 0 && header.time_namespace > 0 && !header.boot_id.is_empty());
         assert!(header.executable.contains(name(&header)));

@@ -9,33 +9,34 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use urscope_schema::api::{
     Function, UrResult,
-    constants::{UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP},
-    role::{Context, Data, DataSize, Desc, Device, Event, InOutEvent, OutObject},
+    constants::{UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_EXP_EVENT_FLAGS_MASK},
+    role::{Context, Data, DataSize, Desc, Device, Event, InOutEvent, OutData, OutDataSize, OutObject},
 };
 
 use super::{
-    LevelZero, caller,
+    LevelZero,
     driver::{Driver, IpcHandle, ZeHandle, driver},
     fetch::Process,
     handle_data::{HandleData, Kind},
     issued::{Contents, Issued},
-    result,
+    opening, result,
     signal::{self, Barrier, Place},
 };
-use crate::{backend::adapter, raw::fork_reset::ForkReset};
+use crate::{
+    backend::adapter,
+    raw::{
+        args::{
+            Arg,
+            caller::{receive, with_data},
+        },
+        fork_reset::ForkReset,
+    },
+};
 
-/// `ur_exp_event_desc_t`
-#[repr(C)]
-struct Description {
-    stype: u32,
-    next: usize,
-    flags: u32,
-}
-
-/// An event that we made or opened, and the driver's event behind it; 0 if that is the adapter's alone to deal with.
+/// An event that we made or opened, and the driver's event behind it; `NULL` if that is the adapter's alone to deal with.
 #[derive(Clone, Copy)]
 struct Shared {
-    native: usize,
+    native: ZeHandle,
     origin: Origin,
     /// Where we signal it; nothing if the adapter's queues do.
     signalled: Option<Place>,
@@ -65,20 +66,15 @@ pub(crate) fn after_fork_in_child() {
 /// `urEventCreateExp`
 pub(crate) fn create(
     at: LevelZero,
-    context: Context,
-    device: Device,
-    desc: Desc,
-    out: OutObject,
+    context: Arg<Context>,
+    device: Arg<Device>,
+    desc: Arg<Desc>,
+    out: Arg<OutObject>,
 ) -> Result<(), UrResult> {
-    result::handle(context.0)?;
-    result::handle(device.0)?;
-    result::pointer(desc.0)?;
-    result::pointer(out.0)?;
-    // SAFETY: the caller says that a `ur_exp_event_desc_t` stands there.
-    let flags = unsafe { (*std::ptr::with_exposed_provenance::<Description>(desc.0)).flags };
-    if flags & !(UR_EXP_EVENT_FLAG_ENABLE_PROFILING | UR_EXP_EVENT_FLAG_IPC_EXP) != 0 {
-        return Err(UrResult::INVALID_ENUMERATION);
-    }
+    result::not_null(context)?;
+    result::not_null(device)?;
+    result::not_null(desc)?;
+    let flags = opening::creation_flags((context, device), desc, out, UR_EXP_EVENT_FLAGS_MASK)?;
     let (shared, profiled) = (flags & UR_EXP_EVENT_FLAG_IPC_EXP != 0, flags & UR_EXP_EVENT_FLAG_ENABLE_PROFILING != 0);
     if shared && profiled {
         return Err(UrResult::INVALID_VALUE);
@@ -95,7 +91,7 @@ pub(crate) fn create(
     if profiled {
         return Err(UrResult::UNSUPPORTED_FEATURE);
     }
-    let (ze_context, ze_device) = (at.context(context.0)?, at.device(device.0)?);
+    let (ze_context, ze_device) = (at.context(context)?, at.device(device)?);
     let native = driver().make_event(ze_context, ze_device, shared)?;
     let origin = if shared { Origin::Shared } else { Origin::Plain };
     wrap(at, context, native, origin, Place::new(ze_context, ze_device), out)
@@ -110,85 +106,77 @@ fn supported(at: LevelZero) -> Result<(), UrResult> {
 /// Makes the adapter's event around the driver's.
 fn wrap(
     at: LevelZero,
-    context: Context,
+    context: Arg<Context>,
     native: ZeHandle,
     origin: Origin,
     signalled: Place,
-    out: OutObject,
+    out: Arg<OutObject>,
 ) -> Result<(), UrResult> {
-    let event = at.native()?.event_around(context.0, native)?;
+    let event = at.native()?.event_around(context, native)?;
     keep(event, native, origin, Some(signalled), out);
     Ok(())
 }
 
 /// Hands an event out, and knows it again.
-fn keep(event: usize, native: ZeHandle, origin: Origin, signalled: Option<Place>, out: OutObject) {
-    let shared = Shared { native: native.expose_provenance(), origin, signalled, references: 1 };
-    SHARED.get().lock().insert(event, shared);
-    caller::give(out.0, event);
+fn keep(event: Arg<Event>, native: ZeHandle, origin: Origin, signalled: Option<Place>, out: Arg<OutObject>) {
+    let word = event.get().0;
+    SHARED.get().lock().insert(word, Shared { native, origin, signalled, references: 1 });
+    out.write(word);
 }
 
 /// `urEnqueueEventsWaitWithBarrierExt`
-pub(crate) fn enqueue(at: LevelZero, barrier: Barrier, event: InOutEvent) -> Result<(), UrResult> {
-    // SAFETY: the caller says that there is a place for an event, or hands in null. An older release calls it one for the
-    // answer only, so that what stands there may be anything: it is compared and nothing else.
-    let asked = unsafe { std::ptr::with_exposed_provenance::<usize>(event.0).as_ref() }.copied();
-    let known = asked.and_then(|asked| Some((asked, SHARED.get().lock().get(&asked).copied()?)));
+pub(crate) fn enqueue(at: LevelZero, barrier: Barrier, event: Arg<InOutEvent>) -> Result<(), UrResult> {
+    let known = event.read().and_then(|asked| SHARED.get().lock().get(&asked).copied());
     match known {
-        Some((asked, Shared { native, signalled: Some(place), .. })) => {
-            signal::behind(at, barrier, asked, std::ptr::with_exposed_provenance_mut(native), place)
-        }
+        Some(Shared { native, signalled: Some(place), .. }) => signal::behind(at, barrier, event, native, place),
         _ => barrier.enqueue(at, event),
     }
 }
 
 /// An event as the adapter itself makes them to be shared; nothing where it cannot.
-fn made_by_adapter(at: LevelZero, context: Context, device: Device, desc: Desc) -> Option<(usize, ZeHandle)> {
-    let mut event = 0_usize;
-    let place = OutObject((&raw mut event).expose_provenance());
-    if !adapter::urEventCreateExp(at.via)(context, device, desc, place).is_success() {
-        return None;
-    }
-    // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
-    let event = unsafe { (&raw const event).read_volatile() };
+fn made_by_adapter(
+    at: LevelZero,
+    context: Arg<Context>,
+    device: Arg<Device>,
+    desc: Arg<Desc>,
+) -> Option<(Arg<Event>, ZeHandle)> {
+    let event = receive::<Event>(|out| adapter::urEventCreateExp(at.via)(context, device, desc, out)).ok()??;
     let behind = at.native().and_then(|native| native.event_behind(event));
     if behind.is_err() {
-        let _ = adapter::urEventRelease(at.via)(Event(event));
+        let _ = adapter::urEventRelease(at.via)(event);
     }
     Some((event, behind.ok()?))
 }
 
 /// An event that the adapter itself opened from the driver's handle, and closes; nothing where it cannot.
-fn opened_by_adapter(at: LevelZero, context: Context, sealed: &HandleData) -> Option<usize> {
-    let mut event = 0_usize;
-    let place = OutObject((&raw mut event).expose_provenance());
-    let data = Data(sealed.native.as_ptr().expose_provenance());
-    let size = DataSize(sealed.native.len());
-    if !adapter::urIPCOpenEventHandleExp(at.via)(context, data, size, place).is_success() {
-        return None;
-    }
-    // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
-    Some(unsafe { (&raw const event).read_volatile() }).filter(|event| *event != 0)
+fn opened_by_adapter(at: LevelZero, context: Arg<Context>, handle_data: &HandleData) -> Option<Arg<Event>> {
+    let mut bytes = handle_data.native;
+    let open = adapter::urIPCOpenEventHandleExp(at.via);
+    with_data(&mut bytes, |data, size| receive::<Event>(|out| open(context, data, size, out))).ok()?
 }
 
 /// `urEventRetain`
-pub(crate) fn retain(at: LevelZero, event: Event) -> Result<(), UrResult> {
+pub(crate) fn retain(at: LevelZero, event: Arg<Event>) -> Result<(), UrResult> {
     result::done(adapter::urEventRetain(at.via)(event))?;
-    if let Some(shared) = SHARED.get().lock().get_mut(&event.0) {
+    if let Some(shared) = SHARED.get().lock().get_mut(&event.get().0) {
         shared.references += 1;
     }
     Ok(())
 }
 
 /// `urEventRelease`
-pub(crate) fn release(at: LevelZero, event: Event) -> Result<(), UrResult> {
+pub(crate) fn release(at: LevelZero, event: Arg<Event>) -> Result<(), UrResult> {
     // Forgotten first: once it is released, its address may be another one's.
     let last = {
         let mut all = SHARED.get().lock();
-        if let Some(shared) = all.get_mut(&event.0) {
+        if let Some(shared) = all.get_mut(&event.get().0) {
             shared.references -= 1;
         }
-        if all.get(&event.0).is_some_and(|shared| shared.references == 0) { all.remove(&event.0) } else { None }
+        if all.get(&event.get().0).is_some_and(|shared| shared.references == 0) {
+            all.remove(&event.get().0)
+        } else {
+            None
+        }
     };
     result::done(adapter::urEventRelease(at.via)(event))?;
     if let Some(Shared { native, origin, signalled: Some(place), .. }) = last {
@@ -198,50 +186,48 @@ pub(crate) fn release(at: LevelZero, event: Event) -> Result<(), UrResult> {
 }
 
 /// `urIPCGetEventHandleExp`
-pub(crate) fn get(at: LevelZero, event: Event, data: usize, size: usize) -> Result<(), UrResult> {
-    result::handle(event.0)?;
-    result::pointer(data)?;
-    result::pointer(size)?;
+pub(crate) fn get(
+    at: LevelZero,
+    event: Arg<Event>,
+    data: Arg<OutData>,
+    size: Arg<OutDataSize>,
+) -> Result<(), UrResult> {
+    result::not_null(event)?;
+    result::not_null(data)?;
+    result::not_null(size)?;
     supported(at)?;
-    let known = SHARED.get().lock().get(&event.0).copied();
+    let known = SHARED.get().lock().get(&event.get().0).copied();
     let shared = known.filter(|shared| shared.origin == Origin::Shared).ok_or(UrResult::INVALID_EVENT)?;
-    ISSUED.give(data, size, || {
-        let handle = driver().export_event(std::ptr::with_exposed_provenance_mut(shared.native))?;
+    ISSUED.answer_get(data, size, || {
+        let handle = driver().export_event(shared.native)?;
         Ok((Contents { size: 0, offset: 0, descriptor: -1, native: handle.0 }, ()))
     })
 }
 
 /// `urIPCPutEventHandleExp`
-pub(crate) fn put(at: LevelZero, context: Context, data: Data) -> Result<(), UrResult> {
-    result::handle(context.0)?;
-    result::pointer(data.0)?;
+pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Result<(), UrResult> {
+    result::not_null(context)?;
+    result::not_null(data)?;
     supported(at)?;
-    ISSUED.take(data.0)
+    ISSUED.take(data)
 }
 
 /// `urIPCOpenEventHandleExp`
 pub(crate) fn open(
     at: LevelZero,
-    context: Context,
-    data: Data,
-    size: DataSize,
-    out: OutObject,
+    context: Arg<Context>,
+    data: Arg<Data>,
+    size: Arg<DataSize>,
+    out: Arg<OutObject>,
 ) -> Result<(), UrResult> {
-    result::pointer(data.0)?;
-    result::pointer(out.0)?;
-    let ze_context = at.context(context.0)?;
-    supported(at)?;
-    let bytes = caller::copy(data.0, size.0)?;
-    let sealed = match HandleData::decode(&bytes) {
-        Ok(sealed) if sealed.kind == Kind::Event => sealed,
-        _ => return Err(UrResult::INVALID_VALUE),
-    };
-    Process { pid: sealed.pid, started: sealed.started }.may_be_asked()?;
-    if let Some(event) = opened_by_adapter(at, context, &sealed) {
-        keep(event, std::ptr::null_mut(), Origin::Opened, None, out);
+    let (ze_context, (), handle_data) =
+        opening::opened_data(at, context, (data, size), out, Kind::Event, || supported(at))?;
+    Process::of(&handle_data).check_access()?;
+    if let Some(event) = opened_by_adapter(at, context, &handle_data) {
+        keep(event, ZeHandle::NULL, Origin::Opened, None, out);
         return Ok(());
     }
-    let place = Place::new(ze_context, at.native()?.first_device(context.0)?);
-    let native = driver().open_event(ze_context, IpcHandle(sealed.native)).map_err(result::of_import)?;
+    let place = Place::new(ze_context, at.native()?.first_device(context)?);
+    let native = driver().open_event(ze_context, IpcHandle(handle_data.native)).map_err(result::of_import)?;
     wrap(at, context, native, Origin::Opened, place, out).inspect_err(|_| driver().close_event(native))
 }

@@ -9,7 +9,7 @@ use std::{
 
 use urscope_schema::api::UrResult;
 
-use super::result;
+use super::{handle_data::HandleData, result};
 use crate::raw::{fork_reset::ForkReset, process::start_of};
 
 /// A process, told from another one that was given its pid later.
@@ -29,6 +29,11 @@ fn this_process() -> Process {
 }
 
 impl Process {
+    /// The producer of handle data.
+    pub(crate) const fn of(data: &HandleData) -> Self {
+        Self { pid: data.pid, started: data.started }
+    }
+
     /// This one.
     pub(crate) fn this() -> Self {
         *THIS.get()
@@ -41,7 +46,7 @@ impl Process {
 
     /// Whether it still runs, and lets this process look into it: asked where the driver will fetch by itself, and would
     /// not say why it could not.
-    pub(crate) fn may_be_asked(self) -> Result<(), UrResult> {
+    pub(crate) fn check_access(self) -> Result<(), UrResult> {
         if self == Self::this() {
             return Ok(());
         }

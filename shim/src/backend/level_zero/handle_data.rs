@@ -1,12 +1,18 @@
-//! The bytes of our handle data: what a producer says of an object, sealed against damage.
+//! The bytes of our handle data: what they say of an object, with a checksum against damage.
 //!
-//! The data travel through the application and are written by whoever likes: [`HandleData::decode`] takes any bytes, and gives
-//! back what was sealed or says why not. It must stay safe and total, and must never act on what it reads.
+//! The data travel through the application, and anybody may have written them: [`HandleData::decode`] takes any bytes and gives
+//! back what was encoded, or why it cannot. It must never panic, and never act on what it reads. The checksum has no key: it
+//! protects against accidents, not against an adversary.
 
-/// How long the data are. No adapter's have this length (16, 64, 108 and 120 bytes).
+use zerocopy::{
+    FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
+    little_endian::{I32, U16, U32, U64},
+};
+
+/// The length of the data in bytes. No adapter's have this length (16, 64, 108 and 120 bytes).
 pub const SIZE: usize = 128;
 
-/// How long a driver's handle is: `ZE_MAX_IPC_HANDLE_SIZE`.
+/// The length of a driver's handle in bytes: `ZE_MAX_IPC_HANDLE_SIZE`.
 pub const NATIVE_SIZE: usize = 64;
 
 const MAGIC: [u8; 8] = *b"urscope\x1a";
@@ -14,8 +20,26 @@ const MAGIC: [u8; 8] = *b"urscope\x1a";
 /// The format that is written, and the only one that is read.
 const VERSION: u16 = 1;
 
-/// The checksum's offset: it covers all that is before it.
-const CHECKED: usize = SIZE - 8;
+/// The bytes of the data, in order.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct Layout {
+    magic: [u8; 8],
+    version: U16,
+    kind: U16,
+    pid: U32,
+    started: U64,
+    serial: U64,
+    size: U64,
+    offset: U64,
+    descriptor: I32,
+    reserved: [u8; 4],
+    native: [u8; NATIVE_SIZE],
+    /// Of everything before it.
+    checksum: U64,
+}
+
+const _: () = assert!(size_of::<Layout>() == SIZE);
 
 /// What kind of object the data are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +59,7 @@ impl Kind {
     }
 }
 
-/// What the data say.
+/// What the data say of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandleData {
     /// The kind of the object.
@@ -59,61 +83,51 @@ pub struct HandleData {
 /// Why data are not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// They are of another make: they have another beginning.
+    /// They begin differently: they come from an adapter.
     NotOurs,
     /// They are of a version of the format that this urscope does not know.
     Version,
-    /// They begin as ours do, and are damaged, cut short or too long.
+    /// They begin as ours do, but are damaged, cut short or too long.
     Damaged,
 }
 
 impl HandleData {
-    /// The data for this object.
+    /// The bytes for this object.
     pub fn encode(&self) -> [u8; SIZE] {
-        let mut bytes = [0; SIZE];
-        let mut rest = &mut bytes[..];
-        let mut put = |field: &[u8]| {
-            if let Some((to, behind)) = std::mem::take(&mut rest).split_at_mut_checked(field.len()) {
-                to.copy_from_slice(field);
-                rest = behind;
-            }
+        let mut layout = Layout {
+            magic: MAGIC,
+            version: VERSION.into(),
+            kind: (self.kind as u16).into(),
+            pid: self.pid.into(),
+            started: self.started.into(),
+            serial: self.serial.into(),
+            size: self.size.into(),
+            offset: self.offset.into(),
+            descriptor: self.descriptor.into(),
+            reserved: [0; 4],
+            native: self.native,
+            checksum: 0.into(),
         };
-        put(&MAGIC);
-        put(&VERSION.to_le_bytes());
-        put(&(self.kind as u16).to_le_bytes());
-        put(&self.pid.to_le_bytes());
-        put(&self.started.to_le_bytes());
-        put(&self.serial.to_le_bytes());
-        put(&self.size.to_le_bytes());
-        put(&self.offset.to_le_bytes());
-        put(&self.descriptor.to_le_bytes());
-        put(&[0; 4]);
-        put(&self.native);
-        let checksum = checksum(&bytes);
-        if let Some(place) = bytes.last_chunk_mut::<8>() {
-            *place = checksum.to_le_bytes();
-        }
-        bytes
+        layout.checksum = layout.expected_checksum().into();
+        zerocopy::transmute!(layout)
     }
 
-    /// What these bytes say, if [`Self::encode`] made them and nothing happened to them since.
+    /// What was encoded, if [`Self::encode`] made these bytes and nothing happened to them since.
     pub fn decode(bytes: &[u8]) -> Result<Self, Refusal> {
         if !bytes.starts_with(&MAGIC) {
             return Err(Refusal::NotOurs);
         }
-        let bytes: &[u8; SIZE] = bytes.try_into().map_err(|_| Refusal::Damaged)?;
-        let mut fields = Fields(bytes);
-        let _: Option<[u8; MAGIC.len()]> = fields.take();
-        if bytes.last_chunk::<8>().map(|sum| u64::from_le_bytes(*sum)) != Some(checksum(bytes)) {
+        let layout = Layout::ref_from_bytes(bytes).map_err(|_| Refusal::Damaged)?;
+        if layout.checksum.get() != layout.expected_checksum() {
             return Err(Refusal::Damaged);
         }
-        if fields.take().map(u16::from_le_bytes) != Some(VERSION) {
+        if layout.version.get() != VERSION {
             return Err(Refusal::Version);
         }
-        fields.object().filter(Self::is_plausible).ok_or(Refusal::Damaged)
+        layout.object().filter(Self::is_plausible).ok_or(Refusal::Damaged)
     }
 
-    /// Whether a producer could have said this: a checksum proves no good will.
+    /// Whether a producer can have meant this: also an adversary can compute the checksum.
     fn is_plausible(&self) -> bool {
         let pid = i32::try_from(self.pid).is_ok_and(|pid| pid > 0);
         let place = match self.kind {
@@ -124,36 +138,30 @@ impl HandleData {
     }
 }
 
-/// Bytes, read from the beginning.
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (field, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*field)
-    }
-
-    /// All that stands between version and checksum.
-    fn object(&mut self) -> Option<HandleData> {
-        let kind = Kind::from_number(u16::from_le_bytes(self.take()?))?;
-        let pid = u32::from_le_bytes(self.take()?);
-        let [started, serial, size, offset] =
-            [self.take()?, self.take()?, self.take()?, self.take()?].map(u64::from_le_bytes);
-        let descriptor = i32::from_le_bytes(self.take()?);
-        if self.take()? != [0; 4] {
+impl Layout {
+    /// The object; `None` for an unknown kind, or where a reserved byte is set.
+    fn object(&self) -> Option<HandleData> {
+        if self.reserved != [0; 4] {
             return None;
         }
-        Some(HandleData { kind, pid, started, serial, size, offset, descriptor, native: self.take()? })
+        Some(HandleData {
+            kind: Kind::from_number(self.kind.get())?,
+            pid: self.pid.get(),
+            started: self.started.get(),
+            serial: self.serial.get(),
+            size: self.size.get(),
+            offset: self.offset.get(),
+            descriptor: self.descriptor.get(),
+            native: self.native,
+        })
     }
-}
 
-/// FNV-1a of what is covered. Each step is a bijection of the state, so one changed byte always shows.
-fn checksum(bytes: &[u8; SIZE]) -> u64 {
-    let covered = bytes.first_chunk::<CHECKED>().map_or(&[][..], |covered| covered);
-    covered
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |state, byte| (state ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    /// FNV-1a of everything before the checksum. Each step is a bijection of the state, so one changed byte always shows.
+    fn expected_checksum(&self) -> u64 {
+        let checked = self.as_bytes().iter().take(size_of::<Self>() - size_of::<U64>());
+        checked
+            .fold(0xcbf2_9ce4_8422_2325, |state, byte| (state ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    }
 }
 
 #[cfg(test)]
@@ -177,7 +185,7 @@ mod tests {
             }
         }
 
-        fn sealed(&mut self) -> HandleData {
+        fn handle_data(&mut self) -> HandleData {
             let kind = [Kind::Memory, Kind::PhysicalMem, Kind::Event][(self.next() % 3) as usize];
             let size = if kind == Kind::Event { 0 } else { 1 + self.next() / 2 };
             let mut native = [0; NATIVE_SIZE];
@@ -196,11 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sealed_is_what_is_opened() {
+    fn what_was_encoded_is_what_is_decoded() {
         let mut random = Random(1);
         for _ in 0..100_000 {
-            let sealed = random.sealed();
-            assert_eq!(HandleData::decode(&sealed.encode()), Ok(sealed));
+            let handle_data = random.handle_data();
+            assert_eq!(HandleData::decode(&handle_data.encode()), Ok(handle_data));
         }
     }
 
@@ -208,7 +216,7 @@ mod tests {
     fn any_damaged_bit_and_any_other_length_is_refused() {
         let mut random = Random(2);
         for _ in 0..200 {
-            let whole = random.sealed().encode();
+            let whole = random.handle_data().encode();
             for bit in 0..SIZE * 8 {
                 let mut bytes = whole;
                 bytes[bit / 8] ^= 1 << (bit % 8);
@@ -227,7 +235,7 @@ mod tests {
     fn any_damaged_byte_is_refused() {
         let mut random = Random(3);
         for _ in 0..1_000_000 {
-            let mut bytes = random.sealed().encode();
+            let mut bytes = random.handle_data().encode();
             let at = (random.next() % SIZE as u64) as usize;
             bytes[at] = bytes[at].wrapping_add(1 + (random.next() % 255) as u8);
             assert!(HandleData::decode(&bytes).is_err(), "byte {at}");
@@ -251,7 +259,7 @@ mod tests {
     /// A hostile producer can compute the checksum: what it says must still make sense.
     #[test]
     fn a_right_checksum_makes_no_sense_of_nonsense() {
-        let good = Random(5).sealed();
+        let good = Random(5).handle_data();
         let memory = HandleData { kind: Kind::Memory, size: 4096, offset: 0, ..good };
         assert!(HandleData::decode(&memory.encode()).is_ok());
         for bad in [
@@ -269,10 +277,10 @@ mod tests {
 
     #[test]
     fn another_version_is_refused_as_one() {
-        let mut bytes = Random(6).sealed().encode();
+        let mut bytes = Random(6).handle_data().encode();
         bytes[8] += 1;
-        let sum = checksum(&bytes).to_le_bytes();
-        bytes[CHECKED..].copy_from_slice(&sum);
+        let sum = Layout::ref_from_bytes(&bytes).unwrap().expected_checksum().to_le_bytes();
+        bytes[SIZE - 8..].copy_from_slice(&sum);
         assert_eq!(HandleData::decode(&bytes), Err(Refusal::Version));
     }
 }

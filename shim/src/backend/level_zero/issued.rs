@@ -9,17 +9,19 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use urscope_schema::api::UrResult;
+use urscope_schema::api::{
+    UrResult,
+    role::{Data, OutData, OutDataSize},
+};
 
 use super::{
-    caller,
     fetch::Process,
     handle_data::{self, HandleData, Kind},
 };
-use crate::raw::fork_reset::ForkReset;
+use crate::raw::{args::Arg, fork_reset::ForkReset};
 
 /// Handle data of one get; `K` is what a put gives back.
-struct Data<K> {
+struct Issue<K> {
     serial: u64,
     bytes: Box<[u8; handle_data::SIZE]>,
     keeper: K,
@@ -28,10 +30,10 @@ struct Data<K> {
 /// All handle data of one kind of objects.
 pub(crate) struct Issued<K: 'static> {
     kind: Kind,
-    data: ForkReset<Mutex<HashMap<usize, Data<K>>>>,
+    data: ForkReset<Mutex<HashMap<usize, Issue<K>>>>,
 }
 
-/// What a get says of its object.
+/// The contents of the handle data of one get, but for what is the same for all gets of a process.
 pub(crate) struct Contents {
     /// See [`HandleData`].
     pub(crate) size: u64,
@@ -49,46 +51,47 @@ impl<K: Send> Issued<K> {
         Self { kind, data: ForkReset::new(|| Mutex::new(HashMap::new())) }
     }
 
-    /// Answers a get. The caller may leave out the data or their size, not both; without the data, nothing is made.
-    pub(crate) fn give(
+    /// Answers a get. The caller may leave out the data or their size, but not both; without the data, nothing is made.
+    pub(crate) fn answer_get(
         &self,
-        out_data: usize,
-        out_size: usize,
+        out_data: Arg<OutData>,
+        out_size: Arg<OutDataSize>,
         make: impl FnOnce() -> Result<(Contents, K), UrResult>,
     ) -> Result<(), UrResult> {
-        if out_data == 0 && out_size == 0 {
+        let (no_data, no_size) = (out_data.null().is_some(), out_size.null().is_some());
+        if no_data && no_size {
             return Err(UrResult::INVALID_NULL_POINTER);
         }
-        if out_data != 0 {
-            let (said, keeper) = make()?;
-            caller::give(out_data, self.issue(&said, keeper));
+        if !no_data {
+            let (contents, keeper) = make()?;
+            out_data.write(self.issue(&contents, keeper));
         }
-        caller::give(out_size, handle_data::SIZE);
+        out_size.write(handle_data::SIZE);
         Ok(())
     }
 
-    fn issue(&self, said: &Contents, keeper: K) -> usize {
+    fn issue(&self, contents: &Contents, keeper: K) -> usize {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let Process { pid, started } = Process::this();
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
-        let &Contents { size, offset, descriptor, native } = said;
-        let sealed = HandleData { kind: self.kind, pid, started, serial, size, offset, descriptor, native };
-        let bytes = Box::new(sealed.encode());
+        let &Contents { size, offset, descriptor, native } = contents;
+        let handle_data = HandleData { kind: self.kind, pid, started, serial, size, offset, descriptor, native };
+        let bytes = Box::new(handle_data.encode());
         let address = bytes.as_ptr().expose_provenance();
-        self.data.get().lock().insert(address, Data { serial, bytes, keeper });
+        self.data.get().lock().insert(address, Issue { serial, bytes, keeper });
         address
     }
 
     /// Takes back what a get gave, and frees the bytes.
-    pub(crate) fn take(&self, data: usize) -> Result<K, UrResult> {
-        let taken = self.data.get().lock().remove(&data).ok_or(UrResult::INVALID_ARGUMENT)?;
+    pub(crate) fn take(&self, data: Arg<Data>) -> Result<K, UrResult> {
+        let taken = self.data.get().lock().remove(&data.get().0).ok_or(UrResult::INVALID_ARGUMENT)?;
         drop(taken.bytes);
         Ok(taken.keeper)
     }
 
-    /// Looks at what keeps the data of that serial good, unless they have been put.
-    pub(crate) fn find<R>(&self, serial: u64, look: impl FnOnce(&K) -> R) -> Option<R> {
-        self.data.get().lock().values().find(|data| data.serial == serial).map(|data| look(&data.keeper))
+    /// What `of` makes of the keeper of the data with that serial number; `None` once they have been put.
+    pub(crate) fn find<R>(&self, serial: u64, of: impl FnOnce(&K) -> R) -> Option<R> {
+        self.data.get().lock().values().find(|issue| issue.serial == serial).map(|issue| of(&issue.keeper))
     }
 
     /// In a forked child: its parent's data are not its own to put.
@@ -100,37 +103,38 @@ impl<K: Send> Issued<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::raw::args::caller::{receive_data, with_data};
 
     static DATA: Issued<u32> = Issued::new(Kind::Memory);
 
-    const SAID: Contents = Contents { size: 8, offset: 0, descriptor: 3, native: [7; handle_data::NATIVE_SIZE] };
+    const CONTENTS: Contents = Contents { size: 8, offset: 0, descriptor: 3, native: [7; handle_data::NATIVE_SIZE] };
 
     #[test]
     fn data_can_be_put_once_and_by_their_own_pointer_only() {
-        let (mut data, mut size) = (0_usize, 0_usize);
-        let places = ((&raw mut data).expose_provenance(), (&raw mut size).expose_provenance());
-        DATA.give(places.0, places.1, || Ok((SAID, 5))).unwrap();
+        let (data, size) = receive_data(|data, size| DATA.answer_get(data, size, || Ok((CONTENTS, 5)))).unwrap();
         assert_eq!(size, handle_data::SIZE);
-        let sealed = HandleData::decode(&caller::copy(data, size).unwrap()).unwrap();
-        assert_eq!((sealed.pid, sealed.kind, sealed.native), (std::process::id(), Kind::Memory, SAID.native));
-        assert_eq!(DATA.take(data + 1), Err(UrResult::INVALID_ARGUMENT));
+        let decoded = HandleData::decode(&data.copy_of(size).unwrap()).unwrap();
+        assert_eq!((decoded.pid, decoded.kind, decoded.native), (std::process::id(), Kind::Memory, CONTENTS.native));
+        let mut other = [0];
+        assert_eq!(with_data(&mut other, |other, _| DATA.take(other)), Err(UrResult::INVALID_ARGUMENT));
         assert_eq!(DATA.take(data), Ok(5));
         assert_eq!(DATA.take(data), Err(UrResult::INVALID_ARGUMENT));
     }
 
     #[test]
     fn a_question_for_the_size_makes_nothing() {
-        let mut size = 0_usize;
-        let place = (&raw mut size).expose_provenance();
-        DATA.give(0, place, || unreachable!("nothing is to be made")).unwrap();
+        let nothing = || unreachable!("nothing is to be made");
+        let size = receive_data(|_, size| DATA.answer_get(Arg::<OutData>::NULL, size, nothing)).unwrap().1;
         assert_eq!(size, handle_data::SIZE);
-        assert_eq!(DATA.give(0, 0, || Ok((SAID, 0))), Err(UrResult::INVALID_NULL_POINTER));
+        let neither = receive_data(|_, _| DATA.answer_get(Arg::<OutData>::NULL, Arg::<OutDataSize>::NULL, nothing));
+        assert_eq!(neither.map(drop), Err(UrResult::INVALID_NULL_POINTER));
     }
 
     #[test]
     fn no_two_gets_give_the_same_data() {
-        let [one, other] = [1, 2].map(|keeper| DATA.issue(&SAID, keeper));
-        assert_ne!(caller::copy(one, handle_data::SIZE), caller::copy(other, handle_data::SIZE));
+        let get = |keeper| receive_data(|data, size| DATA.answer_get(data, size, || Ok((CONTENTS, keeper)))).unwrap();
+        let [(one, size), (other, _)] = [1, 2].map(get);
+        assert_ne!(one.copy_of(size), other.copy_of(size));
         assert_eq!((DATA.take(one), DATA.take(other)), (Ok(1), Ok(2)));
     }
 }

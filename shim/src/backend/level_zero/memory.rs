@@ -12,19 +12,28 @@ use std::{
 
 use parking_lot::Mutex;
 use urscope_schema::api::{
-    UrResult,
-    role::{Context, Data, DataSize, Device, OutPointer, Pointer},
+    Function, UrResult,
+    role::{Context, Data, DataSize, Device, OutData, OutDataSize, OutPointer, Pointer},
 };
 
 use super::{
-    LevelZero, caller,
-    driver::{Block, Driver, IpcHandle, ZeHandle, driver},
+    LevelZero,
+    driver::{Block, Driver, IpcHandle, MappedBase, ZeHandle, driver},
     fetch::Process,
     handle_data::{HandleData, Kind, Refusal},
     issued::{Contents, Issued},
     result,
 };
-use crate::{backend::adapter, raw::fork_reset::ForkReset};
+use crate::{
+    backend::adapter,
+    raw::{
+        args::{
+            Arg,
+            caller::{receive, with_data},
+        },
+        fork_reset::ForkReset,
+    },
+};
 
 /// The driver's handle of one allocation, and how many handles of ours stand on it.
 #[derive(Default)]
@@ -47,7 +56,7 @@ static ISSUED: Issued<Share> = Issued::new(Kind::Memory);
 #[derive(Clone, Copy)]
 enum Origin {
     /// We opened it; it begins here.
-    Ours { base: usize },
+    Ours { base: MappedBase },
     /// The adapter opened it, from data of its own.
     Adapter,
 }
@@ -70,15 +79,18 @@ pub(crate) fn after_fork_in_child() {
 }
 
 /// `urIPCGetMemHandleExp`
-pub(crate) fn get(at: LevelZero, context: Context, pointer: Pointer, data: usize, size: usize) -> Result<(), UrResult> {
-    let context = at.context(context.0)?;
-    ISSUED.give(data, size, || {
-        let block = driver().block(context, pointer.0).map_err(|_| UrResult::INVALID_ARGUMENT)?;
-        let offset = pointer
-            .0
-            .checked_sub(block.base)
-            .filter(|offset| *offset < block.size)
-            .ok_or(UrResult::INVALID_ARGUMENT)?;
+pub(crate) fn get(
+    at: LevelZero,
+    context: Arg<Context>,
+    pointer: Arg<Pointer>,
+    data: Arg<OutData>,
+    size: Arg<OutDataSize>,
+) -> Result<(), UrResult> {
+    let (context, pointer) = (at.context(context)?, pointer.get().0);
+    ISSUED.answer_get(data, size, || {
+        let block = driver().block(context, pointer).map_err(|_| UrResult::INVALID_ARGUMENT)?;
+        let offset =
+            pointer.checked_sub(block.base).filter(|offset| *offset < block.size).ok_or(UrResult::INVALID_ARGUMENT)?;
         let (share, handle) = Share::of(driver(), context, block)?;
         let said = Contents {
             size: block.size as u64,
@@ -91,30 +103,30 @@ pub(crate) fn get(at: LevelZero, context: Context, pointer: Pointer, data: usize
 }
 
 /// `urIPCPutMemHandleExp`
-pub(crate) fn put(at: LevelZero, context: Context, data: Data) -> Result<(), UrResult> {
-    result::handle(context.0)?;
-    result::pointer(data.0)?;
-    let share = ISSUED.take(data.0)?;
+pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Result<(), UrResult> {
+    result::not_null(context)?;
+    result::not_null(data)?;
+    let share = ISSUED.take(data)?;
     // A context that cannot be asked any more has no handles to put either.
-    share.end(driver(), at.context(context.0).ok());
+    share.end(driver(), at.context(context).ok());
     Ok(())
 }
 
 /// `urIPCOpenMemHandleExp`
 pub(crate) fn open(
     at: LevelZero,
-    context: Context,
-    device: Device,
-    data: Data,
-    size: DataSize,
-    out: OutPointer,
+    context: Arg<Context>,
+    device: Arg<Device>,
+    data: Arg<Data>,
+    size: Arg<DataSize>,
+    out: Arg<OutPointer>,
 ) -> Result<(), UrResult> {
-    result::pointer(data.0)?;
-    result::pointer(out.0)?;
-    let (ze_context, ze_device) = (at.context(context.0)?, at.device(device.0)?);
-    let bytes = caller::copy(data.0, size.0)?;
+    result::not_null(data)?;
+    result::not_null(out)?;
+    let (ze_context, ze_device) = (at.context(context)?, at.device(device)?);
+    let bytes = data.copy(size).ok_or(UrResult::INVALID_VALUE)?;
     let (pointer, origin) = match HandleData::decode(&bytes) {
-        Ok(sealed) if sealed.kind == Kind::Memory => open_ours(&sealed, ze_context, ze_device)?,
+        Ok(ours) if ours.kind == Kind::Memory => open_ours(&ours, ze_context, ze_device)?,
         Err(Refusal::NotOurs) => (open_by_adapter(at, context, device, bytes)?, Origin::Adapter),
         _ => return Err(UrResult::INVALID_VALUE),
     };
@@ -122,21 +134,23 @@ pub(crate) fn open(
         Entry::Occupied(mut known) if matches!((known.get().origin, origin), (Origin::Adapter, Origin::Adapter)) => {
             known.get_mut().opens += 1;
         }
-        place => drop(place.insert_entry(Mapping { context: context.0, origin, opens: 1 })),
+        place => drop(place.insert_entry(Mapping { context: context.get().0, origin, opens: 1 })),
     }
-    caller::give(out.0, pointer);
+    out.write(pointer);
     Ok(())
 }
 
 /// `urIPCCloseMemHandleExp`
-pub(crate) fn close(at: LevelZero, context: Context, pointer: Pointer) -> Result<(), UrResult> {
-    result::pointer(pointer.0)?;
-    let ze_context = at.context(context.0)?;
+pub(crate) fn close(at: LevelZero, context: Arg<Context>, pointer: Arg<Pointer>) -> Result<(), UrResult> {
+    result::not_null(pointer)?;
+    let ze_context = at.context(context)?;
     // Forgotten first: once it is closed, its address may be another one's.
     let mapping = {
         let mut mappings = MAPPINGS.get().lock();
-        let Entry::Occupied(mut known) = mappings.entry(pointer.0) else { return Err(UrResult::INVALID_ARGUMENT) };
-        if known.get().context != context.0 {
+        let Entry::Occupied(mut known) = mappings.entry(pointer.get().0) else {
+            return Err(UrResult::INVALID_ARGUMENT);
+        };
+        if known.get().context != context.get().0 {
             return Err(UrResult::INVALID_CONTEXT);
         }
         known.get_mut().opens -= 1;
@@ -164,42 +178,43 @@ fn descriptor(handle: &IpcHandle) -> i32 {
     handle.0.first_chunk().map_or(-1, |first| i32::from_ne_bytes(*first))
 }
 
-fn open_ours(sealed: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<(usize, Origin), UrResult> {
-    let mut handle = IpcHandle(sealed.native);
-    let producer = Process { pid: sealed.pid, started: sealed.started };
+fn open_ours(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<(usize, Origin), UrResult> {
+    let mut handle = IpcHandle(handle_data.native);
+    let producer = Process::of(handle_data);
     let fetched = if producer == Process::this() {
         // The driver's handle may be good for other data that have not been put.
-        ISSUED.find(sealed.serial, |_| ()).ok_or(UrResult::INVALID_VALUE)?;
+        ISSUED.find(handle_data.serial, |_| ()).ok_or(UrResult::INVALID_VALUE)?;
         None
     } else {
-        Some(producer.fetch(sealed.descriptor)?)
+        Some(producer.fetch(handle_data.descriptor)?)
     };
     if let (Some(fetched), Some(first)) = (&fetched, handle.0.first_chunk_mut()) {
         *first = fetched.as_raw_fd().to_ne_bytes();
     }
     let base = driver().open(context, device, handle).map_err(result::of_open)?;
     // The driver knows how much it mapped, whatever the producer says.
-    let size = driver().block(context, base).map_or(sealed.size, |block| block.size as u64);
-    if sealed.offset >= size {
+    let size = driver().block(context, base.address()).map_or(handle_data.size, |block| block.size as u64);
+    if handle_data.offset >= size {
         let _ = driver().close(context, base);
         return Err(UrResult::INVALID_VALUE);
     }
-    Ok((base + sealed.offset as usize, Origin::Ours { base }))
+    Ok((base.address() + handle_data.offset as usize, Origin::Ours { base }))
 }
 
 /// Opens data that the producer's adapter made. The adapter gets a copy, because v1 writes into it.
-fn open_by_adapter(at: LevelZero, context: Context, device: Device, mut bytes: Vec<u8>) -> Result<usize, UrResult> {
-    let mut pointer = 0_usize;
-    let data = Data(bytes.as_mut_ptr().expose_provenance());
-    let out = OutPointer((&raw mut pointer).expose_provenance());
-    if !adapter::has(at.via, urscope_schema::api::Function::urIPCOpenMemHandleExp) {
+fn open_by_adapter(
+    at: LevelZero,
+    context: Arg<Context>,
+    device: Arg<Device>,
+    mut bytes: Vec<u8>,
+) -> Result<usize, UrResult> {
+    if !adapter::has(at.via, Function::urIPCOpenMemHandleExp) {
         return Err(UrResult::INVALID_VALUE);
     }
-    result::done(adapter::urIPCOpenMemHandleExp(at.via)(context, device, data, DataSize(bytes.len()), out))?;
-    // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
-    let pointer = unsafe { (&raw const pointer).read_volatile() };
+    let open = adapter::urIPCOpenMemHandleExp(at.via);
+    let opened = with_data(&mut bytes, |data, size| receive::<Pointer>(|out| open(context, device, data, size, out)))?;
     // v1 reports success for an open that failed, and leaves the answer out.
-    if pointer == 0 { Err(UrResult::INVALID_VALUE) } else { Ok(pointer) }
+    opened.map(|pointer| pointer.get().0).ok_or(UrResult::INVALID_VALUE)
 }
 
 impl Share {
@@ -208,7 +223,7 @@ impl Share {
         let share = Self { block, export: EXPORTS.get().lock().entry(block).or_default().clone() };
         let got = {
             let mut export = share.export.lock();
-            let got = export.handle.map_or_else(|| driver.export(context, block.base), Ok);
+            let got = export.handle.map_or_else(|| driver.export(context, block), Ok);
             if let Ok(handle) = got {
                 export.handle = Some(handle);
                 export.gets += 1;

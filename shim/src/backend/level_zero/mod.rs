@@ -17,10 +17,12 @@ use urscope_schema::api::{
 };
 
 use self::{driver::ZeHandle, native::Native, result::answer};
-use super::{Backend, Family, adapter};
-use crate::entry::ddi;
+use super::{
+    Backend, Family,
+    adapter::{self, registry},
+};
+use crate::raw::args::{Arg, caller::Query};
 
-mod caller;
 mod driver;
 mod event;
 mod fetch;
@@ -28,6 +30,7 @@ pub mod handle_data;
 mod issued;
 mod memory;
 mod native;
+mod opening;
 mod physical;
 mod result;
 mod signal;
@@ -65,15 +68,15 @@ impl LevelZero {
     /// A later one can, and where it has no function that makes such events, ours signal them ([`signal`]).
     fn shares_events(self) -> bool {
         let has = |function| adapter::has(self.via, function);
-        ddi::version(self.via) >= 2
+        registry::generation(self.via) >= 2
             && (has(Function::urEventCreateExp) || has(Function::urEnqueueEventsWaitWithBarrierExt))
     }
 
-    fn context(self, context: usize) -> Result<ZeHandle, UrResult> {
+    fn context(self, context: Arg<Context>) -> Result<ZeHandle, UrResult> {
         self.native()?.context(context)
     }
 
-    fn device(self, device: usize) -> Result<ZeHandle, UrResult> {
+    fn device(self, device: Arg<Device>) -> Result<ZeHandle, UrResult> {
         self.native()?.device(device)
     }
 }
@@ -83,157 +86,175 @@ impl Backend for LevelZero {
         self.via
     }
 
-    fn urContextRelease(&self, context: Context) -> UrResult {
-        if context.0 != 0
+    fn urContextRelease(&self, context: Arg<Context>) -> UrResult {
+        if context.null().is_none()
             && let Ok(native) = self.native()
-            && native.is_last_reference(context.0)
-            && let Ok(ze_context) = native.context(context.0)
+            && native.is_last_reference(context)
+            && let Ok(ze_context) = native.context(context)
         {
             if Family::Memory.is_ours(self.via) {
-                memory::end_of_context(context.0, ze_context);
+                memory::end_of_context(context.get().0, ze_context);
             }
             signal::end_of_context(ze_context);
         }
         adapter::urContextRelease(self.via)(context)
     }
 
-    fn urIPCGetMemHandleExp(&self, context: Context, pointer: Pointer, data: OutData, size: OutDataSize) -> UrResult {
-        answer(|| memory::get(*self, context, pointer, data.0, size.0))
+    fn urIPCGetMemHandleExp(
+        &self,
+        context: Arg<Context>,
+        pointer: Arg<Pointer>,
+        data: Arg<OutData>,
+        size: Arg<OutDataSize>,
+    ) -> UrResult {
+        answer(|| memory::get(*self, context, pointer, data, size))
     }
 
-    fn urIPCPutMemHandleExp(&self, context: Context, data: Data) -> UrResult {
+    fn urIPCPutMemHandleExp(&self, context: Arg<Context>, data: Arg<Data>) -> UrResult {
         answer(|| memory::put(*self, context, data))
     }
 
     fn urIPCOpenMemHandleExp(
         &self,
-        context: Context,
-        device: Device,
-        data: Data,
-        size: DataSize,
-        pointer: OutPointer,
+        context: Arg<Context>,
+        device: Arg<Device>,
+        data: Arg<Data>,
+        size: Arg<DataSize>,
+        pointer: Arg<OutPointer>,
     ) -> UrResult {
         answer(|| memory::open(*self, context, device, data, size, pointer))
     }
 
-    fn urIPCCloseMemHandleExp(&self, context: Context, pointer: Pointer) -> UrResult {
+    fn urIPCCloseMemHandleExp(&self, context: Arg<Context>, pointer: Arg<Pointer>) -> UrResult {
         answer(|| memory::close(*self, context, pointer))
     }
 
     fn urPhysicalMemCreate(
         &self,
-        context: Context,
-        device: Device,
-        size: Size,
-        properties: Desc,
-        memory: OutObject,
+        context: Arg<Context>,
+        device: Arg<Device>,
+        size: Arg<Size>,
+        properties: Arg<Desc>,
+        memory: Arg<OutObject>,
     ) -> UrResult {
         answer(|| physical::create(*self, context, device, size, properties, memory))
     }
 
-    fn urPhysicalMemRetain(&self, memory: PhysicalMem) -> UrResult {
+    fn urPhysicalMemRetain(&self, memory: Arg<PhysicalMem>) -> UrResult {
         answer(|| physical::retain(*self, memory))
     }
 
-    fn urPhysicalMemRelease(&self, memory: PhysicalMem) -> UrResult {
+    fn urPhysicalMemRelease(&self, memory: Arg<PhysicalMem>) -> UrResult {
         answer(|| physical::release(*self, memory))
     }
 
     fn urPhysicalMemGetInfo(
         &self,
-        memory: PhysicalMem,
-        property: Property,
-        size: ValueSize,
-        value: OutValue,
-        size_ret: OutValueSize,
+        memory: Arg<PhysicalMem>,
+        property: Arg<Property>,
+        size: Arg<ValueSize>,
+        value: Arg<OutValue>,
+        size_ret: Arg<OutValueSize>,
     ) -> UrResult {
-        answer(|| physical::get_info(*self, memory, property, (size, value, size_ret)))
+        answer(|| physical::get_info(*self, memory, property, Query { size, value, size_ret }))
     }
 
     fn urVirtualMemMap(
         &self,
-        context: Context,
-        pointer: Pointer,
-        size: Size,
-        memory: PhysicalMem,
-        offset: Offset,
-        flags: Flags,
+        context: Arg<Context>,
+        pointer: Arg<Pointer>,
+        size: Arg<Size>,
+        memory: Arg<PhysicalMem>,
+        offset: Arg<Offset>,
+        flags: Arg<Flags>,
     ) -> UrResult {
         answer(|| physical::map(*self, context, (pointer, size), (memory, offset), flags))
     }
 
     fn urIPCGetPhysMemHandleExp(
         &self,
-        context: Context,
-        memory: PhysicalMem,
-        data: OutData,
-        size: OutDataSize,
+        context: Arg<Context>,
+        memory: Arg<PhysicalMem>,
+        data: Arg<OutData>,
+        size: Arg<OutDataSize>,
     ) -> UrResult {
-        answer(|| physical::get(context, memory, data.0, size.0))
+        answer(|| physical::get(context, memory, data, size))
     }
 
-    fn urIPCPutPhysMemHandleExp(&self, context: Context, data: Data) -> UrResult {
+    fn urIPCPutPhysMemHandleExp(&self, context: Arg<Context>, data: Arg<Data>) -> UrResult {
         answer(|| physical::put(context, data))
     }
 
     fn urIPCOpenPhysMemHandleExp(
         &self,
-        context: Context,
-        device: Device,
-        data: Data,
-        size: DataSize,
-        memory: OutObject,
+        context: Arg<Context>,
+        device: Arg<Device>,
+        data: Arg<Data>,
+        size: Arg<DataSize>,
+        memory: Arg<OutObject>,
     ) -> UrResult {
         answer(|| physical::open(*self, context, device, data, size, memory))
     }
 
-    fn urIPCClosePhysMemHandleExp(&self, context: Context, memory: PhysicalMem) -> UrResult {
+    fn urIPCClosePhysMemHandleExp(&self, context: Arg<Context>, memory: Arg<PhysicalMem>) -> UrResult {
         answer(|| physical::close(*self, context, memory))
     }
 
     fn urDeviceGetInfo(
         &self,
-        device: Device,
-        property: IpcProperty,
-        size: ValueSize,
-        value: OutBool,
-        size_ret: OutValueSize,
+        device: Arg<Device>,
+        property: Arg<IpcProperty>,
+        size: Arg<ValueSize>,
+        value: Arg<OutBool>,
+        size_ret: Arg<OutValueSize>,
     ) -> UrResult {
-        support::get_info(*self, device, property, (size, value, size_ret))
+        support::get_info(*self, device, property, Query { size, value, size_ret })
     }
 
-    fn urEventCreateExp(&self, context: Context, device: Device, desc: Desc, event: OutObject) -> UrResult {
+    fn urEventCreateExp(
+        &self,
+        context: Arg<Context>,
+        device: Arg<Device>,
+        desc: Arg<Desc>,
+        event: Arg<OutObject>,
+    ) -> UrResult {
         answer(|| event::create(*self, context, device, desc, event))
     }
 
-    fn urEventRetain(&self, event: Event) -> UrResult {
+    fn urEventRetain(&self, event: Arg<Event>) -> UrResult {
         answer(|| event::retain(*self, event))
     }
 
-    fn urEventRelease(&self, event: Event) -> UrResult {
+    fn urEventRelease(&self, event: Arg<Event>) -> UrResult {
         answer(|| event::release(*self, event))
     }
 
     fn urEnqueueEventsWaitWithBarrierExt(
         &self,
-        queue: Unseen,
-        properties: Unseen,
-        count: Unseen32,
-        events: Unseen,
-        event: InOutEvent,
+        queue: Arg<Unseen>,
+        properties: Arg<Unseen>,
+        count: Arg<Unseen32>,
+        events: Arg<Unseen>,
+        event: Arg<InOutEvent>,
     ) -> UrResult {
         answer(|| event::enqueue(*self, signal::Barrier { queue, properties, count, events }, event))
     }
 
-    fn urIPCGetEventHandleExp(&self, event: Event, data: OutData, size: OutDataSize) -> UrResult {
-        answer(|| event::get(*self, event, data.0, size.0))
+    fn urIPCGetEventHandleExp(&self, event: Arg<Event>, data: Arg<OutData>, size: Arg<OutDataSize>) -> UrResult {
+        answer(|| event::get(*self, event, data, size))
     }
 
-    fn urIPCPutEventHandleExp(&self, context: Context, data: Data) -> UrResult {
+    fn urIPCPutEventHandleExp(&self, context: Arg<Context>, data: Arg<Data>) -> UrResult {
         answer(|| event::put(*self, context, data))
     }
 
-    fn urIPCOpenEventHandleExp(&self, context: Context, data: Data, size: DataSize, event: OutObject) -> UrResult {
+    fn urIPCOpenEventHandleExp(
+        &self,
+        context: Arg<Context>,
+        data: Arg<Data>,
+        size: Arg<DataSize>,
+        event: Arg<OutObject>,
+    ) -> UrResult {
         answer(|| event::open(*self, context, data, size, event))
     }
 }

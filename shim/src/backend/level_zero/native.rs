@@ -1,20 +1,25 @@
-//! The adapter's public functions that lead from its handles to those of Level Zero, and what else we ask it.
+//! The adapter's public functions that lead from its handles to those of Level Zero, and other questions to it.
 //!
-//! They are not in the rows, because we stand in front of none of them: they are taken from the adapter's own table getters
-//! the first time they are needed. Must never be given a handle of another adapter.
+//! They have no rows, because urscope hooks none of them: they are taken from the adapter's own table getters when they are
+//! first needed. Must never be given a handle of another adapter.
 
 use std::{ffi::c_void, sync::OnceLock};
 
-use urscope_schema::api::{Table, UrResult, constants};
+use urscope_schema::api::{
+    Table, UrResult, constants,
+    role::{Context, Device, Event},
+};
 
-use super::driver::ZeHandle;
-use crate::{call::ADAPTERS, entry::ddi};
+use super::{driver::ZeHandle, result};
+use crate::{
+    backend::adapter::{ADAPTERS, registry},
+    raw::args::{Arg, HandleRole},
+};
 
-/// `ur_native_handle_t` is a word.
-type GetNative = extern "C" fn(usize, *mut usize) -> UrResult;
-type GetInfo = extern "C" fn(usize, u32, usize, *mut c_void, *mut usize) -> UrResult;
-
-type EventOfNative = extern "C" fn(usize, usize, *const EventProperties, *mut usize) -> UrResult;
+/// `ur_native_handle_t` is as wide as a pointer, and the Level Zero adapters put the driver's handle into it.
+type GetNative<R> = unsafe extern "C" fn(Arg<R>, *mut ZeHandle) -> UrResult;
+type GetContextInfo = unsafe extern "C" fn(Arg<Context>, u32, usize, *mut c_void, *mut usize) -> UrResult;
+type EventOfNative = unsafe extern "C" fn(ZeHandle, Arg<Context>, *const EventProperties, *mut Arg<Event>) -> UrResult;
 
 /// `ur_event_native_properties_t`
 #[repr(C)]
@@ -26,10 +31,10 @@ struct EventProperties {
 
 /// The functions of one adapter.
 pub(crate) struct Native {
-    context: Option<GetNative>,
-    context_info: Option<GetInfo>,
-    device: Option<GetNative>,
-    event: Option<GetNative>,
+    context: Option<GetNative<Context>>,
+    context_info: Option<GetContextInfo>,
+    device: Option<GetNative<Device>>,
+    event: Option<GetNative<Event>>,
     make_event: Option<EventOfNative>,
 }
 
@@ -38,81 +43,92 @@ impl Native {
     pub(crate) fn of(via: usize) -> Option<&'static Self> {
         static ALL: [OnceLock<Native>; ADAPTERS] = [const { OnceLock::new() }; ADAPTERS];
         Some(ALL.get(via)?.get_or_init(|| {
-            let get_native = |table, slot| {
-                // SAFETY: the slots asked for hold a `ur_pfn…GetNativeHandle_t`, which has this signature (`ur_ddi.h`).
-                ddi::function(via, table, slot)
-                    .map(|found| unsafe { std::mem::transmute::<*mut c_void, GetNative>(found) })
-            };
-            Self {
-                context: get_native(Table::Context, 4),
-                device: get_native(Table::Device, 6),
-                event: get_native(Table::Event, 5),
-                make_event: ddi::function(via, Table::Event, 6)
-                    // SAFETY: this slot holds a `ur_pfnEventCreateWithNativeHandle_t`, which has this signature (`ur_ddi.h`).
-                    .map(|found| unsafe { std::mem::transmute::<*mut c_void, EventOfNative>(found) }),
-                context_info: ddi::function(via, Table::Context, 3)
-                    // SAFETY: this slot holds a `ur_pfnContextGetInfo_t`, which has this signature (`ur_ddi.h`).
-                    .map(|found| unsafe { std::mem::transmute::<*mut c_void, GetInfo>(found) }),
+            // SAFETY: these slots hold functions of these types (`ur_ddi.h`): `ur_pfnContextGetNativeHandle_t`,
+            // `ur_pfnContextGetInfo_t`, `ur_pfnDeviceGetNativeHandle_t`, `ur_pfnEventGetNativeHandle_t` and
+            // `ur_pfnEventCreateWithNativeHandle_t`.
+            unsafe {
+                Self {
+                    context: function(via, Table::Context, 4),
+                    context_info: function(via, Table::Context, 3),
+                    device: function(via, Table::Device, 6),
+                    event: function(via, Table::Event, 5),
+                    make_event: function(via, Table::Event, 6),
+                }
             }
         }))
     }
 
     /// The driver's context behind the adapter's.
-    pub(crate) fn context(&self, context: usize) -> Result<ZeHandle, UrResult> {
-        ask(self.context, context)
+    pub(crate) fn context(&self, context: Arg<Context>) -> Result<ZeHandle, UrResult> {
+        native(self.context, context)
     }
 
     /// The driver's device behind the adapter's.
-    pub(crate) fn device(&self, device: usize) -> Result<ZeHandle, UrResult> {
-        ask(self.device, device)
+    pub(crate) fn device(&self, device: Arg<Device>) -> Result<ZeHandle, UrResult> {
+        native(self.device, device)
     }
 
     /// The driver's event behind the adapter's.
-    pub(crate) fn event_behind(&self, event: usize) -> Result<ZeHandle, UrResult> {
-        ask(self.event, event)
+    pub(crate) fn event_behind(&self, event: Arg<Event>) -> Result<ZeHandle, UrResult> {
+        native(self.event, event)
     }
 
     /// An event of the adapter's around one of the driver's, which it does not end with its own.
-    pub(crate) fn event_around(&self, context: usize, native: ZeHandle) -> Result<usize, UrResult> {
+    pub(crate) fn event_around(&self, context: Arg<Context>, native: ZeHandle) -> Result<Arg<Event>, UrResult> {
         let make = self.make_event.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
-        let properties = EventProperties {
-            stype: constants::UR_STRUCTURE_TYPE_EVENT_NATIVE_PROPERTIES,
-            next: std::ptr::null_mut(),
-            owned: false,
-        };
-        let mut event = 0;
-        super::result::done(make(native.expose_provenance(), context, &raw const properties, &raw mut event))?;
-        if event == 0 { Err(UrResult::UNKNOWN) } else { Ok(event) }
+        let stype = constants::UR_STRUCTURE_TYPE_EVENT_NATIVE_PROPERTIES;
+        let properties = EventProperties { stype, next: std::ptr::null_mut(), owned: false };
+        // SAFETY: null is what an out-parameter may hold before the call.
+        let mut event = unsafe { Arg::new(Event(0)) };
+        // SAFETY: the properties and the out-parameter are live variables.
+        result::done(unsafe { make(native, context, &raw const properties, &raw mut event) })?;
+        if event.null().is_some() { Err(UrResult::UNKNOWN) } else { Ok(event) }
     }
 
     /// The driver's device behind the first of a context's.
-    pub(crate) fn first_device(&self, context: usize) -> Result<ZeHandle, UrResult> {
-        let ask = self.context_info.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
+    pub(crate) fn first_device(&self, context: Arg<Context>) -> Result<ZeHandle, UrResult> {
+        let get_info = self.context_info.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
+        let property = constants::UR_CONTEXT_INFO_DEVICES;
         let mut size = 0;
-        super::result::done(ask(context, constants::UR_CONTEXT_INFO_DEVICES, 0, std::ptr::null_mut(), &raw mut size))?;
-        let mut devices = vec![0_usize; size / size_of::<usize>()];
-        let place = devices.as_mut_ptr().cast();
-        super::result::done(ask(context, constants::UR_CONTEXT_INFO_DEVICES, size, place, std::ptr::null_mut()))?;
-        self.device(devices.first().copied().unwrap_or(0))
+        // SAFETY: without room for the answer, only its size is given, in a live variable.
+        result::done(unsafe { get_info(context, property, 0, std::ptr::null_mut(), &raw mut size) })?;
+        // SAFETY: null is what room for a handle may hold before the call.
+        let mut devices = vec![unsafe { Arg::new(Device(0)) }; size / size_of::<Arg<Device>>()];
+        let room = size_of_val(&*devices);
+        // SAFETY: so many bytes are there; the size of the answer may be left out.
+        result::done(unsafe { get_info(context, property, room, devices.as_mut_ptr().cast(), std::ptr::null_mut()) })?;
+        self.device(devices.first().copied().ok_or(UrResult::UNKNOWN)?)
     }
 
     /// Whether a release of the context would be the last.
-    pub(crate) fn is_last_reference(&self, context: usize) -> bool {
+    pub(crate) fn is_last_reference(&self, context: Arg<Context>) -> bool {
         let mut count = 0_u32;
-        let place = (&raw mut count).cast();
-        self.context_info.is_some_and(|ask| {
-            ask(context, constants::UR_CONTEXT_INFO_REFERENCE_COUNT, size_of::<u32>(), place, std::ptr::null_mut())
-                .is_success()
+        let (property, room) = (constants::UR_CONTEXT_INFO_REFERENCE_COUNT, (&raw mut count).cast());
+        self.context_info.is_some_and(|get_info| {
+            // SAFETY: the variable has the size that is passed; the size of the answer may be left out.
+            let result = unsafe { get_info(context, property, size_of::<u32>(), room, std::ptr::null_mut()) };
+            result.is_success()
         }) && count == 1
     }
 }
 
-fn ask(function: Option<GetNative>, handle: usize) -> Result<ZeHandle, UrResult> {
-    super::result::handle(handle)?;
+/// A function that the adapter has in that slot, as one of type `F`.
+///
+/// # Safety
+///
+/// `F` is the type of pointer that `ur_ddi.h` gives the slot.
+unsafe fn function<F: Copy>(via: usize, table: Table, slot: usize) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    let function = registry::function(via, table, slot)?;
+    // SAFETY: the caller's promise, and as wide as a pointer.
+    Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) })
+}
+
+fn native<R: HandleRole>(function: Option<GetNative<R>>, handle: Arg<R>) -> Result<ZeHandle, UrResult> {
+    result::not_null(handle)?;
     let function = function.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
-    let mut native = 0;
-    match function(handle, &raw mut native) {
-        UrResult::SUCCESS => Ok(std::ptr::with_exposed_provenance_mut(native)),
-        result => Err(result),
-    }
+    let mut native = ZeHandle::NULL;
+    // SAFETY: the handle is one of this adapter's, and the out-parameter a live variable.
+    result::done(unsafe { function(handle, &raw mut native) })?;
+    Ok(native)
 }

@@ -8,7 +8,7 @@ use std::{
     collections::HashMap,
     fs::File,
     mem::ManuallyDrop,
-    os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
+    os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
     os::unix::fs::MetadataExt as _,
     sync::{Arc, Weak},
 };
@@ -17,30 +17,51 @@ use parking_lot::Mutex;
 use urscope_schema::api::{
     UrResult, constants,
     role::{
-        Context, Data, DataSize, Desc, Device, Flags, Offset, OutObject, OutValue, OutValueSize, PhysicalMem, Pointer,
-        Property, Size, ValueSize,
+        Context, Data, DataSize, Desc, Device, Flags, Offset, OutData, OutDataSize, OutObject, OutValue, PhysicalMem,
+        Pointer, Property, Size,
     },
 };
+use zerocopy::IntoBytes as _;
 
 use super::{
-    LevelZero, caller,
+    LevelZero,
     driver::{Driver, ZeHandle, driver},
     fetch::{self, Process},
     handle_data::{HandleData, Kind, NATIVE_SIZE},
     issued::{Contents, Issued},
-    result,
+    opening, result,
 };
-use crate::{backend::adapter, raw::fork_reset::ForkReset};
+use crate::{
+    backend::adapter,
+    raw::{
+        args::{
+            Arg,
+            caller::{Query, receive},
+        },
+        fork_reset::ForkReset,
+    },
+};
 
 /// `ur_physical_mem_properties_t`
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(zerocopy::IntoBytes, zerocopy::Immutable)]
 struct Properties {
     stype: u32,
-    unused: u32,
+    padding: u32,
     next: usize,
     flags: u32,
-    reserved: u32,
+    padding_behind: u32,
+}
+
+impl Properties {
+    /// Of an object of ours.
+    const SHARED: Self = Self {
+        stype: constants::UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES,
+        padding: 0,
+        next: 0,
+        flags: constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC,
+        padding_behind: 0,
+    };
 }
 
 /// The driver's object, which the last of ours ends.
@@ -51,11 +72,6 @@ struct Native {
     /// What it was imported by.
     import: Option<SharedDescriptor>,
 }
-
-// SAFETY: a driver's handles may be used by any thread (`ze_api.h`: these functions are thread-safe).
-unsafe impl Send for Native {}
-// SAFETY: as above.
-unsafe impl Sync for Native {}
 
 /// A descriptor that the driver knows, and one of the same open file that is ours alone.
 struct SharedDescriptor {
@@ -98,81 +114,76 @@ pub(crate) fn after_fork_in_child() {
     ISSUED.forget();
 }
 
-fn find(memory: PhysicalMem) -> Result<Known, UrResult> {
-    result::handle(memory.0)?;
-    KNOWN.get().lock().get(&memory.0).map(|(known, _)| known.clone()).ok_or(UrResult::INVALID_ARGUMENT)
+fn find(memory: Arg<PhysicalMem>) -> Result<Known, UrResult> {
+    result::not_null(memory)?;
+    KNOWN.get().lock().get(&memory.get().0).map(|(known, _)| known.clone()).ok_or(UrResult::INVALID_ARGUMENT)
 }
 
-fn add(object: Object, out: OutObject) {
+fn add(object: Object, out: Arg<OutObject>) {
     let object = Arc::new(object);
     let handle = Arc::as_ptr(&object).expose_provenance();
     KNOWN.get().lock().insert(handle, (Known::Ours(object), 1));
-    caller::give(out.0, handle);
+    out.write(handle);
 }
 
 /// `urPhysicalMemCreate`
 pub(crate) fn create(
     at: LevelZero,
-    context: Context,
-    device: Device,
-    size: Size,
-    properties: Desc,
-    out: OutObject,
+    context: Arg<Context>,
+    device: Arg<Device>,
+    size: Arg<Size>,
+    properties: Arg<Desc>,
+    out: Arg<OutObject>,
 ) -> Result<(), UrResult> {
-    result::handle(context.0)?;
-    result::handle(device.0)?;
-    result::pointer(out.0)?;
-    // SAFETY: the caller says that a `ur_physical_mem_properties_t` stands there, or hands in null.
-    let asked = unsafe { std::ptr::with_exposed_provenance::<Properties>(properties.0).as_ref() };
-    let flags = asked.map_or(0, |asked| asked.flags);
-    if flags & !constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC != 0 {
-        return Err(UrResult::INVALID_ENUMERATION);
-    }
+    let flags =
+        opening::creation_flags((context, device), properties, out, !constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC)?;
     if flags & constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC == 0 {
-        let mut made = 0_usize;
-        let place = OutObject((&raw mut made).expose_provenance());
-        let made_by_adapter = adapter::urPhysicalMemCreate(at.via)(context, device, size, properties, place);
-        result::done(made_by_adapter).map_err(result::of_size)?;
-        // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
-        let made = unsafe { (&raw const made).read_volatile() };
+        let make = adapter::urPhysicalMemCreate(at.via);
+        let made = receive::<PhysicalMem>(|out| make(context, device, size, properties, out));
+        let made = made.map_err(result::of_size)?.ok_or(UrResult::UNKNOWN)?.get().0;
         KNOWN.get().lock().insert(made, (Known::Adapters, 1));
-        caller::give(out.0, made);
+        out.write(made);
         return Ok(());
     }
-    let (ze_context, ze_device) = (at.context(context.0)?, at.device(device.0)?);
-    let handle = driver().make_physical(ze_context, ze_device, size.0).map_err(result::of_size)?;
+    let (ze_context, ze_device) = (at.context(context)?, at.device(device)?);
+    let handle = driver().make_physical(ze_context, ze_device, size.get().0).map_err(result::of_size)?;
     let native = Arc::new(Native { context: ze_context, handle, export: Mutex::new(None), import: None });
-    add(object(context, device, size.0, native, false), out);
+    add(object(context, device, size.get().0, native, false)?, out);
     Ok(())
 }
 
-fn object(context: Context, device: Device, size: usize, native: Arc<Native>, opened: bool) -> Object {
-    // SAFETY: a handle of the adapter's, whose first word is its dispatch table (since 2025.2).
-    let table = unsafe { *std::ptr::with_exposed_provenance::<usize>(context.0) };
-    Object { table, native, context: context.0, device: device.0, size, opened }
+fn object(
+    context: Arg<Context>,
+    device: Arg<Device>,
+    size: usize,
+    native: Arc<Native>,
+    opened: bool,
+) -> Result<Object, UrResult> {
+    let table = context.handle().ok_or(UrResult::INVALID_NULL_HANDLE)?.dispatch_table().expose_provenance();
+    Ok(Object { table, native, context: context.get().0, device: device.get().0, size, opened })
 }
 
 /// `urPhysicalMemRetain`
-pub(crate) fn retain(at: LevelZero, memory: PhysicalMem) -> Result<(), UrResult> {
+pub(crate) fn retain(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrResult> {
     if let Known::Adapters = find(memory)? {
         result::done(adapter::urPhysicalMemRetain(at.via)(memory))?;
     }
-    if let Some((_, references)) = KNOWN.get().lock().get_mut(&memory.0) {
+    if let Some((_, references)) = KNOWN.get().lock().get_mut(&memory.get().0) {
         *references += 1;
     }
     Ok(())
 }
 
 /// `urPhysicalMemRelease`
-pub(crate) fn release(at: LevelZero, memory: PhysicalMem) -> Result<(), UrResult> {
-    result::handle(memory.0)?;
+pub(crate) fn release(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrResult> {
+    result::not_null(memory)?;
     // Forgotten first: once it is released, its address may be another one's. The object ends after the lock.
     let (known, _last) = {
         let mut all = KNOWN.get().lock();
-        let (known, references) = all.get_mut(&memory.0).ok_or(UrResult::INVALID_ARGUMENT)?;
+        let (known, references) = all.get_mut(&memory.get().0).ok_or(UrResult::INVALID_ARGUMENT)?;
         *references -= 1;
         let (known, ended) = (known.clone(), *references == 0);
-        (known, if ended { all.remove(&memory.0) } else { None })
+        (known, if ended { all.remove(&memory.get().0) } else { None })
     };
     match known {
         Known::Ours(_) => Ok(()),
@@ -183,34 +194,22 @@ pub(crate) fn release(at: LevelZero, memory: PhysicalMem) -> Result<(), UrResult
 /// `urPhysicalMemGetInfo`
 pub(crate) fn get_info(
     at: LevelZero,
-    memory: PhysicalMem,
-    property: Property,
-    (size, value, size_ret): (ValueSize, OutValue, OutValueSize),
+    memory: Arg<PhysicalMem>,
+    property: Arg<Property>,
+    query: Query<OutValue>,
 ) -> Result<(), UrResult> {
     let Known::Ours(object) = find(memory)? else {
-        return result::done(adapter::urPhysicalMemGetInfo(at.via)(memory, property, size, value, size_ret));
+        let ask = adapter::urPhysicalMemGetInfo(at.via);
+        return result::done(ask(memory, property, query.size, query.value, query.size_ret));
     };
-    let inform = |bytes: &[u8]| caller::inform(bytes, size.0, value.0, size_ret.0);
-    match property.0 {
-        constants::UR_PHYSICAL_MEM_INFO_CONTEXT => inform(&object.context.to_ne_bytes()),
-        constants::UR_PHYSICAL_MEM_INFO_DEVICE => inform(&object.device.to_ne_bytes()),
-        constants::UR_PHYSICAL_MEM_INFO_SIZE => inform(&object.size.to_ne_bytes()),
-        constants::UR_PHYSICAL_MEM_INFO_PROPERTIES => {
-            let mut bytes = [0; size_of::<Properties>()];
-            let properties = [
-                (0, constants::UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES),
-                (16, constants::UR_PHYSICAL_MEM_FLAG_ENABLE_IPC),
-            ];
-            for (at, field) in properties {
-                if let Some(place) = bytes.get_mut(at..at + 4) {
-                    place.copy_from_slice(&field.to_ne_bytes());
-                }
-            }
-            inform(&bytes)
-        }
+    match property.get().0 {
+        constants::UR_PHYSICAL_MEM_INFO_CONTEXT => query.answer(&object.context.to_ne_bytes()),
+        constants::UR_PHYSICAL_MEM_INFO_DEVICE => query.answer(&object.device.to_ne_bytes()),
+        constants::UR_PHYSICAL_MEM_INFO_SIZE => query.answer(&object.size.to_ne_bytes()),
+        constants::UR_PHYSICAL_MEM_INFO_PROPERTIES => query.answer(Properties::SHARED.as_bytes()),
         constants::UR_PHYSICAL_MEM_INFO_REFERENCE_COUNT => {
-            let references = KNOWN.get().lock().get(&memory.0).map_or(0, |(_, references)| *references);
-            inform(&references.to_ne_bytes())
+            let references = KNOWN.get().lock().get(&memory.get().0).map_or(0, |(_, references)| *references);
+            query.answer(&references.to_ne_bytes())
         }
         _ => Err(UrResult::UNSUPPORTED_ENUMERATION),
     }
@@ -219,34 +218,40 @@ pub(crate) fn get_info(
 /// `urVirtualMemMap`
 pub(crate) fn map(
     at: LevelZero,
-    context: Context,
-    (pointer, size): (Pointer, Size),
-    (memory, offset): (PhysicalMem, Offset),
-    flags: Flags,
+    context: Arg<Context>,
+    (pointer, size): (Arg<Pointer>, Arg<Size>),
+    (memory, offset): (Arg<PhysicalMem>, Arg<Offset>),
+    flags: Arg<Flags>,
 ) -> Result<(), UrResult> {
     let Ok(Known::Ours(object)) = find(memory) else {
         return result::done(adapter::urVirtualMemMap(at.via)(context, pointer, size, memory, offset, flags));
     };
-    let ze_context = at.context(context.0)?;
-    if offset.0.checked_add(size.0).is_none_or(|end| end > object.size) {
+    let ze_context = at.context(context)?;
+    let (size, offset) = (size.get().0, offset.get().0);
+    if offset.checked_add(size).is_none_or(|end| end > object.size) {
         return Err(UrResult::INVALID_VALUE);
     }
     // `ze_memory_access_attribute_t`
-    let access = match flags.0 {
+    let access = match flags.get().0 {
         flags if flags & constants::UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE != 0 => 1,
         flags if flags & constants::UR_VIRTUAL_MEM_ACCESS_FLAG_READ_ONLY != 0 => 2,
         _ => 0,
     };
-    driver().map(ze_context, pointer.0, size.0, (object.native.handle, offset.0), access)
+    driver().map(ze_context, pointer, size, (object.native.handle, offset), access)
 }
 
 /// `urIPCGetPhysMemHandleExp`
-pub(crate) fn get(context: Context, memory: PhysicalMem, data: usize, size: usize) -> Result<(), UrResult> {
-    result::handle(context.0)?;
-    result::pointer(data)?;
-    result::pointer(size)?;
+pub(crate) fn get(
+    context: Arg<Context>,
+    memory: Arg<PhysicalMem>,
+    data: Arg<OutData>,
+    size: Arg<OutDataSize>,
+) -> Result<(), UrResult> {
+    result::not_null(context)?;
+    result::not_null(data)?;
+    result::not_null(size)?;
     let Known::Ours(object) = find(memory)? else { return Err(UrResult::INVALID_ARGUMENT) };
-    ISSUED.give(data, size, || {
+    ISSUED.answer_get(data, size, || {
         let descriptor = object.native.descriptor()?;
         let said = Contents {
             size: object.size as u64,
@@ -259,40 +264,34 @@ pub(crate) fn get(context: Context, memory: PhysicalMem, data: usize, size: usiz
 }
 
 /// `urIPCPutPhysMemHandleExp`
-pub(crate) fn put(context: Context, data: Data) -> Result<(), UrResult> {
-    result::handle(context.0)?;
-    result::pointer(data.0)?;
-    ISSUED.take(data.0).map(|keeper| drop(keeper.descriptor))
+pub(crate) fn put(context: Arg<Context>, data: Arg<Data>) -> Result<(), UrResult> {
+    result::not_null(context)?;
+    result::not_null(data)?;
+    ISSUED.take(data).map(|keeper| drop(keeper.descriptor))
 }
 
 /// `urIPCOpenPhysMemHandleExp`
 pub(crate) fn open(
     at: LevelZero,
-    context: Context,
-    device: Device,
-    data: Data,
-    size: DataSize,
-    out: OutObject,
+    context: Arg<Context>,
+    device: Arg<Device>,
+    data: Arg<Data>,
+    size: Arg<DataSize>,
+    out: Arg<OutObject>,
 ) -> Result<(), UrResult> {
-    result::pointer(data.0)?;
-    result::pointer(out.0)?;
-    let (ze_context, ze_device) = (at.context(context.0)?, at.device(device.0)?);
-    let bytes = caller::copy(data.0, size.0)?;
-    let sealed = match HandleData::decode(&bytes) {
-        Ok(sealed) if sealed.kind == Kind::PhysicalMem => sealed,
-        _ => return Err(UrResult::INVALID_VALUE),
-    };
-    let native = fetch_native(&sealed, ze_context, ze_device)?;
-    add(object(context, device, sealed.size as usize, native, true), out);
+    let (ze_context, ze_device, handle_data) =
+        opening::opened_data(at, context, (data, size), out, Kind::PhysicalMem, || at.device(device))?;
+    let native = fetch_native(&handle_data, ze_context, ze_device)?;
+    add(object(context, device, handle_data.size as usize, native, true)?, out);
     Ok(())
 }
 
 /// `urIPCClosePhysMemHandleExp`
-pub(crate) fn close(at: LevelZero, context: Context, memory: PhysicalMem) -> Result<(), UrResult> {
-    result::handle(context.0)?;
+pub(crate) fn close(at: LevelZero, context: Arg<Context>, memory: Arg<PhysicalMem>) -> Result<(), UrResult> {
+    result::not_null(context)?;
     match find(memory)? {
         Known::Ours(object) if !object.opened => Err(UrResult::INVALID_ARGUMENT),
-        Known::Ours(object) if object.context != context.0 => Err(UrResult::INVALID_CONTEXT),
+        Known::Ours(object) if object.context != context.get().0 => Err(UrResult::INVALID_CONTEXT),
         Known::Ours(_) => release(at, memory),
         Known::Adapters => Err(UrResult::INVALID_ARGUMENT),
     }
@@ -306,11 +305,11 @@ pub(crate) fn can_be_shared(driver: &Driver, context: ZeHandle, device: ZeHandle
 }
 
 /// The driver's object for what another process, or this one, exported.
-fn fetch_native(sealed: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<Arc<Native>, UrResult> {
-    let producer = Process { pid: sealed.pid, started: sealed.started };
+fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<Arc<Native>, UrResult> {
+    let producer = Process::of(handle_data);
     let own = if producer == Process::this() {
-        let look = |keeper: &Keeper| (keeper.native.upgrade(), keeper.descriptor.try_clone());
-        let (native, descriptor) = ISSUED.find(sealed.serial, look).ok_or(UrResult::INVALID_VALUE)?;
+        let kept = |keeper: &Keeper| (keeper.native.upgrade(), keeper.descriptor.try_clone());
+        let (native, descriptor) = ISSUED.find(handle_data.serial, kept).ok_or(UrResult::INVALID_VALUE)?;
         // Some drivers give an import of what is already here the same kernel object, which the first end of it would
         // take away from the other: so it stays one.
         if let Some(native) = native.filter(|native| native.context == context) {
@@ -318,14 +317,14 @@ fn fetch_native(sealed: &HandleData, context: ZeHandle, device: ZeHandle) -> Res
         }
         descriptor.map_err(|refusal| result::of_kernel(&refusal))?
     } else {
-        producer.fetch(sealed.descriptor)?
+        producer.fetch(handle_data.descriptor)?
     };
     // After a put, the number may stand for another file.
-    if identity(&own)? != sealed.native {
+    if identity(&own)? != handle_data.native {
         return Err(UrResult::INVALID_VALUE);
     }
     let number = fetch::duplicate(own.as_raw_fd()).map_err(|refusal| result::of_kernel(&refusal))?;
-    let imported = driver().import_physical(context, device, sealed.size as usize, number.as_raw_fd());
+    let imported = driver().import_physical(context, device, handle_data.size as usize, number.as_fd());
     let handle = imported.map_err(result::of_import)?;
     // From here on the number is the driver's, if it wants it.
     let lent = SharedDescriptor { number: Some(std::os::fd::IntoRawFd::into_raw_fd(number)), own };

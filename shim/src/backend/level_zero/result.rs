@@ -1,10 +1,12 @@
-//! What our backend answers: the codes of `ur_result_t`, and what a driver's `ze_result_t` becomes among them.
+//! How a driver's `ze_result_t` and the kernel's errors become a `ur_result_t`.
 //!
-//! Must never make a success of anything but a success.
+//! Only a success may become a success.
 
 use std::io;
 
-use urscope_schema::api::UrResult;
+use urscope_schema::api::{UrResult, demand::Null, role::Role};
+
+use crate::raw::args::Arg;
 
 /// A `ze_result_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +14,7 @@ use urscope_schema::api::UrResult;
 pub(crate) struct ZeResult(pub(crate) u32);
 
 impl ZeResult {
-    /// As the adapters translate it (`ze2urResult`).
+    /// The `ur_result_t` that the adapters translate it to (`ze2urResult`).
     pub(crate) fn ur(self) -> Result<(), UrResult> {
         Err(match self.0 {
             0 => return Ok(()),
@@ -30,23 +32,23 @@ impl ZeResult {
     }
 }
 
-/// What a driver's refusal to open means: an argument that it finds wrong are the data; all else stays what it is.
+/// Of a driver's refusal to open: an invalid argument means that the handle data are invalid; other errors stay as they are.
 pub(crate) fn of_open(refusal: UrResult) -> UrResult {
     if refusal == UrResult::INVALID_ARGUMENT { UrResult::INVALID_VALUE } else { refusal }
 }
 
-/// The same of physical memory and events, where Intel's driver answers OUT_OF_DEVICE_MEMORY to data that are wrong.
+/// The same for physical memory and events, where Intel's driver answers OUT_OF_DEVICE_MEMORY to invalid data.
 pub(crate) fn of_import(refusal: UrResult) -> UrResult {
     if refusal == UrResult::OUT_OF_DEVICE_MEMORY { UrResult::INVALID_VALUE } else { of_open(refusal) }
 }
 
-/// What a driver's refusal to make something of a size means, where only the size can be wrong.
+/// Of a driver's refusal to make something of a size, where only the size can be wrong.
 pub(crate) fn of_size(refusal: UrResult) -> UrResult {
     if refusal == UrResult::INVALID_VALUE { UrResult::INVALID_SIZE } else { refusal }
 }
 
-/// What the kernel's refusal of a descriptor means. A lack of descriptors is no fault of anybody's data, and neither is
-/// the want of a permission, which is told apart.
+/// Of the kernel's refusal of a descriptor. Missing permission and a lack of descriptors are not the fault of the handle data,
+/// and have errors of their own.
 pub(crate) fn of_kernel(refusal: &io::Error) -> UrResult {
     match refusal.raw_os_error() {
         Some(libc::EPERM) => UrResult::INVALID_ARGUMENT,
@@ -55,7 +57,7 @@ pub(crate) fn of_kernel(refusal: &io::Error) -> UrResult {
     }
 }
 
-/// The answer of a call that is done by steps.
+/// The result of a call that is done in steps.
 pub(crate) fn answer(call: impl FnOnce() -> Result<(), UrResult>) -> UrResult {
     match call() {
         Ok(()) => UrResult::SUCCESS,
@@ -63,19 +65,18 @@ pub(crate) fn answer(call: impl FnOnce() -> Result<(), UrResult>) -> UrResult {
     }
 }
 
-/// The outcome of a call that the adapter did.
+/// The outcome of a call to the adapter.
 pub(crate) fn done(result: UrResult) -> Result<(), UrResult> {
     if result.is_success() { Ok(()) } else { Err(result) }
 }
 
-/// Refuses a null handle.
-pub(crate) fn handle(word: usize) -> Result<(), UrResult> {
-    if word == 0 { Err(UrResult::INVALID_NULL_HANDLE) } else { Ok(()) }
-}
-
-/// Refuses a null pointer.
-pub(crate) fn pointer(word: usize) -> Result<(), UrResult> {
-    if word == 0 { Err(UrResult::INVALID_NULL_POINTER) } else { Ok(()) }
+/// Refuses a null handle and a null pointer, each with its own error.
+pub(crate) fn not_null<R: Role>(argument: Arg<R>) -> Result<(), UrResult> {
+    match argument.null() {
+        None => Ok(()),
+        Some(Null::Handle) => Err(UrResult::INVALID_NULL_HANDLE),
+        Some(_) => Err(UrResult::INVALID_NULL_POINTER),
+    }
 }
 
 #[cfg(test)]

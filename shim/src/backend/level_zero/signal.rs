@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use urscope_schema::api::{
     UrResult,
-    role::{Event, InOutEvent, Unseen, Unseen32},
+    role::{InOutEvent, Unseen, Unseen32},
 };
 
 use super::{
@@ -18,28 +18,35 @@ use super::{
     driver::{Driver, ZeHandle, driver},
     result,
 };
-use crate::{backend::adapter, raw::fork_reset::ForkReset};
+use crate::{
+    backend::adapter,
+    raw::{
+        args::{Arg, caller::receive_event},
+        fork_reset::ForkReset,
+    },
+};
 
 /// Where an event is signalled: the driver's context and device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
-    context: usize,
-    device: usize,
+    context: ZeHandle,
+    device: ZeHandle,
 }
 
 impl Place {
-    pub(crate) fn new(context: ZeHandle, device: ZeHandle) -> Self {
-        Self { context: context.expose_provenance(), device: device.expose_provenance() }
+    /// In that context, on that device.
+    pub(crate) const fn new(context: ZeHandle, device: ZeHandle) -> Self {
+        Self { context, device }
     }
 }
 
 /// Our lists.
-static LISTS: ForkReset<Mutex<HashMap<Place, usize>>> = ForkReset::new(Mutex::default);
+static LISTS: ForkReset<Mutex<HashMap<Place, ZeHandle>>> = ForkReset::new(Mutex::default);
 
 /// A driver's event that was released before it was signalled, and what ends it.
 struct Released {
     place: Place,
-    native: usize,
+    native: ZeHandle,
     end: End,
 }
 
@@ -55,83 +62,74 @@ pub(crate) fn after_fork_in_child() {
 
 /// Before the last release of a context.
 pub(crate) fn end_of_context(ze_context: ZeHandle) {
-    let context = ze_context.expose_provenance();
-    let ended: Vec<usize> =
-        LISTS.get().lock().extract_if(|place, _| place.context == context).map(|(_, list)| list).collect();
+    let ended: Vec<ZeHandle> =
+        LISTS.get().lock().extract_if(|place, _| place.context == ze_context).map(|(_, list)| list).collect();
     for list in ended {
-        driver().end_list(std::ptr::with_exposed_provenance_mut(list));
+        driver().end_list(list);
     }
-    sweep(|released, _| released.place.context == context);
+    end_released(|released| released.place.context == ze_context);
 }
 
 /// Ends a driver's event, as soon as nothing is left to signal it: a program may release an event while it is pending.
-pub(crate) fn end(place: Place, native: usize, end: End) {
+pub(crate) fn end(place: Place, native: ZeHandle, end: End) {
     RELEASED.get().lock().push(Released { place, native, end });
-    sweep(|_, native| driver().is_signalled(native));
+    end_released(|released| driver().is_signalled(released.native));
 }
 
-fn sweep(over: impl Fn(&Released, ZeHandle) -> bool) {
-    let handle = |released: &Released| std::ptr::with_exposed_provenance_mut(released.native);
-    let ended: Vec<_> = RELEASED.get().lock().extract_if(.., |released| over(released, handle(released))).collect();
+fn end_released(which: impl Fn(&Released) -> bool) {
+    let ended: Vec<_> = RELEASED.get().lock().extract_if(.., |released| which(released)).collect();
     for released in ended {
-        (released.end)(driver(), handle(&released));
+        (released.end)(driver(), released.native);
     }
 }
 
 /// What a queue is asked to do: `urEnqueueEventsWaitWithBarrierExt` without the event.
 #[derive(Clone, Copy)]
 pub(crate) struct Barrier {
-    pub(crate) queue: Unseen,
-    pub(crate) properties: Unseen,
-    pub(crate) count: Unseen32,
-    pub(crate) events: Unseen,
+    pub(crate) queue: Arg<Unseen>,
+    pub(crate) properties: Arg<Unseen>,
+    pub(crate) count: Arg<Unseen32>,
+    pub(crate) events: Arg<Unseen>,
 }
 
 impl Barrier {
     /// Has the adapter's queue do it, with a place for the event or none.
-    pub(crate) fn enqueue(self, at: LevelZero, event: InOutEvent) -> Result<(), UrResult> {
+    pub(crate) fn enqueue(self, at: LevelZero, event: Arg<InOutEvent>) -> Result<(), UrResult> {
         let Self { queue, properties, count, events } = self;
         result::done(adapter::urEnqueueEventsWaitWithBarrierExt(at.via)(queue, properties, count, events, event))
     }
 }
 
-/// Signals the event around `native` behind all that is in the queue.
+/// Signals `native` behind everything that is in the queue; `event` holds the adapter's event around it.
 pub(crate) fn behind(
     at: LevelZero,
     barrier: Barrier,
-    event: usize,
+    event: Arg<InOutEvent>,
     native: ZeHandle,
     place: Place,
 ) -> Result<(), UrResult> {
-    let mut reached = 0_usize;
-    barrier.enqueue(at, InOutEvent((&raw mut reached).expose_provenance()))?;
-    // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
-    let reached = unsafe { (&raw const reached).read_volatile() };
-    if reached == 0 {
-        return Err(UrResult::UNKNOWN);
-    }
-    let signalled =
-        at.native().and_then(|adapter| adapter.event_behind(reached)).and_then(|first| signal(place, first, native));
-    let _ = adapter::urEventRelease(at.via)(Event(reached));
+    let enqueue = adapter::urEnqueueEventsWaitWithBarrierExt(at.via);
+    let Barrier { queue, properties, count, events } = barrier;
+    let reached = receive_event(|out| enqueue(queue, properties, count, events, out))?.ok_or(UrResult::UNKNOWN)?;
+    let first = at.native().and_then(|adapter| adapter.event_behind(reached));
+    let signalled = first.and_then(|first| signal(place, first, native));
+    let _ = adapter::urEventRelease(at.via)(reached);
     signalled?;
-    let list = [event];
-    let wait = Barrier {
-        properties: Unseen(0),
-        count: Unseen32(1),
-        events: Unseen(list.as_ptr().expose_provenance()),
-        ..barrier
+    // SAFETY: the event that the caller's variable holds is one of ours, and the list of it is the caller's variable; a queue
+    // needs no properties, and a wait for it no event.
+    let (properties, count, events, no_event) = unsafe {
+        (Arg::new(Unseen(0)), Arg::new(Unseen32(1)), Arg::new(Unseen(event.get().0)), Arg::new(InOutEvent(0)))
     };
-    wait.enqueue(at, InOutEvent(0))
+    Barrier { queue, properties, count, events }.enqueue(at, no_event)
 }
 
-/// Two threads must not append to one list at once, so this holds the lock.
+/// Has our list of that place signal `event` when `first` has been signalled. Two threads must not append to one list at once,
+/// so this holds the lock.
 fn signal(place: Place, first: ZeHandle, event: ZeHandle) -> Result<(), UrResult> {
     let mut lists = LISTS.get().lock();
-    let list = if let Some(list) = lists.get(&place) {
-        *list
-    } else {
-        let [context, device] = [place.context, place.device].map(std::ptr::with_exposed_provenance_mut);
-        *lists.entry(place).or_insert(driver().make_list(context, device)?.expose_provenance())
+    let list = match lists.get(&place) {
+        Some(list) => *list,
+        None => *lists.entry(place).or_insert(driver().make_list(place.context, place.device)?),
     };
-    driver().signal_behind(std::ptr::with_exposed_provenance_mut(list), first, event)
+    driver().signal_behind(list, first, event)
 }

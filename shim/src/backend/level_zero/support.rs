@@ -8,20 +8,26 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use urscope_schema::api::{
     Function, UrResult, constants,
-    role::{Device, IpcProperty, OutBool, OutValueSize, ValueSize},
+    role::{Device, IpcProperty, OutBool},
 };
 
 use super::{
-    LevelZero, caller,
+    LevelZero,
     driver::{Driver, ZeHandle, driver},
     physical,
 };
 use crate::{
     backend::{Family, adapter},
-    raw::fork_reset::ForkReset,
+    raw::{
+        args::{
+            Arg,
+            caller::{Query, receive_bool},
+        },
+        fork_reset::ForkReset,
+    },
 };
 
-static FOUND: ForkReset<Mutex<HashMap<(usize, u32), bool>>> = ForkReset::new(Mutex::default);
+static FOUND: ForkReset<Mutex<HashMap<(ZeHandle, u32), bool>>> = ForkReset::new(Mutex::default);
 
 /// In a forked child.
 pub(crate) fn after_fork_in_child() {
@@ -31,56 +37,45 @@ pub(crate) fn after_fork_in_child() {
 /// `urDeviceGetInfo`
 pub(crate) fn get_info(
     at: LevelZero,
-    device: Device,
-    property: IpcProperty,
-    (size, value, size_ret): (ValueSize, OutBool, OutValueSize),
+    device: Arg<Device>,
+    property: Arg<IpcProperty>,
+    query: Query<OutBool>,
 ) -> UrResult {
-    let family = match property.0 {
+    let asked = property.get().0;
+    let family = match asked {
         constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP => Some(Family::Memory),
         constants::UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP => Some(Family::PhysicalMem),
         constants::UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP => Some(Family::Event),
         _ => None,
     };
-    if property.0 == constants::UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP
+    if asked == constants::UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP
         && Family::Event.is_ours(at.via)
         && !adapter::has(at.via, Function::urEventCreateExp)
     {
-        return super::result::answer(|| caller::inform(&[u8::from(at.shares_events())], size.0, value.0, size_ret.0));
+        return super::result::answer(|| query.answer(&[u8::from(at.shares_events())]));
     }
     let Some(family) = family.filter(|family| family.is_ours(at.via)) else {
-        return adapter::urDeviceGetInfo(at.via)(device, property, size, value, size_ret);
+        return adapter::urDeviceGetInfo(at.via)(device, property, query.size, query.value, query.size_ret);
     };
     super::result::answer(|| {
-        let ze_device = at.device(device.0)?;
-        let key = (ze_device.addr(), property.0);
+        let ze_device = at.device(device)?;
+        let key = (ze_device, asked);
         let known = FOUND.get().lock().get(&key).copied();
         let supported = known.unwrap_or_else(|| supports(driver(), ze_device, family) && is_usable(at, device, family));
         FOUND.get().lock().insert(key, supported);
-        // `UR_RESULT_ERROR_INVALID_SIZE` for a place without room, as `inform` answers.
-        caller::inform(&[u8::from(supported)], size.0, value.0, size_ret.0)
+        query.answer(&[u8::from(supported)])
     })
 }
 
 /// Whether the adapter can do with such a thing what it is for: signal an event again that was made before.
-fn is_usable(at: LevelZero, device: Device, family: Family) -> bool {
+fn is_usable(at: LevelZero, device: Arg<Device>, family: Family) -> bool {
     if family == Family::Event && !adapter::has(at.via, Function::urEventCreateExp) {
         return at.shares_events();
     }
-    let mut answer = 0_u8;
-    let place = OutBool((&raw mut answer).expose_provenance());
+    // SAFETY: a property is a number, and any may be asked for.
+    let property = unsafe { Arg::new(IpcProperty(constants::UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP)) };
     let ask = adapter::urDeviceGetInfo(at.via);
-    let answered = || {
-        ask(
-            device,
-            IpcProperty(constants::UR_DEVICE_INFO_REUSABLE_EVENTS_SUPPORT_EXP),
-            ValueSize(1),
-            place,
-            OutValueSize(0),
-        )
-        .is_success()
-    };
-    // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
-    family != Family::Event || answered() && unsafe { (&raw const answer).read_volatile() } != 0
+    family != Family::Event || receive_bool(|query| ask(device, property, query.size, query.value, query.size_ret))
 }
 
 fn supports(driver: &Driver, device: ZeHandle, family: Family) -> bool {

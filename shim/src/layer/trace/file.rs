@@ -32,7 +32,7 @@ impl TraceFile {
         for complaint in knobs::complaints() {
             stderr::say(&complaint);
         }
-        let header = process::describe(&knobs.run, forked);
+        let header = process::describe(&knobs.run, forked, knobs::rank());
         let name = process::name(&header);
         let mut beginning = write::start(header.pid, name, &format!("{}-{}-{}", header.run, header.pid, header.start));
         beginning.extend(write::record(header.pid, &header));

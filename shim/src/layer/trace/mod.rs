@@ -15,16 +15,16 @@ use urscope_schema::{
     api::{Function, demand::Nulls},
     call::{Enter, Exit},
     trace::{
-        records::{EntryPoint, Found, Named},
+        records::{EntryPoint, Found, Module, Named, Stack},
         write::{self, End, Line, Totals},
     },
 };
 
 use self::file::TraceFile;
-use super::{Layer, Verdict};
+use super::{FindingSink, Layer, Verdict};
 use crate::{
-    chain,
     raw::{clock, fork_reset::ForkReset, process, thread},
+    stacks::StackSink,
 };
 
 mod descriptor_sampler;
@@ -110,7 +110,7 @@ pub fn entry_point(entry_point: EntryPoint) {
 }
 
 /// Writes down what calls that follow refer to.
-pub(crate) fn record<R: Named>(record: &R) {
+fn record<R: Named>(record: &R) {
     let line = write::record(pid(), record);
     STATE.get().lock().append(&line);
 }
@@ -124,10 +124,25 @@ pub fn note(text: &str) {
     }
 }
 
-/// Writes down what the validation layer found, on the thread that it is found on.
-pub fn finding(found: &Found) {
-    let line = write::finding(pid(), thread::id(), clock::now(), base(), found);
-    STATE.get().lock().append(&line);
+impl FindingSink for Trace {
+    fn finding(&self, found: &Found) {
+        let line = write::finding(pid(), thread::id(), clock::now(), base(), found);
+        STATE.get().lock().append(&line);
+    }
+
+    fn end(&self, how: &'static str) {
+        end(how);
+    }
+}
+
+impl StackSink for Trace {
+    fn module(&self, module: &Module) {
+        record(module);
+    }
+
+    fn stack(&self, stack: &Stack) {
+        record(stack);
+    }
 }
 
 /// Where this process's trace is written to, if it is.
@@ -217,7 +232,6 @@ pub fn after_fork_in_child() {
     STATE.reset(Mutex::new(State { entry_points, forked: true, ..State::default() }));
     thread::forget();
     descriptor_sampler::restart();
-    chain::restart();
     PID.store(0, Ordering::Relaxed);
     for count in CALLED.iter().chain([&RETURNED, &LOST]) {
         count.store(0, Ordering::Relaxed);

@@ -3,20 +3,27 @@
 //! A sin is said once for each place that commits it and then only counted, so that a loop does not drown the program's own
 //! words; the trace has all of them. Nothing here may be called with the layer's lock held.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{collections::BTreeMap, fmt::Write as _, sync::OnceLock};
 
 use parking_lot::Mutex;
 use urscope_rules::{Finding, Severity};
 use urscope_schema::{api::Function, trace::records::Found};
 
 use super::{
-    super::{Verdict, trace},
+    super::{FindingSink, Verdict},
     frames,
 };
 use crate::{
     knobs::{self, OnError},
     raw::{fork_reset::ForkReset, stderr},
 };
+
+static SINK: OnceLock<&'static dyn FindingSink> = OnceLock::new();
+
+/// Sends all findings there, besides to stderr. Only the first call counts.
+pub(super) fn send_findings_to(sink: &'static dyn FindingSink) {
+    let _ = SINK.set(sink);
+}
 
 /// Where a sin is committed. The place is as fine as what is known of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,7 +87,9 @@ pub(super) fn found(findings: &[Finding]) -> Verdict {
         (OnError::Refuse, Some(answer)) => Verdict::Answered(answer),
         (OnError::Abort, _) if serious => {
             stderr::say("URSCOPE_ON_ERROR=abort ends the program here; its trace ends with what was found");
-            trace::end("abort");
+            if let Some(sink) = SINK.get() {
+                sink.end("abort");
+            }
             std::process::abort()
         }
         _ => Verdict::Passed,
@@ -102,11 +111,13 @@ pub(super) fn at_end(findings: &[Finding]) {
 
 fn report(findings: &[Finding]) {
     for finding in findings {
-        trace::finding(&Found {
-            rule: finding.rule.code.into(),
-            severity: finding.severity.name().into(),
-            message: finding.message.clone(),
-        });
+        if let Some(sink) = SINK.get() {
+            sink.finding(&Found {
+                rule: finding.rule.code.into(),
+                severity: finding.severity.name().into(),
+                message: finding.message.clone(),
+            });
+        }
         let output = REPORTED.get().lock().add(Site::of(finding), finding.count);
         match output {
             Output::Full if finding.severity > Severity::Note || !knobs::read().quiet => {

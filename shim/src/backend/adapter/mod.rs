@@ -1,0 +1,70 @@
+//! The runtime's own adapters, passed through: the functions that stood in their tables before ours.
+//!
+//! An adapter is known by the number that `via` records ([`registry`]). Its functions may throw (v2 does, where Unified Runtime
+//! finds no pool for a device), and the loader in front of us answers for it. Nothing here may call a layer.
+
+use std::{
+    ffi::c_void,
+    ptr::null_mut,
+    sync::atomic::{AtomicPtr, Ordering},
+};
+
+#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
+use urscope_schema::{
+    api::{Function, UrResult, role::*},
+    ur_functions,
+};
+
+use crate::raw::args::Arg;
+
+pub mod registry;
+
+pub use registry::ADAPTERS;
+
+static ORIGINALS: [[AtomicPtr<c_void>; Function::COUNT]; ADAPTERS] =
+    [const { [const { AtomicPtr::new(null_mut()) }; Function::COUNT] }; ADAPTERS];
+
+fn original(via: usize, function: Function) -> Option<&'static AtomicPtr<c_void>> {
+    ORIGINALS.get(via)?.get(function as usize)
+}
+
+/// Keeps the adapter's own function, before one of ours takes its slot. An adapter names the same functions every time; the
+/// first one is kept.
+///
+/// # Safety
+///
+/// `implementation` is the adapter's implementation of `function`, as its table getter named it.
+pub unsafe fn keep(via: usize, function: Function, implementation: *mut c_void) {
+    if let Some(original) = original(via, function) {
+        let _ = original.compare_exchange(null_mut(), implementation, Ordering::Release, Ordering::Relaxed);
+    }
+}
+
+/// Whether the adapter has that function.
+#[inline]
+pub fn has(via: usize, function: Function) -> bool {
+    original(via, function).is_some_and(|original| !original.load(Ordering::Acquire).is_null())
+}
+
+macro_rules! originals {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+        $(
+            #[doc = concat!("The adapter's own `", stringify!($name), "`, or one that answers UNSUPPORTED_FEATURE.")]
+            #[inline]
+            pub fn $name(via: usize) -> extern "C-unwind" fn($(Arg<$role>),*) -> UrResult {
+                extern "C-unwind" fn absent($(_: Arg<$role>),*) -> UrResult {
+                    UrResult::UNSUPPORTED_FEATURE
+                }
+                let original = original(via, Function::$name).map_or(null_mut(), |known| known.load(Ordering::Acquire));
+                if original.is_null() {
+                    return absent;
+                }
+                // SAFETY: `keep` was given the adapter's function of this name, whose C signature is the row's
+                // (`ur_api.h` of 2026.2; the functions in the rows kept theirs since 2026.0).
+                unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(original) }
+            }
+        )*
+    };
+}
+
+ur_functions!(originals);

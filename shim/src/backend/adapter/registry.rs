@@ -1,0 +1,140 @@
+//! What is known of each adapter: its table getters, its dispatch table, its kind and its generation.
+//!
+//! The entry points fill it in; backends and entry points ask it. Must never call an adapter but through its own getters and
+//! `urAdapterGetInfo`.
+
+use std::{
+    ffi::c_void,
+    ptr::null_mut,
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering},
+};
+
+use urscope_schema::api::{
+    Table, UrResult,
+    constants::{UR_ADAPTER_INFO_BACKEND, UR_ADAPTER_INFO_VERSION, UR_BACKEND_LEVEL_ZERO},
+};
+
+use crate::raw::args::AdapterHandle;
+
+/// How many adapters one process can have under trace. The loader knows five kinds.
+pub const ADAPTERS: usize = 8;
+
+/// The one API version whose functions have the signatures of our rows: 0.12, all releases from 2025.2 to 2026.2.
+pub const VERSION: u32 = 12;
+
+/// More slots than any table of ours has in any release.
+const SCRATCH: usize = 64;
+
+/// What a slot holds that the adapter did not fill; no address of a function.
+const UNFILLED: *mut c_void = std::ptr::without_provenance_mut(0x5a5a_5a5a_5a5a_5a5a);
+
+/// `pfnGetInfo` in `ur_adapter_dditable_t`.
+const ADAPTER_GET_INFO: usize = 4;
+
+/// A `ur_pfnGet<Table>ProcAddrTable_t`: fills the table for an API version.
+pub type Getter = unsafe extern "C" fn(u32, *mut *mut c_void) -> UrResult;
+
+struct Adapter {
+    getters: [AtomicPtr<c_void>; Table::ALL.len()],
+    /// What the first word of its handles points at.
+    dispatch_table: AtomicPtr<c_void>,
+    level_zero: AtomicBool,
+    generation: AtomicU32,
+}
+
+static KNOWN: [Adapter; ADAPTERS] = [const {
+    Adapter {
+        getters: [const { AtomicPtr::new(null_mut()) }; Table::ALL.len()],
+        dispatch_table: AtomicPtr::new(null_mut()),
+        level_zero: AtomicBool::new(false),
+        generation: AtomicU32::new(0),
+    }
+}; ADAPTERS];
+
+/// Keeps the adapter's getter of a table; false where there is no room for it.
+///
+/// # Safety
+///
+/// `getter` is what the adapter exports under the getter's name.
+pub unsafe fn keep_getter(via: usize, table: Table, getter: *mut c_void) -> bool {
+    let kept = KNOWN.get(via).and_then(|known| known.getters.get(table as usize));
+    kept.inspect(|kept| kept.store(getter, Ordering::Release)).is_some()
+}
+
+/// The adapter's getter of a table.
+pub fn getter(via: usize, table: Table) -> Option<Getter> {
+    let getter = KNOWN.get(via)?.getters.get(table as usize)?.load(Ordering::Acquire);
+    if getter.is_null() {
+        return None;
+    }
+    // SAFETY: `keep_getter` keeps only what an adapter exports under the getter's name, which has this signature (`ur_ddi.h`).
+    Some(unsafe { std::mem::transmute::<*mut c_void, Getter>(getter) })
+}
+
+/// The pointers with which the adapter fills a table, as many as it fills.
+pub fn query_table(via: usize, table: Table) -> Vec<*mut c_void> {
+    let mut scratch = [UNFILLED; SCRATCH];
+    // SAFETY: no table that is asked for has more slots in any release.
+    let result = getter(via, table).map(|getter| unsafe { getter(VERSION, scratch.as_mut_ptr()) });
+    if result.is_some_and(UrResult::is_success) {
+        scratch.into_iter().take_while(|slot| *slot != UNFILLED).collect()
+    } else {
+        Vec::new()
+    }
+}
+
+/// A function that the adapter has in that slot, also one that we do not stand in front of.
+pub fn function(via: usize, table: Table, slot: usize) -> Option<*mut c_void> {
+    query_table(via, table).get(slot).copied().filter(|function| !function.is_null())
+}
+
+/// Learns from an adapter's first handle what tells its handles from others', and what kind of adapter it is.
+pub fn identify(via: usize, handle: AdapterHandle) {
+    type GetInfo = unsafe extern "C" fn(AdapterHandle, u32, usize, *mut u32, *mut usize) -> UrResult;
+
+    let Some(known) = KNOWN.get(via).filter(|known| known.dispatch_table.load(Ordering::Acquire).is_null()) else {
+        return;
+    };
+    if let Some(get_info) = function(via, Table::Adapter, ADAPTER_GET_INFO) {
+        // SAFETY: this slot holds the adapter's `urAdapterGetInfo`, which has this signature (`ur_api.h`).
+        let get_info = unsafe { std::mem::transmute::<*mut c_void, GetInfo>(get_info) };
+        let ask = |property| {
+            let mut answer = 0;
+            // SAFETY: the variable has the size that is passed; the size of the answer may be left out.
+            let result = unsafe { get_info(handle, property, size_of::<u32>(), &raw mut answer, null_mut()) };
+            result.is_success().then_some(answer)
+        };
+        known.generation.store(ask(UR_ADAPTER_INFO_VERSION).unwrap_or(0), Ordering::Release);
+        known.level_zero.store(ask(UR_ADAPTER_INFO_BACKEND) == Some(UR_BACKEND_LEVEL_ZERO), Ordering::Release);
+    }
+    known.dispatch_table.store(handle.dispatch_table(), Ordering::Release);
+}
+
+/// Whether that is an adapter for Level Zero devices.
+#[inline]
+pub fn is_level_zero(via: usize) -> bool {
+    KNOWN.get(via).is_some_and(|known| known.level_zero.load(Ordering::Acquire))
+}
+
+/// The generation of the adapter among those of its kind (`UR_ADAPTER_INFO_VERSION`): 1 or 2; 0 where it does not say.
+pub fn generation(via: usize) -> u32 {
+    KNOWN.get(via).map_or(0, |known| known.generation.load(Ordering::Acquire))
+}
+
+/// The number of the adapter that made a handle.
+pub fn adapter_of(handle: AdapterHandle) -> Option<usize> {
+    let table = handle.dispatch_table();
+    KNOWN.iter().position(|known| !table.is_null() && known.dispatch_table.load(Ordering::Acquire) == table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_tables_is_the_one_of_their_numbers() {
+        for (number, table) in Table::ALL.into_iter().enumerate() {
+            assert_eq!(table as usize, number);
+        }
+    }
+}

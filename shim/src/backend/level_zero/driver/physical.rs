@@ -1,0 +1,86 @@
+//! Physical memory that the driver shares.
+
+use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
+
+use urscope_schema::api::{UrResult, role::Pointer};
+
+use super::{
+    Driver, PhysicalMemDesc, PhysicalMemProperties, ZeHandle,
+    structs::{ExternalMemory, stype},
+};
+use crate::raw::args::Arg;
+
+impl Driver {
+    /// `zePhysicalMemCreate`, of memory that can be exported.
+    pub(crate) fn make_physical(&self, context: ZeHandle, device: ZeHandle, size: usize) -> Result<ZeHandle, UrResult> {
+        self.physical(context, device, size, &ExternalMemory::new(stype::EXTERNAL_MEMORY_EXPORT_DESC, -1))
+    }
+
+    /// `zePhysicalMemCreate`, of memory that another process exported. Whether the driver keeps the descriptor is not
+    /// specified.
+    pub(crate) fn import_physical(
+        &self,
+        context: ZeHandle,
+        device: ZeHandle,
+        size: usize,
+        descriptor: BorrowedFd<'_>,
+    ) -> Result<ZeHandle, UrResult> {
+        let external = ExternalMemory::new(stype::EXTERNAL_MEMORY_IMPORT_FD, descriptor.as_raw_fd());
+        self.physical(context, device, size, &external)
+    }
+
+    fn physical(
+        &self,
+        context: ZeHandle,
+        device: ZeHandle,
+        size: usize,
+        external: &ExternalMemory,
+    ) -> Result<ZeHandle, UrResult> {
+        let next = (&raw const *external).cast();
+        let desc = PhysicalMemDesc { stype: stype::PHYSICAL_MEM_DESC, next, flags: 0, size };
+        let mut made = ZeHandle::NULL;
+        // SAFETY: the description and the out-parameter are live variables.
+        unsafe { self.create_physical(context, device, &raw const desc, &raw mut made) }?;
+        made.not_null()
+    }
+
+    /// `zePhysicalMemGetProperties`, for a descriptor. Who owns it is not specified.
+    pub(crate) fn export_physical(&self, context: ZeHandle, physical: ZeHandle) -> Result<RawFd, UrResult> {
+        let mut external = ExternalMemory::new(stype::EXTERNAL_MEMORY_EXPORT_FD, -1);
+        let next = (&raw mut external).cast();
+        let mut properties = PhysicalMemProperties { stype: stype::PHYSICAL_MEM_PROPERTIES, next, id: 0, size: 0 };
+        // SAFETY: the out-parameter and what it chains to are live variables.
+        unsafe { self.physical_properties(context, physical, &raw mut properties) }?;
+        // SAFETY: a live variable, read as volatile because the driver wrote to it through the chain.
+        let descriptor = unsafe { (&raw const external.descriptor).read_volatile() };
+        if descriptor < 0 { Err(UrResult::INVALID_VALUE) } else { Ok(descriptor) }
+    }
+
+    /// `zePhysicalMemDestroy`
+    pub(crate) fn end_physical(&self, context: ZeHandle, physical: ZeHandle) {
+        // SAFETY: the driver made both.
+        let _ = unsafe { self.destroy_physical(context, physical) };
+    }
+
+    /// `zeVirtualMemMap`, at an address that the program reserved.
+    pub(crate) fn map(
+        &self,
+        context: ZeHandle,
+        at: Arg<Pointer>,
+        size: usize,
+        (physical, offset): (ZeHandle, usize),
+        access: u32,
+    ) -> Result<(), UrResult> {
+        let at = std::ptr::with_exposed_provenance(at.get().0);
+        // SAFETY: the address is the caller's of `urVirtualMemMap`, who reserved it.
+        unsafe { self.map_physical(context, at, size, physical, offset, access) }
+    }
+
+    /// The smallest size of physical memory in bytes.
+    pub(crate) fn least_physical(&self, context: ZeHandle, device: ZeHandle) -> Result<usize, UrResult> {
+        let mut page = 0;
+        // SAFETY: the out-parameter is a live variable.
+        unsafe { self.page_size(context, device, 1, &raw mut page) }?;
+        Ok(page)
+    }
+}

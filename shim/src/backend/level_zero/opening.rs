@@ -1,0 +1,53 @@
+//! What creating and opening have in common for events and physical memory: the order of the checks, and the flags.
+//!
+//! Must change nothing: a call that fails here has had no effect.
+
+use urscope_schema::api::{
+    UrResult,
+    role::{Context, Data, DataSize, Desc, Device, OutObject, Role},
+};
+
+use super::{
+    LevelZero,
+    driver::ZeHandle,
+    handle_data::{HandleData, Kind},
+    result,
+};
+use crate::raw::args::Arg;
+
+/// Checks the arguments of a function that makes an object, and gives the flags of its description: 0 where it has none.
+/// `undefined` are the bits that are no flag of the object.
+pub(super) fn creation_flags(
+    (context, device): (Arg<Context>, Arg<Device>),
+    desc: Arg<Desc>,
+    out: Arg<OutObject>,
+    undefined: u32,
+) -> Result<u32, UrResult> {
+    result::not_null(context)?;
+    result::not_null(device)?;
+    result::not_null(out)?;
+    match desc.flags().unwrap_or(0) {
+        flags if flags & undefined != 0 => Err(UrResult::INVALID_ENUMERATION),
+        flags => Ok(flags),
+    }
+}
+
+/// Checks the arguments of a function that opens handle data, and decodes them. `check` is made before the data are read.
+pub(super) fn opened_data<T, R: Role>(
+    at: LevelZero,
+    context: Arg<Context>,
+    (data, size): (Arg<Data>, Arg<DataSize>),
+    out: Arg<R>,
+    kind: Kind,
+    check: impl FnOnce() -> Result<T, UrResult>,
+) -> Result<(ZeHandle, T, HandleData), UrResult> {
+    result::not_null(data)?;
+    result::not_null(out)?;
+    let ze_context = at.context(context)?;
+    let checked = check()?;
+    let bytes = data.copy(size).ok_or(UrResult::INVALID_VALUE)?;
+    match HandleData::decode(&bytes) {
+        Ok(data) if data.kind == kind => Ok((ze_context, checked, data)),
+        _ => Err(UrResult::INVALID_VALUE),
+    }
+}

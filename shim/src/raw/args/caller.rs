@@ -1,0 +1,253 @@
+//! How our own backend reads its arguments, answers its caller, and calls the adapter.
+//!
+//! What the caller hands in is copied once, and what it asked for is written once.
+
+use urscope_schema::api::{
+    UrResult,
+    role::{
+        Data, DataSize, Desc, Event, InOutEvent, OutBool, OutData, OutDataSize, OutObject, OutPointer, OutValue,
+        OutValueSize, PhysicalMem, Pointer, Role, ValueSize,
+    },
+};
+
+use super::{
+    Arg,
+    inputs::{FLAGS, LARGEST_DATA},
+};
+
+impl Arg<Data> {
+    /// A copy of the handle data that the caller hands in; `None` for a null pointer, or where they are longer than anybody's.
+    pub fn copy(self, size: Arg<DataSize>) -> Option<Vec<u8>> {
+        let (data, size) = (self.0.0, size.0.0);
+        if data == 0 || size > LARGEST_DATA {
+            return None;
+        }
+        // SAFETY: the caller passes so many bytes of handle data (`urIPCOpenMemHandleExp` and its like).
+        Some(unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(data), size) }.to_vec())
+    }
+}
+
+impl Arg<Desc> {
+    /// The flags of the description that the caller hands in; `None` for a null pointer.
+    pub fn flags(self) -> Option<u32> {
+        let desc = Some(self.0.0).filter(|desc| *desc != 0)?;
+        // SAFETY: the caller passes a description there (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`).
+        Some(unsafe { std::ptr::with_exposed_provenance::<u32>(desc + FLAGS).read_unaligned() })
+    }
+}
+
+impl Arg<InOutEvent> {
+    /// What stands in the caller's variable; `None` for a null pointer. In older releases it is an out-parameter only, so it
+    /// may be anything: it must only be compared.
+    pub fn read(self) -> Option<usize> {
+        let variable = Some(self.0.0).filter(|variable| *variable != 0)?;
+        // SAFETY: the caller passes the address of a variable for an event.
+        Some(unsafe { std::ptr::with_exposed_provenance::<usize>(variable).read_unaligned() })
+    }
+}
+
+macro_rules! words {
+    ($($role:ident)*) => {
+        $(impl Arg<$role> {
+            /// Leaves a word in the caller's variable, unless it passed a null pointer.
+            pub fn write(self, word: usize) {
+                if self.0.0 != 0 {
+                    // SAFETY: the caller passes the address of a variable of this size (an `[out]` parameter of the function).
+                    unsafe { std::ptr::with_exposed_provenance_mut::<usize>(self.0.0).write_unaligned(word) };
+                }
+            }
+        })*
+    };
+}
+
+words!(OutPointer OutData OutDataSize OutObject OutValueSize);
+
+/// Where a caller wants the answer to a question for a property: `propSize`, `pPropValue` and `pPropSizeRet`.
+#[derive(Clone, Copy)]
+pub struct Query<V> {
+    /// The room for the answer in bytes.
+    pub size: Arg<ValueSize>,
+    /// The room for the answer, or null.
+    pub value: Arg<V>,
+    /// The variable for the size of the answer in bytes, or null.
+    pub size_ret: Arg<OutValueSize>,
+}
+
+/// A role of the room for an answer of any type.
+pub trait ValueRole: Role {
+    /// Its address; 0 for null.
+    fn address(self) -> usize;
+}
+
+impl ValueRole for OutValue {
+    fn address(self) -> usize {
+        self.0
+    }
+}
+
+impl ValueRole for OutBool {
+    fn address(self) -> usize {
+        self.0
+    }
+}
+
+impl<V: ValueRole> Query<V> {
+    /// Answers the question, as all `ur…GetInfo` do. `INVALID_SIZE` where there is not enough room.
+    pub fn answer(self, bytes: &[u8]) -> Result<(), UrResult> {
+        let value = self.value.0.address();
+        if value != 0 {
+            if self.size.0.0 < bytes.len() {
+                return Err(UrResult::INVALID_SIZE);
+            }
+            let room = std::ptr::with_exposed_provenance_mut::<u8>(value);
+            // SAFETY: the caller passes room for `propSize` bytes, no fewer than these.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), room, bytes.len()) };
+        }
+        self.size_ret.write(bytes.len());
+        Ok(())
+    }
+}
+
+/// What an adapter gives out: a role, and the role of the out-parameter that it comes through.
+pub trait Given: Role {
+    /// The role of the out-parameter.
+    type Out: Role;
+
+    /// The out-parameter at this address.
+    fn out_param(address: usize) -> Self::Out;
+
+    /// The role of this word.
+    fn of(word: usize) -> Self;
+
+    /// The word.
+    fn word(self) -> usize;
+}
+
+macro_rules! given {
+    ($($role:ident by $out:ident)*) => {
+        $(impl Given for $role {
+            type Out = $out;
+
+            fn out_param(address: usize) -> $out {
+                $out(address)
+            }
+
+            fn of(word: usize) -> Self {
+                Self(word)
+            }
+
+            fn word(self) -> usize {
+                self.0
+            }
+        })*
+    };
+}
+
+given!(Event by OutObject PhysicalMem by OutObject Pointer by OutPointer);
+
+/// Calls an adapter with an out-parameter of ours; `None` where it reports success and leaves no answer.
+pub fn receive<T: Given>(call: impl FnOnce(Arg<T::Out>) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
+    received(|address| call(Arg(T::out_param(address))))
+}
+
+/// The same, where the adapter's queue is asked for the event behind a command.
+pub fn receive_event(call: impl FnOnce(Arg<InOutEvent>) -> UrResult) -> Result<Option<Arg<Event>>, UrResult> {
+    received(|address| call(Arg(InOutEvent(address))))
+}
+
+fn received<T: Given>(call: impl FnOnce(usize) -> UrResult) -> Result<Option<Arg<T>>, UrResult> {
+    let mut word = 0_usize;
+    let result = call((&raw mut word).expose_provenance());
+    // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
+    let word = unsafe { (&raw const word).read_volatile() };
+    if result.is_success() {
+        Ok(Some(word).filter(|word| *word != 0).map(|word| Arg(T::of(word))))
+    } else {
+        Err(result)
+    }
+}
+
+/// Asks an adapter a question whose answer is a `ur_bool_t`; false where it has no answer.
+pub fn receive_bool(call: impl FnOnce(Query<OutBool>) -> UrResult) -> bool {
+    let mut answer = 0_u8;
+    let value = Arg(OutBool((&raw mut answer).expose_provenance()));
+    let result = call(Query { size: Arg(ValueSize(size_of_val(&answer))), value, size_ret: Arg(OutValueSize(0)) });
+    // SAFETY: a live variable, read as volatile because the adapter wrote to it through its address.
+    let answer = unsafe { (&raw const answer).read_volatile() };
+    result.is_success() && answer != 0
+}
+
+/// Calls an adapter with handle data that we hold. The adapter may write into them (Level Zero v1 does).
+pub fn with_data<T>(bytes: &mut [u8], call: impl FnOnce(Arg<Data>, Arg<DataSize>) -> T) -> T {
+    let size = DataSize(bytes.len());
+    call(Arg(Data(bytes.as_mut_ptr().expose_provenance())), Arg(size))
+}
+
+/// Stands in for a caller of a get: gives the handle data that it received and their size.
+#[cfg(test)]
+pub(crate) fn receive_data<E>(
+    get: impl FnOnce(Arg<OutData>, Arg<OutDataSize>) -> Result<(), E>,
+) -> Result<(Arg<Data>, usize), E> {
+    let (mut data, mut size) = (0_usize, 0_usize);
+    let places = [&raw mut data, &raw mut size].map(<*mut usize>::expose_provenance);
+    get(Arg(OutData(places[0])), Arg(OutDataSize(places[1])))?;
+    // SAFETY: live variables, read as volatile because they were written to through their addresses.
+    let (data, size) = unsafe { ((&raw const data).read_volatile(), (&raw const size).read_volatile()) };
+    Ok((Arg(Data(data)), size))
+}
+
+#[cfg(test)]
+impl Arg<Data> {
+    /// A copy of the data, of which there are so many bytes.
+    pub(crate) fn copy_of(self, size: usize) -> Option<Vec<u8>> {
+        self.copy(Arg(DataSize(size)))
+    }
+}
+
+#[cfg(test)]
+impl Arg<OutData> {
+    /// A null pointer.
+    pub(crate) const NULL: Self = Arg(OutData(0));
+}
+
+#[cfg(test)]
+impl Arg<OutDataSize> {
+    /// A null pointer.
+    pub(crate) const NULL: Self = Arg(OutDataSize(0));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_success_without_an_answer_is_told_from_an_answer() {
+        let given = receive::<Event>(|out| {
+            out.write(7);
+            UrResult::SUCCESS
+        });
+        assert_eq!(given.map(|event| event.map(Arg::get)), Ok(Some(Event(7))));
+        assert_eq!(receive::<Pointer>(|_| UrResult::SUCCESS), Ok(None));
+        assert_eq!(receive::<Pointer>(|_| UrResult::INVALID_VALUE), Err(UrResult::INVALID_VALUE));
+    }
+
+    #[test]
+    fn an_answer_that_does_not_fit_is_not_written() {
+        let mut room = [9_u8; 4];
+        let value = Arg(OutValue(room.as_mut_ptr().expose_provenance()));
+        let query = |size| Query { size: Arg(ValueSize(size)), value, size_ret: Arg(OutValueSize(0)) };
+        assert_eq!(query(1).answer(&[1, 2]), Err(UrResult::INVALID_SIZE));
+        assert_eq!(room, [9; 4]);
+        assert_eq!(query(4).answer(&[1, 2]), Ok(()));
+        assert_eq!(room, [1, 2, 9, 9]);
+    }
+
+    #[test]
+    fn no_data_longer_than_anybodys_is_copied() {
+        let mut bytes = [1_u8, 2, 3];
+        let copy = |data: Arg<Data>, size| data.copy(size);
+        assert_eq!(with_data(&mut bytes, copy), Some(vec![1, 2, 3]));
+        assert_eq!(with_data(&mut bytes, |data, _| data.copy(Arg(DataSize(LARGEST_DATA + 1)))), None);
+        assert_eq!(Arg(Data(0)).copy(Arg(DataSize(1))), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! What a hooked function reads of its caller's memory before the call is passed on.
+//!
+//! The adapter is about to read the same memory. Only the first few words of what the header describes are read, never more
+//! than the caller says is there.
+
+use urscope_schema::{
+    api::role::{OutParams, Role, Sources},
+    call::Values,
+    handle::fingerprint,
+};
+
+use super::{AdapterHandle, Arg};
+
+/// The offset of the flags in every description: behind a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
+pub(super) const FLAGS: usize = 16;
+
+/// The most bytes of handle data that are read. Adapters make 108 or 120 bytes for memory, 64 for events and 16 for physical
+/// memory, and ours have 128; a caller may pass any size, and only the adapter knows which are right.
+pub(super) const LARGEST_DATA: usize = 256;
+
+/// Where the arguments of one call lead to: descriptions, and lists of events and devices.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Inputs(Sources);
+
+impl Inputs {
+    /// Adds an argument of the call.
+    #[inline]
+    pub fn add<R: Role>(&mut self, argument: Arg<R>) {
+        argument.0.source(&mut self.0);
+    }
+
+    /// The first of the call's events that `wanted` accepts.
+    #[inline]
+    pub fn first_event(&self, wanted: impl Fn(usize) -> bool) -> Option<usize> {
+        let Sources { event, events, count, .. } = self.0;
+        if events == 0 {
+            return Some(event).filter(|event| *event != 0 && wanted(*event));
+        }
+        let list = std::ptr::with_exposed_provenance::<usize>(events);
+        // SAFETY: the caller passes a list of so many handles to the adapter, which is about to read them.
+        (0..count as usize).map(|at| unsafe { list.add(at).read_unaligned() }).find(|event| wanted(*event))
+    }
+
+    /// Adds the flags of the description that the caller passes, and the first of its devices.
+    #[inline]
+    fn describe(&self, values: &mut Values) {
+        let word = |address: usize| {
+            // SAFETY: the caller passes a description there to the adapter, which is about to read it. All kinds have their flags
+            // behind `stype` and `pNext` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`, `ur_context_properties_t`), and
+            // `ur_usm_desc_t` has its `hints` there.
+            Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_unaligned() }))
+        };
+        let Sources { desc, usm_desc, devices, count, .. } = self.0;
+        if desc != 0 {
+            values.flags = word(desc + FLAGS);
+        }
+        if usm_desc != 0 {
+            // A SYCL program passes a description with every allocation, and nearly all of them ask for nothing.
+            values.flags = word(usm_desc + FLAGS).filter(|hints| *hints != 0);
+        }
+        if devices != 0 && count > 0 {
+            let first = std::ptr::with_exposed_provenance::<u64>(devices);
+            // SAFETY: the caller passes a list of so many handles to the adapter, which is about to read them.
+            values.device = Some(unsafe { first.read_unaligned() });
+        }
+    }
+}
+
+#[cfg(test)]
+impl Inputs {
+    /// Of a call that is about one event.
+    pub(crate) fn of_event(event: usize) -> Self {
+        Self(Sources { event, ..Sources::default() })
+    }
+
+    /// Of a call that is about a list of events.
+    pub(crate) fn of_events(events: &'static [usize]) -> Self {
+        let (address, count) = (events.as_ptr().expose_provenance(), events.len() as u32);
+        Self(Sources { events: address, count, ..Sources::default() })
+    }
+}
+
+/// The arguments of one call: what is recorded of them, and where the caller expects the answers.
+#[derive(Debug)]
+pub struct Arguments {
+    values: Values,
+    out: OutParams,
+}
+
+/// Where the caller of one call expects the answers.
+#[derive(Clone, Copy, Debug)]
+pub struct CallerOutParams(pub(super) OutParams);
+
+impl Arguments {
+    /// No argument yet, of a call that came to the adapter number `via`; `None` for a call that came to no adapter.
+    #[inline]
+    pub const fn new(via: Option<u64>) -> Self {
+        Self { values: Values { via, ..Values::NONE }, out: OutParams::NONE }
+    }
+
+    /// Adds an argument of the call.
+    #[inline]
+    pub fn add<R: Role>(&mut self, argument: Arg<R>) {
+        argument.0.enter(&mut self.values);
+        argument.0.out(&mut self.out);
+    }
+
+    /// What is recorded of them: the arguments themselves, and what stands in the caller's memory behind them.
+    ///
+    /// The fingerprint of handle data that is handed in is taken now, because an adapter may write into it (Level Zero v1 does).
+    #[inline]
+    pub fn record(self, inputs: &Inputs) -> (Values, CallerOutParams) {
+        let Self { mut values, out } = self;
+        inputs.describe(&mut values);
+        if let (Some(data), Some(size)) = (values.data, values.data_size) {
+            // SAFETY: the caller passes so many bytes of handle data to the adapter, which is about to read them.
+            values.fingerprint = unsafe { data_fingerprint(data as usize, size as usize) };
+        }
+        (values, CallerOutParams(out))
+    }
+
+    /// The arguments themselves.
+    pub const fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// A handle that tells which adapter the call is for.
+    pub fn handle(&self) -> Option<AdapterHandle> {
+        let Values { context, device, adapter, object, .. } = self.values;
+        let handle = context.or(device).or(adapter).or(object)?;
+        // SAFETY: these values were set by `add` only, from arguments that are handles.
+        unsafe { AdapterHandle::new(handle as usize) }
+    }
+}
+
+/// The fingerprint of handle data in the application's memory; `None` for a null pointer or a size that cannot be right.
+///
+/// # Safety
+///
+/// `address` is null, or `size` bytes can be read there.
+#[inline]
+pub(super) unsafe fn data_fingerprint(address: usize, size: usize) -> Option<u64> {
+    if address == 0 || size == 0 || size > LARGEST_DATA {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(address), size) };
+    Some(fingerprint(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_that_cannot_be_right_is_not_believed() {
+        let bytes = [3_u8; 16];
+        let address = bytes.as_ptr().expose_provenance();
+        // SAFETY: 16 bytes stand there, and no other size is read.
+        let fingerprint_of = |address, size| unsafe { data_fingerprint(address, size) };
+        assert_eq!(fingerprint_of(address, 16), Some(fingerprint(&bytes)));
+        assert_eq!(fingerprint_of(address, usize::MAX), None);
+        assert_eq!(fingerprint_of(0, 16), None);
+    }
+}

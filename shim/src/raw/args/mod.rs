@@ -1,0 +1,102 @@
+//! Arguments of Unified Runtime's functions, as types that cannot be made from numbers.
+//!
+//! An argument is an address or a handle, and a function that follows one it was given by mistake has undefined behaviour. So
+//! an [`Arg`] comes from a C caller, from an adapter or from a variable of this module, and never from an integer of ours:
+//! whoever holds one may pass it on. [`inputs`] and [`out_params`] read and write the caller's memory for the hooked functions,
+//! [`caller`] for our own backend. Nothing of the caller's is kept, and nothing that it handed in as `const` is written to.
+
+use std::ffi::c_void;
+
+use urscope_schema::api::{
+    demand::Null,
+    role::{Adapter, Context, Device, Event, PhysicalMem, Role},
+};
+
+pub mod caller;
+pub mod inputs;
+pub mod out_params;
+
+/// An argument of a call, in the role that the function's row gives it.
+///
+/// It is as wide as the word that C passes, so that the signature of a hooked function is made of these.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arg<R>(R);
+
+impl<R: Role> Arg<R> {
+    /// An argument of our own making.
+    ///
+    /// # Safety
+    ///
+    /// `role` is null where the function allows that, a handle that the adapter made and that still lives, or the address of
+    /// memory that is as large as the role says and stays valid until the call that it is passed to has returned.
+    #[inline]
+    pub const unsafe fn new(role: R) -> Self {
+        Self(role)
+    }
+
+    /// The number that was passed, for records, comparisons and as a key.
+    #[inline]
+    pub const fn get(self) -> R {
+        self.0
+    }
+
+    /// What is missing, if the argument is null or zero ([`Role::null`]).
+    #[inline]
+    pub fn null(self) -> Option<Null> {
+        self.0.null()
+    }
+
+    /// Whether a call with this argument is recorded at all ([`Role::watched`]).
+    #[inline]
+    pub fn watched(self) -> bool {
+        self.0.watched()
+    }
+}
+
+/// A role whose argument is a handle of an adapter.
+pub trait HandleRole: Role {
+    /// The handle as a number; 0 for null.
+    fn word(self) -> usize;
+}
+
+macro_rules! handles {
+    ($($role:ident)*) => {
+        $(impl HandleRole for $role {
+            fn word(self) -> usize {
+                self.0
+            }
+        })*
+    };
+}
+
+handles!(Adapter Device Context PhysicalMem Event);
+
+/// A handle that an adapter made: its first word points at the adapter's dispatch table (since 2025.2).
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdapterHandle(usize);
+
+impl AdapterHandle {
+    /// The handle that an adapter left in an out-parameter; `None` for null.
+    ///
+    /// # Safety
+    ///
+    /// `handle` is null or was made by an adapter.
+    pub unsafe fn new(handle: usize) -> Option<Self> {
+        Some(Self(handle)).filter(|handle| handle.0 != 0)
+    }
+
+    /// The adapter's dispatch table.
+    pub fn dispatch_table(self) -> *mut c_void {
+        // SAFETY: `new` and `Arg::handle` are given handles of adapters only, and those begin with this pointer.
+        unsafe { *std::ptr::with_exposed_provenance::<*mut c_void>(self.0) }
+    }
+}
+
+impl<R: HandleRole> Arg<R> {
+    /// The handle; `None` for null.
+    pub fn handle(self) -> Option<AdapterHandle> {
+        Some(AdapterHandle(self.0.word())).filter(|handle| handle.0 != 0)
+    }
+}

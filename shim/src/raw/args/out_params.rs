@@ -1,0 +1,207 @@
+//! The out-parameters of a call: where the callee leaves its answers, and how the caller gets them.
+//!
+//! An adapter may report success and leave an answer out (Level Zero v1 does, when the driver refuses). The caller's own
+//! variable would then show what stood in it before, so the callee is given variables of ours.
+
+use urscope_schema::{
+    api::{
+        UrResult,
+        role::{OutParams, Role},
+    },
+    call::Values,
+};
+
+use super::{
+    Arg,
+    inputs::{CallerOutParams, data_fingerprint},
+};
+
+/// What a variable holds that the callee has not written to; no address and no size that an adapter would give.
+const UNTOUCHED: usize = 0x5a5a_5a5a_5a5a_5a5a;
+
+/// Variables of ours that stand in for the caller's while a call is under way.
+pub struct RedirectedOutParams {
+    caller: OutParams,
+    pointer: usize,
+    data: usize,
+    data_size: usize,
+    object: usize,
+}
+
+/// The addresses of our variables, to be passed on.
+pub struct Redirection(OutParams);
+
+impl Redirection {
+    /// The argument to pass on: the address of our variable where the caller passed one of its own, otherwise the argument.
+    #[inline]
+    pub fn redirect<R: Role>(&self, argument: Arg<R>) -> Arg<R> {
+        Arg(argument.0.redirected(&self.0))
+    }
+}
+
+impl RedirectedOutParams {
+    /// Variables for the out-parameters of a call.
+    #[inline]
+    pub const fn new(CallerOutParams(caller): CallerOutParams) -> Self {
+        Self { caller, pointer: UNTOUCHED, data: UNTOUCHED, data_size: UNTOUCHED, object: UNTOUCHED }
+    }
+
+    /// Their addresses. They are valid until [`Self::carry_over`].
+    #[inline]
+    pub fn redirection(&mut self) -> Redirection {
+        Redirection(OutParams {
+            pointer: (&raw mut self.pointer).expose_provenance(),
+            data: (&raw mut self.data).expose_provenance(),
+            data_size: (&raw mut self.data_size).expose_provenance(),
+            object: (&raw mut self.object).expose_provenance(),
+            ..OutParams::NONE
+        })
+    }
+
+    /// Gives the caller what the callee left, and returns what is recorded of it. `exported` is the memory of a get.
+    #[inline]
+    pub fn carry_over(&mut self, result: UrResult, exported: Option<u64>) -> Values {
+        // SAFETY: each variable lives, and the caller's of the same role takes a word.
+        let [pointer, data, data_size, object] = unsafe {
+            [
+                carry(&self.pointer, self.caller.pointer),
+                carry(&self.data, self.caller.data),
+                carry(&self.data_size, self.caller.data_size),
+                carry(&self.object, self.caller.object),
+            ]
+        };
+        if !result.is_success() {
+            return Values::NONE;
+        }
+        let mut values = Values { pointer, data, data_size, object, ..Values::NONE };
+        if let (Some(data), Some(size)) = (data, data_size) {
+            // SAFETY: the callee has just made so many bytes of handle data.
+            unsafe {
+                values.fingerprint = data_fingerprint(data as usize, size as usize);
+                add_allocation(exported, &mut values);
+            }
+        }
+        if self.caller.context != 0 {
+            // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled (`urContextCreate`).
+            values.context =
+                Some(unsafe { std::ptr::with_exposed_provenance::<u64>(self.caller.context).read_unaligned() });
+        }
+        if self.caller.value != 0 {
+            // SAFETY: the call succeeded, so the caller's variable holds a `ur_bool_t`, one byte (`urDeviceGetInfo`).
+            values.value =
+                Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u8>(self.caller.value).read() }));
+        }
+        values
+    }
+}
+
+/// Copies an answer to the caller's variable.
+///
+/// # Safety
+///
+/// `callers` is null or the address of a variable of the caller's that takes a word.
+#[inline]
+unsafe fn carry(ours: &usize, callers: usize) -> Option<u64> {
+    // SAFETY: `ours` is a live variable; it is read as volatile because the callee wrote to it through its address.
+    let answer = unsafe { (&raw const *ours).read_volatile() };
+    if callers == 0 || answer == UNTOUCHED {
+        return None;
+    }
+    // SAFETY: the caller's promise; the callee would have written this word there.
+    unsafe { std::ptr::with_exposed_provenance_mut::<usize>(callers).write_unaligned(answer) };
+    Some(answer as u64)
+}
+
+/// Adds the driver's allocation that handle data exports, which was got for the address `exported`: its address and size.
+///
+/// The Level Zero adapters put libumf's header into the data: at offset 8 the address of the allocation, at 16 the process, at
+/// 24 the size, and at 32 the offset of the exported address in it. Data with another header fails the comparison.
+///
+/// # Safety
+///
+/// If the values have a fingerprint, then `data` and `data_size` say where its bytes are.
+#[inline]
+unsafe fn add_allocation(exported: Option<u64>, values: &mut Values) {
+    const HEADER: usize = 40;
+    let (Some(pointer), Some(data), Some(size), Some(_)) =
+        (exported, values.data, values.data_size, values.fingerprint)
+    else {
+        return;
+    };
+    if size as usize <= HEADER {
+        return;
+    }
+    let word = |at: usize| {
+        // SAFETY: the caller's promise; `at` lies within the first `HEADER` bytes.
+        unsafe { std::ptr::with_exposed_provenance::<u64>(data as usize + at).read_unaligned() }
+    };
+    let (base, process, size, offset) = (word(8), word(16) as u32, word(24), word(32));
+    if base.checked_add(offset) == Some(pointer) && offset < size && process == std::process::id() {
+        (values.pointer, values.size) = (Some(base), Some(size));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use urscope_schema::api::role::{OutData, OutDataSize, OutPointer};
+
+    use super::{
+        super::inputs::{Arguments, Inputs},
+        *,
+    };
+
+    /// An out-parameter of a caller's.
+    fn arg<R: Role>(role: R) -> Arg<R> {
+        // SAFETY: the tests pass addresses of live variables.
+        unsafe { Arg::new(role) }
+    }
+
+    #[test]
+    fn what_the_callee_wrote_reaches_the_caller() {
+        let mut variable = 1_usize;
+        let caller = arg(OutPointer((&raw mut variable).expose_provenance()));
+        let mut arguments = Arguments::new(None);
+        arguments.add(caller);
+        let mut out_params = RedirectedOutParams::new(arguments.record(&Inputs::default()).1);
+        let to = out_params.redirection().redirect(caller).get().0;
+        // SAFETY: the address of a variable that was just made for this.
+        unsafe { std::ptr::with_exposed_provenance_mut::<usize>(to).write(7) };
+        assert_eq!(out_params.carry_over(UrResult::SUCCESS, None).pointer, Some(7));
+        assert_eq!(variable, 7);
+    }
+
+    #[test]
+    fn a_success_without_an_answer_leaves_the_caller_alone_and_is_no_answer() {
+        let (mut data, mut size) = (1_usize, 2_usize);
+        let mut arguments = Arguments::new(None);
+        arguments.add(arg(OutData((&raw mut data).expose_provenance())));
+        arguments.add(arg(OutDataSize((&raw mut size).expose_provenance())));
+        let mut out_params = RedirectedOutParams::new(arguments.record(&Inputs::default()).1);
+        out_params.redirection();
+        assert_eq!(out_params.carry_over(UrResult::SUCCESS, None), Values::default());
+        assert_eq!((data, size), (1, 2));
+    }
+
+    #[test]
+    fn a_header_that_does_not_add_up_is_none() {
+        let header = |process: u64, offset: u64| [1, 0x1000, process, 0x10000, offset, 7];
+        let own = u64::from(std::process::id());
+        let allocation = |words: [u64; 6], pointer: Option<u64>| {
+            let data = Some(words.as_ptr().expose_provenance() as u64);
+            let mut values = Values { data, data_size: Some(48), fingerprint: Some(0), ..Values::NONE };
+            // SAFETY: 48 bytes stand there.
+            unsafe { add_allocation(pointer, &mut values) };
+            (values.pointer, values.size)
+        };
+        assert_eq!(allocation(header(own, 0x200), Some(0x1200)), (Some(0x1000), Some(0x10000)));
+        for (words, pointer) in [
+            (header(own, 0x200), None),
+            (header(own, 0x200), Some(0x1000)),
+            (header(own + 1, 0x200), Some(0x1200)),
+            (header(own, 0x20000), Some(0x21000)),
+            (header(own, u64::MAX), Some(0xfff)),
+        ] {
+            assert_eq!(allocation(words, pointer), (None, None), "{words:?}");
+        }
+    }
+}
