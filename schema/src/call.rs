@@ -1,4 +1,4 @@
-//! One call: its enter and its exit, with typed values.
+//! One call: the record of its enter and the record of its exit, with typed values.
 
 use crate::api::{Function, UrResult};
 
@@ -6,7 +6,7 @@ use crate::api::{Function, UrResult};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Nanos(pub u64);
 
-/// How a value is shown in a trace.
+/// How a value is written in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// `"0x…"`: an address, a handle or a hash.
@@ -17,7 +17,7 @@ pub enum Shape {
 
 macro_rules! values {
     ($($(#[$doc:meta])* $field:ident: $shape:ident,)*) => {
-        /// What is known of a call's arguments (at the enter) or of its answers (at the exit).
+        /// A call's arguments (at the enter) or its answers (at the exit).
         ///
         /// A field that does not apply to a function, or that could not be read, is absent.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -30,10 +30,10 @@ macro_rules! values {
             /// Names and shapes of the fields, in the order in which they are written.
             pub const FIELDS: &'static [(&'static str, Shape)] = &[$((stringify!($field), Shape::$shape),)*];
 
-            /// No value at all.
+            /// No value.
             pub const NONE: Self = Self { $($field: None,)* };
 
-            /// Takes the fields off the front of `line` that stand there as the writer writes them, in its order.
+            /// Reads the fields at the front of `line` that have the form and order of the writer, and advances `line` past them.
             #[inline]
             pub(crate) fn scan(&mut self, line: &mut &[u8], value: impl Fn(&mut &[u8]) -> Option<u64>) -> Option<()> {
                 $(if let Some(rest) = line.strip_prefix(concat!(",\"", stringify!($field), "\":").as_bytes()) {
@@ -43,7 +43,7 @@ macro_rules! values {
                 Some(())
             }
 
-            /// Hands every field that is present to `each`, in order.
+            /// Calls `each` for every field that is present, in order.
             #[inline]
             pub fn for_each(&self, mut each: impl FnMut(&'static str, Shape, u64)) {
                 $(if let Some(value) = self.$field { each(stringify!($field), Shape::$shape, value); })*
@@ -53,7 +53,7 @@ macro_rules! values {
 }
 
 values! {
-    /// Which adapter served the call: its number in the trace's `urscope_door` records.
+    /// The number of the adapter that served the call, as in the trace's `urscope_door` records.
     via: Number,
     /// An adapter handle.
     adapter: Hex,
@@ -71,7 +71,7 @@ values! {
     offset: Number,
     /// A set of flags.
     flags: Hex,
-    /// How many objects.
+    /// A number of objects.
     count: Number,
     /// The address of handle data.
     data: Hex,
@@ -88,7 +88,7 @@ values! {
 }
 
 impl Values {
-    /// The address or handle that a call is about: handle data, memory or an object.
+    /// The address or handle that a call is about: handle data, or else memory, or else an object.
     pub fn subject(&self) -> Option<u64> {
         self.data.or(self.pointer).or(self.object)
     }
@@ -97,31 +97,31 @@ impl Values {
 /// A call begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Enter {
-    /// What is called.
+    /// The function that is called.
     pub function: Function,
-    /// The number of the call in its process, from 1 on: pairs it with its exit.
+    /// The number of the call in its process, from 1 on. The exit has the same number.
     pub call: u64,
-    /// The thread.
+    /// The kernel's number of the calling thread.
     pub tid: u32,
-    /// When.
+    /// When the call began or returned.
     pub time: Nanos,
-    /// Its arguments.
+    /// The arguments.
     pub values: Values,
 }
 
 /// A call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// What was called.
+    /// The function that was called.
     pub function: Function,
     /// The number of the call in its process.
     pub call: u64,
-    /// The thread.
+    /// The kernel's number of the calling thread.
     pub tid: u32,
-    /// When.
+    /// When the call began or returned.
     pub time: Nanos,
-    /// What the adapter answered.
+    /// The result.
     pub result: UrResult,
-    /// What it left in the caller's memory; empty unless the call succeeded.
+    /// What the callee left in the caller's memory; empty unless the call succeeded.
     pub values: Values,
 }

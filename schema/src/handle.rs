@@ -1,11 +1,11 @@
-//! The objects whose lives we follow.
+//! The objects whose lifetimes are tracked.
 //!
-//! An object is never a bare integer here: the same address can be USM, a mapping and handle data within one
-//! second, so a [`Handle`] always carries its [`Kind`].
+//! An object is never a bare integer here: the same address can be USM, a mapping and handle data within one second, so a
+//! [`Handle`] always carries its [`Kind`].
 
 use crate::api::constants;
 
-/// What an object is.
+/// The type of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A `ur_adapter_handle_t`.
@@ -14,24 +14,24 @@ pub enum Kind {
     Device,
     /// A `ur_context_handle_t`.
     Context,
-    /// A USM allocation (host, device or shared), known by its address.
+    /// A USM allocation (host, device or shared), identified by its address.
     Usm,
-    /// Handle data of memory, as `urIPCGetMemHandleExp` gave it out, known by its address in the producer.
+    /// Handle data of memory that `urIPCGetMemHandleExp` gave out, identified by its address in the producer.
     MemHandle,
-    /// Memory of another process, as `urIPCOpenMemHandleExp` mapped it, known by its address in the consumer.
+    /// Memory of another process that `urIPCOpenMemHandleExp` mapped, identified by its address in the consumer.
     Mapping,
     /// A `ur_physical_mem_handle_t`.
     PhysicalMem,
-    /// Handle data of physical memory, known by its address in the producer.
+    /// Handle data of physical memory, identified by its address in the producer.
     PhysicalMemHandle,
     /// A `ur_event_handle_t`.
     Event,
-    /// Handle data of an event, known by its address in the producer.
+    /// Handle data of an event, identified by its address in the producer.
     EventHandle,
 }
 
 impl Kind {
-    /// What is shared by handle data of this kind; nothing if it is no handle data.
+    /// The kind of object that handle data of this kind share; `None` if this is no handle data.
     pub const fn shares(self) -> Option<Self> {
         match self {
             Self::MemHandle => Some(Self::Usm),
@@ -41,7 +41,7 @@ impl Kind {
         }
     }
 
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 10] = [
         Self::Adapter,
         Self::Device,
@@ -55,7 +55,7 @@ impl Kind {
         Self::EventHandle,
     ];
 
-    /// Its name in reports and suppressions, in kebab case.
+    /// The name in reports and suppressions, in kebab case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Adapter => "adapter",
@@ -71,8 +71,7 @@ impl Kind {
         }
     }
 
-    /// The `ur_device_info_t` that asks whether objects of this kind can be shared (`ur_api.h`, release 2026.2); nothing if
-    /// there is no such question.
+    /// The `ur_device_info_t` that asks whether objects of this kind can be shared; `None` if there is none.
     pub const fn support(self) -> Option<u64> {
         let property = match self {
             Self::Usm => constants::UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
@@ -83,7 +82,7 @@ impl Kind {
         Some(property as u64)
     }
 
-    /// The word for it in a sentence.
+    /// The noun for it in a sentence.
     pub const fn noun(self) -> &'static str {
         match self {
             Self::Adapter => "adapter",
@@ -100,12 +99,12 @@ impl Kind {
     }
 }
 
-/// One object in one process: what it is, and the address it goes by.
+/// One object in one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Handle {
-    /// What it is.
+    /// The type of the object.
     pub kind: Kind,
-    /// Its address or handle value in its process.
+    /// Its address or handle in its process.
     pub value: u64,
 }
 

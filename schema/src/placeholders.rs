@@ -1,6 +1,6 @@
-//! Names that differ between hosts, processes and ranks: `%h`, `%p` and `%r` in the path of a directory or a file.
+//! Placeholders in the path of a directory or a file: `%h`, `%p` and `%r` for the host, the process and the rank.
 //!
-//! The shim and the command fill them in alike, so that one setting serves all ranks of a job.
+//! The shim and the command both use this, so that one setting serves all ranks of a job. It reads no environment by itself.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -8,19 +8,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where launchers say the rank of a process among those of its job: MPICH and its kin, Open MPI, whatever speaks PMIx,
-/// Slurm's `srun`, HPE's PALS. Under `mpiexec` in a batch script Slurm's variable is that of the script, so it comes after the launchers' own.
+/// The variables in which launchers pass the rank of a process: MPICH and its relatives, Open MPI, PMIx, Slurm's `srun`, HPE's
+/// PALS. Under `mpiexec` in a batch script Slurm's variable is that of the script, so it comes after those of the launchers.
 pub const RANKS: [&str; 5] = ["PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID", "PALS_RANKID"];
 
-/// What stands for the rank of a process that no launcher started, and for the name of a host that has none.
+/// The rank of a process that no launcher started, and the name of a host that has none.
 pub const NONE: &str = "none";
 
-/// The rank of the process that has these variables.
+/// The rank in the environment that `variable` looks up; `None` without a launcher.
 pub fn rank(variable: impl Fn(&str) -> Option<OsString>) -> Option<u32> {
     RANKS.iter().find_map(|name| variable(name)?.to_str()?.parse().ok())
 }
 
-/// The path with `%h`, `%p` and `%r` filled in, and `%%` as a percent sign. Whatever else follows one is left as it is.
+/// The path with `%h`, `%p` and `%r` filled in, and `%%` as a percent sign. Any other `%` is left as it is.
 pub fn fill(path: &Path, host: &str, pid: u32, rank: Option<u32>) -> PathBuf {
     let mut filled = Vec::new();
     let mut rest = path.as_os_str().as_bytes();
@@ -42,19 +42,19 @@ pub fn fill(path: &Path, host: &str, pid: u32, rank: Option<u32>) -> PathBuf {
     OsString::from_vec(filled).into()
 }
 
-/// A path that [`fill`] leaves as it is.
+/// The path that [`fill`] turns into this one.
 pub fn escape(path: &Path) -> PathBuf {
     let bytes = path.as_os_str().as_bytes();
     let escaped = bytes.iter().flat_map(|byte| if *byte == b'%' { &b"%%"[..] } else { std::slice::from_ref(byte) });
     OsString::from_vec(escaped.copied().collect()).into()
 }
 
-/// Whether there is anything to fill in.
+/// Whether a path has placeholders.
 pub fn any(path: &OsStr) -> bool {
     path.as_bytes().contains(&b'%')
 }
 
-/// A host's name as a part of a path, which no name may lead out of its directory.
+/// A host's name as one part of a path: no name can lead out of its directory.
 fn name(host: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     match host.trim_matches('.') {

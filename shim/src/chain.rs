@@ -1,7 +1,8 @@
 //! The order in which the layers see a call, and what happens when one of them fails.
 //!
-//! trace(enter) -> validate(check, enter) -> backend -> validate(exit) -> trace(exit). A call that a layer answers never
-//! reaches those behind it, nor the backend; its exit is shown to all. A layer that panics is switched off, which is said once; the calls go on without it.
+//! trace(enter) -> validate(check, enter) -> backend -> validate(exit) -> trace(exit). A call that a layer answers does not reach
+//! the layers behind it nor the backend; its exit is shown to all layers. A layer that panics is switched off with one message,
+//! and calls go on without it.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -32,9 +33,9 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 /// A call that has been shown to the layers.
 #[derive(Clone, Copy, Debug)]
 pub struct Entered {
-    /// Its number.
+    /// The number of the call in its process, from 1 on.
     pub call: u64,
-    /// What a layer answers to it; it must not be passed on then.
+    /// The result with which a layer answers the call. It must not be passed on then.
     pub answer: Option<UrResult>,
 }
 
@@ -51,7 +52,7 @@ pub fn enter(function: Function, values: Values, nulls: &Nulls) -> Entered {
     Entered { call, answer: None }
 }
 
-/// Shows a call that returned to every layer, the last one first; says what the caller gets.
+/// Shows a call that returned to every layer, the last one first; gives the result for the caller.
 #[inline]
 pub fn exit(function: Function, call: u64, result: UrResult, values: Values) -> UrResult {
     let mut exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
@@ -63,7 +64,7 @@ pub fn exit(function: Function, call: u64, result: UrResult, values: Values) -> 
     exit.result
 }
 
-/// Shows the end of the process to every layer, the last one first: what it finds still belongs into the trace.
+/// Shows the end of the process to every layer, the last one first, so that what it finds still goes into the trace.
 pub fn end(how: &'static str) {
     for layer in LAYERS.iter().rev() {
         let _ = layer.show(|layer| {
@@ -73,13 +74,13 @@ pub fn end(how: &'static str) {
     }
 }
 
-/// Whether a layer looks at the arguments that are missing.
+/// Whether a layer checks for missing arguments.
 #[inline]
 pub fn wants_nulls() -> bool {
     validate::is_on()
 }
 
-/// Counts calls from the start again: a forked child is a process of its own.
+/// Numbers calls from 1 again, in a forked child.
 pub fn restart() {
     CALLS.store(0, Ordering::Relaxed);
 }
@@ -99,7 +100,7 @@ impl GuardedLayer {
         }
         if !self.off.swap(true, Ordering::Relaxed) {
             crate::raw::stderr::say(&format!(
-                "the {} layer failed and is switched off; the program goes on without it",
+                "the {} layer failed and is now off; the program continues without it",
                 self.name
             ));
         }

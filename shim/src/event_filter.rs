@@ -1,7 +1,7 @@
-//! Which events are worth a record: those that are shared, or can be.
+//! Decides which calls about events are recorded: those about events that are shared, or can be.
 //!
-//! A SYCL program makes and releases an event for every command. An event is watched from the call that made it with the
-//! IPC flag, or opened it, until its last release; all others pass by at the price of one comparison.
+//! A SYCL program makes and releases an event for every command. An event is watched from the call that made it with the IPC flag,
+//! or opened it, until its last release. All other calls pass at the price of one comparison.
 
 use std::{
     collections::HashMap,
@@ -20,17 +20,17 @@ use crate::raw::{args::inputs::Inputs, fork_reset::ForkReset};
 /// The watched events and how many references each has.
 static WATCHED: ForkReset<RwLock<HashMap<usize, u32>>> = ForkReset::new(RwLock::default);
 
-/// How many there are, to be asked without a lock.
+/// The number of watched events, which is read without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a call is recorded.
+/// Whether a call is recorded, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recording {
-    /// It is passed on and nothing else.
+    /// The call is only passed on.
     No,
-    /// It is.
+    /// The call is recorded.
     Yes,
-    /// It is, for the sake of this event.
+    /// The call is recorded because of this event.
     For(usize),
 }
 
@@ -46,7 +46,7 @@ impl Recording {
 
 /// Whether a call of `function` is recorded.
 ///
-/// Every call of an IPC function is: one about an event that cannot be shared is a mistake worth seeing.
+/// Every call of an IPC function is, because one about an event that cannot be shared is a violation.
 #[inline]
 pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
     let about_events = matches!(
@@ -66,8 +66,8 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
     inputs.first_event(|event| watched.contains_key(&event)).map_or(Recording::No, Recording::For)
 }
 
-/// Follows a call that begins: the last release ends the watching, because the address may be given out again before
-/// the release returns.
+/// Updates the watched events when a call begins. The last release ends the watching here, because the address may be used
+/// again before the release returns.
 pub(crate) fn enter(function: Function, event: Option<usize>) {
     if let (Effect::Releases(Kind::Event), Some(event)) = (function.effect(), event) {
         let mut watched = WATCHED.get().write();
@@ -81,7 +81,7 @@ pub(crate) fn enter(function: Function, event: Option<usize>) {
     }
 }
 
-/// Follows a call that returned with these answers; `flags` are those that it was handed.
+/// Updates the watched events when a call has returned with these answers. `flags` are those that were passed in.
 pub(crate) fn exit(function: Function, event: Option<usize>, flags: Option<u64>, result: UrResult, answers: &Values) {
     if !result.is_success() {
         return;
@@ -103,8 +103,8 @@ pub(crate) fn exit(function: Function, event: Option<usize>, flags: Option<u64>,
     }
 }
 
-/// Begins anew with what there was: in a forked child, a thread that waits for the lock does not exist. Where one was just
-/// changing it, nothing is known any more, and the child's events pass by.
+/// Starts over in a forked child with a copy, because a thread that holds the lock does not exist there. If one was just
+/// changing the events, nothing is known of them, and the child's calls about them are not recorded.
 pub(crate) fn after_fork_in_child() {
     let inherited = WATCHED.get().try_read().map(|watched| watched.clone()).unwrap_or_default();
     COUNT.store(inherited.len(), Ordering::Release);
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(decide(release, &about(7)), Recording::No, "made without the flag");
         exit(create, None, Some(IPC), UrResult::INVALID_ARGUMENT, &made(7));
         assert_eq!(decide(release, &about(7)), Recording::No, "not made at all");
-        assert_eq!(decide(Function::urIPCGetEventHandleExp, &about(7)), Recording::Yes, "a mistake worth seeing");
+        assert_eq!(decide(Function::urIPCGetEventHandleExp, &about(7)), Recording::Yes, "a violation");
 
         exit(create, None, Some(IPC), UrResult::SUCCESS, &made(7));
         exit(open, None, None, UrResult::SUCCESS, &made(8));

@@ -1,7 +1,8 @@
 //! Every environment variable of the shim, one row each.
 //!
-//! The table makes the parsed [`Knobs`], the list in `docs/knobs.md` and the message for a variable that is none.
-//! Reading happens once, when the library is loaded; a bad value is said and its default used.
+//! The table generates the parsed [`Knobs`], the list in `docs/knobs.md` and the message for an unknown variable. The
+//! environment is read once, when the library is loaded; an invalid value is reported and the default used. No other module may
+//! read the environment.
 
 use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
@@ -12,13 +13,13 @@ use crate::raw::process;
 
 macro_rules! knobs {
     ($($(#[doc = $doc:literal])* $field:ident: $type:ty = $name:literal, default $default:literal, example $example:literal;)*) => {
-        /// The values of all knobs.
+        /// The values of all environment variables of the shim.
         #[derive(Debug)]
         pub struct Knobs {
             $($(#[doc = $doc])* pub $field: $type,)*
         }
 
-        /// One row: name, default, example, text.
+        /// One row per variable: name, default, example, description.
         pub const ROWS: &[(&str, &str, &str, &str)] = &[$(($name, $default, $example, concat!($($doc),*)),)*];
 
         impl Knobs {
@@ -36,28 +37,28 @@ macro_rules! knobs {
 }
 
 knobs! {
-    /// The directory that trace files are written to; it is made if it does not exist. `%h` in it is the host's name, `%p` the number of the process, `%r` its rank under an MPI launcher (from PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK, SLURM_PROCID or PALS_RANKID; `none` without one), `%%` a percent sign.
+    /// The directory for trace files; it is created if it does not exist. `%h` stands for the host's name, `%p` for the process id, `%r` for the rank under an MPI launcher (from PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK, SLURM_PROCID or PALS_RANKID; `none` without one), `%%` for a percent sign.
     directory: PathBuf = "URSCOPE_DIR", default ".", example "/tmp/traces";
-    /// 1: says nothing on stderr when all is well. Problems are always said.
+    /// 1: prints nothing on stderr unless there is a problem.
     quiet: bool = "URSCOPE_QUIET", default "0", example "1";
-    /// 0: takes no call stacks, so that findings name no source lines.
+    /// 0: records no call stacks. Findings then have no source lines.
     stacks: bool = "URSCOPE_STACKS", default "1", example "0";
-    /// Who shares memory and events: `adapter` (the runtime's own, passed through), `level_zero` (urscope's own), or `auto`: the adapter where it has the entry point, urscope where it has not.
+    /// Who implements the sharing of memory and events: `adapter` (the runtime's own functions), `level_zero` (urscope's own), or `auto`: the adapter where it has the functions, otherwise urscope.
     backend: Choice = "URSCOPE_BACKEND", default "auto", example "level_zero";
-    /// off: only traces. on: also looks for mistakes while the program runs, and says them on stderr.
+    /// `on`: also checks the rules while the program runs, and reports violations on stderr. `off`: only records the trace.
     validate: OnOff = "URSCOPE_VALIDATE", default "on", example "off";
-    /// What becomes of a call with a mistake: `report` (it is passed on), `refuse` (it gets the documented error and goes no further), or `abort` (the program ends).
+    /// What happens to a call that violates a rule: `report` (it is passed on), `refuse` (it returns the documented error and has no effect), or `abort` (the program ends).
     on_error: OnError = "URSCOPE_ON_ERROR", default "report", example "refuse";
-    /// The name of the run that this process belongs to; `urscope run` sets it.
+    /// The name of the run that this process belongs to. `urscope run` sets it.
     run: String = "URSCOPE_RUN", default "", example "3f2a";
 }
 
-/// A type that a knob can have.
+/// A type that a variable can have.
 trait Knob: Sized {
-    /// The value, or what was expected.
+    /// The value, or what was expected instead.
     fn parse(text: &OsString) -> Result<Self, &'static str>;
 
-    /// The value of a default, which always parses.
+    /// The value of the default.
     fn fallback(default: &str) -> Self;
 }
 
@@ -85,14 +86,14 @@ impl Knob for bool {
     }
 }
 
-/// Which backend serves a call.
+/// Which backend implements a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The adapter where it has the entry point, ours where it has not.
+    /// The adapter where it has the function, otherwise our own.
     Auto,
     /// The runtime's own adapter.
     Adapter,
-    /// Our own.
+    /// Our own backend.
     LevelZero,
 }
 
@@ -111,7 +112,7 @@ impl Knob for Choice {
     }
 }
 
-/// Something that is on or off.
+/// `on` or `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnOff(pub bool);
 
@@ -129,12 +130,12 @@ impl Knob for OnOff {
     }
 }
 
-/// What becomes of a call with a mistake.
+/// What happens to a call that violates a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnError {
     /// It is passed on.
     Report,
-    /// It is answered with the documented error.
+    /// It returns the documented error and has no effect.
     Refuse,
     /// The program ends.
     Abort,
@@ -167,10 +168,10 @@ impl Knob for String {
 
 static KNOBS: OnceLock<Knobs> = OnceLock::new();
 
-/// What was wrong with the environment, until it is said.
+/// What is wrong with the environment, until it is reported.
 static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Reads the environment, the first time.
+/// The values; the first call reads the environment.
 pub fn read() -> &'static Knobs {
     KNOBS.get_or_init(|| {
         let mut complaints = Vec::new();
@@ -190,46 +191,28 @@ pub fn read() -> &'static Knobs {
     })
 }
 
-/// The rank that a launcher gave this process, as the environment said it the first time.
+/// The rank that a launcher gave this process; later changes of the environment have no effect.
 pub fn rank() -> Option<u32> {
     static RANK: OnceLock<Option<u32>> = OnceLock::new();
     *RANK.get_or_init(|| placeholders::rank(|name| std::env::var_os(name)))
 }
 
-/// What was wrong with the environment; empty from the second time on.
+/// What is wrong with the environment; empty from the second call on.
 ///
-/// Kept back until tracing begins, because most processes under a preloaded library are none of our business.
+/// It is not reported before tracing begins, because most processes with a preloaded library never use Unified Runtime.
 pub fn complaints() -> Vec<String> {
     std::mem::take(&mut *COMPLAINTS.lock())
 }
 
-/// Variables of the command `urscope` that the processes below it inherit.
+/// Variables of the command `urscope` that its child processes inherit.
 const NOT_OURS: &[&str] = &["URSCOPE_LIBRARY"];
 
 fn unknown(name: &str) -> Option<String> {
     if !name.starts_with("URSCOPE_") || NOT_OURS.contains(&name) || ROWS.iter().any(|row| row.0 == name) {
         return None;
     }
-    let nearest = ROWS.iter().map(|row| row.0).min_by_key(|known| distance(known, name))?;
-    Some(format!("{name} is no variable of urscope; did you mean {nearest}?"))
-}
-
-/// How many letters must be put in, left out or exchanged to make one word of the other.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (cell, y) in row.iter_mut().skip(1).zip(b.bytes()) {
-            let best = (diagonal + usize::from(x != y)).min(left + 1).min(*cell + 1);
-            diagonal = std::mem::replace(cell, best);
-            left = best;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
+    let nearest = ROWS.iter().map(|row| row.0).min_by_key(|known| strsim::levenshtein(known, name))?;
+    Some(format!("{name} is not a variable of urscope; did you mean {nearest}?"))
 }
 
 /// The text of `docs/knobs.md`.
@@ -237,7 +220,7 @@ pub fn knobs_md() -> String {
     use std::fmt::Write as _;
     let mut text = String::from(
         "# The environment variables of the shim\n\n\
-         Made from the rows of `shim/src/knobs.rs`; `BLESS=1 cargo test -p urscope-shim` renews it.\n\n\
+         Generated from `shim/src/knobs.rs`; `BLESS=1 cargo test -p urscope-shim` renews it.\n\n\
          | variable | default | example | what it does |\n|---|---|---|---|\n",
     );
     for (name, default, example, doc) in ROWS {
@@ -252,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bad_value_is_said_and_the_default_used() {
+    fn an_invalid_value_is_reported_and_the_default_used() {
         let mut complaints = Vec::new();
         let knobs = Knobs::from(|name| (name == "URSCOPE_QUIET").then(|| "yes".into()), &mut complaints);
         assert!(!knobs.quiet);
@@ -260,10 +243,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_variable_is_told_its_nearest_neighbour() {
+    fn an_unknown_variable_is_reported_with_the_nearest_name() {
         assert_eq!(
             unknown("URSCOPE_DIRECTORY").as_deref(),
-            Some("URSCOPE_DIRECTORY is no variable of urscope; did you mean URSCOPE_DIR?")
+            Some("URSCOPE_DIRECTORY is not a variable of urscope; did you mean URSCOPE_DIR?")
         );
         assert_eq!(unknown("URSCOPE_DIR"), None);
         assert_eq!(unknown("URSCOPE_LIBRARY"), None);
@@ -276,11 +259,6 @@ mod tests {
         let example = |name: &str| Some(ROWS.iter().find(|row| row.0 == name).unwrap().2.into());
         Knobs::from(example, &mut complaints);
         assert_eq!(complaints, [""; 0]);
-    }
-
-    #[test]
-    fn distance_counts_edits() {
-        assert_eq!([distance("", "abc"), distance("abc", "abc"), distance("kitten", "sitting")], [3, 0, 3]);
     }
 
     #[test]

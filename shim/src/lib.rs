@@ -1,11 +1,13 @@
-//! The witness: stands between a SYCL program and its Unified Runtime adapter, and writes down what passes.
+//! The interposer: sits between a SYCL program and its Unified Runtime adapter, and records and checks the calls.
 //!
-//! `app -> entry -> call -> layers -> backend`: [`entry`] holds the entry points through which a call reaches us, [`call`] makes a
-//! recordable thing of it, [`chain`] shows it to the [`layer`]s before and after the [`backend`] does the work.
+//! `program -> entry -> call -> chain (layers) -> backend`: [`entry`] replaces the adapter's functions by those of [`call`], which
+//! show each call to the [`layer`]s through the [`chain`], before and after a [`backend`] does the work.
 //!
-//! Nothing here may change what a correct program observes: no lock is held and nothing is allocated across the real
-//! call, nothing unwinds into C, nothing is printed to stdout, and whatever fails in here switches itself off and lets
-//! the calls go straight through. Unsafe code stands in `entry`, `raw` and `backend` only.
+//! Nothing here may change what a correct program observes: no lock is held and nothing is allocated across the real call,
+//! nothing unwinds into C, nothing is printed to stdout, and a part that fails switches itself off and lets calls pass.
+//!
+//! Unsafe code is denied but for `entry`, `raw` and `backend`. Which module may use which is checked by
+//! `tests/tests/end_to_end/module_dependencies.rs`.
 
 #![deny(unsafe_code)]
 
@@ -22,9 +24,9 @@ pub mod layer;
 pub mod raw;
 mod stacks;
 
-/// Prepares the library; to be called once, when it is loaded.
+/// Prepares the library and connects its parts. Called once, when the library is loaded.
 ///
-/// Opens no file and prints nothing: a process that never meets Unified Runtime shall not notice us.
+/// It opens no file and prints nothing: a process without Unified Runtime must not notice the library.
 pub fn start() {
     knobs::read();
     entry::dlsym::resolve();

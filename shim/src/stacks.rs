@@ -1,6 +1,6 @@
-//! The numbers of call stacks: a stack is written into the trace once, and calls name it.
+//! Numbers call stacks: a stack is recorded once, and calls refer to it by its number.
 //!
-//! Addresses only: which file, function and line they are is found out by the judge, from the files.
+//! Only addresses are recorded. The analyzer finds files, functions and lines.
 
 use std::{collections::HashMap, ops::Range, sync::OnceLock};
 
@@ -12,12 +12,12 @@ use crate::{
     raw::{fork_reset::ForkReset, stack, symbols::modules},
 };
 
-/// How many different stacks a process can have in its trace. A program that has more makes them up as it goes.
+/// The most different stacks in the trace of a process. A program that has more has generated code.
 const LIMIT: usize = 1 << 16;
 
-/// Where stacks are described, before the first call that names one.
+/// Receives the descriptions of stacks, before the first call that refers to one.
 pub(crate) trait StackSink: Sync {
-    /// A library that addresses of the stacks that follow lie in.
+    /// A library that the stacks that follow lead through.
     fn module(&self, module: &Module);
 
     /// A stack and its number.
@@ -39,7 +39,7 @@ struct Known {
     modules: Vec<Range<u64>>,
 }
 
-/// The number of the current call stack, if it has one.
+/// The number of the current call stack; `None` where stacks are switched off or there are too many.
 pub(crate) fn current() -> Option<u64> {
     if !knobs::read().stacks {
         return None;
@@ -50,7 +50,7 @@ pub(crate) fn current() -> Option<u64> {
     }
 }
 
-/// Where this library lies.
+/// The addresses of this library.
 fn own() -> &'static Range<usize> {
     static OWN: OnceLock<Range<usize>> = OnceLock::new();
     OWN.get_or_init(|| {
@@ -95,7 +95,7 @@ pub(crate) fn frames(number: u64) -> Option<Vec<u64>> {
     Some(frames.iter().map(|frame| *frame as u64).collect())
 }
 
-/// Begins anew: the child's trace has no stacks yet.
+/// Starts over in a forked child, whose trace has no stacks yet.
 pub(crate) fn after_fork_in_child() {
     KNOWN.reset(Mutex::default());
     stack::forget();

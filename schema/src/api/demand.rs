@@ -1,8 +1,8 @@
-//! What the header demands of arguments: what must not be null or zero, and which flags there are.
+//! What the header requires of arguments: what must not be null or zero, and which flags are defined.
 //!
-//! It is said here once, by role and by the kind of object, and holds for every row. Only what `ur_api.h` lists among a
-//! function's results is a fault; what only an adapter can know is left to it. Nothing is decided here: a fault is an
-//! answer that the header names, and what is made of it is the law's and the shim's affair.
+//! The requirements depend on the role and on the kind of object, so they are written once and hold for every row. A fault is
+//! only what `ur_api.h` lists among a function's results; what only an adapter can check is left to it. This module reports
+//! faults; the rules and the shim decide what follows from one.
 
 use super::{
     Effect, Function, UrResult,
@@ -14,22 +14,22 @@ use super::{
 };
 use crate::{call::Values, handle::Kind};
 
-/// What a null or a zero stands for, by role.
+/// What is missing where an argument is null or zero, by role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Null {
     /// A handle.
     Handle,
-    /// A pointer to something that is read or written.
+    /// A pointer to what is read or written.
     Pointer,
     /// An address of memory.
     Memory,
-    /// A place for an answer of a get.
+    /// An out-parameter of a get.
     Answer,
-    /// A place for the answer to a question.
+    /// The room for the value of a property.
     Value,
-    /// The size of that place.
+    /// The size of that room.
     ValueSize,
-    /// A place for the size of the answer.
+    /// The out-parameter for the size of the value.
     AnswerSize,
     /// A description.
     Description,
@@ -39,21 +39,21 @@ pub enum Null {
     Size,
 }
 
-/// The arguments of a call that are null or zero and must not be: the first of each sort.
+/// The arguments of a call that are null or zero and must not be: the first of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Nulls {
     pointer: Option<&'static str>,
     handle: Option<&'static str>,
     count: Option<&'static str>,
     size: Option<&'static str>,
-    /// The places for answers that may be left out, but not all, and not each with any size.
+    /// The out-parameters that may be left out, but not all of them, and not with every size.
     optional: Optional,
 }
 
 /// Which of the arguments that belong together are null or zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Optional {
-    /// How many places for answers of a get.
+    /// How many out-parameters of a get are null.
     answers: u8,
     value: bool,
     value_size: bool,
@@ -61,7 +61,7 @@ struct Optional {
 }
 
 impl Optional {
-    /// What is wrong with them together, and the result that the header names.
+    /// What is wrong with their combination.
     const fn fault(self) -> Option<Fault> {
         if self.answers == 2 {
             Some(Fault::new("data", Wrong::AllNull, UrResult::INVALID_NULL_POINTER))
@@ -77,14 +77,14 @@ impl Optional {
     }
 }
 
-/// An argument with which the header promises an error.
+/// An argument for which the header specifies an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The name of the parameter in the function's row.
     pub parameter: &'static str,
     /// What is wrong with it.
     pub why: Wrong,
-    /// The result that the header names.
+    /// The result that the header specifies.
     pub answer: UrResult,
 }
 
@@ -101,11 +101,11 @@ pub enum Wrong {
     Null,
     /// It is zero.
     Zero,
-    /// It holds these bits, which stand for nothing.
+    /// It has these bits, which are undefined.
     Bits(u64),
-    /// It holds these bits, which exclude each other.
+    /// It has these bits, which exclude each other.
     Together(u64),
-    /// It is null, and so is each other place for an answer.
+    /// It is null, and so are all other out-parameters.
     AllNull,
 }
 
@@ -114,8 +114,8 @@ impl std::fmt::Display for Wrong {
         match self {
             Self::Null => f.write_str("null"),
             Self::Zero => f.write_str("0"),
-            Self::Bits(bits) => write!(f, "a set with the bits {bits:#x}, which stand for nothing"),
-            Self::AllNull => f.write_str("null, like every other place for an answer,"),
+            Self::Bits(bits) => write!(f, "a set with the undefined bits {bits:#x}"),
+            Self::AllNull => f.write_str("null, like all other out-parameters,"),
             Self::Together(bits) => write!(f, "a set with the bits {bits:#x}, which exclude each other"),
         }
     }
@@ -129,18 +129,18 @@ const _: () = assert!(UR_EXP_EVENT_FLAG_IPC_EXP == UR_PHYSICAL_MEM_FLAG_ENABLE_I
 pub const PROFILING: u64 = UR_EXP_EVENT_FLAG_ENABLE_PROFILING as u64;
 
 impl Nulls {
-    /// Notes an argument, if it is missing and the header lists that among the errors of the function.
+    /// Adds an argument if it is missing and the header lists that among the errors of the function.
     #[inline]
     pub const fn note(&mut self, function: Function, parameter: &'static str, null: Option<Null>) {
         let Some(null) = null else { return };
         let effect = function.effect();
         let place = match (null, effect) {
-            // Whether the memory that is to be exported is any at all, only the adapter can say; and for questions about physical
-            // memory the header lists no such errors.
+            // Only the adapter can tell whether there is memory to be exported, and the header lists no such errors for the properties of
+            // physical memory.
             (Null::Memory, Effect::Makes(_))
             | (Null::Value | Null::ValueSize | Null::AnswerSize, Effect::Asks(Kind::PhysicalMem)) => return,
-            // The header calls both places of a get of memory optional, and lists their absence among the errors: the adapters
-            // take a null for a question about the other one, and so do we.
+            // The header calls both out-parameters of a get of memory optional, and lists their absence among the errors. The adapters
+            // accept a null for one of them, and so does this check.
             (Null::Answer, Effect::Makes(Kind::MemHandle)) => {
                 self.optional.answers += 1;
                 return;
@@ -179,7 +179,7 @@ impl Nulls {
             && self.optional.fault().is_none()
     }
 
-    /// The fault that is answered first: the order is that of Unified Runtime's own validation layer.
+    /// The fault that is reported first: the order is that of Unified Runtime's own validation layer.
     #[inline]
     pub fn fault(&self, function: Function, values: &Values) -> Option<Fault> {
         let fault = |why, answer| move |parameter| Fault::new(parameter, why, answer);
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(answer(put, with(0, 0)), Some(48));
         assert_eq!(answer(put, with(0, 1)), Some(46));
         assert_eq!(answer(put, with(1, 1)), None);
-        assert_eq!(answer(put, NOTHING), None, "what is not recorded is believed");
+        assert_eq!(answer(put, NOTHING), None, "what is not recorded is no fault");
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_that_stand_for_nothing_and_flags_that_exclude_each_other_are_told_apart() {
+    fn undefined_flags_and_flags_that_exclude_each_other_are_different_faults() {
         let with = |flags| Values { context: Some(1), device: Some(1), object: Some(1), flags: Some(flags), ..NOTHING };
         let [event, memory, map] =
             [Function::urEventCreateExp, Function::urPhysicalMemCreate, Function::urVirtualMemMap];
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_has_a_place_for_its_answer_or_for_the_size() {
+    fn a_property_has_room_for_its_value_or_for_the_size() {
         let ask = |function: Function, zero: &[&str]| {
             let nulls = function.nulls_of(|parameter| u64::from(!zero.contains(&parameter)));
             assert_eq!(nulls.is_empty(), nulls.fault(function, &NOTHING).is_none());

@@ -1,38 +1,38 @@
-//! The roles a parameter can play: how it is passed, under which name it is recorded, and when it can be read.
+//! The roles of parameters: how one is passed, under which name it is recorded, and when it can be read.
 //!
-//! Each role is a transparent wrapper of the machine word that C passes, so that a row's roles are at the same
-//! time the Rust signature of its C function. A role never reads memory: what stands behind a pointer is fetched
-//! by the shim, which asks [`Role::enter`] and [`Role::out`] where to look.
+//! Each role wraps the machine word that C passes, so a row's roles are also the signature of its C function. A role is a
+//! number with a meaning and never reads memory: the shim reads what a pointer leads to, and [`Role::enter`], [`Role::source`]
+//! and [`Role::out`] say where it is.
 
 use super::{constants, demand::Null};
 use crate::call::Values;
 
-/// What the shim must know of a parameter.
+/// What the shim needs to know of a parameter.
 pub trait Role: Copy {
-    /// Puts what is known when the call begins into its values.
+    /// Adds what is known when the call begins to its values.
     fn enter(self, _values: &mut Values) {}
 
-    /// Notes where the caller has put more than fits into a word.
+    /// Adds the address of what the caller passes by reference.
     fn source(self, _sources: &mut Sources) {}
 
-    /// Notes where the callee will leave an answer.
+    /// Adds the address at which the callee will leave an answer.
     fn out(self, _places: &mut OutParams) {}
 
-    /// The argument to pass on instead, so that the callee leaves its answer in a place of ours.
+    /// The argument to pass on, so that the callee leaves its answer in a variable of ours.
     ///
-    /// The caller's own variable cannot tell an answer from what stood there before, and an adapter may report
-    /// success without having answered. The shim carries every answer over to the caller's variable.
+    /// An adapter may report success and leave no answer, and the caller's own variable does not show the difference. The shim
+    /// copies every answer to the caller's variable.
     #[must_use]
     fn redirected(self, _to: &OutParams) -> Self {
         self
     }
 
-    /// What is missing, if the argument is null or zero.
+    /// What is missing if the argument is null or zero.
     fn null(self) -> Option<Null> {
         None
     }
 
-    /// The same, of an argument as it was recorded; nothing where the record does not show it.
+    /// The same for a recorded argument; `None` where the record does not show it.
     fn null_in(_values: &Values) -> Option<Null> {
         None
     }
@@ -43,7 +43,7 @@ pub trait Role: Copy {
     }
 }
 
-/// What the shim must look at before it knows a call: words and addresses of the caller's, 0 where there is none.
+/// What the shim must look at before it knows a call: words and addresses of the caller, 0 where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
     /// Of a structure with `stype`, `pNext` and then `flags` (`ur_exp_event_desc_t`, `ur_physical_mem_properties_t`,
@@ -57,7 +57,7 @@ pub struct Sources {
     pub events: usize,
     /// Of a list of devices.
     pub devices: usize,
-    /// How many events or devices stand there.
+    /// The number of events or devices in the list.
     pub count: u32,
 }
 
@@ -148,7 +148,7 @@ roles! {
     Offset(usize) enter offset;
     /// A 32-bit set of flags.
     Flags(u32) enter flags;
-    /// A 32-bit question.
+    /// A 32-bit property that is asked for.
     Property(u32) enter property;
     /// A `ur_physical_mem_handle_t`.
     PhysicalMem(usize) enter object null Handle in object;
@@ -176,21 +176,21 @@ roles! {
     OutContext(usize) out context null Pointer;
     /// A `ur_physical_mem_handle_t *` or `ur_event_handle_t *`.
     OutObject(usize) out object null Pointer;
-    /// A `ur_bool_t *` that receives the answer to a question, or null.
+    /// A `ur_bool_t *` that receives the value of a property, or null.
     OutBool(usize) out value null Value;
-    /// A place for the answer to a question that is not recorded, or null.
+    /// Room for the value of a property that is not recorded, or null.
     OutValue(usize) null Value;
-    /// The `size_t` of that place in bytes.
+    /// The size of that room in bytes, a `size_t`.
     ValueSize(usize) null ValueSize;
-    /// A `size_t *` that receives the size of the answer, or null.
+    /// A `size_t *` that receives the size of the value, or null.
     OutValueSize(usize) null AnswerSize;
-    /// A word that is passed on and not recorded.
+    /// A word that is passed on but not recorded.
     Unseen(usize);
-    /// A 32-bit word that is passed on and not recorded.
+    /// A 32-bit word that is passed on but not recorded.
     Unseen32(u32);
 }
 
-/// A pointer to a structure whose flags count.
+/// A pointer to a description whose flags are recorded.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Desc(pub usize);

@@ -1,4 +1,4 @@
-//! What a row becomes here: an identity, a name, a place in the adapter's tables, an effect and a text.
+//! What is generated from the rows here: [`Function`] with names, slots, effects and texts, and `docs/functions.md`.
 
 use super::{
     demand::Nulls,
@@ -6,24 +6,24 @@ use super::{
 };
 use crate::{call::Values, handle::Kind};
 
-/// What a successful call does to the life of an object.
+/// What a successful call does to the lifetime of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// The object is born at the exit of the call.
+    /// It makes the object, at the exit of the call.
     Makes(Kind),
-    /// The object dies at the enter of the call.
+    /// It ends the object, at the enter of the call.
     Ends(Kind),
-    /// The object has one more owner.
+    /// It adds a reference to the object.
     Retains(Kind),
-    /// The object has one owner less, and dies with the last.
+    /// It releases a reference to the object; the last one ends it.
     Releases(Kind),
-    /// Nothing: the object is asked.
+    /// Nothing: it asks the object for a property.
     Asks(Kind),
-    /// Nothing: the object is used.
+    /// Nothing: it uses the object.
     Uses(Kind),
 }
 
-/// A `ur_<table>_dditable_t` in which we take slots.
+/// A `ur_<table>_dditable_t` in which urscope replaces functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Table {
     /// `ur_adapter_dditable_t`
@@ -49,7 +49,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// All tables, in no order that matters.
+    /// All tables, in the order of their numbers.
     pub const ALL: [Self; 10] = [
         Self::Adapter,
         Self::Context,
@@ -79,7 +79,7 @@ impl Table {
         }
     }
 
-    /// The table that `name` fills, if it is one of ours.
+    /// The table that the getter of that name fills, if there are rows for it.
     pub fn of_getter(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|table| table.getter().as_bytes() == name)
     }
@@ -108,7 +108,7 @@ macro_rules! effect {
 
 macro_rules! functions {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        /// A Unified Runtime function we stand in front of; its number is its row.
+        /// A hooked Unified Runtime function. Its number is that of its row.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[expect(non_camel_case_types, reason = "the names are those of the C functions")]
         #[repr(u8)]
@@ -120,42 +120,42 @@ macro_rules! functions {
             /// All functions, in the order of the rows.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// How many there are.
+            /// The number of functions.
             pub const COUNT: usize = Self::ALL.len();
 
-            /// The C name.
+            /// The name in C.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
             }
 
-            /// The function of that C name.
+            /// The function of that name in C.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::from_bytes(name.as_bytes())
             }
 
-            /// The same, for a name of unknown encoding.
+            /// The same for bytes of unknown encoding.
             #[inline]
             pub(crate) fn from_bytes(name: &[u8]) -> Option<Self> {
                 $(if name == stringify!($name).as_bytes() { return Some(Self::$name); })*
                 None
             }
 
-            /// One sentence.
+            /// One sentence on what the function does.
             pub const fn doc(self) -> &'static str {
                 match self { $(Self::$name => $doc.trim_ascii(),)* }
             }
 
-            /// The adapter's table and the slot in it.
+            /// The adapter's table, and the slot in it.
             pub const fn slot(self) -> (Table, usize) {
                 match self { $(Self::$name => (Table::$table, $slot),)* }
             }
 
-            /// What a success does.
+            /// What a successful call does.
             pub const fn effect(self) -> Effect {
                 match self { $(Self::$name => effect!($verb $kind),)* }
             }
 
-            /// The arguments that are missing, of a call as it was recorded.
+            /// The arguments that are missing in a recorded call.
             pub fn nulls(self, values: &Values) -> Nulls {
                 let mut nulls = Nulls::default();
                 match self {
@@ -164,7 +164,7 @@ macro_rules! functions {
                 nulls
             }
 
-            /// The arguments that are missing, where each parameter has the word that `of` gives for its name.
+            /// The arguments that are missing where each parameter has the word that `of` gives for its name.
             pub fn nulls_of(self, of: impl Fn(&'static str) -> u64) -> Nulls {
                 let mut nulls = Nulls::default();
                 match self {
@@ -186,14 +186,14 @@ macro_rules! functions {
 ur_functions!(functions);
 
 impl Function {
-    /// Whether it is one of the `urIPC*` entry points, the ones a verdict is about.
+    /// Whether it is one of the `urIPC*` functions, which a verdict is about.
     pub const fn is_ipc(self) -> bool {
         matches!(self.slot().0, Table::IPCExp)
     }
 
-    /// The slot of the function in an adapter's table of `length` slots; nothing where the length is of no known release.
+    /// The slot of the function in an adapter's table of `length` slots; `None` where no known release has that length.
     ///
-    /// `ur_enqueue_dditable_t` has lost its first function in 2026.2 (`pfnKernelLaunch`) and has had 25 since then.
+    /// `ur_enqueue_dditable_t` lost its first function (`pfnKernelLaunch`) in 2026.2 and has had 25 since then.
     pub const fn slot_in(self, length: usize) -> Option<usize> {
         match (self.slot(), length) {
             ((Table::Enqueue, slot), 25) => Some(slot),
@@ -208,8 +208,8 @@ impl Function {
 pub fn functions_md() -> String {
     use std::fmt::Write as _;
     let mut text = String::from(
-        "# The functions urscope stands in front of\n\n\
-         Made from the rows of `schema/src/api/ur.rs`; `BLESS=1 cargo test -p urscope-schema` renews it.\n\n\
+        "# The functions that urscope hooks\n\n\
+         Generated from the rows of `schema/src/api/ur.rs`; `BLESS=1 cargo test -p urscope-schema` renews it.\n\n\
          | function | table and slot | a success | what it does |\n|---|---|---|---|\n",
     );
     for function in Function::ALL {

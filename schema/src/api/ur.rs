@@ -1,17 +1,17 @@
-//! One row per Unified Runtime function we stand in front of.
+//! One row per hooked Unified Runtime function.
 //!
-//! A row is all there is to a hooked function: its C export, its slot in the adapter's table, its record in the
-//! trace and its place in the life of a handle are made from it by the macro that is handed in as `$sink`.
+//! A row is all there is to a hooked function: its C export, its slot in the adapter's table, its record in the trace and its
+//! effect on the lifetime of a handle are generated from it by the macro that is passed as `$sink`.
 //!
 //! `fn NAME(PARAMETER: ROLE, …) in TABLE[SLOT] EFFECT KIND;`
 //!
-//! * the parameters stand in C order and are named after the trace field that shows them; a role
-//!   ([`crate::api::role`]) says how one is passed and when it can be read;
-//! * `TABLE[SLOT]` is the place in `ur_<table>_dditable_t` (`ur_ddi.h` of release 2026.2), these tables having only
-//!   ever grown at their end, but for one ([`crate::api::Function::slot_in`]);
-//! * the effect ([`crate::api::Effect`]) says what a success does to the life of an object of that kind.
+//! * the parameters have the order of C and the names of the trace fields that show them; a role ([`crate::api::role`])
+//!   says how one is passed and when it can be read;
+//! * `TABLE[SLOT]` is the slot in `ur_<table>_dditable_t` (`ur_ddi.h` of release 2026.2); all tables but one have only ever
+//!   grown at their end ([`crate::api::Function::slot_in`]);
+//! * the effect ([`crate::api::Effect`]) says what a success does to the lifetime of an object of that kind.
 
-/// Hands every row to the macro `$sink`, in one call.
+/// Passes all rows to the macro `$sink`, in one call.
 #[macro_export]
 #[rustfmt::skip]
 macro_rules! ur_functions {
@@ -19,13 +19,13 @@ macro_rules! ur_functions {
         $($sink)::+! {
             /// Releases a reference to an adapter; the last one tears the runtime down.
             fn urAdapterRelease(adapter: Adapter) in Adapter[1] releases Adapter;
-            /// Asks a device for a property; only the questions about IPC support are recorded.
+            /// Asks a device for a property; only properties of IPC support are recorded.
             fn urDeviceGetInfo(device: Device, property: IpcProperty, size: ValueSize, value: OutBool, size_ret: OutValueSize) in Device[1] asks Device;
-            /// Creates a context, the owner of allocations and mappings.
+            /// Creates a context, which owns allocations and mappings.
             fn urContextCreate(count: Count, devices: Devices, properties: Desc, context: OutContext) in Context[0] makes Context;
-            /// Takes one more reference to a context.
+            /// Adds a reference to a context.
             fn urContextRetain(context: Context) in Context[1] retains Context;
-            /// Releases a reference to a context; the last one ends what still lives in it.
+            /// Releases a reference to a context; the last one ends everything in it.
             fn urContextRelease(context: Context) in Context[2] releases Context;
             /// Allocates host USM.
             fn urUSMHostAlloc(context: Context, desc: UsmDesc, pool: Unseen, size: Size, pointer: OutPointer) in USM[0] makes Usm;
@@ -37,19 +37,19 @@ macro_rules! ur_functions {
             fn urUSMFree(context: Context, pointer: Pointer) in USM[3] ends Usm;
             /// Creates a reusable event; one with the IPC flag can be shared.
             fn urEventCreateExp(context: Context, device: Device, desc: Desc, event: OutObject) in EventExp[0] makes Event;
-            /// Asks an event for a property; recorded for shared events only, like all that follows of events.
+            /// Asks an event for a property; like all functions of events that follow, recorded for shared events only.
             fn urEventGetInfo(event: Event, property: Property, size: ValueSize, value: OutValue, size_ret: OutValueSize) in Event[0] asks Event;
             /// Waits on the host for events.
             fn urEventWait(count: Count, events: Events) in Event[2] uses Event;
-            /// Takes one more reference to an event.
+            /// Adds a reference to an event.
             fn urEventRetain(event: Event) in Event[3] retains Event;
             /// Releases a reference to an event; the last one ends it, or closes it if it was opened.
             fn urEventRelease(event: Event) in Event[4] releases Event;
             /// Makes a queue wait for events, and signals a reusable event behind them.
             fn urEnqueueEventsWaitWithBarrierExt(queue: Unseen, properties: Unseen, count: Unseen32, events: Unseen, event: InOutEvent) in Enqueue[24] uses Event;
-            /// Creates physical memory; what has the IPC flag can be shared.
+            /// Creates physical memory; with the IPC flag, it can be shared.
             fn urPhysicalMemCreate(context: Context, device: Device, size: Size, properties: Desc, memory: OutObject) in PhysicalMem[0] makes PhysicalMem;
-            /// Takes one more reference to physical memory.
+            /// Adds a reference to physical memory.
             fn urPhysicalMemRetain(memory: PhysicalMem) in PhysicalMem[1] retains PhysicalMem;
             /// Releases a reference to physical memory; the last one ends it.
             fn urPhysicalMemRelease(memory: PhysicalMem) in PhysicalMem[2] releases PhysicalMem;
@@ -57,13 +57,13 @@ macro_rules! ur_functions {
             fn urPhysicalMemGetInfo(memory: PhysicalMem, property: Property, size: ValueSize, value: OutValue, size_ret: OutValueSize) in PhysicalMem[3] asks PhysicalMem;
             /// Maps physical memory at a reserved address.
             fn urVirtualMemMap(context: Context, pointer: Pointer, size: Size, memory: PhysicalMem, offset: Offset, flags: Flags) in VirtualMem[3] uses PhysicalMem;
-            /// Unmaps what is mapped at an address.
+            /// Unmaps the memory that is mapped at an address.
             fn urVirtualMemUnmap(context: Context, pointer: Pointer, size: Size) in VirtualMem[4] uses PhysicalMem;
-            /// Gets handle data for device USM, to be carried to another process.
+            /// Gets handle data for device USM, to be sent to another process.
             fn urIPCGetMemHandleExp(context: Context, pointer: Pointer, data: OutData, data_size: OutDataSize) in IPCExp[0] makes MemHandle;
-            /// Puts handle data back in the process that got it.
+            /// Puts handle data back in the process that got them.
             fn urIPCPutMemHandleExp(context: Context, data: Data) in IPCExp[1] ends MemHandle;
-            /// Opens handle data of another process: its memory becomes a mapping here.
+            /// Opens handle data of another process: maps its memory.
             fn urIPCOpenMemHandleExp(context: Context, device: Device, data: Data, data_size: DataSize, pointer: OutPointer) in IPCExp[2] makes Mapping;
             /// Closes a mapping.
             fn urIPCCloseMemHandleExp(context: Context, pointer: Pointer) in IPCExp[3] ends Mapping;

@@ -1,7 +1,7 @@
-//! The trace record: one JSON line of a Chrome trace that Perfetto opens as it stands.
+//! The trace record: one JSON line of a Chrome trace, which Perfetto opens as it is.
 //!
-//! [`write`] makes lines without allocating, [`read`] takes them back, [`records`] are the ones that are not calls.
-//! `FORMAT.md` beside this file is the description for others, with the history of the version.
+//! [`write`] makes lines without allocating, [`read`] reads them back, [`records`] are those that are not calls. `FORMAT.md` in
+//! this folder specifies the format, with its history. Nothing here opens a file.
 
 pub mod read;
 pub mod records;

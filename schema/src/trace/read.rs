@@ -1,7 +1,7 @@
-//! How a trace is read back: line by line, from files that may be cut short, damaged or not ours at all.
+//! Reads a trace line by line, from files that may be cut short, damaged or not written by urscope.
 //!
-//! What cannot be used is said with its place in the file and stepped over; it never ends the reading. A line is read
-//! up to a limit of length, so that a hostile file cannot fill the memory.
+//! A line that cannot be used is reported with its position and skipped; it never ends the reading. The length of a line is
+//! limited, so that a hostile file cannot exhaust the memory.
 
 use std::{
     borrow::Cow,
@@ -22,24 +22,24 @@ use crate::{
     call::{Enter, Exit, Nanos, Values},
 };
 
-/// The longest line that is read, in bytes without the white space around it.
+/// The longest line that is read, in bytes, not counting the white space around it.
 pub const LINE_LIMIT: usize = 1 << 20;
 
-/// How much memory a reader keeps for its next long line, in bytes.
+/// The memory that a reader keeps for the next line, in bytes.
 const LINE_KEPT: usize = 1 << 12;
 
-/// What a line says.
+/// The contents of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// Who wrote the trace.
+    /// The process that wrote the trace.
     Header(Box<Header>),
     /// The name of the process.
     ProcessName(String),
     /// The name of a thread.
     ThreadName(u32, String),
-    /// A way in.
+    /// An entry point of calls into urscope.
     EntryPoint(Box<EntryPoint>),
-    /// A library that stacks lead through.
+    /// A library that call stacks lead through.
     Module(Box<Module>),
     /// A call stack.
     Stack(Box<Stack>),
@@ -49,45 +49,45 @@ pub enum Record {
     Exit(Exit),
     /// A note of urscope's own.
     Note(Nanos, String),
-    /// How many descriptors the process had open.
+    /// The number of descriptors that the process had open.
     Descriptors(Nanos, u64),
-    /// What the validation layer found while the program ran. The judge finds it again by itself.
+    /// A finding of the validation layer while the program ran. The analyzer ignores it and finds the same by itself.
     Finding(Nanos, Box<Found>),
-    /// The end, in order.
+    /// The normal end of the process.
     Footer(Box<Footer>),
-    /// A well-formed event that is not ours.
+    /// A well-formed event that is not of urscope.
     Foreign,
 }
 
-/// A line that was stepped over.
+/// A line that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Where the line starts, in bytes from the start of the file.
+    /// The position of the line, in bytes from the start of the file.
     pub offset: u64,
     /// The number of the line, from 1 on.
     pub line: u64,
-    /// What was wrong.
+    /// The reason.
     pub why: Why,
 }
 
-/// Why a line was stepped over.
+/// Why a line was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
-    /// The last line of a file that was not closed: its writer was stopped in the middle of it.
+    /// The last line of a file that was not closed: its writer was stopped while it wrote the line.
     #[error("cut short: the writer was stopped while it wrote this line")]
     Torn,
-    /// Not a JSON event.
+    /// The line is no JSON event.
     #[error("not a trace event: {0}")]
     Damaged(String),
-    /// Longer than [`LINE_LIMIT`].
+    /// The line is longer than [`LINE_LIMIT`].
     #[error("longer than {LINE_LIMIT} bytes")]
     TooLong,
-    /// A record of ours with fields that do not fit.
-    #[error("a urscope record that does not fit its form: {0}")]
+    /// A record of urscope with missing or invalid fields.
+    #[error("a urscope record with missing or invalid fields: {0}")]
     Unfit(String),
 }
 
-/// Reads a trace, one item per line that says something.
+/// Reads a trace: one item per line, but for empty ones and brackets.
 pub struct Reader<R> {
     input: R,
     line: Vec<u8>,
@@ -103,7 +103,7 @@ impl<R: BufRead> Reader<R> {
         Self { input, line: Vec::new(), offset: 0, number: 0, base: 0, closed: false }
     }
 
-    /// Where it reads from.
+    /// The input that it reads from.
     pub fn input_mut(&mut self) -> &mut R {
         &mut self.input
     }
@@ -113,13 +113,13 @@ impl<R: BufRead> Reader<R> {
         self.closed
     }
 
-    /// How many bytes have been read.
+    /// The number of bytes that have been read.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The next record, if it is one of a call that stands as a whole in what has been read ahead. Nothing means nothing:
-    /// whoever wants speed asks here first, and then the iterator.
+    /// The next record, if it is that of a call and is complete in the input's buffer. `None` says nothing about what follows: this
+    /// is the fast path in front of the iterator.
     #[inline]
     pub fn next_call(&mut self) -> Option<Record> {
         let ahead = self.input.fill_buf().ok()?;
@@ -132,8 +132,8 @@ impl<R: BufRead> Reader<R> {
         Some(record)
     }
 
-    /// Fills `self.line` with the next line, spaces around it left out; says its start, whether it was too long and
-    /// whether a line end followed it.
+    /// Reads the next line into `self.line`, without the spaces around it. Gives its position, whether it was too long and whether
+    /// a line end followed it.
     fn next_line(&mut self) -> io::Result<Option<(u64, bool, bool)>> {
         self.line.clear();
         let start = self.offset;
@@ -155,8 +155,8 @@ impl<R: BufRead> Reader<R> {
                 None => (chunk, chunk.len()),
             };
             let kept = if self.line.is_empty() { part.trim_ascii_start() } else { part };
-            // The unwritten rest of a file is megabytes of spaces: those beyond the limit are not worth keeping, and what
-            // says something behind them stands beyond it too.
+            // The unwritten rest of a file is megabytes of spaces. Those beyond the limit need not be kept, and anything after them is
+            // beyond the limit too.
             let room = LINE_LIMIT - self.line.len();
             too_long |= kept.trim_ascii_end().len() > room;
             self.line.extend_from_slice(kept.get(..room).unwrap_or(kept));
@@ -216,7 +216,7 @@ impl<R: BufRead> Iterator for Reader<R> {
     }
 }
 
-/// Leaves out what stands between events: the bracket in front of the first, the separators, white space.
+/// Removes what separates events: the bracket before the first one, commas and white space.
 fn strip(line: &[u8]) -> &[u8] {
     let line = line.trim_ascii();
     let line = match line {
@@ -312,7 +312,7 @@ impl Event<'_> {
         tid.and_then(|tid| u32::try_from(tid).ok()).ok_or_else(|| Why::Unfit("no thread number in tid".into()))
     }
 
-    /// The moment: `ts` is in microseconds after `base`, with up to three decimals.
+    /// The time: `ts` is in microseconds after `base`, with up to three decimals.
     fn time(&self, base: u64) -> Result<Nanos, Why> {
         let since = self.ts.and_then(|ts| nanos(ts.get()));
         let since = since.ok_or_else(|| Why::Unfit("no time in microseconds in ts".into()))?;
@@ -320,7 +320,7 @@ impl Event<'_> {
     }
 }
 
-/// Microseconds as text, in nanoseconds: exact, where a double would lose the last digit after 52 days.
+/// Converts microseconds as text to nanoseconds. A double would lose the last digit after 52 days.
 fn nanos(micros: &str) -> Option<u64> {
     let (whole, fraction) = micros.split_once('.').unwrap_or((micros, ""));
     if fraction.len() > 3 {
@@ -334,7 +334,7 @@ fn nanos(micros: &str) -> Option<u64> {
     whole.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(nanos)
 }
 
-/// Reads a word of 64 bits that was written as a number or as `"0x…"`.
+/// Deserializes a 64-bit number that was written as a number or as `"0x…"`.
 pub(crate) fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]

@@ -1,54 +1,54 @@
 //! The records that are not calls: who wrote the trace, through which entry points calls come, and how it ended.
 //!
-//! They are `M` events under names of ours, which Perfetto passes over. They are rare, so they are ordinary serde
-//! types; only call records are written by hand.
+//! They are `M` events with names that Perfetto ignores. They are rare, so they are ordinary serde types; only call records are
+//! written by hand.
 
 use serde::{Deserialize, Serialize};
 
 use crate::call::Nanos;
 
-/// `urscope_header`: the first thing a process says about itself.
+/// `urscope_header`: the process that wrote the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
     /// [`super::FORMAT_VERSION`] of the writer.
     pub format: u32,
-    /// The writer's own version.
+    /// The version of urscope that wrote the trace.
     pub urscope: String,
-    /// The run that `urscope run` named, or empty.
+    /// The run that `urscope run` started, or empty.
     pub run: String,
     /// The host's name.
     pub host: String,
-    /// The kernel's boot id: clocks and process ids mean the same only under the same one.
+    /// The kernel's boot id: clocks and process ids are comparable only under the same one.
     pub boot_id: String,
-    /// The inode of the time namespace: clocks are shifted against other namespaces.
+    /// The inode of the time namespace: clocks have other offsets in other namespaces.
     pub time_namespace: u64,
     /// The inode of the pid namespace.
     pub pid_namespace: u64,
-    /// The process.
+    /// The process id.
     pub pid: u32,
     /// When the process started, in the kernel's clock ticks since boot (`/proc/PID/stat`, field 22).
     pub start: u64,
-    /// Its parent when the trace began.
+    /// The parent process when the trace began.
     pub parent: u32,
     /// Whether the process came from a `fork` of a traced process, without an `exec`.
     pub forked: bool,
-    /// The effective user.
+    /// The effective user id.
     pub uid: u32,
-    /// What the kernel lets the process do.
+    /// What the kernel allows the process to do.
     pub rights: Rights,
     /// The executable's path.
     pub executable: String,
-    /// The command line, cut where it is very long.
+    /// The command line, cut off after [`super::write::COMMAND_LIMIT`] bytes.
     pub command: Vec<String>,
-    /// Its rank among the processes of its job; absent if no launcher says one.
+    /// The rank of the process in its job; absent without a launcher.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
-    /// The clocks.
+    /// The clocks when the trace began.
     pub clock: Clock,
 }
 
-/// What the kernel lets a process do when its trace begins. A field that is absent is not known.
+/// What the kernel allows a process to do when its trace begins. An absent field is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rights {
@@ -61,19 +61,19 @@ pub struct Rights {
     /// The mode of seccomp: 0 none, 1 strict, 2 a filter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seccomp: Option<u32>,
-    /// Whether others of the same user may look into the process (`PR_GET_DUMPABLE` is 1).
+    /// Whether other processes of the same user may inspect the process (`PR_GET_DUMPABLE` is 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dumpable: Option<bool>,
-    /// The most descriptors that it may have open (the soft `RLIMIT_NOFILE`).
+    /// The number of descriptors that it may have open (the soft `RLIMIT_NOFILE`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub descriptors: Option<u64>,
 }
 
-/// The clocks of a process, read together.
+/// The clocks of a process, read at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Clock {
-    /// What a `ts` of 0 means, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// The time of a `ts` of 0, in nanoseconds of `CLOCK_MONOTONIC`.
     pub base_ns: u64,
     /// `CLOCK_MONOTONIC` in nanoseconds.
     pub monotonic_ns: u64,
@@ -84,10 +84,10 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// How far apart two bases are: 52 days.
+    /// The distance between two bases, in nanoseconds: 52 days.
     ///
-    /// Perfetto computes in doubles of nanoseconds, exact below 2^53. A base on this grid is the same for all processes of
-    /// a host that start within one step, so that their raw files line up, and stays exact for another step.
+    /// Perfetto computes in doubles of nanoseconds, which are exact below 2^53. All processes of a host that start within one step
+    /// of this grid have the same base, so their raw files line up, and times stay exact for another step.
     pub const GRID: u64 = 1 << 52;
 
     /// The base for a process that starts now.
@@ -96,50 +96,50 @@ impl Clock {
     }
 }
 
-/// `urscope_door`: a way in was tried, and this came of it.
+/// `urscope_door`: an entry point of calls into urscope, and what came of it. (The name in the file is historical.)
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EntryPoint {
     /// `adapter-table` or `exported-symbol`.
     #[serde(rename = "door")]
     pub kind: String,
-    /// The number that call records carry as `via`.
+    /// The number that call records have as `via`.
     pub via: u64,
-    /// The library behind it, its file name.
+    /// The file name of the library behind it.
     pub library: String,
     /// The directory it was loaded from.
     pub directory: String,
     /// The SYCL runtimes and Unified Runtime loaders in the process, with their paths.
     pub runtime: Vec<String>,
-    /// How many slots were taken.
+    /// The number of slots in which functions were replaced.
     pub slots: u32,
-    /// How many slots the IPC table has: 4 before 2026.2, 11 since.
+    /// The number of slots in the adapter's IPC table: 4 before 2026.2, 11 since.
     pub ipc_slots: u32,
-    /// The functions behind the slots.
+    /// The functions that were replaced.
     pub functions: Vec<String>,
-    /// Why nothing, or less than all, was taken; empty when all went well.
+    /// Why functions were not replaced; empty if all were.
     pub problem: String,
 }
 
-/// `urscope_footer`: the process ended in order.
+/// `urscope_footer`: the process ended normally.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Footer {
     /// `exit` or `_exit`, or `abort` where the validation layer ended the process.
     pub how: String,
-    /// How many calls began.
+    /// The number of calls that began.
     pub calls: u64,
-    /// How many of them returned.
+    /// The number of calls that returned.
     pub returned: u64,
-    /// How many records of calls could not be written.
+    /// The number of call records that could not be written.
     pub lost: u64,
-    /// Calls per function, those that were called at all.
+    /// The number of calls of each function that was called.
     pub per_function: std::collections::BTreeMap<String, u64>,
     /// The clocks at the end.
     pub clock: Clock,
 }
 
-/// A 64-bit word that is written as `"0x…"`.
+/// A 64-bit number that is written as `"0x…"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hex(pub u64);
 
@@ -155,36 +155,36 @@ impl<'de> Deserialize<'de> for Hex {
     }
 }
 
-/// `urscope_module`: a library or program that addresses of a stack lie in. It stands in front of the first such stack.
+/// `urscope_module`: a library or program that call stacks lead through. It comes before the first such stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Module {
-    /// What its own addresses are moved by.
+    /// The difference between an address in the process and the address in the file.
     pub bias: Hex,
-    /// Its lowest address in the process.
+    /// The lowest address in the process.
     pub start: Hex,
-    /// The address behind its highest.
+    /// The address after the highest.
     pub end: Hex,
     /// The path it was loaded from.
     pub path: String,
-    /// Its build id in hexadecimal, or empty.
+    /// The build id in hexadecimal, or empty.
     pub build_id: String,
 }
 
-/// The beginnings of the names of libraries that are not the program's.
+/// The prefixes of the file names of the runtime's libraries.
 const RUNTIME: [&str; 5] = ["libsycl", "libur_", "libc.so", "ld-linux", "libstdc++"];
 
-/// Whether a library at that path is one of the runtime's: its frames are told only where a stack has no others.
+/// Whether a library at that path belongs to the runtime. Its frames are shown only where a stack has no others.
 pub fn is_of_runtime(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     RUNTIME.iter().any(|beginning| name.starts_with(beginning))
 }
 
-/// `urscope_stack`: a call stack, which calls name by its number. It stands in front of the first of them.
+/// `urscope_stack`: a call stack, to which calls refer by its number. It comes before the first of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stack {
-    /// Its number in the process, from 1 on.
+    /// The number of the stack in the process, from 1 on.
     pub stack: u64,
     /// The addresses that its calls return to, innermost first.
     pub frames: Vec<Hex>,
@@ -194,7 +194,7 @@ pub struct Stack {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Found {
-    /// The rule that was broken.
+    /// The name of the rule that was broken.
     pub rule: String,
     /// `note`, `warning` or `error`.
     pub severity: String,
@@ -202,7 +202,7 @@ pub struct Found {
     pub message: String,
 }
 
-/// What ties a record's type to its name in the file.
+/// A record with a name in the file.
 pub trait Named: Serialize {
     /// The `name` of the `M` event.
     const NAME: &'static str;
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_of_one_season_share_a_base() {
+    fn processes_that_start_within_one_step_share_a_base() {
         assert_eq!(Clock::base(Nanos(1)), 0);
         assert_eq!(Clock::base(Nanos(Clock::GRID - 1)), 0);
         assert_eq!(Clock::base(Nanos(Clock::GRID + 5)), Clock::GRID);

@@ -1,7 +1,7 @@
-//! Call records as our own writer wrote them, read without a JSON parser.
+//! Reads call records in the exact form of our own writer, without a JSON parser.
 //!
-//! Nearly all lines of a trace are call records in one exact form. What this module takes, it takes as
-//! [`super::read`]'s parser would, to the bit; whatever else a line holds, it declines, and the parser has the word.
+//! Nearly all lines of a trace have that form. For a line that it accepts, this module must give exactly what the JSON parser of
+//! [`super::read`] gives; any other line it declines, and the parser reads it.
 
 use memchr::memchr;
 
@@ -12,7 +12,7 @@ use crate::{
 
 use super::read::Record;
 
-/// Reads the record of a call, from `{` to `}`; nothing where the line is not exactly of the writer's form.
+/// Reads the record of a call, from `{` to `}`; `None` where the line does not have exactly the writer's form.
 #[inline]
 pub(super) fn call(line: &[u8], base: u64) -> Option<Record> {
     let mut scan = Scan(line);
@@ -26,7 +26,7 @@ pub(super) fn call(line: &[u8], base: u64) -> Option<Record> {
     scan.decimal()?;
     scan.skip(br#","tid":"#)?;
     let tid = u32::try_from(scan.decimal()?).ok()?;
-    // The writer's space, which keeps a torn record readable.
+    // A space of the writer's, see [`super::write::Line`].
     let _ = scan.skip(b" ");
     scan.skip(br#","ts":"#)?;
     let micros = scan.decimal()?;
@@ -39,7 +39,7 @@ pub(super) fn call(line: &[u8], base: u64) -> Option<Record> {
     scan.0 = rest;
     scan.skip(br#"","args":{"call":"#)?;
     let call = scan.decimal()?;
-    // Filled where it stands: it is by far the largest part of a record.
+    // Filled in place: it is by far the largest part of a record.
     let mut values = Values::NONE;
     if enters {
         scan.values(&mut values)?;
@@ -54,7 +54,7 @@ pub(super) fn call(line: &[u8], base: u64) -> Option<Record> {
     Some(Record::Exit(Exit { function, call, tid, time, result, values }))
 }
 
-/// What is left of a line.
+/// The rest of a line.
 struct Scan<'a>(&'a [u8]);
 
 impl Scan<'_> {
@@ -77,7 +77,7 @@ impl Scan<'_> {
         (digit < 10).then_some(u64::from(digit))
     }
 
-    /// A number, without a zero in front, which JSON does not allow.
+    /// A number without leading zeros, which JSON does not allow.
     #[inline]
     fn decimal(&mut self) -> Option<u64> {
         let mut sum = 0_u64;
@@ -102,7 +102,7 @@ impl Scan<'_> {
         }
     }
 
-    /// What is left of `"0x…"` behind the quotation mark and the prefix.
+    /// The rest of a `"0x…"` after the prefix.
     #[inline]
     fn hex(&mut self) -> Option<u64> {
         let (mut sum, mut digits) = (0_u64, 0);
@@ -134,7 +134,7 @@ impl Scan<'_> {
 
 const NO_DIGIT: u8 = 0xff;
 
-/// What a byte is as a hexadecimal digit of the writer.
+/// The value of each byte as a hexadecimal digit of the writer.
 #[expect(clippy::indexing_slicing, reason = "a place outside would not compile")]
 const DIGITS: [u8; 256] = {
     let mut table = [NO_DIGIT; 256];

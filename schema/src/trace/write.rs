@@ -1,7 +1,7 @@
-//! How a record is written: into a buffer of fixed size, without allocating, ready to be appended in one piece.
+//! Formats a record into a buffer of fixed size, without allocating, ready to be appended at once.
 //!
-//! Every line begins with its separator (`\n,`), so that a file is whole after each of them. This module formats;
-//! it must never open a file, take a lock or fail half-way: a record that does not fit is refused as a whole.
+//! Every line begins with its separator (`\n,`), so a file is complete after each of them. This module must never open a file,
+//! take a lock or format a part of a record: one that does not fit is rejected as a whole.
 
 use serde_json::json;
 
@@ -14,25 +14,25 @@ use crate::{
     call::{Enter, Exit, Nanos, Shape, Values},
 };
 
-/// The longest call record in bytes, reached when every field is present and as long as it can be.
+/// The longest call record in bytes: every field is present and has the largest value.
 pub const LINE: usize = 896;
 
-/// The longest [`End`] in bytes, with every function called as often as can be counted.
+/// The longest [`End`] in bytes: every function was called, with the largest counts.
 pub const END_LENGTH: usize = 512 + 56 * Function::COUNT;
 
-/// What the file is appended in: the shim stores so many bytes at a time, each time indivisibly.
+/// The unit of appending: the shim stores so many bytes at once, indivisibly.
 pub const STEP: usize = 8;
 
-/// One record of a call in the making.
+/// The record of a call.
 ///
-/// Perfetto takes a file whose last record is torn and followed by spaces, unless it is torn right behind the decimal
-/// point of `ts`. So that this cannot happen, a space is put in front of a `ts` whose point would be the last byte of
-/// a [`STEP`], counted from the start of the line.
+/// Perfetto accepts a file whose last record is torn and followed by spaces, unless it is torn right after the decimal point of
+/// `ts`. To prevent that, a space is put before a `ts` whose point would be the last byte of a [`STEP`], counted from the start
+/// of the line.
 #[derive(Default)]
 pub struct Line(Buffer<LINE>);
 
 impl Line {
-    /// The bytes, or nothing if they did not fit.
+    /// The bytes; `None` if they did not fit.
     pub fn bytes(&self) -> Option<&[u8]> {
         self.0.bytes()
     }
@@ -59,7 +59,7 @@ impl Line {
         self.0.text("}}");
     }
 
-    /// Writes how many descriptors the process has open: a counter, which Perfetto draws.
+    /// Writes the number of open descriptors, as a counter that Perfetto draws.
     pub fn descriptors(&mut self, pid: u32, tid: u32, time: Nanos, base: u64, open: u64) {
         self.opening(r#"{"ph":"C","pid":"#, pid, tid, time, base);
         self.0
@@ -95,24 +95,24 @@ impl Line {
     }
 }
 
-/// The footer and the bracket behind it, in the making.
+/// The footer and the closing bracket.
 ///
-/// It is written by hand, and not by serde as the header is, because a process may end inside a signal handler, where
-/// nothing can be allocated. What it says is described at [`super::records::Footer`].
+/// It is formatted by hand, and not by serde like the header, because a process may end inside a signal handler, where nothing
+/// can be allocated. [`super::records::Footer`] describes its fields.
 pub struct End(Buffer<END_LENGTH>);
 
-/// What a footer counts.
+/// The counts in a footer.
 pub struct Totals<'a> {
-    /// How many calls returned.
+    /// The number of calls that returned.
     pub returned: u64,
-    /// How many records could not be written.
+    /// The number of records that could not be written.
     pub lost: u64,
-    /// How many calls of a function began.
+    /// The number of calls of a function that began.
     pub called: &'a dyn Fn(Function) -> u64,
 }
 
 impl End {
-    /// The end of a process that ended in the way `how`, a word without anything that JSON escapes.
+    /// The footer of a process that ended in the way `how`, which holds nothing that JSON escapes.
     pub fn new(pid: u32, how: &str, totals: &Totals<'_>, clock: &Clock) -> Self {
         let mut end = Buffer::default();
         end.text("\n,{\"ph\":\"M\",\"name\":\"").text(Footer::NAME).text(r#"","pid":"#).decimal(u64::from(pid));
@@ -131,7 +131,7 @@ impl End {
         Self(end)
     }
 
-    /// The bytes, or nothing if they did not fit.
+    /// The bytes; `None` if they did not fit.
     pub fn bytes(&self) -> Option<&[u8]> {
         self.0.bytes()
     }
@@ -211,15 +211,15 @@ fn digits(value: u64) -> usize {
     value.checked_ilog10().map_or(1, |log| log as usize + 1)
 }
 
-/// The start of a file: the bracket, and the name of the process, which also makes Perfetto see what kind of file it is.
+/// The start of a file: the bracket, and the name of the process, by which Perfetto recognises the format.
 ///
-/// `run` sets files apart whose first bytes would otherwise be equal (Perfetto's cache looks at these only).
+/// `run` makes the first bytes of every file unique: Perfetto's cache compares only those.
 pub fn start(pid: u32, name: &str, run: &str) -> Vec<u8> {
     let name = json!({"ph": "M", "name": "process_name", "pid": pid, "tid": pid, "args": {"name": name, "run": run}});
     format!("[\n{name}").into_bytes()
 }
 
-/// A record that is not a call.
+/// A record that is not of a call.
 pub fn record<R: Named>(pid: u32, record: &R) -> Vec<u8> {
     let line = json!({"ph": "M", "name": R::NAME, "pid": pid, "tid": pid, "args": record});
     format!("\n,{line}").into_bytes()
@@ -236,7 +236,7 @@ pub fn note(pid: u32, tid: u32, time: Nanos, base: u64, text: &str) -> Vec<u8> {
     instant(pid, tid, time, base, "note", &json!({"text": text}))
 }
 
-/// What the validation layer found, an instant on the thread of the call.
+/// A finding of the validation layer, an instant on the thread of the call.
 pub fn finding(pid: u32, tid: u32, time: Nanos, base: u64, found: &Found) -> Vec<u8> {
     instant(pid, tid, time, base, "finding", &json!(found))
 }
@@ -251,13 +251,13 @@ fn instant(pid: u32, tid: u32, time: Nanos, base: u64, name: &str, args: &serde_
     .into_bytes()
 }
 
-/// What closes a file: nothing may follow it.
+/// Closes a file: nothing may follow it.
 pub const CLOSE: &str = "\n]";
 
-/// How many bytes at most a process's command line takes in its header.
+/// The largest part of a command line that a header holds, in bytes.
 pub const COMMAND_LIMIT: usize = 4096;
 
-/// The name of a trace file: `urscope-<exe>-<pid>-<start>.json`, with a number where that name is taken.
+/// The name of a trace file: `urscope-<exe>-<pid>-<start>.json`, with a number `again` where that name is taken.
 pub fn file_name(executable: &str, pid: u32, start: u64, again: u32) -> String {
     let plain: String = executable
         .chars()

@@ -1,7 +1,7 @@
 //! `liburscope.so`: the library that `LD_PRELOAD` names.
 //!
-//! It only holds what must be a symbol of this very library: the exports of the function table, the trampoline in front of
-//! `dlsym`, `_exit`, and the constructor. Everything they do is in the shim; nobody depends on this crate.
+//! It contains only what must be a symbol of this library: the exports of the function table, the trampoline of `dlsym`, `_exit`,
+//! and the constructor. What they do is in the shim. No crate may depend on this one.
 
 use std::{
     arch::naked_asm,
@@ -42,8 +42,8 @@ macro_rules! exports {
 
 ur_functions!(exports);
 
-/// `dlsym(3)`: asks the shim whether it has an answer, and otherwise jumps to the real one, so that this returns to the
-/// caller that `RTLD_NEXT` is about.
+/// `dlsym(3)`: asks the shim for an answer, and otherwise jumps to the real function, so that the return address stays that of the
+/// caller, which `RTLD_NEXT` depends on.
 ///
 /// # Safety
 ///

@@ -1,8 +1,8 @@
-//! The backends: who does the work of a call.
+//! The backends: what implements a call.
 //!
-//! [`adapter`] is the runtime's own, passed through; [`level_zero`] is ours. Who serves a call is chosen here and nowhere
-//! else, by what it is about ([`Family`]), by the adapter that it came to, and by `URSCOPE_BACKEND`. A backend must never
-//! unwind into C, and must hand out nothing that the other one would have to take for its own.
+//! [`adapter`] is the runtime's own, passed through; [`level_zero`] is ours. The choice is made here only: by the kind of object
+//! ([`Family`]), by the adapter that the call came to, and by `URSCOPE_BACKEND`. A backend must never unwind into C, and must give
+//! out no object that the other one would take for its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -22,7 +22,7 @@ use crate::{
 pub mod adapter;
 pub mod level_zero;
 
-/// What can be shared. All functions about one of them go to the same backend, because they pass its objects on.
+/// A kind of object that can be shared. All functions about one kind go to the same backend, because they pass its objects on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// USM and the mappings of it.
@@ -34,11 +34,11 @@ pub enum Family {
 }
 
 impl Family {
-    /// All of them.
+    /// All families.
     pub const ALL: [Self; 3] = [Self::Memory, Self::PhysicalMem, Self::Event];
 
-    /// The entry point that shows whether an adapter can share such a thing at all.
-    const fn entry_point(self) -> Function {
+    /// The function that an adapter has if it can share such objects.
+    const fn export(self) -> Function {
         match self {
             Self::Memory => Function::urIPCGetMemHandleExp,
             Self::PhysicalMem => Function::urIPCGetPhysMemHandleExp,
@@ -46,7 +46,7 @@ impl Family {
         }
     }
 
-    /// What a function is about; nothing where it is about all of them.
+    /// The family of a function; `None` where it belongs to all of them.
     const fn of(function: Function) -> Option<Self> {
         let (Effect::Makes(kind)
         | Effect::Ends(kind)
@@ -62,12 +62,12 @@ impl Family {
         }
     }
 
-    /// Whether our own backend serves it, for the adapter of that number.
+    /// Whether our own backend implements it for the adapter of that number.
     pub fn is_ours(self, via: usize) -> bool {
         match knobs::read().backend {
             Choice::Adapter => false,
             Choice::LevelZero => registry::is_level_zero(via),
-            Choice::Auto => !adapter::has(via, self.entry_point()) && registry::is_level_zero(via),
+            Choice::Auto => !adapter::has(via, self.export()) && registry::is_level_zero(via),
         }
     }
 }
@@ -81,14 +81,14 @@ pub fn is_ours(function: Function, via: usize) -> bool {
     }
 }
 
-/// In a forked child: what the parent shared is not the child's to put or close.
+/// In a forked child, which must not put or close what its parent shared.
 pub fn after_fork_in_child() {
     level_zero::after_fork_in_child();
 }
 
 macro_rules! backends {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        /// A backend of ours: what it does not do itself, the adapter does.
+        /// A backend of ours. The default of every function is the adapter's own.
         #[allow(non_snake_case, reason = "the names are those of the C functions")]
         pub trait Backend {
             /// The number of the adapter that the calls came to.
@@ -115,7 +115,7 @@ macro_rules! backends {
         }
 
         $(
-            #[doc = concat!("The function that does the work of `", stringify!($name), "` for the adapter number `VIA`.")]
+            #[doc = concat!("The function that implements `", stringify!($name), "` for the adapter number `VIA`.")]
             #[allow(non_snake_case, reason = "the names are those of the C functions")]
             #[inline]
             pub fn $name<const VIA: usize>() -> extern "C-unwind" fn($(Arg<$role>),*) -> UrResult {

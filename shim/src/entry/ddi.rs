@@ -1,13 +1,13 @@
 //! The main entry point: the tables through which a loader calls an adapter.
 //!
-//! A loader asks an adapter for its tables by `urGet<Table>ProcAddrTable`. What it does with the answers depends on how
-//! many adapters it loads: with one it calls through them, with several it calls through the table that the first word of
-//! every handle points at, which is the adapter's own. So both are changed: the answers as they are given, and the
-//! adapter's own table once it hands out its first handle (`urAdapterGet`).
+//! A loader asks an adapter for its tables by `urGet<Table>ProcAddrTable`. With one adapter, it calls through these tables. With
+//! several, it calls through the adapter's own dispatch table, which the first word of every handle points at. Functions are
+//! replaced in both: in the tables that a loader asks for, and in the dispatch table once the adapter makes its first handle
+//! (`urAdapterGet`).
 //!
-//! Releases lay out the adapter's own table differently under one version number. So a slot is found by content: the
-//! adapter is asked for a table into memory of ours, and the same pointers are looked for. What is not found exactly once
-//! is left alone.
+//! Releases with the same version number lay out the dispatch table differently, so slots are found by content: the adapter is
+//! asked for a table into memory of ours, and the same pointers are searched for. A table that is not found exactly once must be
+//! left alone.
 
 use std::{
     ffi::c_void,
@@ -37,7 +37,7 @@ use crate::{
     },
 };
 
-/// How far into an adapter's own table we look, in slots. The largest known has 241.
+/// The part of a dispatch table that is searched, in slots. The largest known table has 241.
 const OWN_TABLE: usize = 1024;
 
 type AdapterGet = unsafe extern "C" fn(u32, *mut usize, *mut u32) -> UrResult;
@@ -45,10 +45,10 @@ type AdapterGet = unsafe extern "C" fn(u32, *mut usize, *mut u32) -> UrResult;
 /// The adapters' own `urAdapterGet`.
 static ADAPTER_GETS: [AtomicPtr<c_void>; ADAPTERS] = [const { AtomicPtr::new(null_mut()) }; ADAPTERS];
 
-/// The libraries behind the numbers, and whether it has been said what came of each.
+/// The libraries of the adapters by number, and whether each was reported.
 static MODULES: Mutex<Vec<(Module, bool)>> = Mutex::new(Vec::new());
 
-/// What a loader gets that asked an adapter for `table`, when the adapter answered with its getter `real`.
+/// What a loader is to get that looked up the getter of `table` in an adapter, which is `real`.
 ///
 /// # Safety
 ///
@@ -62,14 +62,14 @@ pub unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
     }
 }
 
-/// The number of the adapter whose getter that is; nothing if it is no adapter, or one too many.
+/// The number of the adapter whose getter that is; `None` if it is no adapter, or there is no room for another one.
 fn number(getter: *mut c_void) -> Option<usize> {
     let module = Module::of(getter as usize)?;
     let mut modules = MODULES.lock();
     if let Some(via) = modules.iter().position(|(known, _)| *known == module) {
         return Some(via);
     }
-    // A loader exports getters of the same names, for its own clients. Behind it stand adapters: theirs count.
+    // A loader exports getters of the same names for its own clients. Only those of the adapters behind it count.
     if module.exports(c"urLoaderInit") || modules.len() == ADAPTERS {
         return None;
     }
@@ -125,7 +125,7 @@ fn our_getter(table: Table, via: usize) -> Option<Getter> {
     OURS.get(table as usize)?.get(via).copied()
 }
 
-/// Puts our functions into a table that the adapter has filled; says which.
+/// Replaces functions in a table that the adapter has filled; gives those that were replaced.
 ///
 /// # Safety
 ///
@@ -133,7 +133,7 @@ fn our_getter(table: Table, via: usize) -> Option<Getter> {
 unsafe fn replace_slots(table: Table, via: usize, slots: *mut *mut c_void, filled: &[*mut c_void]) -> Vec<Function> {
     let mut taken = Vec::new();
     for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == table) {
-        // An older adapter's table is shorter: what it does not fill is not ours to write.
+        // The table of an older adapter is shorter: a slot that it does not fill must not be written.
         let place = function.slot_in(filled.len()).and_then(|index| Some((index, filled.get(index).copied()?)));
         let (Some((index, original)), Some(ours)) = (place, stand_in(function, via)) else { continue };
         if original.is_null() {
@@ -152,7 +152,7 @@ unsafe fn replace_slots(table: Table, via: usize, slots: *mut *mut c_void, fille
     taken
 }
 
-/// Puts [`adapter_get`] into the first slot of an adapter's `ur_adapter_dditable_t`.
+/// Replaces the first function of an adapter's `ur_adapter_dditable_t` by [`adapter_get`].
 ///
 /// # Safety
 ///
@@ -196,7 +196,7 @@ unsafe extern "C" fn adapter_get<const VIA: usize>(count: u32, adapters: *mut us
     result
 }
 
-/// An adapter that nothing has been said of yet, from then on no more.
+/// The record of an adapter that has not been reported yet. Marks it as reported.
 fn unreported(via: usize) -> Option<EntryPoint> {
     let mut modules = MODULES.lock();
     let (module, said) = modules.get_mut(via).filter(|(_, said)| !said)?;
@@ -211,11 +211,11 @@ fn unreported(via: usize) -> Option<EntryPoint> {
     })
 }
 
-/// An adapter whose functions may have other signatures than ours.
+/// Reports an adapter whose functions may have other signatures than ours.
 fn unknown_version(via: usize, version: u32) {
     if let Some(mut entry_point) = unreported(via) {
         entry_point.problem = format!(
-            "it speaks Unified Runtime {}.{}, and this urscope knows {}.{} only",
+            "it uses Unified Runtime {}.{}, but this version of urscope supports only {}.{}",
             version >> 16,
             version & 0xffff,
             VERSION >> 16,
@@ -225,7 +225,7 @@ fn unknown_version(via: usize, version: u32) {
     }
 }
 
-/// Deals with the adapter's own table, the first time that a handle shows where it is.
+/// Replaces functions in the adapter's dispatch table, when its first handle shows where that is.
 fn first_handle(via: usize, handle: AdapterHandle) {
     let Some(mut entry_point) = unreported(via) else { return };
     // It is only followed where it leads into writable data of a library.
@@ -233,9 +233,9 @@ fn first_handle(via: usize, handle: AdapterHandle) {
     let room = (modules::writable_from(table as usize) / size_of::<*mut c_void>()).min(OWN_TABLE);
     let mut problems = Vec::new();
     if room == 0 {
-        problems.push("its dispatch table is not in writable memory of a library".to_owned());
+        problems.push("its dispatch table is not in the writable data of a library".to_owned());
     }
-    // A loader of an older release does not ask for the tables that came later: then the adapter has none.
+    // A loader of an older release does not ask for tables that were added later, and the adapter has none of them.
     for wanted in Table::ALL.into_iter().filter(|table| room > 0 && registry::getter(via, *table).is_some()) {
         let filled = registry::query_table(via, wanted);
         if wanted == Table::IPCExp {
@@ -256,22 +256,22 @@ fn first_handle(via: usize, handle: AdapterHandle) {
     report(entry_point);
 }
 
-/// The one place in `room` slots from `table` on where the pointers of `filled` stand.
+/// The one position in `room` slots from `table` on at which the pointers of `filled` are.
 ///
 /// # Safety
 ///
 /// `room` slots from `table` on may be read.
 unsafe fn find(table: *mut *mut c_void, room: usize, filled: &[*mut c_void]) -> Result<usize, &'static str> {
     if filled.iter().all(|slot| slot.is_null()) {
-        return Err("is not offered by this adapter");
+        return Err("is not provided by this adapter");
     }
-    // SAFETY: the caller's promise. Nobody writes to the table but us, under the lock of `first_handle`'s first time.
+    // SAFETY: the caller's promise. Only we write to the table, and only when the first handle is made.
     let slots = unsafe { std::slice::from_raw_parts(table, room) };
     let mut places = slots.windows(filled.len()).enumerate().filter(|(_, run)| *run == filled).map(|(at, _)| at);
     match (places.next(), places.next()) {
         (Some(at), None) => Ok(at),
-        (None, _) => Err("is not where this urscope can find it"),
-        (Some(_), Some(_)) => Err("stands in more than one place"),
+        (None, _) => Err("was not found in its dispatch table"),
+        (Some(_), Some(_)) => Err("is in its dispatch table more than once"),
     }
 }
 
@@ -283,21 +283,20 @@ fn report(entry_point: EntryPoint) {
         entry_point.functions.iter().filter(|name| Function::from_name(name).is_some_and(Function::is_ipc)).count();
     trace::entry_point(entry_point);
     let path = trace::path().map_or("no trace is written".into(), |path| format!("trace in {}", path.display()));
-    let (took, of) =
-        (format!("{slots} of {} slots", Function::COUNT), format!("{seen} of its {ipc} urIPC entry points"));
+    let (took, of) = (format!("{slots} of {} slots", Function::COUNT), format!("{seen} of its {ipc} urIPC functions"));
     if problem.is_empty() && seen > 0 {
         tracing::info!("watching {library} through its adapter table: {took}, {of}; {path}");
     } else if seen > 0 {
         tracing::info!("watching {library} through its adapter table: {took}, {of} ({problem}); {path}");
     } else if problem.is_empty() && ours {
         tracing::info!(
-            "watching {library} through its adapter table: {took}; it has no urIPC entry points, \
-             those that urscope exports are served by its own backend; {path}"
+            "watching {library} through its adapter table: {took}; it has no urIPC functions, \
+             so urscope provides its own; {path}"
         );
     } else {
         tracing::warn!(
-            "cannot watch {library}: {}; its calls go on unseen, and the verdict will say so",
-            if problem.is_empty() { "it has no urIPC entry points" } else { &problem }
+            "cannot watch {library}: {}; its calls are not recorded, and the verdict will mention that",
+            if problem.is_empty() { "it has no urIPC functions" } else { &problem }
         );
     }
 }

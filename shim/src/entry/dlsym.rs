@@ -1,7 +1,7 @@
-//! The way to `dlsym`: we stand in front of it, to notice when a loader asks an adapter for a table.
+//! `dlsym`, which urscope wraps to notice when a loader asks an adapter for a table.
 //!
-//! `dlsym(RTLD_NEXT, …)` answers according to the address it returns to, so what is not for us is passed on by a jump,
-//! not a call: the trampoline is in the preload library, and asks [`intercept`].
+//! The result of `dlsym(RTLD_NEXT, …)` depends on the return address, so all other lookups must be passed on by a jump and not by
+//! a call. The trampoline for that is in the preload library, and asks [`intercept`].
 
 use std::{
     ffi::{CStr, c_char, c_void},
@@ -18,7 +18,7 @@ pub static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
-/// Finds the real `dlsym`. Rust's own library calls `dlsym`, so this may run before anything else has.
+/// Finds the real `dlsym`. Rust's standard library calls `dlsym`, so this may run before anything else.
 pub fn resolve() -> *mut c_void {
     let known = REAL.load(Ordering::Acquire);
     if !known.is_null() {
@@ -31,7 +31,7 @@ pub fn resolve() -> *mut c_void {
     });
     let real = found.into_iter().find(|real| !real.is_null()).unwrap_or(null_mut());
     if real.is_null() {
-        crate::raw::stderr::say("this C library has no dlsym that we know; the program cannot run with us");
+        crate::raw::stderr::say("this C library has no known version of dlsym, so the program cannot run with urscope");
         crate::raw::process::exit_now(127);
     }
     REAL.store(real, Ordering::Release);
@@ -50,7 +50,7 @@ pub unsafe fn real(handle: *mut c_void, name: &CStr) -> *mut c_void {
     unsafe { dlsym(handle, name.as_ptr()) }
 }
 
-/// What `dlsym(handle, name)` shall return, or null when the real one shall answer.
+/// What `dlsym(handle, name)` is to return; null where the real one is to answer.
 ///
 /// # Safety
 ///
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char) -> 
     }
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
-    // Almost all questions are for something else.
+    // Almost all lookups are for something else.
     if !name.to_bytes().starts_with(b"urGet") || handle == libc::RTLD_NEXT {
         return null_mut();
     }

@@ -1,8 +1,8 @@
 //! The second entry point: our exported functions, for programs that link a Unified Runtime loader.
 //!
-//! One whose real function is further down passes the call on as it is: the adapter's table sees it, once. One that the
-//! loader does not have goes where the loader would have sent it, to what stands in front of the adapter whose handle it
-//! was given, and so to our own backend. What nobody can serve is recorded here, and answers that there is no such feature.
+//! An export passes a call on unrecorded where the loader has the function, because the adapter's table records it. A function
+//! that the loader does not have goes to the adapter whose handle was passed, through the function of [`crate::call`], and so to
+//! our own backend. A call that no backend serves is recorded here and returns UNSUPPORTED_FEATURE. No call may be recorded twice.
 
 use std::{
     ffi::{CString, c_void},
@@ -33,7 +33,7 @@ use crate::{
     },
 };
 
-/// What stands here after it was looked for in vain; nothing is ever called at it.
+/// Marks a function that was not found. It is never called.
 const ABSENT: *mut c_void = std::ptr::without_provenance_mut(1);
 
 static NEXT: [AtomicPtr<c_void>; Function::COUNT] = [const { AtomicPtr::new(null_mut()) }; Function::COUNT];
@@ -58,7 +58,7 @@ fn look(function: Function) -> *mut c_void {
     if !behind_us.is_null() {
         return behind_us;
     }
-    // A program that opens its runtime with RTLD_LOCAL (Python does) has a loader that is not behind us in any order.
+    // A program that opens its runtime with RTLD_LOCAL (as Python does) has a loader that RTLD_NEXT does not find.
     modules::find("libur_loader.so.0", &name).map_or(ABSENT, std::ptr::with_exposed_provenance_mut)
 }
 
@@ -70,29 +70,30 @@ fn report(function: Function, next: *mut c_void) {
         library: module.as_ref().map(Module::file_name).unwrap_or_default(),
         directory: module.as_ref().map(Module::directory).unwrap_or_default(),
         functions: vec![function.name().into()],
-        problem: if module.is_some() || ours { String::new() } else { "no loaded library has it".into() },
+        problem: if module.is_some() || ours { String::new() } else { "no loaded library has this function".into() },
         ..EntryPoint::default()
     });
     if ours {
         tracing::info!(
-            "{} was called, and this Unified Runtime has no such function: urscope's own backend serves it",
+            "{} was called, which this Unified Runtime does not have; urscope's own backend implements it",
             function.name()
         );
     } else if module.is_none() {
         tracing::warn!(
-            "{} was called, and this Unified Runtime has no such function: it answers UR_RESULT_ERROR_UNSUPPORTED_FEATURE",
+            "{} was called, which this Unified Runtime does not have; it returns UR_RESULT_ERROR_UNSUPPORTED_FEATURE",
             function.name()
         );
     }
 }
 
-/// What stands in front of the adapter whose handles a call was given, if our backend serves the call.
+/// Our function for the adapter whose handle was passed, if our backend implements it.
 fn ours(function: Function, arguments: &Arguments) -> Option<*mut c_void> {
     let via = registry::adapter_of(arguments.handle()?).filter(|via| backend::is_ours(function, *via))?;
     stand_in(function, via)
 }
 
-/// What a call is answered that nobody serves: where our backend would have, it lacks a handle to tell for which adapter.
+/// The result of a call that no backend serves. If our backend implements the function, the handle that tells which adapter is
+/// missing.
 fn unserved(function: Function, values: &Values, nulls: &Nulls) -> UrResult {
     let served = (0..ADAPTERS).any(|via| backend::is_ours(function, via));
     let fault = if served { nulls.fault(function, values) } else { None };

@@ -1,9 +1,9 @@
-//! The entry points: the ways in which a call reaches urscope.
+//! The entry points: the ways in which calls reach urscope.
 //!
-//! [`dlsym`] notices when a loader asks an adapter for its tables, [`ddi`] takes the slots in them, [`exports`] serves
+//! [`dlsym`] notices when a loader asks an adapter for its tables, [`ddi`] replaces functions in them, and [`exports`] serves
 //! programs that call our exported functions.
 //!
-//! An entry point must refuse what it does not recognise, say so, and leave the program alone.
+//! An entry point must reject what it does not recognise, report that, and leave the program alone.
 
 pub mod ddi;
 pub mod dlsym;

@@ -1,4 +1,5 @@
-//! The clocks: `CLOCK_MONOTONIC` for every record, the others for the header and the footer, and for what work of our own costs.
+//! The clocks: `CLOCK_MONOTONIC` for every record, the others for the header, the footer, and what our own work costs. Must never
+//! block.
 
 use urscope_schema::{call::Nanos, trace::records::Clock};
 
@@ -9,13 +10,13 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Now, comparable between all processes of one boot.
+/// The current time, comparable between all processes of one boot.
 #[inline]
 pub fn now() -> Nanos {
     Nanos(read(libc::CLOCK_MONOTONIC))
 }
 
-/// The processor time that this thread has used, in nanoseconds: it stands still while the thread does.
+/// The processor time that this thread has used, in nanoseconds.
 pub fn of_this_thread() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }

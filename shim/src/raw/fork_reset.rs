@@ -1,15 +1,15 @@
-//! A static that can be replaced as a whole, for the child of a `fork`.
+//! A static that can be replaced as a whole, in the child of a `fork`. Must never free a value: threads may be using it.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A value that is made at first use, and can be renewed. What it was before is never freed: other threads may use it.
+/// A value that is made at first use and can be replaced. The old value is never freed, because other threads may use it.
 pub struct ForkReset<T: 'static> {
     value: AtomicPtr<T>,
     make: fn() -> T,
 }
 
 impl<T: Send + Sync> ForkReset<T> {
-    /// One that will be made by `make`.
+    /// A value that `make` will make.
     pub const fn new(make: fn() -> T) -> Self {
         Self { value: AtomicPtr::new(std::ptr::null_mut()), make }
     }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_renewed_value_leaves_the_old_one_to_its_holders() {
+    fn the_old_value_stays_valid_for_its_users() {
         let text = ForkReset::new(|| "old".to_owned());
         let old = text.get();
         assert!(std::ptr::eq(old, text.get()));

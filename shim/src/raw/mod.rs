@@ -1,6 +1,7 @@
-//! What the rest of the shim needs of the operating system and of the application's memory, as safe functions.
+//! What the shim needs of the operating system and of the application's memory, as safe functions.
 //!
-//! Small and few: each file wraps one thing, and says on which promise its unsafe blocks rest.
+//! Each file wraps one thing and names the promises that its unsafe blocks rely on. Nothing here may use another module of the
+//! shim, and no safe function here may have undefined behaviour for any argument.
 
 pub mod args;
 pub mod clock;

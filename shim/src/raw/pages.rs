@@ -1,9 +1,9 @@
-//! A file that grows by pieces of mapped memory whose unwritten rest is white space.
+//! A file that grows by pieces of mapped memory. The part that is not written to yet is white space.
 //!
-//! The file is whole at any moment for a reader that takes trailing white space: spaces are written by `pwrite`, so that
-//! the file never shows the NULs of an extended one, and its blocks exist before anything is stored into the mapping.
-//! No descriptor is kept: the application may close all descriptors it does not know, and give the number to a file of
-//! its own. The file is opened anew, and recognised by its inode, each time it grows.
+//! A reader that accepts trailing white space can read the file at any time. Spaces are written by `pwrite`, so the file never has
+//! the NULs of an extended file, and its blocks exist before anything is stored into the mapping. No descriptor may be kept: the
+//! program may close descriptors that it does not know, and reuse the number. So the file is opened again each time it grows, and
+//! recognised by its inode.
 
 use std::{
     arch::asm,
@@ -19,12 +19,12 @@ use std::{
 
 use urscope_schema::trace::write::STEP;
 
-/// By how much the file grows, in bytes.
+/// The number of bytes by which the file grows.
 pub const PIECE: u64 = 1 << 20;
 
 const PAGE: u64 = 4096;
 
-/// What the file is extended with, a piece of this length at a time.
+/// The contents of new parts of the file.
 static SPACES: [u8; 1 << 16] = [b' '; 1 << 16];
 
 /// A growing file; records are appended with [`Self::append`].
@@ -32,7 +32,7 @@ pub struct Pages {
     path: PathBuf,
     inode: (u64, u64),
     /// The mapping of `[mapped_from, capacity)`; nothing after [`Self::close`].
-    window: Option<NonNull<u8>>,
+    mapping: Option<NonNull<u8>>,
     mapped_from: u64,
     used: u64,
     capacity: u64,
@@ -42,13 +42,13 @@ pub struct Pages {
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// Makes a new file; one that exists is not touched (`AlreadyExists`).
+    /// Creates a file. An existing one is not touched (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o666).open(path)?;
         let mut pages =
-            Self { path: path.into(), inode: identity(&file)?, window: None, mapped_from: 0, used: 0, capacity: 0 };
+            Self { path: path.into(), inode: identity(&file)?, mapping: None, mapped_from: 0, used: 0, capacity: 0 };
         if let Err(error) = pages.grow_with(&file) {
-            // Nothing has been recorded in it yet: an empty file would only be in the way of the judge.
+            // Nothing has been recorded in it yet, and an empty file is no trace.
             drop(file);
             let _ = std::fs::remove_file(path);
             return Err(error);
@@ -56,17 +56,17 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Where the file is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many bytes have been appended.
+    /// The number of bytes that have been appended.
     pub fn used(&self) -> u64 {
         self.used
     }
 
-    /// How many bytes can be appended before the file must grow.
+    /// The number of bytes that can be appended before the file must grow.
     pub fn room(&self) -> u64 {
         self.capacity - self.used
     }
@@ -87,7 +87,7 @@ impl Pages {
         }
         let from = self.used - self.used % PAGE;
         // SAFETY: a new shared mapping of a part of the file that has just been written, at an address of the kernel's choice.
-        let window = unsafe {
+        let mapping = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 (capacity - from) as usize,
@@ -97,28 +97,28 @@ impl Pages {
                 from as libc::off_t,
             )
         };
-        if window == libc::MAP_FAILED {
+        if mapping == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // All pages at once cost half of what they cost one by one. Where the kernel cannot (before 5.14), they come one by one.
+        // Populating all pages at once costs half as much as one by one. Kernels before 5.14 cannot.
         // SAFETY: the mapping that has just been made; its contents stay as they are.
-        unsafe { libc::madvise(window, (capacity - from) as usize, libc::MADV_POPULATE_WRITE) };
+        unsafe { libc::madvise(mapping, (capacity - from) as usize, libc::MADV_POPULATE_WRITE) };
         self.unmap();
-        self.window = NonNull::new(window.cast());
+        self.mapping = NonNull::new(mapping.cast());
         self.mapped_from = from;
         self.capacity = capacity;
         Ok(())
     }
 
-    /// Appends `bytes`, which must fit into [`Self::room`]; says whether they did.
+    /// Appends `bytes` if they fit into [`Self::room`]; false if not.
     ///
     /// The bytes are stored from the first to the last, [`STEP`] at a time: a process that is killed in between leaves
     /// a beginning of them, never a hole.
     #[inline]
     pub fn append(&mut self, bytes: &[u8]) -> bool {
-        let (Some(window), true) = (self.window, bytes.len() as u64 <= self.room()) else { return false };
+        let (Some(mapping), true) = (self.mapping, bytes.len() as u64 <= self.room()) else { return false };
         // SAFETY: `used` lies within the mapping, which starts at `mapped_from`.
-        let mut to = unsafe { window.add((self.used - self.mapped_from) as usize) };
+        let mut to = unsafe { mapping.add((self.used - self.mapped_from) as usize) };
         let (steps, rest) = bytes.as_chunks::<STEP>();
         for step in steps {
             // SAFETY: `room` covers all of `bytes`. Assembly, because the compiler may tear or reorder an unaligned store.
@@ -139,7 +139,7 @@ impl Pages {
         true
     }
 
-    /// Puts `end` behind what was appended and cuts the file there. Nothing can be appended any more, but
+    /// Writes `end` after what was appended and truncates the file there. Nothing can be appended any more, but
     /// [`Self::close`] can be called again with another end.
     pub fn close(&mut self, end: &[u8]) -> io::Result<()> {
         let file = self.reopen()?;
@@ -149,7 +149,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Appends to a file that was closed, in front of its end, which is written again.
+    /// Appends to a file that was closed, before its end, which is written again.
     pub fn append_closed(&mut self, bytes: &[u8], end: &[u8]) -> io::Result<()> {
         let file = self.reopen()?;
         if self.used + (bytes.len() + end.len()) as u64 > super::process::file_size_limit() {
@@ -160,15 +160,15 @@ impl Pages {
         Ok(())
     }
 
-    /// Lets go of the mapping and leaves the file as it is: in a forked child it is the parent's.
+    /// Removes the mapping and leaves the file as it is: in a forked child it belongs to the parent.
     pub fn abandon(mut self) {
         self.unmap();
     }
 
     fn unmap(&mut self) {
-        if let Some(window) = self.window.take() {
+        if let Some(mapping) = self.mapping.take() {
             // SAFETY: the mapping was made by `grow_with` with this length, and no reference into it is ever handed out.
-            unsafe { libc::munmap(window.as_ptr().cast(), (self.capacity - self.mapped_from) as usize) };
+            unsafe { libc::munmap(mapping.as_ptr().cast(), (self.capacity - self.mapped_from) as usize) };
         }
     }
 
@@ -177,7 +177,7 @@ impl Pages {
         if identity(&file)? == self.inode {
             Ok(file)
         } else {
-            Err(io::Error::new(io::ErrorKind::NotFound, "another file stands at the path of the trace"))
+            Err(io::Error::new(io::ErrorKind::NotFound, "another file is at the path of the trace"))
         }
     }
 }
@@ -242,12 +242,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_at_the_path_is_not_written_to() {
+    fn another_file_at_the_path_is_not_written_to() {
         let (_directory, path) = path("t");
         let mut pages = Pages::create(&path).unwrap();
         fs::remove_file(&path).unwrap();
-        fs::write(&path, "stranger").unwrap();
+        fs::write(&path, "another").unwrap();
         assert!(pages.grow().is_err() && pages.close(b"]").is_err());
-        assert_eq!(fs::read(&path).unwrap(), b"stranger");
+        assert_eq!(fs::read(&path).unwrap(), b"another");
     }
 }

@@ -1,4 +1,6 @@
-//! The process: what the kernel knows of it, and the moments at which it forks and ends.
+//! The process: what the kernel knows of it, and handlers for its forks and its end.
+//!
+//! A value that the kernel does not give is left out of a header; it must never stop the program.
 
 use std::{
     ffi::{c_int, c_void},
@@ -17,7 +19,7 @@ use urscope_schema::{
     },
 };
 
-/// The process, asked of the kernel each time.
+/// The process id; the kernel is asked each time.
 pub fn id() -> u32 {
     std::process::id()
 }
@@ -47,7 +49,7 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
     }
 }
 
-/// The last part of the executable's path, as a name for the process.
+/// The file name of the executable, as the name of the process.
 pub fn name(header: &Header) -> &str {
     Path::new(&header.executable).file_name().and_then(|name| name.to_str()).unwrap_or("unknown")
 }
@@ -61,7 +63,7 @@ fn inode(path: &str) -> u64 {
     fs::metadata(path).map_or(0, |namespace| namespace.ino())
 }
 
-/// What the kernel lets this process do, now.
+/// What the kernel allows this process to do now.
 fn rights() -> Rights {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
@@ -81,11 +83,11 @@ fn rights() -> Rights {
 /// The number of that capability (`linux/capability.h`).
 const CAP_SYS_PTRACE: u32 = 19;
 
-/// How many descriptors are open. Kernels before 6.2 do not say it in one word, and are asked for a list.
+/// The number of open descriptors. Kernels before 6.2 have no single value for it, so the list is counted.
 pub fn open_descriptors() -> Option<u64> {
     const OPEN: &str = "/proc/self/fd";
     match fs::metadata(OPEN).map(|folder| folder.len()) {
-        // The one by which the list is read is not counted.
+        // The descriptor by which the list is read does not count.
         Ok(0) => fs::read_dir(OPEN).ok().map(|list| (list.count() as u64).saturating_sub(1)),
         number => number.ok(),
     }
@@ -119,7 +121,7 @@ fn command() -> Vec<String> {
     words
 }
 
-/// Arranges for the three to be called around every `fork` of the C library.
+/// Has the three called around every `fork` of the C library.
 pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
     static BEFORE: AtomicUsize = AtomicUsize::new(0);
     static IN_PARENT: AtomicUsize = AtomicUsize::new(0);
@@ -150,11 +152,11 @@ pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
     unsafe { libc::pthread_atfork(Some(call_before), Some(call_in_parent), Some(call_in_child)) };
 }
 
-/// Arranges for `end` to be called when the process calls `exit` or `quick_exit`, or returns from `main`.
+/// Has `end` called when the process calls `exit` or `quick_exit`, or returns from `main`.
 ///
-/// It belongs to no library, so that it does not run when this one is finalized, but in the order in which all were
-/// arranged. The library is preloaded: its constructor comes before the C library arranges for the finalizing of all
-/// libraries, and `end` therefore behind the last destructor.
+/// The handler is registered for no library, so it does not run when this one is finalized, but in the order of registration.
+/// This library is preloaded: its constructor runs before the C library registers the finalizers of all libraries, so `end` runs
+/// after the last destructor.
 pub fn on_exit(end: fn()) {
     static END: AtomicUsize = AtomicUsize::new(0);
 
@@ -176,19 +178,19 @@ pub fn on_exit(end: fn()) {
     }
 
     END.store(end as usize, Ordering::Release);
-    // SAFETY: the handlers are `extern "C"` functions of a library that is never unloaded; they need no argument.
+    // SAFETY: the handlers are `extern "C"` functions of a library that is never unloaded, and use no argument.
     unsafe {
         __cxa_atexit(call_end_of_all, std::ptr::null_mut(), std::ptr::null_mut());
         at_quick_exit(call_end);
     }
 }
 
-/// The largest file that this process may write, in bytes; writing beyond it would kill the process with SIGXFSZ.
+/// The largest file that this process may write, in bytes. Writing more would kill the process with SIGXFSZ.
 pub fn file_size_limit() -> u64 {
     limit(libc::RLIMIT_FSIZE).unwrap_or_default()
 }
 
-/// Whether this thread has a signal blocked: always inside of a signal handler, hardly ever elsewhere.
+/// Whether this thread blocks a signal. That is always so inside a signal handler, and hardly ever elsewhere.
 pub fn may_be_in_signal_handler() -> bool {
     // SAFETY: an all-zero set is a valid one; sigprocmask(2) without a new set only fills it.
     let mut blocked = unsafe { std::mem::zeroed::<libc::sigset_t>() };

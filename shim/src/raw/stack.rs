@@ -1,8 +1,8 @@
-//! The call stack, as the addresses that its calls return to.
+//! The call stack, as a list of return addresses.
 //!
-//! Unwinding costs microseconds, so a stack that has been unwound is kept by its thread together with the places its
-//! return addresses were found in. The next call at the same depth only compares: if every place still holds the same
-//! address, it is the same stack, because what a frame looks like is settled by the address it returns to.
+//! Unwinding costs microseconds, so a thread keeps the stacks that it has unwound, with the position of each return address. The
+//! next call at the same depth only compares: if every position still holds the same address, it is the same stack, because the
+//! return address determines the layout of a frame. Must run no code of the program.
 
 use std::{
     cell::RefCell,
@@ -13,7 +13,7 @@ use std::{
 /// The most frames that are kept, innermost first.
 pub const DEPTH: usize = 24;
 
-/// How many stacks a thread keeps: a loop of calls has a handful.
+/// The number of stacks that a thread keeps: a loop of calls has a handful.
 const KEPT: usize = 16;
 
 /// One kept stack.
@@ -24,7 +24,7 @@ struct Kept {
     generation: u32,
     id: u32,
     len: usize,
-    /// Where a return address stands, and which.
+    /// The position of each return address, and the address.
     frames: [(usize, usize); DEPTH],
 }
 
@@ -74,7 +74,7 @@ pub fn number(own: &std::ops::Range<usize>, register: impl FnOnce(&[usize]) -> u
     })
 }
 
-/// Forgets all kept stacks, of all threads: numbers are given out anew.
+/// Forgets the kept stacks of all threads: numbers start over.
 pub fn forget() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
@@ -112,14 +112,14 @@ fn unwind(own: &std::ops::Range<usize>, kept: &mut Kept) {
         if address == 0 {
             return END;
         }
-        // The address that a call returns to stands just below what is left of the stack then.
+        // The return address is just below the frame's canonical frame address.
         let place = frame.wrapping_sub(size_of::<usize>());
         let ours = place < unwinding.kept.at || unwinding.own.contains(&address);
         if ours && unwinding.kept.len == 0 {
             return CONTINUE;
         }
         let Some(slot) = unwinding.kept.frames.get_mut(unwinding.kept.len) else { return END };
-        // SAFETY: the unwinder has read this very stack; a frame that is entered otherwise (a signal's) is told by the comparison.
+        // SAFETY: the unwinder has read this stack. A frame that no call entered (a signal's) fails the comparison.
         let there =
             frame != 0 && unsafe { std::ptr::with_exposed_provenance::<usize>(place).read_volatile() } == address;
         *slot = (if there { place } else { 0 }, address);

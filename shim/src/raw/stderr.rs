@@ -1,6 +1,6 @@
-//! What we say on stderr: one line at a time, past all buffers of the application.
+//! Messages on stderr: one line at a time, bypassing all buffers of the program. Must never fail.
 
-/// Writes `urscope: TEXT` as one line. A stderr that cannot be written to is not our problem.
+/// Writes `urscope: TEXT` as one line. Errors are ignored.
 pub fn say(text: &str) {
     let line = format!("urscope: {text}\n");
     // SAFETY: the buffer is as long as said; write(2) reads it and nothing else.

@@ -1,4 +1,4 @@
-//! Who the current thread is, asked of the kernel once per thread.
+//! The current thread's number and name. The kernel is asked once per thread, never per call.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ thread_local! {
     static NAMED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The thread's number, as the kernel gives it.
+/// The kernel's number of the thread.
 #[inline]
 pub fn id() -> u32 {
     match ID.get() {
@@ -21,7 +21,7 @@ pub fn id() -> u32 {
     }
 }
 
-/// The thread's name, the first time it is asked for.
+/// The thread's name on the first call, then `None`.
 pub fn name_once() -> Option<String> {
     if NAMED.replace(true) {
         return None;
@@ -33,7 +33,7 @@ pub fn name_once() -> Option<String> {
     Some(name.to_string_lossy().into_owned())
 }
 
-/// Forgets what was known of the thread: after a `fork`, it is another one.
+/// Forgets number and name: after a `fork`, this is another thread.
 pub fn forget() {
     ID.set(0);
     NAMED.set(false);

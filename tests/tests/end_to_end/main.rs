@@ -30,6 +30,7 @@ mod live_equals_offline;
 mod loaders;
 mod missing_results;
 mod mixed_backends;
+mod module_dependencies;
 mod no_skips;
 mod nothing_to_judge;
 mod other_adapters;

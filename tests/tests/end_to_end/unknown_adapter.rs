@@ -30,7 +30,7 @@ fn assert_left_alone(folder: &Path, fault: u32, reason: &str) {
 #[test]
 fn one_of_another_version() {
     let folder = tempfile::tempdir().expect("no temporary folder");
-    assert_left_alone(folder.path(), 1, "it speaks Unified Runtime 0.13");
+    assert_left_alone(folder.path(), 1, "it uses Unified Runtime 0.13");
 }
 
 #[test]
@@ -42,11 +42,11 @@ fn one_whose_table_is_not_where_tables_are() {
 #[test]
 fn one_whose_table_holds_other_functions() {
     let folder = tempfile::tempdir().expect("no temporary folder");
-    assert_left_alone(folder.path(), 3, "its IPCExp table is not where this urscope can find it");
+    assert_left_alone(folder.path(), 3, "its IPCExp table was not found in its dispatch table");
 }
 
 #[test]
 fn one_whose_table_holds_the_same_functions_twice() {
     let folder = tempfile::tempdir().expect("no temporary folder");
-    assert_left_alone(folder.path(), 4, "its IPCExp table stands in more than one place");
+    assert_left_alone(folder.path(), 4, "its IPCExp table is in its dispatch table more than once");
 }

@@ -1,8 +1,7 @@
-//! Events that are shared: events of the adapter's around driver's events of ours.
+//! Shared events: an event of the adapter around an event of the driver.
 //!
-//! Where the adapter can make such an event, it does, and ends it; elsewhere it makes its event around the driver's
-//! (`urEventCreateWithNativeHandle`), the signals are ours ([`signal`]), and so is the end of the driver's event. What we
-//! know of an event stands beside, by its handle.
+//! Where the adapter can make such an event, it makes and ends it. Elsewhere the adapter makes its event around one of the driver
+//! (`urEventCreateWithNativeHandle`), which we signal ([`signal`]) and end. Must signal or end no event of the adapter's own.
 
 use std::collections::HashMap;
 
@@ -38,14 +37,14 @@ use crate::{
 struct Shared {
     native: ZeHandle,
     origin: Origin,
-    /// Where we signal it; nothing if the adapter's queues do.
+    /// Where we signal it; `None` if the adapter's queues do.
     signalled: Option<Place>,
     references: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// It was made here, to be used again and no more.
+    /// It was made here, to be signalled again but not to be shared.
     Plain,
     /// It was made here, to be shared.
     Shared,
@@ -57,7 +56,7 @@ static SHARED: ForkReset<Mutex<HashMap<usize, Shared>>> = ForkReset::new(Mutex::
 
 static ISSUED: Issued<()> = Issued::new(Kind::Event);
 
-/// In a forked child.
+/// In a forked child, which has none of its parent's events.
 pub(crate) fn after_fork_in_child() {
     SHARED.reset(Mutex::default());
     ISSUED.forget();
@@ -98,12 +97,12 @@ pub(crate) fn create(
         .inspect_err(|_| driver().end_event(native))
 }
 
-/// Refuses what the adapter's queues could not wait for.
+/// Fails where the adapter's queues could not wait for such an event.
 fn supported(at: LevelZero) -> Result<(), UrResult> {
     if at.shares_events() { Ok(()) } else { Err(UrResult::UNSUPPORTED_FEATURE) }
 }
 
-/// Makes the adapter's event around the driver's.
+/// Makes the adapter's event around the driver's, and gives it out.
 fn wrap(
     at: LevelZero,
     context: Arg<Context>,
@@ -117,7 +116,7 @@ fn wrap(
     Ok(())
 }
 
-/// Hands an event out, and knows it again.
+/// Gives an event out, and remembers it.
 fn keep(event: Arg<Event>, native: ZeHandle, origin: Origin, signalled: Option<Place>, out: Arg<OutObject>) {
     let word = event.get().0;
     SHARED.get().lock().insert(word, Shared { native, origin, signalled, references: 1 });
@@ -133,7 +132,7 @@ pub(crate) fn enqueue(at: LevelZero, barrier: Barrier, event: Arg<InOutEvent>) -
     }
 }
 
-/// An event as the adapter itself makes them to be shared; nothing where it cannot.
+/// A shareable event that the adapter itself makes; `None` where it cannot.
 fn made_by_adapter(
     at: LevelZero,
     context: Arg<Context>,
@@ -148,7 +147,7 @@ fn made_by_adapter(
     Some((event, behind.ok()?))
 }
 
-/// An event that the adapter itself opened from the driver's handle, and closes; nothing where it cannot.
+/// An event that the adapter itself opens from the driver's handle, and closes; `None` where it cannot.
 fn opened_by_adapter(at: LevelZero, context: Arg<Context>, handle_data: &HandleData) -> Option<Arg<Event>> {
     let mut bytes = handle_data.native;
     let open = adapter::urIPCOpenEventHandleExp(at.via);
@@ -166,7 +165,7 @@ pub(crate) fn retain(at: LevelZero, event: Arg<Event>) -> Result<(), UrResult> {
 
 /// `urEventRelease`
 pub(crate) fn release(at: LevelZero, event: Arg<Event>) -> Result<(), UrResult> {
-    // Forgotten first: once it is released, its address may be another one's.
+    // Forgotten before it is released, because its address may be used again afterwards.
     let last = {
         let mut all = SHARED.get().lock();
         if let Some(shared) = all.get_mut(&event.get().0) {

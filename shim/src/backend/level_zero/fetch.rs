@@ -1,6 +1,6 @@
-//! How a descriptor comes from its producer: `pidfd_open(2)` and `pidfd_getfd(2)`, as libumf does.
+//! Fetches a descriptor from its producer by `pidfd_open(2)` and `pidfd_getfd(2)`, as libumf does.
 //!
-//! A refusal for want of permission is told apart from all others. Must leave no descriptor behind when it fails.
+//! Missing permission has an error of its own. Must leave no descriptor open when it fails.
 
 use std::{
     io,
@@ -12,12 +12,12 @@ use urscope_schema::api::UrResult;
 use super::{handle_data::HandleData, result};
 use crate::raw::{fork_reset::ForkReset, process::start_of};
 
-/// A process, told from another one that was given its pid later.
+/// A process, distinguished from a later one with the same pid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
     /// The pid, in its own namespace.
     pub(crate) pid: u32,
-    /// When it started, in the kernel's ticks since boot.
+    /// When it started, in clock ticks since boot.
     pub(crate) started: u64,
 }
 
@@ -34,18 +34,18 @@ impl Process {
         Self { pid: data.pid, started: data.started }
     }
 
-    /// This one.
+    /// The current process.
     pub(crate) fn this() -> Self {
         *THIS.get()
     }
 
-    /// Fetches a copy of a descriptor of this process, which must not be the calling one.
+    /// Fetches a copy of a descriptor of this process, which must not be the current one.
     pub(crate) fn fetch(self, descriptor: i32) -> Result<OwnedFd, UrResult> {
         self.fetch_or_why(descriptor).map_err(|refusal| result::of_kernel(&refusal))
     }
 
-    /// Whether it still runs, and lets this process look into it: asked where the driver will fetch by itself, and would
-    /// not say why it could not.
+    /// Checks that it still runs and lets the current process fetch from it. For cases in which the driver fetches by itself and
+    /// would not give the reason of a failure.
     pub(crate) fn check_access(self) -> Result<(), UrResult> {
         if self == Self::this() {
             return Ok(());
@@ -59,7 +59,7 @@ impl Process {
     fn fetch_or_why(self, descriptor: i32) -> io::Result<OwnedFd> {
         // SAFETY: pidfd_open(2) takes plain numbers.
         let process = own(unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid as libc::c_long, 0) })?;
-        // Asked after the process is pinned: if it started when the producer did, it is the producer.
+        // Read after the process is pinned: if it started when the producer did, it is the producer.
         if start_of(self.pid)? != self.started {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
@@ -69,13 +69,13 @@ impl Process {
     }
 }
 
-/// A second descriptor of the same open file.
+/// Another descriptor of the same open file.
 pub(crate) fn duplicate(descriptor: i32) -> io::Result<OwnedFd> {
     // SAFETY: fcntl(2) with F_DUPFD_CLOEXEC takes plain numbers.
     own(libc::c_long::from(unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) }))
 }
 
-/// Whether two descriptors of this process stand for the same open file; false where the kernel does not say.
+/// Whether two descriptors of this process refer to the same open file; false where the kernel does not tell.
 pub(crate) fn same_file(one: i32, other: i32) -> bool {
     const KCMP_FILE: libc::c_long = 0;
     let pid = libc::c_long::from(std::process::id());
@@ -89,7 +89,7 @@ pub(crate) fn after_fork_in_child() {
     THIS.reset(this_process());
 }
 
-/// Owns what a system call that makes a descriptor answered. Its errno is taken here, before anything is cleaned up.
+/// Takes ownership of the descriptor that a system call made. Its errno is read here, before anything is cleaned up.
 fn own(answer: libc::c_long) -> io::Result<OwnedFd> {
     if answer < 0 {
         return Err(io::Error::last_os_error());
@@ -105,20 +105,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_never_was_is_an_invalid_value() {
+    fn a_process_that_never_existed_is_an_invalid_value() {
         let nobody = Process { pid: i32::MAX as u32, started: 1 };
         assert_eq!(nobody.fetch(0).map(drop), Err(UrResult::INVALID_VALUE));
     }
 
     #[test]
-    fn a_pid_that_was_given_out_again_is_an_invalid_value() {
+    fn a_pid_that_is_used_again_is_an_invalid_value() {
         let parent = std::os::unix::process::parent_id();
         let stranger = Process { pid: parent, started: start_of(parent).unwrap() + 1 };
         assert_eq!(stranger.fetch(0).map(drop), Err(UrResult::INVALID_VALUE));
     }
 
     #[test]
-    fn a_copy_stands_for_the_same_file_and_another_open_does_not() {
+    fn a_copy_refers_to_the_same_file_and_another_open_does_not() {
         let file = File::open("/proc/self/stat").unwrap();
         let other = File::open("/proc/self/stat").unwrap();
         let copy = duplicate(file.as_raw_fd()).unwrap();

@@ -1,7 +1,7 @@
-//! The handle data that this process got and has not put: the bytes, and what keeps them good.
+//! The handle data that this process got and has not put: the bytes, and what keeps them valid.
 //!
-//! A put is known by the pointer, as the specification wants it. One of an unknown pointer, or of data of another kind,
-//! must change nothing.
+//! A put identifies them by the pointer, as the specification says. A put of an unknown pointer, or of data of another kind, must
+//! change nothing.
 
 use std::{
     collections::HashMap,
@@ -20,14 +20,14 @@ use super::{
 };
 use crate::raw::{args::Arg, fork_reset::ForkReset};
 
-/// Handle data of one get; `K` is what a put gives back.
+/// The handle data of one get. `K` is what a put gives back.
 struct Issue<K> {
     serial: u64,
     bytes: Box<[u8; handle_data::SIZE]>,
     keeper: K,
 }
 
-/// All handle data of one kind of objects.
+/// All handle data of one kind of object.
 pub(crate) struct Issued<K: 'static> {
     kind: Kind,
     data: ForkReset<Mutex<HashMap<usize, Issue<K>>>>,
@@ -46,7 +46,7 @@ pub(crate) struct Contents {
 }
 
 impl<K: Send> Issued<K> {
-    /// No data yet.
+    /// Without any data.
     pub(crate) const fn new(kind: Kind) -> Self {
         Self { kind, data: ForkReset::new(|| Mutex::new(HashMap::new())) }
     }
@@ -82,7 +82,7 @@ impl<K: Send> Issued<K> {
         address
     }
 
-    /// Takes back what a get gave, and frees the bytes.
+    /// Takes back the data of a get, and frees the bytes.
     pub(crate) fn take(&self, data: Arg<Data>) -> Result<K, UrResult> {
         let taken = self.data.get().lock().remove(&data.get().0).ok_or(UrResult::INVALID_ARGUMENT)?;
         drop(taken.bytes);
@@ -94,7 +94,7 @@ impl<K: Send> Issued<K> {
         self.data.get().lock().values().find(|issue| issue.serial == serial).map(|issue| of(&issue.keeper))
     }
 
-    /// In a forked child: its parent's data are not its own to put.
+    /// In a forked child, which must not put its parent's data.
     pub(crate) fn forget(&self) {
         self.data.reset(Mutex::new(HashMap::new()));
     }

@@ -1,8 +1,8 @@
-//! Memory: exports of the producer's allocations, and the consumer's mappings.
+//! Memory: the producer's exports of allocations, and the consumer's mappings.
 //!
-//! The driver's handle of an allocation is got once, however many handles the application gets for pointers into it, and
-//! put with the last of them. Every open is a mapping of its own, with a close of its own. No lock is held across a call
-//! of the driver but that of one allocation's export.
+//! The driver's handle of an allocation is got once, however many handles the program gets for pointers into it, and put with the
+//! last of them. Every open makes a mapping of its own, which needs a close of its own. No lock may be held across a call of the
+//! driver but that of one allocation's export.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -35,7 +35,7 @@ use crate::{
     },
 };
 
-/// The driver's handle of one allocation, and how many handles of ours stand on it.
+/// The driver's handle of one allocation, and the number of our handles that rest on it.
 #[derive(Default)]
 struct Export {
     handle: Option<IpcHandle>,
@@ -52,10 +52,10 @@ static EXPORTS: ForkReset<Mutex<HashMap<Block, Arc<Mutex<Export>>>>> = ForkReset
 
 static ISSUED: Issued<Share> = Issued::new(Kind::Memory);
 
-/// Where a mapping came from.
+/// Who opened a mapping.
 #[derive(Clone, Copy)]
 enum Origin {
-    /// We opened it; it begins here.
+    /// We opened it, and the driver's mapping begins here.
     Ours { base: MappedBase },
     /// The adapter opened it, from data of its own.
     Adapter,
@@ -65,13 +65,13 @@ enum Origin {
 struct Mapping {
     context: usize,
     origin: Origin,
-    /// How often the adapter gave this very pointer; one of ours is given once.
+    /// How often the adapter gave this pointer. Ours are given once.
     opens: usize,
 }
 
 static MAPPINGS: ForkReset<Mutex<HashMap<usize, Mapping>>> = ForkReset::new(Mutex::default);
 
-/// In a forked child.
+/// In a forked child, which has none of its parent's exports and mappings.
 pub(crate) fn after_fork_in_child() {
     EXPORTS.reset(Mutex::default());
     MAPPINGS.reset(Mutex::default());
@@ -107,7 +107,7 @@ pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Resu
     result::not_null(context)?;
     result::not_null(data)?;
     let share = ISSUED.take(data)?;
-    // A context that cannot be asked any more has no handles to put either.
+    // A context that the adapter no longer knows has no handles to put.
     share.end(driver(), at.context(context).ok());
     Ok(())
 }
@@ -144,7 +144,7 @@ pub(crate) fn open(
 pub(crate) fn close(at: LevelZero, context: Arg<Context>, pointer: Arg<Pointer>) -> Result<(), UrResult> {
     result::not_null(pointer)?;
     let ze_context = at.context(context)?;
-    // Forgotten first: once it is closed, its address may be another one's.
+    // Forgotten before it is closed, because its address may be used again afterwards.
     let mapping = {
         let mut mappings = MAPPINGS.get().lock();
         let Entry::Occupied(mut known) = mappings.entry(pointer.get().0) else {
@@ -162,7 +162,7 @@ pub(crate) fn close(at: LevelZero, context: Arg<Context>, pointer: Arg<Pointer>)
     }
 }
 
-/// The last release of a context closes what was opened in it.
+/// Closes what was opened in a context, at the last release of it.
 pub(crate) fn end_of_context(context: usize, ze_context: ZeHandle) {
     let ended: Vec<Mapping> =
         MAPPINGS.get().lock().extract_if(|_, mapping| mapping.context == context).map(|(_, mapping)| mapping).collect();
@@ -173,7 +173,7 @@ pub(crate) fn end_of_context(context: usize, ze_context: ZeHandle) {
     }
 }
 
-/// The producer's descriptor, which a driver puts first into its handle.
+/// The producer's descriptor, which is the first field of a driver's handle.
 fn descriptor(handle: &IpcHandle) -> i32 {
     handle.0.first_chunk().map_or(-1, |first| i32::from_ne_bytes(*first))
 }
@@ -182,7 +182,7 @@ fn open_ours(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> R
     let mut handle = IpcHandle(handle_data.native);
     let producer = Process::of(handle_data);
     let fetched = if producer == Process::this() {
-        // The driver's handle may be good for other data that have not been put.
+        // The driver's handle may still be valid because of other data that have not been put.
         ISSUED.find(handle_data.serial, |_| ()).ok_or(UrResult::INVALID_VALUE)?;
         None
     } else {
@@ -192,7 +192,7 @@ fn open_ours(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> R
         *first = fetched.as_raw_fd().to_ne_bytes();
     }
     let base = driver().open(context, device, handle).map_err(result::of_open)?;
-    // The driver knows how much it mapped, whatever the producer says.
+    // The size of the mapping is the driver's; the producer may claim any.
     let size = driver().block(context, base.address()).map_or(handle_data.size, |block| block.size as u64);
     if handle_data.offset >= size {
         let _ = driver().close(context, base);
@@ -201,7 +201,7 @@ fn open_ours(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> R
     Ok((base.address() + handle_data.offset as usize, Origin::Ours { base }))
 }
 
-/// Opens data that the producer's adapter made. The adapter gets a copy, because v1 writes into it.
+/// Opens data that the producer's adapter made. The adapter gets a copy, because v1 writes into them.
 fn open_by_adapter(
     at: LevelZero,
     context: Arg<Context>,
@@ -218,7 +218,7 @@ fn open_by_adapter(
 }
 
 impl Share {
-    /// A share in the export of an allocation, which the first one makes.
+    /// A share in the export of an allocation. The first share makes the export.
     fn of(driver: &Driver, context: ZeHandle, block: Block) -> Result<(Self, IpcHandle), UrResult> {
         let share = Self { block, export: EXPORTS.get().lock().entry(block).or_default().clone() };
         let got = {
@@ -239,8 +239,8 @@ impl Share {
         }
     }
 
-    /// Gives the share back. With the last one the driver's handle is put, unless the memory, and the handle with it, is
-    /// gone: the driver may have given the handle's number to another one since.
+    /// Gives the share back. The last one puts the driver's handle, unless the memory has been freed, and the handle with it: the driver
+    /// may have used the handle's number again since.
     fn end(self, driver: &Driver, context: Option<ZeHandle>) {
         {
             let mut export = self.export.lock();
@@ -256,10 +256,10 @@ impl Share {
         self.prune();
     }
 
-    /// Forgets an export that nobody has a share in.
+    /// Forgets an export without shares.
     fn prune(self) {
         let mut exports = EXPORTS.get().lock();
-        // The table's and this one: nobody else can take one while the table is locked.
+        // The table's and this one: no other share can be made while the table is locked.
         if Arc::strong_count(&self.export) == 2 && self.export.try_lock().is_some_and(|export| export.gets == 0) {
             exports.remove(&self.block);
         }

@@ -36,7 +36,7 @@ mod result;
 mod signal;
 mod support;
 
-/// In a forked child.
+/// In a forked child, which shares none of its parent's objects.
 pub fn after_fork_in_child() {
     fetch::after_fork_in_child();
     memory::after_fork_in_child();
@@ -62,10 +62,10 @@ impl LevelZero {
         Native::of(self.via).ok_or(UrResult::UNSUPPORTED_FEATURE)
     }
 
-    /// Whether the adapter can do with an event what sharing is for: wait for it each time anew, when it is signalled again.
+    /// Whether the adapter can wait again for an event that is signalled again, which is what a shared event is for.
     ///
-    /// v1 cannot: an event that it has seen complete once is complete for good, and no queue of its waits for it any more.
-    /// A later one can, and where it has no function that makes such events, ours signal them ([`signal`]).
+    /// v1 cannot: an event that has completed once stays complete, and its queues do not wait for it any more. Later generations
+    /// can, and where they have no function that makes such events, we signal them ([`signal`]).
     fn shares_events(self) -> bool {
         let has = |function| adapter::has(self.via, function);
         registry::generation(self.via) >= 2

@@ -1,8 +1,8 @@
-//! Physical memory: objects of ours where it is to be shared, the adapter's own where it is not.
+//! Physical memory: objects of ours where it is to be shared, otherwise the adapter's own.
 //!
-//! An object of ours begins with the adapter's dispatch table, as every handle must, and is known to us alone: every call
-//! about it comes through the functions here. `ze_api.h` does not say whose the descriptors are that a driver hands out
-//! and takes in ([`Native`]), so none is closed before it has been seen to be nobody else's.
+//! An object of ours begins with the adapter's dispatch table, as every handle must. Only we know it: every call about it comes
+//! through the functions here. `ze_api.h` does not specify who owns the descriptors that a driver exports and imports ([`Native`]),
+//! so none may be closed before it is clear that nobody else uses it.
 
 use std::{
     collections::HashMap,
@@ -64,22 +64,22 @@ impl Properties {
     };
 }
 
-/// The driver's object, which the last of ours ends.
+/// The driver's object, which ends with the last of ours.
 struct Native {
     context: ZeHandle,
     handle: ZeHandle,
     export: Mutex<Option<SharedDescriptor>>,
-    /// What it was imported by.
+    /// The descriptor that it was imported from.
     import: Option<SharedDescriptor>,
 }
 
-/// A descriptor that the driver knows, and one of the same open file that is ours alone.
+/// A descriptor that the driver may use too, and one of the same open file that only we use.
 struct SharedDescriptor {
     number: Option<RawFd>,
     own: OwnedFd,
 }
 
-/// A physical memory handle that we hand out.
+/// An object that we give out as a physical memory handle.
 #[repr(C)]
 struct Object {
     /// The adapter's dispatch table: the first word of every handle.
@@ -97,10 +97,10 @@ enum Known {
     Adapters,
 }
 
-/// All physical memory of this family's adapters, and its references.
+/// All physical memory by handle, with its number of references.
 static KNOWN: ForkReset<Mutex<HashMap<usize, (Known, u32)>>> = ForkReset::new(Mutex::default);
 
-/// What an unput get keeps: the descriptor that consumers fetch, and the object for as long as it lives.
+/// What is kept until a put: the descriptor that consumers fetch, and the object as long as it lives.
 struct Keeper {
     descriptor: OwnedFd,
     native: Weak<Native>,
@@ -108,7 +108,7 @@ struct Keeper {
 
 static ISSUED: Issued<Keeper> = Issued::new(Kind::PhysicalMem);
 
-/// In a forked child.
+/// In a forked child, which has none of its parent's objects.
 pub(crate) fn after_fork_in_child() {
     KNOWN.reset(Mutex::default());
     ISSUED.forget();
@@ -177,7 +177,7 @@ pub(crate) fn retain(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrRe
 /// `urPhysicalMemRelease`
 pub(crate) fn release(at: LevelZero, memory: Arg<PhysicalMem>) -> Result<(), UrResult> {
     result::not_null(memory)?;
-    // Forgotten first: once it is released, its address may be another one's. The object ends after the lock.
+    // Forgotten before it is released, because its address may be used again afterwards. The object ends after the lock.
     let (known, _last) = {
         let mut all = KNOWN.get().lock();
         let (known, references) = all.get_mut(&memory.get().0).ok_or(UrResult::INVALID_ARGUMENT)?;
@@ -297,21 +297,21 @@ pub(crate) fn close(at: LevelZero, context: Arg<Context>, memory: Arg<PhysicalMe
     }
 }
 
-/// Tries whether the driver exports physical memory.
+/// Succeeds if the driver can export physical memory.
 pub(crate) fn can_be_shared(driver: &Driver, context: ZeHandle, device: ZeHandle) -> Result<(), UrResult> {
     let size = driver.least_physical(context, device)?;
     let handle = driver.make_physical(context, device, size)?;
     Native { context, handle, export: Mutex::new(None), import: None }.descriptor().map(drop)
 }
 
-/// The driver's object for what another process, or this one, exported.
+/// The driver's object for memory that another process, or this one, exported.
 fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -> Result<Arc<Native>, UrResult> {
     let producer = Process::of(handle_data);
     let own = if producer == Process::this() {
         let kept = |keeper: &Keeper| (keeper.native.upgrade(), keeper.descriptor.try_clone());
         let (native, descriptor) = ISSUED.find(handle_data.serial, kept).ok_or(UrResult::INVALID_VALUE)?;
-        // Some drivers give an import of what is already here the same kernel object, which the first end of it would
-        // take away from the other: so it stays one.
+        // Some drivers use the same kernel object for an import of memory of this process, and would end both objects with the first.
+        // So there is only one object.
         if let Some(native) = native.filter(|native| native.context == context) {
             return Ok(native);
         }
@@ -319,19 +319,19 @@ fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -
     } else {
         producer.fetch(handle_data.descriptor)?
     };
-    // After a put, the number may stand for another file.
+    // After a put, the number may refer to another file.
     if identity(&own)? != handle_data.native {
         return Err(UrResult::INVALID_VALUE);
     }
     let number = fetch::duplicate(own.as_raw_fd()).map_err(|refusal| result::of_kernel(&refusal))?;
     let imported = driver().import_physical(context, device, handle_data.size as usize, number.as_fd());
     let handle = imported.map_err(result::of_import)?;
-    // From here on the number is the driver's, if it wants it.
+    // From here on the driver may own the number.
     let lent = SharedDescriptor { number: Some(std::os::fd::IntoRawFd::into_raw_fd(number)), own };
     Ok(Arc::new(Native { context, handle, export: Mutex::new(None), import: Some(lent) }))
 }
 
-/// What tells one file from another: device and inode.
+/// What identifies a file: device and inode.
 fn identity(descriptor: &OwnedFd) -> Result<[u8; NATIVE_SIZE], UrResult> {
     // SAFETY: the descriptor is open for as long as it is borrowed, and nothing closes this second owner of it.
     let file = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor.as_raw_fd()) });
@@ -344,25 +344,25 @@ fn identity(descriptor: &OwnedFd) -> Result<[u8; NATIVE_SIZE], UrResult> {
 }
 
 impl Native {
-    /// A descriptor of the memory that is the caller's alone.
+    /// A descriptor of the memory that only the caller uses.
     fn descriptor(&self) -> Result<OwnedFd, UrResult> {
         let mut export = self.export.lock();
         let lent = match &mut *export {
             Some(lent) => lent,
-            none => none.insert(self.ask()?),
+            none => none.insert(self.export()?),
         };
         lent.own.try_clone().map_err(|refusal| result::of_kernel(&refusal))
     }
 
-    /// Asks the driver twice: one that answers with the same number keeps it, another one gave two away.
-    fn ask(&self) -> Result<SharedDescriptor, UrResult> {
+    /// Asks the driver twice. If both numbers are the same, the driver owns it; if not, both are ours.
+    fn export(&self) -> Result<SharedDescriptor, UrResult> {
         let first = driver().export_physical(self.context, self.handle)?;
         let second = driver().export_physical(self.context, self.handle)?;
         if first == second {
             let own = fetch::duplicate(first).map_err(|refusal| result::of_kernel(&refusal))?;
             return Ok(SharedDescriptor { number: Some(first), own });
         }
-        // SAFETY: the driver made both for us just now, and has told us of each once.
+        // SAFETY: the driver has just made both for us, and gave out each once.
         let [own, _again] = unsafe { [OwnedFd::from_raw_fd(first), OwnedFd::from_raw_fd(second)] };
         Ok(SharedDescriptor { number: None, own })
     }
@@ -377,10 +377,10 @@ impl Drop for Native {
 }
 
 impl Drop for SharedDescriptor {
-    /// After the driver's object has ended: a number that still stands for our file is nobody's any more.
+    /// After the driver's object has ended, nobody uses a number that still refers to our file.
     fn drop(&mut self) {
         if let Some(number) = self.number.filter(|number| fetch::same_file(*number, self.own.as_raw_fd())) {
-            // SAFETY: it stands for the open file that `own` does, which only the ended object and we had.
+            // SAFETY: it refers to the same open file as `own`, which only the ended object and we used.
             drop(unsafe { OwnedFd::from_raw_fd(number) });
         }
     }

@@ -1,9 +1,8 @@
-//! Signals of events that are used again, for adapters that know of none.
+//! Signals events again, for adapters that cannot.
 //!
-//! A v2 adapter older than 2026.2 has its queues signal events of its own making only. So the queue signals one of those, a
-//! list of ours waits for it and signals the event that was asked for, and the queue waits for that one before it goes
-//! on: all that comes after finds it signalled. The queue's own list is never touched, because other threads may be using
-//! it through the adapter.
+//! The queues of a v2 adapter older than 2026.2 signal only events that it made itself. So the queue signals one of those, a
+//! command list of ours waits for it and signals the event that the program passed, and the queue waits for that one before it
+//! continues. The queue's own command list must never be used, because other threads may be using it through the adapter.
 
 use std::collections::HashMap;
 
@@ -26,7 +25,7 @@ use crate::{
     },
 };
 
-/// Where an event is signalled: the driver's context and device.
+/// The driver's context and device in which an event is signalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     context: ZeHandle,
@@ -40,10 +39,10 @@ impl Place {
     }
 }
 
-/// Our lists.
+/// Our command lists.
 static LISTS: ForkReset<Mutex<HashMap<Place, ZeHandle>>> = ForkReset::new(Mutex::default);
 
-/// A driver's event that was released before it was signalled, and what ends it.
+/// A driver's event that was released before it was signalled, and the function that ends it.
 struct Released {
     place: Place,
     native: ZeHandle,
@@ -54,13 +53,13 @@ type End = fn(&Driver, ZeHandle);
 
 static RELEASED: ForkReset<Mutex<Vec<Released>>> = ForkReset::new(Mutex::default);
 
-/// In a forked child: its parent's lists are not its own.
+/// In a forked child, which must not use its parent's lists.
 pub(crate) fn after_fork_in_child() {
     LISTS.reset(Mutex::default());
     RELEASED.reset(Mutex::default());
 }
 
-/// Before the last release of a context.
+/// Ends what is in a context, before the last release of it.
 pub(crate) fn end_of_context(ze_context: ZeHandle) {
     let ended: Vec<ZeHandle> =
         LISTS.get().lock().extract_if(|place, _| place.context == ze_context).map(|(_, list)| list).collect();
@@ -70,7 +69,7 @@ pub(crate) fn end_of_context(ze_context: ZeHandle) {
     end_released(|released| released.place.context == ze_context);
 }
 
-/// Ends a driver's event, as soon as nothing is left to signal it: a program may release an event while it is pending.
+/// Ends a driver's event as soon as nothing is left to signal it, because a program may release a pending event.
 pub(crate) fn end(place: Place, native: ZeHandle, end: End) {
     RELEASED.get().lock().push(Released { place, native, end });
     end_released(|released| driver().is_signalled(released.native));
@@ -83,7 +82,7 @@ fn end_released(which: impl Fn(&Released) -> bool) {
     }
 }
 
-/// What a queue is asked to do: `urEnqueueEventsWaitWithBarrierExt` without the event.
+/// The arguments of `urEnqueueEventsWaitWithBarrierExt` but for the event.
 #[derive(Clone, Copy)]
 pub(crate) struct Barrier {
     pub(crate) queue: Arg<Unseen>,
@@ -93,7 +92,7 @@ pub(crate) struct Barrier {
 }
 
 impl Barrier {
-    /// Has the adapter's queue do it, with a place for the event or none.
+    /// Calls the adapter, with an out-parameter for the event or none.
     pub(crate) fn enqueue(self, at: LevelZero, event: Arg<InOutEvent>) -> Result<(), UrResult> {
         let Self { queue, properties, count, events } = self;
         result::done(adapter::urEnqueueEventsWaitWithBarrierExt(at.via)(queue, properties, count, events, event))

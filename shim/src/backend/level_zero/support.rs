@@ -1,7 +1,7 @@
-//! What our backend can do on a device: found out once per device, by doing it.
+//! What our backend can do on a device: tried once per device.
 //!
-//! A loader has every function, also where its driver has not; so the functions themselves say nothing. Must leave nothing
-//! behind of what it tries.
+//! A loader has every function even where its driver has not, so the functions themselves prove nothing. Everything that a trial
+//! makes must be ended again.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ use crate::{
 
 static FOUND: ForkReset<Mutex<HashMap<(ZeHandle, u32), bool>>> = ForkReset::new(Mutex::default);
 
-/// In a forked child.
+/// In a forked child, where the trials start over.
 pub(crate) fn after_fork_in_child() {
     FOUND.reset(Mutex::default());
 }
@@ -67,7 +67,7 @@ pub(crate) fn get_info(
     })
 }
 
-/// Whether the adapter can do with such a thing what it is for: signal an event again that was made before.
+/// Whether the adapter can use such an object: signal an event again that was made before.
 fn is_usable(at: LevelZero, device: Arg<Device>, family: Family) -> bool {
     if family == Family::Event && !adapter::has(at.via, Function::urEventCreateExp) {
         return at.shares_events();

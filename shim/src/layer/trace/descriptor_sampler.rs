@@ -1,6 +1,6 @@
-//! How many descriptors the process has open, written down now and then behind an IPC call.
+//! Samples the number of open descriptors of the process, after some of the IPC calls.
 //!
-//! To count them costs microseconds, more where there are many: it is done seldom enough to be none of the calls' costs, and never
+//! Counting takes microseconds, and more where many are open. It is done so rarely that its share of the time is small, and never
 //! with a lock held.
 
 use std::{
@@ -16,29 +16,30 @@ use urscope_schema::{
 use super::{append, base, pid};
 use crate::raw::{clock, process};
 
-/// How long it is from one count to the next: a part of the time since the first one, and at least and at most so long.
+/// The pause between two samples: a part of the time since the first one, within these limits.
 const PART: u64 = 64;
 const LEAST: Duration = Duration::from_millis(1);
 const MOST: Duration = Duration::from_millis(100);
 
-/// How many times as long as a count took, in processor time: a machine that is busy with something else makes no count dearer.
+/// The pause is at least so many times as long as the sample took, in processor time, so that other work on the machine does not
+/// count.
 const COST: u64 = 200;
 
 static FIRST: AtomicU64 = AtomicU64::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Counts, if it is time to.
+/// Takes a sample, if the pause is over.
 #[inline]
 pub(super) fn take(exit: &Exit) {
     let next = NEXT.load(Ordering::Relaxed);
     if exit.time.0 >= next {
-        count(exit, next);
+        sample(exit, next);
     }
 }
 
 #[cold]
-fn count(exit: &Exit, next: u64) {
-    // Whoever comes first counts, and nobody else meanwhile.
+fn sample(exit: &Exit, next: u64) {
+    // The first thread takes the sample, and no other does meanwhile.
     if NEXT.compare_exchange(next, u64::MAX, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return;
     }
@@ -53,14 +54,14 @@ fn count(exit: &Exit, next: u64) {
     NEXT.store(due(Nanos(FIRST.load(Ordering::Relaxed)), now, cost), Ordering::Relaxed);
 }
 
-/// When to count again, after a count at `now` that cost so many nanoseconds.
+/// When to take the next sample, after one at `now` that cost so many nanoseconds.
 fn due(first: Nanos, now: Nanos, cost: u64) -> u64 {
     let part = now.0.saturating_sub(first.0) / PART;
     let pause = part.clamp(LEAST.as_nanos() as u64, MOST.as_nanos() as u64);
     now.0 + cost + pause.max(COST * cost)
 }
 
-/// Begins anew in a forked child.
+/// Starts over in a forked child.
 pub(super) fn restart() {
     FIRST.store(0, Ordering::Relaxed);
     NEXT.store(0, Ordering::Relaxed);
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_become_rarer_and_never_cost_more_than_their_part() {
+    fn samples_become_rarer_and_never_cost_more_than_their_share() {
         let pause = |since: u64, took: u64| due(Nanos(0), Nanos(since), took) - since - took;
         assert_eq!(pause(0, 1000), 1_000_000);
         assert_eq!(pause(640_000_000, 1000), 10_000_000);

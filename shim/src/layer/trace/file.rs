@@ -1,4 +1,6 @@
-//! The trace file of this process: made, filled, and closed so that it is strict JSON.
+//! The trace file of this process: created, appended to, and closed so that it is strict JSON.
+//!
+//! An error here must never reach the program: it is reported once, and records are counted as lost.
 
 use std::{io, path::PathBuf};
 
@@ -12,13 +14,13 @@ use crate::{
     raw::{pages::Pages, process, stderr},
 };
 
-/// What is kept free for the footer, so that a file on a full disk can still be closed.
+/// The bytes that are kept free for the footer, so that a file on a full disk can still be closed.
 const RESERVE: u64 = 16 << 10;
 
-/// How many files of one process are made at most: one for each program that it becomes by `exec`.
+/// The most files of one process: one for each program that it executes by `exec`.
 const AGAIN: u32 = 10_000;
 
-/// The file, or nothing where it could not be made.
+/// The file; without pages where it could not be created.
 pub(super) struct TraceFile {
     pages: Option<Pages>,
     full: bool,
@@ -26,7 +28,7 @@ pub(super) struct TraceFile {
 }
 
 impl TraceFile {
-    /// Makes the file and writes what stands at its beginning.
+    /// Creates the file and writes the header and the entry points so far.
     pub(super) fn begin(forked: bool, entry_points: &[EntryPoint]) -> Self {
         let knobs = knobs::read();
         for complaint in knobs::complaints() {
@@ -42,7 +44,7 @@ impl TraceFile {
         if let Err(error) = &pages {
             stderr::say(&format!(
                 "cannot write a trace into {}: {error}; set URSCOPE_DIR to a directory with room that this user can write \
-                 to; the program goes on untraced",
+                 to; the program continues without a trace",
                 knobs.directory.display()
             ));
         }
@@ -51,12 +53,12 @@ impl TraceFile {
         file
     }
 
-    /// Where it is.
+    /// The path, if the file could be created.
     pub(super) fn path(&self) -> Option<PathBuf> {
         self.pages.as_ref().map(|pages| pages.path().into())
     }
 
-    /// Appends a record; says whether it could. Where the process has `ended`, the file is closed again behind it.
+    /// Appends a record; false if it could not. Where the process has `ended`, the file is closed again behind it.
     pub(super) fn append(&mut self, bytes: &[u8], ended: Option<&str>, footer: impl Fn(&str) -> End) -> bool {
         if let Some(how) = ended {
             if !self.closed {
@@ -74,7 +76,7 @@ impl TraceFile {
             if let Err(error) = pages.grow() {
                 self.full = true;
                 stderr::say(&format!(
-                    "the trace {} ends here: {error}; the program goes on, its further calls are counted but not recorded",
+                    "the trace {} ends here: {error}; the program continues, and further calls are counted but not recorded",
                     pages.path().display()
                 ));
             }
@@ -88,7 +90,7 @@ impl TraceFile {
         let footer = footer.bytes().unwrap_or_default();
         let Some(pages) = &mut self.pages else { return };
         if pages.close(footer).is_err() {
-            // The file cannot be cut to its length (its directory may be out of reach by now): what is mapped is still ours.
+            // The file cannot be truncated (its directory may have become unreachable), but its mapping can still be written to.
             pages.append(footer);
         }
     }

@@ -1,8 +1,8 @@
 //! The trace layer: writes every call into one file per process.
 //!
-//! A record is formatted on the thread's own stack and appended under a short lock; the lock is never held across the
-//! real call. The file is made when there is something to write, so that a process that never meets Unified Runtime
-//! leaves none. What cannot be written (a full disk, an unwritable directory) is said once and counted.
+//! A record is formatted on the thread's own stack and appended under a short lock, which is never held across the real call. The
+//! file is made when there is something to write, so a process without Unified Runtime leaves none. What cannot be written (a full
+//! disk, an unwritable directory) is reported once and counted.
 
 use std::{
     cell::Cell,
@@ -36,19 +36,19 @@ pub struct Trace;
 
 static STATE: ForkReset<Mutex<State>> = ForkReset::new(|| Mutex::new(State::default()));
 
-/// Kept outside of the lock, so that a call is counted also where it cannot be recorded.
+/// Not under the lock, so that a call is counted even where it cannot be recorded.
 static CALLED: [AtomicU64; Function::COUNT] = [const { AtomicU64::new(0) }; Function::COUNT];
 static RETURNED: AtomicU64 = AtomicU64::new(0);
 static LOST: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Default)]
 struct State {
-    /// Nothing before the first record.
+    /// `None` before the first record.
     file: Option<TraceFile>,
-    /// The entry_points so far: a forked child's file begins with them.
+    /// The entry points so far: a forked child's file begins with them.
     entry_points: Vec<EntryPoint>,
     forked: bool,
-    /// How the process ended; what comes after that comes from the teardown of libraries.
+    /// How the process ended; later calls come from the teardown of libraries.
     ended: Option<&'static str>,
 }
 
@@ -95,13 +95,13 @@ impl Layer for Trace {
 }
 
 fn append(line: &Line) {
-    // A line is made to hold the longest record, so there always are bytes.
+    // A line has room for the longest record, so there always are bytes.
     if let Some(bytes) = line.bytes() {
         STATE.get().lock().append(bytes);
     }
 }
 
-/// Writes down that a way in was tried, and what came of it.
+/// Records an entry point, and what came of it.
 pub fn entry_point(entry_point: EntryPoint) {
     let line = write::record(pid(), &entry_point);
     let mut state = STATE.get().lock();
@@ -109,13 +109,13 @@ pub fn entry_point(entry_point: EntryPoint) {
     state.entry_points.push(entry_point);
 }
 
-/// Writes down what calls that follow refer to.
+/// Records what later calls refer to.
 fn record<R: Named>(record: &R) {
     let line = write::record(pid(), record);
     STATE.get().lock().append(&line);
 }
 
-/// Writes down a note of ours, if there is a file.
+/// Records a note of urscope, if there is a file.
 pub fn note(text: &str) {
     let line = write::note(pid(), thread::id(), clock::now(), base(), text);
     let mut state = STATE.get().lock();
@@ -145,22 +145,22 @@ impl StackSink for Trace {
     }
 }
 
-/// Where this process's trace is written to, if it is.
+/// The path of this process's trace, if there is one.
 pub fn path() -> Option<std::path::PathBuf> {
     STATE.get().lock().file.as_ref().and_then(TraceFile::path)
 }
 
 /// How long the end of a process waits for another thread to finish its record. A signal handler may end the process on
-/// the very thread that holds the lock: then it is not to be had, and the file stays open as that of a killed process.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// the thread that holds the lock: then the file stays open, as that of a killed process.
+const END_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Closes the file: the process ends in order. Allocates nothing, because a signal handler may end a process.
+/// Closes the file at the normal end of the process. Allocates nothing, because a signal handler may end a process.
 pub fn end(how: &'static str) {
-    // A process without a file has no number here; a child of `vfork` shares our memory, but its end is not ours.
+    // A process without a file has no pid here; a child of `vfork` shares our memory, but its end is not ours.
     if PID.load(Ordering::Relaxed) != u64::from(process::id()) {
         return;
     }
-    let Some(mut state) = STATE.get().try_lock_for(PATIENCE) else { return };
+    let Some(mut state) = STATE.get().try_lock_for(END_TIMEOUT) else { return };
     if state.ended.is_none() {
         state.ended = Some(how);
         if let Some(file) = &mut state.file {
@@ -183,7 +183,7 @@ fn pid() -> u32 {
     }
 }
 
-/// The base of all times in this process's file. It changes once in 52 days, so whoever comes first may set it.
+/// The base of all times in this process's file. It changes once in 52 days, so any thread may set it.
 fn base() -> u64 {
     match BASE.load(Ordering::Relaxed) {
         0 => {
@@ -196,7 +196,7 @@ fn base() -> u64 {
     }
 }
 
-/// The end of a file, with what has been counted until now.
+/// The footer of a file, with the counts until now.
 fn footer(how: &str) -> End {
     let count = |function: Function| CALLED.get(function as usize).map_or(0, |called| called.load(Ordering::Relaxed));
     let (returned, lost) = (RETURNED.load(Ordering::Relaxed), LOST.load(Ordering::Relaxed));
@@ -208,17 +208,17 @@ thread_local! {
     static HELD: Cell<Option<MutexGuard<'static, State>>> = const { Cell::new(None) };
 }
 
-/// Takes the lock, so that the child does not inherit a file in the middle of a record.
+/// Takes the lock, so that the child does not inherit a file with half a record.
 pub fn before_fork() {
     HELD.set(Some(STATE.get().lock()));
 }
 
-/// Gives the lock back.
+/// Releases the lock.
 pub fn after_fork_in_parent() {
     HELD.set(None);
 }
 
-/// Begins anew: the file is the parent's, and so are the threads that may wait for the lock.
+/// Starts over: the file belongs to the parent, and so do the threads that may wait for the lock.
 pub fn after_fork_in_child() {
     let mut entry_points = Vec::new();
     if let Some(mut parents) = HELD.take() {
@@ -226,7 +226,7 @@ pub fn after_fork_in_child() {
         if let Some(file) = parents.file.take() {
             file.abandon();
         }
-        // To unlock it would be to wake threads that do not exist here.
+        // Unlocking it would wake threads that do not exist here.
         std::mem::forget(parents);
     }
     STATE.reset(Mutex::new(State { entry_points, forked: true, ..State::default() }));

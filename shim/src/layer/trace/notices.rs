@@ -1,6 +1,6 @@
-//! What we say that is not a call: `tracing` events become a line on stderr and a note in the trace.
+//! The messages of the shim: `tracing` events become a line on stderr and a note in the trace.
 //!
-//! Calls themselves do not go through `tracing`: `scripts/bench facade` shows what that would cost for each.
+//! Calls must not go through `tracing`: `scripts/bench facade` shows what that would cost.
 
 use tracing::{
     Event, Level, Metadata, Subscriber,
@@ -12,9 +12,9 @@ use crate::{knobs, raw::stderr};
 
 struct Notices;
 
-/// Takes the events of this library. The application's own `tracing`, if it has one, is another copy.
+/// Receives the events of this library. The program's own `tracing`, if it has one, is another copy.
 pub fn install() {
-    // It can only fail where it has been done before.
+    // It only fails where it was done before.
     let _ = tracing::subscriber::set_global_default(Notices);
 }
 

@@ -1,7 +1,7 @@
-//! A call stack in words, for one line on stderr.
+//! A call stack as text, for one line on stderr.
 //!
-//! The judge finds source lines afterwards; here the symbol tables must do. Files are read and memory is allocated, so this
-//! is for findings only, and nothing of ours may be locked meanwhile.
+//! The analyzer finds source lines afterwards; here symbol tables must do. This reads files and allocates memory, so it is for
+//! findings only, and no lock of ours may be held meanwhile.
 
 use std::path::Path;
 
@@ -12,18 +12,18 @@ use crate::{
     stacks,
 };
 
-/// How many frames are told.
+/// The most frames that are shown.
 const FRAMES: usize = 6;
 
-/// From how many bytes on a name is shortened, and the most letters that are left.
+/// The length in bytes from which on a name is shortened, and the most characters that are left.
 const LONG: usize = 60;
 const LONGEST: usize = 120;
 
-/// The program's own frames of a stack, innermost first: `put (app+0x1234) ← main (app+0x5678)`. The runtime's stand there
-/// only where there are no others. An offset is what `addr2line -e` takes.
+/// The program's own frames of a stack, innermost first: `put (app+0x1234) ← main (app+0x5678)`. Frames of the runtime are
+/// shown only where there are no others. An offset is one for `addr2line -e`.
 pub(super) fn describe(stack: u64) -> Option<String> {
     let frames: Vec<Frame> = stacks::frames(stack)?.into_iter().map(Frame::of).collect();
-    // What starts a program is none of it.
+    // What calls `main` is not the program's.
     let last = frames.iter().position(|frame| frame.function.as_deref() == Some("main"));
     let frames = frames.get(..last.map_or(frames.len(), |last| last + 1)).unwrap_or(&frames);
     let own = |frame: &&Frame| frame.is_of_program();
@@ -36,14 +36,14 @@ pub(super) fn describe(stack: u64) -> Option<String> {
 /// One address of a stack.
 struct Frame {
     function: Option<String>,
-    /// The path of the program or library; empty for an address of nobody.
+    /// The path of the program or library; empty for an address in neither.
     module: String,
     offset: u64,
 }
 
 impl Frame {
     fn of(address: u64) -> Self {
-        // A call returns behind itself, perhaps into the next function.
+        // The return address may be the first of the next function.
         let inside = address.saturating_sub(1);
         let Some(module) = modules::describe(inside as usize) else {
             return Self { function: None, module: String::new(), offset: address };
@@ -53,7 +53,7 @@ impl Frame {
         Self { function, module: module.path, offset }
     }
 
-    /// Of a template of the C++ library, too, that was compiled into it: the program's own code may be inlined there.
+    /// Also true for a template of the C++ library that was compiled into the program, because its own code may be inlined there.
     fn is_of_program(&self) -> bool {
         !is_of_runtime(&self.module)
     }
@@ -69,7 +69,7 @@ impl Frame {
     }
 }
 
-/// A name that does not fill the line: without its parameters and the arguments of templates, if it is long.
+/// A name without its parameters and template arguments, if it is long.
 fn short(name: &str) -> String {
     let mut bare = String::new();
     let mut depth = 0_usize;
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_told_as_far_as_it_is_known() {
+    fn a_frame_is_described_as_far_as_it_is_known() {
         assert_eq!(frame("main", "/bin/app").describe(), "main (app+0x12)");
         assert_eq!(Frame { function: None, module: "/bin/a\npp".into(), offset: 1 }.describe(), "a?pp+0x1");
         assert_eq!(Frame { function: None, module: String::new(), offset: 1 }.describe(), "0x1");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runtime_is_told_from_the_program() {
+    fn the_runtime_is_distinguished_from_the_program() {
         assert!(frame("app::put(int)", "/bin/app").is_of_program());
         assert!(!frame("urIPCPutMemHandleExp", "/lib/libur_loader.so.0").is_of_program());
     }

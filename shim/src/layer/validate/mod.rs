@@ -35,11 +35,11 @@ struct State {
     checker: Checker,
     /// This process in the tracker, from its first call on.
     who: Option<ProcessId>,
-    /// Its number: a child of `vfork` shares our memory, and has another one.
+    /// Its pid: a child of `vfork` shares our memory, and has another pid.
     pid: u32,
-    /// The process that this one was forked from, where it had made calls.
+    /// The process that this one was forked from, if that had made calls.
     parent: Option<ProcessId>,
-    /// It has ended: what comes now is the teardown of libraries.
+    /// It has ended: later calls come from the teardown of libraries.
     over: bool,
 }
 
@@ -73,7 +73,7 @@ pub fn send_findings_to(sink: &'static dyn FindingSink) {
     report::send_findings_to(sink);
 }
 
-/// Whether the layer does anything at all.
+/// Whether the layer is switched on.
 #[inline]
 pub fn is_on() -> bool {
     knobs::read().validate.0
@@ -89,12 +89,12 @@ impl Layer for Validate {
     }
 
     fn end(&self, how: &'static str) {
-        // `_exit` may be called in a signal handler, where nothing can be allocated; the judge finds what was left.
+        // `_exit` may be called in a signal handler, where nothing can be allocated; the analyzer finds what was left.
         if !is_on() || (how == "_exit" && process::may_be_in_signal_handler()) {
             return;
         }
         let mut found = Vec::new();
-        let Some(mut state) = STATE.get().try_lock_for(PATIENCE) else { return };
+        let Some(mut state) = STATE.get().try_lock_for(END_TIMEOUT) else { return };
         if state.over || state.pid != process::id() {
             return;
         }
@@ -109,8 +109,8 @@ impl Layer for Validate {
     }
 }
 
-/// How long the end of a process waits for another thread: it may have been stopped with the lock in its hands.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How long the end of a process waits for another thread, which may have been stopped while it held the lock.
+const END_TIMEOUT: Duration = Duration::from_millis(200);
 
 #[inline]
 fn apply(step: impl FnOnce(&mut Tracker, ProcessId, &mut Checker)) -> Verdict {
@@ -141,7 +141,7 @@ pub fn before_fork() {
     }
 }
 
-/// Gives the lock back.
+/// Releases the lock.
 pub fn after_fork_in_parent() {
     HELD.set(None);
 }
@@ -154,7 +154,7 @@ pub fn after_fork_in_child() {
         state.tracker = std::mem::take(&mut parents.tracker);
         state.checker = std::mem::take(&mut parents.checker);
         state.parent = parents.who.or(parents.parent);
-        // To unlock it would be to wake threads that do not exist here.
+        // Unlocking it would wake threads that do not exist here.
         std::mem::forget(parents);
     }
     STATE.reset(Mutex::new(state));

@@ -1,7 +1,7 @@
-//! What becomes of a finding: a line on stderr, an instant in the trace, and what `URSCOPE_ON_ERROR` asks for.
+//! Reports a finding: a line on stderr, a record through the [`FindingSink`], and what `URSCOPE_ON_ERROR` asks for.
 //!
-//! A sin is said once for each place that commits it and then only counted, so that a loop does not drown the program's own
-//! words; the trace has all of them. Nothing here may be called with the layer's lock held.
+//! A violation is printed once for each place in the program and then only counted, so that a loop does not drown the program's
+//! own output; the trace has every one. Must never be called while the layer's lock is held.
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::OnceLock};
 
@@ -25,7 +25,7 @@ pub(super) fn send_findings_to(sink: &'static dyn FindingSink) {
     let _ = SINK.set(sink);
 }
 
-/// Where a sin is committed. The place is as fine as what is known of it.
+/// The place of a violation in the program, as exactly as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Site {
     rule: &'static str,
@@ -40,7 +40,7 @@ impl Site {
     }
 }
 
-/// How many sites are reported apart: a program may commit a sin under very many stacks.
+/// The most sites that are distinguished: a program may violate a rule under very many stacks.
 const SITES: usize = 256;
 
 /// What was found so far.
@@ -48,16 +48,16 @@ static REPORTED: ForkReset<Mutex<Reported>> = ForkReset::new(Mutex::default);
 
 #[derive(Default)]
 struct Reported {
-    /// How often each sin was found.
+    /// How often each violation was found.
     sites: BTreeMap<Site, u64>,
-    /// How often one was found in a place for which there was no room.
+    /// How often one was found at a site for which there was no room.
     others: u64,
 }
 
-/// What becomes of a finding on stderr.
+/// What is printed of a finding.
 enum Output {
     Full,
-    /// It is the first that there is no room for.
+    /// It is the first one without room for its site.
     NoRoom,
     Counted,
 }
@@ -77,7 +77,7 @@ impl Reported {
     }
 }
 
-/// Says what was found at a call, and what is to become of the call.
+/// Reports the findings at a call, and decides what is to become of the call.
 #[cold]
 pub(super) fn found(findings: &[Finding]) -> Verdict {
     let serious = findings.iter().any(|finding| finding.severity > Severity::Note);
@@ -86,7 +86,7 @@ pub(super) fn found(findings: &[Finding]) -> Verdict {
     match (knobs::read().on_error, answer) {
         (OnError::Refuse, Some(answer)) => Verdict::Answered(answer),
         (OnError::Abort, _) if serious => {
-            stderr::say("URSCOPE_ON_ERROR=abort ends the program here; its trace ends with what was found");
+            stderr::say("URSCOPE_ON_ERROR=abort: the program ends here, and its trace ends with the finding");
             if let Some(sink) = SINK.get() {
                 sink.end("abort");
             }
@@ -96,16 +96,19 @@ pub(super) fn found(findings: &[Finding]) -> Verdict {
     }
 }
 
-/// Says what was found at the end of the process, and how often what was not said each time.
+/// Reports the findings at the end of the process, and how often each violation was found that was printed once.
 pub(super) fn at_end(findings: &[Finding]) {
     report(findings);
     let reported = std::mem::take(&mut *REPORTED.get().lock());
     for (site, times) in reported.sites.into_iter().filter(|(_, times)| *times > 1) {
         let of = site.function.map_or_else(String::new, |function| format!(" of {}", function.name()));
-        stderr::say(&format!("{}: found {times} times in all at this call{of}; the trace has each", site.rule));
+        stderr::say(&format!("{}: found {times} times in all at this call{of}; the trace has all of them", site.rule));
     }
     if reported.others > 0 {
-        stderr::say(&format!("{} findings in further places were not said; the trace has each", reported.others));
+        stderr::say(&format!(
+            "{} findings at further places were not printed; the trace has all of them",
+            reported.others
+        ));
     }
 }
 
@@ -124,14 +127,14 @@ fn report(findings: &[Finding]) {
                 stderr::say(&line(finding));
             }
             Output::NoRoom => stderr::say(&format!(
-                "mistakes in more than {SITES} places: from here on new ones are only counted; the trace has each"
+                "violations at more than {SITES} places: further ones are only counted; the trace has all of them"
             )),
             Output::Full | Output::Counted => {}
         }
     }
 }
 
-/// A finding in one line, with the call stacks of this process: where it was found, and where what it is about came from.
+/// A finding in one line, with the call stacks of this process: of the call, and of where its object came from.
 fn line(finding: &Finding) -> String {
     let Finding { severity, rule, message, advice, at, other, .. } = finding;
     let mut line = format!("{severity}: {}: {message}; {advice}", rule.code);
@@ -144,7 +147,7 @@ fn line(finding: &Finding) -> String {
     line
 }
 
-/// Begins to count anew: a thread that holds the lock does not exist in the child.
+/// Starts over in a forked child, where a thread that holds the lock does not exist.
 pub(super) fn after_fork_in_child() {
     REPORTED.reset(Mutex::default());
 }

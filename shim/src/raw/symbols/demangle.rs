@@ -1,4 +1,4 @@
-//! What C++ calls a function: asked of the C++ library of this process, where it has one.
+//! The source name of a C++ function, from the C++ library of this process if there is one. Must load no library.
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
@@ -10,7 +10,7 @@ use super::modules;
 /// `abi::__cxa_demangle` of the C++ ABI (3.4).
 type Demangle = unsafe extern "C" fn(*const c_char, *mut c_char, *mut usize, *mut c_int) -> *mut c_char;
 
-/// The name as it stands in the source; as it is, where it is none of C++'s.
+/// The name in the source; a name that is not of C++ is given back as it is.
 pub fn demangle(name: &str) -> String {
     cxx(name).unwrap_or_else(|| name.to_owned())
 }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_none_of_cxx_stays_as_it_is() {
+    fn a_name_that_is_not_of_cxx_stays_as_it_is() {
         assert_eq!(demangle("main"), "main");
         assert_eq!(demangle("_Zx"), "_Zx");
     }

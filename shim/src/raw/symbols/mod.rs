@@ -1,4 +1,5 @@
-//! Loaded libraries and what addresses in them are called: for findings and for entry points, never on the way of a call.
+//! Loaded libraries, and the names of functions in them. For findings and for entry points; must never be used on the way of a
+//! call.
 
 pub mod demangle;
 pub mod elf;

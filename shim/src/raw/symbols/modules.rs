@@ -1,4 +1,4 @@
-//! What is loaded where: the library an address belongs to, and the memory that a table may be searched in.
+//! The loaded libraries: which one an address belongs to, and which memory may be searched for a table. Must load no library.
 
 use std::{
     ffi::{CStr, OsStr, c_int, c_void},
@@ -13,7 +13,7 @@ use urscope_schema::trace::records::{self, Hex};
 /// A loaded library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// Where it was loaded.
+    /// The address at which it is loaded.
     pub base: usize,
     /// The path it was loaded from.
     pub path: PathBuf,
@@ -39,12 +39,12 @@ impl Module {
         Some(Self { base: info.dli_fbase as usize, path: PathBuf::from(path.to_string_lossy().as_ref()) })
     }
 
-    /// Whether the library itself exports `symbol`; what its dependencies export does not count.
+    /// Whether the library itself exports `symbol`. Its dependencies do not count.
     pub fn exports(&self, symbol: &CStr) -> bool {
         find(&self.path, symbol).and_then(Self::of).is_some_and(|module| module.base == self.base)
     }
 
-    /// The libraries whose file names begin with one of `names`, with links followed: the last name tells the version.
+    /// The paths of the libraries whose file names begin with one of `names`, with links resolved, so that they show the version.
     pub fn paths_of(names: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
         first_loaded(|loaded| {
@@ -59,18 +59,18 @@ impl Module {
         found
     }
 
-    /// The last part of the path.
+    /// The file name.
     pub fn file_name(&self) -> String {
         self.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
-    /// The path without its last part.
+    /// The path without the file name.
     pub fn directory(&self) -> String {
         self.path.parent().map_or_else(String::new, |directory| directory.to_string_lossy().into_owned())
     }
 }
 
-/// The address of `symbol` in a library that is loaded already, or in what that depends on; nothing if it is not loaded.
+/// The address of `symbol` in a loaded library or its dependencies; `None` if it is not loaded.
 pub fn find(library: impl AsRef<OsStr>, symbol: &CStr) -> Option<usize> {
     // SAFETY: with RTLD_NOLOAD nothing is loaded, so no code of a library runs.
     let library = unsafe { Library::open(Some(library.as_ref()), libc::RTLD_NOLOAD | RTLD_LAZY) }.ok()?;
@@ -79,7 +79,7 @@ pub fn find(library: impl AsRef<OsStr>, symbol: &CStr) -> Option<usize> {
     Some(symbol.as_raw_ptr() as usize)
 }
 
-/// The library or program that `address` lies in, as it is described in a trace.
+/// The library or program that `address` lies in, as a record for the trace.
 pub fn describe(address: usize) -> Option<records::Module> {
     first_loaded(|loaded| {
         let parts = loaded.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
@@ -89,7 +89,7 @@ pub fn describe(address: usize) -> Option<records::Module> {
         if !(start..end).contains(&address) {
             return None;
         }
-        // The program itself has no name here.
+        // The program itself has an empty name here.
         let path = Path::new(if loaded.name.is_empty() { OsStr::new("/proc/self/exe") } else { loaded.name });
         let path = path.canonicalize().unwrap_or_else(|_| path.into());
         let mut notes = loaded.headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(|header| {
@@ -126,8 +126,8 @@ fn build_id(mut notes: &[u8]) -> Option<String> {
     }
 }
 
-/// How many bytes from `address` on are writable data of the library that holds it; 0 if it is none of a library's, or if
-/// it is made read-only after loading.
+/// The number of bytes from `address` on that are writable data of a library; 0 if the address is in no library, or in a part that
+/// is read-only after loading.
 pub fn writable_from(address: usize) -> usize {
     first_loaded(|loaded| {
         let around = loaded.headers.iter().filter(|header| loaded.span(header).contains(&address));
@@ -144,24 +144,24 @@ pub fn writable_from(address: usize) -> usize {
     .unwrap_or(0)
 }
 
-/// What the dynamic loader says of a library or program that is loaded.
+/// The dynamic loader's description of a loaded library or program.
 struct Loaded<'a> {
-    /// What its own addresses are moved by.
+    /// The difference between an address in the process and the address in the file.
     bias: usize,
-    /// Its path as it was opened, empty for the program.
+    /// The path with which it was opened; empty for the program.
     name: &'a OsStr,
     headers: &'a [libc::Elf64_Phdr],
 }
 
 impl Loaded<'_> {
-    /// The addresses that one of its headers is about.
+    /// The addresses of the segment of a program header.
     fn span(&self, header: &libc::Elf64_Phdr) -> Range<usize> {
         let from = self.bias + header.p_vaddr as usize;
         from..from + header.p_memsz as usize
     }
 }
 
-/// Shows what is loaded to `each`, one after the other, until it has an answer.
+/// Calls `each` for every loaded library until it gives an answer.
 fn first_loaded<T, F: FnMut(&Loaded<'_>) -> Option<T>>(each: F) -> Option<T> {
     struct Search<T, F> {
         each: F,

@@ -1,0 +1,261 @@
+//! The arrows inside the crates: which modules a folder must not mention. The arrows between crates are in
+//! `crate_dependencies`.
+//!
+//! The sources are read as text, so that uses inside of macros and paths inside of expressions count too.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// A crate's sources, a folder or file in them, and the modules of the crate that it must not mention.
+struct Row {
+    sources: &'static str,
+    inside: &'static str,
+    forbidden: &'static [&'static str],
+}
+
+const fn row(sources: &'static str, inside: &'static str, forbidden: &'static [&'static str]) -> Row {
+    Row { sources, inside, forbidden }
+}
+
+const ROWS: &[Row] = &[
+    // Roles, result codes and the table of functions know no form of a trace.
+    row("schema/src", "api", &["trace", "placeholders", "proc_stat"]),
+    // A backend knows no entry point, and nothing of what stands in front of it.
+    row("shim/src", "backend", &["entry", "call", "chain", "layer", "stacks", "event_filter"]),
+    row("shim/src", "backend/adapter", &["backend::level_zero", "knobs"]),
+    // A layer knows no other layer and not the chain that it is a part of.
+    row("shim/src", "layer/trace", &["layer::validate", "chain", "call", "entry", "backend", "event_filter"]),
+    row("shim/src", "layer/validate", &["layer::trace", "chain", "call", "entry", "backend", "event_filter"]),
+    row("shim/src", "layer/mod.rs", &["chain", "call", "entry", "backend", "event_filter", "stacks", "knobs", "raw"]),
+    // The chain knows layers; a hooked function knows the chain and a backend.
+    row("shim/src", "chain.rs", &["call", "entry", "backend", "event_filter"]),
+    row("shim/src", "call.rs", &["layer", "entry"]),
+    // What everything rests on knows nothing above it.
+    row("shim/src", "raw", &["backend", "call", "chain", "entry", "event_filter", "knobs", "layer", "stacks"]),
+    row("shim/src", "knobs.rs", &["backend", "call", "chain", "entry", "event_filter", "layer", "stacks"]),
+    row("shim/src", "stacks.rs", &["backend", "call", "chain", "entry", "event_filter", "layer"]),
+    row("shim/src", "event_filter.rs", &["backend", "call", "chain", "entry", "layer", "stacks"]),
+];
+
+/// The words and punctuation of a source, without comments, strings and character literals.
+fn tokens(source: &str) -> Vec<String> {
+    let mut tokens = Vec::new();
+    let mut rest = source;
+    while let Some(first) = rest.chars().next() {
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else if let Some(length) = raw_string(rest) {
+            length
+        } else if first == '"' {
+            string(rest)
+        } else if first == '\'' {
+            character(rest)
+        } else if first.is_alphanumeric() || first == '_' {
+            let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            tokens.push(rest[..length].to_owned());
+            length
+        } else if rest.starts_with("::") {
+            tokens.push("::".to_owned());
+            2
+        } else {
+            if !first.is_whitespace() {
+                tokens.push(first.to_string());
+            }
+            first.len_utf8()
+        };
+        rest = &rest[length..];
+    }
+    tokens
+}
+
+/// The length of the raw string that a text begins with, if it begins with one.
+fn raw_string(text: &str) -> Option<usize> {
+    let behind = text.strip_prefix('r').or_else(|| text.strip_prefix("br"))?;
+    let hashes = behind.len() - behind.trim_start_matches('#').len();
+    let content = behind[hashes..].strip_prefix('"')?;
+    let end = format!("\"{}", "#".repeat(hashes));
+    Some(text.len() - content.len() + content.find(&end)? + end.len())
+}
+
+/// The length of the string that a text begins with.
+fn string(text: &str) -> usize {
+    let mut escaped = true;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '"' if !escaped => return at + 1,
+            '\\' if !escaped => escaped = true,
+            _ => escaped = false,
+        }
+    }
+    text.len()
+}
+
+/// The length of the character literal that a text begins with, or of the quotation mark of a lifetime.
+fn character(text: &str) -> usize {
+    if text.starts_with("'\\") {
+        return text[3..].find('\'').map_or(text.len(), |end| end + 4);
+    }
+    let mut letters = text.char_indices().skip(2);
+    match letters.next() {
+        Some((at, '\'')) => at + 1,
+        _ => 1,
+    }
+}
+
+/// The module that a file holds, as the path from the root of its crate.
+fn module(path: &Path) -> Vec<String> {
+    let mut parts: Vec<String> = path.iter().map(|part| part.to_str().expect("text").to_owned()).collect();
+    let file = parts.pop().expect("a file");
+    match file.strip_suffix(".rs").expect("a source") {
+        "mod" | "lib" | "main" => {}
+        name => parts.push(name.to_owned()),
+    }
+    parts
+}
+
+/// Every path of the own crate that a source mentions, from the root of the crate.
+fn mentions(module: &[String], source: &str) -> BTreeSet<Vec<String>> {
+    let tokens = tokens(source);
+    let token = |at: usize| tokens.get(at).map_or("", String::as_str);
+    let mut found = BTreeSet::new();
+    // The modules that stand in the file, and at which depth of braces each began.
+    let (mut inline, mut depth) = (Vec::<(String, usize)>::new(), 0);
+    let mut at = 0;
+    while at < tokens.len() {
+        match token(at) {
+            "{" => {
+                if at >= 2 && token(at - 2) == "mod" {
+                    inline.push((token(at - 1).to_owned(), depth));
+                }
+                depth += 1;
+            }
+            "}" => {
+                depth -= 1;
+                inline.pop_if(|(_, began)| *began == depth);
+            }
+            root @ ("crate" | "self" | "super") if token(at + 1) == "::" && (at == 0 || token(at - 1) != "::") => {
+                let mut here = module.to_vec();
+                here.extend(inline.iter().map(|(name, _)| name.clone()));
+                match root {
+                    "crate" => here.clear(),
+                    "super" => drop(here.pop()),
+                    _ => {}
+                }
+                at = follow(&tokens, at + 2, here, &mut found);
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    found
+}
+
+/// Follows a path behind its `::`, into all branches of a group; gives where it ends.
+fn follow(tokens: &[String], mut at: usize, mut path: Vec<String>, found: &mut BTreeSet<Vec<String>>) -> usize {
+    let token = |at: usize| tokens.get(at).map_or("", String::as_str);
+    loop {
+        match token(at) {
+            "super" => drop(path.pop()),
+            "self" => {}
+            "{" => {
+                at += 1;
+                while token(at) != "}" && at < tokens.len() {
+                    at = follow(tokens, at, path.clone(), found);
+                    while !matches!(token(at), "," | "}" | "") {
+                        at += 1;
+                    }
+                    at += usize::from(token(at) == ",");
+                }
+                return at + 1;
+            }
+            name => path.push(name.to_owned()),
+        }
+        at += 1;
+        if token(at) != "::" || token(at + 1) == "<" {
+            found.insert(path);
+            return at;
+        }
+        at += 1;
+    }
+}
+
+/// Whether a mention gives access to a module: it is the module, something in it, or a module that it lies in.
+fn reaches(mention: &[String], forbidden: &str) -> bool {
+    let forbidden: Vec<&str> = forbidden.split("::").collect();
+    let mention = mention.strip_suffix(&["*".to_owned()][..]).unwrap_or(mention);
+    mention.len().min(forbidden.len()) > 0 && mention.iter().zip(&forbidden).all(|(one, other)| one == other)
+}
+
+fn sources(path: &Path) -> Vec<PathBuf> {
+    if path.is_file() {
+        return vec![path.to_owned()];
+    }
+    let entries = fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut files: Vec<PathBuf> = entries.flat_map(|entry| sources(&entry.expect("an entry").path())).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
+    assert!(!files.is_empty(), "no sources in {}", path.display());
+    files
+}
+
+#[test]
+fn no_folder_mentions_a_module_that_it_must_not_know() {
+    let mut broken = Vec::new();
+    for Row { sources: root, inside, forbidden } in ROWS {
+        let root = urscope_tests::repository().join(root);
+        for wanted in *forbidden {
+            let wanted = root.join(wanted.replace("::", "/"));
+            assert!(wanted.is_dir() || wanted.with_extension("rs").is_file(), "there is no {}", wanted.display());
+        }
+        for file in sources(&root.join(inside)) {
+            let own = module(file.strip_prefix(&root).expect("below the root"));
+            for mention in mentions(&own, &fs::read_to_string(&file).expect("a source")) {
+                for wanted in forbidden.iter().filter(|wanted| reaches(&mention, wanted)) {
+                    broken.push(format!(
+                        "{} mentions {}, and must not know {wanted}",
+                        file.display(),
+                        mention.join("::")
+                    ));
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn paths_are_found_in_groups_macros_and_inline_modules() {
+    let source = r##"
+        //! crate::comment::x
+        use crate::{a::{b, c::D as E}, f::*};
+        use super::g;
+        macro_rules! m { () => { $crate::h::i() }; }
+        fn x<'a>(_: &'a str) -> char { let _ = ("crate::string", r#"crate::raw"#, '"'); crate::j::<u8>(); '{' }
+        mod tests { use super::*; use super::super::k::L; fn y() { self::n(); } }
+        fn z() { super::o::p() }
+    "##;
+    let module = ["layer".to_owned(), "own".to_owned()];
+    let found: Vec<String> = mentions(&module, source).iter().map(|path| path.join("::")).collect();
+    let expected = [
+        "a::b",
+        "a::c::D",
+        "f::*",
+        "h::i",
+        "j",
+        "layer::g",
+        "layer::k::L",
+        "layer::o::p",
+        "layer::own::*",
+        "layer::own::tests::n",
+    ];
+    assert_eq!(found, expected);
+    for (mention, reached) in [("layer", true), ("layer::own::x", true), ("layer::*", true), ("layer::other", false)] {
+        let mention: Vec<String> = mention.split("::").map(str::to_owned).collect();
+        assert_eq!(reaches(&mention, "layer::own"), reached, "{mention:?}");
+    }
+}
