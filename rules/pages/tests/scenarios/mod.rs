@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub(crate) mod correct;
+pub(crate) mod overlapping;
 
 use proptest::prelude::*;
 use urscope_rule_pages::scenario::Scenario;

@@ -1,0 +1,337 @@
+//! A correct history of memory of three processes of three threads, whose calls overlap.
+//!
+//! Random numbers choose what is done next among what is allowed. Calls are refused, too, and an address is used again from
+//! the moment its end begins.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::pick;
+
+pub(crate) const PROCESSES: usize = 3;
+const THREADS: usize = 3;
+
+/// A line, with what a fault needs to know of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Act {
+    pub(crate) process: usize,
+    pub(crate) text: String,
+    pub(crate) kind: What,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum What {
+    /// A put that returned at once, well: of which handle and which memory, and whether it was the last of these bytes.
+    Put(String, usize, bool),
+    /// Likewise a close, of which mapping, of which memory; it was the last of its pointer.
+    LastClose(String, usize),
+    /// Likewise a free, of which memory.
+    Free(String, usize),
+    Other,
+}
+
+#[derive(Clone, Debug)]
+struct Memory {
+    generation: usize,
+    name: String,
+    process: usize,
+    /// Calls under way and opens that need it to live.
+    busy: usize,
+    handles: usize,
+}
+
+#[derive(Clone, Debug)]
+struct HandleData {
+    name: String,
+    generation: usize,
+    offset: u64,
+    process: usize,
+    /// Calls under way that use its bytes.
+    busy: usize,
+}
+
+/// What a call under way does when it returns.
+#[derive(Clone, Debug)]
+enum Then {
+    Nothing,
+    Born(Memory),
+    Gets(HandleData),
+    Opens {
+        process: usize,
+        mapping: String,
+        generation: usize,
+        handle: String,
+    },
+    /// The end was refused: the object is back.
+    Puts(HandleData),
+    Closes {
+        process: usize,
+        mapping: String,
+        generation: usize,
+    },
+    Frees(usize),
+}
+
+pub(crate) struct History {
+    choices: std::vec::IntoIter<u32>,
+    pub(crate) acts: Vec<Act>,
+    memory: Vec<Memory>,
+    got: Vec<HandleData>,
+    /// Opens by process and mapping: the memory and how many.
+    open: BTreeMap<(usize, String), (usize, usize)>,
+    under_way: BTreeMap<(usize, usize), (bool, Then)>,
+    names: BTreeMap<&'static str, BTreeSet<(usize, usize)>>,
+    generations: usize,
+    pub(crate) freed: BTreeSet<usize>,
+    /// Whether memory may be freed before its handles are put, and how often it was.
+    early: bool,
+    pub(crate) early_frees: usize,
+    /// Who exported which memory; what of it was tried to open, and by whom; and who opened his own.
+    pub(crate) exported: BTreeMap<usize, usize>,
+    pub(crate) tried: BTreeMap<usize, BTreeSet<usize>>,
+    pub(crate) opened_own: BTreeSet<usize>,
+}
+
+impl History {
+    pub(crate) fn of(choices: Vec<u32>, early: bool) -> Self {
+        let mut history = Self {
+            choices: choices.into_iter(),
+            acts: Vec::new(),
+            memory: Vec::new(),
+            got: Vec::new(),
+            open: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            names: BTreeMap::new(),
+            generations: 0,
+            freed: BTreeSet::new(),
+            early,
+            early_frees: 0,
+            exported: BTreeMap::new(),
+            tried: BTreeMap::new(),
+            opened_own: BTreeSet::new(),
+        };
+        while history.choices.len() > 0 {
+            history.step();
+        }
+        history.tidy_up();
+        history
+    }
+
+    fn choose(&mut self, among: usize) -> usize {
+        self.choices.next().unwrap_or(1) as usize % among.max(1)
+    }
+
+    /// The lowest free name of a sort: so that addresses come again as soon as they can.
+    fn name(&mut self, sort: &'static str, process: usize) -> String {
+        let taken = self.names.entry(sort).or_default();
+        let number = (0..usize::MAX).find(|number| !taken.contains(&(process, *number))).unwrap();
+        taken.insert((process, number));
+        format!("{sort}{process}{number}")
+    }
+
+    fn give_back(&mut self, sort: &'static str, process: usize, name: &str) {
+        let number = name[sort.len() + 1..].parse().unwrap();
+        self.names.entry(sort).or_default().remove(&(process, number));
+    }
+
+    fn tell(&mut self, process: usize, thread: usize, text: &str, kind: What) {
+        self.acts.push(Act { process, text: format!("p{process}/{}: {text}", thread + 1), kind });
+    }
+
+    fn step(&mut self) {
+        let (process, thread) = (self.choose(PROCESSES), self.choose(THREADS));
+        if let Some((well, then)) = self.under_way.remove(&(process, thread)) {
+            self.tell(process, thread, if well { "returns" } else { "fails" }, What::Other);
+            self.settle(well, then);
+            return;
+        }
+        let (what, which, how) = (self.choose(6), self.choose(8), self.choose(6));
+        // 0 and 1: it takes its time; 1 and 2: it is refused.
+        let (slow, well) = (how < 2, how == 0 || how > 2);
+        let mine = |of: usize| of == process;
+        match what {
+            0 => {
+                self.generations += 1;
+                let name = self.name("a", process);
+                let memory = Memory { generation: self.generations, name, process, busy: 0, handles: 0 };
+                self.call(process, thread, &format!("alloc {} 4096", memory.name), (slow, well), Then::Born(memory));
+            }
+            1 => {
+                let Some(index) = pick(&self.memory, which, |memory| mine(memory.process)) else { return };
+                self.memory[index].busy += 1;
+                let (generation, from) = (self.memory[index].generation, self.memory[index].name.clone());
+                let offset = [0, 0, 64][which % 3];
+                let got = HandleData { name: self.name("h", process), generation, offset, process, busy: 0 };
+                let text = format!("get {from} + {offset} -> {}", got.name).replace("+ 0 ", "");
+                self.call(process, thread, &text, (slow, well), Then::Gets(got));
+            }
+            2 => {
+                let Some(index) = pick(&self.got, which, |got| got.busy == 0 && mine(got.process)) else { return };
+                self.put(index, thread, slow, well);
+            }
+            3 => {
+                let alive: Vec<_> = self.memory.iter().map(|memory| memory.generation).collect();
+                let Some(index) = pick(&self.got, which, |got| alive.contains(&got.generation)) else { return };
+                self.got[index].busy += 1;
+                let HandleData { name: handle, generation, offset, .. } = self.got[index].clone();
+                let memory = self.memory.iter_mut().find(|memory| memory.generation == generation).unwrap();
+                memory.busy += 1;
+                self.tried.entry(generation).or_default().insert(process);
+                let mapping = format!("m{process}{}x{offset}", memory.name);
+                let text = format!("open {handle} -> {mapping}");
+                self.call(process, thread, &text, (slow, well), Then::Opens { process, mapping, generation, handle });
+            }
+            4 => {
+                let open: Vec<_> = self.open.keys().filter(|(holder, _)| mine(*holder)).cloned().collect();
+                if let Some((_, mapping)) = open.get(which % open.len().max(1)) {
+                    self.close(process, mapping, thread, slow, well);
+                }
+            }
+            _ => {
+                let early = self.early;
+                let free = |memory: &Memory| mine(memory.process) && memory.busy == 0 && (early || memory.handles == 0);
+                if let Some(index) = pick(&self.memory, which, free) {
+                    self.free(index, thread, slow, well);
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, process: usize, thread: usize, text: &str, (slow, well): (bool, bool), then: Then) {
+        let how = if slow {
+            " begins"
+        } else if well {
+            ""
+        } else {
+            " fails"
+        };
+        self.tell(process, thread, &format!("{text}{how}"), What::Other);
+        if slow {
+            self.under_way.insert((process, thread), (well, then));
+        } else {
+            self.settle(well, then);
+        }
+    }
+
+    fn settle(&mut self, well: bool, then: Then) {
+        match then {
+            Then::Nothing => {}
+            Then::Born(memory) if well => self.memory.push(memory),
+            Then::Born(memory) => self.give_back("a", memory.process, &memory.name),
+            Then::Gets(got) => {
+                let memory = self.memory.iter_mut().find(|memory| memory.generation == got.generation).unwrap();
+                memory.busy -= 1;
+                if well {
+                    memory.handles += 1;
+                    self.exported.insert(got.generation, got.process);
+                    self.got.push(got);
+                } else {
+                    self.give_back("h", got.process, &got.name);
+                }
+            }
+            Then::Opens { process, mapping, generation, handle } => {
+                self.got.iter_mut().find(|got| got.name == handle).unwrap().busy -= 1;
+                if well {
+                    self.open.entry((process, mapping)).or_insert((generation, 0)).1 += 1;
+                    let owner = self.memory.iter().find(|memory| memory.generation == generation).unwrap().process;
+                    self.opened_own.extend((owner == process).then_some(process));
+                } else {
+                    self.unbusy(generation);
+                }
+            }
+            Then::Puts(got) => {
+                if let Some(memory) = self.memory.iter_mut().find(|memory| memory.generation == got.generation) {
+                    memory.busy -= 1;
+                }
+                self.got.push(got);
+            }
+            Then::Closes { process, mapping, generation } => {
+                self.open.entry((process, mapping)).or_insert((generation, 0)).1 += 1;
+            }
+            Then::Frees(generation) => self.unbusy(generation),
+        }
+    }
+
+    fn unbusy(&mut self, generation: usize) {
+        self.memory.iter_mut().find(|memory| memory.generation == generation).unwrap().busy -= 1;
+    }
+
+    fn put(&mut self, index: usize, thread: usize, slow: bool, well: bool) {
+        let got = self.got.remove(index);
+        if let Some(memory) = self.memory.iter_mut().find(|memory| memory.generation == got.generation) {
+            // A put that will be refused needs the memory: whether a free meanwhile comes before its put is nobody's guess.
+            if well { memory.handles -= 1 } else { memory.busy += 1 }
+        }
+        let (process, text) = (got.process, format!("put {}", got.name));
+        if well {
+            self.give_back("h", process, &got.name);
+        }
+        if well && !slow {
+            let equal = |other: &HandleData| (other.generation, other.offset) == (got.generation, got.offset);
+            let last = !self.got.iter().any(equal);
+            self.tell(process, thread, &text, What::Put(got.name, got.generation, last));
+        } else {
+            self.call(process, thread, &text, (slow, well), if well { Then::Nothing } else { Then::Puts(got) });
+        }
+    }
+
+    fn close(&mut self, process: usize, mapping: &str, thread: usize, slow: bool, well: bool) {
+        let key = (process, mapping.to_owned());
+        let (generation, opens) = self.open.get_mut(&key).unwrap();
+        let generation = *generation;
+        *opens -= 1;
+        let last = *opens == 0;
+        if last {
+            self.open.remove(&key);
+        }
+        let text = format!("close {mapping}");
+        if well {
+            self.unbusy(generation);
+        }
+        if well && !slow {
+            let kind = if last { What::LastClose(mapping.to_owned(), generation) } else { What::Other };
+            self.tell(process, thread, &text, kind);
+        } else {
+            let back = Then::Closes { process, mapping: mapping.to_owned(), generation };
+            self.call(process, thread, &text, (slow, well), if well { Then::Nothing } else { back });
+        }
+    }
+
+    fn free(&mut self, index: usize, thread: usize, slow: bool, well: bool) {
+        let memory = &mut self.memory[index];
+        let (process, generation, text) = (memory.process, memory.generation, format!("free {}", memory.name));
+        if well {
+            let memory = self.memory.remove(index);
+            self.give_back("a", process, &memory.name);
+            self.freed.insert(generation);
+            self.early_frees += usize::from(memory.handles > 0);
+        } else {
+            memory.busy += 1;
+        }
+        if well && !slow {
+            let name = text["free ".len()..].to_owned();
+            return self.tell(process, thread, &text, What::Free(name, generation));
+        }
+        self.call(process, thread, &text, (slow, well), if well { Then::Nothing } else { Then::Frees(generation) });
+    }
+
+    fn tidy_up(&mut self) {
+        while let Some(((process, thread), (well, then))) = self.under_way.pop_first() {
+            self.tell(process, thread, if well { "returns" } else { "fails" }, What::Other);
+            self.settle(well, then);
+        }
+        while let Some((process, mapping)) = self.open.keys().next().cloned() {
+            self.close(process, &mapping, 0, false, true);
+        }
+        while !self.got.is_empty() {
+            self.put(0, 0, false, true);
+        }
+        // Memory that is never freed is no violation of IPC.
+        while self.memory.len() > 1 {
+            self.free(0, 0, false, true);
+        }
+    }
+
+    pub(crate) fn play(&self) -> (String, Vec<&'static str>) {
+        super::history(self.acts.iter().map(|act| act.text.as_str()))
+    }
+}
