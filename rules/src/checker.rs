@@ -83,7 +83,7 @@ impl Eq for Rule {}
 
 /// Rules at work on one run.
 ///
-/// A clone goes on by itself: it can be told that the run is over while the original follows it further.
+/// A clone is independent: its run can be finished while the original continues.
 #[derive(Debug)]
 pub struct Checker {
     rules: Vec<Active>,

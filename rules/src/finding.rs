@@ -1,4 +1,4 @@
-//! What a rule says when it has found something.
+//! The finding that a rule reports.
 //!
 //! A finding is complete: who, what, where, the other side, and what to do. It is made once, by its rule, and only
 //! counted and shown afterwards.
@@ -84,7 +84,7 @@ pub struct Finding {
     pub message: String,
     /// What to do.
     pub advice: String,
-    /// What the call is to be answered with where it must not be passed on, or not be taken for a success.
+    /// The result to return for the call if it is not passed on, or if its success is turned into an error.
     pub answer: Option<UrResult>,
 }
 

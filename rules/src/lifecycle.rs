@@ -1,16 +1,16 @@
 //! The life of one handle, as one table: states by events.
 //!
 //! A handle is born when the call that makes it has returned, and dies when the call that ends it begins: between the
-//! two moments its address may already belong to another thread's new handle, and anything else accuses innocent
+//! two moments its address may already belong to another thread's new handle, and any other choice would report correct
 //! programs. The tracker keeps one state per address and moves it with [`step`]; the rules read the violation from it.
 //!
 //! Events that close an ending ([`Event::Ended`], [`Event::Refused`]) are meant for the life at which the ending was
-//! aimed. When the address has been reborn meanwhile, the tracker drops them: they say nothing about the new life.
+//! aimed. When the address has been reborn meanwhile, the tracker drops them: they do not concern the new life.
 
-/// What an address is to us.
+/// The state of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
-    /// Nothing was ever born here, or so long ago that it is forgotten.
+    /// Nothing was ever born here, or it is forgotten.
     Unknown,
     /// In use.
     Alive,
@@ -18,7 +18,7 @@ pub enum State {
     Dying,
     /// It was ended.
     Dead,
-    /// It lived in the process that this one was forked from: the child may do as it likes.
+    /// It lived in the process that this one was forked from: the child may end it or not.
     Inherited,
 }
 
@@ -59,7 +59,7 @@ pub struct Step {
 pub const fn step(state: State, event: Event) -> Step {
     use {Event::*, State::*};
     match (state, event) {
-        // A birth is believed in every state: the earlier end may have happened where we do not see.
+        // A birth is accepted in every state: a function that is not intercepted may have ended the earlier life.
         (_,         Birth)   => to(Alive),
 
         (Unknown,   Ending)  => wrong(Unknown, Violation::NeverLived),
@@ -108,7 +108,7 @@ mod tests {
     use Event::{Birth, Ended, Ending, Refused};
 
     #[test]
-    fn a_faultless_life_has_no_sin() {
+    fn a_correct_life_has_no_violation() {
         assert_eq!(walk(State::Unknown, &[Birth, Ending, Ended]), (State::Dead, vec![]));
         assert_eq!(walk(State::Unknown, &[Birth, Ending, Ended, Birth, Ending, Ended]), (State::Dead, vec![]));
     }
@@ -125,14 +125,14 @@ mod tests {
     }
 
     #[test]
-    fn an_end_without_a_life_is_told_from_a_second_end() {
+    fn an_end_without_a_life_differs_from_a_second_end() {
         assert_eq!(walk(State::Unknown, &[Ending]), (State::Unknown, vec![Violation::NeverLived]));
         assert_eq!(walk(State::Unknown, &[Birth, Ending, Ending]), (State::Dying, vec![Violation::Again]));
         assert_eq!(walk(State::Unknown, &[Birth, Ending, Ended, Ending]), (State::Dead, vec![Violation::Again]));
     }
 
     #[test]
-    fn what_a_child_inherits_is_never_a_sin() {
+    fn what_a_child_inherits_is_never_a_violation() {
         assert_eq!(walk(State::Inherited, &[Ending, Ended, Ending, Refused]), (State::Inherited, vec![]));
         assert_eq!(walk(State::Inherited, &[Birth, Ending, Ended, Ending]).1, vec![Violation::Again]);
     }

@@ -16,7 +16,7 @@ use urscope_rule_pages::{Page, rules_md, rules_table};
 use urscope_rules::catalog::RULES;
 
 #[test]
-fn every_bad_trace_yields_its_rule_once_and_every_good_one_nothing() {
+fn every_bad_trace_violates_its_rule_once_and_every_good_trace_none() {
     for rule in RULES {
         let page = Page::of(rule);
         let bad = play(page.scenario("Bad trace").expect("a bad trace"));

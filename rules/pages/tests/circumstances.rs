@@ -1,11 +1,6 @@
-//! What is wrong around the calls, put into a correct history by a process that does nothing else: just that is found.
+//! A process with one faulty circumstance joins a correct history. Only that circumstance is found.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test panics where it fails")]
 
 mod scenarios;
 
@@ -21,15 +16,15 @@ const CIRCUMSTANCES: [(&str, &[&str]); 10] = [
     ("profiled-ipc-event", &["event timed ipc profiled fails 4"]),
     ("permission-denied", &["open HANDLE -> never fails 45"]),
     ("unsupported-device", &["support physical -> no", "physical denied ipc", "release-physical denied"]),
-    ("garbage-handle", &["open nobodys -> never fails 45"]),
-    ("untraced-peer", &["open nobodys -> unknown", "close unknown"]),
+    ("garbage-handle", &["open unknown -> never fails 45"]),
+    ("untraced-peer", &["open unknown -> mapping", "close mapping"]),
     ("churn", &["alloc own 64", "101 times", "get own -> mine", "put mine", "end", "free own"]),
     ("descriptor-growth", &["alloc own 64", "descriptors 10", "get own -> mine", "descriptors 20", "put mine"]),
     ("calls-lost", &["alloc own 64", "incomplete"]),
     ("slow-call", &["1000 times", "support memory -> yes", "end", "support memory -> yes takes 50"]),
 ];
 
-/// The lines of a history with a circumstance put in behind `place`; nothing if no handle data is got by then that is not put.
+/// The lines of a history with a circumstance inserted at `place`; none if it needs handle data and there is none.
 fn inject(history: &History, circumstance: usize, place: usize) -> Option<Vec<String>> {
     let calls = &history.calls;
     let place = place % (calls.len() + 1);
@@ -46,13 +41,12 @@ fn inject(history: &History, circumstance: usize, place: usize) -> Option<Vec<St
     });
     let mut steps: Vec<String> = steps.collect();
     match code {
-        // There are looks at it all the time, and each shows more.
+        // There are many samples, and each is larger.
         "descriptor-growth" => {
             let step = |n: usize| vec![format!("descriptors {}", 10 * n), "get own -> mine".into(), "put mine".into()];
             steps = std::iter::once("alloc own 64".into()).chain((1..20).flat_map(step)).collect();
         }
-        // What the kernel lets a process do is said in front of all that it does; the rest of the history opens nothing that is
-        // refused.
+        // The rights of a process come before its calls. The rest of the history has no refused opens.
         "permission-denied" => steps.insert(0, "traces-any 0".into()),
         _ => {}
     }
@@ -70,7 +64,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_circumstance_yields_its_finding_and_no_other(choices in choices(), which in 0..CIRCUMSTANCES.len(), place: usize) {
+    fn a_circumstance_has_exactly_its_finding(choices in choices(), which in 0..CIRCUMSTANCES.len(), place: usize) {
         let history = History::of(choices);
         let Some(lines) = inject(&history, which, place) else { return Ok(()) };
         let (text, found) = scenarios::history(lines.iter().map(String::as_str));
@@ -79,7 +73,7 @@ proptest! {
 }
 
 #[test]
-fn each_circumstance_is_put_into_many_histories() {
+fn each_circumstance_occurs_in_many_histories() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut times = [0; CIRCUMSTANCES.len()];
     for place in 0..60 {

@@ -1,11 +1,6 @@
-//! Physical memory, events and handle data of every kind: what is theirs alone, and what is the same for all.
+//! Physical memory, events and handle data of every kind: what differs between them, and what is the same for all.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test panics where it fails")]
 
 mod scenarios;
 
@@ -22,7 +17,7 @@ fn the_last_reference_to_physical_memory_ends_it() {
     play("p: release-physical m\np: physical m\np: release-physical m", &[]);
     play("p: release-physical m begins\np/2: release-physical m\np: returns", &["double-release"]);
     play("p: close-physical m\np: close-physical m", &["close-of-unknown", "double-release"]);
-    // Never seen being made: nobody can count its references.
+    // Its creation was not observed, so its references cannot be counted.
     play("p: release-physical x\np: release-physical x\np: release-physical m", &[]);
     play("p: fork c\nc: release-physical m\nc: release-physical m", &[]);
 }
@@ -54,7 +49,7 @@ fn handle_data_of_every_kind_is_put_once() {
 fn a_get_is_judged_by_how_its_object_was_made() {
     expect("p: event e\np: get-event e -> h fails", &["export-without-flag"]);
     expect("p: event e\np: event e ipc\np: get-event e -> h\np: put-event h", &[]);
-    // A stranger may have been made before we were there.
+    // An unknown object may have been made before tracing began.
     expect("p: get-event e -> h\np: put-event h", &[]);
     expect("p: get-physical m -> h\np: put-physical h", &[]);
 }
@@ -75,7 +70,7 @@ fn the_last_release_of_a_context_leaks_the_handle_data_that_was_got_in_it() {
     let kinds = [
         ("p: alloc a 64\np: get a -> h in x", "put", Severity::Warning),
         ("p: physical m ipc in x\np: get-physical m -> h in x", "put-physical", Severity::Warning),
-        // Its get names no context: it is that of the event.
+        // The get of an event names no context: it uses that of the event.
         ("p: event e ipc in x\np: get-event e -> h", "put-event", Severity::Note),
     ];
     for (get, put, severity) in kinds {
@@ -87,7 +82,7 @@ fn the_last_release_of_a_context_leaks_the_handle_data_that_was_got_in_it() {
         expect(&format!("{scenario}p: release x fails\np: {put} h"), &[]);
     }
     expect("p: context x\np: alloc a 64\np: get a -> h in x\np: free a\np: release x", &["freed-while-exported"]);
-    // What was got while the release was under way is the reborn context's.
+    // What was got during the release belongs to the reborn context.
     expect("p: context x\np: release x begins\np/2: context x\np/2: get a -> h in x\np: returns\np: put h", &[]);
 }
 
@@ -110,7 +105,7 @@ fn the_last_release_of_a_context_leaks_what_was_opened_in_it() {
         let found = play("c: killed", &[leak]);
         assert_eq!((found[0].severity, found[0].at.call), (Severity::Note, Some(2)));
         play("c: fork d\nd: exit\nc: running", &[]);
-        // Made here and never released is no violation of sharing.
+        // An own object that is never released violates no rule about sharing.
         expect(&format!("p: context y\np: {kind} k ipc in y\np: release y"), &["no-calls-seen"]);
     }
 }
@@ -124,13 +119,13 @@ fn very_many_left_objects_are_counted_by_their_kind() {
     }
     let found = play(&format!("{scenario}p: put-physical h\np: put-event g"));
     for rule in ["leaked-physical-memory", "leaked-event"] {
-        let told: Vec<u64> = found.iter().filter(|found| found.rule.code == rule).map(|found| found.count).collect();
-        assert_eq!((told.len(), told.iter().sum::<u64>()), (256, 300), "{rule}");
+        let counts: Vec<u64> = found.iter().filter(|found| found.rule.code == rule).map(|found| found.count).collect();
+        assert_eq!((counts.len(), counts.iter().sum::<u64>()), (256, 300), "{rule}");
     }
 }
 
 #[test]
-fn an_open_after_the_put_is_graded_by_what_became_of_it() {
+fn an_open_after_the_put_is_graded_by_its_result() {
     for (kind, worked) in [("", Severity::Warning), ("-physical", Severity::Warning), ("-event", Severity::Note)] {
         let (make, end) = match kind {
             "" => ("alloc m 64", "close"),
@@ -144,10 +139,10 @@ fn an_open_after_the_put_is_graded_by_what_became_of_it() {
         assert_ne!(found[0].other.unwrap().process, found[0].at.process);
         let found = expect(&format!("{begin}c: open{kind} h -> n fails"), &["use-after-put"]);
         assert_eq!(found[0].severity, Severity::Error, "{kind}");
-        // Success without a result is no success.
+        // A success without a result counts as a refusal.
         let found = expect(&format!("{begin}c: open{kind} h"), &["success-without-result", "use-after-put"]);
         assert_eq!(found[1].severity, Severity::Error, "{kind}");
-        // In the process itself, and while the put is under way.
+        // The same in the producer itself, and during the put.
         expect(&format!("{begin}p: open{kind} h -> n\np: {end} n"), &["use-after-put"]);
         let slow = begin.replace(" h\n", " h begins\n").replace("-> h begins", "-> h");
         expect(&format!("{slow}c: open{kind} h -> n\np: returns\nc: {end} n"), &["use-after-put"]);
@@ -155,7 +150,7 @@ fn an_open_after_the_put_is_graded_by_what_became_of_it() {
 }
 
 #[test]
-fn bytes_are_good_as_long_as_one_handle_with_them_is() {
+fn bytes_are_valid_until_the_last_handle_with_them_is_put() {
     let two = "p: alloc a 64\np: get a -> h\np: get a -> g\np: put h\n";
     expect(&format!("{two}c: open h -> m\nc: close m\np: put g"), &[]);
     expect(&format!("{two}p: put g\nc: open h -> m\nc: close m"), &["use-after-put"]);
@@ -163,14 +158,14 @@ fn bytes_are_good_as_long_as_one_handle_with_them_is() {
     expect(&format!("{two}p: put g fails\nc: open h -> m\nc: close m\np: put g"), &[]);
     // Another pointer into the same memory has other bytes.
     expect(&format!("{two}p: get a + 8 -> k\np: put g\nc: open k -> m\nc: close m\np: put k"), &[]);
-    // Equal bytes of memory that was there before, whose handle was never put: which of the two was meant, nobody knows.
+    // Equal bytes of earlier memory whose handle was never put: the open may be of either.
     let twice = "p: alloc a 64\np: get a -> h\np: free a\np: alloc a 64\np: get a -> g\np: put g\n";
     expect(&format!("{twice}c: open h -> m\nc: close m"), &["freed-while-exported"]);
-    // An open that began before the put is in time.
+    // An open that began before the put is correct.
     expect("p: get a -> h\nc: open h -> m begins\np: put h\nc: returns\nc: close m", &[]);
-    // Equal bytes of another host are strangers.
+    // Equal bytes of another host are unknown.
     expect("p: get a -> h\np: put h\nc@2: open h -> m\nc@2: close m", &["untraced-peer"]);
-    // What was never put stays good when its process is over.
+    // Handle data that was never put stays valid when its process has ended.
     expect("p: get a -> h\np: killed\nc: open h -> m\nc: close m", &["leaked-handle"]);
     // The address is reborn, and so are the bytes.
     let reborn = "p: physical m ipc\np: get-physical m -> h\np: put-physical h\np: release-physical m\n\
@@ -179,14 +174,14 @@ fn bytes_are_good_as_long_as_one_handle_with_them_is() {
 }
 
 #[test]
-fn an_object_is_told_by_its_kind_and_once() {
+fn a_wrong_kind_is_the_only_finding_of_its_call() {
     let begin = "p: physical m ipc\np: get-physical m -> h\np: event e ipc\np: get-event e -> g\n\
                  p: alloc a 64\np: get a -> k\n";
     let end = "p: put-physical h\np: put-event g\np: put k";
     let wrong = "wrong-kind";
     let play = |violation: &str| {
-        for answer in ["", " fails"] {
-            let found = expect(&format!("{begin}p: {violation}{answer}\n{end}"), &[wrong]);
+        for outcome in ["", " fails"] {
+            let found = expect(&format!("{begin}p: {violation}{outcome}\n{end}"), &[wrong]);
             assert!(found[0].other.is_some() && found[0].answer.is_some(), "{found:#?}");
         }
     };
@@ -196,7 +191,7 @@ fn an_object_is_told_by_its_kind_and_once() {
     for violation in ["release-physical e", "close-physical e", "release-physical h", "close-physical k"] {
         play(violation);
     }
-    // Whatever was ended so is not told again as left, nor as put by nobody.
+    // Objects that were ended in this way are not reported as leaked or unknown, too.
     for (put, instead) in
         [("put-physical h", "put-event h"), ("put-event g", "put-physical g"), ("put k", "put-event k")]
     {
@@ -211,11 +206,11 @@ fn an_object_is_told_by_its_kind_and_once() {
         assert_ne!(found[0].other.unwrap().process, found[0].at.process, "the get");
         assert_eq!(found[0].answer.unwrap().0, 4, "INVALID_VALUE");
     }
-    // An address belongs to what was born there last.
+    // An address belongs to the object that was made there last.
     let reborn = "p: physical m ipc\np: get-physical m -> h\np: put-physical h\np: event e ipc\np: get-event e -> h\n";
     expect(&format!("{reborn}p: put-physical h\np: put-event h"), &[wrong]);
     expect(&format!("{reborn}p: put-event h\np: put-event h"), &["double-put"]);
-    // What nobody knows is of no kind.
+    // An unknown object has no kind.
     expect(&format!("{begin}p: put-event u\n{end}"), &["put-of-unknown"]);
     expect(&format!("{begin}p: fork q\nq: put-event h\n{end}"), &["put-of-unknown"]);
 }
@@ -234,17 +229,17 @@ fn an_object_released_before_its_put_is_a_note() {
 }
 
 #[test]
-fn what_was_made_here_is_released_and_not_closed() {
+fn an_own_object_is_released_and_not_closed() {
     let found = expect("p: physical m ipc\np: close-physical m", &["close-of-unknown"]);
     assert_eq!((found[0].severity, found[0].size), (Severity::Warning, Some(65_536)));
-    // It may have been opened before we were there.
+    // It may have been opened before tracing began.
     expect("p: close-physical m", &[]);
 }
 
 #[test]
 fn a_wait_is_noted_if_it_never_returned_and_its_producer_has_ended() {
     let scenario = "p: event e ipc\np: get-event e -> h\nc: open-event h -> i\np: put-event h\np: release-event e\n";
-    for (rest, says) in [
+    for (rest, text) in [
         ("p: exit\nc: wait i begins\nc: running", Some("had already exited")),
         ("c: wait i begins\nc: running\np: killed", Some("has been killed")),
         ("c: wait i begins\nc: running\np: running", None),
@@ -253,9 +248,9 @@ fn a_wait_is_noted_if_it_never_returned_and_its_producer_has_ended() {
         ("p: exit\nc: wait x begins\nc: running", None),
     ] {
         let lost: &[_] = if rest.contains("incomplete") { &["calls-lost"] } else { &[] };
-        let found = expect(&format!("{scenario}{rest}"), if says.is_some() { &["never-signalled"] } else { lost });
-        assert!(says.is_none_or(|says| found[0].message.ends_with(says)), "{found:#?}");
+        let found = expect(&format!("{scenario}{rest}"), if text.is_some() { &["never-signalled"] } else { lost });
+        assert!(text.is_none_or(|text| found[0].message.ends_with(text)), "{found:#?}");
     }
-    // Of the process that waits for its own event nothing is known.
+    // A wait for an event of the same process is not reported.
     expect("p: event e ipc\np: get-event e -> h\np: wait e begins\np: running", &[]);
 }

@@ -1,11 +1,6 @@
-//! Circumstances: what excuses a violation, what makes two of one, and what is none at all.
+//! Circumstances of a violation: what excuses it, what splits it into two, and what is no violation at all.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test panics where it fails")]
 
 mod scenarios;
 
@@ -52,7 +47,7 @@ fn a_freed_address_that_is_allocated_again_is_new_memory() {
                  p: alloc a 64\np: get a -> h\nc: open h -> m\n";
     expect(&format!("{scenario}c: close m\np: put h\np: free a"), &[]);
     expect(&format!("{scenario}p: put h\np: free a\nc: close m"), &["freed-while-open"]);
-    // The old handle is over with the old memory; the new one is not.
+    // The old handle ended with the old memory; the new one did not.
     expect(
         "p: alloc a 64\np: get a -> h\np: free a\np: alloc a 64\np: get a -> h2",
         &["freed-while-exported", "leaked-handle"],
@@ -60,7 +55,7 @@ fn a_freed_address_that_is_allocated_again_is_new_memory() {
 }
 
 #[test]
-fn a_free_is_a_sin_only_if_it_succeeds_and_by_what_was_open_when_it_began() {
+fn a_free_is_a_violation_only_if_it_succeeds_and_by_what_was_open_when_it_began() {
     let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m\np: put h\n";
     expect(&format!("{scenario}p: free a fails\nc: close m\np: free a"), &[]);
     expect(&format!("{scenario}c: close m begins\np: free a\nc: returns"), &[]);
@@ -88,7 +83,7 @@ fn bytes_outlive_their_put() {
 }
 
 #[test]
-fn equal_bytes_of_another_host_are_strangers() {
+fn equal_bytes_of_another_host_are_unknown() {
     expect("p: alloc a 64\np: get a -> h\nc@2: open h -> m\np: put h\np: free a\nc@2: close m", &["untraced-peer"]);
     expect(
         "p: alloc a 64\np: get a -> h\nc@2: open h -> m\np: put h\nc@2: close m + 8\nc@2: close m",
@@ -111,15 +106,15 @@ fn every_open_of_a_pointer_needs_its_close() {
 }
 
 #[test]
-fn each_way_of_a_mismatch_is_one_finding_whatever_the_adapter_answers() {
+fn each_mismatch_is_one_finding_whatever_the_adapter_returns() {
     let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m in x\np: put h\n";
     let mismatch = "open-close-mismatch";
     for (violation, rule) in [("close m in y", "wrong-context"), ("close m + 8 in x", mismatch), ("free m", mismatch)] {
-        for answer in ["", " fails"] {
-            let found = expect(&format!("{scenario}c: {violation}{answer}"), &[rule]);
+        for outcome in ["", " fails"] {
+            let found = expect(&format!("{scenario}c: {violation}{outcome}"), &[rule]);
             assert!(found[0].other.is_some() && found[0].size == Some(64), "{:#?}", found[0]);
         }
-        // Refused, the mapping lives on, and is closed as it should be.
+        // After a refusal the mapping stays open, and is then closed correctly.
         expect(&format!("{scenario}c: {violation} fails\nc: close m in x"), &[rule]);
     }
     expect(&format!("{scenario}c: close m in y\nc: close m in x"), &["wrong-context", "double-close"]);
@@ -160,7 +155,7 @@ fn the_end_of_a_process_grades_what_it_leaves() {
 }
 
 #[test]
-fn who_was_killed_holds_nothing() {
+fn a_killed_process_holds_nothing() {
     let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m\np: put h\n";
     expect(&format!("{scenario}c: killed\np: free a"), &["leaked-mapping"]);
     expect(&format!("{scenario}c: running\np: free a"), &[]);
@@ -176,7 +171,7 @@ fn the_last_release_of_a_context_leaks_what_is_open_in_it() {
     assert!(found[0].message.contains("its context was released before that in call 5"), "{}", found[0].message);
     assert_ne!(found[0].other.unwrap().process, found[0].at.process, "the producer is the other side");
     expect(&format!("{scenario}c: release x fails\nc: close m in x\nc: release x"), &[]);
-    // Not seen being created: nobody can count its references.
+    // Its creation was not observed, so its references cannot be counted.
     expect("p: get a -> h\nc: open h -> m in y\nc: release y\nc: close m in y\np: put h", &[]);
 }
 
@@ -188,7 +183,7 @@ fn success_without_a_result_is_no_birth_and_null_is_no_handle() {
 }
 
 #[test]
-fn very_many_left_handles_are_counted_rather_than_told() {
+fn very_many_left_handles_are_counted_in_one_finding() {
     use std::fmt::Write as _;
     let mut scenario = String::new();
     for n in 0..1000 {
@@ -200,19 +195,19 @@ fn very_many_left_handles_are_counted_rather_than_told() {
 }
 
 #[test]
-fn what_is_opened_after_the_free_is_told_once_and_by_what_is_there_now() {
+fn an_open_after_the_free_is_one_finding_that_depends_on_the_present_memory() {
     let scenario = "p: alloc a 64\np: get a + 8 -> h\np: put h\np: free a\n";
     let found = expect(&format!("{scenario}c: open h -> m fails"), &["use-after-free"]);
     assert_eq!((found[0].severity, found[0].size), (Severity::Error, Some(56)));
     assert_ne!(found[0].other.unwrap().process, found[0].at.process, "the free is the other side");
     expect(&format!("{scenario}c: open h -> m\nc: close m"), &["use-after-free"]);
-    // What lies around the old address now is what would be seen.
+    // The open would map the memory that is now around the old address.
     let found = expect(&format!("{scenario}p: alloc a 1024\nc: open h -> m\nc: close m"), &["stale-handle"]);
     assert!(found[0].message.contains("allocated in call 5"), "{}", found[0].message);
     expect(&format!("{scenario}p: alloc b 1024\nc: open h -> m fails"), &["use-after-free"]);
-    // The same bytes may be of something that lives.
+    // The same bytes may belong to live memory.
     expect(&format!("{scenario}p: alloc a 64\np: get a + 8 -> g\nc: open h -> m\nc: close m\np: put g"), &[]);
-    // Not put before the free, it is over all the same.
+    // The handle ended with the free although it was not put.
     expect(
         "p: alloc a 64\np: get a -> h\np: free a\nc: open h -> m\nc: close m",
         &["freed-while-exported", "use-after-free"],
@@ -239,7 +234,7 @@ fn a_pointer_into_freed_memory_is_known_until_its_addresses_are_used_again() {
 }
 
 #[test]
-fn a_closed_pointer_is_told_from_memory_that_was_made_where_we_do_not_see() {
+fn a_closed_pointer_is_distinguished_from_memory_of_unknown_origin() {
     let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m\nc: close m\np: put h\n";
     for violation in ["get m -> g fails", "free m fails"] {
         let found = expect(&format!("{scenario}c: {violation}"), &["use-after-close"]);
@@ -265,7 +260,7 @@ fn a_get_of_opened_memory_is_a_note_by_any_of_its_addresses() {
 }
 
 #[test]
-fn who_ends_with_memory_that_others_have_open_is_noted_whatever_becomes_of_them() {
+fn an_end_with_memory_that_others_have_open_is_a_note_whatever_they_do_later() {
     let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m\nd: open h -> n\np: put h\n";
     let found = expect(&format!("{scenario}p: exit\nc: close m\nd: close n"), &["exporter-gone"]);
     let message = &found[0].message;
@@ -280,7 +275,7 @@ fn who_ends_with_memory_that_others_have_open_is_noted_whatever_becomes_of_them(
 }
 
 #[test]
-fn nobody_is_blamed_for_an_export_that_somebody_unseen_may_have_opened() {
+fn an_export_that_an_untraced_process_may_have_opened_is_not_reported() {
     let scenario = "p: get a -> h\np: get b -> g\np: put h\np: put g\n\
                  c: get x -> y\nq: open y -> z\nq: close z\nc: put y\n";
     let found = expect(scenario, &["get-without-open"]);
@@ -291,12 +286,12 @@ fn nobody_is_blamed_for_an_export_that_somebody_unseen_may_have_opened() {
     }
     let found = play(&format!("{scenario}c: open unknown -> m fails"));
     assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), ["garbage-handle"]);
-    // Alone, one can say nothing of the others.
+    // With one process, nothing is known of others.
     assert_eq!(play("p: alloc a 64\np: get a -> h\np: put h").len(), 0);
 }
 
 #[test]
-fn opens_of_ones_own_are_noted_once() {
+fn opens_in_the_producer_are_one_note() {
     let cycle = "p: open h -> m\np: close m\n";
     let found = expect(&format!("p: get a -> h\n{cycle}{cycle}{cycle}p: put h"), &["open-in-producer"]);
     assert!(found[0].message.contains("did this 3 times in total"), "{}", found[0].message);

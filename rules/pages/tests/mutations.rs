@@ -1,14 +1,9 @@
-//! One call of a correct history is left out, made twice, or comes later than those of other processes: what is found then
-//! stands in a table by the kind of the call, and nothing else is found.
+//! One call of a correct history is left out, made twice, or made after those of other processes. A table states the findings
+//! for each kind of call; nothing else is found.
 //!
-//! The table knows nothing of the tracker. It reads the history, as somebody would who had it on paper.
+//! The table does not use the tracker. It computes the findings from the calls of the history alone.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test panics where it fails")]
 
 mod scenarios;
 
@@ -30,10 +25,10 @@ fn play(calls: &[Call]) -> (String, Codes) {
     (text, found.into_iter().collect())
 }
 
-/// A history on paper.
-struct Paper<'a>(&'a [Call]);
+/// The table: the findings to expect of a mutation of these calls.
+struct Table<'a>(&'a [Call]);
 
-impl Paper<'_> {
+impl Table<'_> {
     fn first(&self, process: usize) -> Option<usize> {
         self.0.iter().position(|call| call.process == process)
     }
@@ -58,8 +53,8 @@ impl Paper<'_> {
         }
         let mut codes = Codes::from(["leaked-mapping"]);
         codes.extend(self.ends(open.life).then_some("freed-while-open"));
-        // What is never freed goes with its process; they end in the order in which they began. The mapping is by then of
-        // what was opened there last.
+        // Memory that is never freed ends with its process; processes end in the order in which they began. The mapping then
+        // belongs to what was opened there last.
         let last = self.0.iter().rfind(|call| call.what == Open && call.same_opened(open)).unwrap_or(open);
         let owner = self.0.iter().find(|call| call.what == Make && call.life == last.life).unwrap().process;
         let outlived = owner != open.process && self.first(owner) < self.first(open.process);
@@ -68,7 +63,7 @@ impl Paper<'_> {
     }
 
     /// What an open at a place shows whose get is not there, or whose handle data has been put. `gone` is the place of a call
-    /// that is to be thought away.
+    /// that is to be ignored.
     fn bytes_at(&self, place: usize, open: &Call, gone: usize) -> Option<&'static str> {
         let before = || self.0[..place].iter().enumerate().filter(|(at, _)| *at != gone).map(|(_, call)| call);
         let producer = self.0.iter().find(|call| call.what == Get && call.handle == open.handle).unwrap();
@@ -82,10 +77,10 @@ impl Paper<'_> {
         // In a scenario, bytes are known by the name of their handle data.
         let is_known = before().any(|call| call.what == Get && call.data == open.data);
         let Some(latest) = before().rfind(equal).filter(|_| is_known) else {
-            // Who has opened what is known keeps it where the adapter may have written into it.
+            // A process that opened known bytes may have known bytes that the adapter has overwritten.
             let known = |call: &Call| call.what == Open && call.handle != open.handle;
-            let practised = before().any(|call| known(call) && call.process == open.process);
-            return (!practised).then_some("untraced-peer");
+            let opened_known = before().any(|call| known(call) && call.process == open.process);
+            return (!opened_known).then_some("untraced-peer");
         };
         let alive = before().filter(equal).any(|got| got.life == latest.life && !is_put(got));
         match (latest.life == open.life || open.physical, alive) {
@@ -95,7 +90,7 @@ impl Paper<'_> {
         }
     }
 
-    /// How the first end of something that is not there any more is called: it may have been there before.
+    /// The finding for the first end of something that does not exist any more; it may have existed before.
     fn ended(&self, at: usize, call: &Call) -> Codes {
         let mut balance = 0_i64;
         let mut lived = false;
@@ -111,7 +106,7 @@ impl Paper<'_> {
             (true, false) => ["double-close"].into(),
             (true, true) => ["double-release"].into(),
             (false, false) => ["close-of-unknown"].into(),
-            // An object may have been made where nobody looked.
+            // The object may have been made by a function that is not intercepted.
             (false, true) => Codes::new(),
         }
     }
@@ -130,7 +125,7 @@ impl Paper<'_> {
             |what, same: &dyn Fn(&Call) -> bool| self.0[..at].iter().any(|call| call.what == what && same(call));
         let reborn = |same: &dyn Fn(&Call) -> bool| self.0[at + 1..].iter().any(same);
         match call.what {
-            // Of memory that was not seen being made, only what its address was before is known.
+            // If the creation of memory was not observed, only the earlier use of its address is known.
             Make if call.physical => None,
             Make => (!earlier(Make, &|other| other.memory == call.memory)).then(Codes::new),
             Get if self.has_been_another(at) => None,
@@ -192,11 +187,11 @@ fn reach(calls: &[Call], at: usize) -> usize {
 }
 
 fn mutate(calls: &[Call], mutation: usize, at: usize) -> Option<(Vec<Call>, Codes)> {
-    let (paper, mut mutated) = (Paper(calls), calls.to_vec());
+    let (table, mut mutated) = (Table(calls), calls.to_vec());
     match mutation {
         0 => {
             mutated.remove(at);
-            Some((mutated, paper.dropped(at)?))
+            Some((mutated, table.dropped(at)?))
         }
         1 => {
             let mut again = calls[at].clone();
@@ -207,7 +202,7 @@ fn mutate(calls: &[Call], mutation: usize, at: usize) -> Option<(Vec<Call>, Code
                 _ => {}
             }
             mutated.insert(at + 1, again);
-            Some((mutated, paper.doubled(at)))
+            Some((mutated, table.doubled(at)))
         }
         _ => {
             let to = reach(calls, at);
@@ -217,12 +212,12 @@ fn mutate(calls: &[Call], mutation: usize, at: usize) -> Option<(Vec<Call>, Code
             let first = calls[..at].iter().all(|other| other.process != calls[at].process);
             let becomes = |other: &Call| other.what == Get && other.data == calls[at].data;
             let unknown = match calls[at].what {
-                Get => paper.has_been_another(at),
-                // A late open would be one of the handle data that lies there by then.
+                Get => table.has_been_another(at),
+                // A late open would use the handle data that is there by then.
                 Open => calls[at..=to].iter().any(becomes),
                 _ => false,
             };
-            (to > at && !first && !unknown).then(|| (mutated, paper.moved(at, to)))
+            (to > at && !first && !unknown).then(|| (mutated, table.moved(at, to)))
         }
     }
 }
@@ -231,13 +226,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_faultless_history_yields_nothing(choices in choices()) {
+    fn a_correct_history_has_no_finding(choices in choices()) {
         let (text, found) = play(&History::of(choices).calls);
         prop_assert!(found.is_empty(), "{found:?}\n{text}");
     }
 
     #[test]
-    fn any_mutation_of_any_call_yields_what_the_table_says(choices in choices(), mutation in 0..3_usize, place: usize) {
+    fn a_mutation_has_the_findings_of_the_table(choices in choices(), mutation in 0..3_usize, place: usize) {
         let calls = History::of(choices).calls;
         prop_assume!(!calls.is_empty());
         let at = place % calls.len();
@@ -249,7 +244,7 @@ proptest! {
 
 /// Each mutation of each kind of call happens, and each violation that it may be is found somewhere.
 #[test]
-fn the_table_is_used_in_all_its_rows() {
+fn every_row_of_the_table_is_used() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let (mut rows, mut seen) = (BTreeMap::<_, usize>::new(), Codes::new());
     for _ in 0..40 {
@@ -260,7 +255,7 @@ fn the_table_is_used_in_all_its_rows() {
             seen.extend(expected);
         }
     }
-    // Of physical memory that was not seen being made nothing is said.
+    // Nothing is reported for physical memory whose creation was not observed.
     assert_eq!(rows.len(), 3 * 6 * 2 - 1, "{rows:#?}");
     assert!(rows.values().all(|times| *times > 10), "{rows:#?}");
     let all = [

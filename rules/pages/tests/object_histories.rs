@@ -1,14 +1,9 @@
-//! Any correct history of physical memory and events yields no finding; any one fault in it yields just what that fault is.
+//! A correct history of physical memory and events has no finding, and one fault in it has exactly its findings.
 //!
-//! Histories are made by letting random numbers choose what three processes of two threads do next, among what is allowed.
-//! Calls take their time or are refused, and an address is used again as soon as its end has returned.
+//! Random numbers choose what three processes of two threads do next, among what is allowed. Calls overlap or are refused, and
+//! an address is used again as soon as its end has returned.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test panics where it fails")]
 
 mod scenarios;
 
@@ -45,7 +40,7 @@ impl Sort {
 
 /// A line, with what a fault needs to know of it.
 #[derive(Clone, Debug)]
-struct Act {
+struct Line {
     process: usize,
     text: String,
     kind: What,
@@ -53,7 +48,7 @@ struct Act {
 
 #[derive(Clone, Debug, PartialEq)]
 enum What {
-    /// A put that returned at once, well: of which handle. Its bytes were over with it.
+    /// A put that returned at once and succeeded, of which handle. It was the last of its bytes.
     Put(Sort, String),
     /// The release or close that ended an object that had been opened.
     EndOfImport(Sort, String),
@@ -98,7 +93,7 @@ enum Then {
 #[derive(Default)]
 struct History {
     choices: std::vec::IntoIter<u32>,
-    acts: Vec<Act>,
+    lines: Vec<Line>,
     objects: Vec<Object>,
     got: Vec<HandleData>,
     under_way: BTreeMap<(usize, usize), (bool, Then)>,
@@ -119,25 +114,25 @@ impl History {
         self.choices.next().unwrap_or(1) as usize % among.max(1)
     }
 
-    /// The lowest free name: so that addresses come again as soon as they can.
+    /// The lowest free name, so that addresses are used again as soon as possible.
     fn name(&mut self, what: &str, process: usize) -> String {
         let name = (0..usize::MAX).map(|n| format!("{what}{process}x{n}")).find(|name| !self.names.contains(name));
         self.names.insert(name.clone().unwrap());
         name.unwrap()
     }
 
-    fn tell(&mut self, process: usize, thread: usize, text: &str, kind: What) {
-        self.acts.push(Act { process, text: format!("p{process}/{}: {text}", thread + 1), kind });
+    fn add_line(&mut self, process: usize, thread: usize, text: &str, kind: What) {
+        self.lines.push(Line { process, text: format!("p{process}/{}: {text}", thread + 1), kind });
     }
 
     fn step(&mut self) {
         let (process, thread) = (self.choose(PROCESSES), self.choose(THREADS));
-        if let Some((well, then)) = self.under_way.remove(&(process, thread)) {
-            self.tell(process, thread, if well { "returns" } else { "fails" }, What::Other);
-            return self.settle(well, then);
+        if let Some((success, then)) = self.under_way.remove(&(process, thread)) {
+            self.add_line(process, thread, if success { "returns" } else { "fails" }, What::Other);
+            return self.settle(success, then);
         }
         let (what, which, how) = (self.choose(7), self.choose(8), self.choose(6));
-        // 0 and 1: it takes its time; 1 and 2: it is refused.
+        // 0 and 1: the call overlaps others; 1 and 2: it is refused.
         let how = (how < 2, how == 0 || how > 2);
         let sort = if which.is_multiple_of(2) { Physical } else { Event };
         match what {
@@ -149,7 +144,7 @@ impl History {
                 self.call((process, thread), &text, kind, how, Then::Made(object));
             }
             1 => {
-                // What was opened can be shared on, if it is no event.
+                // An opened object can be shared again, unless it is an event.
                 let fits = |object: &Object| object.process == process && !(object.opened && object.sort == Event);
                 let Some(index) = pick(&self.objects, which, fits) else { return };
                 self.objects[index].busy += 1;
@@ -194,37 +189,37 @@ impl History {
         (process, thread): (usize, usize),
         text: &str,
         kind: What,
-        (slow, well): (bool, bool),
+        (slow, success): (bool, bool),
         then: Then,
     ) {
-        let how = match (slow, well) {
+        let how = match (slow, success) {
             (true, _) => " begins",
             (false, true) => "",
             (false, false) => " fails",
         };
-        let kind = if well && !slow { kind } else { What::Other };
-        self.tell(process, thread, &format!("{text}{how}"), kind);
+        let kind = if success && !slow { kind } else { What::Other };
+        self.add_line(process, thread, &format!("{text}{how}"), kind);
         if slow {
-            self.under_way.insert((process, thread), (well, then));
+            self.under_way.insert((process, thread), (success, then));
         } else {
-            self.settle(well, then);
+            self.settle(success, then);
         }
     }
 
-    fn settle(&mut self, well: bool, then: Then) {
+    fn settle(&mut self, success: bool, then: Then) {
         match then {
-            Then::Made(object) if well => self.objects.push(object),
+            Then::Made(object) if success => self.objects.push(object),
             Then::Made(object) => drop(self.names.remove(&object.name)),
             Then::Opened(object, handle) => {
                 self.got.iter_mut().find(|got| got.name == handle).unwrap().busy -= 1;
-                self.settle(well, Then::Made(object));
+                self.settle(success, Then::Made(object));
             }
-            Then::HandleData(got) if well => self.got.push(got),
+            Then::HandleData(got) if success => self.got.push(got),
             Then::HandleData(got) => {
                 self.names.remove(&got.name);
                 self.object(&got.object).busy -= 1;
             }
-            Then::Puts(got) if well => {
+            Then::Puts(got) if success => {
                 self.names.remove(&got.name);
                 self.object(&got.object).busy -= 1;
             }
@@ -246,30 +241,30 @@ impl History {
         self.call((process, thread), &text, kind, how, Then::Puts(got));
     }
 
-    fn release(&mut self, index: usize, thread: usize, (slow, well): (bool, bool)) {
+    fn release(&mut self, index: usize, thread: usize, (slow, success): (bool, bool)) {
         let object = self.objects[index].clone();
         let verb = if object.opened && object.sort == Physical { "close" } else { "release" };
         let text = format!("{verb}-{} {}", object.sort.word(), object.name);
         let last = object.references == 1;
         let kind =
             if last && object.opened { What::EndOfImport(object.sort, object.name.clone()) } else { What::Other };
-        if well && last {
+        if success && last {
             // Its address may be made again once it has returned; here, at once.
             self.objects.remove(index);
             self.names.remove(&object.name);
-            return self.tell(object.process, thread, &text, kind);
+            return self.add_line(object.process, thread, &text, kind);
         }
         let object = &mut self.objects[index];
-        object.references -= usize::from(well);
+        object.references -= usize::from(success);
         object.busy += 1;
         let then = object.clone();
-        self.call((then.process, thread), &text, kind, (slow, well), Then::Referred(then));
+        self.call((then.process, thread), &text, kind, (slow, success), Then::Referred(then));
     }
 
     fn tidy_up(&mut self) {
-        while let Some(((process, thread), (well, then))) = self.under_way.pop_first() {
-            self.tell(process, thread, if well { "returns" } else { "fails" }, What::Other);
-            self.settle(well, then);
+        while let Some(((process, thread), (success, then))) = self.under_way.pop_first() {
+            self.add_line(process, thread, if success { "returns" } else { "fails" }, What::Other);
+            self.settle(success, then);
         }
         while !self.got.is_empty() {
             self.put(0, 0, (false, true));
@@ -280,24 +275,24 @@ impl History {
     }
 
     fn play(&self) -> (String, Vec<&'static str>) {
-        scenarios::history(self.acts.iter().map(|act| act.text.as_str()))
+        scenarios::history(self.lines.iter().map(|line| line.text.as_str()))
     }
 
-    /// Puts a line in, of a thread that is inside of no call.
+    /// Inserts a line of a thread that is outside of calls.
     fn insert(&mut self, index: usize, process: usize, text: &str) {
-        self.acts.insert(index, Act { process, text: format!("p{process}/9: {text}"), kind: What::Other });
+        self.lines.insert(index, Line { process, text: format!("p{process}/9: {text}"), kind: What::Other });
     }
 
-    /// Puts one fault in, at one of the places where it can be, and says what should be found.
+    /// Adds one fault at one of the possible places. Returns the expected findings.
     fn violation(&mut self, fault: usize, place: usize) -> Option<Vec<&'static str>> {
         let never_again = |index: usize, name: &str| {
             let born = |text: &str| {
                 let text = text.split(" begins").next().unwrap();
                 text.ends_with(&format!("-> {name}")) || text.ends_with(&format!(" {name} ipc"))
             };
-            !self.acts[index + 1..].iter().any(|act| born(&act.text))
+            !self.lines[index + 1..].iter().any(|line| born(&line.text))
         };
-        let fits = |index: &usize| match (&self.acts[*index].kind, fault) {
+        let fits = |index: &usize| match (&self.lines[*index].kind, fault) {
             (What::Put(_, name), 0) | (What::EndOfImport(_, name), 3) | (What::EndOfImport(Physical, name), 4) => {
                 never_again(*index, name)
             }
@@ -308,19 +303,19 @@ impl History {
             | (What::Opened(Physical, _), 8) => true,
             _ => false,
         };
-        let places: Vec<_> = (0..self.acts.len()).filter(fits).collect();
+        let places: Vec<_> = (0..self.lines.len()).filter(fits).collect();
         let index = *places.get(place % places.len().max(1))?;
-        let act = self.acts[index].clone();
+        let line = self.lines[index].clone();
         let (What::Put(sort, name) | What::EndOfImport(sort, name) | What::Made(sort, name) | What::Opened(sort, name)) =
-            &act.kind
+            &line.kind
         else {
             return None;
         };
-        let (process, other) = (act.process, (act.process + 1) % PROCESSES);
+        let (process, other) = (line.process, (line.process + 1) % PROCESSES);
         match fault {
-            // Never put: its object is ended all the same.
+            // The handle data is never put, but its object is released.
             0 => {
-                self.acts.remove(index);
+                self.lines.remove(index);
                 Some(vec!["freed-while-exported", "leaked-handle"])
             }
             1 => {
@@ -334,7 +329,7 @@ impl History {
                 Some(vec!["wrong-kind"])
             }
             3 => {
-                self.acts.remove(index);
+                self.lines.remove(index);
                 Some(vec![sort.leak()])
             }
             4 => {
@@ -354,7 +349,7 @@ impl History {
                 Some(vec!["wrong-kind"])
             }
             _ => {
-                let handle = act.text.split("open-physical ").nth(1)?.split(' ').next()?.to_owned();
+                let handle = line.text.split("open-physical ").nth(1)?.split(' ').next()?.to_owned();
                 self.insert(index, other, &format!("open-event {handle} -> never fails"));
                 Some(vec!["wrong-kind"])
             }
@@ -368,13 +363,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_faultless_history_yields_nothing(choices in choices()) {
+    fn a_correct_history_has_no_finding(choices in choices()) {
         let (text, codes) = History::of(choices).play();
         prop_assert!(codes.is_empty(), "{codes:?}\n{text}");
     }
 
     #[test]
-    fn one_fault_yields_just_that(choices in choices(), fault in 0..FAULTS, place: usize) {
+    fn one_fault_has_exactly_its_findings(choices in choices(), fault in 0..FAULTS, place: usize) {
         let mut history = History::of(choices);
         let Some(expected) = history.violation(fault, place) else { return Ok(()) };
         let (text, codes) = history.play();
@@ -383,12 +378,12 @@ proptest! {
 }
 
 #[test]
-fn histories_are_worth_the_name() {
+fn histories_are_long_and_every_fault_occurs() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let (mut calls, mut faults) = (0, [0; FAULTS]);
     for _ in 0..50 {
         let choices = choices().new_tree(&mut runner).unwrap().current();
-        calls += History::of(choices.clone()).acts.len();
+        calls += History::of(choices.clone()).lines.len();
         for (fault, count) in faults.iter_mut().enumerate() {
             *count += usize::from(History::of(choices.clone()).violation(fault, 1).is_some());
         }

@@ -56,7 +56,7 @@ fn found(scenario: &str) -> Vec<Finding> {
 }
 
 #[test]
-fn a_rule_of_ones_own_fires_beside_the_catalogue() {
+fn a_rule_from_outside_fires_beside_the_catalogue() {
     let gets = |process: &str, count: u32| -> String {
         let get = |n| format!("{process}: alloc {process}a{n} 64\n{process}: get {process}a{n} -> {process}h{n}\n");
         (0..count).map(|n| get(n) + &format!("{process}: put {process}h{n}\n")).collect()

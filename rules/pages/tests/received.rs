@@ -1,12 +1,7 @@
-//! What opens are handed, what a device has said, and what is done over and over: when it is told, how bad it is, and when it
-//! is none at all.
+//! Rules about the bytes that opens receive, about what devices support, and about repeated calls: when they report, with which
+//! severity, and when they report nothing.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test panics where it fails")]
 
 mod scenarios;
 
@@ -16,12 +11,12 @@ use urscope_rules::Severity;
 const GET: &str = "p: alloc a 64\np: get a -> h\n";
 
 #[test]
-fn another_size_is_one_that_no_get_of_that_kind_gave_and_that_is_refused_for_it() {
+fn a_size_mismatch_is_a_size_of_no_get_that_is_refused_for_it() {
     expect(&format!("{GET}c: open h -> m sized 7 fails 4\np: put h"), &["size-mismatch"]);
-    // Accepted, or refused for another reason, it is somebody else's.
+    // If it is accepted, or refused for another reason, the bytes belong to an untraced process.
     expect(&format!("{GET}c: open h -> m sized 7\nc: close m\np: put h"), &["untraced-peer"]);
     expect(&format!("{GET}c: open h -> m sized 7 fails 45\np: put h"), &["garbage-handle"]);
-    // Of another kind or host nothing is known.
+    // The size is not known for another kind or host.
     expect(&format!("{GET}c: open-event h -> m sized 7 fails 4\np: put h"), &["garbage-handle"]);
     expect(&format!("{GET}c@2: open h -> m sized 7 fails 4\np: put h"), &["garbage-handle"]);
     // Two adapters give two sizes.
@@ -32,15 +27,15 @@ fn another_size_is_one_that_no_get_of_that_kind_gave_and_that_is_refused_for_it(
 }
 
 #[test]
-fn strangers_are_told_once_of_a_process_and_not_where_the_get_may_be_missing() {
+fn unknown_bytes_are_reported_once_per_process_unless_the_get_may_be_missing() {
     let open = "c: open h -> m\nc: close m\nc: open i -> m\nc: close m\n";
     let found =
         expect(&format!("{open}c: open j -> m fails\nc: open k -> m fails"), &["garbage-handle", "untraced-peer"]);
     assert!(found.iter().all(|finding| finding.severity == Severity::Note && finding.message.contains("2 times")));
     expect(&format!("{open}d: open h -> m\nd: close m"), &["untraced-peer", "untraced-peer"]);
-    // Somebody's get is not in his trace.
+    // A trace lacks calls, which may include the get.
     expect(&format!("{open}c: open j -> m fails\np: get a -> l\np: put l\np: incomplete"), &["calls-lost"]);
-    // What the adapter could not do, whatever the bytes were, says nothing about them.
+    // These results do not depend on the bytes.
     for answer in [38, 44, 48] {
         expect(&format!("c: open j -> m fails {answer}"), &[]);
     }
@@ -48,7 +43,7 @@ fn strangers_are_told_once_of_a_process_and_not_where_the_get_may_be_missing() {
 }
 
 #[test]
-fn bytes_that_an_open_has_written_into_are_no_strangers() {
+fn bytes_that_an_open_has_overwritten_are_not_unknown() {
     let scenario = format!(
         "{GET}c: open h -> m\nc: open changed -> m\nc: close m\nc: close m\nc: open h -> m\nc: close m\nc: open changed -> m\nc: close m\n"
     );
@@ -56,7 +51,7 @@ fn bytes_that_an_open_has_written_into_are_no_strangers() {
 }
 
 #[test]
-fn a_refusal_is_one_of_permission_only_where_something_is_in_the_way() {
+fn a_refusal_is_a_permission_problem_only_if_a_barrier_is_known() {
     let apart = "p: uid 1\nc: uid 2\n";
     let scenario = |rights: &str, end: &str| format!("{rights}{GET}{end}");
     let denied = "c: open h -> m fails\np: put h";
@@ -65,7 +60,7 @@ fn a_refusal_is_one_of_permission_only_where_something_is_in_the_way() {
     assert!(found[0].message.contains("is user 1, the consumer user 2"), "{}", found[0].message);
     expect(&scenario(&format!("{apart}c: traces-any 1\n"), denied), &[]);
     expect(&scenario(apart, denied), &[]);
-    for (rights, severity, says) in [
+    for (rights, severity, text) in [
         ("p: pid-namespace 1\nc: pid-namespace 2\n", Severity::Warning, "different pid namespaces"),
         ("c: traces-any 0\np: dumpable 0\n", Severity::Warning, "PR_SET_DUMPABLE"),
         ("c: traces-any 0\nc: ptrace-scope 2\n", Severity::Warning, "ptrace_scope is 2"),
@@ -75,20 +70,20 @@ fn a_refusal_is_one_of_permission_only_where_something_is_in_the_way() {
     ] {
         let found = expect(&scenario(rights, denied), &["permission-denied"]);
         assert_eq!(found[0].severity, severity, "{rights}");
-        assert!(found[0].message.contains(says), "{}", found[0].message);
-        // What succeeds was permitted.
+        assert!(found[0].message.contains(text), "{}", found[0].message);
+        // An open that succeeds was permitted.
         expect(&scenario(rights, "c: open h -> m\nc: close m\np: put h"), &[]);
     }
-    // It is told of data that live: what was put, what was freed and what is gone is refused for that.
+    // It applies to live data only: other rules report data that was put or freed, or whose process has ended.
     expect(&with("").replace(denied, "p: put h\nc: open h -> m fails"), &["use-after-put"]);
     expect(&with("").replace(denied, "p: killed\nc: open h -> m fails"), &["leaked-handle"]);
-    // One's own data take no fetching; and the adapter that answers success has given nothing.
+    // Own data needs no permission. A success without a result counts as a refusal.
     expect(&with("").replace(denied, "p: open h -> m fails\np: put h"), &[]);
     expect(&with("").replace(denied, "c: open h\np: put h"), &["permission-denied", "success-without-result"]);
 }
 
 #[test]
-fn a_device_is_believed_what_it_said_last() {
+fn the_latest_answer_of_a_device_counts() {
     let no = "p: support memory -> no\n";
     let found = expect(&format!("{no}{GET}p: put h"), &["unsupported-device"]);
     assert_eq!(found[0].severity, Severity::Warning);
@@ -96,7 +91,7 @@ fn a_device_is_believed_what_it_said_last() {
     let found = expect(&format!("{no}p: alloc a 64\np: get a -> h fails 44"), &["unsupported-device"]);
     assert_eq!(found[0].severity, Severity::Note);
     expect(&format!("{GET}c: support memory -> no\nc: open h -> m\nc: close m\np: put h"), &["unsupported-device"]);
-    // It is about what is shared, by the process that asked.
+    // It applies to sharing only, in the process that queried the device.
     expect(&format!("{no}c: alloc b 64\nc: get b -> i\nc: put i\np: alloc a 64\np: free a"), &[]);
     let physical = "p: support physical -> no\np: support events -> no\n";
     expect(&format!("{physical}{GET}p: put h\np: physical m\np: event e\np: release-physical m"), &[]);
@@ -112,12 +107,12 @@ fn calls_that_wait_for_others_and_few_calls_have_no_outliers() {
     assert!(found[0].message.contains("waited 20 ms for call 2003 (urIPCGetMemHandleExp"), "{}", found[0].message);
     expect(&loops(990, slow), &[]);
     expect(&loops(1000, "p: get a -> i takes 9\np: put i\n"), &[]);
-    // What is slow most of the time is no outlier.
+    // Calls that are slow most of the time are not outliers.
     expect(&loops(1000, &format!("1100 times\n{slow}end\n")), &[]);
 }
 
 #[test]
-fn whose_descriptors_grow_is_told_by_what_is_held() {
+fn growing_descriptors_are_attributed_by_the_objects_held() {
     let grow = |each: &str, limit: &str| {
         let step =
             |number: u32| format!("{}p: descriptors {}\n", each.replace('#', &number.to_string()), 20 + 5 * number);

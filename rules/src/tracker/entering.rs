@@ -34,7 +34,7 @@ impl Tracker {
             }
             _ => return,
         };
-        // Null is no object: it is what is left of a get or open that failed under an adapter that says success.
+        // Null is no object: it is the result of a get or open that failed although the adapter returned success.
         let Some(value) = value.filter(|value| *value != 0) else { return };
         let what = ending(state, enter, Handle { kind, value });
         self.emit(facts, place_of(who, enter), what);

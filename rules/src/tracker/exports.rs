@@ -114,7 +114,7 @@ pub(crate) struct DataSize {
     pub(crate) got: Place,
 }
 
-/// How many sizes are told apart: one for each kind, adapter and host.
+/// How many sizes are remembered: one for each kind, adapter and host.
 const SIZES: usize = 64;
 
 impl Exports {
@@ -254,7 +254,7 @@ impl Exports {
         }
     }
 
-    /// Somebody tries to open it; says who has exported it.
+    /// A process tries to open it. Returns the process that exported it.
     pub(crate) fn attempt(&mut self, id: ExportId) -> Option<ProcessId> {
         let export = self.all.get_mut(&id)?;
         export.tried = true;

@@ -1,7 +1,7 @@
 //! Lifecycle facts: what the tracker sees happen, as a small closed set.
 //!
 //! The tracker emits a fact for each step in the life of an object that can be shared, in the order of time. Rules, the
-//! lifetimes behind timelines and statistics, and whoever else wants to know what happened consume facts ([`FactConsumer`]);
+//! lifetimes behind timelines and statistics, and all other consumers take facts ([`FactConsumer`]);
 //! none of them follows calls by itself. The tracker knows none of its consumers.
 
 use urscope_schema::{
@@ -50,7 +50,7 @@ impl<A: FactConsumer, B: FactConsumer> FactConsumer for (A, B) {
 #[derive(Clone, Copy, Debug)]
 pub struct Fact<'t> {
     /// The tracker: facts that are emitted when a call begins show it as it was before the call, those of a return as it is
-    /// afterwards, unless they say otherwise.
+    /// afterwards, unless stated otherwise.
     pub tracker: &'t Tracker,
     /// Where it happened: the enter of the call, or the end of the process.
     pub at: Place,
@@ -79,7 +79,7 @@ pub enum What<'t> {
     InvalidEnding(Ending<'t>),
     /// A call has returned, well or not. The tracker is as it was before.
     Returned(Returned),
-    /// A call that should have made an object has made none: it failed, or it says success and gives nothing. The tracker is as
+    /// A call that should have made an object has made none: it failed, or it returned success and no result. The tracker is as
     /// it was before.
     Refused(Refused<'t>),
     /// An open has returned whose handle data had expired when it began. The tracker is as it was before.
@@ -102,7 +102,7 @@ pub enum What<'t> {
     Freed(&'t Freed),
     /// A put, close, free or release has failed: what it was to end is alive as before.
     EndRefused(Handle),
-    /// A device has answered whether it can share a kind of object.
+    /// A device has reported whether it can share a kind of object.
     Support(Support),
     /// A sample of the open descriptors of a process.
     Descriptors(Descriptors),
@@ -242,7 +242,7 @@ pub struct Ending<'t> {
 }
 
 impl Ending<'_> {
-    /// What the life cycle says to a call that ends a `kind`.
+    /// The violation of a call that ends a `kind`, by the table of lifecycles.
     pub fn violation(&self, kind: Kind) -> Option<Violation> {
         if self.object.kind == kind { step(self.state, Event::Ending).violation } else { None }
     }
@@ -298,7 +298,7 @@ pub struct Returned {
 pub enum Outcome {
     /// It did what it was called for; if it makes an object, it gave one.
     Done,
-    /// It failed, or said success and gave nothing.
+    /// It failed, or returned success and no result.
     Refused(UrResult),
 }
 
@@ -307,7 +307,7 @@ pub enum Outcome {
 pub struct Refused<'t> {
     /// What it should have made.
     pub kind: Kind,
-    /// What it answered.
+    /// What it returned.
     pub result: UrResult,
     /// The kind of the handle data that it was to open; `None` if it opens none.
     pub opens: Option<Kind>,
@@ -380,7 +380,7 @@ pub struct Exported<'t> {
     pub handle: Handle,
     /// What the tracker knows of it.
     pub data: &'t HandleData,
-    /// What the get has answered.
+    /// What the get returned.
     pub answer: &'t Values,
     /// All handle data with equal bytes had been put before this get, this many times in the life of the export.
     pub again: Option<u64>,
@@ -438,14 +438,14 @@ impl Freed {
     }
 }
 
-/// What a device answers to the question whether it can share a kind of object.
+/// Whether a device can share a kind of object, as it reported.
 #[derive(Clone, Copy, Debug)]
 pub struct Support {
     /// The device.
     pub device: u64,
     /// The kind of object.
     pub kind: Kind,
-    /// The answer: 0 is no; `None` if it could not be read.
+    /// The reported value: 0 is no; `None` if it could not be read.
     pub value: Option<u64>,
 }
 

@@ -59,7 +59,7 @@ impl ProcessId {
 pub struct Process {
     /// Its number on its host.
     pub pid: u32,
-    /// When it started, in the kernel's ticks: tells it apart from an earlier process of the same number.
+    /// When it started, in the kernel's ticks: distinguishes it from an earlier process of the same number.
     pub start: u64,
     /// Within equal keys, handles can be exchanged and clocks be compared: one boot of one host, one time namespace.
     pub host: u64,

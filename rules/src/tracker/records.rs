@@ -8,7 +8,7 @@ use urscope_schema::call::Nanos;
 use super::exports::ExportId;
 use crate::{finding::Place, lifecycle::State};
 
-/// Tells the lives at one address apart: numbers that rise with each birth, never the same twice in a tracker.
+/// Distinguishes the lives at one address: numbers that rise with each birth, never the same twice in a tracker.
 pub type Serial = u64;
 
 /// Handle data that was got and not put.
@@ -172,7 +172,7 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    /// Adds an export; says whether it is new.
+    /// Adds an export. Returns whether it is new.
     pub(super) fn add_export(&mut self, id: ExportId) -> bool {
         match self.exports.binary_search(&id) {
             Ok(_) => false,
@@ -197,7 +197,7 @@ pub struct Context {
     pub device: Option<u64>,
 }
 
-/// An object that was ended: what tells a second end from the end of something unknown.
+/// An object that was ended: distinguishes a second end from the end of something unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Tombstone {
     /// The call that made it.

@@ -84,7 +84,7 @@ fn outcome(exit: &Exit) -> Outcome {
     if exit.result.is_success() && given { Outcome::Done } else { Outcome::Refused(exit.result) }
 }
 
-/// Whether a success has made what it should have made. A get that is only asked for the size answers with that.
+/// Whether a success has made what it should have made. A get that only queries the size returns the size.
 fn is_given(kind: Kind, values: &Values) -> bool {
     let made = match kind {
         Kind::Usm | Kind::Mapping => values.pointer,

@@ -1,7 +1,7 @@
 //! What the kernel lets a process do: above all whether it may fetch a descriptor, by which all handle data of Level
 //! Zero is opened (`pidfd_getfd(2)`, "ptrace access mode").
 
-/// What decides that, as far as the process said it of itself; what it did not say is believed to be no obstacle.
+/// What decides that, as far as the process recorded it; what is not recorded is assumed to be no obstacle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     /// The effective user.
@@ -27,7 +27,7 @@ pub(crate) enum Barrier {
     PidNamespaces,
     /// Their users differ: the producer's and the consumer's.
     Users(u32, u32),
-    /// The producer lets nobody look into it.
+    /// The producer is not dumpable.
     Undumpable,
     /// Yama forbids it, in this scope.
     Yama(u32),

@@ -1,4 +1,4 @@
-//! What is shared at one moment, for whoever wants to show it: the tracker as it is, without judgement.
+//! What is shared at one moment, for displays: the state of the tracker, without checks.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use urscope_schema::{
 use super::{ExportId, ProcessId, Tracker, exports::Export, opens, process_state::ProcessState, records::Origin};
 use crate::{finding::Place, lifecycle::State};
 
-/// Memory or an event that handle data was got of, with whoever has it open.
+/// Memory or an event that handle data was got of, with the processes that have it open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
     /// The export.

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | `context c`, `retain c`, `release c` | a context is created, retained, released |
 //! | `alloc p 4096`, `free p` | USM |
-//! | `get p -> h`, `put h` | handle data in the producer; without `-> h` the adapter says success and gives nothing |
+//! | `get p -> h`, `put h` | handle data in the producer; without `-> h` the adapter returns success and no result |
 //! | `open h -> m`, `close m` | a mapping in the consumer; `-> m` may likewise be left out |
 //! | `physical m ipc`, `retain-physical m`, `release-physical m` | physical memory, with or without the IPC flag |
 //! | `get-physical m -> h`, `put-physical h`, `open-physical h -> n`, `close-physical n` | its handle data |
@@ -22,7 +22,7 @@
 //! | `get-event e -> h`, `put-event h`, `open-event h -> f` | its handle data |
 //! | `wait e` | a wait on the host for an event |
 //! | `fork child` | a process begins as a copy of this one |
-//! | `support events -> no` | the device is asked whether it can share `memory`, `physical` memory or `events`, and says `yes` or `no` |
+//! | `support events -> no` | the device reports whether it can share `memory`, `physical` memory or `events` |
 //! | `uid 7`, `pid-namespace 7`, `ptrace-scope 1`, `seccomp 2`, `dumpable 0`, `traces-any 1`, `descriptor-limit 64` | what the kernel lets the process do, said before anything else |
 //! | `descriptors 20` | so many descriptors are open |
 //! | `exit`, `killed`, `running`, `incomplete` | the process ends; where it is incomplete, one record is lost |
@@ -184,7 +184,7 @@ pub enum Verb {
     Support,
 }
 
-/// The error that failing calls of a scenario return, unless it says which.
+/// The error that failing calls of a scenario return by default.
 const REFUSED: u32 = 45;
 
 /// How a call goes on.

@@ -14,7 +14,7 @@ use urscope_schema::{
 
 use super::{Call, Fate, REFUSED, Right, Scenario, ScenarioError, Step, Verb};
 
-/// What happens, as a tracker is told it.
+/// One step, in the form in which a tracker takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A process begins; it gets the next number.
@@ -64,20 +64,20 @@ impl Scenario {
 
     /// Its records.
     pub fn events(&self) -> Result<Vec<Event>, ScenarioError> {
-        let mut stage = Stage::default();
+        let mut player = Player::default();
         for (index, line) in self.lines.iter().enumerate() {
-            let told = stage.play(line);
-            told.map_err(|why| ScenarioError { line: index + 1, why })?;
+            let played = player.play(line);
+            played.map_err(|why| ScenarioError { line: index + 1, why })?;
         }
-        for actor in 0..stage.actors.len() {
-            stage.end(actor, End::Exited);
+        for actor in 0..player.actors.len() {
+            player.end(actor, End::Exited);
         }
-        Ok(stage.events)
+        Ok(player.events)
     }
 }
 
 #[derive(Default)]
-struct Stage {
+struct Player {
     events: Vec<Event>,
     names: HashMap<String, usize>,
     actors: Vec<Actor>,
@@ -94,7 +94,7 @@ struct Actor {
     open: HashMap<u32, (Enter, Values)>,
 }
 
-impl Stage {
+impl Player {
     fn actor(&mut self, name: &str, host: u32, parent: Option<usize>) -> usize {
         if let Some(known) = self.names.get(name) {
             return *known;
@@ -137,7 +137,7 @@ impl Stage {
         match &line.step {
             Step::Fork(child) => {
                 if self.names.contains_key(child) {
-                    return Err(format!("{child} is there already"));
+                    return Err(format!("{child} exists already"));
                 }
                 let host = self.actors.get(actor).map_or(1, |actor| actor.host);
                 self.actor(child, host, Some(actor));
@@ -145,17 +145,17 @@ impl Stage {
             Step::Ends(how) => self.end(actor, *how),
             Step::May(right, value) => self.may(pid, *right, *value),
             Step::Descriptors(open) => self.events.push(Event::Descriptors(pid, *open, Nanos(self.now))),
-            Step::Returns(well) => {
+            Step::Returns(success) => {
                 let open = self.actors.get_mut(actor).and_then(|actor| actor.open.remove(&line.thread));
-                let (enter, answer) = open.ok_or("this thread is inside of no call")?;
-                self.exit(pid, &enter, if *well { Ok(answer) } else { Err(REFUSED) });
+                let (enter, answer) = open.ok_or("this thread is not inside a call")?;
+                self.exit(pid, &enter, if *success { Ok(answer) } else { Err(REFUSED) });
             }
             Step::Call(call) => {
-                let (function, values, answer) = self.words(actor, call);
+                let (function, values, answer) = self.values(actor, call);
                 let time = Nanos(self.now);
                 let Some(caller) = self.actors.get_mut(actor) else { return Err("no such process".into()) };
                 if caller.open.contains_key(&line.thread) {
-                    return Err("this thread is still inside of a call".into());
+                    return Err("this thread is still inside a call".into());
                 }
                 caller.calls += 1;
                 let tid = 100 * (actor as u32 + 1) + line.thread - 1;
@@ -175,7 +175,7 @@ impl Stage {
         Ok(())
     }
 
-    /// What the kernel lets a process do stands at its beginning.
+    /// Records a right of a process. It is part of the process's beginning.
     fn may(&mut self, who: ProcessId, right: Right, value: u64) {
         let mut begun = self.events.iter_mut().filter_map(|event| match event {
             Event::Begin(process, _) => Some(process),
@@ -231,7 +231,7 @@ impl Stage {
         if call.verb == Verb::GetPhysical {
             let descriptor = result.unwrap_or_default().to_le_bytes();
             let own = fingerprint(&[bytes.to_le_bytes(), descriptor].concat());
-            bytes = call.like.as_ref().map_or(own, |twin| self.bytes_of(twin, None));
+            bytes = call.like.as_ref().map_or(own, |other| self.bytes_of(other, None));
         }
         let data_size = if matches!(call.verb, Verb::GetEvent | Verb::OpenEvent) { 64 } else { 16 };
         let data_size = Some(call.size.unwrap_or(data_size));
@@ -263,8 +263,8 @@ impl Stage {
         }
     }
 
-    /// The fingerprint of the handle data of that name; a name that was never got stands for bytes of its own, and so do data
-    /// that are cut to another size.
+    /// The fingerprint of the handle data of that name. A name that was never got has bytes of its own, and so has data that
+    /// was cut to another size.
     fn bytes_of(&self, name: &str, size: Option<u64>) -> u64 {
         match (self.bytes.get(name), size) {
             (Some(bytes), None) => *bytes,
@@ -272,8 +272,8 @@ impl Stage {
         }
     }
 
-    /// A call in words: its function, its arguments, and its answer if it goes well.
-    fn words(&mut self, actor: usize, call: &Call) -> (Function, Values, Values) {
+    /// The function of a call, its arguments, and its results if it succeeds.
+    fn values(&mut self, actor: usize, call: &Call) -> (Function, Values, Values) {
         let name = call.object.as_deref().unwrap_or_default();
         let object = self.address(name).wrapping_add(call.offset);
         let result = call.result.as_deref().map(|name| self.address(name));

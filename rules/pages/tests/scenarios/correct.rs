@@ -1,4 +1,4 @@
-//! A correct history of memory and physical memory of three processes, call by call: what others put a fault into.
+//! A correct history of memory and physical memory of three processes, call by call. Tests put faults into it.
 //!
 //! Random numbers choose what is done next among what is allowed. Each call returns at once, and an address is used again as soon
 //! as it is free.
@@ -41,7 +41,7 @@ pub(crate) struct Call {
 impl Call {
     pub(crate) fn text(&self) -> String {
         let Self { process, thread, memory, data, opened, .. } = self;
-        let words = match (self.what, self.physical) {
+        let text = match (self.what, self.physical) {
             (Make, false) => format!("alloc {memory} 4096"),
             (Make, true) => format!("physical {memory} ipc"),
             (Get, false) => format!("get {memory} -> {data}"),
@@ -55,7 +55,7 @@ impl Call {
             (End, false) => format!("free {memory}"),
             (End, true) => format!("release-physical {memory}"),
         };
-        format!("p{process}/{}: {words}", thread + 1)
+        format!("p{process}/{}: {text}", thread + 1)
     }
 
     /// Whether both are about one mapping, or one opened object.
@@ -93,7 +93,7 @@ impl History {
         history
     }
 
-    /// The lowest free name: so that addresses come again as soon as they can.
+    /// The lowest free name, so that addresses are used again as soon as possible.
     fn name(&mut self, what: &str, process: usize) -> String {
         let name = (0..usize::MAX).map(|n| format!("{what}{process}x{n}")).find(|name| !self.names.contains(name));
         self.names.insert(name.clone().unwrap());

@@ -17,11 +17,11 @@ pub(crate) fn play(scenario: &str) -> Vec<Finding> {
         .unwrap_or_else(|error| panic!("{error} of\n{scenario}"))
 }
 
-/// What is noted of whole runs, in nearly every scenario that is about something else: nobody opens what is got, or its producer
-/// does.
+/// Notes about the whole run, which nearly every scenario for another rule has: handle data that no process opens, or that its
+/// producer opens.
 pub(crate) const OF_RUNS: [&str; 2] = ["get-without-open", "open-in-producer"];
 
-/// Plays a scenario in which just this is found, but for what is noted of whole runs unless that is expected.
+/// Plays a scenario and expects exactly these findings. Notes about the whole run only count if they are expected.
 #[track_caller]
 pub(crate) fn expect(scenario: &str, codes: &[&str]) -> Vec<Finding> {
     let mut found = play(scenario);
@@ -30,8 +30,8 @@ pub(crate) fn expect(scenario: &str, codes: &[&str]) -> Vec<Finding> {
     found
 }
 
-/// The text of a history, and what is found in it, in the order of names. That there is nothing to judge is no finding of it,
-/// nor what is noted of whole runs.
+/// The text of a history, and the rules of its findings in the order of names, without `no-calls-seen` and without notes about
+/// the whole run.
 pub(crate) fn history<'a>(lines: impl Iterator<Item = &'a str>) -> (String, Vec<&'static str>) {
     let text = lines.collect::<Vec<_>>().join("\n");
     let mut codes: Vec<_> = play(&text).iter().map(|finding| finding.rule.code).collect();

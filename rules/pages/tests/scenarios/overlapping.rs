@@ -12,7 +12,7 @@ const THREADS: usize = 3;
 
 /// A line, with what a fault needs to know of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Act {
+pub(crate) struct Line {
     pub(crate) process: usize,
     pub(crate) text: String,
     pub(crate) kind: What,
@@ -20,7 +20,7 @@ pub(crate) struct Act {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum What {
-    /// A put that returned at once, well: of which handle and which memory, and whether it was the last of these bytes.
+    /// A put that returned at once and succeeded: of which handle and which memory, and whether it was the last of these bytes.
     Put(String, usize, bool),
     /// Likewise a close, of which mapping, of which memory; it was the last of its pointer.
     LastClose(String, usize),
@@ -73,7 +73,7 @@ enum Then {
 
 pub(crate) struct History {
     choices: std::vec::IntoIter<u32>,
-    pub(crate) acts: Vec<Act>,
+    pub(crate) lines: Vec<Line>,
     memory: Vec<Memory>,
     got: Vec<HandleData>,
     /// Opens by process and mapping: the memory and how many.
@@ -85,7 +85,7 @@ pub(crate) struct History {
     /// Whether memory may be freed before its handles are put, and how often it was.
     early: bool,
     pub(crate) early_frees: usize,
-    /// Who exported which memory; what of it was tried to open, and by whom; and who opened his own.
+    /// The exporter of each memory, the processes that tried to open it, and the processes that opened memory of their own.
     pub(crate) exported: BTreeMap<usize, usize>,
     pub(crate) tried: BTreeMap<usize, BTreeSet<usize>>,
     pub(crate) opened_own: BTreeSet<usize>,
@@ -95,7 +95,7 @@ impl History {
     pub(crate) fn of(choices: Vec<u32>, early: bool) -> Self {
         let mut history = Self {
             choices: choices.into_iter(),
-            acts: Vec::new(),
+            lines: Vec::new(),
             memory: Vec::new(),
             got: Vec::new(),
             open: BTreeMap::new(),
@@ -120,7 +120,7 @@ impl History {
         self.choices.next().unwrap_or(1) as usize % among.max(1)
     }
 
-    /// The lowest free name of a sort: so that addresses come again as soon as they can.
+    /// The lowest free name of a sort, so that addresses are used again as soon as possible.
     fn name(&mut self, sort: &'static str, process: usize) -> String {
         let taken = self.names.entry(sort).or_default();
         let number = (0..usize::MAX).find(|number| !taken.contains(&(process, *number))).unwrap();
@@ -133,27 +133,27 @@ impl History {
         self.names.entry(sort).or_default().remove(&(process, number));
     }
 
-    fn tell(&mut self, process: usize, thread: usize, text: &str, kind: What) {
-        self.acts.push(Act { process, text: format!("p{process}/{}: {text}", thread + 1), kind });
+    fn add_line(&mut self, process: usize, thread: usize, text: &str, kind: What) {
+        self.lines.push(Line { process, text: format!("p{process}/{}: {text}", thread + 1), kind });
     }
 
     fn step(&mut self) {
         let (process, thread) = (self.choose(PROCESSES), self.choose(THREADS));
-        if let Some((well, then)) = self.under_way.remove(&(process, thread)) {
-            self.tell(process, thread, if well { "returns" } else { "fails" }, What::Other);
-            self.settle(well, then);
+        if let Some((success, then)) = self.under_way.remove(&(process, thread)) {
+            self.add_line(process, thread, if success { "returns" } else { "fails" }, What::Other);
+            self.settle(success, then);
             return;
         }
         let (what, which, how) = (self.choose(6), self.choose(8), self.choose(6));
-        // 0 and 1: it takes its time; 1 and 2: it is refused.
-        let (slow, well) = (how < 2, how == 0 || how > 2);
+        // 0 and 1: the call overlaps others; 1 and 2: it is refused.
+        let (slow, success) = (how < 2, how == 0 || how > 2);
         let mine = |of: usize| of == process;
         match what {
             0 => {
                 self.generations += 1;
                 let name = self.name("a", process);
                 let memory = Memory { generation: self.generations, name, process, busy: 0, handles: 0 };
-                self.call(process, thread, &format!("alloc {} 4096", memory.name), (slow, well), Then::Born(memory));
+                self.call(process, thread, &format!("alloc {} 4096", memory.name), (slow, success), Then::Born(memory));
             }
             1 => {
                 let Some(index) = pick(&self.memory, which, |memory| mine(memory.process)) else { return };
@@ -162,11 +162,11 @@ impl History {
                 let offset = [0, 0, 64][which % 3];
                 let got = HandleData { name: self.name("h", process), generation, offset, process, busy: 0 };
                 let text = format!("get {from} + {offset} -> {}", got.name).replace("+ 0 ", "");
-                self.call(process, thread, &text, (slow, well), Then::Gets(got));
+                self.call(process, thread, &text, (slow, success), Then::Gets(got));
             }
             2 => {
                 let Some(index) = pick(&self.got, which, |got| got.busy == 0 && mine(got.process)) else { return };
-                self.put(index, thread, slow, well);
+                self.put(index, thread, slow, success);
             }
             3 => {
                 let alive: Vec<_> = self.memory.iter().map(|memory| memory.generation).collect();
@@ -178,49 +178,55 @@ impl History {
                 self.tried.entry(generation).or_default().insert(process);
                 let mapping = format!("m{process}{}x{offset}", memory.name);
                 let text = format!("open {handle} -> {mapping}");
-                self.call(process, thread, &text, (slow, well), Then::Opens { process, mapping, generation, handle });
+                self.call(
+                    process,
+                    thread,
+                    &text,
+                    (slow, success),
+                    Then::Opens { process, mapping, generation, handle },
+                );
             }
             4 => {
                 let open: Vec<_> = self.open.keys().filter(|(holder, _)| mine(*holder)).cloned().collect();
                 if let Some((_, mapping)) = open.get(which % open.len().max(1)) {
-                    self.close(process, mapping, thread, slow, well);
+                    self.close(process, mapping, thread, slow, success);
                 }
             }
             _ => {
                 let early = self.early;
                 let free = |memory: &Memory| mine(memory.process) && memory.busy == 0 && (early || memory.handles == 0);
                 if let Some(index) = pick(&self.memory, which, free) {
-                    self.free(index, thread, slow, well);
+                    self.free(index, thread, slow, success);
                 }
             }
         }
     }
 
-    fn call(&mut self, process: usize, thread: usize, text: &str, (slow, well): (bool, bool), then: Then) {
+    fn call(&mut self, process: usize, thread: usize, text: &str, (slow, success): (bool, bool), then: Then) {
         let how = if slow {
             " begins"
-        } else if well {
+        } else if success {
             ""
         } else {
             " fails"
         };
-        self.tell(process, thread, &format!("{text}{how}"), What::Other);
+        self.add_line(process, thread, &format!("{text}{how}"), What::Other);
         if slow {
-            self.under_way.insert((process, thread), (well, then));
+            self.under_way.insert((process, thread), (success, then));
         } else {
-            self.settle(well, then);
+            self.settle(success, then);
         }
     }
 
-    fn settle(&mut self, well: bool, then: Then) {
+    fn settle(&mut self, success: bool, then: Then) {
         match then {
             Then::Nothing => {}
-            Then::Born(memory) if well => self.memory.push(memory),
+            Then::Born(memory) if success => self.memory.push(memory),
             Then::Born(memory) => self.give_back("a", memory.process, &memory.name),
             Then::Gets(got) => {
                 let memory = self.memory.iter_mut().find(|memory| memory.generation == got.generation).unwrap();
                 memory.busy -= 1;
-                if well {
+                if success {
                     memory.handles += 1;
                     self.exported.insert(got.generation, got.process);
                     self.got.push(got);
@@ -230,7 +236,7 @@ impl History {
             }
             Then::Opens { process, mapping, generation, handle } => {
                 self.got.iter_mut().find(|got| got.name == handle).unwrap().busy -= 1;
-                if well {
+                if success {
                     self.open.entry((process, mapping)).or_insert((generation, 0)).1 += 1;
                     let owner = self.memory.iter().find(|memory| memory.generation == generation).unwrap().process;
                     self.opened_own.extend((owner == process).then_some(process));
@@ -255,26 +261,26 @@ impl History {
         self.memory.iter_mut().find(|memory| memory.generation == generation).unwrap().busy -= 1;
     }
 
-    fn put(&mut self, index: usize, thread: usize, slow: bool, well: bool) {
+    fn put(&mut self, index: usize, thread: usize, slow: bool, success: bool) {
         let got = self.got.remove(index);
         if let Some(memory) = self.memory.iter_mut().find(|memory| memory.generation == got.generation) {
-            // A put that will be refused needs the memory: whether a free meanwhile comes before its put is nobody's guess.
-            if well { memory.handles -= 1 } else { memory.busy += 1 }
+            // A put that will be refused needs the memory: the order of that put and a free in the meantime is not defined.
+            if success { memory.handles -= 1 } else { memory.busy += 1 }
         }
         let (process, text) = (got.process, format!("put {}", got.name));
-        if well {
+        if success {
             self.give_back("h", process, &got.name);
         }
-        if well && !slow {
+        if success && !slow {
             let equal = |other: &HandleData| (other.generation, other.offset) == (got.generation, got.offset);
             let last = !self.got.iter().any(equal);
-            self.tell(process, thread, &text, What::Put(got.name, got.generation, last));
+            self.add_line(process, thread, &text, What::Put(got.name, got.generation, last));
         } else {
-            self.call(process, thread, &text, (slow, well), if well { Then::Nothing } else { Then::Puts(got) });
+            self.call(process, thread, &text, (slow, success), if success { Then::Nothing } else { Then::Puts(got) });
         }
     }
 
-    fn close(&mut self, process: usize, mapping: &str, thread: usize, slow: bool, well: bool) {
+    fn close(&mut self, process: usize, mapping: &str, thread: usize, slow: bool, success: bool) {
         let key = (process, mapping.to_owned());
         let (generation, opens) = self.open.get_mut(&key).unwrap();
         let generation = *generation;
@@ -284,22 +290,22 @@ impl History {
             self.open.remove(&key);
         }
         let text = format!("close {mapping}");
-        if well {
+        if success {
             self.unbusy(generation);
         }
-        if well && !slow {
+        if success && !slow {
             let kind = if last { What::LastClose(mapping.to_owned(), generation) } else { What::Other };
-            self.tell(process, thread, &text, kind);
+            self.add_line(process, thread, &text, kind);
         } else {
             let back = Then::Closes { process, mapping: mapping.to_owned(), generation };
-            self.call(process, thread, &text, (slow, well), if well { Then::Nothing } else { back });
+            self.call(process, thread, &text, (slow, success), if success { Then::Nothing } else { back });
         }
     }
 
-    fn free(&mut self, index: usize, thread: usize, slow: bool, well: bool) {
+    fn free(&mut self, index: usize, thread: usize, slow: bool, success: bool) {
         let memory = &mut self.memory[index];
         let (process, generation, text) = (memory.process, memory.generation, format!("free {}", memory.name));
-        if well {
+        if success {
             let memory = self.memory.remove(index);
             self.give_back("a", process, &memory.name);
             self.freed.insert(generation);
@@ -307,17 +313,23 @@ impl History {
         } else {
             memory.busy += 1;
         }
-        if well && !slow {
+        if success && !slow {
             let name = text["free ".len()..].to_owned();
-            return self.tell(process, thread, &text, What::Free(name, generation));
+            return self.add_line(process, thread, &text, What::Free(name, generation));
         }
-        self.call(process, thread, &text, (slow, well), if well { Then::Nothing } else { Then::Frees(generation) });
+        self.call(
+            process,
+            thread,
+            &text,
+            (slow, success),
+            if success { Then::Nothing } else { Then::Frees(generation) },
+        );
     }
 
     fn tidy_up(&mut self) {
-        while let Some(((process, thread), (well, then))) = self.under_way.pop_first() {
-            self.tell(process, thread, if well { "returns" } else { "fails" }, What::Other);
-            self.settle(well, then);
+        while let Some(((process, thread), (success, then))) = self.under_way.pop_first() {
+            self.add_line(process, thread, if success { "returns" } else { "fails" }, What::Other);
+            self.settle(success, then);
         }
         while let Some((process, mapping)) = self.open.keys().next().cloned() {
             self.close(process, &mapping, 0, false, true);
@@ -332,6 +344,6 @@ impl History {
     }
 
     pub(crate) fn play(&self) -> (String, Vec<&'static str>) {
-        super::history(self.acts.iter().map(|act| act.text.as_str()))
+        super::history(self.lines.iter().map(|line| line.text.as_str()))
     }
 }
