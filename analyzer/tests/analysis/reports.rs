@@ -14,10 +14,10 @@ fn text(story: &str) -> String {
 #[test]
 fn the_text_says_who_where_when_and_what_to_do() {
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/analysis/sinners.txt"), text(SINNERS)).unwrap();
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/analysis/faulty.txt"), text(SINNERS)).unwrap();
         return;
     }
-    assert_eq!(text(SINNERS), include_str!("sinners.txt"));
+    assert_eq!(text(SINNERS), include_str!("faulty.txt"));
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn colour_changes_no_letter() {
     for (index, part) in painted.split("\x1b[").enumerate() {
         plain.push_str(if index == 0 { part } else { part.split_once('m').unwrap().1 });
     }
-    assert_eq!(plain, include_str!("sinners.txt"));
+    assert_eq!(plain, include_str!("faulty.txt"));
 }
 
 #[test]
