@@ -1,8 +1,8 @@
-//! The handles of the software device: whatever is done to a real one, opening it is safe and leaves nothing behind.
+//! The handles of the software device: opening any altered handle is safe and leaves nothing behind.
 //!
-//! The handles are those of a real producer, a second process of this program, and of this one. An input says which,
-//! and what of it is changed; a producer of bad will computes the checksum anew. Neither process may be harmed: the
-//! producer is looked after, and descriptors and mappings are counted, every few thousand inputs.
+//! The handles are those of a real producer, a second process of this program, and of this one. An input selects one
+//! and the bytes to change; a hostile producer also corrects the checksum. Neither process may be harmed: every few
+//! thousand inputs the producer is checked, and descriptors and mappings are counted.
 
 #![no_main]
 
@@ -28,9 +28,9 @@ use urscope_device::{
 type Handle = *mut c_void;
 type Bytes = [u8; 64];
 
-/// Says that this process is the producer.
+/// Set in the environment of the producer.
 const ROLE: &str = "URSCOPE_FUZZ_PRODUCER";
-/// After so many inputs, everything is counted.
+/// After how many inputs descriptors and mappings are counted.
 const ROUND: u64 = 4096;
 
 macro_rules! functions {
@@ -67,7 +67,7 @@ functions! {
     zeEventPoolCloseIpcHandle(pool: Handle);
 }
 
-/// Lets a call fill a place.
+/// The handle that a call returns through its out-parameter.
 fn made(make: impl FnOnce(*mut Handle) -> u32) -> Handle {
     let mut handle = null_mut();
     assert_eq!(make(&raw mut handle), 0);
@@ -81,12 +81,12 @@ fn zeroed<T>() -> T {
 }
 
 #[derive(Clone, Copy)]
-struct Stage {
+struct Software {
     context: Handle,
     device: Handle,
 }
 
-impl Stage {
+impl Software {
     fn new() -> Self {
         assert_eq!(zeInit(0), 0);
         let mut count = 1;
@@ -117,12 +117,12 @@ impl Stage {
         [self.memory(5000), self.memory(64 << 20), of_event.data, of_pool.data]
     }
 
-    /// Opens what may be a handle of any kind, and closes what it was one of. How many were.
+    /// Opens the bytes as a handle of each kind, and closes what opened. Returns how many kinds opened.
     fn try_all(self, data: Bytes) -> usize {
         let mut opened = 0;
         let mut out = null_mut();
         if zeMemOpenIpcHandle(self.context, self.device, IpcMemHandle { data }, 0, &raw mut out) == 0 {
-            // SAFETY: the call has just said that memory of at least a byte is mapped there.
+            // SAFETY: the call succeeded, so memory of at least one byte is mapped there.
             let first = unsafe { out.cast::<u8>().read_volatile() };
             assert_eq!(first, 0, "neither process has ever written to its memory");
             assert_eq!(zeMemCloseIpcHandle(self.context, out), 0);
@@ -141,14 +141,14 @@ impl Stage {
     }
 }
 
-/// The checksum of a handle, put right.
-fn reseal(data: &mut Bytes) {
+/// Corrects the checksum of a handle.
+fn correct_checksum(data: &mut Bytes) {
     let sum = data[4..60].iter().fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
     data[60..].copy_from_slice(&sum.to_le_bytes());
 }
 
 struct Bench {
-    stage: Stage,
+    software: Software,
     handles: Vec<Bytes>,
     producer: Child,
     inputs: u64,
@@ -157,7 +157,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        let stage = Stage::new();
+        let software = Software::new();
         let me = env::current_exe().expect("this program has a path");
         let mut producer = Command::new(me)
             .env(ROLE, "1")
@@ -165,16 +165,16 @@ impl Bench {
             .stdout(Stdio::piped())
             .spawn()
             .expect("this program can be started again");
-        let mut theirs = [[0; 64]; 4];
+        let mut foreign = [[0; 64]; 4];
         let from = producer.stdout.as_mut().expect("its output is a pipe");
-        from.read_exact(theirs.as_flattened_mut()).expect("the producer says its handles");
-        let handles = [theirs, stage.produce()].concat();
+        from.read_exact(foreign.as_flattened_mut()).expect("the producer sends its handles");
+        let handles = [foreign, software.produce()].concat();
         for handle in &handles {
-            let mut resealed = *handle;
-            reseal(&mut resealed);
-            assert_eq!((resealed, stage.try_all(resealed)), (*handle, 1), "this is how handles are sealed");
+            let mut corrected = *handle;
+            correct_checksum(&mut corrected);
+            assert_eq!((corrected, software.try_all(corrected)), (*handle, 1), "the checksum is that of the device");
         }
-        Self { stage, handles, producer, inputs: 0, before: counts() }
+        Self { software, handles, producer, inputs: 0, before: counts() }
     }
 
     fn open(&mut self, data: &[u8]) {
@@ -189,26 +189,26 @@ impl Bench {
             }
         }
         if how & 1 != 0 {
-            reseal(&mut handle);
+            correct_checksum(&mut handle);
         }
-        self.stage.try_all(handle);
+        self.software.try_all(handle);
         if how & 4 != 0 {
-            // Puts of what may be handles of this process: nobody else's can be opened any less for it.
-            assert_eq!(zeMemPutIpcHandle(self.stage.context, IpcMemHandle { data: handle }), 0);
-            assert_eq!(zeEventPoolPutIpcHandle(self.stage.context, IpcEventPoolHandle { data: handle }), 0);
+            // Puts of what may be handles of this process: handles of the producer must still open.
+            assert_eq!(zeMemPutIpcHandle(self.software.context, IpcMemHandle { data: handle }), 0);
+            assert_eq!(zeEventPoolPutIpcHandle(self.software.context, IpcEventPoolHandle { data: handle }), 0);
         }
         self.inputs += 1;
         if self.inputs.is_multiple_of(ROUND) {
-            self.look();
+            self.check();
         }
     }
 
-    /// Whether all is as it was.
-    fn look(&mut self) {
+    /// Checks that both processes are unharmed.
+    fn check(&mut self) {
         assert_eq!(counts(), self.before, "descriptors and mappings");
         assert!(self.producer.try_wait().is_ok_and(|ended| ended.is_none()), "the producer died");
         for handle in &self.handles[..4] {
-            assert_eq!(self.stage.try_all(*handle), 1, "the producer's handles do not open any more");
+            assert_eq!(self.software.try_all(*handle), 1, "the producer's handles do not open any more");
         }
     }
 }
@@ -226,8 +226,8 @@ thread_local! {
 fuzz_target!(
     init: {
         if env::var_os(ROLE).is_some() {
-            let handles = Stage::new().produce();
-            stdout().write_all(handles.as_flattened()).and_then(|()| stdout().flush()).expect("somebody listens");
+            let handles = Software::new().produce();
+            stdout().write_all(handles.as_flattened()).and_then(|()| stdout().flush()).expect("the consumer reads");
             // Until the other end is closed: this process lives as long as its consumer.
             let _ = stdin().read(&mut [0]);
             std::process::exit(0);

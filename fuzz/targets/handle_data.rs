@@ -1,7 +1,7 @@
-//! The handle data of our backend: any bytes, and data that a producer of bad will has sealed itself.
+//! The handle data of our backend: any bytes, and data that a hostile producer encoded with a correct checksum.
 //!
-//! Bytes that open are those that sealing what they say gives again; a plausible object opens as itself, any other one
-//! is refused.
+//! Bytes that decode are those that encoding the result gives again. A plausible object decodes to itself, any other one is
+//! refused.
 
 #![no_main]
 
@@ -9,25 +9,28 @@ use libfuzzer_sys::fuzz_target;
 use urscope_shim::backend::level_zero::handle_data::{HandleData, Kind, NATIVE_SIZE, Refusal, SIZE};
 
 fuzz_target!(|data: &[u8]| {
-    if let Ok(sealed) = HandleData::decode(data) {
-        assert_eq!(sealed.encode(), data, "two kinds of bytes say the same");
+    if let Ok(object) = HandleData::decode(data) {
+        assert_eq!(object.encode(), data, "two encodings of the same data");
     }
-    if let Some(sealed) = said(data) {
-        let bytes = sealed.encode();
+    if let Some(object) = described(data) {
+        let bytes = object.encode();
         assert_eq!(bytes.len(), SIZE);
         match HandleData::decode(&bytes) {
             Ok(opened) => {
-                assert_eq!(opened, sealed);
-                assert!(sealed.pid > 0 && i32::try_from(sealed.pid).is_ok(), "no process: {sealed:?}");
-                assert!(sealed.kind == Kind::Event || sealed.offset < sealed.size, "outside of itself: {sealed:?}");
+                assert_eq!(opened, object);
+                assert!(object.pid > 0 && i32::try_from(object.pid).is_ok(), "no process: {object:?}");
+                assert!(
+                    object.kind == Kind::Event || object.offset < object.size,
+                    "offset outside of the object: {object:?}"
+                );
             }
-            Err(refusal) => assert_eq!(refusal, Refusal::Damaged, "{sealed:?}"),
+            Err(refusal) => assert_eq!(refusal, Refusal::Damaged, "{object:?}"),
         }
     }
 });
 
 /// An object that the input describes, field by field.
-fn said(mut data: &[u8]) -> Option<HandleData> {
+fn described(mut data: &[u8]) -> Option<HandleData> {
     let rest = &mut data;
     let [kind] = take(rest)?;
     let kind = [Kind::Memory, Kind::PhysicalMem, Kind::Event][usize::from(kind) % 3];

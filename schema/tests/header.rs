@@ -15,7 +15,7 @@ use urscope_schema::{
     call::Values,
 };
 
-use How::{Adapter, Bits, Law, Left, Words};
+use How::{Adapter, Bits, Left, Rule, Words};
 
 /// The header of the release that the table of functions is made from; it is set up if it is not there yet.
 fn header() -> String {
@@ -90,7 +90,7 @@ enum How {
     /// For each bit of a mask, but for those that are left alone.
     Bits(u64),
     /// By a rule, which knows more than the arguments.
-    Law(&'static str),
+    Rule(&'static str),
     /// Only the adapter can know.
     Adapter,
     /// It is not, for this reason.
@@ -148,9 +148,9 @@ const CONDITIONS: &[(&str, &str, How)] = &[
     ("UR_RESULT_ERROR_INVALID_ENUMERATION", "UR_PHYSICAL_MEM_INFO_REFERENCE_COUNT < propName", Left(NEWER)),
     ("UR_RESULT_ERROR_INVALID_NULL_POINTER", "NULL == ppIPCMemHandleData", Left(OPTIONAL)),
     ("UR_RESULT_ERROR_INVALID_NULL_POINTER", "NULL == pIPCMemHandleDataSizeRet", Left(OPTIONAL)),
-    ("UR_RESULT_ERROR_INVALID_ARGUMENT", "hPhysMem was not created with the UR_PHYSICAL_MEM_FLAG_ENABLE_IPC flag", Law("export-without-flag")),
-    ("UR_RESULT_ERROR_INVALID_EVENT", "hEvent was not created with the UR_EXP_EVENT_FLAG_IPC_EXP flag.", Law("export-without-flag")),
-    ("UR_RESULT_ERROR_INVALID_EVENT", "hEvent was obtained from urIPCOpenEventHandleExp.", Law("export-of-import")),
+    ("UR_RESULT_ERROR_INVALID_ARGUMENT", "hPhysMem was not created with the UR_PHYSICAL_MEM_FLAG_ENABLE_IPC flag", Rule("export-without-flag")),
+    ("UR_RESULT_ERROR_INVALID_EVENT", "hEvent was not created with the UR_EXP_EVENT_FLAG_IPC_EXP flag.", Rule("export-without-flag")),
+    ("UR_RESULT_ERROR_INVALID_EVENT", "hEvent was obtained from urIPCOpenEventHandleExp.", Rule("export-of-import")),
     ("UR_RESULT_ERROR_INVALID_SIZE", "propSize == 0 && pPropValue != NULL", Words(&["size"])),
     ("UR_RESULT_ERROR_INVALID_NULL_POINTER", "propSize != 0 && pPropValue == NULL", Words(&["value"])),
     ("UR_RESULT_ERROR_INVALID_NULL_POINTER", "pPropValue == NULL && pPropSizeRet == NULL", Words(&["size", "value", "size_ret"])),
@@ -185,7 +185,7 @@ fn is_kept(header: &str, function: Function, code: u32, condition: &str, how: &H
                 assert_eq!(without(function, &[], &values), expected, "{name}: {condition}, {bit:#x}");
             }
         }
-        Law(rule) => {
+        Rule(rule) => {
             let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/rules.md");
             let rules = std::fs::read_to_string(rules).expect("the rules are documented");
             assert!(rules.contains(&format!("`{rule}`")) || rules.contains(rule), "there is no rule {rule}");

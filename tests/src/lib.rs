@@ -1,10 +1,10 @@
 //! The end-to-end tests of urscope: real SYCL programs, each with one violation or none, run against the real runtime.
 //!
-//! This is the harness; the tests are in `tests/tests`, the programs in `tests/apps`. It stands outside of both
-//! rivers and uses urscope as a person does: by its command and its files. So it must never depend on another crate
-//! of ours: what it says about a trace, it has read with its own eyes.
+//! This is the harness; the tests are in `tests/tests`, the programs in `tests/apps`. It is outside of both
+//! data paths and uses urscope as a person does: by its command and its files. So it must never depend on another crate
+//! of ours: it parses traces itself.
 //!
-//! Whatever a test needs and does not find is a failure that says what to do, never a test that is left out.
+//! If a test lacks something, it fails and says what to do; it is never left out.
 
 #![allow(
     clippy::unwrap_used,

@@ -2,7 +2,7 @@
 //!
 //! It uses the adapter's public functions only ([`native`]) and the driver that the process has loaded ([`driver`]), so it
 //! serves any runtime, also one whose adapter has no such entry point. What it hands to other processes is sealed
-//! ([`seal`]) and travels as libumf's does ([`fetch`]); what it handed out, it knows again ([`issued`]).
+//! ([`handle_data`]) and travels as libumf's does ([`fetch`]); what it handed out, it knows again ([`issued`]).
 //!
 //! Wrong, foreign, altered and stale data get the documented error and touch nothing. Nothing of the caller's is ever
 //! written to but the places for answers.
