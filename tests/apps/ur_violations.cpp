@@ -1,6 +1,6 @@
 // Violations with physical memory and events that SYCL prevents: one process, which calls Unified Runtime.
 //
-// The argument selects one. Each prints the results of its calls, as ur_result_t.
+// The argument selects one. Each prints the results of its calls, as ur_result_t. "list" prints all names.
 #include "ur_app.hpp"
 
 #include <map>
@@ -265,6 +265,10 @@ static const std::map<std::string, void (*)(Ur &)> violations = {
 };
 
 int main(int argc, char **argv) {
+  if (argc == 2 && std::string(argv[1]) == "list") {
+    for (const auto &[name, commit] : violations) print(name);
+    return 0;
+  }
   return run_alone([=] {
     const auto violation = violations.find(argc > 1 ? argv[1] : "");
     require(violation != violations.end(), "which violation?");

@@ -92,7 +92,8 @@ export async function shares_what_is_seen({ base, open }) {
   const lifetime = await selected(page);
   assert.notEqual(lifetime, '');
   await page.locator('.detail .moments li').first().waitFor();
-  await page.waitForTimeout(400); // The address is updated after a pause.
+  // The address is updated after a pause.
+  await page.waitForFunction(() => new URLSearchParams(location.hash.split('?')[1]).has('sel'));
 
   const other = await open();
   await other.goto(page.url());

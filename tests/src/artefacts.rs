@@ -1,4 +1,4 @@
-//! What cargo builds of ours and a test runs: the command `urscope`, the preloaded library, the software device.
+//! The binaries that the tests run: the command `urscope`, the preloaded library and the software device.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -12,20 +12,20 @@ pub fn command() -> PathBuf {
     profile_folder().join("urscope")
 }
 
-/// The library that `LD_PRELOAD` names, for a process that `urscope run` does not start with it.
+/// The library for `LD_PRELOAD`, for a process that `urscope run` starts without it.
 pub fn preloaded() -> PathBuf {
     profile_folder().join("liburscope.so")
 }
 
-/// Where cargo puts what it builds; the tests' own products go there as well.
+/// Cargo's target folder. What the tests build goes there, too.
 pub fn target_folder() -> PathBuf {
     let profile = unbuilt_profile_folder();
     profile.parent().expect("a profile's folder lies in the target folder").to_path_buf()
 }
 
-/// The folder of the profile that this test was built with, with all our products in it and up to date.
+/// The folder of the profile that this test was built with. All our binaries in it are up to date.
 ///
-/// `cargo test` builds the libraries of other packages only as far as it links them, so a test asks for them itself.
+/// `cargo test` builds a library of another package only if it links it, so a test builds them itself.
 fn profile_folder() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let folder = BUILT.get_or_init(|| {
@@ -44,7 +44,7 @@ fn unbuilt_profile_folder() -> PathBuf {
 }
 
 fn build(profile_folder: &Path) {
-    // The profile dev is the one whose folder has another name.
+    // The folder of the profile `dev` has another name.
     let profile = match profile_folder.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
         Some(name) => name,
@@ -58,7 +58,7 @@ fn build(profile_folder: &Path) {
         .expect("cargo cannot be started");
     assert!(
         output.status.success(),
-        "the tests run what cargo builds, and that failed:\n{}",
+        "cargo could not build what the tests run:\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
 }

@@ -1,10 +1,10 @@
 //! The end-to-end tests of urscope: real SYCL programs, each with one violation or none, run against the real runtime.
 //!
-//! This is the harness; the tests are in `tests/tests`, the programs in `tests/apps`. It is outside of both
-//! data paths and uses urscope as a person does: by its command and its files. So it must never depend on another crate
-//! of ours: it parses traces itself.
+//! This is the harness; the tests are in `tests/tests`, the programs in `tests/apps`. It uses urscope as a person does:
+//! through its command and its files. It must never depend on another crate of ours: it reads traces with a reader of its
+//! own, so that a mistake in ours cannot hide itself.
 //!
-//! If a test lacks something, it fails and says what to do; it is never left out.
+//! A test that misses something that it needs fails and says what to do. No test is skipped.
 
 #![allow(
     clippy::unwrap_used,

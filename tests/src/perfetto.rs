@@ -1,4 +1,4 @@
-//! Asks Perfetto's own importer, by way of `scripts/perfetto-check.mjs`.
+//! Loads traces into Perfetto's own importer, through `scripts/perfetto-check.mjs`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::repository;
 use crate::runtime::Release;
 
-/// What the importer thinks of one trace.
+/// What the importer reports about one trace.
 #[derive(Debug)]
 pub struct Opinion(Value);
 
 impl Opinion {
     /// Fails the test unless the trace loads without a single warning.
     pub fn assert_ok(&self) {
-        assert!(self.verdict() == "ok", "Perfetto does not take this trace as it is: {self:#?}");
+        assert!(self.verdict() == "ok", "Perfetto does not load this trace cleanly: {self:#?}");
     }
 
     /// "ok", "warnings" or "rejected".
@@ -28,17 +28,17 @@ impl Opinion {
         self.0["counts"][name].as_u64().unwrap_or_else(|| panic!("no count of {name}: {self:#?}"))
     }
 
-    /// The rows of a query, by its place among the queries.
+    /// The rows of a query, by its index.
     pub fn rows(&self, query: usize) -> &[Value] {
         self.0["rows"][query].as_array().expect("a query has rows").as_slice()
     }
 }
 
-/// The opinion on each of several traces, each asked the same queries.
+/// Loads several traces and runs the same queries on each.
 pub fn opinions(traces: &[PathBuf], queries: &[&str]) -> Vec<Opinion> {
     // The importer comes with the newest release.
     Release::R2026_2.folder();
-    assert!(!traces.is_empty(), "there is no trace to show to Perfetto");
+    assert!(!traces.is_empty(), "there is no trace to load");
     let output = Command::new("node")
         // Most traces are small: optimising the importer takes longer than it saves.
         .arg("--liftoff-only")
@@ -51,11 +51,11 @@ pub fn opinions(traces: &[PathBuf], queries: &[&str]) -> Vec<Opinion> {
         .lines()
         .map(|line| Opinion(serde_json::from_str(line).expect("the checker prints JSON")))
         .collect();
-    assert!(opinions.len() == traces.len(), "perfetto-check.mjs gave up:\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(opinions.len() == traces.len(), "perfetto-check.mjs failed:\n{}", String::from_utf8_lossy(&output.stderr));
     opinions
 }
 
-/// The opinion on one trace.
+/// Loads one trace.
 pub fn opinion(trace: &Path, queries: &[&str]) -> Opinion {
     opinions(&[trace.to_path_buf()], queries).remove(0)
 }

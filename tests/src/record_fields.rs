@@ -1,7 +1,7 @@
-//! The fields that a record of each function carries, written down by hand from `ur_api.h` and the trace format.
+//! The fields in a record of each function, written by hand from `ur_api.h` and the trace format.
 //!
-//! The table is what the shim generates its records from, said a second time in other words: a parameter that is lost,
-//! doubled or recorded under another name is found here.
+//! The shim generates its records from a table of its own. This second table finds a parameter that is missing, recorded
+//! twice or recorded under another name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::trace::Trace;
 
-/// A function, what its begin carries, and what its end carries after a success.
+/// A function, the fields of its begin record, and those of its end record after a success.
 const FIELDS: [(&str, &str, &str); 24] = [
     ("urEventCreateExp", "context device flags", "object"),
     ("urEventGetInfo", "object property", ""),
@@ -37,19 +37,19 @@ const FIELDS: [(&str, &str, &str); 24] = [
     ("urIPCOpenEventHandleExp", "context data data_size fingerprint", "object"),
 ];
 
-/// What every record may carry besides.
+/// Fields that every record may have besides.
 const COMMON: [&str; 5] = ["call", "via", "stack", "result", "result_name"];
 
-/// What the end of a function may carry besides, all of it or nothing.
+/// Fields that the end record of a function may have besides: all of them or none.
 const PERHAPS: [(&str, &str); 1] = [("urIPCGetMemHandleExp", "pointer size")];
 
-/// Checks every call of a trace that returned with success: its records carry the fields of the table, and no others.
+/// Checks that every call in a trace has the fields of the table, and no others.
 pub fn assert_as_declared(trace: &Trace) {
     let ends: BTreeMap<u64, &Value> = trace.calls("E").map(|end| (number(end), end)).collect();
     for begin in trace.calls("B") {
         let name = begin["name"].as_str().expect("a call has a name");
         let Some((_, at_begin, at_end)) = FIELDS.iter().find(|(function, ..)| *function == name) else {
-            assert!(!name.starts_with("urIPC"), "an entry point that no table knows: {begin}");
+            assert!(!name.starts_with("urIPC"), "an entry point that is not in the table: {begin}");
             continue;
         };
         let end = ends.get(&number(begin)).unwrap_or_else(|| panic!("a call that never returned: {begin}"));
@@ -61,13 +61,13 @@ pub fn assert_as_declared(trace: &Trace) {
     }
 }
 
-/// The values of one field in the begins or ends of a function, in the order of the traces.
+/// The values of one field in the begin or end records of a function, in the order of the traces.
 pub fn values(traces: &[Trace], phase: &str, function: &str, field: &str) -> Vec<Value> {
     let calls = traces.iter().flat_map(|trace| trace.calls(phase)).filter(|record| record["name"] == function);
     calls.map(|record| record["args"][field].clone()).collect()
 }
 
-/// The same values in an order that is not that of the calls, to compare two functions' values.
+/// The same values, sorted: to compare those of two functions.
 pub fn sorted(traces: &[Trace], phase: &str, function: &str, field: &str) -> Vec<String> {
     let mut found: Vec<String> = values(traces, phase, function, field).iter().map(Value::to_string).collect();
     found.sort();

@@ -1,4 +1,4 @@
-//! The judge's report in its JSON form, as a program would read it.
+//! A report of the judge in its JSON form, read as another program would.
 
 use std::sync::LazyLock;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::repository;
 
-/// What is promised to programs.
+/// The published schema of a report.
 static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
     let text = std::fs::read_to_string(repository().join("docs/report.schema.json")).expect("the schema of a report");
     let schema = serde_json::from_str(&text).expect("a schema is JSON");
-    jsonschema::validator_for(&schema).expect("a schema is a schema")
+    jsonschema::validator_for(&schema).expect("the schema is valid")
 });
 
 /// One report.
@@ -19,11 +19,11 @@ static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
 pub struct Report(Value);
 
 impl Report {
-    /// Reads a report, which has to be what `docs/report.schema.json` promises.
+    /// Reads a report; fails unless it matches `docs/report.schema.json`.
     pub fn parse(text: &str) -> Self {
         let value = serde_json::from_str(text).unwrap_or_else(|error| panic!("no JSON report ({error}): {text}"));
         let errors: Vec<_> = SCHEMA.iter_errors(&value).map(|error| error.to_string()).collect();
-        assert!(errors.is_empty(), "the report is not what its schema promises: {errors:#?}\n{text}");
+        assert!(errors.is_empty(), "the report does not match its schema: {errors:#?}\n{text}");
         Self(value)
     }
 
@@ -32,12 +32,12 @@ impl Report {
         self.0["verdict"].as_str().unwrap_or_else(|| panic!("a report without a verdict: {self:#?}"))
     }
 
-    /// Why nothing could be judged.
+    /// Why nothing was judged, if so.
     pub fn reason(&self) -> Option<&str> {
         self.0["reason"].as_str()
     }
 
-    /// How often an entry point was called, all processes together.
+    /// How often all processes together called an entry point.
     pub fn calls(&self, entry_point: &str) -> u64 {
         self.0["calls"][entry_point].as_u64().unwrap_or(0)
     }
@@ -60,8 +60,8 @@ impl Report {
         list(&self.0["findings"])
     }
 
-    /// The findings as "severity rule", sorted, each once: the shortest form that tells whether a report is right. That a call was
-    /// slow is left out, for it tells of the machine: a thread of a faultless program may not get to run for long.
+    /// The findings as "severity rule", sorted, each once. `slow-call` is left out, because it depends on the machine: a
+    /// thread of a correct program may wait long for a processor.
     pub fn violations(&self) -> Vec<String> {
         let mut violations: Vec<String> = self
             .findings()

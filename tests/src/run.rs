@@ -1,4 +1,4 @@
-//! Runs a program as a person does: with `urscope run`, on the software device, in an environment of its own.
+//! Runs a program as a person does: with `urscope run`, on the software device, in a clean environment.
 
 use std::env;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ use crate::runtime::Release;
 use crate::trace::{self, Trace};
 use crate::{apps, artefacts};
 
-/// No program of the tests takes longer, also on a busy machine. One that does is killed, and the test fails.
+/// The time after which a program is killed and its test fails. Even on a busy machine no program takes nearly as long.
 const LIMIT: Duration = Duration::from_mins(2);
 
 /// The Level Zero adapter that serves a run.
@@ -29,7 +29,7 @@ pub enum Adapter {
     V2,
 }
 
-/// One run of a program, to be described and then started.
+/// One run of a program: first described, then started.
 #[derive(Debug)]
 pub struct TestRun {
     program: PathBuf,
@@ -44,11 +44,11 @@ impl TestRun {
         Self::of_program(apps::executable(app, release)).adapter(adapter)
     }
 
-    /// A run of Python that opens one of our programs as a library, as it opens a module, and calls its `share`.
+    /// A run of Python that loads one of our programs as a library, as it loads a module, and calls its `share`.
     pub fn of_library(app: &str, release: Release, adapter: Adapter) -> Self {
         let library = apps::executable(&format!("{app}.so"), release);
         let open = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).share())";
-        // The only runtime that we have a Python of.
+        // Only this runtime comes with a Python.
         let python = Release::R2026_2.python();
         Self::of_program(python).adapter(adapter).arg("-c").arg(open).arg(library)
     }
@@ -58,7 +58,7 @@ impl TestRun {
         Self { program: program.into(), program_arguments: Vec::new(), options: Vec::new(), environment: Vec::new() }
     }
 
-    /// Chooses the adapter. The loader inside libsycl and the loader on its own read one variable each.
+    /// Chooses the adapter. The loader inside libsycl and the separate loader read different variables.
     #[must_use]
     pub fn adapter(self, adapter: Adapter) -> Self {
         let number = match adapter {
@@ -89,7 +89,7 @@ impl TestRun {
         self
     }
 
-    /// The same run on the device alone: nothing is preloaded, nothing is judged.
+    /// The same run without urscope: nothing is preloaded, and nothing is judged.
     #[must_use]
     pub fn untraced(self) -> Self {
         self.option("--no-shim").option("--no-check")
@@ -119,15 +119,14 @@ impl TestRun {
     }
 }
 
-/// The variable with which all runs of a suite can be told another `URSCOPE_VALIDATE` than the default; a test's own
-/// choice comes first.
+/// Sets `URSCOPE_VALIDATE` for all runs of the suite. A test that sets it itself takes precedence.
 const VALIDATION: &str = "URSCOPE_E2E_VALIDATE";
 
 fn validation() -> Option<OsString> {
     env::var_os(VALIDATION)
 }
 
-/// Whether runs look for mistakes while the program runs, unless a test says otherwise.
+/// Whether runs are validated while the program runs, unless a test chooses otherwise.
 pub fn is_validated() -> bool {
     validation().is_none_or(|value| value == "on")
 }
@@ -137,7 +136,7 @@ pub fn is_validated() -> bool {
 pub struct Outcome {
     /// The exit code of `urscope run`.
     pub code: i32,
-    /// What the program (and urscope, which must not) wrote to standard output.
+    /// What the program wrote to standard output. Urscope must write nothing there.
     pub stdout: String,
     /// What the program and urscope wrote to standard error.
     pub stderr: String,
@@ -149,7 +148,7 @@ impl Outcome {
     pub fn report(&self) -> Report {
         let file = self.folder.path().join("report.json");
         let text = fs::read_to_string(&file).unwrap_or_else(|error| {
-            panic!("urscope run wrote no report ({error}); it ended with {} and said:\n{}", self.code, self.stderr)
+            panic!("urscope run wrote no report ({error}); it ended with {} and wrote:\n{}", self.code, self.stderr)
         });
         Report::parse(&text)
     }
@@ -189,7 +188,7 @@ pub struct Ended {
     pub stderr: String,
 }
 
-/// A command that inherits nothing of the tests' environment but what every program needs.
+/// A command that inherits only those environment variables that every program needs.
 pub(crate) fn clean_command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear();
@@ -201,7 +200,7 @@ pub(crate) fn clean_command(program: &Path) -> Command {
     command
 }
 
-/// Output goes to files: a pipe would stay open as long as any process that the program left behind.
+/// Output goes to files, because a pipe stays open as long as a process that the program left behind.
 fn run_to_end(mut command: Command, folder: &Path) -> Ended {
     let [stdout, stderr] = ["stdout", "stderr"].map(|name| folder.join(name));
     let child = command
@@ -221,7 +220,7 @@ fn run_to_end(mut command: Command, folder: &Path) -> Ended {
     }
 }
 
-/// Waits for a child, or kills it and all that it started when its time is over.
+/// Waits for a child; kills it and all that it started when its time is over.
 fn wait(mut child: Child) -> Option<ExitStatus> {
     let group = format!("-{}", child.id());
     let (sender, receiver) = mpsc::channel();

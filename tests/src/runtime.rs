@@ -9,9 +9,9 @@ use crate::repository;
 /// A release of the SYCL runtime that the tests run against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Release {
-    /// 2025.3.3: the UR loader is a library of its own; no IPC entry points, no SYCL for them.
+    /// 2025.3.3: the UR loader is a separate library; no IPC entry points, and no SYCL interface to them.
     R2025_3,
-    /// 2026.0.0: the UR loader is a library of its own; four IPC entry points.
+    /// 2026.0.0: the UR loader is a separate library; four IPC entry points.
     R2026_0,
     /// 2026.1.2: as 2026.0.
     R2026_1,
@@ -30,9 +30,8 @@ impl Release {
         }
     }
 
-    /// The virtual environment that holds the release; it is set up when it is asked for the first time.
-    ///
-    /// Setting up is quick when it has been done before, and may be asked for by several tests at once.
+    /// The virtual environment that holds the release. The first call sets it up, unless that has been done before. Several
+    /// tests may ask at once.
     pub fn folder(self) -> PathBuf {
         static READY: [OnceLock<()>; 4] = [const { OnceLock::new() }; 4];
         READY[self as usize].get_or_init(|| set_up(&["--tests", "--runtime", self.version()]));
@@ -52,20 +51,20 @@ impl Release {
     }
 }
 
-/// The `mpiexec` of an MPI launcher, by the name of its file in `scripts/requirements`; it is set up when it is asked for.
+/// The `mpiexec` of an MPI launcher, by the name of its file in `scripts/requirements`. Sets it up if necessary.
 pub fn launcher(release: &str) -> PathBuf {
     set_up(&["--tests", "--runtime", release]);
     repository().join("target/runtime").join(release).join("bin/mpiexec")
 }
 
-/// Makes the browser that the page is tried in, if it is not there.
+/// Sets up the browser for the tests of the page, if necessary.
 pub fn browser() {
     static READY: OnceLock<()> = OnceLock::new();
     READY.get_or_init(|| set_up(&["--browser"]));
 }
 
-/// The Python interpreter that has a package of its own, by the name of its file in `scripts/requirements`; it is set up when it
-/// is asked for.
+/// The Python interpreter of a virtual environment for one package, by the name of its file in `scripts/requirements`. Sets it
+/// up if necessary.
 pub fn python_with(package: &str) -> PathBuf {
     set_up(&["--tests", "--runtime", package]);
     repository().join("target/runtime").join(package).join("bin/python")
@@ -78,7 +77,7 @@ fn set_up(arguments: &[&str]) {
         .expect("scripts/setup cannot be started");
     assert!(
         output.status.success(),
-        "the tests need what scripts/setup makes, and it failed:\n{}",
+        "scripts/setup could not make what the tests need:\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
 }

@@ -1,4 +1,4 @@
-//! A run that `urscope view` or `urscope run --view` serves, asked as a browser does, in a few lines.
+//! A run that `urscope view` or `urscope run --view` serves, and a small HTTP client for it.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -14,25 +14,25 @@ use tempfile::TempDir;
 
 use crate::{artefacts, run};
 
-/// Longer than anything takes here, also on a busy machine.
+/// The time after which a wait fails. Even on a busy machine nothing here takes nearly as long.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// A command that serves. It is ended when this goes.
+/// A command that serves a run. Dropping this ends it.
 #[derive(Debug)]
 pub struct Served {
     child: Child,
     folder: TempDir,
-    /// Where it serves.
+    /// The address that it printed.
     pub url: String,
 }
 
 impl Served {
-    /// Starts `urscope`, in a folder of its own, and waits until it says where it serves.
+    /// Starts `urscope` in a temporary folder and waits until it prints its address.
     pub fn by<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Self {
         let folder = tempfile::tempdir().expect("no temporary folder");
         let file = |name| File::create(folder.path().join(name)).expect("no file for the output");
         let child = run::clean_command(Path::new("/usr/bin/env"))
-            // A shell that runs the tests in the background lets them ignore Ctrl-C.
+            // A shell that runs the tests in the background makes them ignore SIGINT.
             .arg("--default-signal=INT")
             .arg(artefacts::command())
             .args(arguments)
@@ -55,12 +55,12 @@ impl Served {
         self.folder.path()
     }
 
-    /// All that it has written.
+    /// Its standard output and standard error so far.
     pub fn said(&self) -> String {
         ["stdout", "stderr"].map(|name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()).concat()
     }
 
-    /// Waits for something in what it writes.
+    /// Waits until `find` finds something in its output.
     pub fn wait_for<A>(&self, what: &str, find: impl Fn(&str) -> Option<A>) -> A {
         let start = Instant::now();
         loop {
@@ -73,12 +73,12 @@ impl Served {
         }
     }
 
-    /// What it answers: the status and the body.
+    /// Sends a GET request; returns the status and the body.
     pub fn get(&self, path: &str) -> (u16, Vec<u8>) {
         let (host, token) = self.url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("an address");
         let mut stream = TcpStream::connect(host).unwrap_or_else(|error| panic!("{host} does not answer: {error}"));
         stream.set_read_timeout(Some(LIMIT)).expect("a time-out can be set");
-        // In HTTP/1.0 an answer ends with its connection.
+        // In HTTP/1.0 the end of the connection ends the response.
         write!(stream, "GET /{token}{path} HTTP/1.0\r\nHost: {host}\r\n\r\n").expect("the request can be sent");
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).expect("the answer can be read");
@@ -88,14 +88,14 @@ impl Served {
         (status, answer[end + 4..].to_vec())
     }
 
-    /// The same, of what must be there, as JSON.
+    /// Sends a GET request that must succeed; returns the body as JSON.
     pub fn json(&self, path: &str) -> Value {
         let (status, body) = self.get(path);
         assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&body));
         serde_json::from_slice(&body).expect("answers are JSON")
     }
 
-    /// Asks until an answer is as it should be.
+    /// Repeats a request until `holds` is true of its answer.
     pub fn until(&self, path: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
@@ -103,12 +103,12 @@ impl Served {
             if holds(&answer) {
                 return answer;
             }
-            assert!(start.elapsed() < LIMIT, "never came: {what}; {answer:#}");
+            assert!(start.elapsed() < LIMIT, "{what} did not come; the last answer: {answer:#}");
             thread::sleep(Duration::from_millis(50));
         }
     }
 
-    /// Ctrl-C, and the code that it ends with.
+    /// Sends SIGINT (Ctrl-C) and returns the exit code.
     pub fn interrupt(&mut self) -> Option<i32> {
         let killed = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
         assert!(killed.expect("kill cannot be started").success());
@@ -118,7 +118,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // It may be gone already.
+        // It may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
     }

@@ -1,6 +1,6 @@
 //! Raw trace files, read line by line with nothing but a JSON parser.
 //!
-//! The analyzer has a reader of its own; this one must not share a line with it, or both could be wrong together.
+//! This reader must not share code with that of the analyzer, or both could be wrong in the same way.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,12 +15,12 @@ pub struct Trace {
     pub path: PathBuf,
     /// Its records, in the order of the file.
     pub records: Vec<Value>,
-    /// Whether it ends with the bracket of an orderly exit.
+    /// Whether it ends with the closing bracket that an orderly exit writes.
     pub closed: bool,
 }
 
 impl Trace {
-    /// Reads a file; whatever is neither a record nor white space at the end fails the test.
+    /// Reads a file; fails if it holds anything but records, and white space at the end.
     pub fn read(path: &Path) -> Self {
         let text = fs::read_to_string(path).expect("a trace is text and can be read");
         let mut lines: Vec<&str> = text.trim_end().lines().collect();
@@ -40,17 +40,17 @@ impl Trace {
         self.records[0]["pid"].as_u64().expect("the first record has a pid")
     }
 
-    /// The begins ("B") or ends ("E") of calls.
+    /// The begin ("B") or end ("E") records of calls.
     pub fn calls<'a>(&'a self, phase: &'a str) -> impl Iterator<Item = &'a Value> {
         self.records.iter().filter(move |record| record["ph"] == phase && record["cat"] == "ur")
     }
 
-    /// How many begins or ends of an entry point there are.
+    /// How many begin or end records of an entry point there are.
     pub fn count(&self, phase: &str, entry_point: &str) -> usize {
         self.calls(phase).filter(|record| record["name"] == entry_point).count()
     }
 
-    /// The calls that have begun and not ended, by their entry points.
+    /// The entry points of the calls that have begun and not ended.
     pub fn unfinished(&self) -> Vec<&str> {
         let mut open: BTreeMap<u64, &str> = BTreeMap::new();
         for record in &self.records {
@@ -63,15 +63,15 @@ impl Trace {
         open.into_values().collect()
     }
 
-    /// Checks what holds for every trace: one pid, and each call begun once and ended at most once, by its own thread,
-    /// not before it began.
+    /// Checks what holds for every trace: there is one pid, and each call begins once and ends at most once, later and in
+    /// the same thread.
     pub fn assert_whole(&self) {
         let mut begun: BTreeMap<u64, (&Value, bool)> = BTreeMap::new();
         for record in &self.records {
             assert_eq!(
                 record["pid"].as_u64(),
                 Some(self.pid()),
-                "{}: a stranger's record {record}",
+                "{}: a record of another process: {record}",
                 self.path.display()
             );
         }
@@ -102,7 +102,7 @@ pub fn files_in(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// All begins or ends of an entry point in several traces.
+/// How many begin or end records of an entry point several traces hold.
 pub fn count(traces: &[Trace], phase: &str, entry_point: &str) -> usize {
     traces.iter().map(|trace| trace.count(phase, entry_point)).sum()
 }
@@ -113,7 +113,7 @@ pub fn call_number(record: &Value) -> u64 {
 }
 
 fn record(path: &Path, number: usize, line: &str) -> Value {
-    // The separator stands in front of every record but the first.
+    // Every record but the first follows a separator.
     let record = match (number, line.strip_prefix(',')) {
         (0, None) => line,
         (1.., Some(record)) => record,

@@ -1,9 +1,9 @@
-//! Arguments that the header forbids are answered as Unified Runtime's own validation layer answers them, where it is asked
-//! for; a correct call never is.
+//! Arguments that the header forbids. With `URSCOPE_ON_ERROR=refuse` they get the result of Unified Runtime's own validation
+//! layer; without it they are only reported. A correct call is never refused.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun};
 
-/// Each case, what is promised, and what the v2 adapter makes of it by itself; `None` where it crashes, or may.
+/// Each case, the specified answer, and that of the v2 adapter alone; `None` where it crashes, or may.
 #[rustfmt::skip]
 const CASES: [(&str, &str, Option<&str>); 11] = [
     ("info-of-a-device", "49 48 48 0 0", Some("49 0 48 0 0")),
@@ -14,7 +14,7 @@ const CASES: [(&str, &str, Option<&str>); 11] = [
     ("context-with-undefined-flags", "53 0", None),
     ("memory-of-no-size", "64", None),
     ("memory-with-undefined-hints", "53 0", None),
-    // The adapter looks at this by itself.
+    // The adapter checks this one.
     ("memory-unevenly-aligned", "4 4 0", None),
     ("get-of-memory-into-nothing", "48", None),
     ("free-of-nothing", "48", None),
@@ -37,20 +37,20 @@ fn what_the_header_forbids_is_refused_as_the_runtimes_own_validation_does() {
     assert_eq!((checked.code, &checked.stdout), (0, &refusing.stdout), "{}", checked.stderr);
 }
 
-/// Without being asked to refuse anything, the answers are the adapter's, and each mistake is said with its argument.
+/// By default the answers are those of the adapter, and each mistake is reported with its argument.
 #[test]
 fn what_is_only_reported_reaches_the_adapter() {
     let [reported, bare] = [test_run().run(), test_run().option("--no-shim").run()];
     assert_eq!((reported.code, &reported.stdout), (bare.code, &bare.stdout), "{}", reported.stderr);
     let own = CASES.iter().map_while(|(case, _, own)| Some(format!("{case}: {}", (*own)?)));
     assert_eq!(lines(&reported), own.collect::<Vec<_>>());
-    let said = |argument: &str, function: &str| {
+    let reports = |argument: &str, function: &str| {
         let wanted = |line: &&str| line.contains(": error: invalid-argument: ") && line.contains(argument);
         reported.stderr.lines().filter(wanted).filter(|line| line.contains(&format!("({function}, "))).count()
     };
-    assert_eq!(said(" passes 0 as size in ", "urDeviceGetInfo"), 2);
-    assert_eq!(said(" passes null as value in ", "urDeviceGetInfo"), 2);
-    assert_eq!(said(", as value in ", "urDeviceGetInfo"), 2);
-    assert_eq!(said("", "urEventGetInfo"), 3);
-    assert_eq!((said(" passes 0 as count in ", "urEventWait"), said("", "urContextCreate")), (1, 1));
+    assert_eq!(reports(" passes 0 as size in ", "urDeviceGetInfo"), 2);
+    assert_eq!(reports(" passes null as value in ", "urDeviceGetInfo"), 2);
+    assert_eq!(reports(", as value in ", "urDeviceGetInfo"), 2);
+    assert_eq!(reports("", "urEventGetInfo"), 3);
+    assert_eq!((reports(" passes 0 as count in ", "urEventWait"), reports("", "urContextCreate")), (1, 1));
 }

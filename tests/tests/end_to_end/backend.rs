@@ -1,5 +1,5 @@
-//! Our own backend in the place of the adapter's entry points: the same programs see the same things, and what the
-//! released adapters let pass is refused.
+//! Our own backend in place of the adapter's entry points: programs get the same results, but mistakes that the released
+//! adapters accept are refused.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun};
 
@@ -18,13 +18,13 @@ fn is_clean(app: &str, release: Release, adapter: Adapter) -> Outcome {
     outcome
 }
 
-/// The last line of what a program with a violation printed.
+/// The last line that a program with a violation prints.
 fn last_line(app: &str, adapter: Adapter) -> String {
     run(app, Release::R2026_2, adapter).stdout.lines().last().unwrap_or_default().to_owned()
 }
 
 on_both_adapters! {
-    fn a_faultless_program_is_served_on_every_release(adapter) {
+    fn a_correct_program_is_served_on_every_release(adapter) {
         for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0] {
             for app in ["clean", "direct_ur"] {
                 let [ours, theirs] = [is_clean(app, release, adapter), TestRun::of(app, release, adapter).run()];
@@ -33,7 +33,7 @@ on_both_adapters! {
         }
     }
 
-    /// 2025.3 has no entry points to share anything: a program that calls them by name is served all the same.
+    /// 2025.3 has no IPC entry points; a program that looks them up by name is served all the same.
     fn a_release_without_entry_points_is_served(adapter) {
         for backend in ["auto", "level_zero"] {
             let test_run = || TestRun::of("direct_ur", Release::R2025_3, adapter);
@@ -42,7 +42,7 @@ on_both_adapters! {
             assert_eq!(outcome.stdout, "producer wrote 42\nconsumer read 42\n");
             assert!(!outcome.stderr.contains("cannot watch"), "{}", outcome.stderr);
             let bare = test_run().untraced().run();
-            assert_ne!(bare.code, 0, "the runtime serves it by itself: {}", bare.stdout);
+            assert_ne!(bare.code, 0, "the runtime alone serves it, too: {}", bare.stdout);
         }
     }
 
@@ -50,7 +50,7 @@ on_both_adapters! {
         is_clean("clean_threads", Release::R2026_2, adapter);
     }
 
-    /// The handle data have the length of ours: no call went to the adapter's entry points.
+    /// The handle data have the size of ours, so no call reached the adapter's entry points.
     fn the_handle_data_are_ours(adapter) {
         let traces = is_clean("clean", Release::R2026_2, adapter).traces();
         let sizes: Vec<u64> = traces
@@ -62,8 +62,8 @@ on_both_adapters! {
     }
 
     /// The adapters accept all of these.
-    fn what_is_not_the_callers_to_end_is_refused(adapter) {
-        for (app, said) in [
+    fn what_the_caller_may_not_end_is_refused(adapter) {
+        for (app, printed) in [
             ("double_put", "second put refused"),
             ("put_of_unknown", "put of a copy refused"),
             ("double_close", "second close refused"),
@@ -71,11 +71,11 @@ on_both_adapters! {
             ("close_interior", "close of an interior pointer refused"),
             ("close_wrong_context", "close in another context refused"),
         ] {
-            assert_eq!(last_line(app, adapter), said);
+            assert_eq!(last_line(app, adapter), printed);
         }
     }
 
-    /// v1 itself answers success for each failed open, and writes into the caller's data.
+    /// v1 alone returns success for each failed open, and writes into the caller's data.
     fn damaged_data_are_refused_and_whole_ones_left_untouched(adapter) {
         let lines: Vec<String> =
             run("damaged_handle", Release::R2026_2, adapter).stdout.lines().map(str::to_owned).collect();
@@ -87,7 +87,7 @@ on_both_adapters! {
 }
 
 on_both_adapters! {
-    /// v1 itself has no physical memory to share.
+    /// v1 alone cannot share physical memory.
     fn physical_memory_is_shared(adapter) {
         let outcome = is_clean("clean_physical", Release::R2026_2, adapter);
         let lines: Vec<&str> = outcome.stdout.lines().collect();
@@ -96,7 +96,7 @@ on_both_adapters! {
         assert_eq!(lines[2].replace("consumer wrote", "producer read"), lines[3]);
     }
 
-    /// Data that the adapter made, as a producer without urscope hands them over.
+    /// Handle data made by the adapter, as from a producer without urscope.
     fn data_of_an_adapter_are_opened(adapter) {
         let outcome = TestRun::of("other_backend", Release::R2026_2, adapter)
             .env("URSCOPE_BACKEND", "adapter")
@@ -109,7 +109,7 @@ on_both_adapters! {
     }
 }
 
-/// The v1 adapter cannot signal an event again, so that there is nothing to share.
+/// The v1 adapter cannot signal an event twice, so it has no event to share.
 #[test]
 fn events_are_shared_where_queues_can_signal_them() {
     for mode in [
@@ -126,15 +126,15 @@ fn events_are_shared_where_queues_can_signal_them() {
         });
         assert_eq!((ours.code, &ours.stdout), (0, &theirs.stdout), "{mode}: {}", ours.stderr);
     }
-    let said = run("ipc_refusals", Release::R2026_2, Adapter::V1).stdout;
-    assert!(said.starts_with("memory: yes\nphysical memory: yes\nevent: no\n"), "{said}");
+    let printed = run("ipc_refusals", Release::R2026_2, Adapter::V1).stdout;
+    assert!(printed.starts_with("memory: yes\nphysical memory: yes\nevent: no\n"), "{printed}");
 }
 
-/// A choice that is none is said, and the default used.
+/// An unknown backend is reported, and the default is used.
 #[test]
-fn a_backend_that_is_none_is_said() {
+fn an_unknown_backend_is_reported() {
     let outcome = TestRun::of("clean", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", "level0").run();
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    let said = "URSCOPE_BACKEND=\"level0\" is not auto, adapter or level_zero; \"auto\" is used instead";
-    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    let warning = "URSCOPE_BACKEND=\"level0\" is not auto, adapter or level_zero; \"auto\" is used instead";
+    assert!(outcome.stderr.contains(warning), "{}", outcome.stderr);
 }

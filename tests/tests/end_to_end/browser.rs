@@ -1,5 +1,5 @@
-//! The page in a real browser: each scenario of `tests/browser/scenarios.mjs`, told of a real run. In none of them may there be an error
-//! on the console, or a request to anybody else.
+//! The page in a real browser: each scenario of `tests/browser/scenarios.mjs`, on a real run. In none of them may there be an
+//! error on the console, or a request to another server.
 
 use std::fs;
 use std::path::Path;
@@ -15,22 +15,22 @@ fn run_of(program: &str) -> Outcome {
     TestRun::of(program, Release::R2026_2, Adapter::V2).run()
 }
 
-/// Opens a window on traces.
-fn window(traces: &Path, options: &[&str]) -> Served {
+/// Serves traces.
+fn view(traces: &Path, options: &[&str]) -> Served {
     Served::by([&["view", "--no-open", "--port", "0"], options, &[&text(traces)]].concat())
 }
 
-/// Has a browser play a scenario of `tests/browser/scenarios.mjs`. Fails with what went wrong in it.
-fn play_in(scenario: &str, window: &Served, arguments: &[&str]) {
-    node(&[&["tests/browser/run_scenario.mjs", scenario, &window.url], arguments].concat());
+/// Has a browser play a scenario of `tests/browser/scenarios.mjs`; fails with its errors.
+fn play_in(scenario: &str, view: &Served, arguments: &[&str]) {
+    node(&[&["tests/browser/run_scenario.mjs", scenario, &view.url], arguments].concat());
 }
 
-/// Plays a scenario of a run that has ended.
+/// Plays a scenario on a run that has ended.
 fn play(scenario: &str, outcome: &Outcome) {
-    play_in(scenario, &window(&outcome.trace_folder(), &[]), &[]);
+    play_in(scenario, &view(&outcome.trace_folder(), &[]), &[]);
 }
 
-/// Runs a script of ours, or one of the packages that came with the browser.
+/// Runs a script of ours, or of a package that came with the browser.
 fn node(words: &[&str]) {
     browser();
     let output = Command::new("node")
@@ -38,8 +38,8 @@ fn node(words: &[&str]) {
         .current_dir(repository())
         .output()
         .expect("node cannot be started: apt-get install nodejs");
-    let [said, complained] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    assert!(output.status.success(), "node {}:\n{said}{complained}", words.join(" "));
+    let [printed, errors] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(output.status.success(), "node {}:\n{printed}{errors}", words.join(" "));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_finding_is_followed_to_both_its_sides() {
 }
 
 #[test]
-fn who_gets_the_address_sees_the_same() {
+fn a_shared_address_shows_the_same() {
     play("shares_what_is_seen", &run_of("free_while_open"));
 }
 
@@ -68,17 +68,17 @@ fn every_view_fits_a_narrow_window() {
 }
 
 #[test]
-fn no_view_shuts_anybody_out() {
+fn every_view_is_accessible() {
     play("is_accessible", &run_of("event_leaked"));
 }
 
 #[test]
 fn an_empty_run_is_shown_as_one() {
     let traces = tempfile::tempdir().expect("a temporary folder");
-    play_in("shows_an_empty_run", &window(traces.path(), &[]), &[]);
+    play_in("shows_an_empty_run", &view(traces.path(), &[]), &[]);
 }
 
-/// A name that comes to life as markup, turns text around and rings the bell.
+/// A name that would act as markup, reverse text and ring the bell.
 const HOSTILE: &str = "<img src=x onerror=hurt=1>\u{202e}\u{1b}[31m\u{7}&amp;";
 
 #[test]
@@ -104,7 +104,7 @@ fn the_page_follows_a_run() {
     thread::scope(|scope| {
         let run = scope.spawn(|| run::urscope(&words.iter().map(String::as_str).collect::<Vec<_>>()));
         wait_for_an_opening(&traces);
-        play_in("follows_a_run", &window(&traces, &[]), &[&text(&gate)]);
+        play_in("follows_a_run", &view(&traces, &[]), &[&text(&gate)]);
         assert_eq!(run.join().expect("the run was waited for").code, 0);
     });
 }
@@ -113,7 +113,7 @@ fn text(path: &Path) -> String {
     path.to_str().expect("a path of the tests is text").to_owned()
 }
 
-/// Waits until both processes share.
+/// Waits until the consumer has opened the memory.
 fn wait_for_an_opening(traces: &Path) {
     let began = Instant::now();
     let opened = || {
@@ -127,7 +127,7 @@ fn wait_for_an_opening(traces: &Path) {
 }
 
 fn memory_is_open(trace: &[u8]) -> bool {
-    // Its beginning and its end.
+    // The begin and the end record.
     String::from_utf8_lossy(trace).matches(r#""name":"urIPCOpenMemHandleExp""#).count() == 2
 }
 
@@ -144,14 +144,14 @@ fn perfetto_ui() -> String {
 #[test]
 fn a_click_hands_the_run_over_to_perfetto() {
     let outcome = run_of("free_while_open");
-    play_in("hands_over_to_perfetto", &window(&outcome.trace_folder(), &["--perfetto-ui", &perfetto_ui()]), &[]);
+    play_in("hands_over_to_perfetto", &view(&outcome.trace_folder(), &["--perfetto-ui", &perfetto_ui()]), &[]);
 }
 
 #[test]
 fn perfetto_is_reached_without_a_click() {
     let outcome = run_of("free_while_open");
     let options = ["--perfetto", "--perfetto-ui", &perfetto_ui()];
-    play_in("goes_straight_to_perfetto", &window(&outcome.trace_folder(), &options), &[]);
+    play_in("goes_straight_to_perfetto", &view(&outcome.trace_folder(), &options), &[]);
 }
 
 /// Where the packages are that came with the browser.

@@ -9,9 +9,9 @@ fn every_call_is_in_the_trace_once(adapter: Adapter) {
     let traces = outcome.traces();
     traces.iter().for_each(trace::Trace::assert_whole);
 
-    // The program says how many calls it made: "producer called get 8008, put 8008".
-    let said = |verb: &str| -> usize {
-        let (_, after) = outcome.stdout.split_once(&format!("{verb} ")).expect("the program says what it called");
+    // The program prints how many calls it made: "producer called get 8008, put 8008".
+    let printed = |verb: &str| -> usize {
+        let (_, after) = outcome.stdout.split_once(&format!("{verb} ")).expect("the program prints what it called");
         let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
         digits.parse().expect("a number of calls")
     };
@@ -22,7 +22,7 @@ fn every_call_is_in_the_trace_once(adapter: Adapter) {
         (", close", "urIPCCloseMemHandleExp"),
     ];
     for (verb, entry_point) in calls {
-        let made = said(verb);
+        let made = printed(verb);
         assert!(made >= 8000);
         assert_eq!(trace::count(&traces, "B", entry_point), made, "begins of {entry_point}");
         assert_eq!(trace::count(&traces, "E", entry_point), made, "ends of {entry_point}");

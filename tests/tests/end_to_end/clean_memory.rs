@@ -1,4 +1,4 @@
-//! A faultless program over two processes is traced whole and found clean, on every release and both adapters.
+//! A correct program of two processes is traced completely and found clean, on every release and both adapters.
 
 use urscope_tests::{Adapter, Release, TestRun, perfetto, trace};
 
@@ -59,7 +59,7 @@ fn is_clean_on_2026_0_v2() {
     is_clean(Release::R2026_0, Adapter::V2);
 }
 
-/// What the consumer opened is what the producer got: the same fingerprint of the same bytes.
+/// The consumer opens the bytes that the producer got, so their fingerprints are equal.
 #[test]
 fn shows_the_same_fingerprint_on_both_sides() {
     let traces = TestRun::of("clean", Release::R2026_2, Adapter::V2).run().traces();

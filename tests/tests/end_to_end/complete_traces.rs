@@ -1,8 +1,8 @@
-//! What is asked of every recorded run, whatever it shares.
+//! Checks that hold for every recorded run, whatever it shares.
 
 use urscope_tests::{Outcome, Trace, perfetto, record_fields, trace};
 
-/// The traces of a run, each of them whole, with all fields, and to Perfetto's liking.
+/// The traces of a run. Each is complete, has all fields, and loads in Perfetto without a warning.
 pub(crate) fn complete_traces(outcome: &Outcome) -> Vec<Trace> {
     let traces = outcome.traces();
     for trace in &traces {
@@ -17,7 +17,7 @@ pub(crate) fn complete_traces(outcome: &Outcome) -> Vec<Trace> {
     traces
 }
 
-/// Each of these functions was called so often, and returned, by the traces and by the report.
+/// Checks how often each of these functions was called and returned, in the traces and in the report.
 pub(crate) fn assert_counts<const N: usize>(outcome: &Outcome, traces: &[Trace], expected: [(&str, usize); N]) {
     for (call, count) in expected {
         assert_eq!((trace::count(traces, "B", call), trace::count(traces, "E", call)), (count, count), "{call}");

@@ -1,9 +1,9 @@
-//! One set of cases, told to several implementations: what Unified Runtime promises, and where an implementation's answer differs and why.
+//! One set of cases for several implementations: what Unified Runtime specifies, and where an implementation differs and why.
 //!
-//! The cases are programs that call the UR loader themselves and print what was answered: `ur_result_t` as numbers
+//! The cases are in programs that call the UR loader and print the answers: `ur_result_t` as numbers
 //! (`0` success, `4` invalid value, `5` invalid context, `12` invalid event, `39` out of device memory, `45` invalid argument, `46` null handle,
-//! `48` null pointer, `53` invalid enumeration, …), and words for what else was found. Every line is compared, so a
-//! difference that has gone away fails as much as a new one.
+//! `48` null pointer, `53` invalid enumeration, …), and words for other observations. Every line is compared: a
+//! deviation that no longer exists fails as much as a new one.
 
 use urscope_tests::{Adapter, Release, TestRun};
 
@@ -17,35 +17,35 @@ use memory::{MEMORY, MEMORY_FAULTS, MEMORY_NULLS, MEMORY_OF_TWO};
 
 mod memory;
 
-/// Who answers.
+/// An implementation of the entry points, with the driver that it runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Implementation {
-    /// The v2 adapter as it is installed, beside others: the loader finds its functions through each call's first handle.
+    /// The v2 adapter as it is installed, with others: the loader finds its functions through the first handle of each call.
     V2,
     /// The v2 adapter as the only one: the loader calls its functions directly.
     V2Alone,
-    /// The v2 adapter behind the loader's own validation of parameters.
+    /// The v2 adapter behind the parameter validation of the loader.
     V2Checked,
-    /// The v2 adapter on a driver that exports one and the same descriptor of physical memory each time, and keeps the
-    /// number of an imported one, as Intel's does.
+    /// The v2 adapter on a driver that exports the same descriptor of physical memory each time, and keeps the number of an
+    /// imported one, as Intel's driver does.
     V2OneDescriptor,
-    /// The v2 adapter behind urscope, which refuses what it finds wrong. It stands in the adapter's table.
+    /// The v2 adapter behind urscope in the adapter's table, which refuses violations.
     V2Refusing,
-    /// The same with the adapter as the only one: nothing looks at a handle before urscope does.
+    /// The same as the only adapter: nothing reads a handle before urscope does.
     V2AloneRefusing,
-    /// The v1 adapter as it is installed, beside others.
+    /// The v1 adapter as it is installed, with others.
     V1,
-    /// The same behind urscope, which refuses what it finds wrong.
+    /// The same behind urscope, which refuses violations.
     V1Refusing,
-    /// Our own backend in the place of the v2 adapter's entry points. It stands in the adapter's table.
+    /// Our own backend in place of the v2 adapter's entry points, in the adapter's table.
     Ours,
-    /// The same on the driver that has such a way with descriptors.
+    /// The same on the driver of `V2OneDescriptor`.
     OursOneDescriptor,
-    /// Our own backend in the place of the v1 adapter's entry points.
+    /// Our own backend in place of the v1 adapter's entry points.
     OursOnV1,
-    /// Our own backend on a release and adapter before 2026.2, where the symbols that urscope exports lead to it.
+    /// Our own backend on a release before 2026.2, through the symbols that urscope exports.
     On(Release, Adapter),
-    /// In an expectation: all of those.
+    /// In an expectation only: all `On`.
     Older,
 }
 
@@ -60,7 +60,7 @@ fn alone(test_run: TestRun) -> TestRun {
     test_run.env("UR_ADAPTERS_FORCE_LOAD", R2026_2.library("libur_adapter_level_zero_v2.so.0"))
 }
 
-/// The device's descriptors of physical memory are as those of Intel's driver.
+/// Makes the device handle descriptors of physical memory as Intel's driver does.
 fn intels_descriptors(test_run: TestRun) -> TestRun {
     test_run.env("ZE_SOFT_EXPORT_FD", "one").env("ZE_SOFT_IMPORT_FD", "keep")
 }
@@ -74,7 +74,7 @@ impl Implementation {
         };
         let test_run = TestRun::of(app, release, adapter).option("--no-check");
         match self {
-            Older => unreachable!("it stands for many"),
+            Older => unreachable!("it stands for several implementations"),
             V1 | V2 => test_run,
             V2Alone => alone(test_run),
             V2Checked => test_run.env("UR_ENABLE_LAYERS", "UR_LAYER_PARAMETER_VALIDATION"),
@@ -86,20 +86,20 @@ impl Implementation {
         }
     }
 
-    /// Whether an expectation of `who` is about this one. Our backend differs on an older release as it does on the newest,
-    /// but where the reason is what the newest loader does before it is asked.
+    /// Whether an expectation for `who` applies to this one. On an older release our backend differs as it does on the newest,
+    /// unless the reason is something that only the newest loader does.
     fn is(self, who: Self, reason: &str) -> bool {
         who == self || matches!(self, On(..)) && (who == Older || who == Ours && reason != TABLE)
     }
 }
 
-/// A case, what is promised, and who answers otherwise, with the reason.
+/// A case, the specified answer, and the implementations that answer otherwise, each with the reason.
 ///
-/// Nothing is promised about bytes that no get handed out, nor about an exporter that is gone or may not be looked into:
-/// there stands what the adapter makes of the software device's answer.
+/// Nothing is specified about bytes that no get returned, nor about an exporter that has ended or may not be inspected: the
+/// answer given is what the adapter makes of the software device's.
 type Case = (&'static str, &'static str, &'static [(Implementation, &'static str, &'static str)]);
 
-/// Tells all cases of one kind, with urscope in between and, where the answers are not urscope's own, without it.
+/// Runs all cases of one group with urscope and, where the answers are not those of urscope, also without it.
 fn check_cases(app: &str, which: &str, cases: &[Case], implementation: Implementation) {
     let expected: Vec<String> = cases
         .iter()
@@ -115,13 +115,13 @@ fn check_cases(app: &str, which: &str, cases: &[Case], implementation: Implement
     let is_adapters = matches!(implementation, V1 | V2 | V2Alone | V2Checked | V2OneDescriptor);
     let bare = is_adapters.then(|| ("bare", test_run().option("--no-shim").run()));
     for (how, outcome) in bare.into_iter().chain([("traced", test_run().run())]) {
-        assert_eq!(outcome.code, 0, "{app} {which} {how}, told to {implementation:?}: {}", outcome.stderr);
-        let told: Vec<&str> = outcome.stdout.lines().collect();
-        assert_eq!(told, expected, "{app} {which} {how}, told to {implementation:?}: {}", outcome.stderr);
+        assert_eq!(outcome.code, 0, "{app} {which} {how}, {implementation:?}: {}", outcome.stderr);
+        let printed: Vec<&str> = outcome.stdout.lines().collect();
+        assert_eq!(printed, expected, "{app} {which} {how}, {implementation:?}: {}", outcome.stderr);
     }
 }
 
-/// Every deviation has a reason, and none says what is promised anyway.
+/// Every deviation has a reason, and none equals the specified answer.
 #[test]
 fn every_deviation_is_one_and_has_its_reason() {
     let physical = [PHYSICAL, PHYSICAL_OF_TWO, PHYSICAL_NULLS];
@@ -129,7 +129,7 @@ fn every_deviation_is_one_and_has_its_reason() {
     for cases in [MISUSE].iter().chain(&physical).chain(&event).chain(&memory::ALL) {
         for (case, promised, otherwise) in *cases {
             for (implementation, answer, reason) in *otherwise {
-                assert!(answer != promised && !reason.is_empty(), "{case}, told to {implementation:?}");
+                assert!(answer != promised && !reason.is_empty(), "{case}, {implementation:?}");
             }
         }
     }
@@ -151,7 +151,7 @@ const V1_EVENTS: &str =
 const DESCRIPTORS: &str =
     "a lack of descriptors is told apart from data that are wrong, as the adapter does for memory";
 
-/// What is undefined, and refused by who knows what a get handed out.
+/// Undefined behaviour, which an implementation refuses if it knows what a get returned.
 const MISUSE: &[Case] =
     &[("put-twice", "0 45", &[]), ("put-of-a-copy", "45 0", &[]), ("put-of-the-middle", "45 0", &[])];
 
@@ -235,7 +235,7 @@ const PHYSICAL_NULLS: &[Case] = &[
     ("info-null", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (Older, CRASH, TABLE), (V2Alone, CRASH, NULL)]),
 ];
 
-/// The process that told the case was ended by SIGSEGV.
+/// SIGSEGV ended the process of the case.
 const CRASH: &str = "signal 11";
 
 const EVENT: &[Case] = &[
@@ -349,28 +349,28 @@ conforms! {
     events_and_undefined_puts: "ur_event" "misuse" MISUSE to V2Refusing Ours;
 }
 
-/// The same program on releases that have no such functions finds those that urscope exports, and is served.
+/// On releases without these functions, the same program finds those that urscope exports.
 #[test]
 fn the_functions_are_found_by_name_where_the_release_has_none() {
     for release in [R2026_1, R2026_0, R2025_3] {
         let test_run = || TestRun::of("by_dlsym", release, Adapter::V2).option("--no-check");
         let outcome = test_run().run();
-        let said = (outcome.code, outcome.stdout.as_str());
-        assert_eq!(said, (0, "opened an event by name\n"), "{release:?}: {}", outcome.stderr);
+        let answer = (outcome.code, outcome.stdout.as_str());
+        assert_eq!(answer, (0, "opened an event by name\n"), "{release:?}: {}", outcome.stderr);
         let bare = test_run().option("--no-shim").run();
         assert!(bare.stderr.contains("there is no urEventCreateExp"), "{release:?}: {}", bare.stderr);
     }
 }
 
-/// A program that links nothing of ours finds the functions by name: ours where we stand in front, the loader's where not.
+/// A program that looks up the functions by name finds ours when urscope is preloaded, and otherwise those of the loader.
 #[test]
 fn the_functions_are_found_by_name() {
     for implementation in [V2, V2Alone] {
         let bare = implementation.test_run("by_dlsym").option("--no-shim").run();
         let traced = implementation.test_run("by_dlsym").run();
         for outcome in [&bare, &traced] {
-            let said = (outcome.code, outcome.stdout.as_str());
-            assert_eq!(said, (0, "opened an event by name\n"), "{}", outcome.stderr);
+            let answer = (outcome.code, outcome.stdout.as_str());
+            assert_eq!(answer, (0, "opened an event by name\n"), "{}", outcome.stderr);
         }
         let traces = traced.traces();
         for call in ["urIPCGetEventHandleExp", "urIPCPutEventHandleExp", "urIPCOpenEventHandleExp"] {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
-/// What each crate may depend on, other crates of ours only. Whoever is not here does not belong to the workspace.
-const ARROWS: [(&str, &[&str]); 10] = [
+/// What each crate of the workspace may depend on, of our own crates.
+const ALLOWED: [(&str, &[&str]); 10] = [
     ("urscope-schema", &[]),
     ("urscope-rules", &["urscope-schema"]),
     ("urscope-rule-pages", &["urscope-rules", "urscope-schema"]),
@@ -24,8 +24,8 @@ fn metadata() -> Metadata {
     MetadataCommand::new().manifest_path(manifest).no_deps().exec().expect("cargo metadata answers")
 }
 
-/// The arrows that stand in the manifests, of every kind: also a test must not turn one around.
-fn arrows() -> BTreeMap<String, BTreeSet<String>> {
+/// The dependencies in the manifests, of every kind: those of tests count, too.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let packages = metadata().packages;
     let ours: BTreeSet<String> = packages.iter().map(|package| package.name.to_string()).collect();
     packages
@@ -40,25 +40,25 @@ fn arrows() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn every_crate_is_on_the_map() {
-    let found: Vec<String> = arrows().into_keys().collect();
-    let mut expected: Vec<&str> = ARROWS.iter().map(|(name, _)| *name).collect();
+fn every_crate_is_in_the_table() {
+    let found: Vec<String> = dependencies().into_keys().collect();
+    let mut expected: Vec<&str> = ALLOWED.iter().map(|(name, _)| *name).collect();
     expected.sort_unstable();
     assert_eq!(found, expected);
 }
 
 #[test]
-fn no_crate_depends_on_more_than_the_map_allows() {
-    let arrows = arrows();
-    for (name, allowed) in ARROWS {
-        let too_many: Vec<&String> = arrows[name].iter().filter(|other| !allowed.contains(&other.as_str())).collect();
-        assert!(too_many.is_empty(), "{name} may depend on {allowed:?}, and depends on {too_many:?} too");
+fn no_crate_depends_on_more_than_the_table_allows() {
+    let found = dependencies();
+    for (name, allowed) in ALLOWED {
+        let too_many: Vec<&String> = found[name].iter().filter(|other| !allowed.contains(&other.as_str())).collect();
+        assert!(too_many.is_empty(), "{name} may depend on {allowed:?}, but also depends on {too_many:?}");
     }
 }
 
 #[test]
-fn nobody_depends_on_a_leaf() {
-    for (name, dependencies) in arrows() {
+fn no_crate_depends_on_a_leaf() {
+    for (name, dependencies) in dependencies() {
         for leaf in ["urscope-command", "urscope-preload", "urscope-device-loader", "urscope-tests"] {
             assert!(!dependencies.contains(leaf), "{name} depends on the leaf {leaf}");
         }

@@ -1,18 +1,18 @@
-//! What a device says that it can share is what the chosen backend can do on it: for each release, adapter and backend.
+//! A device reports as shareable what the chosen backend can share on it, for each release, adapter and backend.
 
 use urscope_tests::{Adapter, Release, TestRun};
 
 use Adapter::{V1, V2};
 use Release::{R2025_3, R2026_0, R2026_1, R2026_2};
 
-/// The adapter does not know the question.
+/// The adapter does not know the query.
 const UNKNOWN: &str = "54";
 const YES: &str = "0 yes";
 const NO: &str = "0 no";
 
 /// The answers about memory, physical memory, reusable events and shared events.
 ///
-/// No event is shared on v1, whoever serves it: to that adapter, one that was complete once is complete for good.
+/// v1 shares no events with any backend: in that adapter, an event that was complete once stays complete.
 #[rustfmt::skip]
 const CELLS: [(Release, Adapter, &str, [&str; 4]); 24] = [
     (R2026_2, V2, "adapter",    [YES, YES, YES, YES]),
@@ -46,7 +46,7 @@ fn a_device_says_what_the_backend_can_do() {
     for (release, adapter, backend, [memory, physical, reusable, events]) in CELLS {
         let cell = TestRun::of("ur_support", release, adapter).env("URSCOPE_BACKEND", backend).option("--no-check");
         let outcome = cell.run();
-        // What is denied is not done either: UR_RESULT_ERROR_UNSUPPORTED_FEATURE.
+        // What is reported as unsupported is refused: UR_RESULT_ERROR_UNSUPPORTED_FEATURE.
         let answer = if events == YES { 0 } else { 44 };
         let expected = format!(
             "memory: {memory}\nphysical memory: {physical}\nreusable events: {reusable}\nevents: {events}\n\

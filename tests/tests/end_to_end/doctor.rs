@@ -1,4 +1,4 @@
-//! The doctor finds what stands here, release by release.
+//! `urscope doctor` recognises each release.
 
 use urscope_tests::{Release, run::urscope};
 
@@ -7,8 +7,8 @@ fn the_runtime_is_found(release: Release, entry_points: &str) {
     let runtime = folder.to_str().expect("a path in UTF-8");
     let ended = urscope(&["doctor", "--device", "software", "--runtime", runtime]);
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-    let told = [release.version(), entry_points, "libur_adapter_level_zero_v2.so.0", "pidfd_getfd"];
-    for word in told {
+    let expected = [release.version(), entry_points, "libur_adapter_level_zero_v2.so.0", "pidfd_getfd"];
+    for word in expected {
         assert!(ended.stdout.contains(word), "nothing about {word}:\n{}", ended.stdout);
     }
 }
@@ -29,7 +29,7 @@ fn the_runtime_2026_0_is_found() {
 }
 
 #[test]
-fn a_machine_that_cannot_do_it_is_told_what_to_do() {
+fn a_machine_without_a_runtime_gets_advice() {
     let ended = urscope(&["doctor", "--runtime", "/nowhere"]);
     assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
     assert!(ended.stdout.contains("-> "), "{}", ended.stdout);

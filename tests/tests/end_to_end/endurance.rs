@@ -1,5 +1,5 @@
-//! Our own backend for a long time, in many threads, and with data that somebody has tampered with: nothing is lost, and nobody
-//! is harmed.
+//! Our own backend under load: many cycles, many threads, and handle data that was tampered with. It loses no resource, and
+//! harms neither process.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps};
 
@@ -8,12 +8,12 @@ use crate::on_both_adapters;
 fn kinds(adapter: Adapter) -> &'static [&'static str] {
     match adapter {
         Adapter::V2 => &["memory", "physical memory", "event"],
-        // It cannot signal an event again.
+        // It cannot signal an event twice.
         Adapter::V1 => &["memory", "physical memory"],
     }
 }
 
-/// On our backend, with nothing that remembers calls.
+/// Runs on our backend, without validation.
 fn ours(test_run: TestRun) -> Outcome {
     let test_run = test_run.env("URSCOPE_BACKEND", "level_zero").env("URSCOPE_VALIDATE", "off");
     let outcome = test_run.option("--no-check").run();
@@ -21,7 +21,7 @@ fn ours(test_run: TestRun) -> Outcome {
     outcome
 }
 
-/// Without a trace, which would be gigabytes.
+/// Runs without a trace, which would be gigabytes.
 fn untraced(app: &str, adapter: Adapter) -> TestRun {
     let program = apps::executable(app, Release::R2026_2);
     TestRun::of_program("/usr/bin/env").adapter(adapter).arg("URSCOPE_DIR=/dev/null/none").arg(program)
@@ -30,8 +30,8 @@ fn untraced(app: &str, adapter: Adapter) -> TestRun {
 const NOTHING: &str = "0 descriptors, 0 mappings and no memory more";
 
 on_both_adapters! {
-    /// Neither is lost where the driver gives a descriptor with each question, nor where it gives one and keeps it; and
-    /// where the runtime has no such functions, those that we export serve.
+    /// Neither where the driver exports a new descriptor each time, nor where it exports the same one; on releases without
+    /// these functions, through those that urscope exports.
     fn no_descriptor_and_no_memory_is_lost(adapter) {
         for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0, Release::R2025_3] {
             for exports in ["each", "one"] {
@@ -54,7 +54,7 @@ on_both_adapters! {
         assert_eq!(outcome.stdout, format!("8 threads: {NOTHING}\n"));
     }
 
-    /// Altered by accident: refused. Forged by somebody who seals them anew: opened if they still say what is there, else refused.
+    /// Data that were altered by accident are refused. Data with a new checksum are opened if they still describe what is there.
     fn tampered_data_harm_neither_process(adapter) {
         let outcome = ours(TestRun::of("hostile_data", Release::R2026_2, adapter));
         let refused = "0 altered accepted, 0 answered otherwise";
@@ -62,7 +62,7 @@ on_both_adapters! {
             kinds(adapter).iter().map(|kind| format!("{kind}: {refused}; {NOTHING}")).collect();
         expected.push(format!("producer: {NOTHING}"));
         assert_eq!(outcome.stdout.lines().collect::<Vec<_>>(), expected, "{}", outcome.stderr);
-        // Nothing that was refused reached libumf, which would have complained.
+        // Refused data did not reach libumf, which would have printed an error.
         assert!(!outcome.stderr.contains("UMF"), "{}", outcome.stderr);
     }
 }

@@ -8,10 +8,10 @@ const GET: &str = "urIPCGetEventHandleExp";
 const PUT: &str = "urIPCPutEventHandleExp";
 const OPEN: &str = "urIPCOpenEventHandleExp";
 
-/// Each order, and what the program says in it. `@1` is the pattern that was there first, `@2` and `@3` are what was
-/// written in front of the first and the second signal.
+/// Each order, and what the program prints in it. `@1` is the first pattern; `@2` and `@3` are the patterns written before the
+/// first and the second signal.
 ///
-/// "pending" stands where a signal certainly waits for what the other side does next.
+/// "pending" is expected where the signal is certain to wait for the next step of the other side.
 pub(crate) const ORDERS: [(&str, &[&str]); 8] = [
     ("signalled_before_get", &["producer writes @2", "consumer finds the event complete", "consumer read @2"]),
     ("signalled_after_get", &["producer writes @2", "consumer finds the event complete", "consumer read @2"]),
@@ -64,8 +64,8 @@ fn test_run(order: &str) -> TestRun {
     TestRun::of("clean_event", Release::R2026_2, Adapter::V2).arg(order)
 }
 
-/// What the program said, with the numbers of the patterns in place of their sums.
-fn said(stdout: &str) -> Vec<String> {
+/// What the program printed, with the numbers of the patterns in place of their checksums.
+fn printed(stdout: &str) -> Vec<String> {
     let mut sums: Vec<&str> = Vec::new();
     let mut lines: Vec<String> = stdout.lines().map(String::from).collect();
     for written in stdout.lines() {
@@ -88,7 +88,7 @@ fn every_order_of_signal_and_wait_is_clean() {
         let outcome = test_run(order).run();
         assert_eq!(outcome.code, 0, "{order}: {}", outcome.stderr);
         let before = ["producer wrote @1", "consumer read @1"];
-        assert_eq!(said(&outcome.stdout), [&before[..], expected].concat(), "{order}");
+        assert_eq!(printed(&outcome.stdout), [&before[..], expected].concat(), "{order}");
 
         let report = outcome.report();
         assert_eq!((report.verdict(), report.violations()), ("clean", vec![]), "{order}: {report:#?}");
@@ -98,9 +98,9 @@ fn every_order_of_signal_and_wait_is_clean() {
     }
 }
 
-/// What is recorded of an event and of its handle is the same wherever they turn up.
+/// All records of an event and of its handle agree.
 #[test]
-fn the_records_tell_the_same() {
+fn the_records_agree() {
     let traces = complete_traces(&test_run("two_signals").run());
     let values = |phase, call, field| record_fields::values(&traces, phase, call, field);
     assert_eq!(values("E", GET, "fingerprint"), values("B", OPEN, "fingerprint"), "other bytes than were got");
@@ -149,12 +149,12 @@ fn the_programs_are_the_same_traced_and_bare() {
         let test_run = || TestRun::of(app, Release::R2026_2, Adapter::V2).arg(order).option("--no-check");
         let (bare, traced) = (test_run().option("--no-shim").run(), test_run().run());
         assert!(bare.trace_files().is_empty() && !traced.trace_files().is_empty(), "{app} {order}: {}", traced.stderr);
-        assert!(!bare.stdout.is_empty(), "{app} {order} says nothing to compare: {}", bare.stderr);
+        assert!(!bare.stdout.is_empty(), "{app} {order} prints nothing to compare: {}", bare.stderr);
         assert_eq!((bare.code, &bare.stdout), (traced.code, &traced.stdout), "{app} {order}: {}", traced.stderr);
     }
 }
 
-/// What no adapter may do, and what the older one cannot do at all, is refused by SYCL with an exception.
+/// SYCL refuses with an exception what no adapter may share, and what the v1 adapter cannot.
 #[test]
 fn what_cannot_be_shared_is_refused() {
     let refused = |aspects: [&str; 3]| {

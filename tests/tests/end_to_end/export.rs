@@ -1,5 +1,5 @@
-//! The timeline of a run is drawn by Perfetto as it was written: nothing is dropped, and the arrows go between processes. Its
-//! tables are read by DuckDB.
+//! Perfetto draws the exported timeline of a run completely, with flow arrows between processes. DuckDB reads the exported
+//! tables.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ const COUNTERS: &str = "select track.name as name, process.pid as pid, count(*) 
     join process_counter_track track on track.id = track_id join process using (upid) group by 1, 2 order by 1, 2";
 const SLICES: &str = "select name, category, count(*) as n, sum(dur) as took from slice group by 1, 2 order by 1, 2";
 
-/// Exports a run and asks Perfetto about it; hands out the flows.
+/// Exports a run, loads it in Perfetto, and returns the flows.
 fn drawn(outcome: &Outcome) -> Vec<(String, String, bool)> {
     let folder = tempfile::tempdir().unwrap();
     let (chrome, native) = (folder.path().join("same.json"), folder.path().join("same.pftrace.gz"));
@@ -77,7 +77,7 @@ fn drawn(outcome: &Outcome) -> Vec<(String, String, bool)> {
     opinion.rows(0).iter().map(flow).collect()
 }
 
-/// A compressed file without its compression.
+/// Unpacks a compressed file.
 fn unpacked(file: &Path) -> PathBuf {
     if file.extension().is_none_or(|extension| extension != "gz") {
         return file.to_owned();
@@ -121,7 +121,7 @@ fn physical_memory_and_events_are_drawn_alike() {
     assert!(event.contains(&flow("event", "urEventRelease", false)), "{event:?}");
 }
 
-/// One question to the tables of two nodes. Each opening is joined to the get of its handle data.
+/// One query on the tables of two nodes. Each opening is joined with the get of its handle data.
 const ASKED: &str = "
 import duckdb, json, sys
 def table(name):
@@ -185,7 +185,7 @@ fn duckdb_reads_the_tables_of_several_nodes_as_one() {
 }
 
 #[test]
-fn a_timeline_that_cannot_be_written_is_said() {
+fn a_timeline_that_cannot_be_written_is_reported() {
     let outcome = TestRun::of("clean", Release::R2026_2, Adapter::V2).run();
     let traces = outcome.trace_folder();
     let ended = run::urscope(&["export", traces.to_str().unwrap(), "-o", "/nonexistent/run.json"]);

@@ -1,4 +1,4 @@
-//! A process that is killed leaves all that it did, and what it was about to do.
+//! The trace of a killed process holds all finished calls and the one that it was in.
 
 use urscope_tests::{Adapter, Release, TestRun, Trace, perfetto, run};
 
@@ -11,7 +11,7 @@ fn is_readable_after_a_kill_inside_a_call(adapter: Adapter) {
     let killed = killed[0];
     killed.assert_whole();
 
-    // The program said that it had finished ten of each before it was killed.
+    // The program finished ten of each before it was killed.
     assert!(outcome.stdout.contains("consumer finished open 10, close 10"), "{}", outcome.stdout);
     assert_eq!(killed.count("E", "urIPCOpenMemHandleExp"), 10);
     assert_eq!(killed.count("E", "urIPCCloseMemHandleExp"), 10);
@@ -23,13 +23,13 @@ fn is_readable_after_a_kill_inside_a_call(adapter: Adapter) {
     assert_eq!(opinion.rows(0)[0]["name"], "urIPCOpenMemHandleExp");
     assert_eq!(opinion.count("unfinished"), 1);
 
-    // Being killed is no violation, and no reason to give up.
+    // Being killed is no violation, and the run is judged all the same.
     let report = outcome.report();
     assert_eq!((outcome.code, report.verdict()), (0, "clean"), "{report:#?}");
     assert_eq!(report.process(killed.pid())["ended"], "killed");
     assert_eq!(report.process(parent[0].pid())["ended"], "exited");
 
-    // The same verdict from the file that was left.
+    // The files that were left give the same verdict.
     let folder = outcome.trace_folder();
     let checked = run::urscope(&["check", "--format", "json", folder.to_str().expect("a path in UTF-8")]);
     assert_eq!(checked.code, 0, "{}{}", checked.stdout, checked.stderr);
@@ -45,7 +45,7 @@ fn is_readable_after_a_kill_inside_a_call_on_v2() {
     is_readable_after_a_kill_inside_a_call(Adapter::V2);
 }
 
-/// A killed producer had no chance to put its handle: that is told apart from one that forgot.
+/// A killed producer could not put its handle, so that is no leak.
 #[test]
 fn a_killed_producer_is_not_accused() {
     for adapter in [Adapter::V1, Adapter::V2] {

@@ -1,10 +1,10 @@
-//! Whatever starts the processes of a run: MPI launchers hand on the environment, and every rank is traced and judged.
+//! MPI launchers pass on the environment, so every rank is traced and judged.
 
 use std::fs;
 
 use urscope_tests::{Adapter, Release, TestRun, apps, launcher, run::urscope};
 
-/// The launchers, and what each must be told to start two ranks on this machine as whoever runs the tests.
+/// The launchers, and the arguments with which each starts two ranks on this machine, also as root.
 const LAUNCHERS: [(&str, &[&str]); 2] = [
     ("mpich-5.0.2", &["-launcher", "fork", "-n", "2"]),
     ("openmpi-5.0.11", &["--allow-run-as-root", "--oversubscribe", "-n", "2"]),

@@ -1,5 +1,5 @@
-//! The twin: what the validation layer finds in a process while it runs is what the judge finds in that process's trace,
-//! for every program there is.
+//! For every program: what the validation layer finds in a process while it runs equals what the judge finds in the trace of
+//! that process.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use urscope_tests::{Adapter, Outcome, Release, Report, TestRun, Trace, repositor
 
 use crate::{on_both_adapters, programs};
 
-/// What was found: how often each "severity rule", and in which words.
+/// What was found: how often each "severity rule", and the messages.
 #[derive(Debug, Default)]
 struct Found {
     violations: BTreeMap<String, u64>,
@@ -18,12 +18,12 @@ struct Found {
 impl Found {
     fn add(&mut self, finding: &Value, times: u64) {
         let [severity, rule, message] =
-            ["severity", "rule", "message"].map(|word| finding[word].as_str().expect("a finding has words"));
+            ["severity", "rule", "message"].map(|word| finding[word].as_str().expect("a finding has these fields"));
         *self.violations.entry(format!("{severity} {rule}")).or_default() += times;
         self.messages.insert(message.to_owned());
     }
 
-    /// Without the one rule for which the layer is shown more than a trace holds: places for answers, and their sizes.
+    /// Without `invalid-argument`, for which the layer sees more than a trace holds: out-parameters and their sizes.
     fn in_traces(&self) -> BTreeMap<&str, u64> {
         let violations = self.violations.iter().map(|(violation, times)| (violation.as_str(), *times));
         violations.filter(|(violation, _)| *violation != "error invalid-argument").collect()
@@ -47,7 +47,7 @@ fn all_live(outcome: &Outcome) -> Vec<String> {
     violations.into_iter().collect()
 }
 
-/// The rules that take more than one process knows of itself: they look at the run.
+/// The rules that need the whole run: one process cannot check them.
 fn by_judge() -> BTreeSet<String> {
     let rules = std::fs::read_to_string(repository().join("docs/rules.md")).expect("the rules can be read");
     let rows = rules.lines().filter_map(|line| line.strip_prefix("| [`"));
@@ -57,8 +57,8 @@ fn by_judge() -> BTreeSet<String> {
     rules
 }
 
-/// What the judge finds in one process's trace alone: what only the other side's trace can show is not there. Of a process that
-/// was ended from outside, live nobody could say what it left.
+/// What the judge finds in the trace of one process alone. For a process that was killed, it leaves out what the process left
+/// behind, because the layer could not report that.
 fn judged(trace: &Trace) -> Found {
     let ended = run::urscope(&["check", "--format", "json", trace.path.to_str().expect("a path in UTF-8")]);
     let report = Report::parse(&ended.stdout);
@@ -84,7 +84,7 @@ on_both_adapters! {
             for trace in outcome.traces() {
                 let (found, expected) = (live(&trace), judged(&trace));
                 assert_eq!(found.in_traces(), expected.in_traces(), "{way}: {}", outcome.stderr);
-                // Of those that are found again and again at one place, the judge tells one.
+                // The judge reports one message for findings that repeat at one place.
                 assert!(found.messages.is_superset(&expected.messages), "{way}: {found:#?}, {expected:#?}");
                 processes += 1;
                 violations += found.violations.len();
@@ -94,10 +94,10 @@ on_both_adapters! {
     }
 }
 
-/// How long a mapping is, only the producer's trace tells. Without it, a pointer into its middle is a stranger, and the mapping
-/// is left open.
+/// Only the trace of the producer shows how long a mapping is. Without it, a pointer into the mapping is unknown, and the
+/// mapping stays open.
 #[test]
-fn a_pointer_into_another_process_memory_is_a_stranger_to_one_process() {
+fn a_pointer_into_a_mapping_is_unknown_to_one_process_alone() {
     for adapter in [Adapter::V1, Adapter::V2] {
         let outcome = TestRun::of("close_interior", Release::R2026_2, adapter).run();
         assert_eq!(all_live(&outcome), ["error close-of-unknown", "warning leaked-mapping"], "{}", outcome.stderr);
@@ -105,30 +105,30 @@ fn a_pointer_into_another_process_memory_is_a_stranger_to_one_process() {
     }
 }
 
-/// The lines of standard error that begin with a finding.
-fn said<'a>(outcome: &'a Outcome, violation: &str) -> Vec<&'a str> {
+/// The lines of standard error that report a violation.
+fn reported<'a>(outcome: &'a Outcome, violation: &str) -> Vec<&'a str> {
     let begins = format!("urscope: {}: ", violation.replace(' ', ": "));
     outcome.stderr.lines().filter(|line| line.starts_with(&begins)).collect()
 }
 
 #[test]
-fn a_violation_is_said_on_standard_error_also_when_it_is_quiet() {
+fn a_violation_is_reported_on_standard_error_even_when_quiet() {
     for quiet in ["0", "1"] {
         let outcome = TestRun::of("put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
-        assert_eq!(said(&outcome, "error put-of-unknown").len(), 1, "{}", outcome.stderr);
+        assert_eq!(reported(&outcome, "error put-of-unknown").len(), 1, "{}", outcome.stderr);
         let noted = TestRun::of("free_before_put", Release::R2026_2, Adapter::V2).env("URSCOPE_QUIET", quiet).run();
-        assert_eq!(said(&noted, "note freed-while-exported").len(), usize::from(quiet == "0"), "{}", noted.stderr);
+        assert_eq!(reported(&noted, "note freed-while-exported").len(), usize::from(quiet == "0"), "{}", noted.stderr);
     }
 }
 
-/// Both ends are told with the program's own functions, and with offsets that other tools understand.
+/// Both stacks show the functions of the program, with offsets that other tools understand.
 #[test]
-fn a_violation_is_said_with_the_call_stacks_of_both_places() {
+fn a_violation_is_reported_with_the_call_stacks_of_both_places() {
     let line = |stacks: &str, app: &str, violation: &str| {
         let outcome = TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_STACKS", stacks).run();
-        let said = said(&outcome, violation);
-        assert_eq!(said.len(), 1, "{}", outcome.stderr);
-        said[0].to_owned()
+        let lines = reported(&outcome, violation);
+        assert_eq!(lines.len(), 1, "{}", outcome.stderr);
+        lines[0].to_owned()
     };
     let both = line("1", "double_close", "error double-close");
     let (_, stacks) = both.split_once("; here ").expect("a stack");
@@ -140,16 +140,19 @@ fn a_violation_is_said_with_the_call_stacks_of_both_places() {
     }
     assert_ne!(here, there, "two calls in two lines: {both}");
     let leak = line("1", "leaked_handle", "warning leaked-handle");
-    assert!(leak.contains("; here ") && !leak.contains("; there "), "a leak is told with the get: {leak}");
+    assert!(
+        leak.contains("; here ") && !leak.contains("; there "),
+        "a leak is reported with the stack of the get: {leak}"
+    );
     let bare = line("0", "double_close", "error double-close");
     assert!(!bare.contains("; here ") && !bare.contains("; there "), "{bare}");
 }
 
 #[test]
-fn nothing_is_found_while_it_runs_when_it_is_switched_off() {
+fn nothing_is_found_live_when_validation_is_off() {
     let outcome = TestRun::of("put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_VALIDATE", "off").run();
-    assert_eq!((all_live(&outcome), said(&outcome, "error put-of-unknown")), (vec![], vec![]));
-    assert_eq!(outcome.report().violations(), ["error put-of-unknown"], "the judge finds it by itself");
+    assert_eq!((all_live(&outcome), reported(&outcome, "error put-of-unknown")), (vec![], vec![]));
+    assert_eq!(outcome.report().violations(), ["error put-of-unknown"], "the judge finds it without the layer");
 }
 
 /// The results of a call in all traces, in order.
@@ -193,12 +196,12 @@ fn a_clean_program_is_never_refused() {
     }
 }
 
-/// The trace of the process that was ended is closed behind its last finding.
+/// The trace of the aborted process is closed after its last finding.
 #[test]
 fn an_abort_ends_the_program_at_the_call_and_closes_its_trace() {
     for (app, violation) in [("put_of_unknown", "error put-of-unknown"), ("double_close", "error double-close")] {
         let outcome = TestRun::of(app, Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", "abort").run();
-        assert_eq!(said(&outcome, violation).len(), 1, "{}", outcome.stderr);
+        assert_eq!(reported(&outcome, violation).len(), 1, "{}", outcome.stderr);
         assert!(outcome.report().violations().contains(&violation.to_owned()), "{:#?}", outcome.report());
         let traces = outcome.traces();
         let aborted = |record: &Value| record["name"] == "urscope_footer" && record["args"]["how"] == "abort";

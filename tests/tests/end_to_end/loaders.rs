@@ -1,4 +1,4 @@
-//! Every call is seen once, whichever way the program comes to its adapter.
+//! Every call is seen once, whichever way the program reaches its adapter.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, trace};
 
@@ -46,7 +46,7 @@ fn with_a_loader_that_the_program_links_itself() {
     }
 }
 
-/// The loader is then not behind the preloaded library in any search order, and libsycl's calls go through our symbols.
+/// Here the loader is not in the global scope, so libsycl's calls go through our symbols.
 #[test]
 fn with_a_runtime_that_is_opened_for_a_library_alone() {
     for release in [Release::R2026_2, Release::R2026_1, Release::R2026_0] {

@@ -50,7 +50,7 @@ mod unknown_adapter;
 mod view;
 mod violations;
 
-/// Tests that are run on either adapter.
+/// Makes two tests of each function: one on each adapter.
 macro_rules! on_both_adapters {
     ($($(#[$doc:meta])* fn $name:ident($adapter:ident) $body:block)*) => {
         $(mod $name {

@@ -1,6 +1,11 @@
-//! The runtime's own faults: the v1 adapter answers success to a get or an open that failed, and leaves the answer out.
+//! A fault of the runtime: the v1 adapter returns success from a get or an open that failed, without setting the result.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun};
+
+const MISSING_RESULT: &str = "error success-without-result";
+
+/// What the tests of this module find, as "severity rule".
+pub(crate) const EXPECTED: [&str; 1] = [MISSING_RESULT];
 
 /// A failing get and a failing open.
 const CALLS: [&str; 2] = ["get", "open"];
@@ -13,12 +18,12 @@ fn run(call: &str, adapter: Adapter, on_error: &str) -> Outcome {
     }
 }
 
-/// What else is found: the killed producer had no chance to put its handle.
+/// What else is found: the killed producer could not put its handle.
 fn besides(call: &str) -> Vec<&'static str> {
     if call == "open" { vec!["note leaked-handle"] } else { vec![] }
 }
 
-fn said(outcome: &Outcome) -> usize {
+fn reported(outcome: &Outcome) -> usize {
     outcome.stderr.lines().filter(|line| line.starts_with("urscope: error: success-without-result: ")).count()
 }
 
@@ -27,8 +32,8 @@ fn a_success_without_its_result_is_found_live_and_by_the_judge() {
     for call in CALLS {
         let outcome = run(call, Adapter::V1, "report");
         assert_eq!(outcome.stdout, format!("{call} answered 0, nothing\n"), "{}", outcome.stderr);
-        assert_eq!(said(&outcome), 1, "{}", outcome.stderr);
-        assert_eq!(outcome.report().violations(), [vec!["error success-without-result"], besides(call)].concat());
+        assert_eq!(reported(&outcome), 1, "{}", outcome.stderr);
+        assert_eq!(outcome.report().violations(), [vec![MISSING_RESULT], besides(call)].concat());
         let live = outcome
             .traces()
             .iter()
@@ -40,14 +45,14 @@ fn a_success_without_its_result_is_found_live_and_by_the_judge() {
 }
 
 #[test]
-fn it_becomes_the_error_of_the_other_adapter_where_mistakes_are_refused() {
+fn with_refusal_it_becomes_the_error_of_the_other_adapter() {
     for call in CALLS {
         let [refused, v2] = [run(call, Adapter::V1, "refuse"), run(call, Adapter::V2, "report")];
         assert_eq!(refused.stdout, format!("{call} answered 45, nothing\n"), "{}", refused.stderr);
-        assert_eq!((&v2.stdout, said(&v2)), (&refused.stdout, 0), "{}", v2.stderr);
+        assert_eq!((&v2.stdout, reported(&v2)), (&refused.stdout, 0), "{}", v2.stderr);
         assert_eq!(v2.report().violations(), besides(call));
-        // What the application was told is what is recorded, so the judge sees an error and no fault.
-        assert_eq!(said(&refused), 1, "{}", refused.stderr);
+        // The trace records what the application got, so the judge sees an error and no violation.
+        assert_eq!(reported(&refused), 1, "{}", refused.stderr);
         assert_eq!(refused.report().violations(), besides(call));
     }
 }

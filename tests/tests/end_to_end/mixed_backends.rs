@@ -1,4 +1,4 @@
-//! Producers and consumers that are not served alike: one of them without urscope, or each by another backend.
+//! Producers and consumers with different implementations: one without urscope, or each with another backend.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use urscope_tests::{Adapter, Release, TestRun, artefacts};
 const ALL: [&str; 3] = ["memory: 0 read 42", "physical memory: 0 read 43", "event: 0 waited"];
 const MEMORY_ALONE: [&str; 3] = ["memory: 0 read 42", "physical memory: not shared", "event: not shared"];
 
-/// Runs a producer with one environment, and its consumer with another variable in it.
+/// Runs a producer, and its consumer with one more environment variable.
 fn found(test_run: TestRun, of_consumer: impl Into<OsString>, expected: [&str; 3]) {
     let outcome = test_run.option("--no-check").arg(of_consumer).run();
     let lines: Vec<&str> = outcome.stdout.lines().collect();
@@ -21,14 +21,14 @@ fn test_run(adapter: Adapter) -> TestRun {
 const ADAPTERS: [(Adapter, [&str; 3]); 2] = [(Adapter::V2, ALL), (Adapter::V1, MEMORY_ALONE)];
 
 #[test]
-fn a_consumer_without_urscope_opens_what_one_with_it_hands_out() {
+fn a_consumer_without_urscope_opens_what_a_producer_with_it_shares() {
     for (adapter, expected) in ADAPTERS {
         found(test_run(adapter), "LD_PRELOAD=", expected);
     }
 }
 
 #[test]
-fn a_consumer_with_urscope_opens_what_one_without_it_hands_out() {
+fn a_consumer_with_urscope_opens_what_a_producer_without_it_shares() {
     for (adapter, expected) in ADAPTERS {
         let mut preload = OsString::from("LD_PRELOAD=");
         preload.push(artefacts::preloaded());
@@ -37,7 +37,7 @@ fn a_consumer_with_urscope_opens_what_one_without_it_hands_out() {
 }
 
 #[test]
-fn an_adapter_refuses_what_our_backend_hands_out() {
+fn an_adapter_refuses_what_our_backend_shares() {
     let found = |adapter, expected| {
         found(test_run(adapter).env("URSCOPE_BACKEND", "level_zero"), "URSCOPE_BACKEND=adapter", expected);
     };
@@ -45,7 +45,7 @@ fn an_adapter_refuses_what_our_backend_hands_out() {
     found(Adapter::V1, ["memory: 4 refused", "physical memory: 44 refused", "event: not shared"]);
 }
 
-/// Physical memory and events of an adapter are not sealed, and nothing in them tells whose they are.
+/// Handle data of an adapter for physical memory and events do not show where they come from.
 #[test]
 fn our_backend_opens_memory_of_an_adapter_and_refuses_the_rest() {
     let found = |adapter, expected| {

@@ -1,4 +1,4 @@
-//! No test is ignored: whatever cannot run here is a failure that says why.
+//! No test is ignored: a test that cannot run here fails and says why.
 
 use std::fs;
 use std::path::{Path, PathBuf};

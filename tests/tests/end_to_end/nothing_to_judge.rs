@@ -1,4 +1,4 @@
-//! A run that saw no call is never called clean: the verdict says why, and the program was left alone.
+//! A run without an IPC call is never called clean: the verdict gives the reason, and the program is undisturbed.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps};
 
@@ -26,7 +26,7 @@ fn a_program_without_any_runtime() {
     assert_not_judged(&outcome);
 }
 
-/// The program's own failure comes first.
+/// The exit code of the program takes precedence.
 #[test]
 fn a_program_that_fails_keeps_its_exit_code() {
     let outcome = TestRun::of_program("/bin/sh").arg("-c").arg("exit 7").run();

@@ -1,4 +1,4 @@
-//! Adapters that are not of Level Zero keep their own answers, whichever backend is asked for.
+//! Adapters that are not for Level Zero keep their own answers, whichever backend is chosen.
 
 use urscope_tests::{Adapter, Release, TestRun, trace};
 
@@ -12,7 +12,7 @@ fn opencl() -> TestRun {
         .option("--no-check")
 }
 
-/// What OpenCL can do: nothing of it. 53 is a question that the adapter does not know, 44 a feature that it lacks.
+/// OpenCL shares nothing. 53 is a query that the adapter does not know, 44 a feature that it lacks.
 const ANSWERS: &str = "memory: 0 no\nphysical memory: 53\nevents: 53\n\
                        get memory: 44\nput memory: 44\nopen memory: 44\nclose memory: 44\n\
                        open physical memory: 44\nput physical memory: 44\n\
@@ -20,7 +20,7 @@ const ANSWERS: &str = "memory: 0 no\nphysical memory: 53\nevents: 53\n\
 
 #[test]
 fn opencl_keeps_its_own_answers() {
-    // Without urscope the program ends where the loader of this release has no function for it.
+    // Without urscope the program ends at the first function that the loader of this release lacks.
     let bare = opencl().option("--no-shim").run();
     let own = ANSWERS.split("open physical memory").next().unwrap();
     assert_eq!(bare.stdout, own, "{}", bare.stderr);
@@ -28,7 +28,7 @@ fn opencl_keeps_its_own_answers() {
         let outcome = opencl().env("URSCOPE_BACKEND", backend).run();
         assert_eq!((outcome.code, outcome.stdout.as_str()), (0, ANSWERS), "{backend}: {}", outcome.stderr);
         let traces = outcome.traces();
-        // Four of them are the adapter's own, five are urscope's exports, which this release's loader lacks.
+        // Four of the functions are the adapter's own; urscope exports the five that the loader of this release lacks.
         for call in ["urIPCGetMemHandleExp", "urIPCOpenPhysMemHandleExp", "urIPCOpenEventHandleExp"] {
             assert_eq!(trace::count(&traces, "E", call), 1, "{backend}, {call}: {}", outcome.stderr);
         }

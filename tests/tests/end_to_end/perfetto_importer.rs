@@ -1,4 +1,4 @@
-//! The check with Perfetto's importer can tell a good trace from a bad one: else its "ok" would mean nothing.
+//! The check with Perfetto's importer tells good traces from bad ones; otherwise its "ok" would mean nothing.
 
 use std::fs;
 

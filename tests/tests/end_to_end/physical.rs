@@ -31,9 +31,9 @@ fn three_pieces_side_by_side_are_clean() {
     assert_counts(&outcome, &traces, [(GET, 3), (PUT, 3), (OPEN, 3), (CLOSE, 3)]);
 }
 
-/// What is recorded of an object and of a handle is the same wherever they turn up.
+/// All records of an object and of its handle agree.
 #[test]
-fn the_records_tell_the_same() {
+fn the_records_agree() {
     let traces = complete_traces(&run("clean_physical"));
     let sorted = |phase, call, field| record_fields::sorted(&traces, phase, call, field);
     assert_eq!(sorted("E", GET, "fingerprint"), sorted("B", OPEN, "fingerprint"), "other bytes than were got");
@@ -88,7 +88,7 @@ fn the_programs_are_the_same_traced_and_bare() {
         let test_run = || TestRun::of(app, Release::R2026_2, Adapter::V2).option("--no-check");
         let (bare, traced) = (test_run().option("--no-shim").run(), test_run().run());
         assert!(bare.trace_files().is_empty() && !traced.trace_files().is_empty(), "{app}: {}", traced.stderr);
-        assert!(!bare.stdout.is_empty(), "{app} says nothing to compare: {}", bare.stderr);
+        assert!(!bare.stdout.is_empty(), "{app} prints nothing to compare: {}", bare.stderr);
         assert_eq!((bare.code, &bare.stdout), (traced.code, &traced.stdout), "{app}: {}", traced.stderr);
     }
 }

@@ -1,10 +1,10 @@
-//! A client in plain C: two processes that share all three kinds through the UR loader, served by the adapter and by us.
+//! A program in plain C: two processes share all three kinds through the UR loader, with the adapter and with our backend.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun, record_fields};
 
 use crate::complete_traces::{assert_counts, complete_traces};
 
-const SAID: &str = "memory: all 42\nphysical memory: all 7\nmemory behind the event: all 43\n";
+const PRINTED: &str = "memory: all 42\nphysical memory: all 7\nmemory behind the event: all 43\n";
 
 fn run(backend: &str) -> Outcome {
     TestRun::of("plain_c", Release::R2026_2, Adapter::V2).env("URSCOPE_BACKEND", backend).run()
@@ -14,7 +14,7 @@ fn run(backend: &str) -> Outcome {
 fn all_eleven_entry_points_are_recorded_and_clean() {
     for (backend, sizes) in [("adapter", ["120", "16", "64"]), ("level_zero", ["128"; 3])] {
         let outcome = run(backend);
-        assert_eq!((outcome.code, outcome.stdout.as_str()), (0, SAID), "{backend}: {}", outcome.stderr);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (0, PRINTED), "{backend}: {}", outcome.stderr);
         let report = outcome.report();
         assert_eq!((report.verdict(), report.violations()), ("clean", vec![]), "{backend}: {report:#?}");
         let traces = complete_traces(&outcome);
@@ -38,16 +38,16 @@ fn all_eleven_entry_points_are_recorded_and_clean() {
         );
         for (kind, size) in ["Mem", "PhysMem", "Event"].into_iter().zip(sizes) {
             let [get, open] = ["Get", "Open"].map(|verb| format!("urIPC{verb}{kind}HandleExp"));
-            let told = |phase, call: &str, field| record_fields::sorted(&traces, phase, call, field);
-            assert_eq!(told("E", &get, "fingerprint"), told("B", &open, "fingerprint"), "{backend}: {kind}");
-            assert_eq!(told("E", &get, "data_size"), [size], "{backend}: {kind}");
+            let values = |phase, call: &str, field| record_fields::sorted(&traces, phase, call, field);
+            assert_eq!(values("E", &get, "fingerprint"), values("B", &open, "fingerprint"), "{backend}: {kind}");
+            assert_eq!(values("E", &get, "data_size"), [size], "{backend}: {kind}");
         }
     }
 }
 
 #[test]
-fn it_says_the_same_when_nobody_looks() {
+fn it_prints_the_same_without_urscope() {
     let bare = TestRun::of("plain_c", Release::R2026_2, Adapter::V2).untraced().run();
-    assert_eq!((bare.code, bare.stdout.as_str()), (0, SAID), "{}", bare.stderr);
+    assert_eq!((bare.code, bare.stdout.as_str()), (0, PRINTED), "{}", bare.stderr);
     assert!(bare.trace_files().is_empty());
 }

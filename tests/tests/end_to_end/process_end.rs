@@ -1,5 +1,4 @@
-//! The end of a process comes behind everything that a program may still do: what a library tidies up when it is finalized is
-//! no leak.
+//! The trace of a process ends after all calls of the process: what a library puts while it is finalized is no leak.
 
 use urscope_tests::{Adapter, Release, TestRun};
 
@@ -10,7 +9,7 @@ fn what_a_library_puts_when_it_is_finalized_is_no_leak() {
         assert_eq!(outcome.code, 0, "{}", outcome.stderr);
         assert_eq!(outcome.stdout.lines().last(), Some("tidied up"), "{}", outcome.stdout);
         assert!(!outcome.stderr.contains("leaked"), "{}", outcome.stderr);
-        // It opens its own memory, which is all there is to say of it.
+        // The only finding: it opens its own memory.
         let noted = "open-in-producer";
         let violations = outcome.report().violations();
         assert_eq!((outcome.report().verdict(), violations), ("clean", vec![format!("note {noted}")]));

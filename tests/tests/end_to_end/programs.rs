@@ -1,94 +1,170 @@
-//! How each program of `tests/apps` is run by a test that runs them all. They are listed from the folder, so that none is
-//! forgotten; what a program needs beside its name stands here.
+//! How each program of `tests/apps` is run by a test that runs them all. A program without a line here is a failure.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 use urscope_tests::{Adapter, Release, TestRun, apps};
 
-/// Programs that such a test leaves out, and why.
-const LEFT_OUT: [(&str, &str); 4] = [
-    ("no_ipc", "it is a script that makes no call of IPC"),
-    ("ur_other_adapter", "it counts on an adapter that refuses what it hands in"),
-    ("clean_ranks", "it has a launcher start it"),
-    ("unknown_adapter", "it brings an adapter that is left alone, so that nothing is seen"),
-];
+use Runs::{Cases, Library, Listed, Once, Orders, With};
+use Shares::{AllKinds, Memory};
 
-/// Programs that are libraries.
-const LIBRARIES: [&str; 2] = ["in_a_library", "late_put"];
-
-/// Which cases a program of cases tells. (Its misuse is for those who refuse it.)
-const CASES: [&str; 4] = ["alone", "of-two", "apart", "faults"];
-
-/// Ways to run a program, with what tells them apart.
-pub(crate) fn ways(program: &str, adapter: Adapter) -> Vec<(String, TestRun)> {
-    if LIBRARIES.contains(&program) {
-        return vec![(program.to_owned(), TestRun::of_library(program, Release::R2026_2, adapter))];
-    }
-    let test_run = || TestRun::of(program, Release::R2026_2, adapter);
-    let source = source(program);
-    let arguments: Vec<&str> = match program {
-        "fork_child" => vec!["calls"],
-        "backend_cycles" => vec!["10"],
-        "bench_get_put" => vec!["1"],
-        "other_backend" => vec!["adapter"],
-        "clean_event" => crate::event::ORDERS.iter().map(|(order, _)| *order).collect(),
-        // The table of its violations stands in it, a line for each.
-        "ur_violations" => source.lines().filter_map(|line| line.strip_prefix("    {\"")?.split('"').next()).collect(),
-        _ if source.contains("run_cases(") => CASES.to_vec(),
-        _ => return vec![(program.to_owned(), test_run())],
-    };
-    assert!(!arguments.is_empty(), "no way to run {program}");
-    let way = |argument: &&str| (format!("{program} {argument}"), beside(program, test_run().arg(*argument)));
-    arguments.iter().map(way).collect()
+/// What a program shares. The v1 adapter shares memory only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shares {
+    Memory,
+    AllKinds,
 }
 
-/// What a program needs beside its first argument.
-fn beside(program: &str, test_run: TestRun) -> TestRun {
+/// How often a program is run, and with which arguments.
+#[derive(Clone, Copy, Debug)]
+enum Runs {
+    /// Once, without an argument.
+    Once,
+    /// Once, with these.
+    With(&'static [&'static str]),
+    /// It is a library, which Python opens.
+    Library,
+    /// Once for each group of cases of `ur_cases.hpp`. (`misuse` needs an implementation that refuses it.)
+    Cases,
+    /// Once for each order of signal and wait.
+    Orders,
+    /// Once for each name that it prints when its argument is "list".
+    Listed,
+}
+
+const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
+
+#[rustfmt::skip]
+const PROGRAMS: [(&str, Shares, Runs); 61] = [
+    ("backend_cycles", AllKinds, With(&["10"])),
+    ("bench_get_put", Memory, With(&["1", "100"])),
+    ("by_dlsym", AllKinds, Once),
+    ("clean", Memory, Once),
+    ("clean_event", AllKinds, Orders),
+    ("clean_physical", AllKinds, Once),
+    ("clean_threads", Memory, Once),
+    ("close_by_free", Memory, Once),
+    ("close_interior", Memory, Once),
+    ("close_of_unknown", Memory, Once),
+    ("close_wrong_context", Memory, Once),
+    ("damaged_handle", Memory, Once),
+    ("direct_ur", Memory, Once),
+    ("double_close", Memory, Once),
+    ("double_put", Memory, Once),
+    ("event_leaked", AllKinds, Once),
+    ("event_leaked_handle", AllKinds, Once),
+    ("exporter_gone", Memory, Once),
+    ("fork_child", Memory, With(&["calls"])),
+    ("free_before_put", Memory, Once),
+    ("free_while_open", Memory, Once),
+    ("get_of_freed", Memory, Once),
+    ("get_of_opened", Memory, Once),
+    ("get_without_open", Memory, Once),
+    ("hostile_data", AllKinds, Once),
+    ("in_a_library", Memory, Library),
+    ("ipc_refusals", AllKinds, Once),
+    ("killed_in_call", Memory, Once),
+    ("killed_producer", Memory, Once),
+    ("late_put", Memory, Library),
+    ("leaked_handle", Memory, Once),
+    ("leaked_mapping", Memory, Once),
+    ("lingering", Memory, Once),
+    ("missing_results", Memory, Once),
+    ("never_signalled", AllKinds, Once),
+    ("no_permission", Memory, Once),
+    ("open_in_producer", Memory, Once),
+    ("open_of_another_kind", AllKinds, Once),
+    ("other_backend", Memory, With(&["adapter"])),
+    ("physical_leaked_handle", AllKinds, Once),
+    ("physical_leaked_memory", AllKinds, Once),
+    ("physical_puts_of_one_descriptor", AllKinds, Once),
+    ("physical_released_while_open", AllKinds, Once),
+    ("physical_use_after_put", AllKinds, Once),
+    ("plain_c", AllKinds, Once),
+    ("put_null", Memory, Once),
+    ("put_of_unknown", Memory, Once),
+    ("repeated_violations", Memory, Once),
+    ("slab_exposed", Memory, Once),
+    ("stale_handle", Memory, Once),
+    ("ur_arguments", AllKinds, Cases),
+    ("ur_event", AllKinds, Cases),
+    ("ur_memory", AllKinds, Cases),
+    ("ur_mixed_backends", AllKinds, Once),
+    ("ur_physical", AllKinds, Cases),
+    ("ur_support", AllKinds, Once),
+    ("ur_violations", AllKinds, Listed),
+    ("use_after_close", Memory, Once),
+    ("use_after_free", Memory, Once),
+    ("use_after_put", Memory, Once),
+    ("waits_sharing", Memory, Once),
+];
+
+/// Programs that a test of all programs leaves out, and why.
+const LEFT_OUT: [(&str, &str); 4] = [
+    ("clean_ranks", "a launcher starts it"),
+    ("no_ipc", "it is a script that makes no IPC call"),
+    ("unknown_adapter", "it brings an adapter that urscope leaves alone, so that nothing is seen"),
+    ("ur_other_adapter", "it needs an adapter that refuses what it passes"),
+];
+
+/// The programs that have something to do on an adapter.
+pub(crate) fn on(adapter: Adapter) -> Vec<&'static str> {
+    let runs_on = |shares: Shares| adapter == Adapter::V2 || shares == Memory;
+    PROGRAMS.iter().filter(|(_, shares, _)| runs_on(*shares)).map(|(program, ..)| *program).collect()
+}
+
+/// All ways to run a program, each with a name.
+pub(crate) fn ways(program: &str, adapter: Adapter) -> Vec<(String, TestRun)> {
+    let (.., runs) = PROGRAMS.iter().find(|(name, ..)| *name == program).expect("a program of the table");
+    let test_run = || TestRun::of(program, Release::R2026_2, adapter);
+    let each = |arguments: &[&str]| -> Vec<(String, TestRun)> {
+        let way = |argument: &&str| (format!("{program} {argument}"), prepared(program, test_run().arg(*argument)));
+        arguments.iter().map(way).collect()
+    };
+    match runs {
+        Once => vec![(program.to_owned(), test_run())],
+        With(arguments) => {
+            vec![(program.to_owned(), prepared(program, arguments.iter().fold(test_run(), |run, one| run.arg(*one))))]
+        }
+        Library => vec![(program.to_owned(), TestRun::of_library(program, Release::R2026_2, adapter))],
+        Cases => each(&GROUPS),
+        Orders => each(&crate::event::ORDERS.map(|(order, _)| order)),
+        Listed => each(&listed(program).iter().map(String::as_str).collect::<Vec<_>>()),
+    }
+}
+
+/// What some programs need besides their arguments.
+fn prepared(program: &str, test_run: TestRun) -> TestRun {
     match program {
-        "bench_get_put" => test_run.arg("100"),
         // Some of its violations take a second device.
         "ur_violations" => test_run.env("ZE_SOFT_DEVICES", "2"),
-        // It counts on the refusals of our backend.
+        // It relies on the refusals of our backend.
         "backend_cycles" => test_run.env("URSCOPE_BACKEND", "level_zero"),
         _ => test_run,
     }
 }
 
-/// The programs that have something to do on an adapter. The older one shares memory only.
-pub(crate) fn on(adapter: Adapter) -> Vec<String> {
-    let mut programs: Vec<String> = fs::read_dir(apps::source(""))
-        .expect("the folder of the programs can be listed")
-        .map(|entry| entry.expect("a folder can be listed").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension != "hpp"))
-        .map(|path| path.file_stem().and_then(|name| name.to_str()).expect("a name in UTF-8").to_owned())
-        .collect();
-    programs.sort();
-    for (program, why) in LEFT_OUT {
-        assert!(programs.iter().any(|known| known == program), "{program} is gone: {why}");
-    }
-    programs.retain(|program| LEFT_OUT.iter().all(|(out, _)| out != program));
-    programs.retain(|program| adapter == Adapter::V2 || shares_memory_only(program));
-    programs
-}
-
-fn source(program: &str) -> String {
-    let file = ["cpp", "c"].map(|extension| apps::source("").join(format!("{program}.{extension}")));
-    let file = file.iter().find(|file| file.exists()).expect("a program has a source");
-    fs::read_to_string(file).expect("a source can be read")
-}
-
-fn shares_memory_only(program: &str) -> bool {
-    let source = source(program);
-    let words = ["PhysMem", "PhysicalMem", "EventHandleExp", "physical_app.hpp", "event_app.hpp", "run_cases("];
-    !words.iter().any(|word| source.contains(word))
+/// The names that a program prints.
+fn listed(program: &str) -> Vec<String> {
+    let output = Command::new(apps::executable(program, Release::R2026_2)).arg("list").output();
+    let output = output.unwrap_or_else(|error| panic!("{program} cannot be started: {error}"));
+    let names: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+    assert!(output.status.success() && !names.is_empty(), "{program} lists nothing: {output:?}");
+    names
 }
 
 #[test]
 fn every_program_is_run_in_some_way() {
-    let [all, some] = [Adapter::V2, Adapter::V1].map(on);
-    assert!(all.len() > 35 && some.len() > 15, "{all:?}, {some:?}");
-    assert!(["clean", "double_put"].iter().all(|name| some.iter().any(|program| program == name)), "{some:?}");
-    assert!(
-        all.iter().any(|program| program == "ur_violations") && !some.iter().any(|program| program == "ur_violations")
-    );
+    let files = fs::read_dir(apps::source("")).expect("the folder of the programs can be listed");
+    let programs: BTreeSet<String> = files
+        .map(|entry| entry.expect("a folder can be listed").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension != "hpp"))
+        .map(|path| path.file_stem().and_then(|name| name.to_str()).expect("a name in UTF-8").to_owned())
+        .collect();
+    let known = PROGRAMS.iter().map(|(program, ..)| *program).chain(LEFT_OUT.iter().map(|(program, _)| *program));
+    assert_eq!(programs, known.map(str::to_owned).collect(), "tests/apps holds other programs than the table");
+    for (program, shares, _) in PROGRAMS {
+        assert_eq!(on(Adapter::V1).contains(&program), shares == Memory, "{program}");
+    }
 }

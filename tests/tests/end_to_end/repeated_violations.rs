@@ -1,4 +1,4 @@
-//! A program that makes the same mistake again and again is told so a few times, and pays no memory for it.
+//! A violation that repeats thousands of times is reported a few times, and costs no memory.
 
 use urscope_tests::{Adapter, Release, TestRun};
 
@@ -13,16 +13,25 @@ fn thousands_of_mistakes_cost_no_memory_and_few_lines() {
         ["opens", "second puts", "closes of nothing", "null handles"].map(|what| format!("{what}: no memory more"));
     assert_eq!(outcome.stdout.lines().collect::<Vec<_>>(), expected);
 
-    // Two loops for each violation are two places.
-    let said = |begins: &str| outcome.stderr.lines().filter(|line| line.starts_with(begins)).count();
+    // Each violation is in two loops, so at two places.
+    let lines = |begins: &str| outcome.stderr.lines().filter(|line| line.starts_with(begins)).count();
     for rule in ["double-put", "close-of-unknown", "invalid-argument"] {
-        assert_eq!(said(&format!("urscope: error: {rule}: ")), 2, "{}", outcome.stderr);
-        assert_eq!(said(&format!("urscope: {rule}: found {TIMES} times in all at this call")), 1, "{}", outcome.stderr);
+        assert_eq!(lines(&format!("urscope: error: {rule}: ")), 2, "{}", outcome.stderr);
+        assert_eq!(
+            lines(&format!("urscope: {rule}: found {TIMES} times in all at this call")),
+            1,
+            "{}",
+            outcome.stderr
+        );
     }
     assert!(outcome.stderr.lines().count() < 20, "{}", outcome.stderr);
     let traces = outcome.traces();
     let found = traces.iter().flat_map(|trace| &trace.records).filter(|record| record["name"] == "finding");
-    // How slow the machine is at that moment is no matter of this.
+    // slow-call depends on the machine.
     let found = found.filter(|finding| finding["args"]["rule"] != "slow-call").count();
-    assert_eq!(found, 3 * (TIMES + TIMES / 10) + 2, "the trace has each, the mapping that is left, and whose it is");
+    assert_eq!(
+        found,
+        3 * (TIMES + TIMES / 10) + 2,
+        "the trace has each of them, the mapping that is left, and that it is of the same process"
+    );
 }

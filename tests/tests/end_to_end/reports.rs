@@ -1,4 +1,4 @@
-//! What a real run leaves to a CI server: reports in all forms, suppressions and a baseline that hold in the next run.
+//! What a real run gives to a CI server: reports in all formats, and suppressions and a baseline for the next run.
 
 use std::fs;
 
@@ -14,13 +14,13 @@ fn path(folder: &TempDir, name: &str) -> String {
     folder.path().join(name).to_str().expect("a path in UTF-8").to_owned()
 }
 
-/// How many findings count.
+/// How many findings are not excused.
 fn counting(outcome: &Outcome) -> usize {
     outcome.report().findings().iter().filter(|finding| finding["excuse"].is_null()).count()
 }
 
 #[test]
-fn a_run_is_told_in_all_forms_at_once() {
+fn a_run_is_reported_in_all_formats_at_once() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let forms = ["text", "json", "sarif", "junit", "html", "github"];
     let test_run = forms.into_iter().fold(test_run("free_while_open"), |test_run, form| {
@@ -28,13 +28,13 @@ fn a_run_is_told_in_all_forms_at_once() {
     });
     let outcome = test_run.run();
     assert_eq!(outcome.code, 1, "{}", outcome.stderr);
-    let told = |form: &str| fs::read_to_string(folder.path().join(form)).expect("a report was written");
+    let written = |form: &str| fs::read_to_string(folder.path().join(form)).expect("a report was written");
     for form in forms {
-        assert!(told(form).contains("freed-while-open"), "{form}: {}", told(form));
+        assert!(written(form).contains("freed-while-open"), "{form}: {}", written(form));
     }
-    Report::parse(&told("json"));
+    Report::parse(&written("json"));
 
-    let log: Value = serde_json::from_str(&told("sarif")).expect("SARIF is JSON");
+    let log: Value = serde_json::from_str(&written("sarif")).expect("SARIF is JSON");
     let source = fs::read_to_string(apps::source("free_while_open.cpp")).expect("a source can be read");
     let result = &log["runs"][0]["results"][0];
     let place = &result["stacks"][0]["frames"];
@@ -46,11 +46,11 @@ fn a_run_is_told_in_all_forms_at_once() {
     let text = source.lines().nth(line.expect("a line") as usize - 1).expect("the line is in the file");
     assert!(text.contains("free("), "line {line:?} of free_while_open.cpp is {text:?}");
     assert_eq!(result["stacks"].as_array().map(Vec::len), Some(2), "both sides have a stack: {result:#}");
-    assert!(told("github").starts_with("::error file="), "{}", told("github"));
+    assert!(written("github").starts_with("::error file="), "{}", written("github"));
 }
 
 #[test]
-fn what_is_suppressed_today_does_not_fail_tomorrow() {
+fn written_suppressions_hold_in_the_next_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for app in ["leaked_handle", "free_while_open"] {
         let file = path(&folder, app);
@@ -66,7 +66,7 @@ fn what_is_suppressed_today_does_not_fail_tomorrow() {
 }
 
 #[test]
-fn what_was_found_before_is_known_in_another_run() {
+fn a_baseline_excuses_what_was_found_before() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = path(&folder, "main.json");
     let first = test_run("free_while_open").option("--output").option(format!("json={file}")).run();

@@ -1,4 +1,4 @@
-//! The scripts do what they say, also on a machine where something is missing.
+//! The scripts work as documented, also on a machine where a tool is missing.
 
 use std::os::unix::fs::symlink;
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ use urscope_tests::{Release, repository};
 
 fn setup() -> Command {
     let mut command = Command::new(repository().join("scripts/setup"));
-    // Whoever tries to fetch something fails at once.
+    // Any attempt to download something fails at once.
     command.env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", "/nowhere").env("https_proxy", "http://127.0.0.1:9");
     command
 }

@@ -1,4 +1,4 @@
-//! A finding names the lines: of the violation, and of what it is about, in the program's own source.
+//! A finding names the source lines of the violation and of the call that it refers to.
 
 use serde_json::Value;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, repository, run};
@@ -7,7 +7,7 @@ fn double_close(adapter: Adapter) -> Outcome {
     TestRun::of("double_close", Release::R2026_2, adapter).run()
 }
 
-/// The lines of the app that a stack leads through, innermost first.
+/// The lines of the program in a stack, innermost first.
 fn lines(side: &Value) -> Vec<u64> {
     let frames = side["stack"].as_array().expect("a stack").iter();
     let own = frames.filter(|frame| frame["file"].as_str().is_some_and(|file| file.ends_with("double_close.cpp")));
@@ -31,9 +31,9 @@ fn a_finding_names_the_lines_of_both_places() {
     }
 }
 
-/// On another machine the program lies elsewhere, or nowhere.
+/// On another machine the program is in another place, or missing.
 #[test]
-fn a_copy_of_the_program_gives_the_names_back() {
+fn a_copy_of_the_program_provides_the_lines() {
     let outcome = double_close(Adapter::V2);
     let folder = tempfile::tempdir().expect("no temporary folder");
     let traces = folder.path().join("traces");
@@ -58,7 +58,7 @@ fn a_copy_of_the_program_gives_the_names_back() {
 }
 
 #[test]
-fn stacks_can_be_done_without() {
+fn stacks_can_be_switched_off() {
     let test_run = TestRun::of("double_close", Release::R2026_2, Adapter::V2).env("URSCOPE_STACKS", "0");
     let report = test_run.run().report();
     assert_eq!(report.finding("double-close")["process"]["stack"], serde_json::json!([]));

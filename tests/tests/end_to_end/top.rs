@@ -1,5 +1,5 @@
-//! `urscope top` in a terminal, beside a real program that goes on: it sees the process, what it holds and its violation, follows it to
-//! its end, and gives the terminal back whatever ends it.
+//! `urscope top` in a terminal, next to a real program: it shows the process, what it holds and its violation, follows it to
+//! its end, and restores the terminal whatever ends it.
 
 use std::{
     fs,
@@ -7,17 +7,17 @@ use std::{
     path::Path,
     process::{Child, ChildStdin, Command, Stdio},
     sync::{Arc, Mutex},
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
 use urscope_tests::{Release, apps, artefacts, run};
 
-/// What leaves the screen that was drawn on, and shows what was there before.
+/// The sequence that restores the screen that was there before.
 const BACK: &[u8] = b"\x1b[?1049l";
 
-/// No screen takes longer, also on a busy machine.
+/// The time after which a wait fails. Even on a busy machine no screen takes nearly as long.
 const LIMIT: Duration = Duration::from_mins(1);
 
 /// A terminal in which `urscope top` runs.
@@ -25,10 +25,12 @@ struct Screen {
     child: Child,
     keys: ChildStdin,
     shown: Arc<Mutex<(vt100::Parser, Vec<u8>)>>,
+    /// Ends when nothing more can be written to the terminal.
+    reader: JoinHandle<()>,
 }
 
 impl Screen {
-    /// Follows the traces in a directory. `script` makes the terminal, as any system has it.
+    /// Follows the traces in a directory. `script` (util-linux) provides the terminal.
     fn of(folder: &Path, lines: u16, columns: u16) -> Self {
         let command = artefacts::command();
         let top = format!("stty rows {lines} cols {columns}; exec {} top {}", command.display(), folder.display());
@@ -43,20 +45,20 @@ impl Screen {
         let (keys, mut out) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
         let shown = Arc::new(Mutex::new((vt100::Parser::new(lines, columns, 0), Vec::new())));
         let into = Arc::clone(&shown);
-        thread::spawn(move || {
+        let reader = thread::spawn(move || {
             let mut piece = [0; 4096];
             while let Ok(count @ 1..) = out.read(&mut piece) {
-                let mut into = into.lock().expect("nobody panics with it");
+                let mut into = into.lock().expect("no holder of this lock panics");
                 into.0.process(&piece[..count]);
                 into.1.extend_from_slice(&piece[..count]);
             }
         });
-        Self { child, keys, shown }
+        Self { child, keys, shown, reader }
     }
 
-    /// What is on it, with one space where there are many.
+    /// The text on it; several spaces become one.
     fn text(&self) -> String {
-        let text = self.shown.lock().expect("nobody panics with it").0.screen().contents();
+        let text = self.shown.lock().expect("no holder of this lock panics").0.screen().contents();
         let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
         lines.collect::<Vec<_>>().join("\n")
     }
@@ -70,7 +72,7 @@ impl Screen {
         }
     }
 
-    /// The number of its process.
+    /// The pid of `urscope top`.
     fn top(&self) -> String {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
         fs::read_to_string(children).expect("script has a child").trim().to_owned()
@@ -80,7 +82,7 @@ impl Screen {
         self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("a key can be pressed");
     }
 
-    /// Waits for its end: the exit code, and what was written to the terminal.
+    /// Waits for its end; returns the exit code and all that was written to the terminal.
     fn end(mut self) -> (Option<i32>, Vec<u8>) {
         let begun = Instant::now();
         let status = loop {
@@ -93,8 +95,8 @@ impl Screen {
                 }
             }
         };
-        thread::sleep(Duration::from_millis(100));
-        let written = self.shown.lock().expect("nobody panics with it").1.clone();
+        self.reader.join().expect("the reader does not panic");
+        let written = self.shown.lock().expect("no holder of this lock panics").1.clone();
         (status.code(), written)
     }
 }
@@ -103,7 +105,7 @@ fn is_restored(written: &[u8]) -> bool {
     written.windows(BACK.len()).any(|bytes| bytes == BACK)
 }
 
-/// A program that goes on until its input ends.
+/// Starts a program that runs until its input ends.
 fn lingering(traces: &Path) -> (Child, ChildStdin) {
     let mut program = Command::new(artefacts::command())
         .args(["run", "--device", "software", "--no-check", "--dir"])
@@ -129,7 +131,7 @@ fn a_run_is_followed_from_before_it_begins_to_its_end() {
 
     let (mut program, input) = lingering(&traces);
     screen.shows(&["running", "1 error", "lingering", "double-put"]);
-    // The numbers are those of the other commands.
+    // The numbers equal those of the other commands.
     let answer = |question: &str| -> Value {
         let ended = run::urscope(&[question, "--format", "json", traces.to_str().expect("a path in UTF-8")]);
         serde_json::from_str(&ended.stdout).expect("JSON")
@@ -156,8 +158,15 @@ fn a_run_is_followed_from_before_it_begins_to_its_end() {
     screen.shows(&["paused"]);
     drop(input);
     assert_eq!(program.wait().expect("a child can be waited for").code(), Some(0));
-    thread::sleep(Duration::from_millis(1500));
-    assert!(screen.text().contains("running"), "nothing is heard while it is paused");
+    // Another screen, which is not paused, shows the end. After that the paused one is redrawn, and does not.
+    let mut other = Screen::of(&traces, 24, 110);
+    other.shows(&["ended", "exited"]);
+    other.press("q");
+    assert_eq!(other.end().0, Some(0));
+    screen.press("?");
+    screen.shows(&["Keys"]);
+    screen.press("\x1b");
+    screen.shows(&["4 Holders", "paused", "running"]);
     screen.press("p");
     screen.shows(&["ended", "exited"]);
     screen.press("q");

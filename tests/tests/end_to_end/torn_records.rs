@@ -1,4 +1,4 @@
-//! A process may be killed between any two of the stores that make up a record. Perfetto takes what is left each time.
+//! A process may be killed between any two of the stores that write a record. Perfetto loads what is left each time.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use urscope_tests::{Adapter, Release, TestRun, perfetto, run};
 /// Records are stored in steps of so many bytes, counted from their separator (`schema/src/trace/FORMAT.md`).
 const STEP: usize = 8;
 
-/// What the unwritten rest of a file holds.
+/// How many spaces follow, as in the unwritten rest of a file.
 const SPACES: usize = 4096;
 
 #[test]
@@ -18,7 +18,7 @@ fn a_record_torn_at_any_store_costs_only_itself() {
     let text = fs::read(&trace).expect("a trace");
     let folder = tempfile::tempdir().expect("no temporary folder");
 
-    // The last begin and the last end of a call; where the point of `ts` stands in a step differs between records.
+    // The begin and end records of all calls: the position of the point of `ts` in a step differs between them.
     let starts = |record: &[u8]| -> Vec<usize> {
         (0..text.len()).filter(|at| text[*at..].starts_with(record)).map(|at| at - 2).collect()
     };
@@ -35,7 +35,7 @@ fn a_record_torn_at_any_store_costs_only_itself() {
         }
     }
     assert!(torn.len() > 100, "only {} places to tear", torn.len());
-    // Each opinion costs half a second: a spread of the places, with another offset in each record.
+    // Loading takes a while, so this is a sample of the places, at a different offset in each record.
     let spread: Vec<PathBuf> = torn.iter().step_by(torn.len() / 60).cloned().collect();
     for opinion in perfetto::opinions(&spread, &[]) {
         opinion.assert_ok();

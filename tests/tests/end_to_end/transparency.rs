@@ -1,8 +1,8 @@
-//! A traced program cannot tell: its output, its exit code and the bytes that it copies are those of the bare program.
+//! Tracing changes nothing that a program sees: output, exit code and copied bytes equal those without urscope.
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun};
 
-/// Every program with an output that is the same in each run; the bytes that it copied are in there as checksums.
+/// Programs whose output is the same in each run. It includes checksums of the bytes that they copied.
 const PROGRAMS: [&str; 15] = [
     "clean",
     "leaked_handle",
@@ -31,7 +31,7 @@ fn is_the_same_traced_and_bare(adapter: Adapter) {
 fn assert_same(program: &str, bare: &Outcome, traced: &Outcome) {
     assert!(bare.trace_files().is_empty(), "{program}: the bare run was traced");
     assert!(!traced.trace_files().is_empty(), "{program}: the traced run was not traced:\n{}", traced.stderr);
-    assert!(!bare.stdout.is_empty(), "{program} says nothing to compare:\n{}", bare.stderr);
+    assert!(!bare.stdout.is_empty(), "{program} prints nothing to compare:\n{}", bare.stderr);
     assert_eq!((&bare.stdout, bare.code), (&traced.stdout, traced.code), "{program}:\n{}", traced.stderr);
 }
 
@@ -54,7 +54,7 @@ fn an_exit_code_goes_through() {
     }
 }
 
-/// What urscope has to say goes to standard error, and `URSCOPE_QUIET` silences the preloaded library there, too.
+/// Urscope writes to standard error only; `URSCOPE_QUIET` silences the preloaded library there, too.
 #[test]
 fn nothing_is_added_to_standard_error_when_it_is_quiet() {
     let test_run = || TestRun::of("clean", Release::R2026_2, Adapter::V2);

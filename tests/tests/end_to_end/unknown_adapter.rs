@@ -23,7 +23,7 @@ fn assert_left_alone(folder: &Path, fault: u32, reason: &str) {
     assert_eq!(outcome.code, 2, "{}", outcome.stderr);
     let report = outcome.report();
     assert_eq!(report.verdict(), "not-judged");
-    assert!(report.reason().is_some_and(|said| said.contains(reason)), "expected {reason:?}: {report:#?}");
+    assert!(report.reason().is_some_and(|given| given.contains(reason)), "expected {reason:?}: {report:#?}");
     assert!(outcome.stderr.contains(reason), "expected {reason:?}: {}", outcome.stderr);
 }
 

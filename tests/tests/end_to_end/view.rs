@@ -1,4 +1,4 @@
-//! The window on real runs: what it answers is what the command says, also while a program runs.
+//! `urscope view` on real runs: its answers equal those of the commands, also while a program runs.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -9,15 +9,15 @@ use urscope_tests::served::Served;
 use urscope_tests::{Adapter, Release, TestRun, apps, run};
 
 #[test]
-fn a_run_is_answered_for_as_the_command_does() {
+fn the_answers_equal_those_of_the_commands() {
     let outcome = TestRun::of("free_while_open", Release::R2026_2, Adapter::V2).run();
     let traces = outcome.trace_folder();
     let traces = traces.to_str().expect("a path in UTF-8");
     let mut served = Served::by(["view", "--no-open", "--port", "0", traces]);
     for question in ["check", "stats", "holders"] {
-        let said = run::urscope(&[question, "--format", "json", traces]);
+        let printed = run::urscope(&[question, "--format", "json", traces]);
         let (status, body) = served.get(&format!("api/{question}"));
-        assert_eq!((status, String::from_utf8_lossy(&body).into_owned()), (200, said.stdout), "{question}");
+        assert_eq!((status, String::from_utf8_lossy(&body).into_owned()), (200, printed.stdout), "{question}");
     }
     let (report, run) = (outcome.report(), served.json("api/run"));
     let judged: u64 = report.processes().iter().filter_map(|process| process["calls"].as_u64()).sum();
@@ -30,7 +30,7 @@ fn a_run_is_answered_for_as_the_command_does() {
     assert_eq!(served.interrupt(), Some(0));
 }
 
-/// Runs a program and shows it; what was said last is that it ended.
+/// Runs a program with `--view`.
 fn shown(program: PathBuf, arguments: &[&str]) -> Served {
     let options = ["run", "--device", "software", "--view", "--no-open", "--dir", "traces", "--"];
     let words = options.into_iter().map(OsString::from).chain([program.into_os_string()]);
@@ -58,7 +58,7 @@ fn a_program_is_shown_while_it_runs_and_afterwards() {
 }
 
 #[test]
-fn a_window_changes_no_exit_code() {
+fn the_view_changes_no_exit_code() {
     let mut served = shown(apps::executable("leaked_handle", Release::R2026_2), &[]);
     wait_for_its_end(&served);
     served.until("api/check", "the verdict", |check| check["verdict"] == "findings");

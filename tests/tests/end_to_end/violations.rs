@@ -1,17 +1,19 @@
-//! Each violation is found for what it is, and nothing else is found with it, on both adapters.
+//! Each violation is reported by its rule, and nothing else is reported, on both adapters.
 
 use serde_json::Value;
 use urscope_tests::{
     Adapter::{self, V1, V2},
-    Outcome, Release, TestRun, apps, repository, run, trace,
+    Outcome, Release, TestRun, apps, run, trace,
 };
+
+use crate::{circumstances, closed_twice, missing_results};
 
 /// Runs a program and compares what is found, as "severity rule".
 fn finds(app: &str, adapter: Adapter, expected: &[&str]) {
     let outcome = TestRun::of(app, Release::R2026_2, adapter).run();
     is_found(&outcome, expected);
     let live = outcome.traces().iter().any(|trace| trace.records.iter().any(|record| record["name"] == "finding"));
-    assert!(run::is_validated() || !live, "validation was to be off: {}", outcome.stderr);
+    assert!(run::is_validated() || !live, "validation should be off: {}", outcome.stderr);
 }
 
 fn is_found(outcome: &Outcome, expected: &[&str]) {
@@ -22,13 +24,15 @@ fn is_found(outcome: &Outcome, expected: &[&str]) {
         assert!(finding["message"].as_str().is_some_and(|message| !message.is_empty()), "{finding:#?}");
         assert!(finding["advice"].as_str().is_some_and(|advice| !advice.is_empty()), "{finding:#?}");
     }
-    // A note is no reason to fail.
+    // A note does not fail a run.
     let fails = expected.iter().any(|violation| !violation.starts_with("note"));
     assert_eq!((outcome.code, report.verdict()), if fails { (1, "findings") } else { (0, "clean") });
 }
 
 macro_rules! violations {
     ($($name:ident: $app:literal, $expected:expr;)*) => {
+        const FOUND: &[&[&str]] = &[$(&$expected),*];
+
         $(mod $name {
             use super::{Adapter, finds};
 
@@ -61,8 +65,8 @@ violations! {
     memory_that_is_freed_before_its_put: "free_before_put", ["note freed-while-exported"];
 }
 
-/// A finding stands in the process and at the call that its trace has, and at the line of the program that holds `text`.
-fn stands_at(outcome: &Outcome, app: &str, finding: &Value, text: &str) {
+/// Checks that a finding names a process and a call that are in the traces, and the only line of the program with `text`.
+fn is_at(outcome: &Outcome, app: &str, finding: &Value, text: &str) {
     let place = &finding["process"];
     let traces = outcome.traces();
     let its_own = traces.iter().find(|trace| place["pid"] == trace.pid()).expect("a process that has a trace");
@@ -70,7 +74,7 @@ fn stands_at(outcome: &Outcome, app: &str, finding: &Value, text: &str) {
     assert_eq!(call.map(|call| &call["name"]), Some(&finding["function"]), "{finding:#?}");
     let source = std::fs::read_to_string(apps::source(&format!("{app}.cpp"))).expect("a source can be read");
     let lines: Vec<usize> = source.lines().enumerate().filter(|(_, line)| line.contains(text)).map(|at| at.0).collect();
-    let [line] = lines[..] else { panic!("{text:?} stands in {} lines of {app}.cpp", lines.len()) };
+    let [line] = lines[..] else { panic!("{text:?} is in {} lines of {app}.cpp", lines.len()) };
     let file = format!("/{app}.cpp");
     let here =
         |frame: &Value| frame["file"].as_str().is_some_and(|it| it.ends_with(&file)) && frame["line"] == line + 1;
@@ -81,21 +85,23 @@ fn stands_at(outcome: &Outcome, app: &str, finding: &Value, text: &str) {
     );
 }
 
-/// Runs a program, and compares what is found, where, and what the program says it was answered.
-fn finds_at(app: &str, test_run: TestRun, expected: &[&str], text: &str, said: &str) {
+/// Runs a program and compares what is found, at which line, and one line that the program prints.
+fn finds_at(app: &str, test_run: TestRun, expected: &[&str], text: &str, printed: &str) {
     let outcome = test_run.run();
     is_found(&outcome, expected);
-    assert!(outcome.stdout.lines().any(|line| line == said), "{}{}", outcome.stdout, outcome.stderr);
+    assert!(outcome.stdout.lines().any(|line| line == printed), "{}{}", outcome.stdout, outcome.stderr);
     for finding in outcome.report().findings() {
-        stands_at(&outcome, app, finding, text);
+        is_at(&outcome, app, finding, text);
     }
 }
 
 macro_rules! violations_at {
-    ($($name:ident: $app:literal on $($adapter:ident)+, $expected:expr, $text:literal, $said:literal;)*) => {
+    ($($name:ident: $app:literal on $($adapter:ident)+, $expected:expr, $text:literal, $printed:literal;)*) => {
+        const FOUND_AT: &[&[&str]] = &[$(&$expected),*];
+
         $(#[test]
         fn $name() {
-            $(finds_at($app, TestRun::of($app, Release::R2026_2, Adapter::$adapter), &$expected, $text, $said);)+
+            $(finds_at($app, TestRun::of($app, Release::R2026_2, Adapter::$adapter), &$expected, $text, $printed);)+
         })*
     };
 }
@@ -126,21 +132,25 @@ violations_at! {
         "the handle stays";
 }
 
-/// Nothing is called at the end of a process, and it has no line.
+const DOUBLE_RELEASE: [&str; 1] = ["error double-release"];
+const EXPORTER_GONE: [&str; 1] = ["note exporter-gone"];
+const NEVER_SIGNALLED: [&str; 3] = ["note leaked-handle", "note never-signalled", "warning leaked-event"];
+
+/// The end of a process is no call, so it has no line.
 #[test]
 fn memory_whose_owner_ends_while_another_has_it_open() {
     for adapter in [V1, V2] {
-        finds("exporter_gone", adapter, &["note exporter-gone"]);
+        finds("exporter_gone", adapter, &EXPORTER_GONE);
     }
 }
 
-/// Both end in the middle of their work, so the handle data and the opened event are left beside it.
+/// Both processes end in the middle of their work, so the handle data and the opened event are left, too.
 #[test]
 fn a_wait_for_an_event_whose_producer_has_ended() {
     let outcome = TestRun::of("never_signalled", Release::R2026_2, V2).run();
-    is_found(&outcome, &["note leaked-handle", "note never-signalled", "warning leaked-event"]);
+    is_found(&outcome, &NEVER_SIGNALLED);
     assert!(outcome.stdout.lines().any(|line| line == "consumer gives up"), "{}{}", outcome.stdout, outcome.stderr);
-    stands_at(&outcome, "never_signalled", outcome.report().finding("never-signalled"), "event.wait()");
+    is_at(&outcome, "never_signalled", outcome.report().finding("never-signalled"), "event.wait()");
 }
 
 /// Handle data of physical memory outlives the memory.
@@ -149,7 +159,7 @@ fn handle_data_of_physical_memory_that_is_never_put() {
     finds("physical_leaked_handle", V2, &["note freed-while-exported", "warning leaked-handle"]);
 }
 
-/// Each violation, what is found, in which line, and what the adapters that know what it is about answer.
+/// Each violation, what is found, at which line, and the answer of each adapter that supports the functions.
 type UrCase = (&'static str, &'static str, &'static str, &'static [(Adapter, &'static str)]);
 
 #[rustfmt::skip]
@@ -165,50 +175,45 @@ const UR_CASES: [UrCase; 8] = [
 ];
 
 #[test]
-fn what_sycl_keeps_a_program_from_is_found_in_one_that_speaks_to_unified_runtime() {
+fn violations_that_sycl_prevents_are_found_in_programs_that_call_unified_runtime() {
     for (violation, expected, text, answers) in UR_CASES {
-        for (adapter, said) in answers {
+        for (adapter, printed) in answers {
             let test_run = TestRun::of("ur_violations", Release::R2026_2, *adapter).arg(violation);
-            finds_at("ur_violations", test_run, &[expected], text, said);
+            finds_at("ur_violations", test_run, &[expected], text, printed);
         }
     }
 }
 
 #[test]
-fn what_is_of_another_kind_or_of_ones_own_is_refused_where_that_is_asked_for() {
-    for (violation, expected, text, said) in [
+fn another_kind_and_own_memory_are_refused_on_request() {
+    for (violation, expected, text, printed) in [
         ("put_as_an_event", "error wrong-kind", "put as an event's", "put as an event's: 45"),
         ("close_of_own_memory", "warning close-of-unknown", "urIPCClosePhysMemHandleExp(", "close of own memory: 45"),
     ] {
         let test_run = TestRun::of("ur_violations", Release::R2026_2, V2).arg(violation);
         let refusing = test_run.env("URSCOPE_VALIDATE", "on").env("URSCOPE_ON_ERROR", "refuse");
-        finds_at("ur_violations", refusing, &[expected], text, said);
+        finds_at("ur_violations", refusing, &[expected], text, printed);
     }
 }
 
-/// On the only adapter, so that nothing but urscope looks at a handle whose object is gone.
+/// With a single adapter, so that only urscope reads a handle whose object is gone.
 #[test]
 fn physical_memory_that_is_released_once_too_often_is_found_and_refused() {
     let library = Release::R2026_2.library("libur_adapter_level_zero_v2.so.0");
     let test_run = TestRun::of("ur_violations", Release::R2026_2, V2).arg("second_release");
     let test_run =
         test_run.env("UR_ADAPTERS_FORCE_LOAD", library).env("URSCOPE_VALIDATE", "on").env("URSCOPE_ON_ERROR", "refuse");
-    finds_at("ur_violations", test_run, &["error double-release"], "print(\"second release", "second release: 45");
+    finds_at("ur_violations", test_run, &DOUBLE_RELEASE, "print(\"second release", "second release: 45");
 }
 
-/// What a context leaves is told at its release, not at the end of the process.
+/// What is left in a context is reported at its release, not at the end of the process.
 #[test]
-fn what_was_opened_or_got_in_a_context_is_left_when_that_goes() {
+fn the_release_of_a_context_leaves_what_was_opened_or_got_in_it() {
     let outcome = TestRun::of("ur_violations", Release::R2026_2, V2).arg("imports_behind_their_context").run();
     is_found(&outcome, &["warning leaked-event", "warning leaked-physical-memory"]);
     let report = outcome.report();
-    stands_at(&outcome, "ur_violations", report.finding("leaked-event"), "open(context, copy(of_event)");
-    stands_at(
-        &outcome,
-        "ur_violations",
-        report.finding("leaked-physical-memory"),
-        "urIPCOpenPhysMemHandleExp(context,",
-    );
+    is_at(&outcome, "ur_violations", report.finding("leaked-event"), "open(context, copy(of_event)");
+    is_at(&outcome, "ur_violations", report.finding("leaked-physical-memory"), "urIPCOpenPhysMemHandleExp(context,");
     let [memory, mapping] = ["leaked_handle", "leaked_mapping"].map(|app| {
         let report = TestRun::of(app, Release::R2026_2, V2).run().report();
         report.finding(&app.replace('_', "-"))["message"].as_str().expect("a message").to_owned()
@@ -221,7 +226,7 @@ fn what_was_opened_or_got_in_a_context_is_left_when_that_goes() {
     }
 }
 
-/// The other process of a violation between two is named.
+/// A violation between two processes names both.
 #[test]
 fn the_process_on_the_other_side_is_named() {
     let report = TestRun::of("free_while_open", Release::R2026_2, V2).run().report();
@@ -232,7 +237,7 @@ fn the_process_on_the_other_side_is_named() {
     report.process(other);
 }
 
-/// `--fail-on` moves the line between what fails and what does not.
+/// `--fail-on` sets the severity from which a run fails.
 #[test]
 fn a_note_fails_only_when_asked_for() {
     let run = |severity: &str| {
@@ -244,24 +249,30 @@ fn a_note_fails_only_when_asked_for() {
 /// Rules that no program breaks, and why.
 const BY_NO_PROGRAM: [(&str, &str); 2] = [
     ("calls-lost", "a full disk and a damaged file lose calls; a program does not"),
-    ("no-calls-seen", "it is the verdict where there is no call, and no violation"),
+    ("no-calls-seen", "it is the verdict where there is no call"),
 ];
 
-/// A test that expects a violation says so as "severity rule".
+/// Everything that some test of this crate expects, as "severity rule".
+fn found_by_a_test() -> Vec<&'static str> {
+    let lists = FOUND.iter().chain(FOUND_AT).copied();
+    let here = [DOUBLE_RELEASE.as_slice(), &EXPORTER_GONE, &NEVER_SIGNALLED];
+    let elsewhere = [&circumstances::EXPECTED[..], &closed_twice::EXPECTED, &missing_results::EXPECTED];
+    let in_ur = UR_CASES.iter().map(|(_, expected, ..)| *expected);
+    lists.chain(here).chain(elsewhere).flatten().copied().chain(in_ur).collect()
+}
+
 #[test]
-fn every_rule_is_broken_by_a_program_or_it_is_said_why_not() {
-    let test_runs = std::fs::read_dir(repository().join("tests/tests/end_to_end"))
-        .expect("the folder of the test_runs can be listed");
-    let test_runs = test_runs.map(|entry| entry.expect("a folder can be listed").path()).filter(|path| path.is_file());
-    let test_runs: String =
-        test_runs.map(|path| std::fs::read_to_string(path).expect("a test_run can be read")).collect();
-    let rules = std::fs::read_to_string(repository().join("docs/rules.md")).expect("the rules can be read");
-    let rules = rules.lines().filter_map(|line| line.strip_prefix("| [`")?.split_once('`')).map(|(rule, _)| rule);
-    let rules: Vec<&str> = rules.collect();
+fn every_rule_is_broken_by_a_program_or_has_a_reason() {
+    let listed = run::urscope(&["explain"]);
+    assert_eq!(listed.code, 0, "{}", listed.stderr);
+    let words = listed.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let is_rule = |words: &Vec<&str>| words.get(1).is_some_and(|word| ["note", "warning", "error"].contains(word));
+    let rules: Vec<&str> = words.filter(is_rule).map(|words| words[0]).collect();
     assert!(rules.len() > 35, "{rules:?}");
-    let is_expected = |rule: &str| {
-        ["note", "warning", "error"].iter().any(|severity| test_runs.contains(&format!("\"{severity} {rule}\"")))
-    };
-    let left: Vec<&str> = rules.into_iter().filter(|rule| !is_expected(rule)).collect();
+    let found: Vec<&str> = found_by_a_test().iter().filter_map(|found| Some(found.split_once(' ')?.1)).collect();
+    for rule in &found {
+        assert!(rules.contains(rule), "a test expects {rule}, which is no rule");
+    }
+    let left: Vec<&str> = rules.into_iter().filter(|rule| !found.contains(rule)).collect();
     assert_eq!(left, BY_NO_PROGRAM.map(|(rule, _)| rule));
 }

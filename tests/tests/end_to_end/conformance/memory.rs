@@ -1,4 +1,4 @@
-//! What is promised of memory, and what the adapters make of it.
+//! What is specified for memory, and where the implementations differ.
 
 use super::{
     CRASH, Case,
@@ -6,26 +6,25 @@ use super::{
     NULL, SEALED, TABLE, UNUSED,
 };
 
-/// All cases.
+/// All groups.
 pub(super) const ALL: [&[Case]; 4] = [MEMORY, MEMORY_OF_TWO, MEMORY_NULLS, MEMORY_FAULTS];
 
-const SILENT: &str =
-    "v1 does not look for what its own provider has not told it, and takes every failure for a success";
-const ONE_CODE: &str = "v1 has said success: which error it was, nobody can tell behind it";
+const SILENT: &str = "v1 takes every failure of its memory provider for a success";
+const ONE_CODE: &str = "v1 returned success, so the actual error is unknown behind it";
 const WRITES: &str = "v1 writes its own descriptor over the producer's, in the caller's data";
 const UNIQUE: &str = "every open is a mapping of its own, as with Level Zero";
 const UNCHECKED: &str = "libumf adds the offset in the data to the mapping, whatever it is: a wild pointer";
 const UNCOUNTED: &str = "libumf counts the opens of a mapping down below zero, and never unmaps it";
 const INSIDE: &str = "libumf takes any address in a mapping for the mapping";
-const MISMATCH: &str = "a close that does not fit its open is refused by one code, whatever does not fit";
-const BOTH: &str = "the header calls both places optional among the parameters, and neither among the results";
-const NEITHER: &str = "the adapter finds a call without any place for an answer wrong in its own way";
+const MISMATCH: &str = "every mismatch between a close and its open is refused with the same code";
+const BOTH: &str = "the header calls both out-parameters optional in one place, and neither in another";
+const NEITHER: &str = "the adapter has a code of its own for a call without an out-parameter";
 const STRANGER: &str = "the adapter looks it up like any other pointer, and does not find it";
 const ADAPTERS: &str = "allocations are the adapter's own";
 const TRANSLATED: &str = "libumf has a translation of its own for this one code";
 const DATA: &str = "an argument that the driver finds wrong are the data";
 
-/// In one process.
+/// Cases in one process.
 #[rustfmt::skip]
 pub(super) const MEMORY: &[Case] = &[
     ("get-and-put", "0 data 0", &[]),
@@ -70,7 +69,7 @@ pub(super) const MEMORY: &[Case] = &[
     ("close-of-no-mapping", "45", &[]),
 ];
 
-/// Between two.
+/// Cases between two processes.
 #[rustfmt::skip]
 pub(super) const MEMORY_OF_TWO: &[Case] = &[
     ("open-leaves-the-data-alone", "0 untouched", &[(V1, "0 changed", WRITES), (V1Refusing, "0 changed", WRITES)]),
@@ -85,7 +84,7 @@ pub(super) const MEMORY_OF_TWO: &[Case] = &[
     ("opened-outlives-another-process", "0 same 0 0", &[(Ours, "0 same 0 4", SEALED), (OursOnV1, "0 same 0 4", SEALED)]),
 ];
 
-/// Null, and what else is no argument at all.
+/// Null pointers, and other invalid arguments.
 #[rustfmt::skip]
 pub(super) const MEMORY_NULLS: &[Case] = &[
     ("get-null-context", "46", &[(V2, CRASH, TABLE), (V2Refusing, CRASH, TABLE), (Ours, CRASH, TABLE), (V1, CRASH, TABLE), (V1Refusing, CRASH, TABLE), (OursOnV1, CRASH, TABLE), (V2Alone, "0", UNUSED)]),
@@ -107,7 +106,7 @@ pub(super) const MEMORY_NULLS: &[Case] = &[
     ("allocate-nothing", "64", &[(V2, "0", NULL), (V2Alone, "0", NULL), (V1, "0", NULL), (Ours, "0", ADAPTERS), (OursOnV1, "0", ADAPTERS)]),
 ];
 
-/// The functions of the driver answer an error.
+/// Cases in which a function of the driver fails.
 #[rustfmt::skip]
 pub(super) const MEMORY_FAULTS: &[Case] = &[
     ("get-when-invalid-argument", "45 untouched", &[(V1, "0 untouched", SILENT)]),
