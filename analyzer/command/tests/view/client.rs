@@ -49,11 +49,7 @@ impl Place {
         let mut stream = self.connect();
         // The server may refuse before it has read all.
         drop(stream.write_all(request.as_bytes()));
-        let mut answer = Vec::new();
-        match stream.read_to_end(&mut answer) {
-            Err(error) if error.kind() != ErrorKind::ConnectionReset => panic!("{request:?}: {error}"),
-            _ => Answer::parse(&answer),
-        }
+        Answer::read(&mut stream)
     }
 
     /// A request with a line and headers; the host stands in it.
@@ -76,6 +72,15 @@ impl Place {
 }
 
 impl Answer {
+    /// Reads until the other side closes.
+    pub(crate) fn read(stream: &mut TcpStream) -> Self {
+        let mut answer = Vec::new();
+        match stream.read_to_end(&mut answer) {
+            Err(error) if error.kind() != ErrorKind::ConnectionReset => panic!("{stream:?}: {error}"),
+            _ => Self::parse(&answer),
+        }
+    }
+
     fn parse(bytes: &[u8]) -> Self {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
         let head = String::from_utf8(bytes[..end].to_vec()).unwrap();

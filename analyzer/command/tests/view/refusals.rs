@@ -3,7 +3,6 @@
 use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
-    time::{Duration, Instant},
 };
 
 use urscope_command::view::perfetto::Copy;
@@ -242,16 +241,19 @@ fn slow_clients_keep_nobody_waiting() {
         stream.write_all(b"GET / HTT").unwrap();
     }
     let mut deaf: Vec<TcpStream> = (0..10).map(|_| place.connect()).collect();
-    let request = format!("GET /{}/api/timeline HTTP/1.1\r\nHost: {}\r\n\r\n", place.token, place.address);
+    let request =
+        format!("GET /{}/api/timeline HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", place.token, place.address);
     for stream in &mut deaf {
         stream.write_all(request.as_bytes()).unwrap();
     }
-    let start = Instant::now();
     for question in ["api/check", "api/handle?name=1", "api/calls?sort=took", "api/lives"] {
         assert!(matches!(place.get(question).status, 200 | 404), "{question}");
     }
-    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
-    drop((silent, begun, deaf));
+    // The rest of these answers still comes: nothing waited until the server gave up on them.
+    for stream in &mut deaf {
+        serde_json::from_slice::<serde::de::IgnoredAny>(&Answer::read(stream).body).unwrap();
+    }
+    drop((silent, begun));
 }
 
 #[test]
