@@ -36,7 +36,7 @@ fn one_of_another_version() {
 #[test]
 fn one_whose_table_is_not_where_tables_are() {
     let folder = tempfile::tempdir().expect("no temporary folder");
-    assert_left_alone(folder.path(), 2, "not in writable memory of a library");
+    assert_left_alone(folder.path(), 2, "not in the writable data of a library");
 }
 
 #[test]

@@ -108,7 +108,8 @@ impl Arguments {
     /// What is recorded of them: the arguments themselves, and what stands in the caller's memory behind them.
     ///
     /// The fingerprint of handle data that is handed in is taken now, because an adapter may write into it (Level Zero v1 does).
-    #[inline]
+    #[expect(clippy::inline_always, reason = "the row's roles decide which parts of it a function needs")]
+    #[inline(always)]
     pub fn record(self, inputs: &Inputs) -> (Values, CallerOutParams) {
         let Self { mut values, out } = self;
         inputs.describe(&mut values);

@@ -59,17 +59,17 @@ impl RedirectedOutParams {
     }
 
     /// Gives the caller what the callee left, and returns what is recorded of it. `exported` is the memory of a get.
-    #[inline]
+    #[expect(clippy::inline_always, reason = "the row's roles decide which parts of it a function needs")]
+    #[inline(always)]
     pub fn carry_over(&mut self, result: UrResult, exported: Option<u64>) -> Values {
-        // SAFETY: each variable lives, and the caller's of the same role takes a word.
-        let [pointer, data, data_size, object] = unsafe {
-            [
-                carry(&self.pointer, self.caller.pointer),
-                carry(&self.data, self.caller.data),
-                carry(&self.data_size, self.caller.data_size),
-                carry(&self.object, self.caller.object),
-            ]
-        };
+        // SAFETY: the variable lives, and the caller's of the same role takes a word; so for the others.
+        let pointer = unsafe { carry(&self.pointer, self.caller.pointer) };
+        // SAFETY: as above.
+        let data = unsafe { carry(&self.data, self.caller.data) };
+        // SAFETY: as above.
+        let data_size = unsafe { carry(&self.data_size, self.caller.data_size) };
+        // SAFETY: as above.
+        let object = unsafe { carry(&self.object, self.caller.object) };
         if !result.is_success() {
             return Values::NONE;
         }
