@@ -145,7 +145,7 @@ fn a_trace_cut_at_any_byte_keeps_every_whole_record() {
 }
 
 #[test]
-fn what_is_not_ours_is_stepped_over_and_said_with_its_place() {
+fn what_is_not_ours_is_skipped_and_reported_with_its_position() {
     let (base, records) = sample_trace();
     let good = lines(&records[..2], base).concat();
     let bad = [
@@ -161,12 +161,12 @@ fn what_is_not_ours_is_stepped_over_and_said_with_its_place() {
     bytes.extend(bad.concat());
     let back = read(&bytes);
     assert_eq!(back[2], Ok(Record::Foreign));
-    let said: Vec<_> = back[3..].iter().map(|item| item.as_ref().expect_err("bad").clone()).collect();
-    assert_eq!(said.len(), 5);
-    assert_eq!(said[0].offset, (good.len() + bad[0].len() + 1) as u64);
-    assert_eq!(said[0].line, 5);
-    assert!(matches!(said[1].why, Why::Unfit(_)) && matches!(said[2].why, Why::Unfit(_)), "{said:?}");
-    assert!(matches!(said[4].why, Why::Damaged(_)), "{said:?}");
+    let skipped: Vec<_> = back[3..].iter().map(|item| item.as_ref().expect_err("bad").clone()).collect();
+    assert_eq!(skipped.len(), 5);
+    assert_eq!(skipped[0].offset, (good.len() + bad[0].len() + 1) as u64);
+    assert_eq!(skipped[0].line, 5);
+    assert!(matches!(skipped[1].why, Why::Unfit(_)) && matches!(skipped[2].why, Why::Unfit(_)), "{skipped:?}");
+    assert!(matches!(skipped[4].why, Why::Damaged(_)), "{skipped:?}");
 }
 
 /// White space counts where something stands behind it: left out, it would make one number of two.

@@ -199,8 +199,8 @@ unsafe extern "C" fn adapter_get<const VIA: usize>(count: u32, adapters: *mut us
 /// The record of an adapter that has not been reported yet. Marks it as reported.
 fn unreported(via: usize) -> Option<EntryPoint> {
     let mut modules = MODULES.lock();
-    let (module, said) = modules.get_mut(via).filter(|(_, said)| !said)?;
-    *said = true;
+    let (module, reported) = modules.get_mut(via).filter(|(_, reported)| !reported)?;
+    *reported = true;
     Some(EntryPoint {
         kind: "adapter-table".into(),
         via: via as u64,

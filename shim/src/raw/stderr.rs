@@ -3,6 +3,6 @@
 /// Writes `urscope: TEXT` as one line. Errors are ignored.
 pub fn say(text: &str) {
     let line = format!("urscope: {text}\n");
-    // SAFETY: the buffer is as long as said; write(2) reads it and nothing else.
+    // SAFETY: the length is that of the buffer; write(2) only reads it.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
 }

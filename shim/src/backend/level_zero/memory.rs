@@ -92,13 +92,13 @@ pub(crate) fn get(
         let offset =
             pointer.checked_sub(block.base).filter(|offset| *offset < block.size).ok_or(UrResult::INVALID_ARGUMENT)?;
         let (share, handle) = Share::of(driver(), context, block)?;
-        let said = Contents {
+        let contents = Contents {
             size: block.size as u64,
             offset: offset as u64,
             descriptor: descriptor(&handle),
             native: handle.0,
         };
-        Ok((said, share))
+        Ok((contents, share))
     })
 }
 

@@ -1,11 +1,11 @@
-//! Our own backend: the entry points that share memory between processes, said in Level Zero.
+//! Our own backend: the functions that share memory between processes, implemented on Level Zero.
 //!
 //! It uses the adapter's public functions only ([`native`]) and the driver that the process has loaded ([`driver`]), so it
-//! serves any runtime, also one whose adapter has no such entry point. What it hands to other processes is sealed
-//! ([`handle_data`]) and travels as libumf's does ([`fetch`]); what it handed out, it knows again ([`issued`]).
+//! serves any runtime, also one whose adapter lacks these functions. Handle data have a checksum ([`handle_data`]), and
+//! descriptors are fetched as libumf fetches them ([`fetch`]). [`issued`] holds the handle data that have not been put.
 //!
-//! Wrong, foreign, altered and stale data get the documented error and touch nothing. Nothing of the caller's is ever
-//! written to but the places for answers.
+//! Wrong, foreign, altered and stale data get the documented error and change nothing. Of the caller's memory, only
+//! out-parameters are ever written to.
 
 use urscope_schema::api::{
     Function, UrResult,

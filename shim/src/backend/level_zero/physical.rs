@@ -253,13 +253,13 @@ pub(crate) fn get(
     let Known::Ours(object) = find(memory)? else { return Err(UrResult::INVALID_ARGUMENT) };
     ISSUED.answer_get(data, size, || {
         let descriptor = object.native.descriptor()?;
-        let said = Contents {
+        let contents = Contents {
             size: object.size as u64,
             offset: 0,
             descriptor: descriptor.as_raw_fd(),
             native: identity(&descriptor)?,
         };
-        Ok((said, Keeper { descriptor, native: Arc::downgrade(&object.native) }))
+        Ok((contents, Keeper { descriptor, native: Arc::downgrade(&object.native) }))
     })
 }
 
