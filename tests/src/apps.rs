@@ -8,9 +8,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::runtime::Release;
 use crate::{artefacts, repository};
 
+/// The executables of this test process by program and release; each is compiled by the first test that asks for it.
+type Executables = HashMap<(String, Release), Arc<OnceLock<PathBuf>>>;
+
 /// The executable of `tests/apps/<name>.cpp`, or `.c`, compiled against a release.
 pub fn executable(name: &str, release: Release) -> PathBuf {
-    static COMPILED: Mutex<Option<HashMap<(String, Release), Arc<OnceLock<PathBuf>>>>> = Mutex::new(None);
+    static COMPILED: Mutex<Option<Executables>> = Mutex::new(None);
     let executable = {
         let mut compiled = COMPILED.lock().expect("no test panics while it holds this lock");
         Arc::clone(compiled.get_or_insert_default().entry((name.to_owned(), release)).or_default())
