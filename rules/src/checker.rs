@@ -51,13 +51,22 @@ pub enum Check {
     Stateful(fn() -> Box<dyn RuleState>),
 }
 
-/// What a rule keeps over facts.
-pub trait RuleState: fmt::Debug + Send + Sync {
+/// What a rule keeps over facts. It is `Clone`, too, for a look at a run that goes on.
+pub trait RuleState: CloneState + fmt::Debug + Send + Sync {
     /// Takes a fact that the rule wants, and adds what follows from it.
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>);
+}
 
-    /// A copy, for a look at a run that goes on.
+/// Copies the state of a rule behind a pointer. Every state that is `Clone` has it.
+pub trait CloneState {
+    /// The copy.
     fn clone_box(&self) -> Box<dyn RuleState>;
+}
+
+impl<T: RuleState + Clone + 'static> CloneState for T {
+    fn clone_box(&self) -> Box<dyn RuleState> {
+        Box::new(self.clone())
+    }
 }
 
 impl Rule {

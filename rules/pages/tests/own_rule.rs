@@ -44,10 +44,6 @@ impl RuleState for Gets {
             _ => {}
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RuleState> {
-        Box::new(self.clone())
-    }
 }
 
 fn found(scenario: &str) -> Vec<Finding> {

@@ -82,10 +82,6 @@ impl RuleState for Churn {
             _ => {}
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RuleState> {
-        Box::new(self.clone())
-    }
 }
 
 fn report(fact: &Fact<'_>, export: &Export) -> Finding {

@@ -83,10 +83,6 @@ impl RuleState for Refusals {
             _ => found.extend(self.0.at_end(fact).filter_map(|first| report(fact.tracker, first))),
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RuleState> {
-        Box::new(self.clone())
-    }
 }
 
 /// Whether the size is the reason, which has a rule of its own.

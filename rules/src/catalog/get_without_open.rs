@@ -108,10 +108,6 @@ impl RuleState for Hosts {
             _ => {}
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RuleState> {
-        Box::new(self.clone())
-    }
 }
 
 /// Handle data that no process tried to open.

@@ -98,10 +98,6 @@ impl RuleState for Waits {
             _ => {}
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RuleState> {
-        Box::new(self.clone())
-    }
 }
 
 fn report(tracker: &Tracker, waiting: &Wait) -> Option<Finding> {

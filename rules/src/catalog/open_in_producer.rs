@@ -89,10 +89,6 @@ impl RuleState for Opens {
             _ => {}
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RuleState> {
-        Box::new(self.clone())
-    }
 }
 
 fn own(fact: &Fact<'_>, opened: &Opened) -> Option<Own> {

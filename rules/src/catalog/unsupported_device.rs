@@ -117,10 +117,6 @@ impl RuleState for Devices {
             _ => {}
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RuleState> {
-        Box::new(self.clone())
-    }
 }
 
 impl Devices {

@@ -67,10 +67,6 @@ impl RuleState for Opens {
             _ => found.extend(self.0.at_end(fact).map(|first| report(fact.tracker, first))),
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RuleState> {
-        Box::new(self.clone())
-    }
 }
 
 fn report(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Finding {

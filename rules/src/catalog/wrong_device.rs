@@ -111,10 +111,6 @@ impl RuleState for Pending {
             self.0.push((fact.at.process, enter.call, wrong));
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RuleState> {
-        Box::new(self.clone())
-    }
 }
 
 /// What is wrong with the device of a call that is to make something.

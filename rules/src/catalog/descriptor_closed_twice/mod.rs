@@ -110,10 +110,6 @@ impl RuleState for Closed {
             _ => {}
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RuleState> {
-        Box::new(self.clone())
-    }
 }
 
 impl Closed {

@@ -92,10 +92,6 @@ impl RuleState for AllSamples {
             _ => {}
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RuleState> {
-        Box::new(self.clone())
-    }
 }
 
 fn report(fact: &Fact<'_>, growth: &Growth) -> Finding {

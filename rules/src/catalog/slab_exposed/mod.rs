@@ -96,10 +96,6 @@ impl RuleState for Gets {
             _ => {}
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RuleState> {
-        Box::new(self.clone())
-    }
 }
 
 /// The neighbour that a get exposes, if its handle data states what the driver exports.

@@ -77,10 +77,6 @@ impl RuleState for Calls {
             _ => {}
         }
     }
-
-    fn clone_box(&self) -> Box<dyn RuleState> {
-        Box::new(self.clone())
-    }
 }
 
 fn report(fact: &Fact<'_>, outlier: &Outlier) -> Finding {
