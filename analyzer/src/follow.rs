@@ -7,13 +7,13 @@
 use std::{
     collections::BTreeMap,
     fs::File,
-    os::unix::fs::{FileExt as _, MetadataExt as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     slice,
     time::{Duration, Instant},
 };
 
-use crate::analysis::{is_running, traces};
+use crate::analysis::{end_of_text, is_blank, is_running, traces};
 
 /// Hearings begin at least this far apart.
 pub const PACE: Duration = Duration::from_secs(1);
@@ -23,9 +23,6 @@ const GLANCE: Duration = Duration::from_millis(250);
 
 /// A pause is at least so many times as long as what was done before it: a fifth of the time is used.
 const REST: u32 = 4;
-
-/// How many bytes are looked at at once in search of the end of a trace.
-const BLOCK: usize = 4096;
 
 /// How many bytes behind the end of a trace show whether it has grown.
 const PEEK: usize = 64;
@@ -102,7 +99,7 @@ impl Follower {
         let before = self.known.get(path).filter(|shape| shape.identity == identity && shape.used <= size);
         let from = before.map_or(0, |shape| shape.used);
         let as_before = before.is_some_and(|shape| shape.size == size && shape.written == written);
-        let used = if as_before && is_blank::<PEEK>(&file, from) { from } else { end(&file, from, size) };
+        let used = if as_before && is_blank::<PEEK>(&file, from) { from } else { end_of_text(&file, from, size) };
         Some(Shape {
             identity,
             size,
@@ -111,30 +108,6 @@ impl Follower {
             running: process(path).is_some_and(|(pid, start)| is_running(pid, start)),
         })
     }
-}
-
-/// Behind which byte of a file there is nothing but spaces. It is not before `from`.
-fn end(file: &File, from: u64, size: u64) -> u64 {
-    // The first block without a word lies between these, for what is behind it has none either.
-    let (mut low, mut high) = (from / BLOCK as u64, size.div_ceil(BLOCK as u64));
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if is_blank::<BLOCK>(file, middle * BLOCK as u64) { high = middle } else { low = middle + 1 }
-    }
-    let last = low.saturating_sub(1) * BLOCK as u64;
-    let length = |bytes: &[u8]| bytes.iter().rposition(|byte| *byte != b' ').map_or(0, |index| index + 1);
-    last + read::<BLOCK, _>(file, last, length) as u64
-}
-
-fn is_blank<const LENGTH: usize>(file: &File, at: u64) -> bool {
-    read::<LENGTH, _>(file, at, |bytes| bytes.iter().all(|byte| *byte == b' '))
-}
-
-/// Looks at a part of a file, as far as there is any.
-fn read<const LENGTH: usize, A>(file: &File, at: u64, look: impl FnOnce(&[u8]) -> A) -> A {
-    let mut buffer = [0; LENGTH];
-    let count = file.read_at(&mut buffer, at).unwrap_or(0);
-    look(buffer.get(..count).unwrap_or_default())
 }
 
 /// Number and start of the process that wrote a file, as its name says: `urscope-<executable>-<pid>-<start>[-<n>].json`.
@@ -152,7 +125,11 @@ mod tests {
         time::SystemTime,
     };
 
+    use std::os::unix::fs::FileExt as _;
+
     use super::*;
+
+    const BLOCK: usize = 4096;
 
     const LONG: Duration = Duration::from_hours(1);
 

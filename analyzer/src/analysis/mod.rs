@@ -8,6 +8,7 @@
 
 mod error;
 mod findings;
+mod following;
 mod judgement;
 mod merging;
 mod node_report;
@@ -16,12 +17,16 @@ mod progress;
 mod reading;
 mod symbols;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use urscope_rules::{Place, Severity};
 
 pub use error::AnalysisError;
 pub use findings::{ExemptionError, Exemptions, REPORT_VERSION, Report, ReportError, exemptions};
+pub use following::{Following, HOLD};
 pub use judgement::{
     Compared, Ended, Excuse, FoundFinding, Frame, GoneFinding, Judgement, Location, ProcessSummary, SkippedLine,
     SuppressionUse, VERSION, Verdict, report_schema,
@@ -30,6 +35,7 @@ use merging::Merger;
 use node_report::Locator;
 pub use observer::Observer;
 pub use progress::Progress;
+pub(crate) use reading::{end_of_text, is_blank};
 pub use reading::{is_running, traces};
 pub use symbols::file_name;
 
@@ -77,7 +83,7 @@ pub fn analyze(paths: &[PathBuf], options: &Options) -> Result<Report, AnalysisE
 /// A hearing that is over: what was said in it can be asked for.
 pub struct Analysis<'a> {
     merger: Merger,
-    locator: Locator<'a>,
+    locator: Arc<Mutex<Locator>>,
     paths: &'a [PathBuf],
     options: &'a Options,
 }
@@ -88,9 +94,8 @@ impl<'a> Analysis<'a> {
         let files = traces(paths)?;
         options.progress.expect(&files);
         let mut merger = Merger::default();
-        merger.open(&files)?;
-        merger.run(&options.progress, observer)?;
-        let locator = Locator::new(&options.symbols);
+        merger.run(&files, &options.progress, observer)?;
+        let locator = Arc::new(Mutex::new(Locator::new(&options.symbols)));
         Ok(Self { merger, locator, paths, options })
     }
 
@@ -101,12 +106,14 @@ impl<'a> Analysis<'a> {
 
     /// What was seen on each node, to be asked for once, as the judgement.
     pub fn report(&mut self) -> Report {
-        node_report::report(&mut self.merger, &mut self.locator)
+        let mut locator = self.locator.lock().unwrap_or_else(PoisonError::into_inner);
+        node_report::report(&mut self.merger, &mut locator)
     }
 
     /// A place as a report shows it, with its call stack. Its time counts from the beginning of the run.
     pub fn location(&mut self, place: Place) -> Location {
-        let side = self.locator.location(&self.merger, place);
+        let mut locator = self.locator.lock().unwrap_or_else(PoisonError::into_inner);
+        let side = locator.location(&self.merger, place);
         Location { time_ns: self.merger.at(place.process, place.time), ..side }
     }
 }

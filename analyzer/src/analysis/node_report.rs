@@ -19,7 +19,7 @@ use super::{
 };
 
 /// What was seen, node by node. The findings are taken from the analysis.
-pub(crate) fn report(merger: &mut Merger, locator: &mut Locator<'_>) -> Report {
+pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
     let found = std::mem::take(&mut merger.deduplicator.findings);
     let merger = &*merger;
     let mut nodes: BTreeMap<u64, Node> = BTreeMap::new();
@@ -48,7 +48,7 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator<'_>) -> Report {
 
 /// A node, by the first of its processes.
 fn node(first: &TracedProcess) -> Node {
-    let Header { host, boot_id, time_namespace, clock, .. } = &first.header;
+    let Header { host, boot_id, time_namespace, clock, .. } = &*first.header;
     let boot = if boot_id.is_empty() { host } else { boot_id }.clone();
     let key = Key { boot, time_namespace: *time_namespace, runs: BTreeSet::new() };
     let (monotonic_ns, realtime_ns) = (clock.monotonic_ns, clock.realtime_ns);
@@ -75,21 +75,23 @@ fn process(merger: &Merger, place: Place) -> Option<&TracedProcess> {
 }
 
 fn name(process: &TracedProcess) -> String {
-    let header = &process.header;
+    let header = &*process.header;
     let file = file_name(&header.executable);
     format!("{} (pid {})", if file.is_empty() { "a process" } else { file }, header.pid)
 }
 
-/// What places are called in a report.
-pub(crate) struct Locator<'a> {
-    /// Of the processes that were named so far.
+/// What places are called in a report. It remembers what it has looked up.
+pub(crate) struct Locator {
+    /// Of the processes that were named so far, as many as there were then.
     modules: HashMap<ProcessId, Vec<Module>>,
-    symbols: Symbolizer<'a>,
+    frames: HashMap<(ProcessId, u64), Vec<Frame>>,
+    symbols: Symbolizer,
 }
 
-impl<'a> Locator<'a> {
-    pub(crate) fn new(symbols: &'a [PathBuf]) -> Self {
-        Self { modules: HashMap::new(), symbols: Symbolizer::new(symbols) }
+impl Locator {
+    pub(crate) fn new(symbols: &[PathBuf]) -> Self {
+        let symbols = Symbolizer::new(symbols);
+        Self { modules: HashMap::new(), frames: HashMap::new(), symbols }
     }
 
     fn finding(&mut self, merger: &Merger, finding: &Finding) -> FoundFinding {
@@ -135,10 +137,19 @@ impl<'a> Locator<'a> {
     }
 
     fn stack(&mut self, process: &TracedProcess, place: Place) -> Vec<Frame> {
+        let Some(number) = place.stack else { return Vec::new() };
+        if let Some(known) = self.frames.get(&(place.process, number)) {
+            return known.clone();
+        }
         let stack_index = &process.notes.stack_index;
-        let Some(addresses) = place.stack.and_then(|number| stack_index.stack(number)) else { return Vec::new() };
-        let modules = self.modules.entry(place.process).or_insert_with(|| stack_index.modules());
-        self.symbols.frames(modules, &addresses)
+        let Some(addresses) = stack_index.stack(number) else { return Vec::new() };
+        let modules = self.modules.entry(place.process).or_default();
+        if modules.len() < stack_index.module_count() {
+            *modules = stack_index.modules();
+        }
+        let frames = self.symbols.frames(modules, &addresses);
+        self.frames.insert((place.process, number), frames.clone());
+        frames
     }
 }
 

@@ -54,7 +54,7 @@ impl Counts {
 }
 
 /// The bytes of exports, those of each once, however often they are held.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PinnedBytes {
     held: HashMap<u64, u64>,
     bytes: u64,
@@ -90,7 +90,7 @@ impl PinnedBytes {
 }
 
 /// Counts the lives of a process, or of several.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct LiveCounts {
     counts: Counts,
     exported: PinnedBytes,

@@ -33,7 +33,7 @@ pub use sink::{Arrow, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind
 use crate::analysis::{Ended, Observer};
 
 /// Hands a sink what an analysis finds out, as processes, calls and lifetimes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LifetimeTracker<S> {
     sink: S,
     processes: Vec<Process>,
@@ -47,7 +47,7 @@ pub struct LifetimeTracker<S> {
 }
 
 /// A process of the run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Process {
     open: OpenLifetimes,
     counts: LiveCounts,
@@ -55,7 +55,7 @@ struct Process {
 }
 
 /// An export, as far as lifetimes must know it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Known {
     /// The lifetimes of the handle data that was got first and last, and when each began.
     first: Option<(u64, u64)>,
@@ -65,7 +65,7 @@ struct Known {
 }
 
 /// A call that has begun.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Call {
     enter: Enter,
     from: u64,

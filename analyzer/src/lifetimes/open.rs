@@ -6,7 +6,7 @@ use urscope_rules::tracker::records::Serial;
 use super::Lifetime;
 
 /// What is open in a process.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct OpenLifetimes {
     all: HashMap<Serial, Lifetime>,
     /// The handle data of each allocation: it ends with that.

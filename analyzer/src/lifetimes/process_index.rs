@@ -6,10 +6,10 @@ use super::ProcessStart;
 use crate::analysis::Location;
 
 /// The processes of a run. Numbers of processes are used again, and programs become other programs.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ProcessIndex(HashMap<(String, u32), Vec<Entry>>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry {
     process: u32,
     began: u64,

@@ -102,7 +102,7 @@ fn show(analysis: &mut Analysis<'_>, ended: &HashMap<ProcessId, Ended>, shared: 
 }
 
 /// Looks at the tracker at one moment, or at each process's end.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Watch {
     at: Option<Duration>,
     /// When something happened last, in nanoseconds since the run began.

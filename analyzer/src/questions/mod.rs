@@ -13,7 +13,7 @@ mod stats;
 pub use diff::{Diff, diff};
 pub use handle::{HandleHistory, Moment, NoSuchHandle, handle};
 pub use holders::{Held, HeldBy, Holders, TooLate, Watch, holders};
-pub use snapshot::{Amount, Snapshot, snapshot};
+pub use snapshot::{Amount, Snapshot, SnapshotFollower, snapshot};
 pub use stats::{Calls, Latency, SAMPLES, Sample, Share, Stats, StatsCollector, Who, stats};
 
 /// The version of the JSON form of all answers.

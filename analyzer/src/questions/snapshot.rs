@@ -8,7 +8,7 @@ use urscope_schema::call::{Enter, Exit};
 
 use super::{Holders, QuestionError, Stats, StatsCollector, VERSION, Watch};
 use crate::{
-    analysis::{Analysis, Judgement, Observer, Options},
+    analysis::{Analysis, Following, Judgement, Observer, Options},
     lifetimes::LifetimeTracker,
     plain::plain_all,
 };
@@ -66,15 +66,45 @@ impl Snapshot {
 
 /// How a run stands.
 pub fn snapshot(paths: &[PathBuf], options: &Options) -> Result<Snapshot, QuestionError> {
-    let mut observers = (LifetimeTracker::new(StatsCollector::new()), (Watch::default(), Clock::default()));
-    let mut analysis = Analysis::run(paths, options, &mut observers)?;
-    let (tracker, (watch, clock)) = observers;
-    let (stats, holders) = (tracker.into_sink().stats(), watch.holders(&mut analysis));
-    Ok(Snapshot { version: VERSION, last_ns: clock.last, judgement: analysis.judgement(), stats, holders })
+    let mut observers = observers();
+    let analysis = Analysis::run(paths, options, &mut observers)?;
+    Ok(Snapshot::of(analysis, observers))
+}
+
+/// A run whose snapshots are taken while it grows: only what is new is read for each.
+pub struct SnapshotFollower(Following<Observers>);
+
+impl Default for SnapshotFollower {
+    fn default() -> Self {
+        Self(Following::new(observers))
+    }
+}
+
+impl SnapshotFollower {
+    /// How the run stands by now.
+    pub fn snapshot(&mut self, paths: &[PathBuf], options: &Options) -> Result<Snapshot, QuestionError> {
+        self.0.take_in(paths, options)?;
+        let (analysis, observers) = self.0.snapshot(paths, options)?;
+        Ok(Snapshot::of(analysis, observers))
+    }
+}
+
+/// Everybody who observes a run for a snapshot.
+type Observers = (LifetimeTracker<StatsCollector>, (Watch, Clock));
+
+fn observers() -> Observers {
+    (LifetimeTracker::new(StatsCollector::new()), (Watch::default(), Clock::default()))
+}
+
+impl Snapshot {
+    fn of(mut analysis: Analysis<'_>, (tracker, (watch, clock)): Observers) -> Self {
+        let (stats, holders) = (tracker.into_sink().stats(), watch.holders(&mut analysis));
+        Self { version: VERSION, last_ns: clock.last, judgement: analysis.judgement(), stats, holders }
+    }
 }
 
 /// Looks at the time.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Clock {
     last: u64,
 }

@@ -134,6 +134,7 @@ pub fn stats(paths: &[PathBuf], options: &Options) -> Result<Stats, QuestionErro
 }
 
 /// The figures of one function in one process.
+#[derive(Clone)]
 struct Column {
     calls: u64,
     returned: u64,
@@ -178,7 +179,7 @@ impl Column {
 }
 
 /// What one process opened of what another got.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Between {
     handles: u64,
     opens: u64,
@@ -211,7 +212,7 @@ impl Level {
 }
 
 /// Counts, while a run is heard.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct StatsCollector {
     processes: Vec<(Who, BTreeMap<Function, Column>)>,
     between: BTreeMap<(u32, u32, Kind), Between>,

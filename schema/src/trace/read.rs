@@ -103,6 +103,12 @@ impl<R: BufRead> Reader<R> {
         Self { input, line: Vec::new(), offset: 0, number: 0, base: 0, closed: false }
     }
 
+    /// A reader of another input, which begins where this one stands in its file.
+    pub fn continued<S: BufRead>(&self, input: S) -> Reader<S> {
+        let Self { offset, number, base, closed, .. } = *self;
+        Reader { input, line: Vec::new(), offset, number, base, closed }
+    }
+
     /// The input that it reads from.
     pub fn input_mut(&mut self) -> &mut R {
         &mut self.input

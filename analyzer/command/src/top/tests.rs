@@ -27,7 +27,11 @@ fn updates(files: &[&[u8]]) -> Update {
     for (number, bytes) in files.iter().enumerate() {
         fs::write(folder.path().join(format!("urscope-a-{number}-1.json")), bytes).unwrap();
     }
-    worker::analyze(&[folder.path().to_owned()], &Options::default())
+    worker::analyze(
+        &mut urscope_analyzer::questions::SnapshotFollower::default(),
+        &[folder.path().to_owned()],
+        &Options::default(),
+    )
 }
 
 fn dashboard(files: &[&[u8]]) -> Dashboard {

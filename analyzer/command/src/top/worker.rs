@@ -15,7 +15,7 @@ use std::{
 use urscope_analyzer::{
     Options,
     follow::Follower,
-    questions::{self, Snapshot},
+    questions::{Snapshot, SnapshotFollower},
 };
 
 /// So long at most it sleeps: it should not look paused longer than it is.
@@ -43,6 +43,7 @@ pub(super) fn start(paths: &[PathBuf], options: &Options, paused: &Arc<AtomicBoo
 
 fn watch(paths: &[PathBuf], options: &Options, paused: &AtomicBool, tell: &Sender<Update>) {
     let mut follower = Follower::new(paths);
+    let mut run = SnapshotFollower::default();
     loop {
         let now = Instant::now();
         let wait = follower.next_look(now).saturating_duration_since(now);
@@ -54,7 +55,7 @@ fn watch(paths: &[PathBuf], options: &Options, paused: &AtomicBool, tell: &Sende
         let updates = match follower.traces() {
             0 => Update::Waiting(waiting(paths)),
             _ if changed => {
-                let updates = analyze(paths, options);
+                let updates = analyze(&mut run, paths, options);
                 follower.heard(now, Instant::now());
                 updates
             }
@@ -67,10 +68,10 @@ fn watch(paths: &[PathBuf], options: &Options, paused: &AtomicBool, tell: &Sende
 }
 
 /// Hears the run once.
-pub(super) fn analyze(paths: &[PathBuf], options: &Options) -> Update {
+pub(super) fn analyze(run: &mut SnapshotFollower, paths: &[PathBuf], options: &Options) -> Update {
     // What is not there yet may come; the rest is shown.
     let there: Vec<_> = paths.iter().filter(|path| path.exists()).cloned().collect();
-    match questions::snapshot(&there, &options.for_another()) {
+    match run.snapshot(&there, options) {
         Ok(snapshot) => match snapshot.plain() {
             Some(snapshot) => Update::Heard(Box::new(snapshot)),
             None => Update::Failed("what was heard cannot be shown".into()),

@@ -1,5 +1,6 @@
 //! The calls of a run, in a table that is small enough to keep and quick to search.
 
+use super::chunks::Chunks;
 use urscope_schema::{
     api::{Function, UrResult},
     call::Values,
@@ -80,36 +81,25 @@ impl Row {
 }
 
 /// All calls.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct CallTable {
-    rows: Vec<Row>,
+    rows: Chunks<Row>,
     /// How many there are in all.
     total: u64,
 }
 
 impl CallTable {
-    /// A table for so many.
-    pub(super) fn for_about(calls: usize) -> Self {
-        Self { rows: Vec::with_capacity(calls.min(MOST_CALLS)), total: 0 }
-    }
-
     /// Takes in a call, as long as there is room.
     pub(super) fn put(&mut self, row: Row) {
         self.total += 1;
         if self.rows.len() < MOST_CALLS {
-            self.rows.push(row);
+            // They come in the order in which they returned, which is nearly that in which they began.
+            self.rows.insert(row, |row| (row.from, row.process, row.number));
         }
     }
 
-    /// No more will come: puts them in the order in which they began.
-    pub(super) fn close(&mut self) {
-        // They came in the order in which they returned, which is nearly that.
-        self.rows.sort_by_key(|row| (row.from, row.process, row.number));
-        self.rows.shrink_to_fit();
-    }
-
     /// Those that are kept, in the order in which they began.
-    pub(super) fn rows(&self) -> &[Row] {
+    pub(super) fn rows(&self) -> &Chunks<Row> {
         &self.rows
     }
 

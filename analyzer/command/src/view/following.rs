@@ -11,7 +11,11 @@ use std::{
 
 use tokio::sync::watch::{self, Receiver, Sender};
 
-use super::{Subject, model::Model, state::Latest};
+use super::{
+    Subject,
+    model::{Follow, Model},
+    state::Latest,
+};
 use urscope_analyzer::follow::Follower;
 
 /// How often it is looked whether nobody listens any more.
@@ -26,13 +30,14 @@ pub(super) fn start(subject: Arc<Subject>, stopped: Receiver<()>) -> io::Result<
 
 fn follow(subject: &Subject, say: &Sender<Latest>, stopped: &Receiver<()>) {
     let mut follower = Follower::new(&subject.watched);
+    let mut follow = Follow::default();
     let mut due = true;
     while stopped.has_changed().is_ok() {
         let began = Instant::now();
         // What grows while it is heard is told by the next look.
         if follower.poll(began) || due {
             due = false;
-            let heard = analyze(subject);
+            let heard = analyze(subject, &mut follow);
             follower.heard(began, Instant::now());
             say.send_modify(|now| {
                 now.generation += 1;
@@ -50,7 +55,7 @@ fn follow(subject: &Subject, say: &Sender<Latest>, stopped: &Receiver<()>) {
     }
 }
 
-fn analyze(subject: &Subject) -> Result<Model, String> {
+fn analyze(subject: &Subject, follow: &mut Follow) -> Result<Model, String> {
     let paths = (subject.paths)().map_err(|error| format!("the traces cannot be listed: {error}"))?;
-    Model::analyze(&paths, &subject.options.for_another()).map_err(|error| error.to_string())
+    follow.model(&paths, &subject.options).map_err(|error| error.to_string())
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::chunks::Chunks;
 use urscope_analyzer::{
     analysis::FoundFinding,
     lifetimes::{EndReason, Lifetime, LifetimeKind, ProcessIndex},
@@ -32,18 +33,24 @@ struct Entry {
     how: u8,
 }
 
+impl Entry {
+    fn key(&self) -> (u64, u64) {
+        (self.from, self.id)
+    }
+}
+
 /// All lives.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LifetimeTable {
-    /// In the order of their numbers, and at last in that in which they began.
-    entries: Vec<Entry>,
+    /// In the order in which they began.
+    entries: Chunks<Entry>,
     total: u64,
     kinds: Names,
     how: Names,
 }
 
 /// Names that are few, by their number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Names(Vec<&'static str>);
 
 impl Names {
@@ -101,29 +108,16 @@ impl LifetimeTable {
             let Lifetime { id, export, at, address, bytes, fingerprint, process, lane, .. } = *life;
             let entry =
                 Entry { id, export, from: at, to: None, address, bytes, fingerprint, process, lane, kind, how: 0 };
-            self.entries.push(entry);
+            self.entries.insert(entry, Entry::key);
         }
     }
 
     /// It does not any longer.
     pub(super) fn died(&mut self, life: &Lifetime, at: u64, how: EndReason) {
         let how = self.how.number(how.name());
-        // Numbers are given one after another, so the place is nearly always that of the number.
-        let guess = life.id.wrapping_sub(self.entries.first().map_or(0, |entry| entry.id)) as usize;
-        let place = match self.entries.get(guess) {
-            Some(entry) if entry.id == life.id => Ok(guess),
-            _ => self.entries.binary_search_by_key(&life.id, |entry| entry.id),
-        };
-        if let Some(entry) = place.ok().and_then(|place| self.entries.get_mut(place)) {
+        if let Some(entry) = self.entries.find_mut(&(life.at, life.id), Entry::key) {
             (entry.to, entry.how) = (Some(at), how);
         }
-    }
-
-    /// No more will come, and none will end any more: puts them in the order in which they began.
-    pub(super) fn close(&mut self) {
-        // That of their numbers, but for those of threads that had to wait with their records.
-        self.entries.sort_by_key(|entry| entry.from);
-        self.entries.shrink_to_fit();
     }
 
     /// How many there are.
@@ -144,7 +138,7 @@ impl LifetimeTable {
         let limit = asked.limit.unwrap_or(PART).min(LONGEST_PART);
         let offset = asked.offset.min(self.entries.len());
         let mut columns = Columns::default();
-        for entry in self.entries.iter().skip(offset).take(limit) {
+        for entry in self.entries.iter_from(offset).take(limit) {
             columns.id.push(entry.id);
             columns.process.push(entry.process);
             columns.lane.push(match entry.lane {

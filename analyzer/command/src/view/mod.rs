@@ -12,6 +12,7 @@
 mod answers;
 mod assets;
 mod calls;
+mod chunks;
 mod events;
 mod following;
 mod guard;

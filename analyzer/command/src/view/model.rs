@@ -1,7 +1,6 @@
 //! One hearing of a run, kept for whoever looks at it: what the command would print, and tables of calls and lives.
 
 use std::{
-    fs,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -14,13 +13,10 @@ use super::{
 };
 use urscope_analyzer::{
     Judgement, Options,
-    analysis::Analysis,
+    analysis::Following,
     lifetimes::LifetimeTracker,
     questions::{Holders, QuestionError, Stats, StatsCollector, Watch},
 };
-
-/// About how many bytes of a trace there are to a call: it is two records, and a guess too low costs little.
-const BYTES_OF_A_CALL: u64 = 500;
 
 /// How many searches are kept: somebody turns pages, or sorts to and fro.
 const SEARCHES: usize = 8;
@@ -39,19 +35,37 @@ pub struct Model {
 /// What was looked for, and the rows that were found.
 type Search = (Wanted, Arc<[u32]>);
 
-impl Model {
-    /// Hears a run, once for everything.
-    pub fn analyze(paths: &[PathBuf], options: &Options) -> Result<Self, QuestionError> {
-        let tables = TableBuilder::for_about(about_how_many_calls(paths));
-        let mut observers = (LifetimeTracker::new((StatsCollector::new(), tables)), Watch::default());
-        let mut analysis = Analysis::run(paths, options, &mut observers)?;
-        let (tracker, watch) = observers;
-        let (collector, mut tables) = tracker.into_sink();
-        tables.close();
+/// Everybody who observes a run for the page.
+type Observers = (LifetimeTracker<(StatsCollector, TableBuilder)>, Watch);
+
+/// A run that is followed for the page.
+pub struct Follow(Following<Observers>);
+
+impl Default for Follow {
+    fn default() -> Self {
+        Self(Following::new(|| {
+            (LifetimeTracker::new((StatsCollector::new(), TableBuilder::default())), Watch::default())
+        }))
+    }
+}
+
+impl Follow {
+    /// Takes in what is new in the traces, and says how the run stands.
+    pub fn model(&mut self, paths: &[PathBuf], options: &Options) -> Result<Model, QuestionError> {
+        self.0.take_in(paths, options)?;
+        let (mut analysis, (tracker, watch)) = self.0.snapshot(paths, options)?;
+        let (collector, tables) = tracker.into_sink();
         let (judgement, stats, holders) = (analysis.judgement(), collector.stats(), watch.holders(&mut analysis));
         let marks = Marks::new(&judgement.findings, &tables.roll);
         let limits = [tables.calls.limit(), tables.lives.limit()].into_iter().flatten().collect();
-        Ok(Self { judgement, stats, holders, tables, marks, limits, searches: Mutex::default() })
+        Ok(Model { judgement, stats, holders, tables, marks, limits, searches: Mutex::default() })
+    }
+}
+
+impl Model {
+    /// Analyzes a run, once for everything.
+    pub fn analyze(paths: &[PathBuf], options: &Options) -> Result<Self, QuestionError> {
+        Follow::default().model(paths, options)
     }
 
     /// What `urscope check` says.
@@ -113,10 +127,4 @@ impl Model {
         searches.push((wanted.clone(), Arc::clone(&found)));
         Ok(found)
     }
-}
-
-fn about_how_many_calls(paths: &[PathBuf]) -> usize {
-    let files = urscope_analyzer::analysis::traces(paths).unwrap_or_default();
-    let sizes = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|metadata| metadata.len());
-    (sizes.sum::<u64>() / BYTES_OF_A_CALL) as usize
 }

@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
-use urscope_schema::api::{Function, UrResult};
-
-use super::calls::{CallTable, Row};
 use urscope_analyzer::{
     analysis::{ProcessSummary, file_name},
     questions::word,
+};
+use urscope_schema::api::{Function, UrResult};
+
+use super::{
+    calls::{CallTable, Row},
+    chunks::Chunks,
 };
 
 /// How many rows a page has where nobody says.
@@ -154,7 +157,7 @@ impl Shown {
 
 impl Wanted {
     /// Finds the rows, which stand in the order of time.
-    pub(super) fn find(&self, rows: &[Row], processes: &[ProcessSummary]) -> Result<Vec<u32>, NoPage> {
+    pub(super) fn find(&self, rows: &Chunks<Row>, processes: &[ProcessSummary]) -> Result<Vec<u32>, NoPage> {
         let number = |name: &str, text: &str| match text {
             "" => Ok(None),
             _ => text.parse::<u64>().map(Some).map_err(|_| format!("expected a number as {name}, found {text}")),
@@ -181,13 +184,13 @@ impl Wanted {
                 && fingerprint.is_none_or(|fingerprint| row.fingerprint() == Some(fingerprint))
                 && (!errors || row.result().is_none_or(|result| !result.is_success()))
         };
-        let candidates = (0..).zip(rows).take(last).filter(|(_, row)| fits(row));
+        let candidates = (0..).zip(rows.iter_from(0)).take(last).filter(|(_, row)| fits(row));
         let mut found: Vec<u32> = candidates.filter(|(_, row)| words.fit(row)).map(|(index, _)| index).collect();
         self.put_in_order(rows, &mut found);
         Ok(found)
     }
 
-    fn put_in_order(&self, rows: &[Row], found: &mut [u32]) {
+    fn put_in_order(&self, rows: &Chunks<Row>, found: &mut [u32]) {
         let ranks = {
             let mut names: Vec<_> = Function::ALL.iter().enumerate().collect();
             names.sort_by_key(|(_, function)| function.name());
@@ -349,7 +352,6 @@ mod tests {
         for row in rows {
             calls.put(row);
         }
-        calls.close();
         calls
     }
 

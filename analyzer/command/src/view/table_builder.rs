@@ -19,7 +19,7 @@ pub(super) struct Span {
 }
 
 /// What was written down.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TableBuilder {
     pub(super) calls: CallTable,
     pub(super) lives: LifetimeTable,
@@ -27,19 +27,6 @@ pub(super) struct TableBuilder {
     pub(super) roll: ProcessIndex,
     /// What died since the last call: it is told before the call that ended it.
     died: Vec<(u64, Option<u64>)>,
-}
-
-impl TableBuilder {
-    /// A tables for about so many calls.
-    pub(super) fn for_about(calls: usize) -> Self {
-        Self { calls: CallTable::for_about(calls), ..Self::default() }
-    }
-
-    /// No more will come.
-    pub(super) fn close(&mut self) {
-        self.calls.close();
-        self.lives.close();
-    }
 }
 
 impl EventSink for TableBuilder {

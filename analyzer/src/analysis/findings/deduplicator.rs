@@ -9,7 +9,7 @@ use urscope_schema::{api::Function, handle::Kind};
 type Key = (&'static str, Severity, ProcessId, Option<Function>, Option<Function>, Option<Kind>, Option<u64>);
 
 /// The findings so far, counted.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Deduplicator {
     pub(crate) findings: Vec<Finding>,
     places: HashMap<Key, usize>,

@@ -6,7 +6,7 @@
 use urscope_schema::call::Nanos;
 
 /// How the monotonic clock of a host lies on the alignment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClockAlignment {
     /// When the first process of the host began, by its own clock.
     pub(crate) zero: Nanos,

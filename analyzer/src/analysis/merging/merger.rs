@@ -25,7 +25,7 @@ use crate::analysis::{
 };
 
 /// The hearing of a run.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Merger {
     pub(crate) processes: Vec<TracedProcess>,
     /// Files that hold no header yet.
@@ -38,11 +38,14 @@ pub(crate) struct Merger {
     hosts: HashMap<(String, u64), u64>,
     /// How the clock of each host lies on the axis of time, by the hosts' numbers.
     alignments: Vec<ClockAlignment>,
+    /// The latest moment that was taken in, on the axis of time.
+    now: u64,
 }
 
 impl Merger {
-    /// Takes files in.
-    pub(crate) fn open(&mut self, files: &[PathBuf]) -> Result<(), AnalysisError> {
+    /// Takes files in, and answers their cursors, process by process.
+    fn open(&mut self, files: &[PathBuf]) -> Result<Vec<Box<Cursor>>, AnalysisError> {
+        let mut cursors = Vec::new();
         for path in files {
             match Cursor::open(path, buffer_size(files.len()))? {
                 Opened::Nothing => self.empty.push(path.clone()),
@@ -50,24 +53,36 @@ impl Merger {
                     if !stay_open(files.len()) {
                         cursor.rest();
                     }
-                    let header = cursor.header().clone();
-                    let host = self.host_key(&header);
-                    let (ended, notes) = (Ended::Incomplete, Notes::default());
-                    let cursor = Some(cursor);
-                    self.processes.push(TracedProcess {
-                        header,
-                        notes,
-                        cursor,
-                        host,
-                        id: None,
-                        execs: false,
-                        ended,
-                        inside: None,
-                    });
+                    cursors.push(cursor);
                 }
             }
         }
-        Ok(())
+        Ok(cursors)
+    }
+
+    /// A process for each header, in the order of the headers.
+    pub(crate) fn add<'a>(&mut self, headers: impl Iterator<Item = &'a Header>) {
+        for header in headers {
+            let host = self.host_key(header);
+            self.processes.push(TracedProcess::new(header, host));
+        }
+        self.relate();
+        self.find_execs();
+    }
+
+    /// The same, where events were taken in already; false if a known host's clock would lie elsewhere now.
+    pub(crate) fn add_behind<'a>(&mut self, headers: impl Iterator<Item = &'a Header>) -> bool {
+        let before = self.alignments.clone();
+        self.add(headers);
+        self.alignments.starts_with(&before)
+    }
+
+    /// In which order processes are numbered: that of the verdict over all nodes.
+    pub(crate) fn order(&self, index: usize) -> Option<(u64, String, u64, u32)> {
+        let process = self.processes.get(index)?;
+        let (boot, time_namespace) = clock_of(&process.header);
+        let began = self.alignment(process.host).at(process.began());
+        Some((began, boot.to_owned(), time_namespace, process.header.pid))
     }
 
     /// Within equal keys clocks and handles mean the same. The boot says more than the host's name, which differs
@@ -82,7 +97,7 @@ impl Merger {
     fn relate(&mut self) {
         let mut began = vec![(Nanos(u64::MAX), u32::MAX, 0); self.hosts.len()];
         for process in &self.processes {
-            let Header { pid, clock, .. } = &process.header;
+            let Header { pid, clock, .. } = &*process.header;
             if let Some(first) = began.get_mut(process.host as usize)
                 && (process.began(), *pid) < (first.0, first.1)
             {
@@ -105,67 +120,92 @@ impl Merger {
         process.map_or_else(ClockAlignment::default, |process| self.alignment(process.host)).at(time)
     }
 
-    /// Hears all of them to the end.
-    pub(crate) fn run(&mut self, progress: &Arc<Progress>, observer: &mut dyn Observer) -> Result<(), AnalysisError> {
-        self.relate();
-        let alignments = self.alignments.clone();
-        // The verdict over all nodes has the same order, so that the numbers of processes are the same.
-        let order = |process: &TracedProcess| {
-            let alignment = alignments.get(process.host as usize).copied().unwrap_or_default();
-            let (boot, time_namespace) = clock_of(&process.header);
-            (alignment.at(process.began()), boot.to_owned(), time_namespace, process.header.pid)
-        };
-        self.processes.sort_by_cached_key(order);
+    /// Reads all files to their ends, and takes everything in.
+    pub(crate) fn run(
+        &mut self,
+        files: &[PathBuf],
+        progress: &Arc<Progress>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), AnalysisError> {
+        let mut cursors: Vec<_> = self.open(files)?.into_iter().map(Some).collect();
+        self.add(cursors.iter().flatten().map(|cursor| cursor.header()));
+        let mut order: Vec<usize> = (0..cursors.len()).collect();
+        order.sort_by_cached_key(|index| self.order(*index));
+        self.processes = order.iter().filter_map(|index| self.processes.get(*index).cloned()).collect();
         self.find_execs();
-        let begun = |process: &mut TracedProcess| Some((TraceEvent::Begin(process.began()), process.cursor.take()?));
-        let mut prefetcher = Prefetcher::start(self.processes.iter_mut().filter_map(begun).collect(), progress);
+        let cursors = order.iter().filter_map(|index| cursors.get_mut(*index)?.take());
+        let begin = |(process, cursor): (&TracedProcess, _)| (TraceEvent::Begin(process.began()), cursor);
+        let mut prefetcher = Prefetcher::start(self.processes.iter().zip(cursors).map(begin).collect(), progress);
         // Who has what to do next is in the prefetcher: what is sorted should be small.
         let alignments: Vec<_> = self.processes.iter().map(|process| self.alignment(process.host)).collect();
-        let on_axis = |index: usize, (time, rank): Moment| {
+        let key = |index: usize, (time, rank): Moment| {
             let alignment = alignments.get(index).copied().unwrap_or_default();
             Reverse(((alignment.at(time), rank), index))
         };
         let moments = self.processes.iter().map(|process| TraceEvent::Begin(process.began()).order(Nanos(0)));
-        let mut queue: BinaryHeap<_> = moments.enumerate().map(|(index, moment)| on_axis(index, moment)).collect();
+        let mut queue: BinaryHeap<_> = moments.enumerate().map(|(index, moment)| key(index, moment)).collect();
         while let Some(mut first) = queue.peek_mut() {
             let Reverse(((now, _), index)) = *first;
-            if let Some(notes) = prefetcher.notes_at_end(index)
-                && let Some(process) = self.processes.get_mut(index)
-            {
-                process.notes = *notes;
+            if let Some(notes) = prefetcher.notes_at_end(index) {
+                self.ends(index, Arc::new(*notes));
+                if self.runs_on(index) && now < u64::MAX {
+                    // It has not ended: whatever the others do comes first.
+                    *first = Reverse(((u64::MAX, 1), index));
+                    continue;
+                }
             }
             if let Some(event) = prefetcher.act(index) {
-                observer.until(&self.tracker, now);
-                self.feed(index, event, observer);
+                self.feed(index, now, event, observer);
             }
             match prefetcher.step(index)? {
-                Some(moment) => *first = on_axis(index, moment),
+                Some(moment) => *first = key(index, moment),
                 None => drop(PeekMut::pop(first)),
             }
         }
-        self.tracker.finish(&mut self.checker);
-        self.deduplicator.add(&mut self.checker.take());
+        self.finish();
         Ok(())
     }
 
-    fn find_execs(&mut self) {
+    /// Everything there is has been taken in.
+    pub(crate) fn finish(&mut self) {
+        self.tracker.finish(&mut self.checker);
+        self.deduplicator.add(&mut self.checker.take());
+    }
+
+    /// All that a process says of itself is known.
+    pub(crate) fn ends(&mut self, index: usize, notes: Arc<Notes>) {
+        if let Some(process) = self.processes.get_mut(index) {
+            process.notes = notes;
+        }
+    }
+
+    /// Whether a process whose trace has been read to its end is still there.
+    pub(crate) fn runs_on(&self, index: usize) -> bool {
+        self.processes.get(index).is_some_and(|process| process.how_it_ended().0 == Ended::Running)
+    }
+
+    /// Finds the processes that became other programs.
+    pub(crate) fn find_execs(&mut self) {
         let mut latest = HashMap::new();
         for index in (0..self.processes.len()).rev() {
             if let Some(process) = self.processes.get_mut(index) {
-                let header = &process.header;
+                let header = &*process.header;
                 process.execs = latest.insert((process.host, header.pid, header.start), index).is_some();
             }
         }
     }
 
-    fn feed(&mut self, index: usize, event: &TraceEvent, observer: &mut dyn Observer) {
+    /// Takes in one event, `now` on the axis of time.
+    pub(crate) fn feed(&mut self, index: usize, now: u64, event: &TraceEvent, observer: &mut dyn Observer) {
+        observer.until(&self.tracker, if now == u64::MAX { self.now } else { now });
+        self.now = if now == u64::MAX { self.now } else { now };
         let parent = self.parent_of(index);
         let alignment =
             self.processes.get(index).map_or_else(ClockAlignment::default, |process| self.alignment(process.host));
         let Some(process) = self.processes.get_mut(index) else { return };
         match (event, process.id) {
             (TraceEvent::Begin(_), _) => {
-                let header = &process.header;
+                let header = &*process.header;
                 let id = self.tracker.begin(Process {
                     pid: header.pid,
                     start: header.start,
@@ -224,7 +264,7 @@ impl Merger {
     /// whose parent is not to be found is a child of somebody unknown.
     fn parent_of(&self, index: usize) -> Option<ProcessId> {
         let process = self.processes.get(index).filter(|process| process.id.is_none() && process.header.forked)?;
-        let header = &process.header;
+        let header = &*process.header;
         let begun = self.by_id.iter().rev().filter_map(|index| self.processes.get(*index));
         let parent = begun.filter(|other| other.host == process.host).find(|other| {
             let other = &other.header;

@@ -1,5 +1,7 @@
 //! One process of a run, as its trace shows it.
 
+use std::sync::Arc;
+
 use urscope_rules::{End, Place, ProcessId, Rights};
 use urscope_schema::{
     call::Nanos,
@@ -8,17 +10,16 @@ use urscope_schema::{
 
 use crate::analysis::{
     Ended,
-    reading::{Cursor, Notes, is_alive},
+    reading::{Notes, is_alive},
 };
 
 /// A process.
+#[derive(Clone)]
 pub(crate) struct TracedProcess {
     /// Who it is. The moment of its clock is the moment at which it began.
-    pub(crate) header: Header,
+    pub(crate) header: Arc<Header>,
     /// Complete when it has ended.
-    pub(crate) notes: Notes,
-    /// Its trace, until the hearing begins.
-    pub(crate) cursor: Option<Box<Cursor>>,
+    pub(crate) notes: Arc<Notes>,
     pub(crate) host: u64,
     pub(crate) id: Option<ProcessId>,
     /// A later trace of the same process exists: it became another program.
@@ -28,6 +29,12 @@ pub(crate) struct TracedProcess {
 }
 
 impl TracedProcess {
+    /// One that has not begun.
+    pub(crate) fn new(header: &Header, host: u64) -> Self {
+        let (header, notes) = (Arc::new(header.clone()), Arc::default());
+        Self { header, notes, host, id: None, execs: false, ended: Ended::Incomplete, inside: None }
+    }
+
     /// When it began.
     pub(crate) fn began(&self) -> Nanos {
         Nanos(self.header.clock.monotonic_ns)

@@ -20,7 +20,7 @@ use urscope_schema::{
 
 use super::{
     event::{Label, Moment, TraceEvent},
-    source::Source,
+    source::{Extent, Source},
     stack_index::StackIndex,
 };
 use crate::analysis::{AnalysisError, SkippedLine};
@@ -50,7 +50,24 @@ pub(crate) struct Cursor {
     /// The latest moment so far.
     now: Nanos,
     ahead: Option<TraceEvent>,
+    /// Names of threads, which come with the next event: a thread is named before its first call, and has no moment of its own.
+    names: Vec<TraceEvent>,
     over: bool,
+    /// How much of the file could be read at the last look; nothing if it is read to its end.
+    growing: Option<Extent>,
+    /// Whether an event has been read.
+    begun: bool,
+    /// The first call began before the moment of the header, which was taken for the beginning.
+    misdated: bool,
+}
+
+/// What has become of a file since the last look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Growth {
+    /// It may hold more.
+    Same,
+    /// It was cut, or another file is in its place: what was read of it is void.
+    Replaced,
 }
 
 /// What is left of a trace behind what has been read.
@@ -62,7 +79,7 @@ pub(crate) enum Left {
 }
 
 /// What a process says of itself besides its calls, as far as its trace has been read.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Notes {
     pub(crate) doors: Vec<EntryPoint>,
     pub(crate) footer: Option<Footer>,
@@ -80,9 +97,29 @@ impl Cursor {
     ///
     /// `buffer` is how many bytes of it are kept in memory.
     pub(crate) fn open(path: &Path, buffer: usize) -> Result<Opened, AnalysisError> {
+        Self::open_up_to(path, buffer, None)
+    }
+
+    /// The same for a file that is still written: nothing is read behind its last complete line until [`Self::grow`] says so.
+    pub(crate) fn open_growing(path: &Path, buffer: usize) -> Result<Opened, AnalysisError> {
+        let unreadable = |source| AnalysisError::Unreadable { path: path.to_owned(), source };
+        let mut source = Source::open(path).map_err(unreadable)?;
+        let extent = source.extent(Extent { lines: 0, text: 0 }).map_err(unreadable)?;
+        let extent = extent.unwrap_or(Extent { lines: 0, text: 0 });
+        let opened = Self::open_up_to(path, buffer, Some(extent))?;
+        if matches!(opened, Opened::Nothing) && extent.text > extent.lines {
+            // Half a header may become one; what is something else never does.
+            Self::open(path, buffer)?;
+        }
+        Ok(opened)
+    }
+
+    fn open_up_to(path: &Path, buffer: usize, growing: Option<Extent>) -> Result<Opened, AnalysisError> {
         let unreadable = |source| AnalysisError::Unreadable { path: path.to_owned(), source };
         let not_a_trace = |found: String| AnalysisError::NotATrace { path: path.to_owned(), found };
-        let mut input = BufReader::with_capacity(buffer, Source::open(path).map_err(unreadable)?);
+        let mut source = Source::open(path).map_err(unreadable)?;
+        source.set_limit(growing.map(|extent| extent.lines));
+        let mut input = BufReader::with_capacity(buffer, source);
         let start = input.fill_buf().map_err(unreadable)?.trim_ascii_start();
         match start.first() {
             None | Some(b'[') => {}
@@ -93,7 +130,7 @@ impl Cursor {
         let mut foreign = 0;
         while let Some(item) = reader.next() {
             let found = match item.map_err(unreadable)? {
-                Ok(Record::Header(header)) => return Self::with(path, *header, reader).map(Opened::Trace),
+                Ok(Record::Header(header)) => return Self::with(path, *header, reader, growing).map(Opened::Trace),
                 Ok(Record::ProcessName(_) | Record::ThreadName(..) | Record::Note(..) | Record::Finding(..))
                 | Err(Skipped { why: Why::Torn, line: 2.., .. }) => continue,
                 Ok(Record::Enter(enter)) => format!("a call of {}", enter.function.name()),
@@ -118,7 +155,12 @@ impl Cursor {
         }
     }
 
-    fn with(path: &Path, header: Header, mut reader: Reader<BufReader<Source>>) -> Result<Box<Self>, AnalysisError> {
+    fn with(
+        path: &Path,
+        header: Header,
+        mut reader: Reader<BufReader<Source>>,
+        growing: Option<Extent>,
+    ) -> Result<Box<Self>, AnalysisError> {
         let path = path.to_owned();
         if header.format == 0 {
             return Err(AnalysisError::NotATrace { path, found: "its header has no format number".into() });
@@ -130,8 +172,19 @@ impl Cursor {
         let identity = reader.input_mut().get_ref().identity();
         let stack_index = StackIndex::of(path, identity);
         let notes = Notes { stack_index, calls: vec![0; Function::COUNT], ..Notes::default() };
-        let mut cursor = Self { header, notes, reader, now: Nanos(0), ahead: None, over: false };
-        let first = cursor.read()?;
+        let mut cursor = Self {
+            header,
+            notes,
+            reader,
+            now: Nanos(0),
+            ahead: None,
+            names: Vec::new(),
+            over: false,
+            growing,
+            begun: false,
+            misdated: false,
+        };
+        cursor.ahead = cursor.read()?;
         // The header's own clock is read before the first call begins; where it says otherwise the calls are believed.
         let began = Nanos(cursor.header.clock.monotonic_ns);
         let called = cursor.notes.calls.iter().any(|count| *count > 0);
@@ -140,7 +193,7 @@ impl Cursor {
         for time in [&mut clock.monotonic_ns, &mut clock.boottime_ns, &mut clock.realtime_ns] {
             *time = time.saturating_sub(earlier);
         }
-        cursor.ahead = Some(first);
+        cursor.begun = cursor.ahead.is_some();
         Ok(Box::new(cursor))
     }
 
@@ -169,8 +222,56 @@ impl Cursor {
         self.reader.input_mut().get_mut().rest();
     }
 
+    /// Looks how much more there is to read. A process that has `ended` writes no more: its file is read to the end.
+    pub(crate) fn grow(&mut self, ended: bool) -> Result<Growth, AnalysisError> {
+        let Some(before) = self.growing else { return Ok(Growth::Same) };
+        let source = self.reader.input_mut().get_mut();
+        let unreadable = |source| AnalysisError::Unreadable { path: self.notes.stack_index.path.clone(), source };
+        let Some(extent) = source.extent(before).map_err(unreadable)? else { return Ok(Growth::Replaced) };
+        self.growing = (!ended).then_some(extent);
+        source.set_limit(self.growing.map(|extent| extent.lines));
+        Ok(Growth::Same)
+    }
+
+    /// The size of its file in bytes; nothing if another one is in its place.
+    pub(crate) fn size(&mut self) -> Option<u64> {
+        self.reader.input_mut().get_ref().size()
+    }
+
+    /// Whether the first call, which was not there yet when the header was read, began before the header says.
+    pub(crate) fn is_misdated(&self) -> bool {
+        self.misdated
+    }
+
+    /// Whether the last event has been read.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// What is left of a file that is still written, as if its process had ended now: half a record at its end, and the end.
+    pub(crate) fn rest_of_it(&self) -> Result<(Vec<(Moment, TraceEvent)>, Notes), AnalysisError> {
+        let unreadable = |source| AnalysisError::Unreadable { path: self.notes.stack_index.path.clone(), source };
+        let Some(Extent { lines, text }) = self.growing.filter(|extent| extent.text > extent.lines) else {
+            let end = TraceEvent::End(self.ended());
+            let moment = end.order(self.now);
+            let rest = self.names.iter().copied().chain([end]).map(|event| (moment, event));
+            return Ok((rest.collect(), self.notes.clone()));
+        };
+        let mut source = Source::open(&self.notes.stack_index.path).map_err(unreadable)?;
+        source.go_to(lines).map_err(unreadable)?;
+        source.set_limit(Some(text));
+        let reader = self.reader.continued(BufReader::with_capacity(1 << 12, source));
+        let (header, notes, names) = (self.header.clone(), self.notes.clone(), self.names.clone());
+        let mut rest =
+            Self { header, notes, reader, now: self.now, ahead: None, names, over: false, growing: None, ..*self };
+        let mut events = Vec::new();
+        rest.fill(&mut events, usize::MAX)?;
+        Ok((events, rest.notes))
+    }
+
     /// Reads on, until there are `limit` events or the last one is among them.
     pub(crate) fn fill(&mut self, events: &mut Vec<(Moment, TraceEvent)>, limit: usize) -> Result<(), AnalysisError> {
+        let first = events.len();
         while events.len() < limit && !self.over {
             let ahead = self.ahead.take();
             if ahead.is_none() {
@@ -179,11 +280,25 @@ impl Cursor {
             if events.len() >= limit {
                 break;
             }
-            let event = ahead.map_or_else(|| self.read(), Ok)?;
+            let Some(event) = ahead.map_or_else(|| self.read(), |event| Ok(Some(event)))? else { break };
             self.over = matches!(event, TraceEvent::End(_));
-            events.push((event.order(self.now), event));
+            self.push(event, events);
+        }
+        if !self.begun
+            && let Some((moment, event)) =
+                events.iter().skip(first).find(|(_, event)| !matches!(event, TraceEvent::Thread(..)))
+        {
+            self.begun = true;
+            self.misdated = matches!(event, TraceEvent::Enter(_)) && moment.0 < Nanos(self.header.clock.monotonic_ns);
         }
         Ok(())
+    }
+
+    /// Adds an event that was read, with the names of threads in front of it.
+    fn push(&mut self, event: TraceEvent, events: &mut Vec<(Moment, TraceEvent)>) {
+        let moment = event.order(self.now);
+        events.extend(self.names.drain(..).map(|name| (moment, name)));
+        events.push((moment, event));
     }
 
     /// Reads on as long as there is nothing but calls. Nearly all records are, and each copy of one costs as much as reading it.
@@ -213,12 +328,14 @@ impl Cursor {
         }
     }
 
-    fn read(&mut self) -> Result<TraceEvent, AnalysisError> {
+    fn read(&mut self) -> Result<Option<TraceEvent>, AnalysisError> {
         loop {
             let offset = self.reader.offset();
             let Some(item) = self.reader.next() else {
                 self.notes.closed = self.reader.closed();
-                return Ok(TraceEvent::End(self.ended()));
+                // Behind the bracket of an orderly exit there is nothing.
+                let over = self.growing.is_none() || self.notes.closed;
+                return Ok(over.then(|| TraceEvent::End(self.ended())));
             };
             let notes = &mut self.notes;
             let item =
@@ -226,17 +343,19 @@ impl Cursor {
             match item {
                 Ok(Record::Enter(enter)) => {
                     self.entered(&enter);
-                    return Ok(TraceEvent::Enter(enter));
+                    return Ok(Some(TraceEvent::Enter(enter)));
                 }
                 Ok(Record::Exit(exit)) => {
                     self.now = self.now.max(exit.time);
-                    return Ok(TraceEvent::Exit(exit));
+                    return Ok(Some(TraceEvent::Exit(exit)));
                 }
                 Ok(Record::Descriptors(at, open)) => {
                     self.now = self.now.max(at);
-                    return Ok(TraceEvent::Descriptors(open, self.now));
+                    return Ok(Some(TraceEvent::Descriptors(open, self.now)));
                 }
-                Ok(Record::ThreadName(tid, name)) => return Ok(TraceEvent::Thread(tid, Label::of(&name))),
+                Ok(Record::ThreadName(tid, name)) => {
+                    self.names.push(TraceEvent::Thread(tid, Label::of(&name)));
+                }
                 Ok(Record::EntryPoint(door)) if notes.doors.len() < DOORS_KEPT => notes.doors.push(*door),
                 Ok(Record::Module(_)) => notes.stack_index.put_module(offset),
                 Ok(Record::Stack(stack)) => notes.stack_index.put_stack(stack.stack, offset),

@@ -7,6 +7,7 @@
 mod alive;
 mod cursor;
 mod event;
+mod extent;
 mod paths;
 mod prefetch;
 mod source;
@@ -14,7 +15,8 @@ mod stack_index;
 
 pub(crate) use alive::is_alive;
 pub use alive::is_running;
-pub(crate) use cursor::{Cursor, Notes, Opened};
+pub(crate) use cursor::{Cursor, Growth, Notes, Opened};
 pub(crate) use event::{Moment, TraceEvent};
+pub(crate) use extent::{end_of_text, is_blank};
 pub use paths::traces;
 pub(crate) use prefetch::{Prefetcher, buffer_size, stay_open};

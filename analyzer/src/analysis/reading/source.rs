@@ -1,11 +1,13 @@
 //! The bytes of one trace file, also where a run has more files than a process may have open.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read, Seek as _, SeekFrom},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
+
+use super::extent::{end_of_lines, end_of_text};
 
 /// A file that is read from start to end, and that can be let go of in between.
 #[derive(Debug)]
@@ -15,6 +17,17 @@ pub(crate) struct Source {
     /// Device and inode: a file that was put in its place is another one.
     identity: (u64, u64),
     at: u64,
+    /// Up to where it is read, in bytes from the start; to its end without one.
+    limit: Option<u64>,
+}
+
+/// How much of a file can be read by now, in bytes from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// Where the last complete line ends.
+    pub(crate) lines: u64,
+    /// Where the text ends; what is between may be half a record.
+    pub(crate) text: u64,
 }
 
 impl Source {
@@ -22,7 +35,7 @@ impl Source {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let identity = identity(&file)?;
-        Ok(Self { path: path.to_owned(), file: Some(file), identity, at: 0 })
+        Ok(Self { path: path.to_owned(), file: Some(file), identity, at: 0, limit: None })
     }
 
     /// Its device and inode.
@@ -35,6 +48,26 @@ impl Source {
         self.wake()?.seek(SeekFrom::Start(at))?;
         self.at = at;
         Ok(())
+    }
+
+    /// Reads no further than this.
+    pub(crate) fn set_limit(&mut self, limit: Option<u64>) {
+        self.limit = limit;
+    }
+
+    /// Its size in bytes; nothing if another file is in its place.
+    pub(crate) fn size(&self) -> Option<u64> {
+        let there = fs::metadata(&self.path).ok()?;
+        ((there.dev(), there.ino()) == self.identity).then_some(there.len())
+    }
+
+    /// How much of it can be read, where `before` could be read before. Nothing if the file was cut or replaced.
+    pub(crate) fn extent(&mut self, before: Extent) -> io::Result<Option<Extent>> {
+        let Some(size) = self.size().filter(|size| *size >= before.text) else { return Ok(None) };
+        let file = self.wake()?;
+        // What was half a record may have become spaces again only in a file of somebody else.
+        let text = end_of_text(file, before.text, size);
+        Ok(Some(Extent { lines: end_of_lines(file, before.lines, text), text }))
     }
 
     /// Gives the descriptor back; the next read opens the file again.
@@ -57,6 +90,9 @@ impl Source {
 
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let room = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.at));
+        let room = usize::try_from(room).unwrap_or(usize::MAX).min(buffer.len());
+        let Some(buffer) = buffer.get_mut(..room).filter(|buffer| !buffer.is_empty()) else { return Ok(0) };
         let count = self.wake()?.read(buffer)?;
         self.at += count as u64;
         Ok(count)
@@ -70,8 +106,6 @@ fn identity(file: &File) -> io::Result<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]

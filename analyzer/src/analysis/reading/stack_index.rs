@@ -7,6 +7,7 @@ use std::{
     collections::HashMap,
     io::{BufReader, Read as _},
     path::PathBuf,
+    sync::Arc,
 };
 
 use urscope_schema::trace::{
@@ -23,13 +24,14 @@ const MODULES_KEPT: usize = 1 << 12;
 const STACKS_KEPT: usize = 1 << 16;
 
 /// Where the records of one trace stand, in bytes from its start.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct StackIndex {
     pub(crate) path: PathBuf,
     /// Device and inode: another file of that name is not looked into.
     identity: (u64, u64),
     modules: Vec<u64>,
-    stacks: HashMap<u64, u64>,
+    /// Shared with the copies that look at a run which goes on.
+    stacks: Arc<HashMap<u64, u64>>,
 }
 
 impl StackIndex {
@@ -48,7 +50,7 @@ impl StackIndex {
     /// The stack of that number is at `offset`.
     pub(crate) fn put_stack(&mut self, number: u64, offset: u64) {
         if self.stacks.len() < STACKS_KEPT {
-            self.stacks.insert(number, offset);
+            Arc::make_mut(&mut self.stacks).insert(number, offset);
         }
     }
 
@@ -65,6 +67,11 @@ impl StackIndex {
         let Some(mut source) = self.open() else { return Vec::new() };
         let records = self.modules.iter().filter_map(|offset| read(&mut source, *offset));
         records.filter_map(|record| if let Record::Module(module) = record { Some(*module) } else { None }).collect()
+    }
+
+    /// How many modules there are by now.
+    pub(crate) fn module_count(&self) -> usize {
+        self.modules.len()
     }
 
     fn open(&self) -> Option<Source> {

@@ -20,16 +20,16 @@ use crate::analysis::Frame;
 const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
 
 /// The files that were looked into.
-pub(crate) struct Symbolizer<'a> {
+pub(crate) struct Symbolizer {
     /// Directories with copies of the files, for traces of another machine.
-    directories: &'a [PathBuf],
+    directories: Vec<PathBuf>,
     loaders: HashMap<(String, String), Option<Loader>>,
 }
 
-impl<'a> Symbolizer<'a> {
+impl Symbolizer {
     /// Looks where the traces say, and in `directories`.
-    pub(crate) fn new(directories: &'a [PathBuf]) -> Self {
-        Self { directories, loaders: HashMap::new() }
+    pub(crate) fn new(directories: &[PathBuf]) -> Self {
+        Self { directories: directories.to_vec(), loaders: HashMap::new() }
     }
 
     /// The frames of a stack, innermost first; what was inlined stands in front of what it was inlined into.
@@ -70,7 +70,7 @@ impl<'a> Symbolizer<'a> {
 
     fn loader(&mut self, module: &Module) -> Option<&Loader> {
         let key = (module.path.clone(), module.build_id.clone());
-        let directories = self.directories;
+        let directories = &self.directories;
         self.loaders.entry(key).or_insert_with(|| open(module, directories)).as_ref()
     }
 }

@@ -1,0 +1,131 @@
+//! A long list in order, whose copies share what they have in common.
+//!
+//! The page shows a run that goes on: each look at it keeps its own list of calls while the next one grows. A copy costs a word for each
+//! chunk, and a change costs a copy of one chunk.
+
+use std::sync::Arc;
+
+/// How many entries a chunk has before it is split, at most.
+const LONGEST: usize = 4096;
+
+/// Entries in the order of a key.
+#[derive(Clone, Debug)]
+pub(super) struct Chunks<T> {
+    chunks: Vec<Arc<Vec<T>>>,
+    /// How many entries are in front of each chunk.
+    starts: Vec<usize>,
+    length: usize,
+}
+
+impl<T> Default for Chunks<T> {
+    fn default() -> Self {
+        Self { chunks: Vec::new(), starts: Vec::new(), length: 0 }
+    }
+}
+
+impl<T: Clone> Chunks<T> {
+    /// How many entries there are.
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// All entries from one on, in order.
+    pub(super) fn iter_from(&self, index: usize) -> impl Iterator<Item = &T> {
+        let (chunk, offset) = self.place(index);
+        self.chunks.iter().skip(chunk).flat_map(|chunk| chunk.iter()).skip(offset)
+    }
+
+    /// The entry at an index.
+    pub(super) fn get(&self, index: usize) -> Option<&T> {
+        let (chunk, offset) = self.place(index);
+        self.chunks.get(chunk)?.get(offset)
+    }
+
+    /// How many entries in front satisfy a condition; behind the first that does not, none may.
+    pub(super) fn partition_point(&self, holds: impl Fn(&T) -> bool) -> usize {
+        let chunk = self.chunks.partition_point(|chunk| chunk.last().is_some_and(&holds));
+        let before = self.starts.get(chunk).copied().unwrap_or(self.length);
+        before + self.chunks.get(chunk).map_or(0, |chunk| chunk.partition_point(&holds))
+    }
+
+    /// Puts an entry behind all whose key is not greater. It costs little near the end.
+    pub(super) fn insert<K: Ord>(&mut self, entry: T, key: impl Fn(&T) -> K) {
+        let wanted = key(&entry);
+        let chunks = self.chunks.partition_point(|chunk| chunk.first().is_some_and(|first| key(first) <= wanted));
+        let index = chunks.saturating_sub(1);
+        self.length += 1;
+        let Some(shared) = self.chunks.get_mut(index) else {
+            self.chunks.push(Arc::new(vec![entry]));
+            self.starts.push(0);
+            return;
+        };
+        let chunk = Arc::make_mut(shared);
+        chunk.insert(chunk.partition_point(|known| key(known) <= wanted), entry);
+        if chunk.len() > LONGEST {
+            // What comes in order fills the chunks.
+            let at = if index + 1 == self.starts.len() { LONGEST } else { LONGEST / 2 };
+            let rest = chunk.split_off(at);
+            self.chunks.insert(index + 1, Arc::new(rest));
+            self.starts.push(0);
+        }
+        let mut start = self.starts.get(index).copied().unwrap_or_default();
+        for (known, chunk) in self.starts.iter_mut().zip(&self.chunks).skip(index) {
+            *known = start;
+            start += chunk.len();
+        }
+    }
+
+    /// The entry of a key, to be changed.
+    pub(super) fn find_mut<K: Ord>(&mut self, wanted: &K, key: impl Fn(&T) -> K) -> Option<&mut T> {
+        let chunks = self.chunks.partition_point(|chunk| chunk.first().is_some_and(|first| key(first) <= *wanted));
+        let chunk = self.chunks.get_mut(chunks.checked_sub(1)?)?;
+        let place = chunk.binary_search_by(|known| key(known).cmp(wanted)).ok()?;
+        Arc::make_mut(chunk).get_mut(place)
+    }
+
+    fn place(&self, index: usize) -> (usize, usize) {
+        let chunk = self.starts.partition_point(|start| *start <= index).saturating_sub(1);
+        (chunk, index - self.starts.get(chunk).copied().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        #[test]
+        fn it_is_a_sorted_list(steps in prop::collection::vec(0..50_u32, 9000..12_000)) {
+            let (mut list, mut plain): (Chunks<(u32, usize)>, Vec<_>) = (Chunks::default(), Vec::new());
+            let mut copies = Vec::new();
+            for (number, step) in steps.iter().enumerate() {
+                // Nearly in order, as calls come.
+                let key = (number as u32).saturating_sub(step * step * step);
+                list.insert((key, number), |entry| entry.0);
+                plain.push((key, number));
+                if number % 4001 == 0 {
+                    copies.push((list.clone(), plain.clone()));
+                }
+            }
+            *list.find_mut(&plain[7].0, |entry| entry.0).unwrap() = (plain[7].0, usize::MAX);
+            for (copy, mut plain) in copies {
+                plain.sort_by_key(|entry| entry.0);
+                prop_assert_eq!(copy.iter_from(0).copied().collect::<Vec<_>>(), plain);
+            }
+            plain.sort_by_key(|entry| entry.0);
+            prop_assert_eq!(list.len(), plain.len());
+            for index in (0..plain.len()).step_by(997) {
+                prop_assert_eq!(list.get(index).unwrap().0, plain[index].0);
+                prop_assert_eq!(list.iter_from(index).next().unwrap().0, plain[index].0);
+                let bound = plain[index].0;
+                let holds = |entry: &(u32, usize)| entry.0 < bound;
+                prop_assert_eq!(list.partition_point(holds), plain.partition_point(holds));
+            }
+            prop_assert_eq!(list.get(plain.len()), None);
+        }
+    }
+}
