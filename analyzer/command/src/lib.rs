@@ -12,6 +12,7 @@ mod elf;
 pub mod export;
 mod output;
 mod parts;
+mod profile;
 mod run;
 mod top;
 pub mod view;

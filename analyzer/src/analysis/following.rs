@@ -103,6 +103,7 @@ impl<O: Observer + Clone> Following<O> {
     /// Takes in what is new in `paths`: files, or directories of them. Errors are those of [`fn@super::judge`]; after one, the next
     /// call reads everything again.
     pub fn take_in(&mut self, paths: &[PathBuf], options: &Options) -> Result<(), AnalysisError> {
+        let _span = tracing::info_span!("following").entered();
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let now = Duration::new(now.tv_sec as u64, now.tv_nsec as u32);
         self.take_in_until(paths, options, now.saturating_sub(HOLD))
@@ -140,6 +141,7 @@ impl<O: Observer + Clone> Following<O> {
 
     /// What an analysis of the same files would be now, and what its observer would have seen.
     pub fn snapshot<'a>(&self, paths: &'a [PathBuf], options: &'a Options) -> Result<(Analysis<'a>, O), AnalysisError> {
+        let _span = tracing::info_span!("snapshot").entered();
         let (mut merger, mut observer) = (self.merger.clone(), self.observer.clone());
         let mut waiting = Vec::with_capacity(self.files.len());
         for file in &self.files {

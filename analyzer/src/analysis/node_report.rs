@@ -20,6 +20,7 @@ use super::{
 
 /// What was seen, node by node. The findings are taken from the analysis.
 pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
+    let _span = tracing::info_span!("reporting").entered();
     let found = std::mem::take(&mut merger.deduplicator.findings);
     let merger = &*merger;
     let mut nodes: BTreeMap<u64, Node> = BTreeMap::new();

@@ -15,11 +15,12 @@ mod stats;
 mod top;
 mod view;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
+use urscope_analyzer::Verdict;
 
-use crate::doctor::probe;
+use crate::{doctor::probe, output::complain, profile::Profile};
 
 /// Finds what SYCL programs do wrong with memory that they share between processes.
 ///
@@ -43,6 +44,10 @@ use crate::doctor::probe;
 struct Cli {
     #[command(subcommand)]
     command: Command,
+
+    /// Write what urscope itself spends its time on to a Chrome trace: reading, merging, rendering. Perfetto opens it.
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Diagnostics")]
+    profile: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -65,7 +70,27 @@ enum Command {
 
 /// Reads the arguments and does what they ask for.
 pub fn main() -> ExitCode {
-    match Cli::parse().command {
+    let Cli { command, profile } = Cli::parse();
+    let profile = match profile.as_deref().map(Profile::start).transpose() {
+        Ok(profile) => profile,
+        Err(error) => {
+            complain(error);
+            return Verdict::NotJudged.exit_code().into();
+        }
+    };
+    let code = run(command);
+    match profile.map_or(Ok(()), Profile::finish) {
+        Ok(()) => code,
+        Err(error) => {
+            complain(error);
+            // A verdict that was reached stands.
+            if code == ExitCode::SUCCESS { Verdict::NotJudged.exit_code().into() } else { code }
+        }
+    }
+}
+
+fn run(command: Command) -> ExitCode {
+    match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),

@@ -31,6 +31,7 @@ pub(crate) fn answer<A: Serialize>(
     let stdout = io::stdout();
     let color = wants_color(&stdout);
     let mut out = BufWriter::new(stdout.lock());
+    let _span = tracing::info_span!("rendering", ?format).entered();
     let written = match format {
         PlainFormat::Text => text(&answer, &mut out, color),
         PlainFormat::Json => report::json(&answer, &mut out),

@@ -24,6 +24,7 @@ use crate::arguments::Format;
 
 /// Writes a judgement.
 pub(crate) fn show(judgement: &Judgement, format: Format, out: &mut impl Write, color: bool) -> io::Result<()> {
+    let _span = tracing::info_span!("rendering", ?format).entered();
     match format {
         Format::Text => report::text(judgement, out, color)?,
         Format::Json => report::json(judgement, out)?,

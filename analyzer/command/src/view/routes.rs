@@ -171,7 +171,7 @@ async fn some_calls(
 
 /// Does what takes a while on a thread of its own.
 async fn apart(work: impl FnOnce() -> Result<Response, Refusal> + Send + 'static) -> Result<Response, Refusal> {
-    let answered = tokio::task::spawn_blocking(work).await;
+    let answered = tokio::task::spawn_blocking(|| tracing::info_span!("serving").in_scope(work)).await;
     answered.unwrap_or_else(|_| Err(Refusal::unavailable("the question was not answered")))
 }
 

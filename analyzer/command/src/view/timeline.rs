@@ -33,6 +33,7 @@ pub(super) async fn timeline(state: Arc<AppState>) -> Result<Response, Refusal> 
     let place = Arc::clone(&state.timelines).try_acquire_owned().map_err(|_| full())?;
     let (pieces, mut written) = mpsc::channel(AHEAD);
     tokio::task::spawn_blocking(move || {
+        let _span = tracing::info_span!("serving").entered();
         // It is given back when nobody reads any more.
         let _place = place;
         write(&state, &pieces);

@@ -9,6 +9,7 @@ use crate::analysis::{FoundFinding, Judgement, Options, ProcessSummary, VERSION,
 
 /// Draws it.
 pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -> Judgement {
+    let _span = tracing::info_span!("judging").entered();
     let nodes = &report.nodes;
     let mut findings = findings(nodes);
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));

@@ -16,6 +16,7 @@ use urscope_schema::{call::Nanos, trace::records::Header};
 use super::{
     TracedProcess,
     clock::{self, ClockAlignment},
+    spans::MergeSpans,
     traced_process::{clock_of, rights},
 };
 use crate::analysis::{
@@ -127,6 +128,7 @@ impl Merger {
         progress: &Arc<Progress>,
         observer: &mut dyn Observer,
     ) -> Result<(), AnalysisError> {
+        let opening = tracing::info_span!("opening", files = files.len()).entered();
         let mut cursors: Vec<_> = self.open(files)?.into_iter().map(Some).collect();
         self.add(cursors.iter().flatten().map(|cursor| cursor.header()));
         let mut order: Vec<usize> = (0..cursors.len()).collect();
@@ -144,6 +146,8 @@ impl Merger {
         };
         let moments = self.processes.iter().map(|process| TraceEvent::Begin(process.began()).order(Nanos(0)));
         let mut queue: BinaryHeap<_> = moments.enumerate().map(|(index, moment)| key(index, moment)).collect();
+        drop(opening);
+        let mut spans = MergeSpans::start();
         while let Some(mut first) = queue.peek_mut() {
             let Reverse(((now, _), index)) = *first;
             if let Some(notes) = prefetcher.notes_at_end(index) {
@@ -155,7 +159,7 @@ impl Merger {
                 }
             }
             if let Some(event) = prefetcher.act(index) {
-                self.feed(index, now, event, observer);
+                spans.checking(|| self.feed(index, now, event, observer));
             }
             match prefetcher.step(index)? {
                 Some(moment) => *first = key(index, moment),

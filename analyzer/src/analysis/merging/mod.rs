@@ -2,6 +2,7 @@
 
 mod clock;
 mod merger;
+mod spans;
 mod traced_process;
 
 pub(crate) use clock::{ClockAlignment, first, shift};

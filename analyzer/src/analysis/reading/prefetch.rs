@@ -89,7 +89,8 @@ impl Prefetcher {
         let threads = thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1);
         for _ in 0..threads.clamp(1, cursors.len().max(1)) {
             let (waiting, done, progress) = (waiting.clone(), done.clone(), progress.clone());
-            thread::spawn(move || read(&waiting, &done, &progress, limit, rests));
+            let reader = thread::Builder::new().name("reader".into());
+            drop(reader.spawn(move || read(&waiting, &done, &progress, limit, rests)));
         }
         let mut prefetcher = Vec::with_capacity(cursors.len());
         for (file, (first, cursor)) in cursors.into_iter().enumerate() {
@@ -165,7 +166,12 @@ fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Batch>, progress: &Progres
         let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Job { file, mut cursor, mut events }) = job else { return };
         let before = cursor.offset();
-        let read = cursor.fill(&mut events, limit);
+        let read = {
+            let span = tracing::info_span!("reading", file, bytes = tracing::field::Empty).entered();
+            let read = cursor.fill(&mut events, limit);
+            span.record("bytes", cursor.offset() - before);
+            read
+        };
         progress.add(cursor.offset() - before);
         if rests {
             cursor.rest();

@@ -76,6 +76,7 @@ impl Symbolizer {
 }
 
 fn open(module: &Module, directories: &[PathBuf]) -> Option<Loader> {
+    let _span = tracing::info_span!("symbolizing", module = module.path).entered();
     let path = Path::new(&module.path);
     let copies = directories.iter().filter_map(|directory| Some(directory.join(path.file_name()?)));
     let by_id = module.build_id.split_at_checked(2).filter(|(_, rest)| !rest.is_empty());

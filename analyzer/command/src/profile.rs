@@ -1,0 +1,71 @@
+//! `--profile FILE`: urscope's own work as a Chrome trace, for those who make it faster.
+//!
+//! The analyzer and the command open spans of the `tracing` crate around each stage; without `--profile` nobody subscribes to them. They are
+//! `opening`, `reading` (one per block of a file), `merging` (one per 65,536 events; its argument `checking_us` is the time spent in the
+//! tracker, the rules and the observers), `reporting`, `symbolizing` (one per module), `judging`, `rendering`, and for runs that are
+//! shown `following`, `snapshot` and `serving`.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tracing_chrome::{ChromeLayerBuilder, FlushGuard};
+use tracing_subscriber::layer::SubscriberExt as _;
+
+/// A profile that is being written. It is complete once [`finish`](Self::finish) has returned.
+pub(crate) struct Profile {
+    path: PathBuf,
+    guard: FlushGuard,
+    failure: Arc<Mutex<Option<io::Error>>>,
+}
+
+/// The profile cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("the profile {} cannot be written: {source}; name another file", path.display())]
+pub(crate) struct ProfileError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl Profile {
+    /// Starts to record the spans of this process; only the first call in a process has an effect. A file of that name is replaced.
+    pub(crate) fn start(path: &Path) -> Result<Self, ProfileError> {
+        let file = File::create(path).map_err(|source| ProfileError { path: path.to_owned(), source })?;
+        let failure = Arc::default();
+        let out = Output { file, failure: Arc::clone(&failure) };
+        let (layer, guard) = ChromeLayerBuilder::new().writer(out).include_args(true).include_locations(false).build();
+        // It fails only where something in this process has subscribed already.
+        drop(tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer)));
+        Ok(Self { path: path.to_owned(), guard, failure })
+    }
+
+    /// Writes what is still buffered. Spans that are open now have no end in the file.
+    pub(crate) fn finish(self) -> Result<(), ProfileError> {
+        drop(self.guard);
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failure.map_or(Ok(()), |source| Err(ProfileError { path: self.path, source }))
+    }
+}
+
+/// The file. `tracing-chrome` panics on an error, so the first one is kept and the rest is dropped.
+struct Output {
+    file: File,
+    failure: Arc<Mutex<Option<io::Error>>>,
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_none() {
+            *failure = self.file.write_all(bytes).err();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
