@@ -1,6 +1,6 @@
-//! What the files of programs and libraries say about themselves.
+//! Reads the ELF headers of programs and libraries.
 //!
-//! It only looks: nothing is loaded or run.
+//! It never loads or runs them.
 
 use std::{
     fs::File,
@@ -17,17 +17,17 @@ use object::{
 /// How a program finds its libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Linkage {
-    /// It asks the dynamic loader, so a library can be preloaded.
+    /// The dynamic loader starts it, so a library can be preloaded.
     Dynamic,
-    /// It has everything in itself.
+    /// It contains its libraries.
     Static,
-    /// It is made for another kind of processor, or has 32 bits.
+    /// It is built for another processor or for 32 bits.
     Foreign,
-    /// It is no ELF file.
+    /// It is not an ELF file.
     Other,
 }
 
-/// Looks at the head of a program.
+/// Reads the headers of a program.
 pub(crate) fn linkage(program: &Path) -> io::Result<Linkage> {
     let mut file = File::open(program)?;
     let mut magic = [0; 5];
@@ -51,7 +51,7 @@ const MACHINE: elf::Machine = elf::EM_X86_64;
 #[cfg(target_arch = "aarch64")]
 const MACHINE: elf::Machine = elf::EM_AARCH64;
 
-/// What a shared library needs and offers.
+/// What a shared library needs and exports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Library {
     /// The libraries that it is linked with.
@@ -61,16 +61,16 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// Whether it is linked with a library.
+    /// Whether it is linked with the library `name`.
     pub(crate) fn needs(&self, name: &str) -> bool {
         self.needed.iter().any(|needed| needed == name)
     }
 }
 
-/// Reads a library of 64 bits; what is wrong with it is said in words.
+/// Reads a 64-bit shared library. The error is a text for the user.
 pub(crate) fn library(path: &Path) -> Result<Library, String> {
     let cache = ReadCache::new(File::open(path).map_err(|error| error.to_string())?);
-    read(&cache).map_err(|error| format!("it is no shared library of 64 bits: {error}"))
+    read(&cache).map_err(|error| format!("it is not a 64-bit shared library: {error}"))
 }
 
 fn read(cache: &ReadCache<File>) -> object::Result<Library> {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_program_is_dynamic_and_a_script_is_none() {
+    fn this_program_is_dynamic_and_a_script_is_not_elf() {
         assert_eq!(linkage(&std::env::current_exe().unwrap()).unwrap(), Linkage::Dynamic);
         let mut script = tempfile::NamedTempFile::new().unwrap();
         assert_eq!(linkage(script.path()).unwrap(), Linkage::Other, "an empty file");
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_program_without_an_interpreter_is_static() {
-        // The head of a static program: no segments at all.
+        // The header of a static program, without any segments.
         let mut head = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0];
         head.extend_from_slice(&MACHINE.0.to_le_bytes());
         head.extend_from_slice(&1u32.to_le_bytes());
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_32_bits_is_foreign() {
+    fn a_32_bit_program_is_foreign() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x03\0").unwrap();
         assert_eq!(linkage(file.path()).unwrap(), Linkage::Foreign);

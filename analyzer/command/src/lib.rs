@@ -1,7 +1,7 @@
-//! The command `urscope`: runs programs under the shim, judges what they did, shows it, and says what a machine lacks.
+//! The command `urscope`: runs programs under the shim, analyzes their traces, shows the results, and checks the machine.
 //!
-//! `main` is all that the binary calls. [`view`] and [`export`] are public so that tests can use them without a process of their
-//! own. What can be known about a trace is known in the library `urscope-analyzer`; nothing of that may be decided here.
+//! The binary calls only `main`. [`view`] and [`export`] are public so that tests can use them in their own process.
+//! The library `urscope-analyzer` computes everything about a trace; this crate must not.
 
 #![forbid(unsafe_code)]
 

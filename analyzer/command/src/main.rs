@@ -1,4 +1,4 @@
-//! The binary `urscope`; everything that it does is in the library beside it.
+//! The binary `urscope`. Its code is in the library of this crate.
 
 #![forbid(unsafe_code)]
 

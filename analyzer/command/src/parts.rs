@@ -1,7 +1,7 @@
-//! Where the other parts of urscope are: the library that is preloaded and the software device.
+//! Finds the other parts of urscope: the library that is preloaded and the software device.
 //!
-//! They lie beside the command (as cargo builds them), or under `../lib` of it (as they are installed). A plain
-//! `../lib/libze_loader.so.1` is never taken: there it is the system's real loader.
+//! They are in the directory of the command (as cargo builds them) or in `../lib` (as they are installed).
+//! `../lib/libze_loader.so.1` itself is never used, because that is the system's real loader.
 
 use std::{
     env,
@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The variable that names another library.
+/// The environment variable that names another library.
 pub(crate) const LIBRARY_VARIABLE: &str = "URSCOPE_LIBRARY";
 
 /// The library that is preloaded.
@@ -32,13 +32,13 @@ const DEVICE: Part = Part {
     advice: "build it with `cargo build -p urscope-device-loader`",
 };
 
-/// A part that is not where it should be.
+/// The error that a part was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{found}; {advice}")]
 pub(crate) struct Missing {
-    /// What was expected, and where.
+    /// What was expected, and the paths that were searched.
     pub(crate) found: String,
-    /// What to do.
+    /// What the user can do about it.
     pub(crate) advice: &'static str,
 }
 
@@ -48,17 +48,17 @@ struct Part {
     advice: &'static str,
 }
 
-/// The library that is preloaded, or what was looked for.
+/// Returns the path of the library that is preloaded.
 pub(crate) fn library() -> Result<PathBuf, Missing> {
     named_library(env::var_os(LIBRARY_VARIABLE)).unwrap_or_else(|| find(&LIBRARY, &folder()))
 }
 
-/// The software device, or what was looked for.
+/// Returns the path of the software device.
 pub(crate) fn device() -> Result<PathBuf, Missing> {
     find(&DEVICE, &folder())
 }
 
-/// The folder of the command; the system says it without symbolic links.
+/// The directory of the command, with symbolic links resolved.
 fn folder() -> PathBuf {
     env::current_exe().ok().and_then(|exe| exe.parent().map(Path::to_path_buf)).unwrap_or_default()
 }
@@ -69,7 +69,7 @@ fn named_library(name: Option<OsString>) -> Option<Result<PathBuf, Missing>> {
     Some(if absolute.is_file() {
         Ok(absolute)
     } else {
-        let found = format!("{LIBRARY_VARIABLE} names {}, where no file is", absolute.display());
+        let found = format!("{LIBRARY_VARIABLE} names {}, which is not a file", absolute.display());
         Err(Missing { found, advice: "give the path of liburscope.so, or unset it" })
     })
 }
@@ -83,7 +83,7 @@ fn find(part: &Part, folder: &Path) -> Result<PathBuf, Missing> {
         return Ok(found.canonicalize().unwrap_or(found));
     }
     let places: Vec<String> = places.map(|place| place.display().to_string()).collect();
-    let found = format!("{} was not found; looked for {}", part.what, places.join(", "));
+    let found = format!("{} was not found; searched {}", part.what, places.join(", "));
     Err(Missing { found, advice: part.advice })
 }
 
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_beside_the_command_comes_first() {
+    fn files_beside_the_command_come_first() {
         let root = tempfile::tempdir().unwrap();
         let bin = root.path().join("bin");
         fs::create_dir_all(&bin).unwrap();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_library_must_be_there() {
+    fn a_named_library_must_exist() {
         assert!(named_library(None).is_none());
         assert!(named_library(Some("".into())).is_none());
         let error = named_library(Some("/nowhere/liburscope.so".into())).unwrap().unwrap_err().to_string();

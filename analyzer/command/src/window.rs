@@ -1,4 +1,4 @@
-//! The page of a run in a browser: the server of the page, its address, and the browser that is opened on it.
+//! Shows the page of a run in a browser: starts the server, builds the address and opens the browser.
 
 use std::{
     env,
@@ -17,21 +17,21 @@ use crate::{
     },
 };
 
-/// The page that hands the run on to Perfetto.
+/// The page that passes the run to Perfetto.
 const PERFETTO: &str = "perfetto.html";
 
-/// Why there is no window.
+/// Why the page cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoWindow {
-    /// The copy of the Perfetto UI is none.
+    /// The named copy of the Perfetto UI cannot be used.
     #[error(transparent)]
     Perfetto(#[from] NoCopy),
-    /// It cannot be served.
+    /// The page cannot be served.
     #[error(transparent)]
     View(#[from] ViewError),
 }
 
-/// A window that is open.
+/// A page that is being served.
 pub(crate) struct Window {
     view: View,
     place: &'static str,
@@ -39,7 +39,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Opens it; who knows the address can look through it from then on.
+    /// Starts to serve the page to everybody who knows its address.
     pub(crate) fn open(arguments: &WindowArguments, subject: Subject) -> Result<Self, NoWindow> {
         let perfetto = match &arguments.perfetto_ui {
             Some(path) => Some(Copy::open(path)?),
@@ -50,33 +50,33 @@ impl Window {
         Ok(Self { view, place, opened: !arguments.no_open })
     }
 
-    /// Its address, which is for the user alone.
+    /// The address of the page. Show it only to the user.
     pub(crate) fn url(&self) -> String {
         format!("{}{}", self.view.url(), self.place)
     }
 
-    /// Opens a browser, where there is somebody to look at it.
+    /// Opens a browser if there is a display.
     pub(crate) fn show(&self) {
-        if !self.opened || !has_screen(|name| env::var_os(name)) {
+        if !self.opened || !has_display(|name| env::var_os(name)) {
             return;
         }
         let browser = env::var_os("BROWSER").filter(|value| !value.is_empty()).unwrap_or_else(|| "xdg-open".into());
         let Some(browser) = first(&browser, env::var_os("PATH").as_deref()) else { return };
-        // Command lines can be read by every user of the machine: this address leads there once.
+        // Every user of the machine can read command lines, so this address works only once.
         let Ok(ticket) = self.view.ticket(self.place) else { return };
-        // The shell leaves it behind, so that it is no child of ours: those are waited for.
+        // The shell detaches the browser. As a child of ours it would be waited for.
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", r#""$0" "$1" >/dev/null 2>&1 &"#]).arg(browser).arg(ticket).stdin(Stdio::null());
         drop(shell.status());
     }
 }
 
-/// Whether there is a screen.
-fn has_screen(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+/// Whether there is a display.
+fn has_display(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY"].into_iter().any(|name| variable(name).is_some_and(|value| !value.is_empty()))
 }
 
-/// The first of some browsers that there is; they stand between colons, and what would be filled in for the address is left out.
+/// The first installed browser of a list with colons. Placeholders for the address are not supported.
 fn first(browsers: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
     let mut browsers = browsers.as_bytes().split(|byte| *byte == b':').map(OsStr::from_bytes);
     browsers.find_map(|browser| Some(Program::find(browser, path).ok()?.path().to_owned()))
@@ -87,15 +87,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_browser_that_is_there_is_taken() {
+    fn the_first_installed_browser_is_used() {
         assert_eq!(first(OsStr::new("no-such-browser:sh"), None), Some(PathBuf::from("/bin/sh")));
         assert_eq!(first(OsStr::new("no-such-browser"), None), None);
     }
 
     #[test]
-    fn without_a_screen_nothing_is_opened() {
-        assert!(!has_screen(|_| None));
-        assert!(!has_screen(|name| (name == "DISPLAY").then(OsString::new)));
-        assert!(has_screen(|name| (name == "WAYLAND_DISPLAY").then(|| "wayland-0".into())));
+    fn without_a_display_no_browser_is_opened() {
+        assert!(!has_display(|_| None));
+        assert!(!has_display(|name| (name == "DISPLAY").then(OsString::new)));
+        assert!(has_display(|name| (name == "WAYLAND_DISPLAY").then(|| "wayland-0".into())));
     }
 }

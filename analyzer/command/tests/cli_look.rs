@@ -91,7 +91,7 @@ fn what_cannot_be_used_for_a_verdict_is_said_before_one_is_made() {
         (["--baseline", "newer.json"], "it has version 99, and this urscope reads up to 1"),
         (["--baseline", "nowhere.json"], "nowhere.json cannot be read: "),
         (["--output", "html=no/where.html"], "no/where.html cannot be written: "),
-        (["--output", "xml=report.xml"], "there are text, json, sarif, junit, html, github"),
+        (["--output", "xml=report.xml"], "expected one of text, json, sarif, junit, html, github"),
     ] {
         let ended = workspace.run(&[&["check"][..], &arguments, &["."]].concat());
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{arguments:?}");

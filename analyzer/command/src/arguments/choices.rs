@@ -1,4 +1,4 @@
-//! The values that options take.
+//! The possible values of options.
 
 use clap::ValueEnum;
 use urscope_rules::Severity;
@@ -6,14 +6,14 @@ use urscope_rules::Severity;
 /// The Level Zero device of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
-    /// What this machine has.
+    /// The GPU of this machine.
     #[default]
     Native,
     /// The software device of urscope.
     Software,
 }
 
-/// The form of an answer, or of what the doctor says.
+/// The format of an answer or of the doctor's report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlainFormat {
     /// For people.
@@ -23,7 +23,7 @@ pub(crate) enum PlainFormat {
     Json,
 }
 
-/// The form of a report of the judge.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people.
@@ -33,23 +33,23 @@ pub(crate) enum Format {
     Json,
     /// For code scanning and editors: SARIF 2.1.0.
     Sarif,
-    /// For servers that know tests: JUnit XML, a case per rule and process.
+    /// For CI servers that show test results: JUnit XML, one case per rule and process.
     Junit,
-    /// For browsers: one page that needs nothing else.
+    /// For browsers: one self-contained page.
     Html,
-    /// For the log of GitHub Actions: an annotation per finding.
+    /// For the log of GitHub Actions: one annotation per finding.
     Github,
 }
 
-/// From which severity on a run fails.
+/// The lowest severity that makes a run fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
-    /// What the specification forbids.
+    /// Only what the specification forbids.
     Error,
-    /// Also resources that are lost.
+    /// Also resources that are never released.
     #[default]
     Warning,
-    /// Everything that is worth a word.
+    /// All findings.
     Note,
 }
 
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_severity_can_be_asked_for_by_its_name() {
+    fn every_severity_can_be_selected_by_its_name() {
         for severity in Severity::ALL {
             assert_eq!(Severity::from(FailOn::from_str(severity.name(), false).unwrap()), severity);
         }

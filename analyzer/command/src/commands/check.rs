@@ -1,4 +1,4 @@
-//! `urscope check`: judges traces that are there already.
+//! `urscope check`: analyzes existing traces.
 
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
@@ -10,9 +10,9 @@ use crate::{
     output::{self, Outputs, analyze_watched, complain, exemptions, write_report},
 };
 
-/// Judge traces that are there already.
+/// Analyze existing traces.
 ///
-/// All files together are one story: name all processes that exchanged handles with each other.
+/// All files are analyzed together as one run, so name the traces of all processes that exchanged handles.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope check urscope-traces/app-1\n  \
@@ -21,13 +21,13 @@ use crate::{
         urscope check --write-suppressions known.txt urscope-traces/app-1\n  \
         urscope check --suppressions known.txt urscope-traces/app-2\n  \
         srun -N64 urscope check --report node-%h.urscope /tmp/traces     on each node, then: urscope merge\n\n\
-        Exit codes: 0 clean, 1 findings, 2 could not judge.")]
+        Exit codes: 0 clean, 1 findings, 2 not judged.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     verdict: VerdictArguments,
 
-    /// Write what was seen to a file that `urscope merge` takes together with those of other nodes. %h in its name is this
-    /// host, %p this process, %r its rank under an MPI launcher.
+    /// Write the results of this node to a file, as input of `urscope merge`. In the name, %h is this host, %p this process and
+    /// %r its rank under an MPI launcher.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     traces: TraceArguments,
 }
 
-/// Judges, reports to standard output, and says the verdict by the exit code.
+/// Analyzes the traces and writes the report to standard output. The exit code is the verdict.
 pub(crate) fn check(arguments: &Arguments) -> ExitCode {
     let code = judged(arguments).unwrap_or_else(|error| {
         complain(error);

@@ -1,4 +1,4 @@
-//! `urscope doctor`: says whether this machine can do it, and what to do if not.
+//! `urscope doctor`: checks whether urscope works on this machine.
 
 use std::{
     io::{self, BufWriter},
@@ -14,32 +14,31 @@ use crate::{
     output::{complain, wants_color},
 };
 
-/// Say whether this machine can do it, and what to do if not.
+/// Check whether urscope works on this machine, and what to do if it does not.
 ///
-/// Looks for the SYCL runtime, its adapters and the Level Zero loader, and tries whether one process may take a file
-/// descriptor from another one (pidfd_getfd), which is how memory handles travel between processes.
+/// Searches for the SYCL runtime, its adapters and the Level Zero loader. Tests whether one process can take a file descriptor
+/// from another one (pidfd_getfd), because this is how memory is shared between processes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope doctor\n  \
         urscope doctor --runtime ~/venv/lib --device software\n  \
         urscope doctor --format json | jq '.lines[] | select(.state == \"problem\")'\n\n\
-        Exit codes: 0 it can, 1 there is a problem.")]
+        Exit codes: 0 no problem, 1 at least one problem.")]
 pub(crate) struct Arguments {
-    /// The form of the report.
+    /// The format of the report.
     #[arg(long, value_enum, default_value_t)]
     format: PlainFormat,
 
-    /// Where the SYCL runtime is: the directory of libsycl.so.*, or the one above it. Otherwise it is looked for where
-    /// a program would find it.
+    /// The directory of libsycl.so.*, or its parent. [default: where a program would find the SYCL runtime]
     #[arg(long, value_name = "DIR")]
     runtime: Option<PathBuf>,
 
-    /// The device that programs shall run on.
+    /// The device that programs run on.
     #[arg(long, value_enum, default_value_t, value_name = "DEVICE")]
     device: Device,
 }
 
-/// Examines the machine and prints the report; the exit code says whether there is a problem.
+/// Checks the machine and prints the report. The exit code is 1 if there is a problem.
 pub(crate) fn doctor(arguments: &Arguments) -> ExitCode {
     let out = io::stdout();
     let color = wants_color(&out);

@@ -1,4 +1,4 @@
-//! `urscope explain`: the page of a rule, or the list of all.
+//! `urscope explain`: prints the page of a rule, or the list of all rules.
 
 use std::{
     io::{self, Write as _},
@@ -10,19 +10,19 @@ use urscope_analyzer::explain;
 
 use crate::output::complain;
 
-/// Say what a rule is about: what it does, why that is bad, a bad and a good story, what to do.
+/// Explain a rule: what it finds, why that is a problem, an example of bad and of good code, and what to do.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-        urscope explain                     all rules, and how bad what they find is\n  \
+        urscope explain                     all rules with their severity\n  \
         urscope explain freed-while-open\n\n\
-        Exit codes: 0 said, 2 there is no such rule.")]
+        Exit codes: 0 explained, 2 unknown rule.")]
 pub(crate) struct Arguments {
-    /// The name of the rule; without one, all are listed.
+    /// The name of the rule. Without it, all rules are listed.
     #[arg(value_name = "RULE")]
     rule: Option<String>,
 }
 
-/// Says it on standard output; 2 where there is no such rule.
+/// Prints the page or the list. The exit code is 2 if there is no such rule.
 pub(crate) fn explain(arguments: &Arguments) -> ExitCode {
     let text = match &arguments.rule {
         None => explain::list(),

@@ -1,4 +1,4 @@
-//! `urscope export`: one timeline of all processes in a file, or tables of all that happened in a folder.
+//! `urscope export`: writes a timeline of all processes to a file, or tables of the run to a directory.
 
 use std::{
     fs::File,
@@ -20,25 +20,25 @@ use crate::{
     output::complain,
 };
 
-/// Write one timeline of all processes, for Perfetto, or tables of all that happened.
+/// Write a timeline of all processes for Perfetto, or tables of the run.
 ///
-/// In a timeline, calls are slices of their threads; each handle's life from get to put and each opening from open to close is a
-/// slice of its own; arrows lead from a get to every open of its data and on to the close; live handles, pinned bytes and
-/// descriptors are counters, and findings stand where they happened, with both call stacks.
+/// In a timeline, each call is a slice of its thread. Each handle from get to put and each opening from open to close is a slice
+/// of its own. Arrows lead from a get to every open of its data and on to the close. Live handles, pinned bytes and descriptors
+/// are counters. Findings are shown where they happened, with both call stacks.
 ///
-/// The tables are calls, handles, findings and processes; docs/tables.md says what stands in them.
+/// The tables are calls, handles, findings and processes; docs/tables.md describes their columns.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope export urscope-traces/app-1 -o run.json.gz\n  \
         urscope export urscope-traces/app-1 -o run.pftrace\n  \
         urscope export urscope-traces/app-1 --format parquet -o tables\n\n\
-        Exit codes: 0 written, 2 could not.")]
+        Exit codes: 0 written, 2 not written.")]
 pub(crate) struct Arguments {
-    /// The form; without it, perfetto for a file whose name ends with .pftrace or .perfetto-trace (and .gz), otherwise chrome.
+    /// The format. [default: perfetto if the name of the file ends with .pftrace or .perfetto-trace (and .gz), else chrome]
     #[arg(long, value_enum)]
     format: Option<ExportFormat>,
 
-    /// The file to write, compressed if its name ends with .gz; the folder, for tables.
+    /// The file to write, compressed if its name ends with .gz; for tables, the directory.
     #[arg(short, long, value_name = "FILE|FOLDER")]
     output: PathBuf,
 
@@ -46,21 +46,21 @@ pub(crate) struct Arguments {
     traces: TraceArguments,
 }
 
-/// The form of what is exported.
+/// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ExportFormat {
     /// A timeline as a Chrome trace, which Perfetto and others read.
     Chrome,
-    /// A timeline in Perfetto's own form, exact to the last bit.
+    /// A timeline in Perfetto's own format, with exact times and addresses.
     Perfetto,
-    /// Tables, for DuckDB, Spark, Polars and whatever else reads Parquet.
+    /// Tables, for DuckDB, Spark, Polars and other readers of Parquet.
     Parquet,
-    /// The same tables as lines of JSON.
+    /// The same tables as JSON lines.
     Jsonl,
 }
 
 impl ExportFormat {
-    /// The form that a file's name asks for.
+    /// The format that the name of a file selects.
     fn of(path: &Path) -> Self {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -69,20 +69,20 @@ impl ExportFormat {
     }
 }
 
-/// Writes beside its place, and puts it there when it is whole.
+/// Writes a temporary file or directory next to the output, and renames it when it is complete.
 pub(crate) fn export(arguments: &Arguments) -> ExitCode {
     let options = Options { symbols: arguments.traces.symbols.clone(), ..Options::default() };
     let path = &arguments.output;
     let (traces, format) = (&arguments.traces.paths, arguments.format.unwrap_or_else(|| ExportFormat::of(path)));
-    let told = match format {
-        ExportFormat::Chrome => write(arguments, &options, Form::Chrome, path).map(drawn),
-        ExportFormat::Perfetto => write(arguments, &options, Form::Perfetto, path).map(drawn),
-        ExportFormat::Parquet => tables::export(traces, &options, tables::Form::Parquet, path).map(listed),
-        ExportFormat::Jsonl => tables::export(traces, &options, tables::Form::Jsonl, path).map(listed),
+    let exported = match format {
+        ExportFormat::Chrome => write(arguments, &options, Form::Chrome, path).map(timeline_summary),
+        ExportFormat::Perfetto => write(arguments, &options, Form::Perfetto, path).map(timeline_summary),
+        ExportFormat::Parquet => tables::export(traces, &options, tables::Form::Parquet, path).map(table_summary),
+        ExportFormat::Jsonl => tables::export(traces, &options, tables::Form::Jsonl, path).map(table_summary),
     };
-    match told {
-        Ok(told) => {
-            drop(writeln!(io::stderr(), "urscope: {} has {told}", path.display()));
+    match exported {
+        Ok(summary) => {
+            drop(writeln!(io::stderr(), "urscope: {} has {summary}", path.display()));
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -92,15 +92,15 @@ pub(crate) fn export(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn drawn(written: Written) -> String {
+fn timeline_summary(written: Written) -> String {
     let Written { calls, handles, openings, findings, .. } = written;
     let counts = format!("{calls} calls, {handles} handles, {openings} openings, {findings} findings");
     format!("{counts}; open it with https://ui.perfetto.dev")
 }
 
-fn listed(rows: Rows) -> String {
+fn table_summary(rows: Rows) -> String {
     let Rows { calls, handles, findings, processes } = rows;
-    format!("{calls} calls, {handles} lives, {findings} findings, {processes} processes")
+    format!("{calls} calls, {handles} lifetimes, {findings} findings, {processes} processes")
 }
 
 fn write(arguments: &Arguments, options: &Options, form: Form, path: &Path) -> Result<Written, ExportError> {
@@ -109,12 +109,12 @@ fn write(arguments: &Arguments, options: &Options, form: Form, path: &Path) -> R
     let written = if path.extension().is_some_and(|extension| extension == "gz") {
         let mut out = buffered(GzEncoder::new(file.as_file(), Compression::default()));
         let written = export::export(&arguments.traces.paths, options, form, &mut out)?;
-        whole(out)?.finish()?;
+        finished(out)?.finish()?;
         written
     } else {
         let mut out = buffered(file.as_file());
         let written = export::export(&arguments.traces.paths, options, form, &mut out)?;
-        whole(out)?;
+        finished(out)?;
         written
     };
     file.as_file().sync_data()?;
@@ -127,11 +127,11 @@ fn buffered<W: Write>(out: W) -> BufWriter<W> {
     BufWriter::with_capacity(1 << 16, out)
 }
 
-fn whole<W: Write>(out: BufWriter<W>) -> io::Result<W> {
+fn finished<W: Write>(out: BufWriter<W>) -> io::Result<W> {
     out.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
-/// As a file that was created in its place would be: a temporary one is its owner's only.
+/// Gives a file the permissions of a newly created one. Only the owner can read a temporary file.
 fn readable(file: &File) -> io::Result<()> {
     let mask = rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::umask(mask);
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_file_says_its_form() {
+    fn the_name_of_a_file_selects_the_format() {
         for name in ["run.pftrace", "a/run.pftrace.gz", "run.perfetto-trace"] {
             assert_eq!(ExportFormat::of(Path::new(name)), ExportFormat::Perfetto, "{name}");
         }

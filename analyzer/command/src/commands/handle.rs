@@ -1,4 +1,4 @@
-//! `urscope handle`: the history of one handle over all processes.
+//! `urscope handle`: prints the history of a handle in all processes.
 
 use std::process::ExitCode;
 
@@ -7,14 +7,14 @@ use urscope_analyzer::{questions, report};
 
 use crate::{arguments::QuestionArguments, output::answer};
 
-/// The life of one handle over all processes, in the order of time.
+/// Print the history of a handle in all processes, in order of time.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope handle 0xa3bab144fd8c6355 urscope-traces/app-1\n  \
         urscope handle 0x7fb438200000 urscope-traces/app-1   by an address in any process\n\n\
-        Exit codes: 0 answered, 2 could not.")]
+        Exit codes: 0 answered, 2 not answered.")]
 pub(crate) struct Arguments {
-    /// The fingerprint of its handle data, as findings and `urscope holders` show it, or an address of it in any process.
+    /// The fingerprint of the handle data, as findings and `urscope holders` show it, or its address in any process.
     #[arg(value_name = "HANDLE", value_parser = urscope_analyzer::questions::word)]
     name: u64,
 

@@ -1,4 +1,4 @@
-//! `urscope merge`: the reports of many nodes become one judgement.
+//! `urscope merge`: merges the reports of many nodes into one judgement.
 
 use std::{error::Error, path::PathBuf, process::ExitCode};
 
@@ -10,32 +10,32 @@ use crate::{
     output::{self, Outputs, complain, exemptions, write_report},
 };
 
-/// Judge many nodes by the reports that `urscope check --report` wrote on each.
+/// Merge the reports that `urscope check --report` wrote on each node into one judgement.
 ///
-/// Handles never leave their host, so each node is judged where its traces are, under the launcher that started the program;
-/// what is merged is small. What is alike on several nodes is one finding, with the hosts; times are since the first process
-/// of all began, as far as the clocks of the hosts agree. The order of the reports does not matter.
+/// Handles never leave their host, so each node analyzes its own traces, under the launcher that started the program, and only
+/// small reports are merged. Equal findings of several nodes become one finding that names the hosts. Times are since the first
+/// process of all nodes began, as far as the clocks of the hosts agree. The order of the reports does not matter.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         srun -N64 --ntasks-per-node=1 urscope check --report node-%h.urscope /tmp/traces\n  \
         urscope merge node-*.urscope\n  \
         urscope merge --format json --fail-on error node-*.urscope | jq .findings\n  \
-        urscope merge --report rack1.urscope rack1/*.urscope             to be merged further\n\n\
-        Exit codes: 0 clean, 1 findings, 2 could not judge.")]
+        urscope merge --report rack1.urscope rack1/*.urscope             for a further merge\n\n\
+        Exit codes: 0 clean, 1 findings, 2 not judged.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     verdict: VerdictArguments,
 
-    /// Write the merged report to a file, to be merged with others.
+    /// Write the merged report to a file, as input of a further merge.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// Reports of nodes.
+    /// The reports of the nodes.
     #[arg(required = true, value_name = "REPORT")]
     reports: Vec<PathBuf>,
 }
 
-/// Merges, reports to standard output, and says the verdict by the exit code.
+/// Merges the reports and writes the judgement to standard output. The exit code is the verdict.
 pub(crate) fn merge(arguments: &Arguments) -> ExitCode {
     let code = merged(arguments).unwrap_or_else(|error| {
         complain(error);

@@ -1,6 +1,6 @@
-//! The command line: one file per subcommand, with its arguments and what it does.
+//! The command line: one file per subcommand.
 //!
-//! A file here reads its arguments and calls the part that does the work. Nothing else in the crate may depend on this module.
+//! Each file defines its arguments and calls the module that does the work. No other module of the crate may depend on this one.
 
 mod check;
 mod diff;
@@ -22,23 +22,23 @@ use urscope_analyzer::Verdict;
 
 use crate::{doctor::probe, output::complain, profile::Profile};
 
-/// Finds what SYCL programs do wrong with memory that they share between processes.
+/// Finds errors of SYCL programs that share memory between processes.
 ///
-/// urscope watches unmodified programs while they get, put, open and close IPC handles, writes one trace per process
-/// (Perfetto opens it as it is) and judges all processes of a run as one story: handles and mappings that leak, that are
-/// closed twice, or that are freed while another process has them open.
+/// urscope records how unmodified programs get, put, open and close IPC handles, in one trace per process that Perfetto can open.
+/// It analyzes all processes of a run together, and finds handles and mappings that are leaked, closed twice, or freed while
+/// another process has them open.
 #[derive(Debug, Parser)]
 #[command(
     name = "urscope",
     version,
     max_term_width = 100,
     after_help = "Examples:\n  \
-        urscope run -- ./producer --size 4096       trace a program and all it starts, then judge\n  \
+        urscope run -- ./producer --size 4096       trace a program and all it starts, then analyze\n  \
         urscope run --device software -- ./app      the same on a machine without a GPU\n  \
-        urscope check urscope-traces/app-1          judge traces that are there already\n  \
-        urscope explain freed-while-open            what a rule is about\n  \
-        urscope doctor                              can this machine do it?\n\n\
-        Exit codes: 0 clean, 1 findings, 2 could not judge. `urscope run` ends with the program's own exit code if \
+        urscope check urscope-traces/app-1          analyze existing traces\n  \
+        urscope explain freed-while-open            explain a rule\n  \
+        urscope doctor                              check this machine\n\n\
+        Exit codes: 0 clean, 1 findings, 2 not judged. `urscope run` ends with the program's own exit code if \
         that is not 0."
 )]
 struct Cli {
@@ -68,7 +68,7 @@ enum Command {
     DoctorProbe(probe::Role),
 }
 
-/// Reads the arguments and does what they ask for.
+/// Parses the arguments and runs the subcommand.
 pub fn main() -> ExitCode {
     let Cli { command, profile } = Cli::parse();
     let profile = match profile.as_deref().map(Profile::start).transpose() {

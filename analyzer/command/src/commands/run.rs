@@ -1,4 +1,4 @@
-//! `urscope run`: runs a program under the shim, then judges.
+//! `urscope run`: runs a program under the shim, then analyzes its traces.
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
@@ -10,12 +10,12 @@ use crate::{
     run::{self, Request, RunError},
 };
 
-/// Run a program and everything it starts, trace it, then judge.
+/// Run a program and everything it starts, trace it, then analyze the traces.
 ///
-/// The program is not changed and need not be rebuilt: the library liburscope.so is loaded into it and into all processes
-/// it starts (by LD_PRELOAD). Its input and output are its own; urscope writes to standard error, after the end.
+/// The program is not changed and need not be rebuilt: LD_PRELOAD loads the library liburscope.so into it and into all processes
+/// that it starts. Its input and output are not touched; urscope writes its report to standard error, after the program has ended.
 ///
-/// When the program has ended and processes that it started still run, urscope waits for them; Ctrl-C then judges at once.
+/// If processes that the program started are still running when it ends, urscope waits for them. Ctrl-C ends the waiting.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "urscope run [OPTIONS] -- <PROGRAM> [ARGUMENTS]...",
@@ -24,29 +24,29 @@ use crate::{
         urscope run --device software -- python3 exchange.py\n  \
         urscope run --format json --report report.json --dir traces -- mpirun -n 2 ./app\n  \
         urscope run --fail-on error -- ./app        leaks are reported, but do not fail the run\n  \
-        urscope run --view -- ./app                 look at it in a browser while it runs\n  \
+        urscope run --view -- ./app                 show it in a browser while it runs\n  \
         urscope run --format github --output sarif=report.sarif --output html=report.html -- ./app\n  \
-        urscope run --baseline main.json -- ./app   only what is new since then fails the run\n\n\
+        urscope run --baseline main.json -- ./app   only new findings fail the run\n\n\
         Exit code: the program's if that is not 0 (128 and the signal's number if a signal ended it), else the \
-        verdict's: 0 clean, 1 findings, 2 could not judge. 127: no such program, 126: it cannot be executed.\n\n\
-        Environment: URSCOPE_LIBRARY names another liburscope.so, URSCOPE_QUIET=1 keeps it silent while all is well."
+        verdict's: 0 clean, 1 findings, 2 not judged. 127: no such program, 126: it cannot be executed.\n\n\
+        Environment: URSCOPE_LIBRARY names another liburscope.so, URSCOPE_QUIET=1 suppresses messages unless there is a problem."
 )]
 pub(crate) struct Arguments {
-    /// The Level Zero device that the program finds: what this machine has, or one in software, which needs no GPU and
+    /// The Level Zero device that the program finds: the GPU of this machine, or a device in software, which needs no GPU and
     /// no driver.
     #[arg(long, value_enum, default_value_t, value_name = "DEVICE")]
     device: Device,
 
-    /// The directory for the traces; made if it is not there. Traces of earlier runs in it stay and are not judged
-    /// again. %h in it is this host, %p this process, %r its rank under an MPI launcher. [default: $URSCOPE_DIR, else a new directory urscope-traces/<PROGRAM>-<N>]
+    /// The directory for the traces; created if it does not exist. Traces of earlier runs in it are kept and not analyzed
+    /// again. In the name, %h is this host, %p this process and %r its rank under an MPI launcher. [default: $URSCOPE_DIR, else a new directory urscope-traces/<PROGRAM>-<N>]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
-    /// Run the program on the chosen device only: nothing is loaded into it, traced or judged.
+    /// Run the program on the chosen device, but do not trace it.
     #[arg(long)]
     no_shim: bool,
 
-    /// Trace only; judge later with `urscope check`.
+    /// Trace only; analyze the traces later with `urscope check`.
     #[arg(long)]
     no_check: bool,
 
@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     verdict: VerdictArguments,
 
-    /// Show the run in a browser while it goes on, and afterwards until Ctrl-C, as `urscope view` does.
+    /// Show the run in a browser while it runs, and afterwards until Ctrl-C, as `urscope view` does.
     #[arg(long, conflicts_with = "no_shim")]
     view: bool,
 
@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// Runs the program, judges, and ends as the program did, or as the verdict says.
+/// Runs the program and analyzes its traces. Returns the program's exit code if it is not 0, else that of the verdict.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     if !arguments.view && arguments.window != WindowArguments::default() {
         complain(RunError::NoView);
@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// `urscope run`, whose arguments are parsed by themselves.
+    /// Parses the arguments of `urscope run` alone.
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_the_program_is_its_own() {
+    fn arguments_after_the_program_belong_to_it() {
         for line in ["run ./app --dir x -- --no-check", "run -- ./app --dir x -- --no-check"] {
             let run = Line::try_parse_from(line.split(' ')).unwrap().run;
             assert_eq!(run.command, ["./app", "--dir", "x", "--", "--no-check"], "{line}");

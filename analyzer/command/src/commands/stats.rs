@@ -1,4 +1,4 @@
-//! `urscope stats`: the figures of a run.
+//! `urscope stats`: prints the statistics of a run.
 
 use std::process::ExitCode;
 
@@ -7,18 +7,18 @@ use urscope_analyzer::{questions, report};
 
 use crate::{arguments::QuestionArguments, output::answer};
 
-/// How often each function was called and how long it took, and how much was shared over time.
+/// Print how often each function was called, how long it took, and how much was shared over time.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope stats urscope-traces/app-1\n  \
         urscope stats --format json urscope-traces/app-1 | jq '.calls[] | select(.errors != {})'\n\n\
-        Exit codes: 0 answered, 2 could not.")]
+        Exit codes: 0 answered, 2 not answered.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     question: QuestionArguments,
 }
 
-/// Prints the figures.
+/// Prints the statistics.
 pub(crate) fn stats(arguments: &Arguments) -> ExitCode {
     let question = &arguments.question;
     let found = questions::stats(&question.traces.paths, &question.options());

@@ -17,23 +17,23 @@ use crate::{
     window::Window,
 };
 
-/// Show a run in a browser: the verdict, who shares with whom, the life of each handle, and the way to Perfetto.
+/// Show a run in a browser: the verdict, which processes share what, the history of each handle, and the timeline in Perfetto.
 ///
-/// The page is served on the loopback address, to whoever knows the address that is printed; nothing leaves this machine. While the
-/// run goes on, the page follows it.
+/// The page is served on the loopback address only, and only under the printed address, which contains a random token. Nothing
+/// leaves this machine. The page is updated when the run grows, at most once a second, using at most a fifth of the time.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope view urscope-traces/app-1\n  \
         urscope view                                 the newest run in urscope-traces\n  \
         urscope view --perfetto urscope-traces/app-1\n  \
         urscope view --port 8080 --no-open           and, on your own machine: ssh -L 8080:127.0.0.1:8080 HOST\n\n\
-        Exit codes: 0 it was ended by Ctrl-C, 2 it could not begin.\n\n\
-        Environment: BROWSER names browsers, with colons between them; no browser is opened without DISPLAY or WAYLAND_DISPLAY.")]
+        Exit codes: 0 ended by Ctrl-C, 2 the page cannot be served.\n\n\
+        Environment: BROWSER is a list of browsers, separated by colons. No browser is opened without DISPLAY or WAYLAND_DISPLAY.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     window: WindowArguments,
 
-    /// A directory with copies of the programs and libraries that ran, for traces of another machine; may be given
+    /// A directory with copies of the programs and libraries that ran, for traces of another machine. May be given
     /// several times.
     #[arg(long, value_name = "DIR")]
     symbols: Vec<PathBuf>,
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     paths: Vec<PathBuf>,
 }
 
-/// Serves until somebody has seen enough.
+/// Serves the page until Ctrl-C.
 pub(crate) fn view(arguments: &Arguments) -> ExitCode {
     let failed = |what: String| {
         complain(what);
@@ -51,7 +51,7 @@ pub(crate) fn view(arguments: &Arguments) -> ExitCode {
     };
     let paths = if arguments.paths.is_empty() { newest().into_iter().collect() } else { arguments.paths.clone() };
     if paths.is_empty() {
-        return failed("no traces were named, and there are none in urscope-traces; name a directory of traces".into());
+        return failed("no traces are given, and there are none in urscope-traces; name a directory of traces".into());
     }
     if let Some((path, error)) = paths.iter().find_map(|path| Some((path, path.metadata().err()?))) {
         return failed(format!(
@@ -62,13 +62,13 @@ pub(crate) fn view(arguments: &Arguments) -> ExitCode {
     let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
     match Window::open(&arguments.window, Subject::named(paths, options)) {
         Ok(window) => {
-            // Whoever reads it from a pipe waits for it.
-            let told = writeln!(io::stdout(), "{}", window.url());
-            if told.and_then(|()| io::stdout().flush()).is_err() {
+            // A reader of a pipe waits for the address.
+            let written = writeln!(io::stdout(), "{}", window.url());
+            if written.and_then(|()| io::stdout().flush()).is_err() {
                 complain(window.url());
             }
             window.show();
-            complain("the run is shown there until Ctrl-C");
+            complain("the run is shown at this address until Ctrl-C");
             until_interrupted();
             ExitCode::SUCCESS
         }

@@ -1,4 +1,4 @@
-//! An answer to a question about a run, on standard output.
+//! Writes the answer to a question about a run to standard output.
 
 use std::{
     io::{self, BufWriter, Write as _},
@@ -11,10 +11,10 @@ use urscope_analyzer::{Verdict, questions::QuestionError, report};
 use super::{complain, wants_color};
 use crate::arguments::PlainFormat;
 
-/// What an answer is written to.
+/// The stream that an answer is written to.
 type Out<'a> = BufWriter<io::StdoutLock<'a>>;
 
-/// Writes an answer in a format, or says why there is none; the exit code is 0 or 2.
+/// Writes an answer, or the error to standard error. The exit code is 0 or 2.
 pub(crate) fn answer<A: Serialize>(
     format: PlainFormat,
     answer: Result<A, QuestionError>,
@@ -37,7 +37,7 @@ pub(crate) fn answer<A: Serialize>(
         PlainFormat::Json => report::json(&answer, &mut out),
     };
     match written.and_then(|()| out.flush()) {
-        // Whoever reads only the start has what they want.
+        // A reader that closes the pipe early has read enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             complain(format_args!("the answer cannot be written to standard output: {error}"));
             failed

@@ -1,5 +1,5 @@
-//! Where reports go besides the place where one is shown: files, opened before anything else is done, so that a long run is
-//! not lost to a name that cannot be written.
+//! The files that reports are written to. They are opened before anything else is done, so that a long run is not lost
+//! because a file cannot be written.
 
 use std::{
     fs::File,
@@ -15,7 +15,7 @@ use urscope_schema::placeholders;
 use super::show;
 use crate::arguments::{Format, VerdictArguments};
 
-/// A further report, written `FORMAT=FILE`.
+/// An additional report, given as `FORMAT=FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Output {
     format: Format,
@@ -30,10 +30,10 @@ impl FromStr for Output {
         let format = Format::from_str(format, false).map_err(|_| {
             let known: Vec<_> = Format::value_variants().iter().filter_map(Format::to_possible_value).collect();
             let known: Vec<_> = known.iter().map(clap::builder::PossibleValue::get_name).collect();
-            format!("{format:?} is no format; there are {}", known.join(", "))
+            format!("{format:?} is not a format; expected one of {}", known.join(", "))
         })?;
         if file.is_empty() {
-            return Err("no file stands behind the =".into());
+            return Err("expected a file name after the =".into());
         }
         Ok(Self { format, file: file.into() })
     }
@@ -47,13 +47,13 @@ pub(crate) struct OutputFile {
 }
 
 impl OutputFile {
-    /// Opens it; what was in it is gone.
+    /// Creates the file. Its previous content is lost.
     pub(crate) fn open(path: &Path) -> Result<Self, Unwritable> {
         let file = File::create(path).map_err(|source| Unwritable { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Writes it.
+    /// Writes the content of the file.
     pub(crate) fn fill(self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), Unwritable> {
         let mut out = BufWriter::new(self.file);
         let path = self.path;
@@ -61,23 +61,23 @@ impl OutputFile {
     }
 }
 
-/// A path with the placeholders filled in that this process stands for.
+/// Replaces the placeholders in a path: the host, the process and the rank of this process.
 pub(crate) fn named_here(path: &Path) -> PathBuf {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     placeholders::fill(path, &host, std::process::id(), placeholders::rank(|name| std::env::var_os(name)))
 }
 
-/// A file that cannot be written.
+/// The error that a file cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("{} cannot be written: {source}; name another file", path.display())]
 pub(crate) struct Unwritable {
-    /// Which.
+    /// The path of the file.
     path: PathBuf,
-    /// What the system said.
+    /// The error of the system.
     source: io::Error,
 }
 
-/// All files of a verdict.
+/// The output files of a verdict.
 #[derive(Debug)]
 pub(crate) struct Outputs {
     reports: Vec<(Format, OutputFile)>,
@@ -85,7 +85,7 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// Opens them; what was in them is gone. So whatever is read from files has to be read before.
+    /// Creates the files. Their previous content is lost, so all input files have to be read before.
     pub(crate) fn open(arguments: &VerdictArguments) -> Result<Self, Unwritable> {
         let reports = arguments.output.iter().map(|output| Ok((output.format, OutputFile::open(&output.file)?)));
         let reports = reports.collect::<Result<_, Unwritable>>()?;
@@ -93,7 +93,7 @@ impl Outputs {
         Ok(Self { reports, suppressions })
     }
 
-    /// Writes them.
+    /// Writes the files.
     pub(crate) fn write(self, judgement: &Judgement) -> Result<(), Unwritable> {
         for (format, file) in self.reports {
             file.fill(|out| show(judgement, format, out, false))?;
@@ -104,7 +104,7 @@ impl Outputs {
     }
 }
 
-/// Reads what does not count.
+/// Reads the suppressions and the baseline.
 pub(crate) fn exemptions(arguments: &VerdictArguments) -> Result<Exemptions, ExemptionError> {
     let suppressions =
         arguments.suppressions.as_deref().map(exemptions::Suppressions::read).transpose()?.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A judgement on standard output and in files, and a report file for `urscope merge`.
+//! Writes a judgement to standard output and to files, and a report file for `urscope merge`.
 
 use std::{
     error::Error,
@@ -12,7 +12,7 @@ use urscope_analyzer::{Judgement, Report};
 use super::{OutputFile, Outputs, named_here, show, wants_color};
 use crate::arguments::VerdictArguments;
 
-/// Writes a report file, if one is asked for.
+/// Writes a report file if a path is given; compressed if its name ends with `.gz`.
 pub(crate) fn write_report(report: &Report, path: Option<&Path>) -> Result<(), Box<dyn Error>> {
     let Some(path) = path else { return Ok(()) };
     let path = named_here(path);
@@ -27,7 +27,7 @@ pub(crate) fn write_report(report: &Report, path: Option<&Path>) -> Result<(), B
     })?)
 }
 
-/// Writes a judgement to wherever it is asked for, and answers its exit code.
+/// Writes a judgement to all requested outputs, and returns its exit code.
 pub(crate) fn judgement(
     judgement: &Judgement,
     arguments: &VerdictArguments,
@@ -37,7 +37,7 @@ pub(crate) fn judgement(
     let out = io::stdout();
     let color = wants_color(&out);
     match show(judgement, arguments.format, &mut BufWriter::new(out.lock()), color) {
-        // Whoever reads only the start (`urscope check … | head`) has what they want.
+        // A reader that closes the pipe early (`urscope check … | head`) has read enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(format!("the report cannot be written to standard output: {error}").into())
         }

@@ -1,6 +1,6 @@
-//! How the command speaks: reports and answers to a stream or to files, errors to standard error, progress to a terminal.
+//! The output of the command: reports and answers to a stream or to files, errors to standard error, progress to a terminal.
 //!
-//! It decides about colour and formats, and computes nothing.
+//! This module chooses colours and formats. It must not compute anything about a run.
 
 mod answer;
 mod files;
@@ -22,7 +22,7 @@ pub(crate) use progress::analyze_watched;
 
 use crate::arguments::Format;
 
-/// Writes a judgement.
+/// Writes a judgement in a format.
 pub(crate) fn show(judgement: &Judgement, format: Format, out: &mut impl Write, color: bool) -> io::Result<()> {
     let _span = tracing::info_span!("rendering", ?format).entered();
     match format {
@@ -36,19 +36,18 @@ pub(crate) fn show(judgement: &Judgement, format: Format, out: &mut impl Write, 
     out.flush()
 }
 
-/// Below which directory source files are named relative to it: the checkout on GitHub, otherwise where we are.
+/// The directory that paths of source files are relative to: the checkout on GitHub, otherwise the current directory.
 fn sources() -> PathBuf {
     let workspace = std::env::var_os("GITHUB_WORKSPACE").filter(|path| !path.is_empty()).map(PathBuf::from);
     workspace.or_else(|| std::env::current_dir().ok()).unwrap_or_else(|| "/".into())
 }
 
-/// Says what went wrong. That standard error is closed is no reason to stop.
+/// Writes a message to standard error. Does nothing if standard error is closed.
 pub(crate) fn complain(what: impl Display) {
     drop(writeln!(io::stderr(), "urscope: {what}"));
 }
 
-/// Whether what goes to a stream may be coloured: a person reads it and has not asked for plain text
-/// (<https://no-color.org>).
+/// Whether the output to a stream is coloured: the stream is a terminal, and NO_COLOR is not set (<https://no-color.org>).
 pub(crate) fn wants_color(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -1,4 +1,4 @@
-//! What a person sees who waits for the judge: nothing in the first second, then how far it has come.
+//! The progress bar of an analysis. It appears after one second.
 
 use std::{
     io::{self, IsTerminal as _},
@@ -11,15 +11,15 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 use urscope_analyzer::{AnalysisError, Options, Report, analysis::Progress, analyze};
 
-/// Nobody is told to wait for less.
-const SHORT: Duration = Duration::from_secs(1);
+/// An analysis that takes less than this has no progress bar.
+const SHOW_AFTER: Duration = Duration::from_secs(1);
 
-/// How often the bar is drawn.
-const TURN: Duration = Duration::from_millis(100);
+/// The interval at which the bar is drawn.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 const STYLE: &str = "{bar:40} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
 
-/// Hears traces, and shows its progress if standard error is a terminal.
+/// Analyzes traces, and shows the progress if standard error is a terminal.
 pub(crate) fn analyze_watched(paths: &[PathBuf], options: &Options) -> Result<Report, AnalysisError> {
     if !io::stderr().is_terminal() {
         return analyze(paths, options);
@@ -28,11 +28,11 @@ pub(crate) fn analyze_watched(paths: &[PathBuf], options: &Options) -> Result<Re
         let (over, wait) = mpsc::channel::<()>();
         let progress = &options.progress;
         scope.spawn(move || {
-            if wait.recv_timeout(SHORT) != Err(RecvTimeoutError::Timeout) {
+            if wait.recv_timeout(SHOW_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
             let bar = bar(progress);
-            while wait.recv_timeout(TURN) == Err(RecvTimeoutError::Timeout) {
+            while wait.recv_timeout(REDRAW_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 bar.set_length(progress.all().max(progress.read()));
                 bar.set_position(progress.read());
             }
