@@ -41,7 +41,9 @@ pub(crate) struct Arguments {
 pub(crate) fn top(arguments: &Arguments) -> ExitCode {
     let paths = if arguments.paths.is_empty() { newest().into_iter().collect() } else { arguments.paths.clone() };
     if paths.is_empty() {
-        complain("no traces are given, and there are none in urscope-traces; name a directory, which need not exist yet");
+        complain(
+            "no traces are given, and there are none in urscope-traces; name a directory, which need not exist yet",
+        );
         return Verdict::NotJudged.exit_code().into();
     }
     let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };

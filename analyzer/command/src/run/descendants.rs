@@ -1,19 +1,19 @@
-//! Who descends from whom, as /proc shows it.
+//! Finds the descendants of a process in /proc.
 
 use std::{collections::HashMap, fs};
 
 use urscope_schema::proc_stat::ProcStat;
 
-/// A process and what it is called.
+/// A process and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Descendant {
-    /// Its number.
+    /// Its process number.
     pub(crate) pid: u32,
-    /// Its name, as the kernel has it.
+    /// Its name in /proc/PID/stat.
     pub(crate) name: String,
 }
 
-/// All processes that descend from one and have not ended, by number.
+/// All descendants of the process `of` that have not ended, ordered by number.
 pub(crate) fn descendants(of: u32) -> Vec<Descendant> {
     let numbers =
         fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -28,13 +28,13 @@ pub(crate) fn descendants(of: u32) -> Vec<Descendant> {
     found
 }
 
-/// Whether a process descends from another one.
+/// Whether the process `pid` descends from the process `of`.
 pub(crate) fn is_descendant(pid: u32, of: u32) -> bool {
     descends(pid, of, |pid| stat(pid).map(|stat| stat.parent))
 }
 
 fn descends(mut pid: u32, of: u32, parent: impl Fn(u32) -> Option<u32>) -> bool {
-    // The table may change while it is read: a circle is conceivable.
+    // /proc may change while it is read, so a cycle is possible.
     for _ in 0..1024 {
         match parent(pid) {
             Some(parent) if parent == of => return true,
@@ -62,17 +62,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descent_goes_over_several_generations() {
+    fn descent_covers_several_generations() {
         let parents = HashMap::from([(4, 3), (3, 2), (2, 1), (1, 0), (9, 9)]);
         let parent = |pid| parents.get(&pid).copied();
         assert!(descends(4, 2, parent));
-        assert!(!descends(2, 2, parent), "nobody descends from oneself");
+        assert!(!descends(2, 2, parent), "no process descends from itself");
         assert!(!descends(2, 4, parent));
-        assert!(!descends(9, 2, parent), "a circle ends");
+        assert!(!descends(9, 2, parent), "a cycle ends");
     }
 
     #[test]
-    fn we_descend_from_our_parent() {
+    fn this_process_descends_from_its_parent() {
         assert!(is_descendant(std::process::id(), std::os::unix::process::parent_id()));
         assert!(descendants(std::os::unix::process::parent_id()).iter().any(|one| one.pid == std::process::id()));
     }

@@ -1,4 +1,4 @@
-//! The environment of the program: what of it we change, and nothing else.
+//! Computes the changes to the environment of the program. It must change nothing else.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -8,27 +8,27 @@ use std::{
 
 use urscope_schema::placeholders;
 
-/// Silences the preloaded library, and the command where all is well.
+/// The variable that silences the preloaded library, and the command unless there is a problem.
 pub(crate) const QUIET: &str = "URSCOPE_QUIET";
 
-/// Whether silence was asked for, by the value of [`QUIET`].
+/// Whether the value of [`QUIET`] asks for silence.
 pub(crate) fn is_quiet(value: Option<OsString>) -> bool {
     value.is_some_and(|value| value == "1")
 }
 
-/// What a run adds to the surroundings of its program.
+/// What a run adds to the environment of its program.
 #[derive(Debug, Default)]
 pub(crate) struct Surroundings {
     /// The library that is preloaded.
     pub(crate) library: Option<PathBuf>,
-    /// The directory for the traces, and the name of the run.
+    /// The directory for the traces, and the name of the run. Both are absent in an untraced run.
     pub(crate) traces: Option<(PathBuf, String)>,
-    /// The directory in which a Level Zero loader is found.
+    /// The directory of a Level Zero loader.
     pub(crate) device: Option<PathBuf>,
 }
 
 impl Surroundings {
-    /// The variables that are set anew, given those that are.
+    /// The variables to set, given the current ones.
     pub(crate) fn changes(&self, current: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, OsString)> {
         let mut changes = Vec::new();
         if let Some(library) = &self.library {
@@ -36,7 +36,7 @@ impl Surroundings {
             changes.push(("LD_PRELOAD", in_front(library.as_os_str(), &others, b" :")));
         }
         if let Some((folder, run)) = &self.traces {
-            // A percent sign in it has been asked for.
+            // The placeholders are already replaced, so a percent sign is literal.
             changes.push(("URSCOPE_DIR", placeholders::escape(folder).into()));
             changes.push(("URSCOPE_RUN", run.into()));
         }
@@ -44,7 +44,7 @@ impl Surroundings {
             let others = current("LD_LIBRARY_PATH").unwrap_or_default();
             changes.push(("LD_LIBRARY_PATH", in_front(folder.as_os_str(), &others, b":;")));
             changes.push(("ZEL_LIBRARY_PATH", folder.into()));
-            // A choice among several software devices is the user's.
+            // The user may have selected one of several software devices.
             if !current("ONEAPI_DEVICE_SELECTOR")
                 .is_some_and(|selector| selector.as_bytes().starts_with(b"level_zero:"))
             {
@@ -55,7 +55,7 @@ impl Surroundings {
     }
 }
 
-/// A list with one entry in front, which is in it only once. Empty entries are left out: they mean the current directory.
+/// Moves or adds an entry to the front of a list. Removes empty entries, which mean the current directory.
 fn in_front(first: &OsStr, others: &OsStr, separators: &[u8]) -> OsString {
     let mut list = first.to_os_string();
     let others = others.as_bytes().split(|byte| separators.contains(byte)).map(OsStr::from_bytes);
@@ -79,12 +79,12 @@ mod tests {
     }
 
     #[test]
-    fn the_native_device_untraced_changes_nothing() {
+    fn an_untraced_run_on_the_native_device_changes_nothing() {
         assert!(changes(&Surroundings::default(), &[]).is_empty());
     }
 
     #[test]
-    fn the_library_goes_in_front_of_what_is_preloaded_already() {
+    fn the_library_is_put_before_other_preloaded_libraries() {
         let traced = Surroundings {
             library: Some("/x/liburscope.so".into()),
             traces: Some(("/t".into(), "r1".into())),

@@ -1,4 +1,4 @@
-//! Why a program was not run.
+//! The errors that keep `urscope run` from running a program.
 
 use std::{ffi::OsStr, io, path::PathBuf};
 
@@ -6,73 +6,73 @@ use urscope_analyzer::ExemptionError;
 
 use crate::{output::Unwritable, parts::Missing, window::NoWindow};
 
-/// What keeps `urscope run` from running a program; each says what was expected, what was found and what to do.
+/// Why a program was not run. Each message states what was expected, what was found and what to do.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
-    /// Nothing stands after the options.
+    /// No program follows the options.
     #[error("no program is given; expected urscope run [OPTIONS] -- PROGRAM [ARGUMENTS]")]
     NoProgram,
-    /// The shell's 127.
-    #[error("{program}: there is no such program {place}; give its path, or a name that stands in PATH")]
+    /// There is no such program. The exit code is 127, as in a shell.
+    #[error("{program}: there is no such program {place}; give its path, or a name that is found in PATH")]
     NotFound {
-        /// As it was given.
+        /// The program as it was given.
         program: String,
-        /// Where it was looked for.
+        /// The searched place, as part of the message.
         place: &'static str,
     },
-    /// The shell's 126.
+    /// The program cannot be executed. The exit code is 126, as in a shell.
     #[error("{program} cannot be executed: {why}")]
     NotExecutable {
-        /// As it was given.
+        /// The program as it was given.
         program: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// A part of ours is not where it should be.
+    /// The preloaded library or the software device is missing.
     #[error(transparent)]
     Part(#[from] Missing),
-    /// The private directory cannot be made.
-    #[error("no private directory can be made in {}: {source}; set TMPDIR to a directory that can be written", path.display())]
+    /// The private directory cannot be created.
+    #[error("no private directory can be created in {}: {source}; set TMPDIR to a writable directory", path.display())]
     TemporaryInstall {
-        /// Where.
+        /// The parent directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// There is nowhere to write traces to.
+    /// The directory for the traces cannot be created or written.
     #[error("the directory for the traces, {}, cannot be used: {source}; name another one with --dir", path.display())]
     Traces {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// There is nowhere to write the report to.
+    /// The file of the report cannot be written.
     #[error("the report cannot be written to {}: {source}; name another file with --report", path.display())]
     Report {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// What does not count cannot be read.
+    /// The suppressions or the baseline cannot be read.
     #[error(transparent)]
     Exemption(#[from] ExemptionError),
-    /// There is nowhere to write further reports to.
+    /// The file of an additional report cannot be written.
     #[error(transparent)]
     Output(#[from] Unwritable),
-    /// What is asked for is of no use.
-    #[error("--port, --no-open, --perfetto and --perfetto-ui say how the run is shown; ask for that with --view")]
+    /// Options for the page are given without `--view`.
+    #[error("--port, --no-open, --perfetto and --perfetto-ui have no effect without --view; add --view")]
     NoView,
     /// The run cannot be shown.
     #[error(transparent)]
     Window(#[from] NoWindow),
-    /// The processes below us cannot be watched.
+    /// The system does not let urscope receive signals or wait for the descendants of the program.
     #[error("the system does not let urscope {what}: {source}")]
     Watch {
-        /// What was tried.
+        /// The operation that failed, as part of the message.
         what: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The system refused to start the program.
@@ -81,7 +81,7 @@ pub(crate) enum RunError {
 }
 
 impl RunError {
-    /// As shells have it for what concerns the program; 2 for what concerns us.
+    /// The exit code: that of a shell for an error of the program, 2 for an error of urscope.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::NotFound { .. } => 127,
@@ -90,14 +90,12 @@ impl RunError {
         }
     }
 
-    /// Says which program the system refused to start, and why.
+    /// Adds the name of the program to an error of starting it.
     pub(crate) fn about(self, program: &OsStr) -> Self {
         let Self::Start(source) = self else { return self };
         let program = program.to_string_lossy().into_owned();
         let why = match source.kind() {
-            io::ErrorKind::NotFound => {
-                "it is there, but the interpreter or dynamic loader that it asks for is not".to_owned()
-            }
+            io::ErrorKind::NotFound => "it exists, but its interpreter or dynamic loader does not".to_owned(),
             _ => source.to_string(),
         };
         Self::NotExecutable { program, why }

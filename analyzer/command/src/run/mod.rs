@@ -1,7 +1,7 @@
-//! `urscope run`: sets the stage, runs a program and everything it starts, then judges.
+//! `urscope run`: prepares the environment, runs a program and everything it starts, then analyzes the traces.
 //!
-//! The program's input, output and exit code are its own. Whatever can go wrong on our side is found out before it
-//! starts, so that a long run is never lost to a directory that cannot be written.
+//! It must not touch the program's input and output. All errors of urscope itself are found before the program starts, so that
+//! a long run is never lost because a directory cannot be written.
 
 mod descendants;
 mod environment;
@@ -37,7 +37,7 @@ use temporary_install::TemporaryInstall;
 use traces::Traces;
 use verdict::Reporting;
 
-/// What a run is asked for.
+/// The options of a run.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     /// The program and its arguments.
@@ -48,17 +48,17 @@ pub(crate) struct Request<'a> {
     pub(crate) folder: Option<&'a Path>,
     /// Whether the shim is loaded into the program.
     pub(crate) traced: bool,
-    /// Whether the traces are judged at the end.
+    /// Whether the traces are analyzed at the end.
     pub(crate) judged: bool,
-    /// Where the report is written instead of standard error.
+    /// The file that the report is written to instead of standard error.
     pub(crate) report: Option<&'a Path>,
     /// How the verdict is made and shown.
     pub(crate) verdict: &'a VerdictArguments,
-    /// How the run is shown in a browser, if it is.
+    /// How the run is shown in a browser; `None` if it is not shown.
     pub(crate) window: Option<&'a WindowArguments>,
 }
 
-/// Runs, judges, and ends as the program did, or as the verdict says.
+/// Runs the program and analyzes its traces. Returns the program's exit code if it is not 0, else that of the verdict.
 pub(crate) fn run(request: &Request<'_>) -> ExitCode {
     run_or_refuse(request).unwrap_or_else(|error| {
         complain(&error);
@@ -101,7 +101,7 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
         }
     };
     if !end.left.is_empty() {
-        // They may still start programs, which look for the library and the device here.
+        // The remaining processes may still start programs that load the library and the device from here.
         install.keep();
     }
 
@@ -115,7 +115,7 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
         let clean_stderr = request.judged && request.report.is_none() && request.verdict.format != Format::Text;
         if traces.unnamed() && traces.folder().exists() && !clean_stderr && !is_quiet(env::var_os(QUIET)) {
             complain(format_args!(
-                "the traces are in {}; https://ui.perfetto.dev opens them, `urscope check` judges them again",
+                "the traces are in {}; open them with https://ui.perfetto.dev or analyze them again with `urscope check`",
                 traces.shown().display()
             ));
         }
@@ -127,7 +127,7 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
     Ok(code.into())
 }
 
-/// Opens a window on the run, before it begins: the browser is not to be one of those that are waited for.
+/// Shows the page of the run before the program starts, so that the browser is not one of the processes that are waited for.
 fn shown(
     request: &Request<'_>,
     window: &WindowArguments,

@@ -1,10 +1,10 @@
-//! The run that is meant where none is named: the one that `urscope run` began last.
+//! Finds the default run: the newest one of `urscope run`.
 
 use std::{env, fs, path::PathBuf};
 
 use super::traces::HOME;
 
-/// The directory of its traces: `$URSCOPE_DIR`, or the newest one in `urscope-traces`.
+/// The directory of the traces: `$URSCOPE_DIR`, or the newest directory in `urscope-traces`.
 pub(crate) fn newest() -> Option<PathBuf> {
     let named = env::var_os("URSCOPE_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let folders = || fs::read_dir(HOME).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());

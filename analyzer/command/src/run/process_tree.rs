@@ -1,7 +1,7 @@
-//! A program and everything it starts: begun, waited for, and outlived.
+//! Runs a program, and waits for everything that it starts.
 //!
-//! urscope becomes the reaper of all that descends from it, so it knows when the last one has ended, also of those whose
-//! parents are gone. It never ends a process.
+//! urscope becomes the subreaper of its descendants, so it knows when the last one has ended, also if the parents of that one
+//! ended earlier. It must never end a process.
 
 use std::{
     io,
@@ -22,26 +22,26 @@ use super::{
 };
 use crate::output::complain;
 
-/// How long others may outlive the program before it is said that they are waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long after the end of the program the remaining processes are reported.
+const NOTICE_AFTER: Duration = Duration::from_secs(1);
 
-/// How long those that a Ctrl-C ends have to write their last record.
+/// How long processes that Ctrl-C ends have time to write their last record.
 const LINGER: Duration = Duration::from_millis(300);
 
-/// How many processes are named.
+/// How many processes a message names.
 const NAMED: usize = 5;
 
 /// How the program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// By itself, with a code.
+    /// It exited with a code.
     Code(u8),
-    /// By a signal.
+    /// A signal ended it.
     Signal(i32),
 }
 
 impl Status {
-    /// As shells have it.
+    /// The exit code, as in a shell: 128 plus the number of a signal.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
             Self::Code(code) => code,
@@ -55,18 +55,18 @@ impl Status {
 pub(crate) struct End {
     /// How the program ended.
     pub(crate) status: Status,
-    /// Those that were not waited for.
+    /// The processes that were still running and are not waited for.
     pub(crate) left: Vec<Descendant>,
 }
 
-/// Runs a program until it and all it started have ended, or until the user has waited long enough.
+/// Runs a program until it and all processes that it started have ended, or until a signal ends the waiting.
 pub(crate) fn run(command: &mut Command) -> Result<End, RunError> {
     let watch = |what| move |source: io::Error| RunError::Watch { what, source };
     let itself = Pid::from_raw(process::id() as i32);
     set_child_subreaper(itself).map_err(io::Error::from).map_err(watch("wait for all that the program starts"))?;
     let events = signals::receive().map_err(watch("receive signals"))?;
     let child = command.spawn().map_err(RunError::Start)?;
-    let mut reaper = Reaper { root: child.id(), status: None, told: false, deadline: None };
+    let mut reaper = Reaper { root: child.id(), status: None, announced: false, deadline: None };
     reaper.keep(&events).map_err(watch("wait for the program"))
 }
 
@@ -74,8 +74,8 @@ pub(crate) fn run(command: &mut Command) -> Result<End, RunError> {
 struct Reaper {
     root: u32,
     status: Option<Status>,
-    told: bool,
-    /// When to do the next thing by ourselves: to say that we wait, or, after that, to leave.
+    announced: bool,
+    /// When to announce that urscope waits, or, after the signal that ends the waiting, to leave.
     deadline: Option<Instant>,
 }
 
@@ -93,7 +93,7 @@ impl Reaper {
                 Some(Event::Signal { number, forward }) => match self.status {
                     None if forward => self.forward(number),
                     None => {}
-                    // The program is gone, so this is for us. Those who wait twice do not want to linger.
+                    // The program has ended, so the signal is for urscope. A second one ends the waiting at once.
                     Some(status) if leaving => return Ok(leave(status)),
                     Some(_) => {
                         leaving = true;
@@ -102,13 +102,13 @@ impl Reaper {
                 },
                 None => match self.status {
                     Some(status) if leaving => return Ok(leave(status)),
-                    _ => self.tell(),
+                    _ => self.announce(),
                 },
             }
         }
     }
 
-    /// The next event, or none when the deadline has come.
+    /// The next event, or `None` at the deadline.
     fn next(&self, events: &Receiver<Event>) -> io::Result<Option<Event>> {
         let Some(deadline) = self.deadline else {
             return events.recv().map(Some).map_err(io::Error::other);
@@ -120,14 +120,14 @@ impl Reaper {
         }
     }
 
-    /// Takes note of all that have ended; says whether none is left.
+    /// Reaps all processes that have ended. Returns whether none is left.
     fn reap(&mut self) -> io::Result<bool> {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
                     if pid.as_raw_pid() as u32 == self.root {
                         self.status = read(status);
-                        self.deadline = Some(Instant::now() + PATIENCE);
+                        self.deadline = Some(Instant::now() + NOTICE_AFTER);
                     }
                 }
                 Ok(None) => return Ok(false),
@@ -138,23 +138,22 @@ impl Reaper {
         }
     }
 
-    /// Hands a signal on. The program has not been reaped, so its number is still its own.
+    /// Forwards a signal to the program, which has not been reaped yet, so its number is still valid.
     fn forward(&self, number: i32) {
         if let (Some(pid), Some(signal)) = (Pid::from_raw(self.root as i32), Signal::from_named_raw(number)) {
-            // It may just have ended.
+            // The program may have ended in the meantime.
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// Says, once, who is waited for.
-    fn tell(&mut self) {
+    /// Reports once which processes are waited for.
+    fn announce(&mut self) {
         self.deadline = None;
         let others = descendants(process::id());
-        if !self.told && !others.is_empty() {
-            self.told = true;
+        if !self.announced && !others.is_empty() {
+            self.announced = true;
             complain(format_args!(
-                "the program has ended; waiting for {} that it started and that still run ({}); Ctrl-C, or SIGTERM to {}, \
-                 ends the waiting",
+                "the program has ended; waiting for {} that it started ({}); Ctrl-C, or SIGTERM to {}, ends the waiting",
                 counted(others.len()),
                 named(&others),
                 process::id()
@@ -167,12 +166,12 @@ fn leave(status: Status) -> End {
     End { status, left: descendants(process::id()) }
 }
 
-/// How many processes, in words.
+/// A number of processes, as text.
 pub(crate) fn counted(number: usize) -> String {
     format!("{number} process{}", if number == 1 { "" } else { "es" })
 }
 
-/// The first few by number and name.
+/// The numbers and names of the first processes.
 pub(crate) fn named(processes: &[Descendant]) -> String {
     let mut names: Vec<_> =
         processes.iter().take(NAMED).map(|process| format!("{} {}", process.pid, process.name)).collect();
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn many_processes_are_named_in_short() {
+    fn a_long_list_of_processes_is_shortened() {
         let processes: Vec<_> = (1..=7).map(|pid| Descendant { pid, name: "x".into() }).collect();
         assert_eq!(named(&processes), "1 x, 2 x, 3 x, 4 x, 5 x, …");
         assert_eq!(counted(1), "1 process");

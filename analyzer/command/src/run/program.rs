@@ -1,4 +1,4 @@
-//! The program that is to be run: where it is, and whether a library can be loaded into it.
+//! Finds the program to run, and checks whether a library can be loaded into it.
 
 use std::{
     env,
@@ -21,17 +21,17 @@ use rustix::{
 use super::error::RunError;
 use crate::elf::{self, Linkage};
 
-/// Where programs are looked for when there is no PATH, as the C library has it.
+/// The search path if PATH is not set, as in the C library.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// A program that can be executed, as far as can be told.
+/// A program that passed all checks for being executable.
 #[derive(Debug)]
 pub(crate) struct Program {
     path: PathBuf,
 }
 
 impl Program {
-    /// Finds it as a shell does: by its path if there is a slash in its name, else in PATH.
+    /// Finds a program as a shell does: by its path if its name contains a slash, else in PATH.
     pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<Self, RunError> {
         let program = name.to_string_lossy().into_owned();
         let (candidates, place): (Vec<PathBuf>, _) = if name.as_bytes().contains(&b'/') {
@@ -54,12 +54,12 @@ impl Program {
         })
     }
 
-    /// Where it is.
+    /// The path of the program.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Why a library cannot be loaded into it, if so; what it starts is not looked at.
+    /// Why a library cannot be loaded into the program, or `None` if it can. The processes that it starts are not checked.
     pub(crate) fn obstacle(&self) -> Option<String> {
         let interpreter = interpreter(&self.path);
         let path = interpreter.as_ref().unwrap_or(&self.path);
@@ -70,7 +70,7 @@ impl Program {
             }
             Ok(Linkage::Foreign) => {
                 return Some(format!(
-                    "{name} is made for another processor or has 32 bits, so liburscope.so cannot be loaded into it"
+                    "{name} is built for another processor or for 32 bits, so liburscope.so cannot be loaded into it"
                 ));
             }
             Ok(Linkage::Dynamic | Linkage::Other) | Err(_) => {}
@@ -90,7 +90,7 @@ fn usable(path: &Path) -> Result<(), Unusable> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => because(format!("{} is a directory", path.display())),
         Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 || access(path, Access::EXEC_OK).is_err() => {
-            because(format!("{} is there, but may not be executed (chmod +x makes a file executable)", path.display()))
+            because(format!("{} exists, but may not be executed (chmod +x makes a file executable)", path.display()))
         }
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
@@ -100,17 +100,17 @@ fn usable(path: &Path) -> Result<(), Unusable> {
     }
 }
 
-/// The program that a script names in its first line.
+/// The interpreter in the first line of a script.
 fn interpreter(path: &Path) -> Option<PathBuf> {
     let mut line = Vec::new();
-    // The kernel reads no more than this.
+    // The kernel reads at most 256 bytes.
     BufReader::new(File::open(path).ok()?).take(256).read_until(b'\n', &mut line).ok()?;
     let rest = line.strip_prefix(b"#!")?.trim_ascii();
     let word = rest.split(u8::is_ascii_whitespace).next().filter(|word| !word.is_empty())?;
     Some(OsString::from_vec(word.to_vec()).into())
 }
 
-/// Which rights a program has that its caller has not.
+/// What gives a program more rights than its caller has, as part of a message.
 fn gained_rights(path: &Path) -> Option<&'static str> {
     let metadata = fs::metadata(path).ok()?;
     let mode = metadata.mode();
@@ -120,7 +120,7 @@ fn gained_rights(path: &Path) -> Option<&'static str> {
     if mode & 0o2000 != 0 && metadata.gid() != process::getgid().as_raw() {
         return Some("has the setgid bit");
     }
-    // Only the length is asked for; root gains nothing by them.
+    // Only the length is queried. Root gains nothing by capabilities.
     let capabilities = rustix::fs::getxattr(path, "security.capability", &mut [0u8; 0][..]);
     let has = matches!(capabilities, Ok(1..) | Err(Errno::RANGE));
     (has && !process::getuid().is_root()).then_some("has file capabilities")
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_judged_by_its_interpreter() {
+    fn the_interpreter_of_a_script_is_checked() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         std::io::Write::write_all(&mut file, b"#! /bin/sh -e\necho\n").unwrap();
         assert_eq!(interpreter(file.path()), Some("/bin/sh".into()));
@@ -164,10 +164,10 @@ mod tests {
     }
 
     #[test]
-    fn rights_that_are_gained_are_said() {
+    fn gained_rights_are_reported() {
         let file = tempfile::NamedTempFile::new().unwrap();
         assert_eq!(gained_rights(file.path()), None);
-        // Its owner gains nothing.
+        // The owner of a setuid file gains nothing.
         fs::set_permissions(file.path(), fs::Permissions::from_mode(0o4755)).unwrap();
         assert_eq!(gained_rights(file.path()), None);
         if std::os::unix::fs::chown(file.path(), Some(12_345), None).is_ok() {

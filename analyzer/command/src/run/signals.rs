@@ -1,7 +1,7 @@
-//! Signals, as events in a queue.
+//! Receives signals as events of a queue.
 //!
-//! urscope must outlive them, to judge what the program did. Those that come from the terminal reach the program anyway,
-//! because it is in the same process group; those that somebody sends to urscope alone are to be forwarded.
+//! urscope must survive them, to analyze the run afterwards. Signals of the terminal also reach the program, because it is in the
+//! same process group. Signals that are sent only to urscope are forwarded.
 
 use std::{
     fs, io, process,
@@ -20,27 +20,27 @@ use signal_hook::{
 
 use super::descendants;
 
-/// What ends a program by default, and what launchers of parallel jobs use to talk to theirs.
+/// The signals that end a program by default, and those that launchers of parallel jobs send to their programs.
 const CAUGHT: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
 
-/// Something that happened to us.
+/// An event that urscope waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// At least one child ended.
+    /// At least one child has ended.
     Child,
-    /// A signal came.
+    /// A signal was received.
     Signal {
-        /// Which.
+        /// The number of the signal.
         number: i32,
-        /// Whether it came to us alone, so that the program does not know of it.
+        /// Whether it was sent only to urscope, so that the program did not receive it.
         forward: bool,
     },
 }
 
-/// Begins to receive signals.
+/// Starts to receive signals.
 ///
-/// A signal that is ignored stays ignored, so that it does for the program (`nohup urscope run …`): handlers are not
-/// inherited over exec, but ignoring is.
+/// Ignored signals stay ignored, so that the program ignores them too (`nohup urscope run …`): exec resets handlers, but
+/// keeps ignored signals.
 pub(crate) fn receive() -> io::Result<Receiver<Event>> {
     let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
     let caught = CAUGHT.into_iter().filter(|number| ignored >> (number - 1) & 1 == 0);
@@ -56,7 +56,7 @@ pub(crate) fn receive() -> io::Result<Receiver<Event>> {
     Ok(receiver)
 }
 
-/// Waits for the first of what ends a program that is watched by a person: Ctrl-C, a closed terminal, a launcher that gives up.
+/// Waits for SIGINT (Ctrl-C), SIGHUP (closed terminal) or SIGTERM.
 pub(crate) fn until_interrupted() {
     let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
     let caught = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|number| ignored >> (number - 1) & 1 == 0);
@@ -69,14 +69,14 @@ fn event(origin: &Origin) -> Option<Event> {
     if origin.signal == SIGCHLD {
         return Some(Event::Child);
     }
-    // A program that signals its own process group (`kill 0`) means itself, and has had its signal already.
+    // A program that signals its own process group (`kill 0`) has already received its signal.
     let own = origin.process.is_some_and(|sender| {
         u32::try_from(sender.pid).is_ok_and(|sender| descendants::is_descendant(sender, process::id()))
     });
     (!own).then_some(Event::Signal { number: origin.signal, forward: matches!(origin.cause, Cause::Sent(_)) })
 }
 
-/// The set of ignored signals, one bit each, from the text of /proc/self/status.
+/// Parses the mask of ignored signals, one bit each, in the text of /proc/self/status.
 fn ignored(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ignored_signals_are_a_mask() {
+    fn the_mask_of_ignored_signals_is_parsed() {
         assert_eq!(ignored("Name:\tx\nSigIgn:\t0000000000001001\n"), 0x1001);
         assert_eq!(ignored(""), 0);
     }

@@ -1,7 +1,7 @@
-//! A private directory for what a run needs under a name of its own; it lives as long as the run.
+//! A private directory with symbolic links to parts of urscope. It exists as long as the run.
 //!
-//! The adapters and libumf ask for a Level Zero loader by its soname, `libze_loader.so.1`, and LD_PRELOAD cannot name a
-//! path with a space or a colon in it: both are served by a symbolic link.
+//! The adapters and libumf open a Level Zero loader by its soname, `libze_loader.so.1`. LD_PRELOAD cannot contain a path with a
+//! space or a colon. A symbolic link solves both.
 
 use std::{
     env, io,
@@ -13,28 +13,28 @@ use tempfile::TempDir;
 
 use super::error::RunError;
 
-/// The name under which everybody looks for a Level Zero loader.
+/// The name under which programs load the Level Zero loader.
 pub(crate) const LOADER: &str = "libze_loader.so.1";
 
-/// The private directory, made when something goes into it.
+/// The private directory, created with its first link.
 #[derive(Debug, Default)]
 pub(crate) struct TemporaryInstall {
     folder: Option<TempDir>,
 }
 
 impl TemporaryInstall {
-    /// The path by which the library can be preloaded.
+    /// Returns a path of the library that can stand in LD_PRELOAD.
     pub(crate) fn library(&mut self, library: &Path) -> Result<PathBuf, RunError> {
         if unfit_for_preloading(library) { self.link(library, "liburscope.so") } else { Ok(library.into()) }
     }
 
-    /// The directory in which the software device goes by the loader's name.
+    /// Returns a directory that contains the software device under the name of the loader.
     pub(crate) fn device(&mut self, device: &Path) -> Result<PathBuf, RunError> {
         let link = self.link(device, LOADER)?;
         Ok(link.parent().map(Path::to_path_buf).unwrap_or_default())
     }
 
-    /// Leaves the directory where it is.
+    /// Keeps the directory after the run.
     pub(crate) fn keep(&mut self) {
         if let Some(folder) = self.folder.take() {
             let _ = folder.keep();
@@ -55,14 +55,14 @@ impl TemporaryInstall {
     }
 }
 
-/// A directory for temporary files whose own path can stand in LD_PRELOAD and LD_LIBRARY_PATH.
+/// Returns a directory for temporary files whose path can stand in LD_PRELOAD and LD_LIBRARY_PATH.
 fn suitable(folder: PathBuf) -> PathBuf {
     let folder = std::path::absolute(&folder).unwrap_or(folder);
     if unfit_for_preloading(&folder) { "/tmp".into() } else { folder }
 }
 
-/// Whether the dynamic loader would take a path apart: it splits at spaces and colons (and semicolons, in
-/// LD_LIBRARY_PATH), and replaces names after a dollar sign.
+/// Whether the dynamic loader would misread a path: it splits at spaces and colons (and at semicolons in
+/// LD_LIBRARY_PATH), and expands names after a dollar sign.
 pub(crate) fn unfit_for_preloading(path: &Path) -> bool {
     path.as_os_str().as_bytes().iter().any(|byte| b" :;$\t\n".contains(byte))
 }
@@ -80,11 +80,11 @@ mod tests {
         assert!(!unfit_for_preloading(&link), "{}", link.display());
         assert_eq!(link.read_link().unwrap(), Path::new("/my files/liburscope.so"));
         drop(install);
-        assert!(link.symlink_metadata().is_err(), "the private directory lives as long as the run");
+        assert!(link.symlink_metadata().is_err(), "the private directory is removed after the run");
     }
 
     #[test]
-    fn the_device_goes_by_the_name_of_the_loader() {
+    fn the_device_is_linked_under_the_name_of_the_loader() {
         let mut install = TemporaryInstall::default();
         let folder = install.device(Path::new("/opt/libze_loader.so")).unwrap();
         assert_eq!(folder.join(LOADER).read_link().unwrap(), Path::new("/opt/libze_loader.so"));

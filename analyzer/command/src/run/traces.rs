@@ -1,7 +1,7 @@
-//! Where the traces of a run go, and which of the files there are of this run.
+//! The directory for the traces of a run, and which files in it belong to this run.
 //!
-//! Nothing that is there already is touched. Files are told apart by the name of the run in their header, because
-//! several runs may write to one directory, also at the same time.
+//! Existing files must not be touched. The header of a trace contains the name of its run, because several runs may write to one
+//! directory, also at the same time.
 
 use std::{
     collections::HashSet,
@@ -20,10 +20,10 @@ use urscope_schema::trace::{
 
 use super::error::RunError;
 
-/// Where new directories are made when none is named.
+/// The parent of new directories if the user names none.
 pub(crate) const HOME: &str = "urscope-traces";
 
-/// How many records are read in search of a header: it is the first or comes right after a name.
+/// How many records are searched for the header, which is the first record or follows a name.
 const HEAD: usize = 8;
 
 /// The directory of a run's traces.
@@ -37,7 +37,7 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Makes the directory, and makes sure that it can be written.
+    /// Creates the directory if necessary, and checks that it can be written.
     pub(crate) fn prepare(asked: Option<&Path>, program: &Path) -> Result<Self, RunError> {
         let unnamed = asked.is_none();
         let (folder, made) = match asked {
@@ -51,18 +51,18 @@ impl Traces {
         Ok(Self { folder, run: run_name(), before, unnamed, made })
     }
 
-    /// The directory, absolute: the program may work in another one.
+    /// The absolute path of the directory, because the program may change its working directory.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The directory as a person would write it.
+    /// The directory relative to the current one, for messages.
     pub(crate) fn shown(&self) -> &Path {
         let here = std::env::current_dir().unwrap_or_default();
         self.folder.strip_prefix(here).unwrap_or(&self.folder)
     }
 
-    /// The name of the run, which the headers of its traces carry.
+    /// The name of the run, which the headers of its traces contain.
     pub(crate) fn run(&self) -> &str {
         &self.run
     }
@@ -72,8 +72,8 @@ impl Traces {
         self.unnamed
     }
 
-    /// The traces of this run. A new file without a header that can be read belongs to it as well: a process that died
-    /// while it began is part of the story, and a damaged trace must not be passed over in silence.
+    /// The traces of this run. A new file without a readable header also belongs to it: a process may have died early, and a
+    /// damaged trace must not be ignored silently.
     pub(crate) fn of_this_run(&self) -> io::Result<Vec<PathBuf>> {
         let ours = |path: &PathBuf| match header(path) {
             Some(header) => header.run == self.run,
@@ -85,7 +85,7 @@ impl Traces {
         Ok(files)
     }
 
-    /// Removes what was made for nothing: directories are only removed when they are empty.
+    /// Removes the directories that were created for this run if they are empty.
     pub(crate) fn tidy(&self) {
         if self.made && fs::remove_dir(&self.folder).is_ok() && self.unnamed {
             drop(self.folder.parent().map(fs::remove_dir));
@@ -93,7 +93,7 @@ impl Traces {
     }
 }
 
-/// Tries whether files can be made in a directory.
+/// Checks whether files can be created in a directory.
 pub(crate) fn writable(folder: &Path) -> io::Result<()> {
     tempfile::tempfile_in(folder).map(drop)
 }
@@ -106,7 +106,7 @@ fn name(path: impl AsRef<Path>) -> Option<OsString> {
     path.as_ref().file_name().map(Into::into)
 }
 
-/// The files in a directory that have the name of a trace.
+/// The files of a directory whose names are those of traces.
 fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -127,7 +127,7 @@ fn header(path: &Path) -> Option<Header> {
     })
 }
 
-/// Makes the first directory `<home>/<program>-<N>` that is not there.
+/// Creates the directory `<home>/<program>-<N>` with the next free number.
 fn new_folder(home: &Path, program: &str) -> Result<PathBuf, RunError> {
     let failed = |source| RunError::Traces { path: home.into(), source };
     fs::create_dir_all(home).map_err(failed)?;
@@ -139,7 +139,7 @@ fn new_folder(home: &Path, program: &str) -> Result<PathBuf, RunError> {
         number = number.saturating_add(1);
         let folder = home.join(format!("{program}-{number}"));
         match fs::create_dir(&folder) {
-            // Another run was faster.
+            // Another run created it at the same time.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < u64::MAX => {}
             Err(source) => return Err(RunError::Traces { path: folder, source }),
             Ok(()) => return Ok(folder),
@@ -147,14 +147,14 @@ fn new_folder(home: &Path, program: &str) -> Result<PathBuf, RunError> {
     }
 }
 
-/// The name of a program, with nothing in it that would have to be quoted.
+/// The name of a program, with all characters replaced that would have to be quoted.
 fn plain_name(program: &Path) -> String {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     name.chars().take(64).map(|letter| if plain(letter) { letter } else { '_' }).collect()
 }
 
-/// A name that no other run has: the moment, and who we are.
+/// A unique name of a run: the current time and the process number.
 fn run_name() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{:x}-{:x}", now.as_nanos(), process::id())
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_traces_of_this_run_are_judged() {
+    fn only_the_traces_of_this_run_are_analyzed() {
         let folder = tempfile::tempdir().unwrap();
         write_header(folder.path(), "urscope-a-1-1.json", "an-earlier-run");
         fs::write(folder.path().join("urscope-b-2-2.json"), "torn long ago").unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn each_run_without_a_name_gets_a_new_directory() {
+    fn each_run_without_a_named_directory_gets_a_new_one() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().join(HOME);
         assert_eq!(new_folder(&home, "app").unwrap(), home.join("app-1"));
@@ -210,7 +210,7 @@ mod tests {
 
         let traces = Traces::prepare(Some(root.path()), Path::new("app")).unwrap();
         traces.tidy();
-        assert!(root.path().exists(), "it was there before");
+        assert!(root.path().exists(), "it existed before");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The end of a run: the traces go to the judge, and what it says goes to the user.
+//! The end of a run: analyzes the traces and reports the verdict to the user.
 
 use std::{
     fs::File,
@@ -19,7 +19,7 @@ use crate::{
     output::{Outputs, analyze_watched, complain, exemptions, show, wants_color},
 };
 
-/// What is needed for a verdict, made ready before the program starts.
+/// The inputs and outputs of a verdict, opened before the program starts.
 #[derive(Debug)]
 pub(crate) struct Reporting {
     exemptions: Exemptions,
@@ -28,13 +28,13 @@ pub(crate) struct Reporting {
 }
 
 impl Reporting {
-    /// Reads what does not count and opens the files of the report.
+    /// Reads the suppressions and the baseline, and opens the files of the reports.
     pub(crate) fn new(arguments: &VerdictArguments, report: Option<&Path>) -> Result<Self, RunError> {
         let exemptions = exemptions(arguments)?;
         Ok(Self { exemptions, destination: Destination::new(report)?, outputs: Outputs::open(arguments)? })
     }
 
-    /// What does not count.
+    /// The suppressions and the baseline.
     pub(crate) fn exemptions(&self) -> &Exemptions {
         &self.exemptions
     }
@@ -50,7 +50,7 @@ enum Destination {
 }
 
 impl Destination {
-    /// Lays the destination out.
+    /// Opens the file, or selects standard error if there is none.
     fn new(file: Option<&Path>) -> Result<Self, RunError> {
         let Some(path) = file else { return Ok(Self::Stderr) };
         match File::create(path) {
@@ -60,7 +60,7 @@ impl Destination {
     }
 }
 
-/// Judges, reports and answers the exit code of the verdict.
+/// Analyzes the traces, writes the reports, and returns the exit code of the verdict.
 pub(crate) fn give(
     arguments: &VerdictArguments,
     reporting: Reporting,
@@ -111,27 +111,29 @@ pub(crate) fn give(
     }
 }
 
-/// The judgement when there is none: what the judge says to no traces at all, with our reason.
+/// The judgement of an analysis that failed: that of no traces, with a reason.
 fn not_judged(options: &Options, reason: String) -> Judgement {
     let nothing = judge(&[], options).unwrap_or_default();
     Judgement { reason: Some(reason), ..nothing }
 }
 
-/// Why there is no trace. What the program started may have been fit for tracing, so an obstacle is not all of it.
+/// Why there is no trace. The program's obstacle is only a part of the reason, because its child processes could have been traced.
 fn nothing_traced(obstacle: Option<String>) -> String {
     let obstacle = obstacle.map(|obstacle| format!("{obstacle}; and ")).unwrap_or_default();
     format!(
-        "nothing was traced: {obstacle}no process of the run loaded a Unified Runtime adapter with liburscope.so in it; \
-         `urscope doctor` says whether this machine has a runtime and a device"
+        "nothing was traced: {obstacle}no process of the run loaded a Unified Runtime adapter with liburscope.so preloaded; \
+        `urscope doctor` checks whether this machine has a runtime and a device"
     )
 }
 
-/// What a reader of the report has to know about the run itself.
+/// What a reader of the report should know about the run itself.
 fn remarks(end: &End) -> Vec<String> {
     let mut remarks = Vec::new();
     match end.status {
         Status::Code(0) => {}
-        Status::Code(code) => remarks.push(format!("the program ended with exit code {code}, and so does urscope")),
+        Status::Code(code) => {
+            remarks.push(format!("the program ended with exit code {code}; urscope ends with the same code"))
+        }
         Status::Signal(number) => {
             let name = signal_hook::low_level::signal_name(number).map(|name| format!(" ({name})")).unwrap_or_default();
             let code = end.status.exit_code();
@@ -140,7 +142,7 @@ fn remarks(end: &End) -> Vec<String> {
     }
     if !end.left.is_empty() {
         remarks.push(format!(
-            "{} of the run had not ended ({}); their traces were judged as far as they went",
+            "{} of the run had not ended ({}); their traces were analyzed as far as they were written",
             counted(end.left.len()),
             named(&end.left)
         ));
@@ -154,14 +156,14 @@ mod tests {
     use crate::run::descendants::Descendant;
 
     #[test]
-    fn an_obstacle_comes_before_what_is_always_true() {
+    fn an_obstacle_comes_before_the_general_reason() {
         assert!(nothing_traced(None).starts_with("nothing was traced: no process of the run loaded"));
-        let said = nothing_traced(Some("app is statically linked".into()));
-        assert!(said.starts_with("nothing was traced: app is statically linked; and no process"), "{said}");
+        let reason = nothing_traced(Some("app is statically linked".into()));
+        assert!(reason.starts_with("nothing was traced: app is statically linked; and no process"), "{reason}");
     }
 
     #[test]
-    fn an_ordinary_end_needs_no_remark() {
+    fn a_normal_end_has_no_remarks() {
         assert!(remarks(&End { status: Status::Code(0), left: Vec::new() }).is_empty());
         let left = vec![Descendant { pid: 7, name: "worker".into() }];
         let [how, who] = &remarks(&End { status: Status::Signal(11), left })[..] else { panic!("two remarks") };

@@ -1,4 +1,4 @@
-//! What is looked at: the run as it was heard last, the pane that has the keys, what is shown whole, and what each key does.
+//! The state of the screen: the latest snapshot of the run, the focused pane, the open popup; and the effects of the keys.
 
 use std::sync::{
     Arc,
@@ -13,26 +13,26 @@ use super::{
     worker::Update,
 };
 
-/// What the keys do, for whoever asks.
+/// The text of the help popup.
 pub(super) const HELP: &str = "\
-q, Esc, Ctrl-C   end (Esc closes first what is open)
-Tab, 1 2 3 4     the next pane, or that one
-up down, j k     a line up or down; PageUp, PageDown, Home, End
-Enter            all about the line: a finding with both call stacks,
+q, Esc, Ctrl-C   quit (Esc first closes an open popup)
+Tab, 1 2 3 4     go to the next pane, or to one by its number
+up down, j k     go up or down a line; PageUp, PageDown, Home, End
+Enter            show details of the line: a finding with both call stacks,
                  what a process holds
-s                sort the pane by something else
-p                pause, and go on
-?                this
+s                sort the pane by another column
+p                pause, or continue
+?                show this help
 
-Processes: how many calls of each were seen, how many in a second.
-Shared: handle data that is not put, opens that are not closed and the bytes
-  that stay pinned, of all processes; of those that ended, what they left.
-Findings: what the rules say so far; some say more when a process has ended.
-Holders: who holds the most.
+Processes: the calls of each process, and its calls per second.
+Shared: handle data that is not put, opens that are not closed, and the bytes
+  that these pin, of all processes, including what ended processes left.
+Findings: the findings so far; some rules report at the end of a process.
+Holders: the processes that hold the most.
 
 The numbers are those of urscope check, stats and holders --format json.";
 
-/// The panes.
+/// A pane of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pane {
     Processes,
@@ -44,7 +44,7 @@ pub(super) enum Pane {
 impl Pane {
     pub(super) const ALL: [Self; 4] = [Self::Processes, Self::Shared, Self::Findings, Self::Holders];
 
-    /// What it is called.
+    /// The title of the pane.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Processes => "Processes",
@@ -54,7 +54,7 @@ impl Pane {
         }
     }
 
-    /// By what it can be sorted.
+    /// The sort orders of the pane.
     pub(super) const fn orders(self) -> &'static [&'static str] {
         match self {
             Self::Processes => &rows::PROCESS_ORDERS,
@@ -69,7 +69,7 @@ impl Pane {
     }
 }
 
-/// A text that is open over the panes.
+/// A text that is shown over the panes.
 #[derive(Debug)]
 pub(super) struct Popup {
     pub(super) title: &'static str,
@@ -77,7 +77,7 @@ pub(super) struct Popup {
     pub(super) scroll: u16,
 }
 
-/// How much there was at the hearing before.
+/// The counts of the previous snapshot.
 #[derive(Default)]
 struct Before {
     calls: u64,
@@ -94,18 +94,18 @@ impl Before {
     }
 }
 
-/// All of it.
+/// The state of the screen.
 pub(super) struct Dashboard {
     pub(super) title: String,
     pub(super) snapshot: Option<Snapshot>,
-    /// What is waited for, as long as there is nothing.
+    /// What the program waits for while there is no snapshot.
     pub(super) waiting: Option<String>,
-    /// Why the run could not be heard the last time.
+    /// Why the latest analysis failed.
     pub(super) failed: Option<String>,
     pub(super) pane: Pane,
     pub(super) popup: Option<Popup>,
     before: Option<Before>,
-    /// Nothing has happened since the last analysis.
+    /// Whether the run has not grown since the latest analysis.
     quiet: bool,
     orders: [usize; 4],
     selected: [usize; 4],
@@ -113,7 +113,7 @@ pub(super) struct Dashboard {
 }
 
 impl Dashboard {
-    /// One with nothing on it. `paused` is what its key sets.
+    /// A screen without a snapshot. The key for pausing toggles `paused`.
     pub(super) fn new(title: &str, waiting: String, paused: Arc<AtomicBool>) -> Self {
         Self {
             title: title.to_owned(),
@@ -130,10 +130,10 @@ impl Dashboard {
         }
     }
 
-    /// Takes what is new; says whether anything is to be drawn anew.
-    pub(super) fn take(&mut self, updates: Update) -> bool {
-        match updates {
-            Update::Heard(snapshot) => {
+    /// Takes an update. Returns whether the screen has to be redrawn.
+    pub(super) fn take(&mut self, update: Update) -> bool {
+        match update {
+            Update::Snapshot(snapshot) => {
                 self.before = self.snapshot.take().as_ref().map(Before::of);
                 self.snapshot = Some(*snapshot);
                 (self.waiting, self.failed, self.quiet) = (None, None, false);
@@ -150,12 +150,12 @@ impl Dashboard {
         true
     }
 
-    /// Whether it is paused.
+    /// Whether the display is paused.
     pub(super) fn is_paused(&self) -> bool {
         self.paused.load(Relaxed)
     }
 
-    /// Calls and errors in a second, between the last two hearings; nothing before the second one.
+    /// Calls and errors per second between the last two snapshots; `None` before the second one.
     pub(super) fn rates(&self) -> Option<[String; 2]> {
         let snapshot = self.snapshot.as_ref()?;
         let (before, passed) = self.passed()?;
@@ -164,10 +164,10 @@ impl Dashboard {
         Some(counts.map(|count| rows::rate(count, passed)))
     }
 
-    /// The hearing before, and how much time of the run has passed since.
+    /// The previous snapshot, and the time of the run that has passed since, in nanoseconds.
     fn passed(&self) -> Option<(&Before, u64)> {
         let (snapshot, before) = (self.snapshot.as_ref()?, self.before.as_ref()?);
-        // While nothing is called the time of the traces stands still.
+        // The time of the traces does not advance without calls.
         let passed = if self.quiet { u64::MAX } else { snapshot.last_ns.saturating_sub(before.last_ns) };
         Some((before, passed)).filter(|(_, passed)| *passed > 0)
     }
@@ -188,17 +188,17 @@ impl Dashboard {
         }
     }
 
-    /// Which line of a pane is chosen.
+    /// The index of the selected line of a pane.
     pub(super) fn selected(&self, pane: Pane) -> usize {
         self.selected.get(pane as usize).copied().unwrap_or_default()
     }
 
-    /// By what a pane is sorted.
+    /// The sort order of a pane.
     pub(super) fn order(&self, pane: Pane) -> Option<&'static str> {
         pane.orders().get(self.orders.get(pane as usize).copied().unwrap_or_default()).copied()
     }
 
-    /// Does what a key says; says whether to go on.
+    /// Handles a key. Returns whether to continue.
     pub(super) fn press(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match (key.code, &mut self.popup) {
@@ -242,7 +242,7 @@ impl Dashboard {
         }
     }
 
-    /// Opens the line that is chosen.
+    /// Opens the details of the selected line.
     fn open(&mut self) {
         let mut rows = self.rows(self.pane);
         let selected = self.selected(self.pane).min(rows.len().saturating_sub(1));
@@ -260,7 +260,7 @@ impl Dashboard {
     }
 }
 
-/// How many lines a key moves.
+/// By how many lines a key moves.
 fn step(code: KeyCode) -> Option<isize> {
     Some(match code {
         KeyCode::Up | KeyCode::Char('k') => -1,

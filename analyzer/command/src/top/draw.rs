@@ -1,4 +1,4 @@
-//! The panes on the screen: four of them where there is room, one where there is not.
+//! Draws the panes: all four if the screen is large enough, else the focused one.
 
 use ratatui::{
     Frame,
@@ -19,20 +19,20 @@ use super::{
     rows::Row,
 };
 
-/// From which size on all panes are shown at once.
+/// The smallest size, as columns and lines, at which all panes are shown.
 const WIDE: (u16, u16) = (72, 16);
 
-/// How many lines the course of the pinned bytes is high.
-const COURSE: u16 = 2;
+/// The height of the chart of pinned bytes, in lines.
+const CHART_HEIGHT: u16 = 2;
 
-/// Draws, in colour or not.
+/// Draws the screen, with or without colours.
 #[derive(Clone, Copy)]
 pub(super) struct Painter {
     pub(super) color: bool,
 }
 
 impl Painter {
-    /// Draws everything.
+    /// Draws the whole screen.
     pub(super) fn draw(self, dashboard: &Dashboard, frame: &mut Frame<'_>) {
         let [head, body, foot] =
             Layout::vertical([Constraint::Length(2), Constraint::Fill(1), Constraint::Length(1)]).areas(frame.area());
@@ -53,7 +53,7 @@ impl Painter {
         let hint = match &dashboard.failed {
             Some(failed) => Line::styled(failed.as_str(), self.severity(Severity::Error)),
             None if dashboard.popup.is_some() => Line::from("Esc back  arrows scroll"),
-            None => Line::from("q quit  Tab pane  Enter whole  s sort  p pause  ? help"),
+            None => Line::from("q quit  Tab pane  Enter details  s sort  p pause  ? help"),
         };
         frame.render_widget(Paragraph::new(hint.style(Modifier::DIM)), foot);
         if let Some(popup) = &dashboard.popup {
@@ -122,7 +122,7 @@ impl Painter {
     fn cells<'a>(self, row: &'a Row, pane: Pane, shown: &[usize]) -> Cells<'a> {
         let severity = row.severity.map(|severity| self.severity(severity)).unwrap_or_default();
         let style = if row.faint { Style::new().add_modifier(Modifier::DIM) } else { Style::new() };
-        // What is bad stands in one column.
+        // Only one column shows the severity by its colour.
         let marked = if pane == Pane::Findings { 1 } else { row.cells.len().saturating_sub(1) };
         let cell = |column: &usize| {
             let style = if *column == marked { severity } else { Style::new() };
@@ -131,17 +131,17 @@ impl Painter {
         Cells::new(shown.iter().filter_map(cell)).style(style)
     }
 
-    /// The bytes that are pinned, and were; answers what room is left.
+    /// Draws the pinned bytes and their history. Returns the remaining area.
     fn pinned(self, dashboard: &Dashboard, area: Rect, frame: &mut Frame<'_>) -> Rect {
         let Some(snapshot) = &dashboard.snapshot else { return area };
-        let height = if area.height > 6 { COURSE } else { 1 };
-        let [line, course, rest] =
+        let height = if area.height > 6 { CHART_HEIGHT } else { 1 };
+        let [line, chart, rest] =
             Layout::vertical([Constraint::Length(1), Constraint::Length(height), Constraint::Fill(1)]).areas(area);
         let (now, peak) = (bytes(snapshot.holders.pinned_bytes), bytes(snapshot.stats.peak.pinned_bytes));
         frame.render_widget(Paragraph::new(format!("pinned {now}, at most {peak}")), line);
-        let heights = heights(&snapshot.stats.shared, usize::from(course.width));
+        let heights = heights(&snapshot.stats.shared, usize::from(chart.width));
         let style = if self.color { Style::new().fg(Color::Cyan) } else { Style::new() };
-        frame.render_widget(Sparkline::default().data(heights).style(style), course);
+        frame.render_widget(Sparkline::default().data(heights).style(style), chart);
         rest
     }
 
@@ -165,13 +165,13 @@ impl Painter {
     }
 }
 
-/// A frame; the one that has the keys is strong, also without colour.
+/// The frame of a pane. The focused one is thick, so that it is visible without colours.
 fn block(focused: bool) -> Block<'static> {
     let block = Block::bordered();
     if focused { block.border_type(BorderType::Thick) } else { block.border_style(Modifier::DIM) }
 }
 
-/// The verdict, or how many findings of each grade there are.
+/// The verdict, or the number of findings of each severity.
 fn verdict(judgement: &Judgement) -> String {
     let grades = Severity::ALL.into_iter().rev().filter_map(|severity| {
         let counts = judgement.findings.iter().filter(|found| found.excuse.is_none() && found.severity == severity);
@@ -191,11 +191,11 @@ fn empty(pane: Pane) -> &'static str {
         Pane::Processes => "none yet",
         Pane::Shared => "nothing is shared",
         Pane::Findings => "none",
-        Pane::Holders => "nobody holds anything",
+        Pane::Holders => "no process holds anything",
     }
 }
 
-/// What stands above the columns of a pane, and which of them takes the room that is left.
+/// The column headers of a pane, and the index of the column that takes the remaining width.
 fn columns(pane: Pane) -> (&'static [&'static str], usize) {
     match pane {
         Pane::Processes => (&["rank", "pid", "program", "calls", "/s", "state"], 2),
@@ -205,7 +205,7 @@ fn columns(pane: Pane) -> (&'static [&'static str], usize) {
     }
 }
 
-/// The columns in which something stands, and their widths: none is wider than that.
+/// The indices of the columns that are not empty, and their widths.
 fn widths(head: &[&str], wide: usize, rows: &[Row]) -> (Vec<usize>, Vec<Constraint>) {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.cells.get(column)).map(|cell| cell.chars().count());

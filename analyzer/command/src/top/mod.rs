@@ -1,8 +1,8 @@
-//! `urscope top`: how a run stands, in a terminal, while it goes on.
+//! `urscope top`: shows the current state of a run in a terminal.
 //!
-//! `watch` holds the hearings in a thread of its own, `rows` makes lines of what they say, `dashboard` knows what is looked at and
-//! what the keys do, `draw` puts it on the screen, and `screen` owns the terminal. Where there is no terminal, `once` writes the
-//! same lines one time. Nothing is judged or counted here: every number is one that the library answers.
+//! `worker` follows the run in a thread of its own, `rows` formats its snapshots as lines, `dashboard` holds the state of the screen
+//! and handles keys, `draw` draws it, and `screen` owns the terminal. Without a terminal, `once` writes the same lines once.
+//! This module must not compute results: every number comes from the library.
 
 mod dashboard;
 mod draw;

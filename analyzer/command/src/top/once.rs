@@ -1,4 +1,4 @@
-//! The run as it stands, once: for people without a terminal that can be drawn on, for logs and for programs.
+//! Writes the current state of a run once: for logs, for programs, and for terminals without cursor control.
 
 use std::{
     io::{self, BufWriter, Write},
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{arguments::PlainFormat, output::complain};
 
-/// Writes it.
+/// Writes the current state of the run to standard output.
 pub(crate) fn show(paths: &[PathBuf], options: &Options, format: PlainFormat) -> ExitCode {
     let failed = ExitCode::from(Verdict::NotJudged.exit_code());
     let snapshot = match questions::snapshot(paths, options) {
@@ -47,7 +47,7 @@ pub(crate) fn show(paths: &[PathBuf], options: &Options, format: PlainFormat) ->
     }
 }
 
-/// Writes the panes below each other, in columns.
+/// Writes the panes one after the other, in columns.
 fn text(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}", report::headline(&snapshot.judgement, false)?)?;
     if let Some(reason) = &snapshot.judgement.reason {
@@ -55,9 +55,9 @@ fn text(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
     }
     let (now, peak) = (bytes(snapshot.holders.pinned_bytes), bytes(snapshot.stats.peak.pinned_bytes));
     writeln!(out, "pinned {now}, at most {peak}")?;
-    let plain = snapshot.plain().ok_or_else(|| io::Error::other("it cannot be written as JSON"))?;
+    let plain = snapshot.plain().ok_or_else(|| io::Error::other("the snapshot cannot be converted to plain text"))?;
     let mut dashboard = Dashboard::new("", String::new(), Arc::new(AtomicBool::new(false)));
-    dashboard.take(Update::Heard(Box::new(plain)));
+    dashboard.take(Update::Snapshot(Box::new(plain)));
     for pane in Pane::ALL {
         let rows: Vec<_> = dashboard.rows(pane).into_iter().map(|row| row.cells).collect();
         if rows.is_empty() {
@@ -69,7 +69,7 @@ fn text(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
             |column| rows.iter().filter_map(|row| row.get(column)).map(|cell: &String| cell.chars().count()).max();
         let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
         for row in &rows {
-            // A column that nothing stands in is left out.
+            // Empty columns are omitted.
             let columns = row.iter().zip(&widths).filter(|(_, width)| **width > 0);
             let cells: Vec<_> = columns.map(|(cell, width)| format!("{cell:<width$}")).collect();
             writeln!(out, "  {}", cells.join("  ").trim_end())?;

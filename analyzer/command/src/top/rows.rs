@@ -1,4 +1,4 @@
-//! What stands in the lines of the panes: a run as it stands, as texts in columns, in the order that is asked for.
+//! Formats a snapshot of a run as the lines of the panes, in the selected order.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -14,39 +14,39 @@ use urscope_rules::Severity;
 pub(super) struct Row {
     /// The columns.
     pub(super) cells: Vec<String>,
-    /// How bad it is.
+    /// The severity that its colour shows.
     pub(super) severity: Option<Severity>,
-    /// Whether it is about something that is over.
+    /// Whether it is about a process that has ended.
     pub(super) faint: bool,
-    /// All there is to say about it.
+    /// Its details.
     pub(super) whole: Whole,
 }
 
-/// What is shown whole.
+/// The details of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Whole {
     /// A text.
     Text(String),
-    /// A finding, by its number in the judgement.
+    /// The index of a finding in the judgement.
     Finding(usize),
 }
 
-/// Who has called how often since when.
+/// The earlier counts from which rates are computed.
 pub(super) struct Pace<'a> {
-    /// The calls of each process before, in the order of the judgement.
+    /// The calls of each process in the previous snapshot, in the order of the judgement.
     pub(super) before: &'a [u64],
-    /// How much time has passed since, in nanoseconds of the run.
+    /// The time of the run that has passed since, in nanoseconds.
     pub(super) passed: u64,
 }
 
-/// The orders of processes.
+/// The sort orders of processes.
 pub(super) const PROCESS_ORDERS: [&str; 3] = ["start", "calls", "state"];
-/// The orders of findings.
+/// The sort orders of findings.
 pub(super) const FINDING_ORDERS: [&str; 2] = ["newest", "worst"];
-/// The orders of holders.
+/// The sort orders of holders.
 pub(super) const HOLDER_ORDERS: [&str; 3] = ["bytes", "opens", "handles"];
 
-/// The processes.
+/// The lines of the processes.
 pub(super) fn processes(snapshot: &Snapshot, order: usize, pace: Option<&Pace<'_>>) -> Vec<Row> {
     let mut seen: Vec<_> = snapshot.judgement.processes.iter().enumerate().collect();
     match order {
@@ -70,7 +70,7 @@ fn process(seen: &ProcessSummary, index: usize, pace: Option<&Pace<'_>>, hosts: 
     let rank = seen.rank.map_or_else(String::new, |rank| rank.to_string());
     let inside = seen.inside.as_ref().map_or_else(String::new, |inside| format!("\ninside {inside}"));
     let lost =
-        if seen.lost > 0 { format!("\n{} records of it could not be written", seen.lost) } else { String::new() };
+        if seen.lost > 0 { format!("\n{} of its records could not be written", seen.lost) } else { String::new() };
     let whole = format!(
         "{} on {}\n{}\n\n{}{inside}\n{} calls, {} of them IPC{lost}\ncommand: {}\ntrace: {}",
         who(&seen.executable, seen.pid),
@@ -111,7 +111,7 @@ fn state_order(ended: Ended) -> u8 {
     }
 }
 
-/// So many in a time, in a second.
+/// A rate per second, as short text. `nanos` is the time in nanoseconds in which `count` was counted.
 pub(super) fn rate(count: u64, nanos: u64) -> String {
     let rate = count as f64 * 1e9 / nanos.max(1) as f64;
     match rate {
@@ -122,7 +122,7 @@ pub(super) fn rate(count: u64, nanos: u64) -> String {
     }
 }
 
-/// What is shared, by kind.
+/// The lines of the shared objects, one for each kind.
 pub(super) fn shared(snapshot: &Snapshot) -> Vec<Row> {
     let row = |(kind, amount): (&str, urscope_analyzer::questions::Amount)| {
         let kind = kind.strip_suffix(" handle").unwrap_or(kind).to_owned();
@@ -137,7 +137,7 @@ pub(super) fn shared(snapshot: &Snapshot) -> Vec<Row> {
     snapshot.amounts().into_iter().map(row).collect()
 }
 
-/// The findings that count.
+/// The lines of the findings that are not excused.
 pub(super) fn findings(snapshot: &Snapshot, order: usize) -> Vec<Row> {
     let findings = snapshot.judgement.findings.iter().enumerate();
     let mut findings: Vec<_> = findings.filter(|(_, finding)| finding.excuse.is_none()).collect();
@@ -159,7 +159,7 @@ fn finding(index: usize, finding: &FoundFinding) -> Row {
     }
 }
 
-/// A process, and what it holds.
+/// What a process holds.
 #[derive(Default)]
 struct Hold<'a> {
     handles: u64,
@@ -169,20 +169,20 @@ struct Hold<'a> {
     lines: Vec<(&'a Held, String)>,
 }
 
-/// Who holds the most.
+/// The lines of the processes that hold objects.
 pub(super) fn holders(snapshot: &Snapshot, order: usize) -> Vec<Row> {
     let mut holds = BTreeMap::<(&str, u32, &str), Hold<'_>>::new();
     let of = |side: &Location| format!("{} {}", since(side.time_ns), side.function.as_deref().unwrap_or_default());
     for held in &snapshot.holders.held {
         let size = held.size.unwrap_or_default();
         if held.handles > 0 {
-            let hold = holds.entry(whose(&held.got)).or_default();
+            let hold = holds.entry(process_of(&held.got)).or_default();
             (hold.handles, hold.bytes, hold.ended) =
                 (hold.handles + held.handles, hold.bytes + size, held.producer_ended);
             hold.lines.push((held, format!("got, {} not put, the last {}", held.handles, of(&held.got))));
         }
         for holder in &held.holders {
-            let hold = holds.entry(whose(&holder.since)).or_default();
+            let hold = holds.entry(process_of(&holder.since)).or_default();
             (hold.opens, hold.bytes, hold.ended) = (hold.opens + holder.opens, hold.bytes + size, holder.ended);
             hold.lines.push((
                 held,
@@ -201,7 +201,7 @@ pub(super) fn holders(snapshot: &Snapshot, order: usize) -> Vec<Row> {
     holds.into_iter().map(|(who, hold)| holder(who, &hold)).collect()
 }
 
-fn whose(side: &Location) -> (&str, u32, &str) {
+fn process_of(side: &Location) -> (&str, u32, &str) {
     (&side.host, side.pid, &side.executable)
 }
 

@@ -1,4 +1,4 @@
-//! The terminal: taken over, drawn on, and given back as it was, whatever ends us.
+//! Owns the terminal: sets it up, draws on it, and restores it however the program ends.
 
 use std::{
     io,
@@ -33,8 +33,8 @@ use super::{
 };
 use crate::output::complain;
 
-/// How often it is looked for updates and signals while no key is pressed.
-const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+/// The interval at which updates and signals are checked while no key is pressed.
+const CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Shows a run until a key or a signal ends it.
 pub(super) fn show(title: &str, paths: &[PathBuf], options: &Options, color: bool) -> ExitCode {
@@ -46,7 +46,7 @@ pub(super) fn show(title: &str, paths: &[PathBuf], options: &Options, color: boo
         }
         let updates = worker::start(paths, options, &paused)?;
         let mut dashboard = Dashboard::new(title, worker::waiting(paths), Arc::clone(&paused));
-        // It restores the terminal before a panic is told, too.
+        // `try_init` also installs a panic hook that restores the terminal.
         let mut terminal = Restored(ratatui::try_init()?);
         turn(&mut terminal.0, &mut dashboard, &updates, &signal, Painter { color })
     })();
@@ -54,29 +54,31 @@ pub(super) fn show(title: &str, paths: &[PathBuf], options: &Options, color: boo
         (_, number @ 1..) => ExitCode::from(128 + number as u8),
         (Ok(()), _) => ExitCode::SUCCESS,
         (Err(error), _) => {
-            complain(format_args!("the terminal cannot be used any more: {error}; --once writes the run as it stands"));
+            complain(format_args!(
+                "the terminal cannot be used any more: {error}; --once writes the current state of the run"
+            ));
             Verdict::NotJudged.exit_code().into()
         }
     }
 }
 
-/// A terminal that is given back.
+/// A terminal that is restored when this is dropped.
 struct Restored(DefaultTerminal);
 
 impl Drop for Restored {
     fn drop(&mut self) {
-        // Where it is gone there is nothing to restore.
+        // A terminal that is gone cannot be restored.
         drop(ratatui::try_restore());
     }
 }
 
-/// Waits a turn, or until a key is pressed, and says whether the terminal is still there. Whoever reads keys must not do so
-/// from one that is gone: it has nothing to say and never will, and the reader would ask it for ever.
-fn waited() -> io::Result<bool> {
+/// Waits for [`CHECK_INTERVAL`] or until a key is pressed. Returns whether the terminal still exists. Keys must not be read from
+/// a terminal that is gone, because the reader would poll it for ever.
+fn wait_for_key() -> io::Result<bool> {
     let stdin = io::stdin();
     let mut terminal = [PollFd::new(&stdin, PollFlags::IN)];
-    match poll(&mut terminal, Some(&TURN)) {
-        // A signal: somebody looks for it.
+    match poll(&mut terminal, Some(&CHECK_INTERVAL)) {
+        // The caller checks for signals.
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
@@ -95,16 +97,16 @@ fn turn(
     while signal.load(Relaxed) == 0 {
         loop {
             match updates.try_recv() {
-                Ok(updates) => changed |= dashboard.take(updates),
+                Ok(update) => changed |= dashboard.take(update),
                 Err(TryRecvError::Empty) => break,
-                Err(TryRecvError::Disconnected) => return Err(io::Error::other("the judge has stopped")),
+                Err(TryRecvError::Disconnected) => return Err(io::Error::other("the analysis has stopped")),
             }
         }
         if changed {
             terminal.draw(|frame| painter.draw(dashboard, frame))?;
             changed = false;
         }
-        if !waited()? {
+        if !wait_for_key()? {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         while event::poll(Duration::ZERO)? {

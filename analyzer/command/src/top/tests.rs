@@ -1,4 +1,4 @@
-//! The screen, letter by letter, in all sizes, after any keys.
+//! Compares whole screens with approved ones, and tests all sizes and arbitrary keys.
 
 use std::{fmt::Write as _, fs, sync::Arc};
 
@@ -22,7 +22,7 @@ const RUNS: [&[u8]; 2] = [
     include_bytes!("../../../../fuzz/seeds/judge/double_put"),
 ];
 
-fn updates(files: &[&[u8]]) -> Update {
+fn update(files: &[&[u8]]) -> Update {
     let folder = tempfile::tempdir().unwrap();
     for (number, bytes) in files.iter().enumerate() {
         fs::write(folder.path().join(format!("urscope-a-{number}-1.json")), bytes).unwrap();
@@ -36,16 +36,16 @@ fn updates(files: &[&[u8]]) -> Update {
 
 fn dashboard(files: &[&[u8]]) -> Dashboard {
     let mut dashboard = Dashboard::new("traces/app-1", "traces/app-1 does not exist yet".into(), Arc::default());
-    assert!(files.is_empty() || dashboard.take(updates(files)));
+    assert!(files.is_empty() || dashboard.take(update(files)));
     dashboard
 }
 
-/// The runs, file by file.
+/// The traces of both runs, one entry for each file.
 fn runs() -> Vec<&'static [u8]> {
     RUNS.iter().flat_map(|run| run.split(|byte| *byte == 0x1e)).collect()
 }
 
-/// A run that stopped in the middle of what it did.
+/// Traces that stop in the middle.
 fn cut() -> Vec<&'static [u8]> {
     runs().into_iter().map(|file| &file[..file.len() * 5 / 6]).collect()
 }
@@ -77,10 +77,10 @@ fn press(dashboard: &mut Dashboard, keys: &str) -> bool {
 }
 
 #[test]
-fn the_screens_are_as_they_were_approved() {
-    let mut told = String::new();
+fn the_screens_match_the_approved_ones() {
+    let mut screens = String::new();
     let mut show = |what: &str, dashboard: &Dashboard, size: (u16, u16)| {
-        writeln!(told, "== {what}, {}x{}\n{}", size.0, size.1, screen(dashboard, size)).unwrap();
+        writeln!(screens, "== {what}, {}x{}\n{}", size.0, size.1, screen(dashboard, size)).unwrap();
     };
     show("nothing yet", &dashboard(&[]), (60, 6));
     let mut dashboard = dashboard(&cut());
@@ -95,13 +95,13 @@ fn the_screens_are_as_they_were_approved() {
     show("the keys", &dashboard, (80, 24));
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/top/screens.txt");
     if std::env::var_os("BLESS").is_some() {
-        fs::write(file, &told).unwrap();
+        fs::write(file, &screens).unwrap();
     }
-    assert_eq!(told, fs::read_to_string(file).unwrap_or_default(), "BLESS=1 renews it");
+    assert_eq!(screens, fs::read_to_string(file).unwrap_or_default(), "run with BLESS=1 to update it");
 }
 
 #[test]
-fn enter_shows_a_finding_whole_and_escape_closes_it_before_it_ends() {
+fn enter_shows_a_finding_and_escape_closes_it_before_it_quits() {
     let mut dashboard = dashboard(&runs());
     assert!(press(&mut dashboard, "3\n"));
     let shown = screen(&dashboard, (100, 30));
@@ -113,31 +113,31 @@ fn enter_shows_a_finding_whole_and_escape_closes_it_before_it_ends() {
 }
 
 #[test]
-fn calls_in_a_second_are_those_between_two_hearings() {
+fn rates_are_computed_from_the_last_two_snapshots() {
     let mut dashboard = dashboard(&cut());
     assert_eq!(dashboard.rates(), None);
     let (before, last) = dashboard.snapshot.as_ref().map(|snapshot| (snapshot.calls().0, snapshot.last_ns)).unwrap();
-    assert!(dashboard.take(updates(&runs())));
+    assert!(dashboard.take(update(&runs())));
     let (after, now) = dashboard.snapshot.as_ref().map(|snapshot| (snapshot.calls().0, snapshot.last_ns)).unwrap();
     let rate = (after - before) as f64 * 1e9 / (now - last) as f64;
-    let told: f64 = dashboard.rates().unwrap()[0].parse().unwrap();
-    assert!((told - rate).abs() <= 0.5 && rate > 1.0, "{told} and {rate}");
+    let shown: f64 = dashboard.rates().unwrap()[0].parse().unwrap();
+    assert!((shown - rate).abs() <= 0.5 && rate > 1.0, "{shown} and {rate}");
     assert!(dashboard.take(Update::Quiet) && !dashboard.take(Update::Quiet));
     assert_eq!(dashboard.rates().unwrap(), ["0.0", "0"]);
 }
 
 #[test]
-fn a_run_that_cannot_be_heard_any_more_stays_and_says_why() {
+fn a_failed_analysis_keeps_the_screen_and_shows_the_error() {
     let mut dashboard = dashboard(&runs());
     assert!(dashboard.take(Update::Failed("the disk is gone".into())));
     let shown = screen(&dashboard, (80, 24));
     assert!(shown.contains("the disk is gone") && shown.contains("double-put"), "{shown}");
-    assert!(dashboard.take(updates(&runs())));
+    assert!(dashboard.take(update(&runs())));
     assert!(!screen(&dashboard, (80, 24)).contains("the disk"));
 }
 
 #[test]
-fn nothing_of_a_trace_steers_the_screen() {
+fn text_of_a_trace_cannot_control_the_terminal() {
     let text = String::from_utf8(RUNS[1].to_vec()).unwrap();
     let evil = text.replace("/opt/app/double_put", "/opt/app/\\u001b[2J\\u202e\\n\\u0007");
     assert_ne!(evil, text);
@@ -155,9 +155,9 @@ fn nothing_of_a_trace_steers_the_screen() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn no_key_and_no_size_is_too_much(keys in "[\n\tv^$jkgGsp?1-4]{0,40}", width in 1..120_u16, height in 1..40_u16) {
-        thread_local!(static DESK: std::cell::RefCell<Dashboard> = std::cell::RefCell::new(dashboard(&cut())));
-        DESK.with_borrow_mut(|dashboard| {
+    fn any_keys_at_any_size_can_be_drawn(keys in "[\n\tv^$jkgGsp?1-4]{0,40}", width in 1..120_u16, height in 1..40_u16) {
+        thread_local!(static DASHBOARD: std::cell::RefCell<Dashboard> = std::cell::RefCell::new(dashboard(&cut())));
+        DASHBOARD.with_borrow_mut(|dashboard| {
             for key in keys.chars() {
                 assert!(press(dashboard, &key.to_string()));
                 screen(dashboard, (width, height));

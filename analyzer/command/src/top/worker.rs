@@ -1,4 +1,4 @@
-//! The thread that hears the run again whenever it has grown, and tells what it heard.
+//! The thread that follows the run and sends a snapshot when it has grown.
 
 use std::{
     io,
@@ -18,69 +18,69 @@ use urscope_analyzer::{
     questions::{Snapshot, SnapshotFollower},
 };
 
-/// So long at most it sleeps: it should not look paused longer than it is.
-const NAP: Duration = Duration::from_millis(100);
+/// The longest sleep, so that the thread soon notices the end of a pause.
+const MAX_SLEEP: Duration = Duration::from_millis(100);
 
-/// Something that is new.
+/// A message to the screen.
 pub(super) enum Update {
-    /// The run was heard.
-    Heard(Box<Snapshot>),
+    /// The current state of the run.
+    Snapshot(Box<Snapshot>),
     /// The run has not grown.
     Quiet,
-    /// There are no traces yet.
+    /// There are no traces yet. The text is what is missing.
     Waiting(String),
-    /// The run cannot be heard.
+    /// The analysis failed. The text is the reason.
     Failed(String),
 }
 
-/// Begins to watch. While `paused` is set nothing is heard.
+/// Starts to follow the run. While `paused` is set, no traces are read.
 pub(super) fn start(paths: &[PathBuf], options: &Options, paused: &Arc<AtomicBool>) -> io::Result<Receiver<Update>> {
-    let (tell, updates) = mpsc::channel();
+    let (sender, updates) = mpsc::channel();
     let (paths, options, paused) = (paths.to_vec(), options.clone(), Arc::clone(paused));
-    thread::Builder::new().name("hearing".into()).spawn(move || watch(&paths, &options, &paused, &tell))?;
+    thread::Builder::new().name("analysis".into()).spawn(move || watch(&paths, &options, &paused, &sender))?;
     Ok(updates)
 }
 
-fn watch(paths: &[PathBuf], options: &Options, paused: &AtomicBool, tell: &Sender<Update>) {
+fn watch(paths: &[PathBuf], options: &Options, paused: &AtomicBool, sender: &Sender<Update>) {
     let mut follower = Follower::new(paths);
     let mut run = SnapshotFollower::default();
     loop {
         let now = Instant::now();
         let wait = follower.next_look(now).saturating_duration_since(now);
         if !wait.is_zero() || paused.load(Relaxed) {
-            thread::sleep(wait.clamp(Duration::from_millis(1), NAP));
+            thread::sleep(wait.clamp(Duration::from_millis(1), MAX_SLEEP));
             continue;
         }
         let changed = follower.poll(now);
-        let updates = match follower.traces() {
+        let update = match follower.traces() {
             0 => Update::Waiting(waiting(paths)),
             _ if changed => {
-                let updates = analyze(&mut run, paths, options);
-                follower.heard(now, Instant::now());
-                updates
+                let update = analyze(&mut run, paths, options);
+                follower.analyzed(now, Instant::now());
+                update
             }
             _ => Update::Quiet,
         };
-        if tell.send(updates).is_err() {
+        if sender.send(update).is_err() {
             return;
         }
     }
 }
 
-/// Hears the run once.
+/// Takes in what is new in the traces, and returns the current state of the run.
 pub(super) fn analyze(run: &mut SnapshotFollower, paths: &[PathBuf], options: &Options) -> Update {
-    // What is not there yet may come; the rest is shown.
-    let there: Vec<_> = paths.iter().filter(|path| path.exists()).cloned().collect();
-    match run.snapshot(&there, options) {
+    // Missing paths may appear later.
+    let existing: Vec<_> = paths.iter().filter(|path| path.exists()).cloned().collect();
+    match run.snapshot(&existing, options) {
         Ok(snapshot) => match snapshot.plain() {
-            Some(snapshot) => Update::Heard(Box::new(snapshot)),
-            None => Update::Failed("what was heard cannot be shown".into()),
+            Some(snapshot) => Update::Snapshot(Box::new(snapshot)),
+            None => Update::Failed("the snapshot cannot be converted to plain text".into()),
         },
         Err(error) => Update::Failed(urscope_analyzer::plain::plain(&error.to_string())),
     }
 }
 
-/// What is waited for.
+/// The message about what is missing.
 pub(super) fn waiting(paths: &[PathBuf]) -> String {
     let missing = |path: &&Path| !path.exists();
     match paths.iter().map(PathBuf::as_path).find(missing) {
@@ -94,16 +94,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_is_waited_for_by_its_name() {
+    fn the_waiting_message_names_a_missing_path() {
         let folder = tempfile::tempdir().unwrap();
         assert!(waiting(&[folder.path().to_owned()]).contains("no traces yet"));
         let later = folder.path().join("later\x1b[2J");
-        let said = waiting(&[folder.path().to_owned(), later]);
-        assert!(said.ends_with("/later\u{fffd}[2J does not exist yet"), "{said}");
+        let message = waiting(&[folder.path().to_owned(), later]);
+        assert!(message.ends_with("/later\u{fffd}[2J does not exist yet"), "{message}");
     }
 
     #[test]
-    fn a_directory_that_comes_later_is_told_of() {
+    fn a_directory_that_appears_later_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let traces = folder.path().join("later");
         let updates = start(std::slice::from_ref(&traces), &Options::default(), &Arc::default()).unwrap();
@@ -111,14 +111,14 @@ mod tests {
         assert!(matches!(next(), Update::Waiting(_)));
         std::fs::create_dir(&traces).unwrap();
         std::fs::write(traces.join("urscope-a-1-1.json"), "[\n").unwrap();
-        let heard = loop {
+        let snapshot = loop {
             match next() {
                 Update::Waiting(_) => {}
-                Update::Heard(snapshot) => break snapshot,
-                _ => panic!("something else is told"),
+                Update::Snapshot(snapshot) => break snapshot,
+                _ => panic!("unexpected update"),
             }
         };
-        assert_eq!(heard.judgement.processes.len(), 0);
-        assert_eq!(heard.judgement.unseen.len(), 1);
+        assert_eq!(snapshot.judgement.processes.len(), 0);
+        assert_eq!(snapshot.judgement.unseen.len(), 1);
     }
 }
