@@ -131,7 +131,7 @@ fn the_doctor_really_moves_a_descriptor() {
     let workspace = Workspace::new();
     let (_, checkup) = doctor(&workspace, &["--device", "software"]);
     let found = line(&checkup, "descriptors")["found"].as_str().unwrap();
-    assert!(!found.contains("could not be tried") && !found.contains("not known to urscope"), "{found}");
+    assert!(!found.contains("could not be tested") && !found.contains("does not know the cause"), "{found}");
     line(&checkup, "device");
 }
 
@@ -139,6 +139,6 @@ fn the_doctor_really_moves_a_descriptor() {
 fn the_doctor_speaks_to_people_as_well() {
     let workspace = Workspace::new();
     let ended = workspace.run(&["doctor"]);
-    assert!(ended.stdout.contains("this machine can"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("on this machine"), "{}", ended.stdout);
     assert!(!ended.stdout.contains('\x1b'), "no colours in a file");
 }

@@ -1,4 +1,4 @@
-//! Variables that change what a run does, and may have been forgotten.
+//! Reports environment variables that change a run.
 
 use std::{env, path::Path};
 
@@ -7,14 +7,14 @@ use crate::parts::LIBRARY_VARIABLE;
 
 const CHECK: &str = "environment";
 
-/// The list of the variables of the preloaded library, as its own table has written it.
+/// The list of the variables of the preloaded library, generated from its source code.
 const KNOBS: &str = include_str!("../../../../docs/knobs.md");
 
-/// The variables that are set, with what is behind those that name files.
+/// The variables that are set, and the missing files that they name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     variables: Vec<(String, String)>,
-    /// Files that are named and not there.
+    /// The files that are named but do not exist.
     missing: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn gather() -> Facts {
     Facts { variables, missing }
 }
 
-/// What is to be said: one line for each variable that matters, or one that there is none.
+/// One line for each variable that changes a run, or one line if there is none.
 pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
     let mut lines: Vec<Line> = facts
         .variables
@@ -48,16 +48,19 @@ fn line(name: &str, value: &str, missing: &[String]) -> Option<Line> {
     let warning = |advice: &str| Some(Line::warning(CHECK, found.clone(), advice));
     let notice = |advice: &str| Some(Line::ok(CHECK, found.clone()).with(advice));
     match name {
-        "LD_PRELOAD" if value.contains("liburscope.so") => {
-            warning("liburscope.so is loaded already, also into urscope itself; unset it, `urscope run` sets it")
-        }
-        "LD_PRELOAD" => notice("liburscope.so goes in front of it"),
+        "LD_PRELOAD" if value.contains("liburscope.so") => warning(
+            "liburscope.so is already loaded, also into urscope itself; unset it, because `urscope run` sets it",
+        ),
+        "LD_PRELOAD" => notice("liburscope.so is put before it"),
         "UR_ADAPTERS_FORCE_LOAD" => match missing {
             [] => notice("only these adapters are loaded"),
             _ => Some(Line::problem(
                 CHECK,
                 found,
-                format!("{} is not there, so no adapter is loaded: unset or correct it", missing.join(", ")),
+                format!(
+                    "{} does not exist, so no adapter is loaded: unset or correct the variable",
+                    missing.join(", ")
+                ),
             )),
         },
         "SYCL_UR_USE_LEVEL_ZERO_V2" | "UR_LOADER_USE_LEVEL_ZERO_V2" => {
@@ -71,15 +74,15 @@ fn line(name: &str, value: &str, missing: &[String]) -> Option<Line> {
         "UR_ENABLE_LAYERS" if value.contains("FULL_VALIDATION") && value.contains("LEAK_CHECKING") => {
             warning("with both of these layers the adapter does not start: use one of them")
         }
-        "UR_ENABLE_LAYERS" => notice("calls go through these layers, too"),
+        "UR_ENABLE_LAYERS" => notice("calls also pass through these layers"),
         LIBRARY_VARIABLE => notice("this library is loaded into programs"),
         _ if name.starts_with("URSCOPE_") && is_knob(name) => notice("see docs/knobs.md"),
-        _ if name.starts_with("URSCOPE_") => warning("urscope knows no such variable (docs/knobs.md lists them)"),
+        _ if name.starts_with("URSCOPE_") => warning("urscope has no such variable (docs/knobs.md lists them)"),
         _ => None,
     }
 }
 
-/// `level_zero:0;opencl:*`, `*:gpu`, `!cuda:*`.
+/// Whether a selector such as `level_zero:0;opencl:*`, `*:gpu` or `!cuda:*` includes Level Zero devices.
 fn selects_level_zero(selector: &str) -> bool {
     selector.split(';').any(|part| {
         let part = part.to_ascii_lowercase();
@@ -103,14 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_others_are_passed_over() {
+    fn unrelated_variables_are_ignored() {
         assert_eq!(state("HOME", "/root"), State::Ok);
         let nothing = Facts { variables: vec![("LD_PRELOAD".into(), String::new())], missing: Vec::new() };
         assert_eq!(lines(&nothing)[0].found, "no variable is set that changes a run");
     }
 
     #[test]
-    fn unknown_variables_of_ours_are_told() {
+    fn unknown_variables_with_our_prefix_are_reported() {
         assert_eq!(state("URSCOPE_DIR", "/tmp"), State::Ok);
         assert_eq!(state("URSCOPE_QUIET", "1"), State::Ok);
         assert_eq!(state("URSCOPE_LIBRARY", "/x.so"), State::Ok);
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_the_device_is_told() {
+    fn variables_that_hide_the_device_are_reported() {
         for (selector, expected) in [
             ("level_zero:*", State::Ok),
             ("*:gpu", State::Ok),
@@ -134,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_adapter_that_is_not_there_is_a_problem() {
+    fn a_missing_adapter_is_a_problem() {
         let variables = vec![("UR_ADAPTERS_FORCE_LOAD".to_owned(), "/nowhere/liba.so".to_owned())];
         assert_eq!(lines(&Facts { variables: variables.clone(), missing: Vec::new() })[0].state, State::Ok);
         assert_eq!(lines(&Facts { variables, missing: vec!["/nowhere/liba.so".into()] })[0].state, State::Problem);

@@ -1,7 +1,7 @@
-//! Whether one process may take a descriptor from another one, really tried, and why not if not.
+//! Tests whether one process may take a descriptor from another one, and finds the cause if it may not.
 //!
-//! Three trials tell the causes apart: a process may always take from itself, unless a system-call filter is in the way;
-//! it may take from its child where Yama is kind to descendants; and siblings are what producers and consumers are.
+//! Three attempts distinguish the causes. A process may always take from itself, unless a system-call filter forbids it. It may
+//! take from its child if Yama allows it for descendants. Siblings are related as producers and consumers are.
 
 use std::{
     env, fs,
@@ -22,30 +22,30 @@ const CHECK: &str = "descriptors";
 /// The bit of CAP_SYS_PTRACE.
 const CAP_SYS_PTRACE: u32 = 19;
 
-/// What was tried, and what the system says about itself.
+/// The results of the attempts, and what the system reports.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
-    /// From ourselves.
+    /// The result of taking from this process itself.
     own: Outcome,
-    /// From a child of ours.
+    /// The result of taking from a child.
     child: Outcome,
-    /// From one child by another; an error in words if it could not be tried.
+    /// The result of one child taking from another; an error message if this could not be tested.
     sibling: Result<Outcome, String>,
     circumstances: Circumstances,
 }
 
-/// What decides over permission.
+/// What the permission depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Circumstances {
-    /// Yama's `ptrace_scope`, where there is Yama.
+    /// Yama's `ptrace_scope`; `None` without Yama.
     yama: Option<u8>,
     /// Whether a system-call filter is in force.
     filter: bool,
-    /// Whether we have the capability that overrides most.
+    /// Whether this process has CAP_SYS_PTRACE, which overrides most restrictions.
     may_ptrace: bool,
 }
 
-/// Tries.
+/// Makes the attempts.
 pub(crate) fn gather() -> Facts {
     let own = match probe::offered() {
         Ok(file) => probe::take(process::id() as i32, file.as_raw_fd()),
@@ -58,7 +58,7 @@ pub(crate) fn gather() -> Facts {
         Ok((mut offerer, pid, descriptor)) => {
             let child = probe::take(pid, descriptor);
             let sibling = sibling(pid, descriptor);
-            // It ends when its input does.
+            // The process exits at the end of its input.
             drop(offerer.stdin.take());
             drop(offerer.wait());
             Facts { own, child, sibling, circumstances }
@@ -81,7 +81,7 @@ fn offerer() -> Result<(Child, i32, i32), String> {
     }
     drop(child.stdin.take());
     drop(child.wait());
-    Err(format!("the second process offered nothing, but said {line:?}"))
+    Err(format!("the second process did not offer a descriptor, but printed {line:?}"))
 }
 
 fn sibling(pid: i32, descriptor: i32) -> Result<Outcome, String> {
@@ -92,7 +92,7 @@ fn sibling(pid: i32, descriptor: i32) -> Result<Outcome, String> {
         .map_err(|error| format!("a third process cannot be started: {error}"))?;
     let line = first_line(&mut child);
     drop(child.wait());
-    probe::hear(&line).ok_or_else(|| format!("the third process was not understood: it said {line:?}"))
+    probe::decode(&line).ok_or_else(|| format!("the output of the third process cannot be parsed: {line:?}"))
 }
 
 fn probe_command() -> Result<Command, String> {
@@ -105,7 +105,7 @@ fn probe_command() -> Result<Command, String> {
 fn first_line(child: &mut Child) -> String {
     let mut line = String::new();
     if let Some(out) = child.stdout.take() {
-        // What cannot be read is not understood, and said there.
+        // The caller reports an empty line.
         drop(BufReader::new(out).read_line(&mut line));
     }
     line
@@ -121,10 +121,10 @@ fn circumstances(status: &str, yama: Option<&str>) -> Circumstances {
     }
 }
 
-/// What came of it.
+/// The line about the result.
 pub(crate) fn line(facts: &Facts) -> Line {
     match &facts.sibling {
-        Err(why) => Line::problem(CHECK, format!("pidfd_getfd could not be tried: {why}"), "try again from a shell"),
+        Err(why) => Line::problem(CHECK, format!("pidfd_getfd could not be tested: {why}"), "try again from a shell"),
         Ok(Ok(())) => {
             let Circumstances { yama, may_ptrace, .. } = facts.circumstances;
             let found = "pidfd_getfd between two processes of one user works";
@@ -152,19 +152,22 @@ fn explain(facts: &Facts, step: Step, errno: Errno) -> (String, &'static str) {
         "start the container with --cap-add=SYS_PTRACE, or with a seccomp profile that allows pidfd_getfd";
     let Circumstances { yama, filter, may_ptrace } = facts.circumstances;
     match errno {
-        Errno::NOSYS if filter => ("a system-call filter hides it, or the kernel is older than 5.6".into(), CONTAINER),
-        Errno::NOSYS => ("the kernel does not have it".into(), "use Linux 5.6 or newer"),
-        Errno::PERM | Errno::ACCESS if facts.own.is_err() && filter => {
-            ("a system-call filter forbids it, even from oneself, as container engines do".into(), CONTAINER)
+        Errno::NOSYS if filter => {
+            ("a system-call filter hides the call, or the kernel is older than 5.6".into(), CONTAINER)
         }
+        Errno::NOSYS => ("the kernel does not have this call".into(), "use Linux 5.6 or newer"),
+        Errno::PERM | Errno::ACCESS if facts.own.is_err() && filter => (
+            "a system-call filter forbids the call, even within one process, as container engines do".into(),
+            CONTAINER,
+        ),
         Errno::PERM | Errno::ACCESS => match yama {
             Some(3..) => (
-                "Yama's ptrace_scope is 3: nobody may".into(),
-                "boot with another kernel.yama.ptrace_scope; 3 cannot be taken back",
+                "Yama's ptrace_scope is 3: no process may take descriptors".into(),
+                "boot with another kernel.yama.ptrace_scope; 3 cannot be changed while the system runs",
             ),
             Some(scope @ 1..) if !may_ptrace => {
                 let rule = match (scope, facts.child.is_ok()) {
-                    (1, true) => "only a parent may take from its descendants, and that was possible here",
+                    (1, true) => "only a parent may take from its descendants, which works here",
                     (1, false) => "only a parent may take from its descendants",
                     _ => "only CAP_SYS_PTRACE may",
                 };
@@ -180,12 +183,14 @@ fn explain(facts: &Facts, step: Step, errno: Errno) -> (String, &'static str) {
             ),
         },
         Errno::SRCH => (
-            "one process does not see the other one's number".into(),
+            "the processes are in different pid namespaces".into(),
             "run both in one pid namespace (docker run --pid=container:…)",
         ),
         Errno::MFILE | Errno::NFILE => ("there are too many open files".into(), "raise the limit with ulimit -n"),
-        _ if step == Step::Read => ("the descriptor came over, but could not be read".into(), "try again from a shell"),
-        _ => ("the cause is not known to urscope".into(), "see the manual page pidfd_getfd(2)"),
+        _ if step == Step::Read => {
+            ("the descriptor was received, but could not be read".into(), "try again from a shell")
+        }
+        _ => ("urscope does not know the cause".into(), "see the manual page pidfd_getfd(2)"),
     }
 }
 
@@ -201,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn yama_is_told_from_a_filter() {
+    fn yama_is_distinguished_from_a_filter() {
         let yama = Circumstances { yama: Some(1), filter: true, may_ptrace: false };
         let by_yama = refused(Ok(()), Ok(()), yama);
         assert_eq!(by_yama.state, State::Problem);
@@ -214,16 +219,16 @@ mod tests {
     }
 
     #[test]
-    fn every_scope_has_its_words() {
+    fn every_scope_has_its_own_text() {
         let with =
             |scope| refused(Ok(()), REFUSED, Circumstances { yama: Some(scope), ..Circumstances::default() }).found;
         assert!(with(2).contains("only CAP_SYS_PTRACE may"), "{}", with(2));
-        assert!(with(3).contains("nobody may"), "{}", with(3));
+        assert!(with(3).contains("no process may"), "{}", with(3));
         assert!(with(0).contains("security module"), "{}", with(0));
     }
 
     #[test]
-    fn what_works_for_root_alone_is_a_warning() {
+    fn a_dependence_on_the_capability_is_a_warning() {
         let circumstances = Circumstances { yama: Some(1), may_ptrace: true, filter: false };
         let facts = Facts { own: Ok(()), child: Ok(()), sibling: Ok(Ok(())), circumstances };
         assert_eq!(line(&facts).state, State::Warning);
@@ -231,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_kernel_is_told_from_a_filter_that_hides() {
+    fn an_old_kernel_is_distinguished_from_a_filter() {
         let hidden = |filter| {
             let circumstances = Circumstances { filter, ..Circumstances::default() };
             let nosys = Err((Step::Open, Errno::NOSYS));
@@ -242,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_of_a_process_is_read() {
+    fn the_status_of_a_process_is_parsed() {
         let status = "CapPrm:\t0\nCapEff:\t0000000000080000\nSeccomp:\t2\nSeccomp_filters:\t1\n";
         let read = circumstances(status, Some("1\n"));
         assert_eq!(read, Circumstances { yama: Some(1), filter: true, may_ptrace: true });

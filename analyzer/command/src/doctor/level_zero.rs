@@ -1,4 +1,4 @@
-//! The Level Zero loader and the device below it.
+//! Checks the Level Zero loader and the device.
 
 use std::{
     ffi::OsStr,
@@ -18,25 +18,25 @@ use crate::{
     parts::{self, Missing},
 };
 
-/// Older ones are refused by the adapters.
+/// The oldest version of the loader that the adapters accept.
 const OLDEST: [u32; 3] = [1, 8, 0];
 
-/// Before this one, the adapters warn.
+/// The oldest version of the loader for which the adapters print no warning.
 const WELCOME: [u32; 3] = [1, 21, 2];
 
-/// What this machine has.
+/// The loader and the devices of this machine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     device: Device,
-    /// The system's loader, and the file behind the link.
+    /// The system's loader, and the file that its link points to.
     loader: Option<(PathBuf, PathBuf)>,
     /// The software device, or why it is missing.
     software: Option<Result<PathBuf, Missing>>,
-    /// GPU nodes, each with whether we may use it.
+    /// The GPU nodes, each with whether this user may read and write it.
     nodes: Vec<(String, bool)>,
 }
 
-/// Looks where an adapter would find its loader: in the search path, beside itself, in the cache.
+/// Searches for the loader as an adapter does: in the search path, beside the adapter, in the dynamic loader's cache.
 pub(crate) fn gather(device: Device, runtime: Option<&Runtime>, places: &Places) -> Facts {
     let mut places = places.clone();
     places.folders.extend(runtime.and_then(|runtime| Some(("runtime", runtime.library.parent()?.to_path_buf()))));
@@ -58,7 +58,7 @@ pub(crate) fn gather(device: Device, runtime: Option<&Runtime>, places: &Places)
     Facts { device, loader, software: Some(parts::device()), nodes }
 }
 
-/// What is to be said about the device that was asked for.
+/// The lines about the selected device.
 pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
     match facts.device {
         Device::Software => vec![software(facts)],
@@ -70,7 +70,7 @@ fn software(facts: &Facts) -> Line {
     match &facts.software {
         Some(Ok(path)) => Line::ok("device", format!("the software device: {}", path.display())),
         Some(Err(missing)) => Line::problem("device", missing.found.as_str(), missing.advice),
-        None => Line::problem("device", "the software device was not looked for", "this is an error in urscope"),
+        None => Line::problem("device", "the software device was not searched for", "this is an error in urscope"),
     }
 }
 
@@ -85,7 +85,7 @@ fn instead(facts: &Facts) -> &'static str {
 fn loader(facts: &Facts) -> Line {
     let Some((path, real)) = &facts.loader else {
         let (found, advice) = ("no Level Zero loader (libze_loader.so.1)", "install the package libze1 or level-zero");
-        // It is only missed where there is something to load.
+        // Without a GPU, the loader is not needed.
         return if facts.nodes.is_empty() {
             Line::warning("level zero", found, instead(facts))
         } else {
@@ -112,7 +112,7 @@ fn loader(facts: &Facts) -> Line {
     }
 }
 
-/// `libze_loader.so.1.28.2`.
+/// The version in a file name such as `libze_loader.so.1.28.2`.
 fn version(file: &Path) -> Option<[u32; 3]> {
     let name = file.file_name().and_then(OsStr::to_str)?;
     let mut numbers = name.strip_prefix("libze_loader.so.")?.split('.').map(|part| part.parse().ok());
@@ -129,7 +129,7 @@ fn gpu(facts: &Facts) -> Line {
         (true, true) => Line::warning("gpu", "no GPU node (/dev/dri/renderD*)", instead(facts)),
         (true, false) => Line::problem(
             "gpu",
-            format!("{locked} in /dev/dri may not be read and written by you"),
+            format!("you may not read and write {locked} in /dev/dri"),
             "become a member of the group that owns it (often render): usermod -aG render USER, then log in again",
         ),
         (false, _) => Line::ok("gpu", format!("{usable} in /dev/dri")),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_gpu_there_is_the_software_device() {
+    fn without_a_gpu_the_software_device_is_suggested() {
         let software = Some(Ok("/opt/libze_loader.so".into()));
         let facts = Facts { software: software.clone(), ..Facts::default() };
         assert_eq!(states(&facts), [State::Warning; 2]);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_needs_a_loader_and_a_right() {
+    fn a_gpu_needs_a_loader_and_permission() {
         let usable = vec![("renderD128".to_owned(), true)];
         let locked = vec![("renderD128".to_owned(), false)];
         assert_eq!(states(&Facts { nodes: usable.clone(), ..Facts::default() }), [State::Problem, State::Ok]);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn old_loaders_are_told() {
+    fn old_loaders_are_reported() {
         for (version, state) in [("1.7.9", State::Problem), ("1.8.12", State::Warning), ("1.21.2", State::Ok)] {
             let facts = Facts { loader: Some(loader(version)), ..Facts::default() };
             assert_eq!(states(&facts)[0], state, "{version}");

@@ -1,16 +1,16 @@
-//! One line of the doctor: what was looked at, what was found, what to do.
+//! One line of the doctor's report: what was checked, what was found, and what to do.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// How it is.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
-    /// As it should be.
+    /// There is no problem.
     Ok,
-    /// It works, but somebody may be surprised.
+    /// It works, but with a limitation.
     Warning,
     /// It does not work.
     Problem,
@@ -25,7 +25,7 @@ impl State {
         }
     }
 
-    /// Green, yellow, red.
+    /// The terminal sequence for green, yellow or red.
     const fn color(self) -> &'static str {
         match self {
             Self::Ok => "\x1b[32m",
@@ -35,7 +35,7 @@ impl State {
     }
 }
 
-/// One line.
+/// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Line {
     pub(crate) state: State,
@@ -58,7 +58,7 @@ impl Line {
         Self { state: State::Problem, ..Self::warning(check, found, advice) }
     }
 
-    /// Something worth knowing about what is as it should be.
+    /// Adds a hint to a line, mostly to one without a problem.
     pub(crate) fn with(self, advice: impl Into<String>) -> Self {
         Self { advice: Some(advice.into()), ..self }
     }

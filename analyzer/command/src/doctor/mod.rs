@@ -1,7 +1,7 @@
-//! `urscope doctor`: whether this machine can run, trace and judge programs that share memory between processes.
+//! `urscope doctor`: checks whether programs that share memory between processes can be run and traced on this machine.
 //!
-//! Each check gathers facts, and a pure function makes a [`Line`] of them; so what is said about machines that we do not
-//! have can be tested on the one that we have. The doctor changes nothing.
+//! Each check gathers facts, and a pure function makes a [`Line`] of them, so that tests can check the report about any machine.
+//! The doctor must not change anything on the machine.
 
 mod environment;
 mod exchange;
@@ -23,18 +23,18 @@ use serde::Serialize;
 use crate::arguments::{Device, PlainFormat};
 use line::{Line, State};
 
-/// What the doctor says.
+/// The report of the doctor.
 #[derive(Debug, Serialize)]
 struct Checkup {
-    /// The version of this form.
+    /// The version of this format.
     version: u32,
-    /// Whether this machine can do it.
+    /// Whether there is no problem.
     able: bool,
     lines: Vec<Line>,
 }
 
-/// Examines the machine for programs that run on `device`, with the runtime in `runtime` or where a program would find it.
-/// Writes the report, and says whether there is no problem.
+/// Checks the machine for programs that run on `device`, with the runtime in `runtime` or where a program would find it.
+/// Writes the report. Returns whether there is no problem, and the result of writing.
 pub(crate) fn examine(
     runtime: Option<&Path>,
     device: Device,
@@ -71,7 +71,11 @@ fn show(checkup: &Checkup, format: PlainFormat, out: &mut impl Write, color: boo
             }
             let count = |state| checkup.lines.iter().filter(|line| line.state == state).count();
             let (problems, warnings) = (count(State::Problem), count(State::Warning));
-            let verdict = if checkup.able { "this machine can do it" } else { "this machine cannot do it yet" };
+            let verdict = if checkup.able {
+                "urscope works on this machine"
+            } else {
+                "urscope does not work on this machine yet"
+            };
             writeln!(out, "\n{verdict}: problems {problems}, warnings {warnings}")?;
         }
     }
@@ -83,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_say_the_same() {
+    fn both_formats_contain_the_same() {
         let lines = vec![
             Line::ok("kernel", "6.1"),
             Line::problem("descriptors", "pidfd_getfd was refused", "ask the administrator"),
@@ -99,7 +103,7 @@ mod tests {
             "ok       kernel       6.1\n\
              problem  descriptors  pidfd_getfd was refused\n                      \
              -> ask the administrator\n\n\
-             this machine cannot do it yet: problems 1, warnings 0\n"
+             urscope does not work on this machine yet: problems 1, warnings 0\n"
         );
         let json: serde_json::Value = serde_json::from_str(&text(PlainFormat::Json)).unwrap();
         assert_eq!(json["able"], false);

@@ -1,7 +1,7 @@
-//! The two processes between which the doctor moves a descriptor: one offers a file, the other one takes it.
+//! The two processes between which the doctor passes a descriptor: one offers a file, the other takes it.
 //!
-//! This is what libumf does with a producer's memory. Both are children of the doctor, and not of each other, because
-//! that is how producers and consumers are related, and because the rules for children are kinder.
+//! libumf passes a producer's memory in the same way. Both processes are children of the doctor, because producers and consumers
+//! are siblings too, and the kernel allows more between parent and child.
 
 use std::{
     fs::File,
@@ -20,19 +20,19 @@ use rustix::{
     process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open},
 };
 
-/// What the offered file holds.
+/// The content of the offered file.
 const CONTENT: &[u8] = b"urscope";
 
-/// The part that a child plays.
+/// What a child process does.
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub(crate) enum Role {
-    /// Open a file, say our number and the file's, and wait for the end of input.
+    /// Open a file, print the process number and the descriptor, and wait for the end of input.
     Offer,
-    /// Take the file of another process, and say what came of it.
+    /// Take the file of another process, and print the result.
     Take {
-        /// The other process.
+        /// The number of the other process.
         pid: i32,
-        /// Its descriptor.
+        /// The descriptor in that process.
         descriptor: RawFd,
     },
 }
@@ -55,14 +55,14 @@ impl Step {
     }
 }
 
-/// A refusal, or the descriptor came over and could be used.
+/// Success if the descriptor was received and could be read, else the system call that failed and its error.
 pub(crate) type Outcome = Result<(), (Step, Errno)>;
 
-/// Plays a part.
+/// Runs a child process of the doctor.
 pub(crate) fn play(role: Role) -> ExitCode {
     let played = match role {
         Role::Offer => offer(),
-        Role::Take { pid, descriptor } => writeln!(io::stdout(), "{}", say(take(pid, descriptor))),
+        Role::Take { pid, descriptor } => writeln!(io::stdout(), "{}", encode(take(pid, descriptor))),
     };
     if played.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -74,19 +74,19 @@ fn offer() -> io::Result<()> {
     io::stdin().lock().skip_until(b'\n').map(drop)
 }
 
-/// A file in memory, as the software device has them.
+/// Creates a file in memory, as the software device does.
 pub(crate) fn offered() -> io::Result<File> {
     let mut file = File::from(memfd_create("urscope-doctor", MemfdFlags::CLOEXEC)?);
     file.write_all(CONTENT)?;
     Ok(file)
 }
 
-/// Takes a descriptor from a process and reads what is behind it.
+/// Takes a descriptor from a process, and reads the file.
 pub(crate) fn take(pid: i32, descriptor: RawFd) -> Outcome {
     let pid = Pid::from_raw(pid).ok_or((Step::Open, Errno::SRCH))?;
     let process = pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| (Step::Open, errno))?;
     let taken = pidfd_getfd(&process, descriptor, PidfdGetfdFlags::empty()).map_err(|errno| (Step::Get, errno))?;
-    // The position is shared by all who have the file: it is neither relied on nor moved.
+    // All processes with the file share its position, so this neither uses nor moves it.
     let mut content = [0; CONTENT.len()];
     match File::from(taken).read_exact_at(&mut content, 0) {
         Ok(()) if content == CONTENT => Ok(()),
@@ -95,15 +95,15 @@ pub(crate) fn take(pid: i32, descriptor: RawFd) -> Outcome {
     }
 }
 
-fn say(outcome: Outcome) -> String {
+fn encode(outcome: Outcome) -> String {
     match outcome {
         Ok(()) => "ok".to_owned(),
         Err((step, errno)) => format!("{} {}", step.name(), errno.raw_os_error()),
     }
 }
 
-/// Understands what [`say`] said.
-pub(crate) fn hear(line: &str) -> Option<Outcome> {
+/// Decodes the output of [`encode`]; `None` if it is malformed.
+pub(crate) fn decode(line: &str) -> Option<Outcome> {
     if line.trim() == "ok" {
         return Some(Ok(()));
     }
@@ -117,15 +117,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_heard() {
+    fn an_encoded_outcome_is_decoded_again() {
         for outcome in [Ok(()), Err((Step::Open, Errno::SRCH)), Err((Step::Get, Errno::PERM))] {
-            assert_eq!(hear(&say(outcome)), Some(outcome));
+            assert_eq!(decode(&encode(outcome)), Some(outcome));
         }
-        assert_eq!(hear("what"), None);
+        assert_eq!(decode("what"), None);
     }
 
     #[test]
-    fn a_descriptor_can_be_taken_again_and_again() {
+    fn a_descriptor_can_be_taken_repeatedly() {
         let file = offered().unwrap();
         let ourselves = std::process::id() as i32;
         let first = take(ourselves, file.as_raw_fd());
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_not_there_has_nothing_to_give() {
+    fn taking_from_a_missing_process_fails() {
         assert_eq!(take(i32::MAX, 0), Err((Step::Open, Errno::SRCH)));
     }
 }

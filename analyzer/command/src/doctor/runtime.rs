@@ -1,7 +1,6 @@
-//! The SYCL runtime: which release, where its Unified Runtime loader is, which adapters it has, and how many `urIPC*`
-//! entry points.
+//! Checks the SYCL runtime: its release, its Unified Runtime loader, its adapters, and the number of its `urIPC*` entry points.
 //!
-//! The version number of the UR API is the same for all releases that matter, so the files themselves are asked.
+//! The version number of the UR API is the same in all relevant releases, so the files themselves are examined.
 
 use std::{
     ffi::OsStr,
@@ -19,26 +18,26 @@ const ADAPTERS: [&str; 2] = ["libur_adapter_level_zero.so.0", "libur_adapter_lev
 const INSTALL: &str = "install one (pip install dpctl, or the oneAPI compiler) and activate its environment, or name it \
                        with --runtime DIR; a program that carries its own runtime needs none";
 
-/// What the files of a runtime show.
+/// The properties of a runtime, read from its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runtime {
-    /// libsycl.
+    /// The path of libsycl.
     pub(crate) library: PathBuf,
-    /// What named the place.
+    /// The variable or option that named the place.
     pub(crate) source: &'static str,
-    /// The release, as its package says, or the number in the library's name.
+    /// The release of its package, or the number in the library's name.
     pub(crate) version: Option<String>,
     /// Why libsycl could not be read.
     pub(crate) unreadable: Option<String>,
-    /// Whether libsycl is linked with a UR loader, rather than having it inside.
+    /// Whether libsycl is linked with a UR loader instead of containing it.
     pub(crate) needs_loader: bool,
-    /// How many `urIPC*` functions the UR loader beside it exports; none if there is no loader.
+    /// How many `urIPC*` functions the UR loader beside libsycl exports; `None` if there is no loader.
     pub(crate) ipc: Option<usize>,
-    /// The Level Zero adapters beside it.
+    /// The Level Zero adapters beside libsycl.
     pub(crate) adapters: Vec<&'static str>,
 }
 
-/// The first runtime there is.
+/// Finds the first runtime in the given places.
 pub(crate) fn find(places: &Places) -> Option<Runtime> {
     let (source, library) = places.libraries(is_libsycl).into_iter().next()?;
     let folder = library.parent()?.to_path_buf();
@@ -53,13 +52,13 @@ pub(crate) fn find(places: &Places) -> Option<Runtime> {
     Some(Runtime { library, source, version, unreadable, needs_loader, ipc, adapters })
 }
 
-/// libsycl.so.N: not the link for the linker, not the file behind the link.
+/// Whether a name is that of libsycl.so.N, and not the link for the linker or the file with the full version.
 fn is_libsycl(name: &str) -> bool {
     name.strip_prefix("libsycl.so.")
         .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The release of the package that the libraries in a directory came with.
+/// The release of the package that installed the libraries in a directory.
 fn package_version(folder: &Path) -> Option<String> {
     let wheel = names(folder).find_map(|name| {
         let site = name.starts_with("python3").then(|| folder.join(name).join("site-packages"))?;
@@ -82,20 +81,20 @@ fn names(folder: &Path) -> impl Iterator<Item = String> {
     fs::read_dir(folder).into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok())
 }
 
-/// `intel_sycl_rt-2026.2.0.dist-info`, `intel-sycl-rt-2026.2.0-intel_123.json`.
+/// The version in a name such as `intel_sycl_rt-2026.2.0.dist-info` or `intel-sycl-rt-2026.2.0-intel_123.json`.
 fn version_in(name: &str, package: &str, end: &str) -> Option<String> {
     let version = name.strip_prefix(package)?.strip_suffix(end)?.split('-').next()?;
     Some(version.to_owned())
 }
 
-/// What stands after `.so.` in the name of the file behind the link.
+/// The number after `.so.` in the name of the file that a link points to.
 fn number(library: &Path) -> Option<String> {
     let real = library.canonicalize().ok()?;
     let (_, number) = real.file_name()?.to_str()?.split_once(".so.")?;
     Some(format!("libsycl {number}"))
 }
 
-/// What is to be said about a runtime, or about its absence.
+/// The lines about a runtime, or the line that there is none.
 pub(crate) fn lines(runtime: Option<&Runtime>, places: &Places) -> Vec<Line> {
     let Some(runtime) = runtime else {
         return vec![Line::problem("runtime", format!("no SYCL runtime in {}", places.described()), INSTALL)];
@@ -125,14 +124,15 @@ fn loader(runtime: &Runtime) -> Line {
         Some(other) => Line::warning(
             "loader",
             found(&other.to_string()),
-            "releases with 4 and with 11 are known; what is new in this one is not traced",
+            "only releases with 4 or 11 entry points are known; new functions of this release are not traced",
         ),
         None if runtime.needs_loader => Line::problem(
             "loader",
             format!("libsycl needs {LOADER}, which is not beside it"),
             "install the package intel-cmplr-lib-ur of the same release",
         ),
-        None => Line::ok("loader", found("unknown")).with(format!("{LOADER}, which would tell, is not beside libsycl")),
+        None => Line::ok("loader", found("unknown"))
+            .with(format!("{LOADER} is not beside libsycl, so they cannot be counted")),
     }
 }
 
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_releases_that_can_are_told_from_those_that_cannot() {
+    fn releases_with_and_without_ipc_are_distinguished() {
         let [_, loader, _] = &lines(Some(&new()), &Places::default())[..] else { panic!("three lines") };
         assert_eq!(
             loader.found,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn no_runtime_is_a_problem_with_the_places_that_were_looked_through() {
+    fn a_missing_runtime_is_reported_with_the_searched_places() {
         let places = Places { folders: vec![("LD_LIBRARY_PATH", "/a".into())], cache: Vec::new() };
         let [line] = &lines(None, &places)[..] else { panic!("one line") };
         assert_eq!((line.state, line.found.as_str()), (State::Problem, "no SYCL runtime in /a (LD_LIBRARY_PATH)"));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_name_that_programs_ask_for_counts() {
+    fn only_the_soname_of_libsycl_is_accepted() {
         assert!(is_libsycl("libsycl.so.9"));
         for name in ["libsycl.so", "libsycl.so.", "libsycl.so.9.0.0", "libsycl.so.9.0.0-gdb.py", "libsycl-jit.so.23"] {
             assert!(!is_libsycl(name), "{name}");

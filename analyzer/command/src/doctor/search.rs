@@ -1,4 +1,4 @@
-//! Where a program would find its libraries.
+//! The places where a program would find its libraries.
 
 use std::{
     env,
@@ -8,19 +8,19 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// The places, in the order in which they count.
+/// The places to search, in order of precedence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places {
-    /// Directories, each with what names it.
+    /// The directories, each with the variable or option that names it.
     pub(crate) folders: Vec<(&'static str, PathBuf)>,
-    /// Libraries that the dynamic loader has in its cache.
+    /// The libraries in the dynamic loader's cache.
     pub(crate) cache: Vec<PathBuf>,
 }
 
-/// The source of what stands in the cache.
+/// The source of libraries from the cache.
 const CACHE: &str = "the dynamic loader's cache";
 
-/// The places of this machine. A runtime that is named is the only one that is looked at.
+/// The places to search: only `runtime` if it is given, else those of the system.
 pub(crate) fn places(runtime: Option<&Path>) -> Places {
     match runtime {
         Some(runtime) => Places { folders: named(runtime), cache: Vec::new() },
@@ -28,13 +28,13 @@ pub(crate) fn places(runtime: Option<&Path>) -> Places {
     }
 }
 
-/// Everything that a machine offers beside a runtime that is named.
+/// The places of the system, without a named runtime.
 pub(crate) fn system() -> Places {
     places(None)
 }
 
 impl Places {
-    /// The libraries whose file name fits, with what names their place.
+    /// The libraries whose file name fits, each with the source of its place.
     pub(crate) fn libraries(&self, fits: impl Fn(&str) -> bool) -> Vec<(&'static str, PathBuf)> {
         let fits = |path: &PathBuf| path.file_name().and_then(OsStr::to_str).is_some_and(&fits);
         let mut found = Vec::new();
@@ -45,7 +45,7 @@ impl Places {
                 .filter_map(|entry| Some(entry.ok()?.path()))
                 .filter(fits)
                 .collect();
-            // The newest first, where several lie together.
+            // The newest version of a directory comes first.
             files.sort_by(|one, other| other.cmp(one));
             found.extend(files.into_iter().map(|file| (*source, file)));
         }
@@ -53,7 +53,7 @@ impl Places {
         found
     }
 
-    /// What was looked through, for people.
+    /// The searched places, as text.
     pub(crate) fn described(&self) -> String {
         let mut names: Vec<String> =
             self.folders.iter().map(|(source, folder)| format!("{} ({source})", folder.display())).collect();
@@ -85,7 +85,7 @@ fn folders(variable: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, Pa
 }
 
 fn cache() -> Vec<PathBuf> {
-    // It stands in sbin, which is not in everybody's PATH.
+    // ldconfig is in sbin, which is often not in PATH.
     for program in ["/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"] {
         let output = Command::new(program).arg("-p").stdin(Stdio::null()).stderr(Stdio::null()).output();
         if let Ok(output) = output
@@ -97,7 +97,7 @@ fn cache() -> Vec<PathBuf> {
     Vec::new()
 }
 
-/// `NAME (KIND) => PATH`, one a line.
+/// Parses lines of the form `NAME (KIND) => PATH`.
 fn parse(listing: &str) -> Vec<PathBuf> {
     listing.lines().filter_map(|line| line.split_once(" => ")).map(|(_, path)| path.trim().into()).collect()
 }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_environment_comes_in_its_order() {
+    fn variables_are_searched_in_order_of_precedence() {
         let variables = [("VIRTUAL_ENV", "/venv"), ("LD_LIBRARY_PATH", "/a:/b"), ("CONDA_PREFIX", "")];
         let found = folders(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()));
         let expected = [("LD_LIBRARY_PATH", "/a"), ("LD_LIBRARY_PATH", "/b"), ("VIRTUAL_ENV", "/venv/lib")];
@@ -115,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_is_read_line_by_line() {
+    fn the_listing_of_the_cache_is_parsed() {
         let listing = "2 libs found in cache `/etc/ld.so.cache'\n\tlibz.so.1 (libc6,x86-64) => /lib/libz.so.1\n";
         assert_eq!(parse(listing), [PathBuf::from("/lib/libz.so.1")]);
     }
 
     #[test]
-    fn libraries_are_found_by_name_the_newest_first() {
+    fn libraries_are_found_by_name_and_sorted_newest_first() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["libsycl.so.8", "libsycl.so.9", "libother.so"] {
             fs::write(folder.path().join(name), "").unwrap();

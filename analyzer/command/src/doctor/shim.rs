@@ -1,4 +1,4 @@
-//! Whether the library that a run preloads is there, and is one.
+//! Checks the library that a run preloads.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,13 @@ use crate::{elf, parts::Missing, run};
 
 const CHECK: &str = "library";
 
-/// From where `urscope run` would find it.
+/// The line about the library that `urscope run` would preload.
 pub(crate) fn line(found: &Result<PathBuf, Missing>) -> Line {
     let path = match found {
         Ok(path) => path,
         Err(missing) => return Line::problem(CHECK, missing.found.as_str(), missing.advice),
     };
-    // Preloading an unsuitable file is not an error to the dynamic loader: the run would just see nothing.
+    // The dynamic loader ignores an unsuitable library, so that the run would record nothing.
     match elf::library(path) {
         Err(why) => Line::problem(CHECK, format!("{} cannot be preloaded: {why}", path.display()), ADVICE),
         Ok(library) if !library.exports.iter().any(|name| name == "urIPCGetMemHandleExp") => Line::problem(
@@ -23,7 +23,7 @@ pub(crate) fn line(found: &Result<PathBuf, Missing>) -> Line {
         ),
         Ok(_) if run::unfit_for_preloading(path) => {
             let found = path.display().to_string();
-            Line::ok(CHECK, found).with("LD_PRELOAD cannot name this path, so a run goes by a symbolic link")
+            Line::ok(CHECK, found).with("LD_PRELOAD cannot contain this path, so a run uses a symbolic link")
         }
         Ok(_) => Line::ok(CHECK, path.display().to_string()),
     }
@@ -36,7 +36,7 @@ mod tests {
     use crate::doctor::{line::State, shim};
 
     #[test]
-    fn another_library_is_told_apart() {
+    fn another_library_is_recognized() {
         let ourselves = std::env::current_exe().unwrap();
         let line = shim::line(&Ok(ourselves));
         assert_eq!(line.state, State::Problem);

@@ -1,4 +1,4 @@
-//! The kernel and its limits.
+//! Checks the kernel, its limits, and the current directory.
 
 use std::{fs, io, os::unix::fs::MetadataExt as _};
 
@@ -10,28 +10,28 @@ use crate::run;
 /// The first kernel with pidfd_getfd.
 const KERNEL: (u32, u32) = (5, 6);
 
-/// Fewer descriptors than this are soon used up: each handle that is held takes one.
+/// A limit below this is soon reached, because each held handle takes a descriptor.
 const FEW: u64 = 1024;
 
 /// The inode of the first pid namespace, fixed in the kernel (`PROC_PID_INIT_INO`).
 const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
 
-/// What the system says.
+/// What the system reports.
 #[derive(Debug)]
 pub(crate) struct Facts {
     /// The kernel's release.
     release: String,
-    /// The soft and hard limit of open files; none is no limit.
+    /// The soft and the hard limit of open files; `None` is unlimited.
     files: (Option<u64>, Option<u64>),
-    /// Whether memory can be had as a file.
+    /// The result of creating a file in memory with memfd_create.
     memory: io::Result<()>,
-    /// The inode of our pid namespace.
+    /// The inode of the pid namespace of this process.
     pid_namespace: Option<u64>,
-    /// Whether traces can be written to the current directory.
+    /// The result of creating a file in the current directory.
     directory: io::Result<()>,
 }
 
-/// Asks the system.
+/// Queries the system.
 pub(crate) fn gather() -> Facts {
     let files = getrlimit(Resource::Nofile);
     Facts {
@@ -43,7 +43,7 @@ pub(crate) fn gather() -> Facts {
     }
 }
 
-/// What is to be said.
+/// The lines about the system.
 pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
     vec![
         kernel(&facts.release),
@@ -58,9 +58,11 @@ fn kernel(release: &str) -> Line {
     let found = format!("Linux {release}");
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(|part| part.parse().ok());
     match (numbers.next().flatten(), numbers.next().flatten()) {
-        (Some(major), Some(minor)) if (major, minor) < KERNEL => {
-            Line::problem("kernel", found, "pidfd_getfd, by which memory handles travel, needs Linux 5.6 or newer")
-        }
+        (Some(major), Some(minor)) if (major, minor) < KERNEL => Line::problem(
+            "kernel",
+            found,
+            "pidfd_getfd, with which memory handles are passed, needs Linux 5.6 or newer",
+        ),
         _ => Line::ok("kernel", found),
     }
 }
@@ -68,7 +70,7 @@ fn kernel(release: &str) -> Line {
 fn files((soft, hard): (Option<u64>, Option<u64>)) -> Line {
     let word = |limit: Option<u64>| limit.map_or("no limit".to_owned(), |limit| limit.to_string());
     let found = format!("open files: soft limit {}, hard limit {}", word(soft), word(hard));
-    let raise = format!("every handle that is held takes a descriptor; ulimit -n {} raises the limit", word(hard));
+    let raise = format!("each held handle takes a descriptor; ulimit -n {} raises the limit", word(hard));
     match soft {
         Some(soft) if soft < FEW => Line::warning("files", found, raise),
         Some(soft) if hard.is_none_or(|hard| soft < hard) && soft <= FEW => Line::ok("files", found).with(raise),
@@ -89,10 +91,10 @@ fn memory(tried: &io::Result<()>) -> Line {
 
 fn namespace(inode: Option<u64>) -> Line {
     match inode {
-        Some(FIRST_PID_NAMESPACE) => Line::ok("namespace", "process numbers mean the same for all programs here"),
-        Some(_) => Line::ok("namespace", "this is a container: it has process numbers of its own")
-            .with("handles name their producer by its number: run producer and consumer in one container"),
-        None => Line::warning("namespace", "/proc/self/ns/pid cannot be read", "mount /proc; urscope reads much there"),
+        Some(FIRST_PID_NAMESPACE) => Line::ok("namespace", "all programs share one pid namespace"),
+        Some(_) => Line::ok("namespace", "this is a container with its own pid namespace")
+            .with("handle data contains the producer's process number: run producer and consumer in one container"),
+        None => Line::warning("namespace", "/proc/self/ns/pid cannot be read", "mount /proc, because urscope needs it"),
     }
 }
 
@@ -113,21 +115,21 @@ mod tests {
     use crate::doctor::line::State;
 
     #[test]
-    fn a_kernel_is_old_by_its_numbers() {
+    fn old_kernels_are_recognized_by_their_release() {
         for (release, state) in [
             ("5.4.0-150-generic", State::Problem),
             ("4.18.0-553.el8.x86_64", State::Problem),
             ("5.6.0", State::Ok),
             ("5.15.0-1", State::Ok),
             ("6.1.0-18-amd64", State::Ok),
-            ("strange", State::Ok),
+            ("unknown", State::Ok),
         ] {
             assert_eq!(kernel(release).state, state, "{release}");
         }
     }
 
     #[test]
-    fn few_files_are_a_warning() {
+    fn a_low_limit_of_open_files_is_a_warning() {
         assert_eq!(files((Some(256), Some(4096))).state, State::Warning);
         let usual = files((Some(1024), Some(524_288)));
         assert_eq!(usual.state, State::Ok);
@@ -136,13 +138,13 @@ mod tests {
     }
 
     #[test]
-    fn a_container_is_told() {
+    fn a_container_is_reported() {
         assert_eq!(namespace(Some(FIRST_PID_NAMESPACE)).advice, None);
         assert!(namespace(Some(4_026_532_000)).found.contains("container"));
     }
 
     #[test]
-    fn this_machine_can_be_asked() {
+    fn this_machine_can_be_queried() {
         assert_eq!(lines(&gather()).len(), 5);
     }
 }
