@@ -1,7 +1,7 @@
-//! The Chrome trace of a timeline, as Perfetto's importer takes it without a loss.
+//! Writes a timeline as a Chrome trace that Perfetto imports without loss.
 //!
-//! One event a line in the object form. Times are in microseconds with three decimals. Arrows are bound to their
-//! slices by `bind_id`; lives are async slices with an id of their process.
+//! It uses the object form, with one event per line. Times are in microseconds with three decimals. `bind_id` binds arrows to
+//! their slices. Lifetimes are async slices with an id that is local to their process.
 
 use std::io::{self, Write};
 
@@ -15,12 +15,12 @@ use urscope_analyzer::lifetimes::{Arrow, Lifetime};
 pub(super) struct Chrome<'w> {
     out: &'w mut dyn Write,
     failed: Option<io::Error>,
-    /// The event that is being written: a value is written in many small pieces.
+    /// A buffer for one event, because serde_json writes many small pieces.
     line: Vec<u8>,
 }
 
 impl<'w> Chrome<'w> {
-    /// Begins a trace.
+    /// Writes the beginning of a trace.
     pub(super) fn begin(out: &'w mut dyn Write) -> Self {
         let other = json!({"urscope": env!("CARGO_PKG_VERSION")});
         let failed = write!(out, r#"{{"displayTimeUnit":"ns","otherData":{other},"traceEvents":["#).err();
@@ -41,7 +41,7 @@ impl<'w> Chrome<'w> {
     }
 }
 
-/// An event, in the order of its fields.
+/// An event. The order of the fields is that of the output.
 #[derive(Serialize)]
 struct Event<'a> {
     ph: &'static str,
@@ -67,7 +67,7 @@ struct Event<'a> {
     args: Arguments,
 }
 
-/// A number of a process's own.
+/// An id that is local to a process.
 #[derive(Serialize)]
 struct Local {
     local: Bits,
@@ -96,7 +96,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Of a life: its beginning or its end.
+    /// The begin or the end event of a lifetime.
     fn life(ph: &'static str, on: Track, life: &Lifetime, args: Arguments) -> Self {
         let id2 = Some(Local { local: Bits(life.id) });
         Self { id2, ..Self::new(ph, life.kind.noun(), on, args).of(category(life.lane)) }
@@ -104,7 +104,7 @@ impl<'a> Event<'a> {
 }
 
 impl Drawing for Chrome<'_> {
-    /// A Chrome trace has one clock.
+    /// Does nothing: a Chrome trace has only one clock.
     fn clock(&mut self, _: u64, _: u64) {}
 
     fn process(&mut self, pid: u32, name: &str, order: usize) {
@@ -115,7 +115,7 @@ impl Drawing for Chrome<'_> {
 
     fn thread(&mut self, on: Track, name: &str) {
         self.metadata("thread_name", on, Arguments::of("name", Argument::Text(name.into())));
-        // The main thread first, the others in the order of their numbers.
+        // The main thread is first, then the others by number.
         let order = if on.tid == on.pid { 0 } else { on.tid };
         self.metadata("thread_sort_index", on, Arguments::of("sort_index", Argument::Number(order.into())));
     }
@@ -156,7 +156,7 @@ impl Drawing for Chrome<'_> {
     }
 }
 
-/// Nanoseconds as microseconds. A double holds the three decimals of any run that is shorter than a hundred days.
+/// Converts nanoseconds to microseconds. An f64 keeps the three decimals for runs of up to a hundred days.
 fn micros(nanos: u64) -> f64 {
     nanos as f64 / 1000.0
 }

@@ -1,4 +1,4 @@
-//! What a timeline is drawn with: the marks that every form of it has.
+//! The elements of a timeline that every format can draw.
 
 use std::io;
 
@@ -9,17 +9,19 @@ use urscope_analyzer::{
     plain::plain,
 };
 
-/// What a call was asked and answered, what a finding says: by name. There are few of them, and millions of calls.
+/// The named arguments of an event: parameters and results of a call, or the content of a finding.
+///
+/// A vector, because an event has few arguments and a timeline has millions of events.
 #[derive(Debug, Default)]
 pub(super) struct Arguments(Vec<(&'static str, Argument)>);
 
 impl Arguments {
-    /// One alone.
+    /// A single argument.
     pub(super) fn of(name: &'static str, value: Argument) -> Self {
         Self(vec![(name, value)])
     }
 
-    /// Adds one, or says the latest of a name that is there.
+    /// Adds an argument, or replaces the one of the same name.
     pub(super) fn put(&mut self, name: &'static str, value: Argument) {
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = value,
@@ -27,7 +29,7 @@ impl Arguments {
         }
     }
 
-    /// All of them, in the order in which they came.
+    /// All arguments, in the order in which they were added.
     pub(super) fn iter(&self) -> impl Iterator<Item = &(&'static str, Argument)> {
         self.0.iter()
     }
@@ -39,21 +41,21 @@ impl Serialize for Arguments {
     }
 }
 
-/// What is said of an event under a name. Texts are clean by now.
+/// The value of an argument. Texts contain no control characters any more.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Argument {
-    /// A number.
+    /// A count, a size or another number.
     Number(u64),
     /// An address, or other bits.
     Bits(Bits),
-    /// A text.
+    /// A text of one line.
     Text(String),
     /// A text of several lines.
     Lines(Vec<String>),
 }
 
-/// Bits: a text of hexadecimal digits in JSON.
+/// An address or a set of bits. In JSON it is a text of hexadecimal digits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bits(pub(super) u64);
 
@@ -63,69 +65,69 @@ impl Serialize for Bits {
     }
 }
 
-/// How much was drawn.
+/// How many elements were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Written {
-    /// Calls.
+    /// The number of calls.
     pub calls: u64,
-    /// Those of them that never returned.
+    /// The number of calls that never returned.
     pub unreturned: u64,
-    /// Lives of handle data, from get to put.
+    /// The number of lifetimes of handle data, from get to put.
     pub handles: u64,
-    /// Openings, from open to close.
+    /// The number of openings, from open to close.
     pub openings: u64,
-    /// Values of counters.
+    /// The number of counter values.
     pub counters: u64,
-    /// Findings.
+    /// The number of findings.
     pub findings: u64,
 }
 
-/// Where something is drawn.
+/// The track of an element: a process and a thread as they are numbered on the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Track {
     pub(super) pid: u32,
     pub(super) tid: u32,
 }
 
-/// What a counter counts.
+/// The unit of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Count,
     Bytes,
 }
 
-/// A timeline that is being written, times in nanoseconds. Texts are clean by now. After the first failure nothing more is
-/// written, and the end tells it.
+/// A timeline that is being written. Times are in nanoseconds. Texts must contain no control characters. After the first error
+/// nothing more is written, and [`end`](Self::end) returns the error.
 pub(super) trait Drawing {
-    /// At a moment it was so late by the real time of a host that the timeline sees for the first time.
+    /// Relates the time `at` to the real time of a host. Called once for each host.
     fn clock(&mut self, at: u64, realtime: u64);
 
-    /// Names a process, once, behind everything that is drawn of it, and says in which order it is shown.
+    /// Sets the name of a process and its position. Called once, after all elements of the process.
     fn process(&mut self, pid: u32, name: &str, order: usize);
 
-    /// Names a thread.
+    /// Sets the name of a thread.
     fn thread(&mut self, on: Track, name: &str);
 
-    /// A call, to its return if it did.
+    /// Draws a call, with its end if it returned.
     fn call(&mut self, on: Track, name: &str, span: (u64, Option<u64>), args: Arguments, arrow: Option<Arrow>);
 
-    /// A life begins.
+    /// Draws the begin of a lifetime.
     fn birth(&mut self, on: Track, life: &Lifetime, args: Arguments);
 
-    /// It ends.
+    /// Draws the end of a lifetime.
     fn death(&mut self, on: Track, life: &Lifetime, at: u64, how: &str);
 
-    /// Values of a process's counters, by the name of each.
+    /// Draws new values of counters of a process, each with its name.
     fn counter(&mut self, pid: u32, unit: Unit, name: &str, at: u64, values: &[(&'static str, u64)]);
 
-    /// A finding.
+    /// Draws a finding.
     fn finding(&mut self, on: Track, name: &str, at: u64, args: Arguments);
 
-    /// All is drawn.
+    /// Writes the end of the timeline, or returns the first error.
     fn end(self) -> io::Result<()>;
 }
 
-/// What a life is filed under.
+/// The category of a lifetime.
 pub(super) fn category(lane: LifetimeKind) -> &'static str {
     match lane {
         LifetimeKind::Handle => "export",
@@ -133,7 +135,7 @@ pub(super) fn category(lane: LifetimeKind) -> &'static str {
     }
 }
 
-/// Text without control characters, and without a backslash at its end, behind which some importers lose the rest.
+/// Removes control characters, and adds a space after a final backslash, after which some importers lose the rest.
 pub(super) fn text(text: &str) -> String {
     let mut text = plain(text);
     if text.ends_with('\\') {

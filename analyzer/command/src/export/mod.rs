@@ -1,9 +1,9 @@
-//! One timeline of all processes, for Perfetto: calls, the lives of handles and openings, arrows between processes, counters
-//! and findings; and tables of the same.
+//! Exports a run: as one timeline of all processes for Perfetto, with calls, lifetimes of handles and openings, arrows between
+//! processes, counters and findings; or as tables.
 //!
-//! `timeline` draws the account of a hearing with the marks of `drawing`; `chrome` writes these as a Chrome trace in the
-//! object form, `perfetto` in Perfetto's own. `tables` writes rows. Nothing is kept but what lives: all is written while the
-//! traces are read.
+//! `timeline` converts the events of an analysis to the elements of `drawing`. `chrome` writes these as a Chrome trace, `perfetto` in
+//! Perfetto's own format. `tables` writes rows. Everything is written while the traces are read. These modules must keep only
+//! what is alive, never the whole run.
 
 mod chrome;
 mod drawing;
@@ -25,29 +25,29 @@ use urscope_analyzer::{
 
 pub use drawing::Written;
 
-/// The form of a timeline.
+/// The format of a timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// A Chrome trace, which many programs read.
     #[default]
     Chrome,
-    /// Perfetto's own: exact to the last bit.
+    /// Perfetto's own format, with exact 64-bit numbers.
     Perfetto,
 }
 
-/// Why there is no timeline.
+/// Why an export failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The traces could not be heard.
+    /// The traces could not be analyzed.
     #[error(transparent)]
     Judge(#[from] AnalysisError),
-    /// It could not be written.
-    #[error("it cannot be written: {0}")]
+    /// The output could not be written.
+    #[error("the output cannot be written: {0}")]
     Write(#[from] io::Error),
 }
 
-/// Writes the timeline of a run, and says how much of each is in it.
+/// Writes the timeline of a run. Returns how many elements of each kind it has.
 pub fn export(paths: &[PathBuf], options: &Options, form: Form, out: &mut dyn Write) -> Result<Written, ExportError> {
     match form {
         Form::Chrome => draw(paths, options, Chrome::begin(out)),

@@ -1,4 +1,4 @@
-//! What happens in a run, in terms of a timeline.
+//! Converts the events of a run to the elements of a timeline.
 
 use std::collections::HashSet;
 
@@ -11,17 +11,17 @@ use urscope_analyzer::{
     questions::word,
 };
 
-/// Numbers of processes that no kernel gives: for those whose own number is taken.
-const MADE_UP: u32 = 1 << 30;
+/// The first substitute number of a process whose own number another process of the timeline has. No kernel assigns numbers this large.
+const SUBSTITUTE_PID: u32 = 1 << 30;
 
-/// Draws what happens.
+/// Draws the events of a run.
 pub(super) struct Timeline<D> {
     drawing: D,
     written: Written,
     processes: Vec<Process>,
-    roll: ProcessIndex,
+    process_index: ProcessIndex,
     taken: HashSet<u32>,
-    /// The hosts whose clocks were shown.
+    /// The hosts whose clocks have been written.
     clocks: HashSet<u64>,
 }
 
@@ -38,7 +38,7 @@ struct Process {
 }
 
 impl Process {
-    /// What it did in the run, in the order in which processes are shown.
+    /// The role of the process in the run, and its rank in the order of processes.
     fn role(&self) -> (u8, &'static str) {
         match (self.produces, self.consumes) {
             (true, false) => (0, ", producer"),
@@ -52,11 +52,11 @@ impl Process {
 impl<D: Drawing> Timeline<D> {
     pub(super) fn new(drawing: D) -> Self {
         let written = Written::default();
-        let (processes, roll) = (Vec::new(), ProcessIndex::default());
-        Self { drawing, written, processes, roll, taken: HashSet::new(), clocks: HashSet::new() }
+        let (processes, process_index) = (Vec::new(), ProcessIndex::default());
+        Self { drawing, written, processes, process_index, taken: HashSet::new(), clocks: HashSet::new() }
     }
 
-    /// Names the processes by what they turned out to do: by rank, role, program.
+    /// Names the processes and orders them by rank, role and program. Ends the timeline.
     pub(super) fn end(mut self) -> std::io::Result<Written> {
         self.processes.sort_by(|a, b| {
             let order = |process: &Process| (process.rank.unwrap_or(u32::MAX), process.role().0);
@@ -71,9 +71,9 @@ impl<D: Drawing> Timeline<D> {
         Ok(self.written)
     }
 
-    /// A finding of the judgement.
+    /// Draws a finding of the judgement.
     pub(super) fn finding(&mut self, found: &FoundFinding) {
-        let number = self.roll.number(&found.process);
+        let number = self.process_index.number(&found.process);
         let Some(on) = number.and_then(|number| self.track(number, found.process.tid)) else { return };
         let mut args = Arguments::default();
         args.put("rule", Argument::Text(text(&found.rule)));
@@ -95,7 +95,7 @@ impl<D: Drawing> Timeline<D> {
         self.written.findings += 1;
     }
 
-    /// Where a thread is on the timeline; 0 is the main one.
+    /// The track of a thread; `tid` 0 is the main thread.
     fn track(&self, process: u32, tid: u32) -> Option<Track> {
         Some(self.processes.get(process as usize)?.track(tid))
     }
@@ -117,10 +117,10 @@ impl Process {
 
 impl<D: Drawing> EventSink for Timeline<D> {
     fn process(&mut self, began: &ProcessStart<'_>) {
-        self.roll.enter(began);
+        self.process_index.enter(began);
         let header = began.header;
         let own = self.taken.insert(header.pid);
-        let shown_as = if own { header.pid } else { MADE_UP + began.process };
+        let shown_as = if own { header.pid } else { SUBSTITUTE_PID + began.process };
         let file = file_name(&header.executable);
         let name = match (own, began.host) {
             (true, 0) => file.to_owned(),
@@ -176,7 +176,7 @@ impl<D: Drawing> EventSink for Timeline<D> {
         }
     }
 
-    /// A value is drawn where it changes.
+    /// Draws only values that have changed.
     fn counts(&mut self, process: u32, at: u64, counts: &Counts) {
         let Some(known) = self.processes.get_mut(process as usize) else { return };
         let before = std::mem::replace(&mut known.counted, *counts);
@@ -200,13 +200,13 @@ impl<D: Drawing> EventSink for Timeline<D> {
     }
 }
 
-/// What a call was asked and answered.
+/// The parameters and the results of a call.
 fn arguments(call: &FinishedCall<'_>) -> Arguments {
     let mut args = Arguments::default();
     args.put("call", Argument::Number(call.number));
     let mut show = |name: &'static str, shape: Shape, value: u64| {
         let shown = match shape {
-            // Importers have no larger ones.
+            // Importers have signed 64-bit numbers.
             Shape::Number if value < 1 << 63 => Argument::Number(value),
             Shape::Number | Shape::Hex => Argument::Bits(Bits(value)),
         };
@@ -218,7 +218,7 @@ fn arguments(call: &FinishedCall<'_>) -> Arguments {
     args
 }
 
-/// A call stack, a line for each frame.
+/// A call stack, one line for each frame.
 fn stack(side: &Location) -> Vec<String> {
     side.stack.iter().map(|frame| text(&frame.line())).collect()
 }

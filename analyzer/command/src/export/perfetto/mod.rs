@@ -1,9 +1,8 @@
-//! Perfetto's own form of a timeline: packets of protocol buffers with track events.
+//! Writes a timeline in Perfetto's own format: protocol buffer packets with track events.
 //!
-//! Times, counts and addresses are whole 64-bit numbers here. Each process has tracks of its own for what lives in it, as
-//! many of a kind as live at once, because slices of one track are nested. Arrows are those of the Chrome form: its other
-//! kind would lead from open to open, not from the get to each of them. The numbers are those of the fields in
-//! `protos/perfetto/trace/` of Perfetto.
+//! Times, counts and addresses are full 64-bit numbers. Slices of one track nest, so each process has as many tracks for a kind of
+//! object as objects of this kind are alive at once. Arrows are legacy flows, as in the Chrome format: the newer flows would lead
+//! from open to open, not from the get to each open. Field numbers are those of `protos/perfetto/trace/` in Perfetto.
 
 mod wire;
 
@@ -16,12 +15,12 @@ use self::wire::Message;
 use super::drawing::{Argument, Arguments, Drawing, Track, Unit, category};
 use urscope_analyzer::lifetimes::{Arrow, Lifetime};
 
-/// The clocks of a snapshot.
+/// Ids of clocks in a clock snapshot.
 const REALTIME: u64 = 1;
 const MONOTONIC: u64 = 3;
 const BOOTTIME: u64 = 6;
 
-/// The types of a track event.
+/// Types of a track event.
 const BEGIN: u64 = 1;
 const END: u64 = 2;
 const INSTANT: u64 = 3;
@@ -32,19 +31,19 @@ pub(super) struct Perfetto<'w> {
     out: &'w mut dyn Write,
     failed: Option<io::Error>,
     first: bool,
-    /// The number of the latest track.
+    /// The uuid of the latest track.
     last: u64,
     processes: HashMap<u32, u64>,
     threads: HashMap<Track, u64>,
     counters: HashMap<(u32, String), u64>,
-    /// The tracks of a process on which nothing lives now, by what may live there.
+    /// The unused tracks of each process and kind of object.
     free: BTreeMap<(u32, &'static str), Vec<u64>>,
-    /// The tracks of those who live.
+    /// The track of each live object, by the id of its lifetime.
     lives: HashMap<u64, u64>,
 }
 
 impl<'w> Perfetto<'w> {
-    /// Begins a trace.
+    /// An empty trace.
     pub(super) fn begin(out: &'w mut dyn Write) -> Self {
         Self {
             out,
@@ -60,7 +59,7 @@ impl<'w> Perfetto<'w> {
     }
 
     fn packet(&mut self, packet: Message) {
-        // There is one sequence of packets, and nothing that they could share is before its first.
+        // All packets belong to one sequence. The first clears the incremental state.
         let packet = packet.number(10, 1);
         let packet = if std::mem::take(&mut self.first) { packet.number(13, 1) } else { packet };
         if self.failed.is_none() {
@@ -103,7 +102,7 @@ impl<'w> Perfetto<'w> {
         uuid
     }
 
-    /// A track of a process that is none of its threads.
+    /// Creates a track of a process that is not a thread.
     fn beside(&mut self, pid: u32, name: &str, counter: Option<&Message>) -> u64 {
         let (parent, uuid) = (self.of_process(pid), self.fresh());
         let track = Message::default().number(1, uuid).text(2, name).number(5, parent);
@@ -122,7 +121,7 @@ fn named(event: Message, category: &str, name: &str, args: &Arguments) -> Messag
     args.iter().fold(event, |event, (name, value)| event.message(4, &annotation(name, value)))
 }
 
-/// What is said of an event under a name.
+/// The debug annotation of an argument.
 fn annotation(name: &str, value: &Argument) -> Message {
     let annotation = Message::default().text(10, name);
     match value {

@@ -1,34 +1,34 @@
-//! Protocol buffers: the little of their wire format that a trace needs.
+//! Encodes protocol buffers: the part of the wire format that a trace needs.
 
 /// A message that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Message(Vec<u8>);
 
 impl Message {
-    /// An unsigned number, a truth or one of an enumeration.
+    /// Adds an unsigned number, a bool or a value of an enumeration.
     pub(super) fn number(mut self, field: u32, value: u64) -> Self {
         self.varint(u64::from(field) << 3);
         self.varint(value);
         self
     }
 
-    /// A text.
+    /// Adds a string.
     pub(super) fn text(self, field: u32, text: &str) -> Self {
         self.bytes(field, text.as_bytes())
     }
 
-    /// A message within.
+    /// Adds a nested message.
     pub(super) fn message(self, field: u32, message: &Self) -> Self {
         self.bytes(field, &message.0)
     }
 
-    /// The fields of another message as well.
+    /// Adds the fields of another message.
     pub(super) fn join(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// What has been written.
+    /// The encoded bytes.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_texts_are_written_as_the_encoding_guide_shows_them() {
+    fn numbers_and_strings_match_the_examples_of_the_encoding_guide() {
         // https://protobuf.dev/programming-guides/encoding: a field 1 of 150, a field 2 of "testing", a message 3 of the first.
         let first = Message::default().number(1, 150);
         assert_eq!(first.as_bytes(), [0x08, 0x96, 0x01]);

@@ -1,4 +1,4 @@
-//! The tables: each is one type of row, whose fields are its columns and whose comments are their documentation.
+//! The definitions of the tables. Each is a row type; its fields are the columns, and their comments are the documentation.
 
 use super::row::{Cell, Column, Field, Hex, Row};
 
@@ -6,7 +6,7 @@ macro_rules! tables {
     ($($place:literal $name:literal $(#[doc = $about:literal])+ $row:ident<$life:lifetime> { $($(#[doc = $doc:literal])+ $field:ident: $type:ty,)* })*) => {
         $(
             $(#[doc = $about])+
-            #[allow(clippy::struct_field_names, reason = "what a row is of may also be the name of a column")]
+            #[allow(clippy::struct_field_names, reason = "a column may have the name of its table's object")]
             pub(super) struct $row<$life> {
                 $($(#[doc = $doc])+ pub(super) $field: $type,)*
             }
@@ -31,7 +31,7 @@ macro_rules! tables {
             }
         )*
 
-        /// A table: its name, what a row of it is, its columns.
+        /// All tables: the name, the description of a row, and the columns of each.
         pub(super) fn all() -> Vec<(&'static str, &'static str, Vec<Column>)> {
             vec![$(($row::NAME, $row::ABOUT, $row::columns()),)*]
         }
@@ -40,35 +40,35 @@ macro_rules! tables {
 
 tables! {
     0 "calls"
-    /// A row for each call. What was handed in and what was answered stand in one column where they have one name.
+    /// A row for each call. A parameter and a result of the same name share a column.
     Call<'a> {
         /// The host of the process.
         host: &'a str,
-        /// The number of the process in the run, in the order in which processes began, from 0 on.
+        /// The number of the process in the run, in the order in which processes began, from 0.
         process: u32,
-        /// Its number on its host.
+        /// The process number on its host.
         pid: u32,
-        /// The thread.
+        /// The thread number.
         tid: u32,
-        /// The number of the call in its process, from 1 on.
+        /// The number of the call in its process, from 1.
         call: u64,
-        /// The function.
+        /// The function that was called.
         function: &'a str,
-        /// When it began, in nanoseconds since the first process of the run did.
+        /// When the call began, in nanoseconds since the first process of the run began.
         begin_ns: u64,
-        /// When it returned; empty if it never did.
+        /// When the call returned; empty if it never did.
         end_ns: Option<u64>,
-        /// How long it took, in nanoseconds.
+        /// How long the call took, in nanoseconds.
         took_ns: Option<u64>,
-        /// The `ur_result_t` that it answered.
+        /// The `ur_result_t` that it returned.
         result: Option<u64>,
-        /// Its name.
+        /// The name of the result.
         result_name: Option<String>,
-        /// The life that it made: of handle data, or of an opening (`handles.life`).
+        /// The lifetime that the call began: of handle data, or of an opening (`handles.life`).
         made: Option<u64>,
-        /// Of an open: the life of the handle data that it opened (`handles.life`).
+        /// For an open: the lifetime of the handle data that it opened (`handles.life`).
         opened: Option<u64>,
-        /// Which adapter served it: its number in the trace's door records.
+        /// The adapter that executed the call: its number in the entry-point records of the trace.
         via: Option<u64>,
         /// The adapter handle.
         adapter: Option<Hex>,
@@ -76,9 +76,9 @@ tables! {
         device: Option<Hex>,
         /// The context handle.
         context: Option<Hex>,
-        /// The physical memory or event handle that was handed in, or that was made or opened.
+        /// The physical memory or event handle that was passed, created or opened.
         object: Option<Hex>,
-        /// The address of memory that was handed in, or that was allocated or opened.
+        /// The address of memory that was passed, allocated or opened.
         pointer: Option<Hex>,
         /// A size in bytes.
         size: Option<u64>,
@@ -86,115 +86,115 @@ tables! {
         offset: Option<u64>,
         /// A set of flags.
         flags: Option<Hex>,
-        /// How many objects.
+        /// The number of objects.
         count: Option<u64>,
-        /// The address of handle data that was handed in or got.
+        /// The address of handle data that was passed or got.
         data: Option<Hex>,
         /// The size of handle data in bytes.
         data_size: Option<u64>,
-        /// The fingerprint of the handle data that was got or is opened.
+        /// The fingerprint of the handle data that was got or opened.
         fingerprint: Option<Hex>,
-        /// The `ur_device_info_t` asked for.
+        /// The queried `ur_device_info_t`.
         property: Option<Hex>,
-        /// The answer to a question.
+        /// The result of a query.
         value: Option<u64>,
         /// The number of the call stack in the process's trace.
         stack: Option<u64>,
     }
 
     1 "handles"
-    /// A row for each life: of handle data, and of what was opened.
+    /// A row for each lifetime of handle data and of an opening.
     Handle<'a> {
         /// The host of the process.
         host: &'a str,
-        /// The number of the process in the run, in the order in which processes began, from 0 on.
+        /// The number of the process in the run, in the order in which processes began, from 0.
         process: u32,
-        /// Its number on its host.
+        /// The process number on its host.
         pid: u32,
-        /// The thread that made it.
+        /// The thread that began the lifetime.
         tid: u32,
-        /// The number of the life, never the same twice in a run.
+        /// The number of the lifetime, unique in the run.
         life: u64,
         /// `handle`: handle data in its producer, from get to put. `opening`: something opened in a consumer, from open to close.
         lane: &'a str,
-        /// What lives: `mem-handle`, `physical-mem-handle`, `event-handle`, or `mapping`, `physical-mem`, `event`.
+        /// The kind of object: `mem-handle`, `physical-mem-handle`, `event-handle`, or `mapping`, `physical-mem`, `event`.
         kind: &'a str,
-        /// Its address or handle in its process.
+        /// The address or handle of the object in its process.
         address: Hex,
-        /// How many bytes can be seen through it; events have none.
+        /// The number of bytes that can be accessed through it; empty for events.
         bytes: Option<u64>,
-        /// The fingerprint of its handle data, if it is known.
+        /// The fingerprint of its handle data, if known.
         fingerprint: Option<Hex>,
-        /// Equal for all handle data that is got of one pointer of one allocation with equal bytes, and for all openings of it.
+        /// A number that is equal for all handle data with equal bytes that was got for one pointer of one allocation, and for all openings of it.
         export: Option<u64>,
         /// The number of the process that got the handle data (`processes.process`).
         producer: Option<u32>,
-        /// Of an opening: the life of the handle data that was opened (`handles.life`).
+        /// For an opening: the lifetime of the handle data that was opened (`handles.life`).
         handle: Option<u64>,
-        /// When it began, in nanoseconds since the first process of the run did.
+        /// When the lifetime began, in nanoseconds since the first process of the run began.
         born_ns: u64,
-        /// In which call (`calls.call`).
+        /// The call that began it (`calls.call`).
         born_call: u64,
-        /// When it ended; empty if it still lived in a process that still ran.
+        /// When it ended; empty if the object is alive in a process that still runs.
         died_ns: Option<u64>,
-        /// By which call of its process, if one ended it.
+        /// The call of its process that ended it, if any (`calls.call`).
         died_call: Option<u64>,
-        /// How it ended: by a function's name, or `exit`, `kill`, `exec`, `end of trace`, `replaced` (its address was given out anew).
+        /// How it ended: the name of a function, or `exit`, `kill`, `exec`, `end of trace`, `replaced` (its address was assigned again).
         how: Option<&'a str>,
     }
 
     2 "findings"
     /// A row for each finding of the judgement.
     Finding<'a> {
-        /// The host where the first one happened.
+        /// The host of the first occurrence.
         host: &'a str,
         /// The number of the process in the run (`processes.process`).
         process: Option<u32>,
-        /// Its number on its host.
+        /// The process number on its host.
         pid: u32,
-        /// The thread; 0 at the end of a process.
+        /// The thread number; 0 at the end of a process.
         tid: u32,
-        /// The code of the rule.
+        /// The name of the rule.
         rule: &'a str,
         /// `note`, `warning` or `error`.
         severity: &'a str,
-        /// When, in nanoseconds since the first process of the run began.
+        /// When it happened, in nanoseconds since the first process of the run began.
         at_ns: u64,
-        /// In which function.
+        /// The function in which it happened.
         function: Option<&'a str>,
-        /// In which call (`calls.call`).
+        /// The call in which it happened (`calls.call`).
         call: Option<u64>,
         /// What happened.
         message: &'a str,
         /// What to do.
         advice: &'a str,
-        /// How often.
+        /// How often it happened.
         count: u64,
-        /// The object.
+        /// The object that it is about.
         subject: Option<&'a str>,
-        /// What kind of object it is.
+        /// The kind of the object.
         kind: Option<&'a str>,
-        /// Its size in bytes.
+        /// The size of the object in bytes.
         bytes: Option<u64>,
-        /// The fingerprint of its handle data.
+        /// The fingerprint of the object's handle data.
         fingerprint: Option<&'a str>,
-        /// By what it is known again in another run.
+        /// A value that identifies the same finding in another run.
         identity: &'a str,
-        /// The call stack, a line for each frame, innermost first.
+        /// The call stack, one line for each frame, innermost first.
         stack: String,
-        /// The number of the process on the other side.
+        /// The number of the other process that is involved.
         other_process: Option<u32>,
-        /// Its number on its host.
+        /// The process number on its host.
         other_pid: Option<u32>,
-        /// Its thread.
+        /// The thread of the other process.
         other_tid: Option<u32>,
-        /// Its function.
+        /// The function that the other process called.
         other_function: Option<&'a str>,
-        /// Its call.
+        /// The number of that call.
         other_call: Option<u64>,
-        /// When that was.
+        /// When that happened, in nanoseconds since the first process of the run began.
         other_at_ns: Option<u64>,
-        /// Its call stack.
+        /// The call stack of that call.
         other_stack: Option<String>,
     }
 
@@ -203,33 +203,33 @@ tables! {
     Process<'a> {
         /// The host of the process.
         host: &'a str,
-        /// The number of the process in the run, in the order in which processes began, from 0 on.
+        /// The number of the process in the run, in the order in which processes began, from 0.
         process: u32,
-        /// Its number on its host.
+        /// The process number on its host.
         pid: u32,
-        /// The boot id of its host: addresses and numbers of processes mean the same only within one.
+        /// The boot id of its host. Addresses and process numbers can be compared only within one boot.
         boot: &'a str,
-        /// Its rank, if a launcher gave it one.
+        /// The rank that a launcher assigned, if any.
         rank: Option<u32>,
-        /// Its executable.
+        /// The path of the executable.
         executable: &'a str,
-        /// Its command line, with spaces between.
+        /// The command line, separated by spaces.
         command: String,
-        /// When it began, in nanoseconds since the first process of the run did.
+        /// When the process began, in nanoseconds since the first process of the run began.
         began_ns: u64,
-        /// The same moment in nanoseconds of its host's real time: this relates runs and folders to each other.
+        /// The same moment as real time of its host, in nanoseconds, to relate runs and folders to each other.
         realtime_ns: Option<u64>,
-        /// How it ended: `exited`, `killed`, `running`, `exec` or `incomplete`.
+        /// How the process ended: `exited`, `killed`, `running`, `exec` or `incomplete`.
         ended: &'a str,
-        /// When it ended, or its trace did.
+        /// When the process or its trace ended.
         ended_ns: u64,
-        /// How many calls were seen.
+        /// How many calls were recorded.
         calls: u64,
-        /// How many of these were `urIPC*` calls.
+        /// How many of these are `urIPC*` calls.
         ipc_calls: u64,
         /// How many records of calls could not be written.
         lost: u64,
-        /// Its trace.
+        /// The path of the trace.
         trace: &'a str,
     }
 }

@@ -1,4 +1,4 @@
-//! A folder of tables that is being written beside its place, and put there when it is whole.
+//! Writes tables to a temporary directory, and renames the files to their destination when they are complete.
 
 use std::{
     fs::{self, File},
@@ -22,38 +22,38 @@ use super::{
     row::{Cell, Column, Row, Shape},
 };
 
-/// How many rows are kept until they are written.
+/// How many rows are buffered until they are written as a group.
 const GROUP: usize = 1 << 15;
 
-/// All tables. After the first failure nothing more is written, and the end tells it.
+/// All tables. After the first error nothing more is written, and [`end`](Self::end) returns the error.
 pub(super) struct Folder {
-    place: PathBuf,
-    beside: TempDir,
-    sheets: Vec<(String, Sheet)>,
+    destination: PathBuf,
+    temporary: TempDir,
+    files: Vec<(String, TableFile)>,
     failed: Option<io::Error>,
 }
 
-enum Sheet {
+enum TableFile {
     Parquet(Box<Parquet>),
     Lines { out: BufWriter<File>, columns: Vec<Column> },
 }
 
 impl Folder {
-    /// Begins the tables that are to become `place`.
-    pub(super) fn begin(place: &Path, form: Form) -> io::Result<Self> {
-        let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let beside = tempfile::Builder::new().prefix(".urscope-export-").tempdir_in(parent)?;
-        let mut sheets = Vec::new();
+    /// Creates the tables in a temporary directory next to `destination`.
+    pub(super) fn begin(destination: &Path, form: Form) -> io::Result<Self> {
+        let parent = destination.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let temporary = tempfile::Builder::new().prefix(".urscope-export-").tempdir_in(parent)?;
+        let mut files = Vec::new();
         for (name, _, columns) in columns::all() {
             let name = format!("{name}.{}", form.extension());
-            let file = File::create(beside.path().join(&name))?;
-            let sheet = match form {
-                Form::Parquet => Sheet::Parquet(Box::new(Parquet::begin(file, &columns)?)),
-                Form::Jsonl => Sheet::Lines { out: BufWriter::with_capacity(1 << 16, file), columns },
+            let file = File::create(temporary.path().join(&name))?;
+            let table = match form {
+                Form::Parquet => TableFile::Parquet(Box::new(Parquet::begin(file, &columns)?)),
+                Form::Jsonl => TableFile::Lines { out: BufWriter::with_capacity(1 << 16, file), columns },
             };
-            sheets.push((name, sheet));
+            files.push((name, table));
         }
-        Ok(Self { place: place.to_owned(), beside, sheets, failed: None })
+        Ok(Self { destination: destination.to_owned(), temporary, files, failed: None })
     }
 
     /// Writes a row.
@@ -61,31 +61,31 @@ impl Folder {
         if self.failed.is_some() {
             return;
         }
-        let Some((_, sheet)) = self.sheets.get_mut(R::TABLE) else { return };
-        let written = match sheet {
-            Sheet::Parquet(sheet) => sheet.put(row),
-            Sheet::Lines { out, columns } => line(out, columns, row),
+        let Some((_, table)) = self.files.get_mut(R::TABLE) else { return };
+        let written = match table {
+            TableFile::Parquet(table) => table.put(row),
+            TableFile::Lines { out, columns } => line(out, columns, row),
         };
         self.failed = written.err();
     }
 
-    /// Puts the folder where it belongs; in one that is there, the tables of before are replaced.
+    /// Completes the tables and renames them to their destination. Existing tables there are replaced.
     pub(super) fn end(self) -> io::Result<()> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         let mut names = Vec::new();
-        for (name, sheet) in self.sheets {
-            let file = match sheet {
-                Sheet::Parquet(sheet) => sheet.end()?,
-                Sheet::Lines { out, .. } => out.into_inner().map_err(io::IntoInnerError::into_error)?,
+        for (name, table) in self.files {
+            let file = match table {
+                TableFile::Parquet(table) => table.end()?,
+                TableFile::Lines { out, .. } => out.into_inner().map_err(io::IntoInnerError::into_error)?,
             };
             file.sync_data()?;
             names.push(name);
         }
-        fs::create_dir_all(&self.place)?;
+        fs::create_dir_all(&self.destination)?;
         for name in names {
-            fs::rename(self.beside.path().join(&name), self.place.join(&name))?;
+            fs::rename(self.temporary.path().join(&name), self.destination.join(&name))?;
         }
         Ok(())
     }
@@ -106,21 +106,21 @@ fn line(out: &mut impl io::Write, columns: &[Column], row: &impl Row) -> io::Res
     writeln!(out)
 }
 
-/// A table in columns.
+/// A Parquet file that is being written.
 struct Parquet {
     writer: SerializedFileWriter<File>,
     columns: Vec<Waiting>,
     rows: usize,
 }
 
-/// What waits to be written of a column.
+/// The buffered cells of a column.
 struct Waiting {
     shape: Shape,
     optional: bool,
     numbers: Vec<i64>,
     texts: Vec<ByteArray>,
     truths: Vec<bool>,
-    /// Of a column that may be empty: 1 where something stands.
+    /// For an optional column, 1 for each cell that is not empty and 0 for each empty one (Parquet's definition levels).
     there: Vec<i16>,
 }
 
@@ -158,7 +158,7 @@ impl Parquet {
             }
             match cell {
                 Cell::Nothing => {}
-                // A column of unsigned numbers has the same bits.
+                // Parquet stores unsigned numbers with the same bits.
                 Cell::Number(number) => column.numbers.push(number as i64),
                 Cell::Text(text) => column.texts.push(text.into_owned().into_bytes().into()),
                 Cell::Truth(truth) => column.truths.push(truth),

@@ -1,7 +1,7 @@
-//! Tables of a run, for whatever reads Parquet or JSON lines: a row for each call, life, finding and process.
+//! Exports tables of a run as Parquet or JSON lines, with a row for each call, lifetime, finding and process.
 //!
-//! `columns` says what stands in them, `folder` writes them. They are written while the traces are read, in groups of rows: nothing
-//! is kept but what lives.
+//! `columns` defines the tables, `folder` writes them. Groups of rows are written while the traces are read. Only what is alive is
+//! kept, never the whole run.
 
 mod columns;
 mod folder;
@@ -25,18 +25,18 @@ use urscope_analyzer::{
     plain::plain,
 };
 
-/// The form of tables.
+/// The format of tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// Apache Parquet.
     #[default]
     Parquet,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Jsonl,
 }
 
 impl Form {
-    /// What the names of its files end with.
+    /// The extension of the file names.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -45,20 +45,20 @@ impl Form {
     }
 }
 
-/// How many rows were written.
+/// How many rows each table has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rows {
-    /// Calls.
+    /// The rows of `calls`.
     pub calls: u64,
-    /// Lives of handle data and of what was opened.
+    /// The rows of `handles`: lifetimes of handle data and of openings.
     pub handles: u64,
-    /// Findings.
+    /// The rows of `findings`.
     pub findings: u64,
-    /// Processes.
+    /// The rows of `processes`.
     pub processes: u64,
 }
 
-/// Writes the tables of a run as files of `folder`, which is made if it is not there, and says how many rows they have.
+/// Writes the tables of a run to the directory `folder`, which is created if necessary. Returns how many rows they have.
 pub fn export(paths: &[PathBuf], options: &Options, form: Form, folder: &Path) -> Result<Rows, ExportError> {
     let folder = Folder::begin(folder, form)?;
     let rows = Rows::default();
@@ -66,7 +66,7 @@ pub fn export(paths: &[PathBuf], options: &Options, form: Form, folder: &Path) -
         folder,
         rows,
         processes: Vec::new(),
-        roll: ProcessIndex::default(),
+        process_index: ProcessIndex::default(),
         living: BTreeMap::new(),
     });
     let mut analysis = Analysis::run(paths, options, &mut tracker)?;
@@ -85,40 +85,40 @@ pub fn export(paths: &[PathBuf], options: &Options, form: Form, folder: &Path) -
     Ok(tables.rows)
 }
 
-/// The text of `docs/tables.md`.
+/// Generates the text of `docs/tables.md`.
 pub fn tables_md() -> String {
     let mut text = String::from(
         "# The tables of a run\n\n\
-         `urscope export DIR --format parquet -o FOLDER` writes them as `FOLDER/calls.parquet` and so on, `--format jsonl` as lines of JSON.\n\
-         Made from the rows of `analyzer/command/src/export/tables/columns.rs`; `BLESS=1 cargo test -p urscope-command` renews this page.\n\n\
-         Numbers are unsigned and have 64 bits. Addresses, handles and fingerprints are text, `0x` and hexadecimal, as in reports. Tables of\n\
-         one folder are joined by `process`; folders of several nodes by `host` and `processes.realtime_ns`.\n",
+         `urscope export DIR --format parquet -o FOLDER` writes them as `FOLDER/calls.parquet` and so on, `--format jsonl` as JSON lines.\n\
+         Generated from `analyzer/command/src/export/tables/columns.rs`; `BLESS=1 cargo test -p urscope-command` updates this page.\n\n\
+         Numbers are unsigned 64-bit integers. Addresses, handles and fingerprints are hexadecimal text with `0x`, as in reports. Join tables\n\
+         of one folder by `process`, and folders of several nodes by `host` and `processes.realtime_ns`.\n",
     );
     for (name, about, columns) in columns::all() {
-        let _ = write!(text, "\n## `{name}`\n\n{}\n\n| column | what stands there | |\n|---|---|---|\n", about.trim());
+        let _ = write!(text, "\n## `{name}`\n\n{}\n\n| column | type | content |\n|---|---|---|\n", about.trim());
         for Column { name, shape, optional, about } in columns {
             let shape = match shape {
                 Shape::Number => "number",
                 Shape::Text => "text",
-                Shape::Truth => "truth",
+                Shape::Truth => "boolean",
             };
-            let optional = if optional { ", or nothing" } else { "" };
+            let optional = if optional { ", may be empty" } else { "" };
             let _ = writeln!(text, "| `{name}` | {shape}{optional} | {} |", about.trim());
         }
     }
     text
 }
 
-/// Writes rows.
+/// Writes the rows of a run.
 struct Tables {
     folder: Folder,
     rows: Rows,
     processes: Vec<Known>,
-    roll: ProcessIndex,
+    process_index: ProcessIndex,
     living: BTreeMap<u64, Lifetime>,
 }
 
-/// A process, its texts clean.
+/// A process, with texts that contain no control characters.
 struct Known {
     host: String,
     pid: u32,
@@ -129,7 +129,7 @@ struct Known {
     ended: u64,
 }
 
-/// A life's end.
+/// The end of a lifetime: its time in nanoseconds, and the reason.
 type Death = (u64, EndReason);
 
 impl Tables {
@@ -165,7 +165,8 @@ impl Tables {
         let FoundFinding { process: side, other, .. } = found;
         let other = other.as_ref();
         let (host, message, advice) = (plain(&side.host), plain(&found.message), plain(&found.advice));
-        let (process, other_process) = (self.roll.number(side), other.and_then(|other| self.roll.number(other)));
+        let (process, other_process) =
+            (self.process_index.number(side), other.and_then(|other| self.process_index.number(other)));
         self.rows.findings += 1;
         self.folder.put(&columns::Finding {
             host: &host,
@@ -222,7 +223,7 @@ impl Tables {
 
 impl EventSink for Tables {
     fn process(&mut self, began: &ProcessStart<'_>) {
-        self.roll.enter(began);
+        self.process_index.enter(began);
         let Header { host, pid, executable, boot_id, clock, .. } = began.header;
         self.processes.push(Known {
             host: plain(host),
@@ -290,7 +291,7 @@ impl EventSink for Tables {
     }
 }
 
-/// A call stack, a line for each frame.
+/// A call stack, one line for each frame.
 fn stack(side: &Location) -> String {
     let lines: Vec<_> = side.stack.iter().map(|frame| plain(&frame.line())).collect();
     lines.join("\n")
@@ -301,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_of_a_call_has_a_column_of_its_shape() {
+    fn every_value_of_a_call_has_a_column_of_its_type() {
         use urscope_schema::call::Shape as Written;
         let calls = columns::all().into_iter().find(|(name, ..)| *name == "calls").unwrap().2;
         for (name, shape) in Values::FIELDS {
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_md_is_fresh() {
+    fn tables_md_is_up_to_date() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/tables.md");
         if std::env::var_os("BLESS").is_some() {
             std::fs::write(path, tables_md()).unwrap();

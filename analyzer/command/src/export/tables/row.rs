@@ -1,32 +1,32 @@
-//! What a row is made of: cells under the names of columns.
+//! The rows of tables, and the types of their columns.
 
 use std::borrow::Cow;
 
-/// What stands in a column.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Unsigned 64-bit numbers.
+    /// An unsigned 64-bit number.
     Number,
-    /// UTF-8.
+    /// A UTF-8 string.
     Text,
-    /// True or false.
+    /// A bool.
     Truth,
 }
 
-/// A column.
+/// The description of a column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: &'static str,
-    /// What stands in it.
+    /// Its type.
     pub shape: Shape,
-    /// Whether it may be empty.
+    /// Whether a cell may be empty.
     pub optional: bool,
-    /// What it says.
+    /// What it contains, as documentation.
     pub about: &'static str,
 }
 
-/// What stands in one place of a row.
+/// The content of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cell<'a> {
     Nothing,
@@ -35,7 +35,7 @@ pub(super) enum Cell<'a> {
     Truth(bool),
 }
 
-/// A type of which a column can be.
+/// A type that a column can have.
 pub(super) trait Field {
     const SHAPE: Shape;
     const OPTIONAL: bool = false;
@@ -106,15 +106,15 @@ impl<T: Field> Field for Option<T> {
 
 /// A row of a table.
 pub(super) trait Row {
-    /// The place of its table among all.
+    /// The index of its table among all tables.
     const TABLE: usize;
-    /// The table's name, and what a row of it is.
+    /// The name of the table, and a description of its rows.
     const NAME: &'static str;
     const ABOUT: &'static str;
 
     /// The columns of the table.
     fn columns() -> Vec<Column>;
 
-    /// Hands on the cells, in the order of the columns.
+    /// Passes the cells to `each`, in the order of the columns.
     fn cells<'a>(&'a self, each: &mut dyn FnMut(Cell<'a>));
 }
