@@ -1,4 +1,4 @@
-//! How answers are written: JSON, and refusals that say what to do.
+//! Builds responses: JSON answers, and errors that state what to do.
 
 use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
@@ -12,20 +12,20 @@ use urscope_analyzer::{questions::QuestionError, report};
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Which hearing an answer is of.
+/// The header with the number of the analysis that an answer is from.
 const GENERATION: HeaderName = HeaderName::from_static("urscope-generation");
 
-/// Why something is not answered: what was expected, what was found, what to do.
+/// An error response. The text states what was expected, what was found and what to do.
 #[derive(Debug)]
 pub(super) struct Refusal(pub(super) StatusCode, pub(super) String);
 
 impl Refusal {
-    /// The traces do not allow it.
+    /// The answer is not available at present.
     pub(super) fn unavailable(why: impl Into<String>) -> Self {
         Self(StatusCode::SERVICE_UNAVAILABLE, why.into())
     }
 
-    /// There is no answer to that question.
+    /// The error of a question about the run.
     pub(super) fn of(error: &QuestionError) -> Self {
         let status = match error {
             QuestionError::NoSuchHandle(_) => StatusCode::NOT_FOUND,
@@ -35,7 +35,7 @@ impl Refusal {
         Self(status, error.to_string())
     }
 
-    /// What was asked makes no sense.
+    /// The request is malformed.
     pub(super) fn meaningless(why: impl Into<String>) -> Self {
         Self(StatusCode::BAD_REQUEST, why.into())
     }
@@ -57,20 +57,20 @@ impl From<NoPage> for Refusal {
     }
 }
 
-/// An answer as the command prints it.
+/// A value as JSON, byte for byte as the command prints it.
 pub(super) fn printed(what: &impl Serialize) -> Result<Vec<u8>, Refusal> {
     let mut text = Vec::new();
     report::json(what, &mut text).map_err(|error| Refusal::unavailable(error.to_string()))?;
     Ok(text)
 }
 
-/// JSON of one analysis.
+/// The response with JSON of one analysis.
 pub(super) fn answer(generation: u64, text: Vec<u8>) -> Response {
     ([(CONTENT_TYPE, JSON), (GENERATION, HeaderValue::from(generation))], text).into_response()
 }
 
-/// The same, of a value that is not printed anywhere else.
-pub(super) fn told(generation: u64, what: &impl Serialize) -> Result<Response, Refusal> {
+/// The response with compact JSON, for a value that the command does not print.
+pub(super) fn answer_compact(generation: u64, what: &impl Serialize) -> Result<Response, Refusal> {
     let text = report::compact(what).map_err(|error| Refusal::unavailable(error.to_string()))?;
     Ok(answer(generation, text))
 }

@@ -1,18 +1,18 @@
-//! The page: every file of `ui/` that it needs, inside of the command.
+//! The files of the page, which are compiled into the command.
 
 /// A file of the page.
 pub(super) struct Asset {
-    /// Its name in the address.
+    /// Its name in the URL.
     pub(super) name: &'static str,
-    /// What it is.
+    /// Its content type.
     pub(super) kind: &'static str,
-    /// What is in it.
+    /// Its content.
     pub(super) text: &'static str,
 }
 
 macro_rules! assets {
     ($($name:literal: $kind:expr,)*) => {
-        /// All files of the page. Nothing else is served.
+        /// All files of the page. Other files must not be served.
         pub(super) const ASSETS: &[Asset] = &[$(Asset {
             name: $name,
             kind: $kind,
@@ -57,10 +57,10 @@ assets! {
     "views.css": CSS,
 }
 
-/// The page itself.
+/// The file of an empty name.
 const INDEX: &str = "index.html";
 
-/// The file of a name; no name is the page itself.
+/// Finds a file by its name. An empty name is the page itself.
 pub(super) fn asset(name: &str) -> Option<&'static Asset> {
     let name = if name.is_empty() { INDEX } else { name };
     ASSETS.iter().find(|asset| asset.name == name)
@@ -73,16 +73,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_the_folder() {
+    fn the_table_contains_all_files_of_the_folder() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui");
         let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let found: BTreeSet<_> = names.filter(|name| name != "README.md").collect();
         let listed: BTreeSet<_> = ASSETS.iter().map(|asset| asset.name.to_owned()).collect();
-        assert_eq!(found, listed, "the files of ui/, and those of the table in assets.rs");
+        assert_eq!(found, listed, "the table in assets.rs does not match the files of ui/");
     }
 
     #[test]
-    fn a_name_that_is_not_in_the_table_is_nothing() {
+    fn names_outside_the_table_are_not_found() {
         assert_eq!(asset("").map(|asset| asset.name), Some("index.html"));
         for name in ["README.md", "../Cargo.toml", "index.html/", "./index.html"] {
             assert!(asset(name).is_none(), "{name}");

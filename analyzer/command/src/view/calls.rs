@@ -1,4 +1,4 @@
-//! The calls of a run, in a table that is small enough to keep and quick to search.
+//! The table of the calls of a run: small enough to keep in memory, and fast to search.
 
 use super::chunks::Chunks;
 use urscope_schema::{
@@ -6,10 +6,10 @@ use urscope_schema::{
     call::Values,
 };
 
-/// How many calls are kept: what comes later is left out, and that is said.
+/// How many calls are kept. Later calls are omitted, and [`CallTable::limit`] reports that.
 pub(super) const MOST_CALLS: usize = 5_000_000;
 
-/// A time, size or result that there is not.
+/// Marks a time or a size that is absent.
 const NONE: u64 = u64::MAX;
 
 /// One call, in 64 bytes.
@@ -18,7 +18,7 @@ pub(super) struct Row {
     pub(super) from: u64,
     took: u64,
     pub(super) number: u64,
-    /// What it is about; 0 if that is not known.
+    /// The object that the call is about; 0 if unknown.
     value: u64,
     size: u64,
     fingerprint: u64,
@@ -29,8 +29,8 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// A call as an account tells it. `from` and `took` are in nanoseconds; `fingerprint` is of what it ended, if its own
-    /// values have none.
+    /// The row of a call. `from` and `took` are in nanoseconds. `fingerprint` is that of the handle data that the call ended, and is
+    /// used if the values of the call have none.
     pub(super) fn new(
         (process, tid, number): (u32, u32, u64),
         function: Function,
@@ -54,61 +54,61 @@ impl Row {
         }
     }
 
-    /// How long it took; none if it never returned.
+    /// The duration in nanoseconds; `None` if the call never returned.
     pub(super) fn took(&self) -> Option<u64> {
         (self.took != NONE).then_some(self.took)
     }
 
-    /// What was answered; none if it never returned.
+    /// The result; `None` if the call never returned.
     pub(super) fn result(&self) -> Option<UrResult> {
         self.took().map(|_| UrResult(self.result))
     }
 
-    /// What it is about.
+    /// The object that the call is about.
     pub(super) fn value(&self) -> Option<u64> {
         (self.value != 0).then_some(self.value)
     }
 
-    /// Its size in bytes.
+    /// The size in bytes.
     pub(super) fn size(&self) -> Option<u64> {
         (self.size != NONE).then_some(self.size)
     }
 
-    /// The fingerprint of its handle data.
+    /// The fingerprint of the handle data.
     pub(super) fn fingerprint(&self) -> Option<u64> {
         (self.fingerprint != 0).then_some(self.fingerprint)
     }
 }
 
-/// All calls.
+/// The table of calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallTable {
     rows: Chunks<Row>,
-    /// How many there are in all.
+    /// The number of all calls, including those that are not kept.
     total: u64,
 }
 
 impl CallTable {
-    /// Takes in a call, as long as there is room.
+    /// Adds a call if the table is not full.
     pub(super) fn put(&mut self, row: Row) {
         self.total += 1;
         if self.rows.len() < MOST_CALLS {
-            // They come in the order in which they returned, which is nearly that in which they began.
+            // Calls arrive in the order of their returns, which is nearly that of their begins.
             self.rows.insert(row, |row| (row.from, row.process, row.number));
         }
     }
 
-    /// Those that are kept, in the order in which they began.
+    /// The calls that are kept, in the order in which they began.
     pub(super) fn rows(&self) -> &Chunks<Row> {
         &self.rows
     }
 
-    /// How many there were in all.
+    /// The number of all calls, including those that are not kept.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// What is not kept, in words.
+    /// A message if calls were omitted.
     pub(super) fn limit(&self) -> Option<String> {
         let kept = self.rows.len() as u64;
         (self.total > kept).then(|| {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_none() {
+    fn unknown_values_are_none() {
         let values = (&Values::NONE, &Values::NONE);
         let row = Row::new((0, 1, 2), Function::urUSMFree, (3, None), None, values, None);
         assert_eq!(

@@ -1,18 +1,18 @@
-//! A long list in order, whose copies share what they have in common.
+//! A long sorted list whose copies share unchanged parts.
 //!
-//! The page shows a run that goes on: each look at it keeps its own list of calls while the next one grows. A copy costs a word for each
-//! chunk, and a change costs a copy of one chunk.
+//! The page shows a run that grows. Each snapshot keeps its own list of calls while the list of the next one grows. Copying a list
+//! costs one pointer per chunk, and the first change of a shared chunk copies this chunk.
 
 use std::sync::Arc;
 
-/// How many entries a chunk has before it is split, at most.
+/// The maximum number of entries of a chunk. A longer chunk is split.
 const LONGEST: usize = 4096;
 
-/// Entries in the order of a key.
+/// Entries, sorted by a key.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks<T> {
     chunks: Vec<Arc<Vec<T>>>,
-    /// How many entries are in front of each chunk.
+    /// The index of the first entry of each chunk.
     starts: Vec<usize>,
     length: usize,
 }
@@ -24,12 +24,12 @@ impl<T> Default for Chunks<T> {
 }
 
 impl<T: Clone> Chunks<T> {
-    /// How many entries there are.
+    /// The number of entries.
     pub(super) fn len(&self) -> usize {
         self.length
     }
 
-    /// All entries from one on, in order.
+    /// All entries from an index on, in order.
     pub(super) fn iter_from(&self, index: usize) -> impl Iterator<Item = &T> {
         let (chunk, offset) = self.place(index);
         self.chunks.iter().skip(chunk).flat_map(|chunk| chunk.iter()).skip(offset)
@@ -41,14 +41,14 @@ impl<T: Clone> Chunks<T> {
         self.chunks.get(chunk)?.get(offset)
     }
 
-    /// How many entries in front satisfy a condition; behind the first that does not, none may.
+    /// The number of entries at the front that satisfy a condition. No later entry may satisfy it.
     pub(super) fn partition_point(&self, holds: impl Fn(&T) -> bool) -> usize {
         let chunk = self.chunks.partition_point(|chunk| chunk.last().is_some_and(&holds));
         let before = self.starts.get(chunk).copied().unwrap_or(self.length);
         before + self.chunks.get(chunk).map_or(0, |chunk| chunk.partition_point(&holds))
     }
 
-    /// Puts an entry behind all whose key is not greater. It costs little near the end.
+    /// Inserts an entry after all entries whose keys are not greater. Inserting near the end is cheap.
     pub(super) fn insert<K: Ord>(&mut self, entry: T, key: impl Fn(&T) -> K) {
         let wanted = key(&entry);
         let chunks = self.chunks.partition_point(|chunk| chunk.first().is_some_and(|first| key(first) <= wanted));
@@ -62,7 +62,7 @@ impl<T: Clone> Chunks<T> {
         let chunk = Arc::make_mut(shared);
         chunk.insert(chunk.partition_point(|known| key(known) <= wanted), entry);
         if chunk.len() > LONGEST {
-            // What comes in order fills the chunks.
+            // At the end, full chunks are kept full, for entries that arrive in order.
             let at = if index + 1 == self.starts.len() { LONGEST } else { LONGEST / 2 };
             let rest = chunk.split_off(at);
             self.chunks.insert(index + 1, Arc::new(rest));
@@ -75,7 +75,7 @@ impl<T: Clone> Chunks<T> {
         }
     }
 
-    /// The entry of a key, to be changed.
+    /// The entry with a key, to modify it.
     pub(super) fn find_mut<K: Ord>(&mut self, wanted: &K, key: impl Fn(&T) -> K) -> Option<&mut T> {
         let chunks = self.chunks.partition_point(|chunk| chunk.first().is_some_and(|first| key(first) <= *wanted));
         let chunk = self.chunks.get_mut(chunks.checked_sub(1)?)?;
@@ -99,11 +99,11 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
         #[test]
-        fn it_is_a_sorted_list(steps in prop::collection::vec(0..50_u32, 9000..12_000)) {
+        fn it_behaves_like_a_sorted_list(steps in prop::collection::vec(0..50_u32, 9000..12_000)) {
             let (mut list, mut plain): (Chunks<(u32, usize)>, Vec<_>) = (Chunks::default(), Vec::new());
             let mut copies = Vec::new();
             for (number, step) in steps.iter().enumerate() {
-                // Nearly in order, as calls come.
+                // Nearly in order, as calls arrive.
                 let key = (number as u32).saturating_sub(step * step * step);
                 list.insert((key, number), |entry| entry.0);
                 plain.push((key, number));

@@ -1,4 +1,4 @@
-//! News of the run, as a stream of server-sent events.
+//! Sends changes of the run as a stream of server-sent events.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -13,10 +13,10 @@ use tokio::{sync::watch::Receiver, time::timeout};
 
 use super::state::Latest;
 
-/// Something is said at least so often, so that both sides find out when the other is gone.
-const QUIET: Duration = Duration::from_secs(15);
+/// The interval of keep-alive comments, with which each side notices that the other is gone.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// A stream that says how far the run was heard, now and whenever that changes.
+/// A stream with the number of the latest analysis, now and after each new one.
 pub(super) fn news(now: Receiver<Latest>) -> Response {
     let events = stream::unfold((now, true), |(mut now, first)| async move {
         let text = if first { Some(event(&mut now)) } else { next(&mut now).await }?;
@@ -26,9 +26,9 @@ pub(super) fn news(now: Receiver<Latest>) -> Response {
     ([(CONTENT_TYPE, kind)], Body::from_stream(events)).into_response()
 }
 
-/// The next event, or a word to say that we are there; none when it is over.
+/// The next event or a keep-alive comment; `None` at the end of the stream.
 async fn next(now: &mut Receiver<Latest>) -> Option<String> {
-    match timeout(QUIET, now.changed()).await {
+    match timeout(KEEP_ALIVE, now.changed()).await {
         Ok(changed) => changed.ok().map(|()| event(now)),
         Err(_) => Some(":\n\n".into()),
     }

@@ -1,6 +1,6 @@
-//! The thread that hears: once, and again whenever there is more of the run.
+//! The thread that analyzes the run, and takes in what is new whenever the run grows.
 //!
-//! A later hearing that fails takes nothing away: what was heard before stays, and the failure is told beside it.
+//! If a later analysis fails, the results of the earlier one stay available, and the error is reported with them.
 
 use std::{
     io,
@@ -18,30 +18,30 @@ use super::{
 };
 use urscope_analyzer::follow::Follower;
 
-/// How often it is looked whether nobody listens any more.
-const GLANCE: Duration = Duration::from_millis(100);
+/// The interval at which the thread checks whether it should stop.
+const STOP_CHECK: Duration = Duration::from_millis(100);
 
-/// Begins to hear, until `stopped` has no sender any more.
+/// Starts to follow the run, until the sender of `stopped` is dropped.
 pub(super) fn start(subject: Arc<Subject>, stopped: Receiver<()>) -> io::Result<Receiver<Latest>> {
-    let (say, now) = watch::channel(Latest::default());
-    thread::Builder::new().name("hearing".into()).spawn(move || follow(&subject, &say, &stopped))?;
+    let (sender, now) = watch::channel(Latest::default());
+    thread::Builder::new().name("analysis".into()).spawn(move || follow(&subject, &sender, &stopped))?;
     Ok(now)
 }
 
-fn follow(subject: &Subject, say: &Sender<Latest>, stopped: &Receiver<()>) {
+fn follow(subject: &Subject, sender: &Sender<Latest>, stopped: &Receiver<()>) {
     let mut follower = Follower::new(&subject.watched);
     let mut follow = Follow::default();
     let mut due = true;
     while stopped.has_changed().is_ok() {
         let began = Instant::now();
-        // What grows while it is heard is told by the next look.
+        // The next poll reports what is written during this analysis.
         if follower.poll(began) || due {
             due = false;
-            let heard = analyze(subject, &mut follow);
-            follower.heard(began, Instant::now());
-            say.send_modify(|now| {
+            let result = analyze(subject, &mut follow);
+            follower.analyzed(began, Instant::now());
+            sender.send_modify(|now| {
                 now.generation += 1;
-                match heard {
+                match result {
                     Ok(model) => {
                         (now.running, now.model, now.error) =
                             (model.judgement().goes_on(), Some(Arc::new(model)), None);
@@ -51,7 +51,7 @@ fn follow(subject: &Subject, say: &Sender<Latest>, stopped: &Receiver<()>) {
             });
         }
         let now = Instant::now();
-        thread::sleep(follower.next_look(now).saturating_duration_since(now).min(GLANCE));
+        thread::sleep(follower.next_look(now).saturating_duration_since(now).min(STOP_CHECK));
     }
 }
 

@@ -1,7 +1,7 @@
-//! Who may ask, and for what: looked at before anything of a request reaches an answer.
+//! Checks every request before it is routed.
 //!
-//! Whoever does not know a word of the [`AccessTokens`] is told nothing, not even that there is something. Whoever knows it and comes the wrong
-//! way is told why, because that is our user. It must never look at a body, and never open a file.
+//! A request without a valid word of the [`AccessTokens`] gets an empty 404 response, which reveals nothing. A request with a valid word
+//! that is wrong otherwise gets an explanation, because it comes from the user. This module must never read a body or open a file.
 
 use axum::{
     body::Body,
@@ -20,69 +20,69 @@ use super::{
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
-/// The longest request target that is looked at, in bytes.
+/// The longest accepted request target, in bytes.
 const LONGEST_TARGET: usize = 2048;
 
-/// A request that may be answered.
+/// A request that passed all checks.
 #[derive(Debug)]
 pub(super) struct Admitted {
     /// Whether it is for the copy of the Perfetto UI, and not for the page.
     pub(super) perfetto: bool,
-    /// What it asks for: the path behind the word, with its `/`.
+    /// The path after the word, with its leading `/`.
     pub(super) path: String,
-    /// What comes behind a `?`.
+    /// The query string, without the `?`.
     pub(super) query: Option<String>,
-    /// The port that the browser knows us by: another one than ours where it was forwarded.
+    /// The port in the Host header. It differs from the port of the server if the port is forwarded.
     pub(super) port: u16,
 }
 
-/// Why a request gets no answer, or another one.
+/// Why a request is not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It is a stranger's.
-    Stranger,
-    /// It came the wrong way.
+    /// The word is missing or wrong, or the path is malformed.
+    NotFound,
+    /// The host or the origin is wrong. The text explains why.
     Wrong(String),
-    /// It wants to do something.
+    /// The method is not GET or HEAD. The text explains that.
     Method(String),
-    /// It is to go there.
+    /// The browser is redirected to this location.
     Elsewhere(String),
 }
 
-/// Lets a request in.
+/// Checks a request.
 pub(super) fn admit<B>(tokens: &AccessTokens, request: &Request<B>) -> Result<Admitted, Refused> {
     let uri = request.uri();
     let path = uri.path();
-    // A proxy is asked for whole addresses, and we are none. What is encoded in a path is nothing of ours.
+    // Absolute URLs are for proxies, and no path of the page contains encoded characters.
     let plain =
         uri.authority().is_none() && !path.contains(['%', '\\']) && !path.contains("//") && !path.contains("..");
     if !plain || path.len() + uri.query().map_or(0, str::len) > LONGEST_TARGET {
-        return Err(Refused::Stranger);
+        return Err(Refused::NotFound);
     }
     let (word, rest) = match path.strip_prefix('/').unwrap_or_default().split_once('/') {
         Some((word, rest)) => (word, Some(rest)),
         None => (path.get(1..).unwrap_or_default(), None),
     };
-    // A ticket is gone once it was shown: it is not shown in vain.
+    // A ticket is valid once, so the host is checked before it is used.
     let host = host(request.headers());
     let opens = match &host {
-        Err(_) if !tokens.is_token(word) => return Err(Refused::Stranger),
-        _ => tokens.try_word(word).ok_or(Refused::Stranger)?,
+        Err(_) if !tokens.is_token(word) => return Err(Refused::NotFound),
+        _ => tokens.try_word(word).ok_or(Refused::NotFound)?,
     };
     let (name, port) = host.map_err(Refused::Wrong)?;
     if *request.method() != Method::GET && *request.method() != Method::HEAD {
-        let told = format!("expected GET or HEAD, found {}; nothing here can be changed", request.method());
-        return Err(Refused::Method(told));
+        let why = format!("expected GET or HEAD, found {}; nothing here can be changed", request.method());
+        return Err(Refused::Method(why));
     }
-    stranger(request.headers(), name, port).map_err(Refused::Wrong)?;
-    // Names that mean the same to the system are two origins to a browser: what runs in the copy of Perfetto's page cannot read ours.
+    check_origin(request.headers(), name, port).map_err(Refused::Wrong)?;
+    // To a browser, the two names are different origins, so the copy of the Perfetto UI cannot read the page.
     let perfetto = opens == Opens::Perfetto;
     let right_name = if perfetto { "localhost" } else { "127.0.0.1" };
     let apart = tokens.perfetto().is_some() && !name.eq_ignore_ascii_case(right_name);
     let query = uri.query().map(str::to_owned);
     match (opens, rest) {
         (Opens::Elsewhere(place), None) => Err(Refused::Elsewhere(place)),
-        (Opens::Elsewhere(_), Some(_)) => Err(Refused::Stranger),
+        (Opens::Elsewhere(_), Some(_)) => Err(Refused::NotFound),
         (_, rest) if apart => {
             Err(Refused::Elsewhere(format!("http://{right_name}:{port}/{word}/{}", rest.unwrap_or_default())))
         }
@@ -91,7 +91,7 @@ pub(super) fn admit<B>(tokens: &AccessTokens, request: &Request<B>) -> Result<Ad
     }
 }
 
-/// The name and the port by which the browser knows us. Any other name is a foreign one that was made to lead here.
+/// The name and the port in the Host header. Any other name may be a foreign one that resolves to this machine (DNS rebinding).
 fn host(headers: &HeaderMap) -> Result<(&str, u16), String> {
     let wrong = |found: &str| {
         format!("expected the Host 127.0.0.1 or localhost with a port, found {found}; use the address that was printed")
@@ -109,8 +109,8 @@ fn host(headers: &HeaderMap) -> Result<(&str, u16), String> {
     port.filter(|_| known).map(|port| (name, port)).ok_or_else(|| wrong(host))
 }
 
-/// Whether another page sent the request. A person who followed a link to us comes as a navigation.
-fn stranger(headers: &HeaderMap, name: &str, port: u16) -> Result<(), String> {
+/// Refuses requests from other pages. Following a link from another page is a navigation, and allowed.
+fn check_origin(headers: &HeaderMap, name: &str, port: u16) -> Result<(), String> {
     let here = format!("http://{name}:{port}");
     if headers.get_all(ORIGIN).iter().any(|origin| !origin.as_bytes().eq_ignore_ascii_case(here.as_bytes())) {
         return Err(format!("expected a request of {here}, found one of another origin; open the page itself"));
@@ -125,7 +125,7 @@ fn stranger(headers: &HeaderMap, name: &str, port: u16) -> Result<(), String> {
     Err(format!("expected a request of {here}, found one of another site; open the page itself"))
 }
 
-/// The answer to whoever does not know what to ask for.
+/// The response that reveals nothing.
 pub(super) fn nothing() -> Response {
     closing((StatusCode::NOT_FOUND, Body::empty()).into_response())
 }
@@ -133,7 +133,7 @@ pub(super) fn nothing() -> Response {
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         match self {
-            Self::Stranger => nothing(),
+            Self::NotFound => nothing(),
             Self::Wrong(why) => closing(Refusal(StatusCode::FORBIDDEN, why).into_response()),
             Self::Method(why) => {
                 let refused = Refusal(StatusCode::METHOD_NOT_ALLOWED, why).into_response();
@@ -149,7 +149,7 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Strangers do not keep connections.
+/// Closes the connection after a refusal.
 fn closing(mut response: Response) -> Response {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response

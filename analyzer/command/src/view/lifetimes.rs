@@ -1,4 +1,4 @@
-//! The lives of a run: handle data from get to put, openings from open to close, to be shown as columns.
+//! The table of the lifetimes of a run: handle data from get to put, and openings from open to close.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,15 @@ use urscope_analyzer::{
     lifetimes::{EndReason, Lifetime, LifetimeKind, ProcessIndex},
 };
 
-/// How many lives are kept: what begins later is left out, and that is said.
+/// How many lifetimes are kept. Later ones are omitted, and [`LifetimeTable::limit`] reports that.
 pub(super) const MOST_LIVES: usize = 2_000_000;
 
-/// How many entries a part has where nobody says, and at most.
+/// The default number of entries of a part.
 const PART: usize = 50_000;
+/// The maximum number of entries of a part.
 const LONGEST_PART: usize = 200_000;
 
-/// One life.
+/// One lifetime.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     id: u64,
@@ -39,7 +40,7 @@ impl Entry {
     }
 }
 
-/// All lives.
+/// The table of lifetimes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LifetimeTable {
     /// In the order in which they began.
@@ -49,7 +50,7 @@ pub(super) struct LifetimeTable {
     how: Names,
 }
 
-/// Names that are few, by their number.
+/// A few names, numbered in the order in which they first occur.
 #[derive(Clone, Debug, Default)]
 struct Names(Vec<&'static str>);
 
@@ -63,7 +64,7 @@ impl Names {
     }
 }
 
-/// Which part is asked for.
+/// The query parameters of a part.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -71,7 +72,7 @@ pub(super) struct Asked {
     limit: Option<usize>,
 }
 
-/// A part of them.
+/// A part of the table.
 #[derive(Debug, Serialize)]
 pub(super) struct Part<'a> {
     generation: u64,
@@ -82,7 +83,7 @@ pub(super) struct Part<'a> {
     columns: Columns<'a>,
 }
 
-/// A column for each thing that is known, an entry for each life.
+/// The columns of a part. Each has one entry per lifetime.
 #[derive(Debug, Default, Serialize)]
 struct Columns<'a> {
     id: Vec<u64>,
@@ -100,7 +101,7 @@ struct Columns<'a> {
 }
 
 impl LifetimeTable {
-    /// Something begins to live.
+    /// Adds a lifetime if the table is not full.
     pub(super) fn born(&mut self, life: &Lifetime) {
         self.total += 1;
         if self.entries.len() < MOST_LIVES {
@@ -112,7 +113,7 @@ impl LifetimeTable {
         }
     }
 
-    /// It does not any longer.
+    /// Sets the end of a lifetime.
     pub(super) fn died(&mut self, life: &Lifetime, at: u64, how: EndReason) {
         let how = self.how.number(how.name());
         if let Some(entry) = self.entries.find_mut(&(life.at, life.id), Entry::key) {
@@ -120,20 +121,20 @@ impl LifetimeTable {
         }
     }
 
-    /// How many there are.
+    /// The number of all lifetimes, including those that are not kept.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// What is not kept, in words.
+    /// A message if lifetimes were omitted.
     pub(super) fn limit(&self) -> Option<String> {
         let kept = self.entries.len() as u64;
         (self.total > kept).then(|| {
-            format!("the timeline of lives holds the first {kept} of {}; `urscope export` has all of them", self.total)
+            format!("the table of lifetimes holds the first {kept} of {}; `urscope export` has all of them", self.total)
         })
     }
 
-    /// A part of them, as it is asked for.
+    /// The requested part of the table.
     pub(super) fn part<'a>(&'a self, generation: u64, asked: Asked, marks: &'a Marks) -> Part<'a> {
         let limit = asked.limit.unwrap_or(PART).min(LONGEST_PART);
         let offset = asked.offset.min(self.entries.len());
@@ -160,19 +161,19 @@ impl LifetimeTable {
     }
 }
 
-/// Which findings are about handle data in a process: their places in the judgement.
+/// The findings about handle data in a process, as indices in the judgement.
 #[derive(Debug, Default)]
 pub(super) struct Marks(HashMap<(u32, u64), Vec<u32>>);
 
 impl Marks {
-    /// Of the findings of a judgement, by who took part.
-    pub(super) fn new(findings: &[FoundFinding], roll: &ProcessIndex) -> Self {
+    /// Collects the findings of a judgement for both of their processes.
+    pub(super) fn new(findings: &[FoundFinding], process_index: &ProcessIndex) -> Self {
         let mut marks = Self::default();
         for (place, finding) in (0..).zip(findings) {
             let bytes = finding.fingerprint.as_deref().and_then(|bytes| urscope_analyzer::questions::word(bytes).ok());
             let Some(bytes) = bytes else { continue };
             let sides = [Some(&finding.process), finding.other.as_ref()].into_iter().flatten();
-            let mut sides: Vec<_> = sides.filter_map(|side| roll.number(side)).collect();
+            let mut sides: Vec<_> = sides.filter_map(|side| process_index.number(side)).collect();
             sides.dedup();
             for process in sides {
                 marks.0.entry((process, bytes)).or_default().push(place);

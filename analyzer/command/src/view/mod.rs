@@ -1,13 +1,11 @@
-//! The window: a run as a page in a browser, served to this machine's user and to nobody else.
+//! Serves a run as a page for a browser, only to the user of this machine.
 //!
-//! It stands at the end of the river, behind the [questions](urscope_analyzer::questions): what it answers is what they say, byte for byte
-//! as the command prints it, and tables of the same hearing for what is too much to print. [`model`] holds one hearing, `watch`
-//! hears again while the run goes on, `routes` answers, `guard` says who may ask, `assets` is the page itself, `perfetto` a copy of
-//! Perfetto's for where there is no network.
+//! Its answers are those of the [questions](urscope_analyzer::questions), byte for byte as the command prints them, and tables of the
+//! same analysis. [`model`] holds the results of one analysis, `following` updates them while the run grows, `guard` checks requests,
+//! `routes` answers them, `assets` contains the page, and `perfetto` serves a copy of the Perfetto UI for machines without a network.
 //!
-//! It listens on the loopback address only, and a random word in the path tells who may look: other users of the machine can
-//! connect, but know no path. It must never print, never run a program, never write a file, and never serve a file that is not in
-//! a table made before the first request.
+//! The server listens on the loopback address only, and below a random path, because other users of the machine can connect too.
+//! It must never print, run a program, write a file, or serve a file that is not in a table made before the first request.
 
 mod answers;
 mod assets;
@@ -44,53 +42,53 @@ use state::AppState;
 use tokens::AccessTokens;
 use urscope_analyzer::Options;
 
-/// What is looked at.
+/// The run that is shown.
 pub struct Subject {
-    /// What the page calls it.
+    /// The title of the page.
     pub title: String,
-    /// The files, or directories of them, that show whether the run goes on.
+    /// The trace files, or directories of them, that are watched for changes.
     pub watched: Vec<PathBuf>,
-    /// Its traces, in the same way. It is asked again before each hearing, because a run that goes on makes more.
+    /// Lists the trace files or directories to analyze. Called before each analysis, because new files may have appeared.
     pub paths: Box<dyn Fn() -> io::Result<Vec<PathBuf>> + Send + Sync>,
-    /// How it is judged.
+    /// The options of the analysis.
     pub options: Options,
 }
 
 impl Subject {
-    /// Traces that the user named.
+    /// The traces at paths that the user named.
     pub fn named(paths: Vec<PathBuf>, options: Options) -> Self {
         let title = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
         Self { title, watched: paths.clone(), paths: Box::new(move || Ok(paths.clone())), options }
     }
 }
 
-/// How it is shown.
+/// The settings of the server.
 #[derive(Default)]
 pub struct Settings {
-    /// The port; 0 takes a free one.
+    /// The port; 0 chooses a free one.
     pub port: u16,
     /// A copy of the Perfetto UI to serve beside the page.
     pub perfetto: Option<Copy>,
 }
 
-/// The window cannot be opened.
+/// Why the server cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// The port is taken, or not for us.
+    /// The port is in use or not permitted.
     #[error("127.0.0.1:{port} cannot be listened on: {source}; choose another port, or 0 for a free one")]
     Port {
-        /// Which.
+        /// The port that was requested.
         port: u16,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The system has no random bytes, no threads or no events for us.
+    /// Random bytes, a thread or the event queue is not available.
     #[error("the server cannot be started: {0}")]
     Start(io::Error),
 }
 
-/// A run that is served. It ends when this is dropped.
+/// A running server. It stops when this is dropped.
 pub struct View {
     tokens: Arc<AccessTokens>,
     address: SocketAddr,
@@ -99,29 +97,29 @@ pub struct View {
 }
 
 impl View {
-    /// Begins to serve, and to hear the traces: what is asked before they have been heard is answered afterwards.
+    /// Starts the server and the analysis. Requests wait until the first analysis is complete.
     pub fn open(subject: Subject, settings: Settings) -> Result<Self, ViewError> {
         let port = settings.port;
-        let observer =
+        let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|source| ViewError::Port { port, source })?;
-        observer.set_nonblocking(true).map_err(ViewError::Start)?;
-        let address = observer.local_addr().map_err(ViewError::Start)?;
+        listener.set_nonblocking(true).map_err(ViewError::Start)?;
+        let address = listener.local_addr().map_err(ViewError::Start)?;
         let tokens = Arc::new(AccessTokens::new(settings.perfetto.is_some()).map_err(ViewError::Start)?);
         let subject = Arc::new(subject);
         let (stop, stopped) = channel::channel(());
         let now = following::start(Arc::clone(&subject), stopped.clone()).map_err(ViewError::Start)?;
         let state = AppState::new(Arc::clone(&tokens), subject, now, settings.perfetto);
-        let server = server::start(observer, Arc::new(state), stopped).map_err(ViewError::Start)?;
+        let server = server::start(listener, Arc::new(state), stopped).map_err(ViewError::Start)?;
         Ok(Self { tokens, address, stop: Some(stop), server: Some(server) })
     }
 
-    /// Where the page is. Whoever knows it may look.
+    /// The address of the page. Everybody on this machine who knows it can read the page.
     pub fn url(&self) -> String {
         format!("http://{}/{}/", self.address, self.tokens.token())
     }
 
-    /// An address that leads to a place of the page (such as `perfetto`, or nothing) once, for the command line of a browser, which
-    /// other users of the machine can read.
+    /// An address that redirects once to a file of the page (`perfetto.html`, or an empty name). It is for the command line of a
+    /// browser, which other users of the machine can read.
     pub fn ticket(&self, place: &'static str) -> io::Result<String> {
         Ok(format!("http://{}/{}", self.address, self.tokens.ticket(place)?))
     }
@@ -131,7 +129,7 @@ impl Drop for View {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(server) = self.server.take() {
-            // It has nothing to say.
+            // The thread has no result.
             drop(server.join());
         }
     }

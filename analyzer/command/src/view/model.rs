@@ -1,4 +1,4 @@
-//! One hearing of a run, kept for whoever looks at it: what the command would print, and tables of calls and lives.
+//! The results of one analysis of a run: what the command would print, and tables of calls and lifetimes.
 
 use std::{
     path::PathBuf,
@@ -18,10 +18,10 @@ use urscope_analyzer::{
     questions::{Holders, QuestionError, Stats, StatsCollector, Watch},
 };
 
-/// How many searches are kept: somebody turns pages, or sorts to and fro.
+/// How many results of searches are cached, because the user turns pages or changes the order back and forth.
 const SEARCHES: usize = 8;
 
-/// A run as it was heard.
+/// The results of one analysis.
 pub struct Model {
     judgement: Judgement,
     stats: Stats,
@@ -32,13 +32,13 @@ pub struct Model {
     searches: Mutex<Vec<Search>>,
 }
 
-/// What was looked for, and the rows that were found.
+/// A search, and the indices of the rows that it found.
 type Search = (Wanted, Arc<[u32]>);
 
-/// Everybody who observes a run for the page.
+/// The observers of a run for the page.
 type Observers = (LifetimeTracker<(StatsCollector, TableBuilder)>, Watch);
 
-/// A run that is followed for the page.
+/// Follows a run for the page.
 pub struct Follow(Following<Observers>);
 
 impl Default for Follow {
@@ -50,45 +50,45 @@ impl Default for Follow {
 }
 
 impl Follow {
-    /// Takes in what is new in the traces, and says how the run stands.
+    /// Takes in what is new in the traces, and returns the current results.
     pub fn model(&mut self, paths: &[PathBuf], options: &Options) -> Result<Model, QuestionError> {
         self.0.take_in(paths, options)?;
         let (mut analysis, (tracker, watch)) = self.0.snapshot(paths, options)?;
         let (collector, tables) = tracker.into_sink();
         let (judgement, stats, holders) = (analysis.judgement(), collector.stats(), watch.holders(&mut analysis));
-        let marks = Marks::new(&judgement.findings, &tables.roll);
+        let marks = Marks::new(&judgement.findings, &tables.process_index);
         let limits = [tables.calls.limit(), tables.lives.limit()].into_iter().flatten().collect();
         Ok(Model { judgement, stats, holders, tables, marks, limits, searches: Mutex::default() })
     }
 }
 
 impl Model {
-    /// Analyzes a run, once for everything.
+    /// Analyzes a run once, without following it.
     pub fn analyze(paths: &[PathBuf], options: &Options) -> Result<Self, QuestionError> {
         Follow::default().model(paths, options)
     }
 
-    /// What `urscope check` says.
+    /// The result of `urscope check`.
     pub fn judgement(&self) -> &Judgement {
         &self.judgement
     }
 
-    /// What `urscope stats` says.
+    /// The result of `urscope stats`.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// What `urscope holders` says.
+    /// The result of `urscope holders`.
     pub fn holders(&self) -> &Holders {
         &self.holders
     }
 
-    /// What of it is not kept here, in words.
+    /// Messages about calls and lifetimes that are not kept here.
     pub fn limits(&self) -> &[String] {
         &self.limits
     }
 
-    /// When each process of the judgement was there.
+    /// The time span of each process of the judgement, in the same order.
     pub(super) fn spans(&self) -> &[Span] {
         &self.tables.spans
     }
@@ -101,12 +101,12 @@ impl Model {
         &self.tables.lives
     }
 
-    /// A part of the lives.
+    /// A part of the table of lifetimes.
     pub(super) fn part(&self, generation: u64, asked: lifetimes::Asked) -> lifetimes::Part<'_> {
         self.tables.lives.part(generation, asked, &self.marks)
     }
 
-    /// A page of the calls.
+    /// A page of the table of calls.
     pub(super) fn page(&self, generation: u64, asked: search::Asked) -> Result<search::Page, NoPage> {
         let (asked, around) = asked.settle()?;
         let found = self.find(&asked.rows)?;

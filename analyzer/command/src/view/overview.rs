@@ -1,4 +1,4 @@
-//! What the page has to know of a run before anything else.
+//! The overview of a run, which the page requests first.
 
 use serde::Serialize;
 
@@ -8,10 +8,10 @@ use super::{
 };
 use urscope_analyzer::analysis::Ended;
 
-/// Where the public Perfetto UI is.
+/// The address of the public Perfetto UI.
 const HOSTED: &str = "https://ui.perfetto.dev";
 
-/// The run in short.
+/// The overview of a run, as JSON.
 #[derive(Serialize)]
 pub(super) struct Overview<'a> {
     generation: u64,
@@ -28,14 +28,14 @@ pub(super) struct Overview<'a> {
     processes: Vec<Process<'a>>,
 }
 
-/// Which Perfetto UI the timeline is handed to.
+/// The Perfetto UI that the page passes the timeline to.
 #[derive(Serialize)]
 struct Perfetto {
     url: String,
     local: bool,
 }
 
-/// A process, as it is named everywhere: by its index.
+/// A process. All answers refer to it by its index.
 #[derive(Serialize)]
 struct Process<'a> {
     index: usize,
@@ -51,7 +51,7 @@ struct Process<'a> {
     ipc_calls: u64,
 }
 
-/// The run as it was heard; `port` is the one by which the browser knows us.
+/// The overview of the latest analysis. `port` is the one in the Host header of the request.
 pub(super) fn overview<'a>(state: &'a AppState, now: &'a Latest, port: u16) -> Overview<'a> {
     let perfetto = match state.tokens.perfetto() {
         Some(word) => Perfetto { url: format!("http://localhost:{port}/{word}/"), local: true },

@@ -1,4 +1,4 @@
-//! What can be asked for, and who answers.
+//! The routes of the server, and their handlers.
 
 use std::{error::Error as _, sync::Arc};
 
@@ -15,7 +15,7 @@ use hyper_util::service::TowerToHyperService;
 use serde::Deserialize;
 
 use super::{
-    answers::{Refusal, answer, printed, told},
+    answers::{Refusal, answer, answer_compact, printed},
     assets, events,
     guard::{self, Admitted},
     lifetimes,
@@ -26,11 +26,11 @@ use super::{
 };
 use urscope_analyzer::questions;
 
-/// The port by which the browser knows us.
+/// The port in the Host header of the request.
 #[derive(Clone, Copy)]
 struct Port(u16);
 
-/// Everything below the token.
+/// Answers requests below the token of the page.
 pub(super) async fn page(state: Arc<AppState>, admitted: Admitted, method: &Method) -> Response {
     let router = Router::new()
         .route("/", get(index))
@@ -55,7 +55,7 @@ pub(super) async fn page(state: Arc<AppState>, admitted: Admitted, method: &Meth
     }
 }
 
-/// Everything of the copy of the Perfetto UI, and beside it the one timeline that it may read.
+/// Serves the copy of the Perfetto UI, and the timeline, which is the only answer that the copy may read.
 pub(super) async fn perfetto(state: Arc<AppState>, admitted: &Admitted) -> Response {
     let Some(copy) = state.perfetto.clone() else { return guard::nothing() };
     let name = admitted.path.trim_start_matches('/').to_owned();
@@ -95,7 +95,7 @@ async fn stats(State(state): State<Arc<AppState>>) -> Result<Response, Refusal> 
     apart(move || Ok(answer(generation, printed(model.stats())?))).await
 }
 
-/// A moment of the run.
+/// A moment of the run, in nanoseconds since its first process began.
 #[derive(Deserialize)]
 struct At {
     at_ns: Option<u64>,
@@ -113,7 +113,7 @@ async fn holders(
     question(&state, generation, move |paths, options| questions::holders(paths, options, at)).await
 }
 
-/// A handle by its fingerprint or an address.
+/// The fingerprint or an address of a handle.
 #[derive(Deserialize)]
 struct Named {
     name: String,
@@ -128,7 +128,7 @@ async fn handle(
     question(&state, generation, move |paths, options| questions::handle(paths, options, name)).await
 }
 
-/// Hears the traces for one question, on a thread of its own.
+/// Analyzes the traces for one question, on a thread of its own.
 async fn question<A, Ask>(state: &Arc<AppState>, generation: u64, ask: Ask) -> Result<Response, Refusal>
 where
     A: serde::Serialize,
@@ -136,10 +136,10 @@ where
         + Send
         + 'static,
 {
-    let place = Arc::clone(&state.questions).acquire_owned().await;
+    let permit = Arc::clone(&state.questions).acquire_owned().await;
     let state = Arc::clone(state);
     apart(move || {
-        let _place = place;
+        let _permit = permit;
         let found = ask(&state.paths()?, &state.subject.options);
         Ok(answer(generation, printed(&found.map_err(|error| Refusal::of(&error))?)?))
     })
@@ -147,8 +147,8 @@ where
 }
 
 async fn run(State(state): State<Arc<AppState>>, Extension(Port(port)): Extension<Port>) -> Result<Response, Refusal> {
-    let now = state.heard().await?;
-    told(now.generation, &super::overview::overview(&state, &now, port))
+    let now = state.latest().await?;
+    answer_compact(now.generation, &super::overview::overview(&state, &now, port))
 }
 
 async fn all_lives(
@@ -157,7 +157,7 @@ async fn all_lives(
 ) -> Result<Response, Refusal> {
     let asked = query(asked)?;
     let (generation, model) = state.model().await?;
-    apart(move || told(generation, &model.part(generation, asked))).await
+    apart(move || answer_compact(generation, &model.part(generation, asked))).await
 }
 
 async fn some_calls(
@@ -166,13 +166,13 @@ async fn some_calls(
 ) -> Result<Response, Refusal> {
     let asked = query(asked)?;
     let (generation, model) = state.model().await?;
-    apart(move || told(generation, &model.page(generation, asked)?)).await
+    apart(move || answer_compact(generation, &model.page(generation, asked)?)).await
 }
 
-/// Does what takes a while on a thread of its own.
+/// Runs long work on a thread of its own.
 async fn apart(work: impl FnOnce() -> Result<Response, Refusal> + Send + 'static) -> Result<Response, Refusal> {
     let answered = tokio::task::spawn_blocking(|| tracing::info_span!("serving").in_scope(work)).await;
-    answered.unwrap_or_else(|_| Err(Refusal::unavailable("the question was not answered")))
+    answered.unwrap_or_else(|_| Err(Refusal::unavailable("the request failed because of an internal error")))
 }
 
 async fn whole(State(state): State<Arc<AppState>>) -> Result<Response, Refusal> {
@@ -186,7 +186,7 @@ async fn news(State(state): State<Arc<AppState>>) -> Response {
 fn query<T>(asked: Result<Query<T>, QueryRejection>) -> Result<T, Refusal> {
     let not_understood = |rejection: &QueryRejection| {
         let why = rejection.source().map_or_else(|| rejection.to_string(), ToString::to_string);
-        Refusal::meaningless(format!("the question is not understood: {why}"))
+        Refusal::meaningless(format!("the query cannot be parsed: {why}"))
     };
     asked.map(|Query(asked)| asked).map_err(|rejection| not_understood(&rejection))
 }

@@ -1,4 +1,4 @@
-//! What somebody looks for in the table of calls: which rows, in which order, and which page of them.
+//! Searches the table of calls: filters, sort orders, and pages of results.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ use super::{
     chunks::Chunks,
 };
 
-/// How many rows a page has where nobody says.
+/// The default number of rows of a page.
 const PAGE: usize = 200;
 
-/// How many rows a page has at most.
+/// The maximum number of rows of a page.
 const LONGEST_PAGE: usize = 5000;
 
-/// What is asked for, as it stands in an address.
+/// The query parameters of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -28,11 +28,11 @@ pub(super) struct Asked {
     limit: Option<usize>,
     #[serde(flatten)]
     pub(super) rows: Wanted,
-    /// A call, as `PROCESS:CALL`: the page is put around it.
+    /// A call, as `PROCESS:CALL`, that the page is centered on.
     around: Option<String>,
 }
 
-/// Which rows, in which order.
+/// The filters and the sort order. Empty texts are unset.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Wanted {
@@ -48,29 +48,29 @@ pub(super) struct Wanted {
     fingerprint: String,
 }
 
-/// By what rows are sorted; those that are alike by time.
+/// The sort key. Rows with equal keys are sorted by time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Sort {
-    /// By when they began.
+    /// The begin of the call.
     #[default]
     Time,
-    /// By the name of the function.
+    /// The name of the function.
     Function,
-    /// By the process.
+    /// The index of the process.
     Process,
-    /// By how long they took; those that never returned took longest.
+    /// The duration. Calls that never returned are the longest.
     Took,
-    /// By what was answered.
+    /// The result code.
     Result,
 }
 
 /// Why there is no page.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoPage {
-    /// The question makes no sense.
+    /// The query is malformed.
     Meaningless(String),
-    /// There is no such call.
+    /// The call of `around` does not exist.
     NoCall(String),
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Page {
     rows: Vec<Shown>,
 }
 
-/// A row as it is shown.
+/// A row of a page, as JSON.
 #[derive(Debug, Serialize)]
 struct Shown {
     process: u32,
@@ -100,7 +100,7 @@ struct Shown {
 }
 
 impl Asked {
-    /// A page around a call is one of its process, in the order of time.
+    /// Resolves `around`: the page then shows only the process of that call, in order of time. Returns the number of the call.
     pub(super) fn settle(mut self) -> Result<(Self, Option<u64>), NoPage> {
         let Some(around) = self.around.take() else { return Ok((self, None)) };
         let parsed =
@@ -112,7 +112,7 @@ impl Asked {
         Ok((self, Some(call)))
     }
 
-    /// The page out of the rows that were found.
+    /// The page of the found rows.
     pub(super) fn page(
         &self,
         generation: u64,
@@ -127,7 +127,7 @@ impl Asked {
                 let place = found.iter().position(|index| row(index).is_some_and(|row| row.number == call));
                 let process = &self.rows.process;
                 let none = || NoPage::NoCall(format!("the table has no call {call} of process {process}"));
-                // The last page is as long as the others.
+                // The last page has as many rows as the others.
                 place.ok_or_else(none)?.saturating_sub(limit / 2).min(found.len().saturating_sub(limit))
             }
             None => self.offset.min(found.len()),
@@ -156,7 +156,7 @@ impl Shown {
 }
 
 impl Wanted {
-    /// Finds the rows, which stand in the order of time.
+    /// Finds the indices of matching rows, in the requested order. `rows` are in order of time.
     pub(super) fn find(&self, rows: &Chunks<Row>, processes: &[ProcessSummary]) -> Result<Vec<u32>, NoPage> {
         let number = |name: &str, text: &str| match text {
             "" => Ok(None),
@@ -175,7 +175,7 @@ impl Wanted {
         };
         let functions: Vec<_> = Function::ALL.iter().map(|known| function(*known)).collect();
         let mut words = Words::new(&self.q, processes);
-        // A call that is under way in between belongs there as well.
+        // Calls that were running at any time of the interval match.
         let last = to.map_or(rows.len(), |to| rows.partition_point(|row| row.from <= to));
         let fits = |row: &Row| {
             functions.get(row.function as usize).is_some_and(|wanted| *wanted)
@@ -223,7 +223,7 @@ fn is_set(flag: &str) -> bool {
     !matches!(flag, "" | "0" | "false")
 }
 
-/// A text that is looked for: in the names of functions, results and programs, and in the digits of numbers.
+/// A search text: it matches names of functions, results and programs, and digits of numbers.
 struct Words {
     text: String,
     functions: Vec<bool>,
@@ -269,12 +269,12 @@ impl Words {
     }
 }
 
-/// Hexadecimal digits that stand in a number.
+/// Hexadecimal digits that a number may contain.
 #[derive(Clone, Copy, Debug)]
 struct Digits {
     value: u64,
     count: u32,
-    /// They begin it.
+    /// The number has to begin with them.
     first: bool,
 }
 
@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_are_found_as_they_are_written() {
+    fn digits_match_as_in_hexadecimal_text() {
         for number in [0, 7, 0x7f00_1234, 0xa3ba_b144_fd8c_6355, u64::MAX] {
             for text in [
                 "0",
@@ -360,7 +360,7 @@ mod tests {
         axum::extract::Query::try_from_uri(&uri).unwrap().0
     }
 
-    /// The calls that are found, as process and number.
+    /// The calls that a query finds, as process and number.
     fn found(query: &str) -> Vec<(u32, u64)> {
         let rows = rows();
         let (asked, around) = asked(query).settle().unwrap();
@@ -373,9 +373,9 @@ mod tests {
         assert_eq!(found(""), [(0, 1), (1, 1), (0, 2), (0, 3)]);
         assert_eq!(found("process=1"), [(1, 1)]);
         assert_eq!(found("function=urIPCGetMemHandleExp&process=0"), [(0, 3)]);
-        assert_eq!(found("errors=1"), [(1, 1), (0, 2)], "what never returned is no success");
+        assert_eq!(found("errors=1"), [(1, 1), (0, 2)], "a call that never returned counts as an error");
         assert_eq!(found("ipc=1&errors=0"), [(1, 1), (0, 2), (0, 3)]);
-        assert_eq!(found("from_ns=35&to_ns=35"), [(1, 1), (0, 2)], "what was under way");
+        assert_eq!(found("from_ns=35&to_ns=35"), [(1, 1), (0, 2)], "calls that were running");
         assert_eq!(found("fingerprint=0x7f040"), [(0, 3)]);
         assert_eq!(found("q=GETmem"), [(1, 1), (0, 3)]);
         assert_eq!(found("q=0x7f03"), [(0, 2)]);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_sorted_and_those_that_are_alike_by_time() {
+    fn rows_are_sorted_and_equal_keys_are_sorted_by_time() {
         assert_eq!(found("desc=1"), [(0, 3), (0, 2), (1, 1), (0, 1)]);
         assert_eq!(found("sort=took"), [(0, 3), (0, 1), (1, 1), (0, 2)]);
         assert_eq!(found("sort=function"), [(1, 1), (0, 3), (0, 2), (0, 1)]);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_cut_out() {
+    fn pages_contain_the_requested_rows() {
         assert_eq!(found("offset=1&limit=2"), [(1, 1), (0, 2)]);
         assert_eq!(found("offset=9"), []);
         assert_eq!(found("around=0:2&limit=1"), [(0, 2)]);
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_said() {
+    fn malformed_queries_are_refused() {
         let rows = rows();
         assert!(matches!(asked("around=x").settle(), Err(NoPage::Meaningless(_))));
         assert!(matches!(asked("process=x").rows.find(rows.rows(), &[]), Err(NoPage::Meaningless(_))));

@@ -1,6 +1,6 @@
-//! Connections: how many, how long, and what every answer says to the browser.
+//! Accepts connections, limits their number and duration, and adds security headers to every response.
 //!
-//! Whoever is slow waits for themselves: a connection that sends no request, or takes no answer, is closed.
+//! Slow clients must not delay others: a connection that sends no request or does not read its response is closed.
 
 use std::{
     convert::Infallible,
@@ -25,70 +25,71 @@ use tokio::{
 
 use super::{guard, routes, state::AppState, write_timeout::WriteTimeout};
 
-/// How many connections there are at a time: a browser takes six.
+/// The maximum number of connections at a time. A browser uses six.
 const CONNECTIONS: usize = 64;
 
-/// How long a connection may be without a whole request.
+/// The time limit for receiving the head of a request.
 const REQUEST_WITHIN: Duration = Duration::from_secs(5);
 
-/// How long a client may take nothing of an answer.
+/// How long a client may read nothing of a response.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
 
-/// What a request and its headers may have, in bytes.
+/// The maximum size of a request line with its headers, in bytes.
 const LONGEST_HEAD: usize = 16 << 10;
 
-/// How many headers a request may have.
+/// The maximum number of headers of a request.
 const HEADERS: usize = 64;
 
-/// How many threads hear and write at a time.
+/// The maximum number of threads that analyze traces and write timelines.
 const THREADS: usize = 16;
 
-/// What the page may do: show what comes from here, and nothing else.
+/// The content security policy of the page: it may load only from this server.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                            font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What the copy of the Perfetto UI may do: it compiles WebAssembly, and makes workers and styles. It still asks nobody but us.
+/// The policy of the copy of the Perfetto UI: it may also compile WebAssembly and create workers and styles. It may connect only to
+/// this server.
 const PERFETTO_POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:; \
                                worker-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
                                font-src 'self' data:; connect-src 'self' data: blob:; object-src 'none'; base-uri 'none'; \
                                form-action 'none'; frame-ancestors 'none'";
 
-/// What no page of ours needs. A link may be put on the clipboard.
+/// Browser features that the pages do not need. Writing a link to the clipboard is allowed.
 const PERMISSIONS: &str = "accelerometer=(), autoplay=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), hid=(), \
                            magnetometer=(), microphone=(), midi=(), payment=(), serial=(), usb=(), clipboard-read=()";
 
-/// Serves on a thread of its own, until it is stopped.
+/// Starts the server on a thread of its own. It runs until the sender of `stopped` is dropped.
 pub(super) fn start(
-    observer: TcpListener,
+    listener: TcpListener,
     state: Arc<AppState>,
     stopped: watch::Receiver<()>,
 ) -> io::Result<JoinHandle<()>> {
     let runtime = Builder::new_current_thread().enable_io().enable_time().max_blocking_threads(THREADS).build()?;
-    let observer = {
+    let listener = {
         let _inside = runtime.enter();
-        tokio::net::TcpListener::from_std(observer)?
+        tokio::net::TcpListener::from_std(listener)?
     };
     thread::Builder::new().name("server".into()).spawn(move || {
-        runtime.block_on(until_stopped(stopped, accept(observer, state)));
-        // Hearings that are under way end by themselves; nobody waits for their answers.
+        runtime.block_on(until_stopped(stopped, accept(listener, state)));
+        // Analyses that still run end by themselves. Their results are dropped.
         runtime.shutdown_background();
     })
 }
 
 async fn until_stopped(mut stopped: watch::Receiver<()>, serving: impl Future<Output = Infallible>) {
-    // Nothing is ever sent: the sender goes.
+    // Nothing is ever sent; the channel is closed.
     let stop = async { while stopped.changed().await.is_ok() {} };
     futures_util::future::select(Box::pin(stop), Box::pin(serving)).await;
 }
 
-async fn accept(observer: tokio::net::TcpListener, state: Arc<AppState>) -> Infallible {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+async fn accept(listener: tokio::net::TcpListener, state: Arc<AppState>) -> Infallible {
+    let permits = Arc::new(Semaphore::new(CONNECTIONS));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(REQUEST_WITHIN).max_buf_size(LONGEST_HEAD).max_headers(HEADERS);
     loop {
-        let place = Arc::clone(&places).acquire_owned().await;
-        let Ok((stream, _)) = observer.accept().await else {
-            // There are no descriptors left, or the client is gone already.
+        let permit = Arc::clone(&permits).acquire_owned().await;
+        let Ok((stream, _)) = listener.accept().await else {
+            // There are no free descriptors, or the client has already disconnected.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -96,9 +97,9 @@ async fn accept(observer: tokio::net::TcpListener, state: Arc<AppState>) -> Infa
         let service = service_fn(move |request| answer(Arc::clone(&state), request));
         let connection = http.serve_connection(TokioIo::new(WriteTimeout::new(stream, TAKEN_WITHIN)), service);
         tokio::spawn(async move {
-            // What goes wrong on a connection is its client's own affair.
+            // Errors of a connection concern only its client.
             drop(connection.await);
-            drop(place);
+            drop(permit);
         });
     }
 }

@@ -1,4 +1,4 @@
-//! What the server knows: the run, how far it was heard, and who may ask.
+//! The state that all requests share: the run, its latest analysis, the tokens and the limits.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -6,26 +6,26 @@ use tokio::sync::{Semaphore, watch};
 
 use super::{Subject, answers::Refusal, model::Model, perfetto::Copy, tokens::AccessTokens};
 
-/// How many questions are heard at a time: each reads all traces.
+/// The maximum number of questions that are answered at a time, because each analyzes all traces.
 const QUESTIONS: usize = 2;
 
-/// How many timelines are written at a time. They go as slowly as whoever reads them.
+/// The maximum number of timelines that are written at a time. Each is written only as fast as its client reads.
 const TIMELINES: usize = 4;
 
-/// How far the run was heard.
+/// The latest analysis.
 #[derive(Clone, Default)]
 pub(super) struct Latest {
-    /// Counts hearings; 0 before the first.
+    /// The number of analyses so far; 0 before the first.
     pub(super) generation: u64,
-    /// What was heard last; it stays while a later hearing fails.
+    /// The results of the latest successful analysis.
     pub(super) model: Option<Arc<Model>>,
-    /// Why the latest hearing failed.
+    /// Why the latest analysis failed, if it did.
     pub(super) error: Option<Arc<str>>,
-    /// Whether the run goes on, as far as was heard.
+    /// Whether the run was still running at the latest successful analysis.
     pub(super) running: bool,
 }
 
-/// All that answers are made of.
+/// The state that all requests share.
 pub(super) struct AppState {
     pub(super) tokens: Arc<AccessTokens>,
     pub(super) subject: Arc<Subject>,
@@ -46,21 +46,21 @@ impl AppState {
         Self { tokens, subject, now, perfetto: perfetto.map(Arc::new), questions, timelines }
     }
 
-    /// What was heard, once something was.
-    pub(super) async fn heard(&self) -> Result<Latest, Refusal> {
+    /// The latest analysis. Waits for the first one.
+    pub(super) async fn latest(&self) -> Result<Latest, Refusal> {
         let mut now = self.now.clone();
-        let heard = now.wait_for(|now| now.generation > 0).await.map(|now| now.clone());
-        heard.map_err(|_| Refusal::unavailable("the traces are not heard any more; start `urscope view` again"))
+        let latest = now.wait_for(|now| now.generation > 0).await.map(|now| now.clone());
+        latest.map_err(|_| Refusal::unavailable("the analysis has stopped; start `urscope view` again"))
     }
 
-    /// What was heard last.
+    /// The number of the latest analysis, and the latest results. An error if no analysis has succeeded.
     pub(super) async fn model(&self) -> Result<(u64, Arc<Model>), Refusal> {
-        let Latest { generation, model, error, .. } = self.heard().await?;
-        let why = || Refusal::unavailable(error.as_deref().unwrap_or("nothing was heard"));
+        let Latest { generation, model, error, .. } = self.latest().await?;
+        let why = || Refusal::unavailable(error.as_deref().unwrap_or("the traces have not been analyzed"));
         model.map(|model| (generation, model)).ok_or_else(why)
     }
 
-    /// The traces, as they are now.
+    /// The current trace files or directories.
     pub(super) fn paths(&self) -> Result<Vec<PathBuf>, Refusal> {
         (self.subject.paths)().map_err(|error| Refusal::unavailable(format!("the traces cannot be listed: {error}")))
     }

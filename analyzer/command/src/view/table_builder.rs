@@ -1,4 +1,4 @@
-//! Writes down, while a run is heard, what its tables and its timeline are made of.
+//! Collects the tables of calls, lifetimes and processes during an analysis.
 
 use super::{
     calls::{CallTable, Row},
@@ -9,29 +9,29 @@ use urscope_analyzer::{
     lifetimes::{EndReason, EventSink, FinishedCall, Lifetime, ProcessIndex, ProcessStart},
 };
 
-/// When a process was there, in nanoseconds since the first one began.
+/// The time span of a process, in nanoseconds since the first process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Span {
-    /// Its beginning.
+    /// When it began.
     pub(super) began_ns: u64,
-    /// The last that is known of it.
+    /// When it ended, or the latest time known of it.
     pub(super) ended_ns: u64,
 }
 
-/// What was written down.
+/// The tables that were collected.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TableBuilder {
     pub(super) calls: CallTable,
     pub(super) lives: LifetimeTable,
     pub(super) spans: Vec<Span>,
-    pub(super) roll: ProcessIndex,
-    /// What died since the last call: it is told before the call that ended it.
+    pub(super) process_index: ProcessIndex,
+    /// The lifetimes that ended since the last call, with their fingerprints. An end is reported before the call that caused it.
     died: Vec<(u64, Option<u64>)>,
 }
 
 impl EventSink for TableBuilder {
     fn process(&mut self, began: &ProcessStart<'_>) {
-        self.roll.enter(began);
+        self.process_index.enter(began);
         self.spans.push(Span { began_ns: began.at, ended_ns: began.at });
     }
 

@@ -1,4 +1,4 @@
-//! The timeline of a run, sent while it is written.
+//! Sends the timeline of a run while it is written.
 
 use std::{
     io::{self, BufWriter, Write},
@@ -19,26 +19,26 @@ use super::{
 };
 use crate::export::{self, Form};
 
-/// How much is sent at a time, in bytes.
+/// The size of a piece that is sent at a time, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// How many pieces may wait.
+/// How many pieces may be queued.
 const AHEAD: usize = 4;
 
 type Piece = Result<Bytes, io::Error>;
 
 /// The Chrome trace of all processes, as `urscope export` writes it.
 pub(super) async fn timeline(state: Arc<AppState>) -> Result<Response, Refusal> {
-    let full = || Refusal::unavailable("as many timelines as may be are being written; wait for one of them");
-    let place = Arc::clone(&state.timelines).try_acquire_owned().map_err(|_| full())?;
+    let full = || Refusal::unavailable("too many timelines are being written; try again later");
+    let permit = Arc::clone(&state.timelines).try_acquire_owned().map_err(|_| full())?;
     let (pieces, mut written) = mpsc::channel(AHEAD);
     tokio::task::spawn_blocking(move || {
         let _span = tracing::info_span!("serving").entered();
-        // It is given back when nobody reads any more.
-        let _place = place;
+        // Released when the timeline is written, or the client has disconnected.
+        let _permit = permit;
         write(&state, &pieces);
     });
-    // What goes wrong in the beginning can still be said.
+    // An error before the first piece can still be reported with its status.
     match written.recv().await {
         Some(Ok(first)) => Ok(sent(first, written)),
         Some(Err(error)) => Err(Refusal::unavailable(error.to_string())),
@@ -70,7 +70,7 @@ fn sent(first: Bytes, written: Receiver<Piece>) -> Response {
     ([(CONTENT_TYPE, JSON)], Body::from_stream(rest)).into_response()
 }
 
-/// Where the writer ends and the connection begins.
+/// A writer that sends its output to the connection.
 struct Pipe(Sender<Piece>);
 
 impl Write for Pipe {

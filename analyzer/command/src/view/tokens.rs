@@ -1,4 +1,4 @@
-//! The words that open the window: random, so that only whom the user told can know them.
+//! The random words in paths that give access to the page.
 
 use std::{
     io,
@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a ticket is good for.
+/// How long a ticket is valid.
 const TICKET_LIFE: Duration = Duration::from_mins(1);
 
 /// The words, 128 bits each in hexadecimal.
@@ -16,21 +16,21 @@ pub(super) struct AccessTokens {
     ticket: Mutex<Option<Ticket>>,
 }
 
-/// A word that opens once.
+/// A word that is valid once.
 struct Ticket {
     word: String,
     place: &'static str,
     until: Instant,
 }
 
-/// What a word opens.
+/// What a word gives access to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Opens {
     /// The page and its answers.
     Page,
     /// The copy of the Perfetto UI.
     Perfetto,
-    /// Nothing, but it says where to go.
+    /// A redirection to this location.
     Elsewhere(String),
 }
 
@@ -48,7 +48,7 @@ impl AccessTokens {
         self.perfetto.as_deref()
     }
 
-    /// A new ticket; the one of before is void.
+    /// Creates a ticket. The previous one becomes invalid.
     pub(super) fn ticket(&self, place: &'static str) -> io::Result<String> {
         let word = word()?;
         let ticket = Ticket { word: word.clone(), place, until: Instant::now() + TICKET_LIFE };
@@ -63,7 +63,7 @@ impl AccessTokens {
         same(word, &self.token)
     }
 
-    /// What a word opens, if anything. A ticket opens once.
+    /// What a word gives access to, if it is valid. A ticket is used up.
     pub(super) fn try_word(&self, word: &str) -> Option<Opens> {
         if self.is_token(word) {
             return Some(Opens::Page);
@@ -82,7 +82,7 @@ fn word() -> io::Result<String> {
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
-/// Whether two words are the same, in a time that does not tell how much of them is.
+/// Compares two words in constant time, so that the time does not reveal how much of them is equal.
 fn same(one: &str, other: &str) -> bool {
     one.len() == other.len() && one.bytes().zip(other.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_open_what_they_are_for() {
+    fn each_word_gives_access_to_its_own_part() {
         let tokens = AccessTokens::new(true).unwrap();
         assert_eq!(tokens.token().len(), 32);
         assert_eq!(tokens.try_word(tokens.token()), Some(Opens::Page));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_is_good_once() {
+    fn a_ticket_is_valid_once() {
         let tokens = AccessTokens::new(false).unwrap();
         let first = tokens.ticket("").unwrap();
         let second = tokens.ticket("perfetto.html").unwrap();

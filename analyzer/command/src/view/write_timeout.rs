@@ -1,4 +1,4 @@
-//! A connection that does not wait for ever for whoever does not take what was written.
+//! A connection whose writes time out if the client does not read.
 
 use std::{
     future::Future as _,
@@ -14,11 +14,11 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-/// A stream whose writes fail when nothing was taken for so long.
+/// A stream whose writes fail if the client reads nothing for the time `limit`.
 pub(super) struct WriteTimeout {
     stream: TcpStream,
     limit: Duration,
-    /// Runs while a write waits.
+    /// The timer of a write that waits.
     stuck: Option<Pin<Box<Sleep>>>,
 }
 

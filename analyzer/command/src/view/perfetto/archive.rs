@@ -1,4 +1,4 @@
-//! A copy in the archive of a release.
+//! A copy of the Perfetto UI in the zip archive of a release.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use zip::ZipArchive;
 
 use super::{BIGGEST, FILES, Files, INDEX, too_big, too_many};
 
-/// The files of an archive, by their names as in an address.
+/// The files of an archive, by their paths in URLs.
 #[derive(Debug)]
 pub(super) struct Archive {
     table: BTreeMap<String, usize>,
@@ -32,7 +32,7 @@ impl Archive {
                 table.insert(name, index);
             }
         }
-        // Some archives hold a folder that holds it all.
+        // Some archives contain all files in one top-level directory.
         let first = table.keys().filter(|name| name.ends_with(INDEX)).min_by_key(|name| name.len());
         if let Some(around) = first.and_then(|name| name.strip_suffix(INDEX)).map(str::to_owned) {
             let inside = |(name, index): (String, usize)| Some((name.strip_prefix(&around)?.to_owned(), index));
@@ -42,7 +42,7 @@ impl Archive {
     }
 }
 
-/// A name as in an address; none if it leads out of the archive.
+/// The path of an entry in URLs; `None` if it leads out of the archive.
 fn address(name: &str) -> Option<String> {
     let mut parts = Vec::new();
     for part in Path::new(name).components() {
@@ -61,7 +61,7 @@ impl Files for Archive {
         let mut zip = self.zip.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = zip.by_index(*index).map_err(io::Error::other)?;
         let mut bytes = Vec::new();
-        // What the table of contents says of its size need not be true.
+        // The size in the table of contents may be wrong.
         entry.take(BIGGEST + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > BIGGEST { Err(too_big(name)) } else { Ok(Some(bytes)) }
     }

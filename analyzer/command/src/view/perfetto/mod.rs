@@ -1,12 +1,10 @@
-//! A copy of the Perfetto UI, for where there is no network: a folder of it, or the `perfetto-ui.zip` that comes with a release of
-//! Perfetto.
+//! A copy of the Perfetto UI, for machines without a network: a directory, or the `perfetto-ui.zip` of a Perfetto release.
 //!
-//! It is served on our port under the other name that this machine has, `localhost`, while the page is under `127.0.0.1`. To a browser these are
-//! two origins, so nothing that runs in it can read what we answer, although one port is all that has to be forwarded from another
-//! host. It needs a looser policy than our page, because it compiles WebAssembly, and it may ask for nothing but its own files and
-//! the timeline beside them.
+//! The copy is served under the name `localhost`, and the page under `127.0.0.1`, on the same port. To a browser these are two origins,
+//! so the code of the copy cannot read the answers of the page, although only one port has to be forwarded from another host. The
+//! copy needs a less strict policy than the page, because it compiles WebAssembly. It can request only its own files and the timeline.
 //!
-//! The names of all its files are in a table that is made once. What is not in it is not served, whatever a path may look like.
+//! The names of all its files are in a table that is made once. Other files must never be served, whatever path is requested.
 
 mod archive;
 mod find;
@@ -16,34 +14,34 @@ use std::{io, path::Path};
 
 pub use find::find;
 
-/// The name of the timeline beside its files.
+/// The name under which the copy can request the timeline.
 pub(super) const TRACE: &str = "urscope-timeline.json";
 
-/// The file with which it begins.
+/// The file of an empty name.
 const INDEX: &str = "index.html";
 
-/// How many files a copy may have.
+/// The maximum number of files of a copy.
 const FILES: usize = 4096;
 
-/// EndReason big one of them may be, in bytes.
+/// The maximum size of a file, in bytes.
 const BIGGEST: u64 = 64 << 20;
 
-/// A copy.
+/// A copy of the Perfetto UI.
 #[derive(Debug)]
 pub struct Copy {
     files: Box<dyn Files>,
 }
 
-/// Where the files of a copy are.
+/// The storage of the files of a copy.
 trait Files: std::fmt::Debug + Send + Sync {
-    /// What is in the file of a name, if there is one.
+    /// Reads a file; `None` if there is no file of this name.
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
 }
 
-/// There is no copy where one was named.
+/// The error that a named path is not a copy.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{path} is no copy of the Perfetto UI: {why}; name the folder that holds its index.html, or the perfetto-ui.zip of a release"
+    "{path} is not a copy of the Perfetto UI: {why}; name the directory of its index.html, or the perfetto-ui.zip of a release"
 )]
 pub struct NoCopy {
     path: String,
@@ -51,7 +49,7 @@ pub struct NoCopy {
 }
 
 impl Copy {
-    /// Takes a folder or an archive.
+    /// Opens a directory or an archive.
     pub fn open(path: &Path) -> Result<Self, NoCopy> {
         let no_copy = |why: String| NoCopy { path: path.display().to_string(), why };
         let files: io::Result<Box<dyn Files>> = if path.is_dir() {
@@ -67,14 +65,14 @@ impl Copy {
         }
     }
 
-    /// The file of a name, with what it is; no name is the first one.
+    /// Reads a file, with its content type. An empty name is the index.
     pub(super) fn file(&self, name: &str) -> io::Result<Option<(&'static str, Vec<u8>)>> {
         let name = if name.is_empty() { INDEX } else { name };
         Ok(self.files.read(name)?.map(|bytes| (kind(name), bytes)))
     }
 }
 
-/// What a file is, by its name.
+/// The content type of a file, by the extension of its name.
 fn kind(name: &str) -> &'static str {
     match name.rsplit_once('.').map_or("", |(_, ending)| ending) {
         "html" => "text/html; charset=utf-8",
@@ -123,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_served_and_nothing_beside_it() {
+    fn only_files_inside_the_folder_are_served() {
         let outer = tempfile::tempdir().unwrap();
         let ui = outer.path().join("ui");
         fs::create_dir_all(ui.join("v1/assets")).unwrap();
@@ -144,11 +142,11 @@ mod tests {
         assert_eq!(text(&copy, "later"), None, "the table is made once");
         fs::remove_file(ui.join("v1/assets/a.wasm")).unwrap();
         symlink("../../../secret", ui.join("v1/assets/a.wasm")).unwrap();
-        assert!(copy.file("v1/assets/a.wasm").is_err(), "a link in the place of a file is not followed");
+        assert!(copy.file("v1/assets/a.wasm").is_err(), "a link that replaced a file is not followed");
     }
 
     #[test]
-    fn an_archive_is_served_also_with_a_folder_around_it() {
+    fn an_archive_is_served_with_or_without_a_top_level_folder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("perfetto-ui.zip");
         let big = vec![b'x'; 100_000];
@@ -165,34 +163,34 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_copy_is_said() {
+    fn a_path_that_is_not_a_copy_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         assert!(Copy::open(folder.path()).unwrap_err().to_string().contains("it has no index.html"));
         let path = folder.path().join("perfetto-ui.zip");
         fs::write(&path, "PK").unwrap();
-        assert!(Copy::open(&path).unwrap_err().to_string().contains("perfetto-ui.zip is no copy"));
+        assert!(Copy::open(&path).unwrap_err().to_string().contains("perfetto-ui.zip is not a copy"));
         fs::write(&path, archive(&[("readme", b"")])).unwrap();
         assert!(Copy::open(&path).unwrap_err().to_string().contains("it has no index.html"));
         assert!(Copy::open(Path::new("/nowhere")).is_err());
     }
 
     #[test]
-    fn an_archive_that_lies_about_sizes_fills_no_memory() {
+    fn wrong_sizes_in_an_archive_do_not_fill_the_memory() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("perfetto-ui.zip");
         let zeros = vec![0; (BIGGEST + 1) as usize];
         fs::write(&path, archive(&[("index.html", b"page"), ("bomb", &zeros)])).unwrap();
         let copy = Copy::open(&path).unwrap();
         assert!(copy.file("bomb").unwrap_err().to_string().contains("bomb has more than"));
-        // The table of contents says 1 byte.
-        let mut lie = fs::read(&path).unwrap();
+        // Set the sizes in the archive to 1 byte.
+        let mut forged = fs::read(&path).unwrap();
         let size = (zeros.len() as u32).to_le_bytes();
-        let places: Vec<_> = (0..lie.len() - 4).filter(|at| lie[*at..*at + 4] == size).collect();
+        let places: Vec<_> = (0..forged.len() - 4).filter(|at| forged[*at..*at + 4] == size).collect();
         assert!(!places.is_empty());
         for at in places {
-            lie[at..at + 4].copy_from_slice(&1_u32.to_le_bytes());
+            forged[at..at + 4].copy_from_slice(&1_u32.to_le_bytes());
         }
-        fs::write(&path, lie).unwrap();
+        fs::write(&path, forged).unwrap();
         let copy = Copy::open(&path).unwrap();
         assert!(copy.file("bomb").map_or(0, |found| found.unwrap().1.len()) <= BIGGEST as usize);
     }
