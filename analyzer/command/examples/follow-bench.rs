@@ -1,6 +1,6 @@
-//! What a second of following a run costs that grows by 1,000 calls a second, beside an analysis of the whole run.
+//! Measures the CPU time per second of following a run that grows by 1,000 calls per second, and that of a whole analysis.
 //!
-//! The run is made up: this process is the one that is traced. It prints a line for each length of the run.
+//! The trace is synthetic and names this process as the traced one. The example prints one line for each length of the run.
 
 use std::{
     error::Error,
@@ -24,13 +24,13 @@ use urscope_schema::{
     },
 };
 
-/// How many calls come in a second.
+/// The number of new calls per second.
 const PACE: u64 = 1000;
 
-/// How many seconds are followed.
+/// The number of simulated seconds.
 const SECONDS: u64 = 20;
 
-/// The nanoseconds between two records.
+/// The time between two records, in nanoseconds.
 const TICK: u64 = 500;
 
 fn nanos(clock: ClockId) -> u64 {
@@ -51,7 +51,7 @@ impl Trace {
         let stat = fs::read_to_string("/proc/self/stat")?;
         let start = ProcStat::parse(&stat).ok_or("/proc/self/stat cannot be read")?.start;
         let pid = std::process::id();
-        // Everything lies far enough back that nothing is waited for.
+        // All records are old enough that the analysis does not hold them back.
         let now = nanos(ClockId::Monotonic).saturating_sub(2 * TICK * (calls + PACE * SECONDS) + 60_000_000_000);
         let base = Clock::base(Nanos(now));
         let header = Header {
@@ -70,7 +70,7 @@ impl Trace {
         Ok(Self { file, base, now, calls: 0 })
     }
 
-    /// Writes so many calls: handle data is got and put, again and again.
+    /// Writes `calls` calls, alternately a get and a put of handle data.
     fn grow(&mut self, calls: u64) -> io::Result<()> {
         let (pointer, context) = (Some(0x7f00_0000_0000), Some(0x5581_0000));
         for _ in 0..calls / 2 {
@@ -118,7 +118,7 @@ fn bench(calls: u64) -> Result<(), Box<dyn Error>> {
         trace.grow(PACE)?;
         let (model, second) = measured(|| follow.model(&paths, &options))?;
         if model.judgement().calls.values().sum::<u64>() != trace.calls {
-            return Err("not all calls were seen".into());
+            return Err("not all calls were analyzed".into());
         }
         seconds.push(second);
     }
@@ -129,7 +129,7 @@ fn bench(calls: u64) -> Result<(), Box<dyn Error>> {
     let mut out = io::stdout();
     writeln!(
         out,
-        "{calls:>9} calls: {:.1} ms of CPU a second of following (at most {:.1}), first look {first:.2} s, \
+        "{calls:>9} calls: {:.1} ms of CPU a second of following (at most {:.1}), first analysis {first:.2} s, \
          whole analysis {whole:.2} s, ratio {:.0}",
         median * 1e3,
         worst * 1e3,

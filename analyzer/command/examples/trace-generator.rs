@@ -1,4 +1,4 @@
-//! Writes the traces of a run that never was, of any size: what `tests/generator` does for the tests, as a command.
+//! Writes synthetic traces of any size, with the generator of the tests in `tests/generator`.
 
 use clap::Parser as _;
 

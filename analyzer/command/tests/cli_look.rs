@@ -1,10 +1,10 @@
-//! `urscope check`, `urscope doctor`, and what is said to those who ask for something else.
+//! `urscope check`, `explain` and `doctor`, the help texts, and the errors for invalid arguments.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
+    reason = "a test stops at the first unexpected result"
 )]
 
 #[allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
@@ -16,7 +16,7 @@ use command::{Workspace, harmless_library};
 use serde_json::Value;
 
 #[test]
-fn the_version_and_the_help_are_said() {
+fn the_version_and_the_help_are_printed() {
     let workspace = Workspace::new();
     let version = workspace.run(&["--version"]);
     assert_eq!((version.code, version.stdout), (0, format!("urscope {}\n", env!("CARGO_PKG_VERSION"))));
@@ -31,7 +31,7 @@ fn the_version_and_the_help_are_said() {
 }
 
 #[test]
-fn what_is_unknown_is_refused() {
+fn unknown_arguments_are_refused() {
     let workspace = Workspace::new();
     for arguments in [&["judge"][..], &["run", "--fast", "--", "true"], &["check"], &["check", "--fail-on", "x", "."]] {
         let ended = workspace.run(arguments);
@@ -41,14 +41,14 @@ fn what_is_unknown_is_refused() {
 }
 
 #[test]
-fn traces_that_are_not_there_cannot_be_judged() {
+fn missing_traces_cannot_be_analyzed() {
     let workspace = Workspace::new();
     let ended = workspace.run(&["check", "nowhere"]);
     assert_eq!(ended.code, 2, "{ended:?}");
 }
 
 #[test]
-fn a_rule_explains_itself() {
+fn a_rule_is_explained() {
     let workspace = Workspace::new();
     let list = workspace.run(&["explain"]);
     assert_eq!((list.code, list.stderr.as_str()), (0, ""));
@@ -57,13 +57,13 @@ fn a_rule_explains_itself() {
     assert_eq!(page.code, 0);
     let head = "leaked-handle (warning): ";
     assert!(page.stdout.starts_with(head) && page.stdout.contains("# What to do"), "{}", page.stdout);
-    let slip = workspace.run(&["explain", "leaked_handel"]);
-    assert_eq!((slip.code, slip.stdout.as_str()), (2, ""));
-    assert!(slip.stderr.contains("did you mean leaked-handle"), "{}", slip.stderr);
+    let misspelled = workspace.run(&["explain", "leaked_handel"]);
+    assert_eq!((misspelled.code, misspelled.stdout.as_str()), (2, ""));
+    assert!(misspelled.stderr.contains("did you mean leaked-handle"), "{}", misspelled.stderr);
 }
 
 #[test]
-fn reports_go_where_they_are_asked_to_also_when_there_is_nothing_to_judge() {
+fn reports_are_written_even_without_traces() {
     let workspace = Workspace::new();
     let outputs = ["--output", "junit=report.xml", "--output", "html=report.html", "--write-suppressions", "known.txt"];
     let ended = workspace.run(&[&["check", "--format", "github"][..], &outputs, &["."]].concat());
@@ -79,12 +79,12 @@ fn reports_go_where_they_are_asked_to_also_when_there_is_nothing_to_judge() {
 }
 
 #[test]
-fn what_cannot_be_used_for_a_verdict_is_said_before_one_is_made() {
+fn unusable_inputs_and_outputs_are_reported_before_the_analysis() {
     let workspace = Workspace::new();
     fs::write(workspace.path().join("known.txt"), "\nleaked-handle\n").unwrap();
     fs::write(workspace.path().join("main.json"), "[]").unwrap();
     fs::write(workspace.path().join("newer.json"), "{\"version\": 99}").unwrap();
-    for (arguments, said) in [
+    for (arguments, message) in [
         (["--suppressions", "known.txt"], "known.txt:2: expected RULE:PATTERN, found \"leaked-handle\""),
         (["--suppressions", "nowhere.txt"], "nowhere.txt cannot be read: "),
         (["--baseline", "main.json"], "main.json is no report of urscope: "),
@@ -95,7 +95,7 @@ fn what_cannot_be_used_for_a_verdict_is_said_before_one_is_made() {
     ] {
         let ended = workspace.run(&[&["check"][..], &arguments, &["."]].concat());
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{arguments:?}");
-        assert!(ended.stderr.contains(said), "{arguments:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(message), "{arguments:?}: {}", ended.stderr);
     }
 }
 
@@ -112,7 +112,7 @@ fn line<'a>(checkup: &'a Value, check: &str) -> &'a Value {
 }
 
 #[test]
-fn the_doctor_finds_what_is_missing() {
+fn the_doctor_reports_missing_parts() {
     let workspace = Workspace::new();
     fs::create_dir(workspace.path().join("empty")).unwrap();
     let (code, checkup) = doctor(&workspace, &["--runtime", "empty"]);
@@ -125,9 +125,9 @@ fn the_doctor_finds_what_is_missing() {
     }
 }
 
-/// Whether it works is the machine's business; that it was tried must show.
+/// Whether pidfd_getfd works depends on the machine. The report must show that it was tested.
 #[test]
-fn the_doctor_really_moves_a_descriptor() {
+fn the_doctor_tests_passing_a_descriptor() {
     let workspace = Workspace::new();
     let (_, checkup) = doctor(&workspace, &["--device", "software"]);
     let found = line(&checkup, "descriptors")["found"].as_str().unwrap();
@@ -136,9 +136,9 @@ fn the_doctor_really_moves_a_descriptor() {
 }
 
 #[test]
-fn the_doctor_speaks_to_people_as_well() {
+fn the_doctor_also_writes_text() {
     let workspace = Workspace::new();
     let ended = workspace.run(&["doctor"]);
     assert!(ended.stdout.contains("on this machine"), "{}", ended.stdout);
-    assert!(!ended.stdout.contains('\x1b'), "no colours in a file");
+    assert!(!ended.stdout.contains('\x1b'), "a file must have no colours");
 }

@@ -1,10 +1,10 @@
-//! `urscope run`: what passes through, what the program finds in its environment, and what is refused before it starts.
+//! `urscope run`: exit codes, input and output, the environment of the program, and errors before it starts.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
+    reason = "a test stops at the first unexpected result"
 )]
 
 #[allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
@@ -39,11 +39,11 @@ fn exit_codes_and_signals_are_those_of_the_program() {
 fn input_and_output_are_those_of_the_program() {
     let workspace = Workspace::new();
     let input = workspace.path().join("input");
-    fs::write(&input, "said\n").unwrap();
+    fs::write(&input, "text\n").unwrap();
     let mut command = workspace.script(&["--no-shim"], "cat; echo complained >&2");
     command.stdin(fs::File::open(&input).unwrap());
     let ended = workspace.start(command).end();
-    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("said\n", "complained\n"));
+    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("text\n", "complained\n"));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn arguments_reach_the_program_as_they_are() {
 }
 
 #[test]
-fn without_the_shim_nothing_is_set_and_nothing_is_left() {
+fn without_the_shim_no_variable_is_set_and_no_file_is_left() {
     let workspace = Workspace::new();
     let ended = workspace.run(&["run", "--no-shim", "--", "/usr/bin/env"]);
     let environment = environment(&ended);
@@ -90,18 +90,18 @@ fn two_runs_have_different_names() {
 }
 
 #[test]
-fn a_library_whose_path_cannot_be_preloaded_goes_by_a_link() {
+fn a_library_whose_path_cannot_be_preloaded_is_linked() {
     let workspace = Workspace::new();
     let library = workspace.path().join("my lib:rary.so");
     fs::copy(harmless_library(), &library).unwrap();
-    // The program itself follows the link, while the run lasts.
+    // The link exists only during the run, so the program reads it.
     let mut command = workspace.script(&["--no-check"], "echo $LD_PRELOAD; readlink $LD_PRELOAD");
     command.env("URSCOPE_LIBRARY", &library);
     let ended = workspace.start(command).end();
     let [preload, target] = &ended.stdout.lines().collect::<Vec<_>>()[..] else { panic!("{ended:?}") };
     assert!(!preload.contains(' ') && preload.ends_with("/liburscope.so"), "{preload}");
     assert_eq!(Path::new(target), library);
-    assert!(!Path::new(preload).exists(), "the private directory lives as long as the run");
+    assert!(!Path::new(preload).exists(), "the private directory is removed after the run");
 }
 
 /// A copy of the command in a directory of its own, with a software device beside it.
@@ -134,7 +134,7 @@ fn the_software_device_is_found_by_the_name_of_the_loader() {
 }
 
 #[test]
-fn programs_that_cannot_be_run_end_as_in_a_shell() {
+fn programs_that_cannot_be_run_have_the_exit_codes_of_a_shell() {
     let workspace = Workspace::new();
     workspace.prepare("echo data >data; echo '#!/nowhere/interpreter' >orphan; chmod +x orphan");
     for (program, code, word) in [
@@ -151,7 +151,7 @@ fn programs_that_cannot_be_run_end_as_in_a_shell() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said_before_the_program_starts() {
+fn unwritable_outputs_are_reported_before_the_program_starts() {
     let workspace = Workspace::new();
     workspace.make("file");
     let library = harmless_library();
@@ -166,7 +166,7 @@ fn what_cannot_be_written_is_said_before_the_program_starts() {
 }
 
 #[test]
-fn a_missing_library_is_said_with_what_to_do() {
+fn a_missing_library_is_reported_before_the_program_starts() {
     let workspace = Workspace::new();
     let mut command = workspace.script(&[], "touch started");
     command.env("URSCOPE_LIBRARY", "/nowhere/liburscope.so");
@@ -177,21 +177,21 @@ fn a_missing_library_is_said_with_what_to_do() {
 }
 
 #[test]
-fn a_run_that_saw_nothing_is_not_clean_and_leaves_nothing() {
+fn a_run_without_traces_is_not_clean_and_leaves_no_directory() {
     let workspace = Workspace::new();
-    let mut command = workspace.script(&["--format", "json", "--report", "report.json"], "echo said");
+    let mut command = workspace.script(&["--format", "json", "--report", "report.json"], "echo text");
     command.env("URSCOPE_LIBRARY", harmless_library());
     let ended = workspace.start(command).end();
-    assert_eq!((ended.code, ended.stdout.as_str()), (2, "said\n"), "{}", ended.stderr);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, "text\n"), "{}", ended.stderr);
     let report = fs::read_to_string(workspace.path().join("report.json")).unwrap();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert_eq!((&report["verdict"], &report["exit"]), (&"not-judged".into(), &2.into()));
     assert!(report["reason"].as_str().unwrap().contains("nothing was traced"), "{report:#}");
-    assert!(!workspace.path().join("urscope-traces").exists(), "an empty directory is no use to anybody");
+    assert!(!workspace.path().join("urscope-traces").exists(), "the empty directory is removed");
 }
 
 #[test]
-fn the_program_fails_before_the_verdict_does() {
+fn a_failure_of_the_program_takes_precedence_over_the_verdict() {
     let workspace = Workspace::new();
     let mut command = workspace.script(&[], "exit 7");
     command.env("URSCOPE_LIBRARY", harmless_library());
@@ -216,9 +216,9 @@ fn traces_of_each_run_get_a_directory_of_their_own() {
 }
 
 #[test]
-fn only_the_traces_of_the_run_are_judged() {
+fn only_the_traces_of_the_run_are_analyzed() {
     let workspace = Workspace::new();
-    // A program that writes a trace as the library would, with one call that it got no answer to.
+    // The script writes a trace as the library does, with one call that has not returned.
     let header = r#"{"ph":"M","name":"urscope_header","pid":PID,"tid":PID,"args":{"format":1,"run":"RUN","pid":PID,"host":"h"}}"#;
     let call = r#"{"ph":"B","name":"urIPCPutMemHandleExp","cat":"ur","pid":PID,"tid":PID,"ts":1.0,"args":{"call":1}}"#;
     fs::write(workspace.path().join("trace"), format!("[\n{header}\n,{call}\n")).unwrap();

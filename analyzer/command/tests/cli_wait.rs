@@ -1,12 +1,12 @@
-//! `urscope run` and the processes below it: who is waited for, and what signals do.
+//! `urscope run` and its descendants: which processes it waits for, and the effects of signals.
 //!
-//! Scripts say by files how far they are, and are told by files to go on; nothing here depends on how long a thing takes.
+//! Scripts and tests signal each other with files, so the tests do not depend on timing.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
+    reason = "a test stops at the first unexpected result"
 )]
 
 #[allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
@@ -16,16 +16,16 @@ use std::{fs, os::unix::process::CommandExt, process::Command};
 
 use command::Workspace;
 
-/// Waits for the file `go`, for a minute at most.
+/// A script that waits for the file `go`, for a minute at most.
 const WAIT: &str = "n=0; while [ ! -e go ] && [ $n -lt 1200 ]; do sleep 0.05; n=$((n + 1)); done";
 
-/// A process that outlives the program, its parent and its grandparent.
+/// A script with a process that outlives the program, its parent and its grandparent.
 fn orphan(then: &str) -> String {
     format!("( ( {WAIT}; {then} ) & ) ; exit 3")
 }
 
 #[test]
-fn all_that_the_program_started_is_waited_for() {
+fn all_processes_that_the_program_started_are_waited_for() {
     let workspace = Workspace::new();
     let mut running = workspace.start(workspace.script(&["--no-shim"], &orphan("touch done")));
     workspace.wait_until("the notice", || running.stderr().contains("ends the waiting"));
@@ -35,7 +35,7 @@ fn all_that_the_program_started_is_waited_for() {
     let ended = running.end();
     assert_eq!(ended.code, 3);
     assert!(workspace.path().join("done").exists());
-    assert_eq!(ended.stderr.lines().count(), 1, "it is said once: {}", ended.stderr);
+    assert_eq!(ended.stderr.lines().count(), 1, "the notice is printed once: {}", ended.stderr);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_signal_after_the_end_of_the_program_ends_the_waiting() {
         let ended = running.end();
         assert_eq!(ended.code, 3, "{signal}: {}", ended.stderr);
         assert!(!workspace.path().join("done").exists(), "{signal}: the others were not waited for");
-        // They were not ended either.
+        // They were not terminated either.
         workspace.make("go");
         workspace.wait_for("done");
     }
@@ -68,7 +68,7 @@ fn a_signal_to_urscope_reaches_the_program() {
 }
 
 #[test]
-fn a_program_that_a_signal_ends_says_so_by_its_exit_code() {
+fn the_exit_code_shows_that_a_signal_ended_the_program() {
     let workspace = Workspace::new();
     let running = workspace.start(workspace.script(&["--no-shim"], &format!("touch ready; {WAIT}")));
     workspace.wait_for("ready");
@@ -99,7 +99,7 @@ fn a_program_may_signal_its_own_group() {
 }
 
 #[test]
-fn what_is_ignored_stays_ignored() {
+fn ignored_signals_stay_ignored() {
     let workspace = Workspace::new();
     let urscope = env!("CARGO_BIN_EXE_urscope");
     let mut command = Command::new("/bin/sh");
@@ -111,7 +111,7 @@ fn what_is_ignored_stays_ignored() {
 }
 
 #[test]
-fn the_report_tells_who_had_not_ended() {
+fn the_report_names_processes_that_had_not_ended() {
     let workspace = Workspace::new();
     let mut command = workspace.script(&[], &orphan("touch done"));
     command.env("URSCOPE_LIBRARY", command::harmless_library());
@@ -125,9 +125,9 @@ fn the_report_tells_who_had_not_ended() {
     workspace.wait_for("done");
 }
 
-/// What is left behind may still start programs, which look for the device in the private directory.
+/// The remaining processes may still start programs that load the device from the private directory.
 #[test]
-fn the_private_directory_stays_for_those_who_are_left() {
+fn the_private_directory_is_kept_for_remaining_processes() {
     let workspace = Workspace::new();
     let library = workspace.path().join("a library.so");
     fs::copy(command::harmless_library(), &library).unwrap();

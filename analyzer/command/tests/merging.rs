@@ -1,10 +1,10 @@
-//! Each node of a job is judged by itself, and the reports become the verdict that judging everything at once would give.
+//! Merging the reports of all nodes of a job gives the same verdict as an analysis of all traces at once.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
+    reason = "a test stops at the first unexpected result"
 )]
 
 #[allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 const NODES: usize = 64;
 const RANKS: u64 = 12;
 
-/// A workspace with the traces of a job, and the names of their directories.
+/// A workspace with the traces of a job, and the names of the nodes' directories.
 fn job(nodes: usize) -> (Workspace, Vec<String>) {
     let workspace = Workspace::new();
     let (directory, hosts, ranks) = (workspace.path().to_str().unwrap(), nodes.to_string(), RANKS.to_string());
@@ -39,9 +39,9 @@ fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// Judges each node by itself; the names of the reports.
+/// Analyzes each node separately. Returns the names of the reports.
 fn reports(workspace: &Workspace, nodes: &[String]) -> Vec<String> {
-    // Every other one is compressed.
+    // Every second report is compressed.
     let report = |(index, node): (usize, &String)| {
         let packed = index % 2 == 1;
         let name = format!("{node}.urscope{}", if packed { ".gz" } else { "" });
@@ -54,7 +54,7 @@ fn reports(workspace: &Workspace, nodes: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn merged_reports_say_what_judging_everything_at_once_says() {
+fn merged_reports_equal_an_analysis_of_all_traces_at_once() {
     let (workspace, nodes) = job(NODES);
     let at_once = workspace.run(&with(&["check", "--format", "json"], &nodes));
     assert_eq!(at_once.code, 1, "{}", at_once.stderr);
@@ -78,16 +78,19 @@ fn merged_reports_say_what_judging_everything_at_once_says() {
     assert!(text.stdout.contains("and 56 more"), "{}", text.stdout);
 
     for form in ["junit", "github", "sarif"] {
-        let told = workspace.run(&with(&["merge", "--format", form], &reports)).stdout;
-        assert!(told.contains("osts: node000 (24), node001 (24), ") && told.contains("and 56 more"), "{form}: {told}");
-        assert!(!told.contains("node063 (24)"), "{form} has not room for all");
+        let output = workspace.run(&with(&["merge", "--format", form], &reports)).stdout;
+        assert!(
+            output.contains("osts: node000 (24), node001 (24), ") && output.contains("and 56 more"),
+            "{form}: {output}"
+        );
+        assert!(!output.contains("node063 (24)"), "{form} must not list all hosts");
     }
     let page = workspace.run(&with(&["merge", "--format", "html"], &reports)).stdout;
-    assert!(page.contains("hosts: node000 (24), ") && page.contains("node063 (24)"), "a page has room for all");
+    assert!(page.contains("hosts: node000 (24), ") && page.contains("node063 (24)"), "a page lists all hosts");
     let sarif = parsed(&workspace.run(&with(&["merge", "--format", "sarif"], &reports)).stdout);
     assert_eq!(sarif["runs"][0]["results"][1]["properties"]["hosts"], findings[1]["hosts"]);
 
-    // By racks, and then these.
+    // Merge each rack, then the racks.
     let (left, right) = reports.split_at(NODES / 3);
     assert_eq!(workspace.run(&with(&["merge", "--report", "left.urscope"], left)).code, 1);
     assert_eq!(workspace.run(&with(&["merge", "--report", "right.urscope"], right)).code, 1);
@@ -96,11 +99,11 @@ fn merged_reports_say_what_judging_everything_at_once_says() {
 }
 
 #[test]
-fn a_finding_stands_at_its_own_process_also_where_another_host_has_one_of_its_number() {
+fn a_finding_is_attributed_to_its_own_host_if_another_has_the_same_pid() {
     let (workspace, nodes) = job(2);
     let reports = reports(&workspace, &nodes);
     let judgement = parsed(&workspace.run(&with(&["merge", "--format", "json"], &reports)).stdout);
-    // Another host first, with the same numbers and programs.
+    // The other host, with the same process numbers and programs, comes first.
     let mut shuffled = judgement.clone();
     shuffled["processes"].as_array_mut().unwrap().reverse();
     let host = judgement["findings"][0]["process"]["host"].as_str().unwrap();
@@ -113,7 +116,7 @@ fn a_finding_stands_at_its_own_process_also_where_another_host_has_one_of_its_nu
 }
 
 #[test]
-fn times_of_hosts_lie_on_one_axis() {
+fn times_of_all_hosts_have_one_axis() {
     let (workspace, nodes) = job(3);
     let reports = reports(&workspace, &nodes);
     let first = |report: &str| {
@@ -121,7 +124,7 @@ fn times_of_hosts_lie_on_one_axis() {
         let findings = parsed(&ended.stdout)["findings"].clone();
         findings[0]["process"]["time_ns"].as_u64().unwrap()
     };
-    // The first node begins first, whatever its monotonic clock says.
+    // The first node begins first, independent of its monotonic clock.
     assert_eq!(first(&reports[0]), first(&reports[2]));
     let alone = |report: &str| parsed(&workspace.run(&["merge", "--format", "json", report]).stdout);
     let pair = parsed(&workspace.run(&["merge", "--format", "json", &reports[2], &reports[1]]).stdout);
@@ -143,7 +146,7 @@ fn a_report_is_named_after_its_host_and_rank() {
 }
 
 #[test]
-fn what_is_no_report_of_this_version_is_refused() {
+fn files_that_are_not_reports_of_this_version_are_refused() {
     let (workspace, nodes) = job(2);
     let report = &reports(&workspace, &nodes)[0];
     let text = fs::read_to_string(workspace.path().join(report)).unwrap();
@@ -164,7 +167,7 @@ fn what_is_no_report_of_this_version_is_refused() {
 }
 
 #[test]
-fn a_report_that_is_given_twice_is_told_and_counted_once() {
+fn a_duplicate_report_is_noted_and_counted_once() {
     let (workspace, nodes) = job(2);
     let reports = reports(&workspace, &nodes);
     let once = parsed(&workspace.run(&with(&["merge", "--format", "json"], &reports)).stdout);
@@ -172,6 +175,6 @@ fn a_report_that_is_given_twice_is_told_and_counted_once() {
     let twice = parsed(&twice.stdout);
     assert_eq!(twice["findings"], once["findings"]);
     assert_eq!(twice["processes"], once["processes"]);
-    let told = "1 more report of the node node001 (boot 00000000-0000-0000-0000-000000000001) not counted: give one for each node";
-    assert_eq!(twice["unseen"], json!([told]));
+    let note = "1 more report of the node node001 (boot 00000000-0000-0000-0000-000000000001) not counted: give one for each node";
+    assert_eq!(twice["unseen"], json!([note]));
 }

@@ -1,6 +1,6 @@
-//! The arrows between the modules of the command: the command line is on top, and nothing depends on it.
+//! Checks the dependencies between the modules of the command. The command line is the top layer.
 
-#![allow(clippy::unwrap_used, reason = "a test stops where it is surprised")]
+#![allow(clippy::unwrap_used, reason = "a test stops at the first unexpected result")]
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
 
-/// What the modules of a layer may not depend on.
+/// The modules that each layer must not depend on. The empty name is the whole crate.
 const FORBIDDEN: [(&str, &[&str]); 5] = [
     ("arguments", &["commands", "doctor", "export", "run", "top", "view", "window"]),
     ("output", &["commands", "doctor", "export", "run", "top", "view", "window"]),
@@ -27,7 +27,7 @@ fn no_module_depends_on_one_above_it() {
     for (layer, forbidden) in FORBIDDEN {
         let files = sources(&root.join(layer));
         let files: Vec<_> = files.iter().filter(|path| !path.starts_with(root.join("commands"))).collect();
-        assert!(files.len() > 1, "there is nothing in {layer}");
+        assert!(files.len() > 1, "{layer} has no modules");
         for path in files {
             let text = fs::read_to_string(path).unwrap_or_default();
             let used: String = text.split_whitespace().collect();

@@ -1,10 +1,10 @@
-//! The judge reads runs of any size in memory that does not grow with them.
+//! The memory of an analysis does not grow with the size of the run.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
+    reason = "a test stops at the first unexpected result"
 )]
 
 mod generator;
@@ -28,7 +28,7 @@ fn generator(directory: &Path, arguments: &[&str]) {
     Generator::parse_from(["generator", directory].iter().chain(arguments)).generate().unwrap();
 }
 
-/// The judgement by a process that may have so many MiB of data; it ends when it asks for more.
+/// The judgement of a process whose data segment is limited. The process fails if it needs more.
 fn judged_within(mebibytes: u32, directory: &Path) -> Value {
     let script = format!("ulimit -d {}; exec \"$0\" check --format json \"$1\"", mebibytes << 10);
     let mut command = Command::new("/bin/sh");
@@ -37,7 +37,7 @@ fn judged_within(mebibytes: u32, directory: &Path) -> Value {
     serde_json::from_slice(&stdout).unwrap_or_else(|_| panic!("no judgement: {}", String::from_utf8_lossy(&stderr)))
 }
 
-/// Of data, for the program itself and for what is read ahead, however long the traces are.
+/// The limit of the data segment in MiB. It includes the buffers for reading ahead.
 const BOUND: u32 = 96;
 
 fn size(directory: &Path) -> u64 {
@@ -48,29 +48,29 @@ fn size(directory: &Path) -> u64 {
 fn memory_does_not_grow_with_the_traces() {
     let folder = tempfile::tempdir().unwrap();
     generator(folder.path(), &["--ranks", "3", "--cycles", "20000", "--leak", "2", "--double", "1"]);
-    assert!(size(folder.path()) > u64::from(BOUND) << 20, "there is more to read than may be kept");
+    assert!(size(folder.path()) > u64::from(BOUND) << 20, "the traces are larger than the memory limit");
     let judgement = judged_within(BOUND, folder.path());
     assert_eq!(judgement["calls"]["urIPCGetMemHandleExp"], 60_000);
     assert_eq!(judgement["findings"].as_array().unwrap().len(), 6);
 }
 
 #[test]
-fn many_processes_need_little_each_also_when_all_are_killed_at_once() {
+fn many_killed_processes_fit_in_the_memory_limit() {
     let folder = tempfile::tempdir().unwrap();
     generator(folder.path(), &["--ranks", "300", "--cycles", "4", "--stacks", "400", "--killed"]);
-    assert!(size(folder.path()) > (3 * u64::from(BOUND)) << 20, "there is more to read than may be kept");
+    assert!(size(folder.path()) > (3 * u64::from(BOUND)) << 20, "the traces are larger than the memory limit");
     let judgement = judged_within(BOUND, folder.path());
     let processes = judgement["processes"].as_array().unwrap();
     assert_eq!(processes.len(), 300);
     assert!(processes.iter().all(|process| process["ended"] == "killed" && process["calls"] == 24));
 }
 
-/// As `urscope check` where a process may have 32 files open.
+/// Runs `urscope check` with a limit of 32 open files.
 #[test]
-fn a_run_may_have_more_files_than_a_process_may_open() {
-    let story: Vec<_> = (0..300).map(|i| format!("p{i}: get a -> h\np{i}: put h\np{i}: put h")).collect();
+fn a_run_may_have_more_files_than_the_limit_of_open_files() {
+    let scenario: Vec<_> = (0..300).map(|i| format!("p{i}: get a -> h\np{i}: put h\np{i}: put h")).collect();
     let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), &files(&story.join("\n")));
+    put(folder.path(), &files(&scenario.join("\n")));
     let output = Command::new("sh")
         .args(["-c", "ulimit -n 32 && exec \"$0\" check --format json \"$1\"", env!("CARGO_BIN_EXE_urscope")])
         .arg(folder.path())

@@ -1,10 +1,10 @@
-//! The tables of a run: read back, both forms say the same, and as much as the judgement does.
+//! The exported tables of a run: both formats contain the same rows, which match the judgement.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
+    reason = "a test stops at the first unexpected result"
 )]
 
 #[path = "../../tests/analysis/traces.rs"]
@@ -46,13 +46,13 @@ fn lines(path: &Path) -> Table {
     fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn exported(story: &str) -> (Rows, BTreeMap<&'static str, Table>, urscope_analyzer::Judgement) {
+fn exported(scenario: &str) -> (Rows, BTreeMap<&'static str, Table>, urscope_analyzer::Judgement) {
     let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), &files(story));
+    put(folder.path(), &files(scenario));
     let (paths, options) = ([folder.path().to_owned()], Options::default());
     let to = folder.path().join("tables");
     let rows = tables::export(&paths, &options, Form::Parquet, &to).unwrap();
-    assert_eq!(tables::export(&paths, &options, Form::Jsonl, &to).unwrap(), rows, "the folder may be there");
+    assert_eq!(tables::export(&paths, &options, Form::Jsonl, &to).unwrap(), rows, "the folder may already exist");
     let read = NAMES.map(|name| {
         let table = columns(&to.join(format!("{name}.parquet")));
         assert_eq!(table, lines(&to.join(format!("{name}.jsonl"))), "{name}");
@@ -63,7 +63,7 @@ fn exported(story: &str) -> (Rows, BTreeMap<&'static str, Table>, urscope_analyz
 }
 
 #[test]
-fn tables_say_what_the_judgement_says() {
+fn tables_match_the_judgement() {
     let (rows, tables, judgement) = exported(SINNERS);
     let calls: u64 = judgement.calls.values().sum();
     assert_eq!((rows.calls, rows.findings), (calls, judgement.findings.len() as u64));
@@ -89,13 +89,13 @@ fn tables_say_what_the_judgement_says() {
 }
 
 #[test]
-fn lives_are_joined_to_the_calls_that_made_and_ended_them() {
+fn lifetimes_refer_to_the_calls_that_began_and_ended_them() {
     let (_, tables, _) =
         exported("p: alloc a 4096\np: get a -> h\nc: open h -> m\nc: close m\nc: open h -> n\nc: killed\np: put h");
     let lives = &tables["handles"];
-    let told: Vec<_> =
+    let ends: Vec<_> =
         lives.iter().map(|life| (life["lane"].as_str().unwrap(), life["how"].as_str().unwrap())).collect();
-    assert_eq!(told, [("opening", "urIPCCloseMemHandleExp"), ("opening", "kill"), ("handle", "urIPCPutMemHandleExp")]);
+    assert_eq!(ends, [("opening", "urIPCCloseMemHandleExp"), ("opening", "kill"), ("handle", "urIPCPutMemHandleExp")]);
     let handle = &lives[2];
     for opening in &lives[..2] {
         assert_eq!((&opening["handle"], &opening["export"]), (&handle["life"], &handle["export"]));
@@ -110,14 +110,14 @@ fn lives_are_joined_to_the_calls_that_made_and_ended_them() {
 
 #[test]
 fn many_rows_are_written_in_groups() {
-    let story = format!("p: alloc a 64\n{}", "40000 times\np: get a -> h\np: put h\nend");
-    let (rows, tables, _) = exported(&story);
+    let scenario = format!("p: alloc a 64\n{}", "40000 times\np: get a -> h\np: put h\nend");
+    let (rows, tables, _) = exported(&scenario);
     assert_eq!((rows.calls, rows.handles), (80_001, 40_000));
     assert!(tables["handles"].is_sorted_by_key(|life| life["life"].as_u64()));
 }
 
 #[test]
-fn nothing_is_left_of_tables_that_could_not_be_made() {
+fn a_failed_export_leaves_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let (traces, to) = (folder.path().join("none"), folder.path().join("tables"));
     let error = tables::export(&[traces], &Options::default(), Form::Parquet, &to).unwrap_err();

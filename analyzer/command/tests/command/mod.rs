@@ -1,4 +1,4 @@
-//! The command `urscope`, as the tests of it run it: in a directory and an environment of its own.
+//! Runs the command `urscope` in a temporary directory with a minimal environment.
 
 use std::{
     fs::{self, File},
@@ -11,10 +11,10 @@ use std::{
 
 use tempfile::TempDir;
 
-/// No test takes this long; one that would is stopped.
+/// The time limit of a command.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// A directory to work in.
+/// The temporary working directory of a test.
 pub struct Workspace {
     folder: TempDir,
 }
@@ -22,11 +22,11 @@ pub struct Workspace {
 /// How a command ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its exit code; 128 and more for signals.
+    /// Its exit code; 128 plus the number of a signal.
     pub code: i32,
-    /// What it wrote.
+    /// Its standard output.
     pub stdout: String,
-    /// What it complained about.
+    /// Its standard error.
     pub stderr: String,
 }
 
@@ -45,16 +45,16 @@ impl Workspace {
         self.folder.path()
     }
 
-    /// `urscope` with arguments, output to files, as a pipe would be held open by whoever is left.
+    /// `urscope` with arguments. Its output goes to files, because remaining processes would keep a pipe open.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        // A shell that runs the tests in the background lets them ignore SIGINT, and urscope would go on ignoring it.
+        // A shell that runs the tests in the background makes them ignore SIGINT, which urscope would inherit.
         let mut command = Command::new("/usr/bin/env");
         command.args(["--default-signal", env!("CARGO_BIN_EXE_urscope")]).args(arguments);
         self.surround(&mut command);
         command
     }
 
-    /// Gives a command the directory and a bare environment.
+    /// Sets the directory, the output files and a minimal environment of a command.
     pub fn surround(&self, command: &mut Command) {
         command.current_dir(self.path()).env_clear().stdin(Stdio::null());
         for name in ["PATH", "TMPDIR"] {
@@ -66,17 +66,17 @@ impl Workspace {
         command.stderr(File::create(self.path().join("stderr")).unwrap());
     }
 
-    /// Runs to the end.
+    /// Runs `urscope` with arguments and waits for its end.
     pub fn run(&self, arguments: &[&str]) -> Ended {
         self.start(self.command(arguments)).end()
     }
 
-    /// Runs a shell script untraced; what `urscope run` does with it does not depend on tracing.
+    /// Runs a shell script under `urscope run` and waits for its end.
     pub fn run_script(&self, options: &[&str], script: &str) -> Ended {
         self.start(self.script(options, script)).end()
     }
 
-    /// A shell script under `urscope run`.
+    /// The command that runs a shell script under `urscope run`.
     pub fn script(&self, options: &[&str], script: &str) -> Command {
         let mut arguments = vec!["run"];
         arguments.extend(options);
@@ -88,14 +88,14 @@ impl Workspace {
         Running { child: command.spawn().unwrap(), folder: self.path().into() }
     }
 
-    /// Lets a shell make files that will be executed. A file that this process wrote could not be: while it is open for
-    /// writing, another test may start a process, which has it open as well for a moment.
+    /// Creates executable files with a shell script. If this process wrote them, a process that another test starts could inherit the
+    /// open file, and executing it would fail with ETXTBSY.
     pub fn prepare(&self, script: &str) {
         let status = Command::new("/bin/sh").args(["-c", script]).current_dir(self.path()).status();
         assert!(status.unwrap().success(), "{script}");
     }
 
-    /// Waits until something holds.
+    /// Waits until a condition holds.
     pub fn wait_until(&self, what: &str, holds: impl Fn() -> bool) {
         let start = Instant::now();
         while !holds() {
@@ -105,12 +105,12 @@ impl Workspace {
         }
     }
 
-    /// Waits for a file, as scripts make them to say how far they are.
+    /// Waits for a file, with which a script signals its progress.
     pub fn wait_for(&self, file: &str) {
         self.wait_until(file, || self.path().join(file).exists());
     }
 
-    /// What a script is told by a file.
+    /// Creates a file that a script waits for.
     pub fn make(&self, file: &str) {
         File::create(self.path().join(file)).unwrap();
     }
@@ -141,7 +141,7 @@ impl Running {
             }
             if start.elapsed() > LIMIT {
                 self.child.kill().unwrap();
-                panic!("the command did not end; it said {}", self.stderr());
+                panic!("the command did not end; its stderr: {}", self.stderr());
             }
             thread::sleep(Duration::from_millis(2));
         };
@@ -156,7 +156,7 @@ fn send(name: &str, to: &str) {
     assert!(status.unwrap().success());
 }
 
-/// A library that does no harm when it is preloaded: the C library, which is loaded anyway.
+/// A library whose preloading has no effect: the C library, which is loaded anyway.
 pub fn harmless_library() -> PathBuf {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     let path = maps.lines().filter_map(|line| line.split_ascii_whitespace().last());

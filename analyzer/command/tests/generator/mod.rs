@@ -1,9 +1,8 @@
-//! Writes the traces of a run that never was: as many hosts, processes and calls as are asked for, in the form in which the
-//! shim writes them.
+//! Writes synthetic traces with any number of hosts, processes and calls, in the format of the shim.
 //!
-//! Each process of a host allocates memory, gets a handle, and frees and puts again; the next one opens what it got, and
-//! closes it. Addresses are used again, as an allocator does. What is left out on purpose is asked for with `--leak` and
-//! `--double`, so that a large run has findings whose number is known.
+//! In each cycle, each process of a host allocates memory, gets a handle, puts it and frees the memory. The next process opens and
+//! closes the handle in between. Addresses are reused, as by an allocator. `--leak` and `--double` add violations, so that a large
+//! run has a known number of findings.
 
 use std::{
     fs::{self, File},
@@ -23,39 +22,39 @@ use urscope_schema::{
     },
 };
 
-/// Writes traces of a made-up run.
+/// Write synthetic traces of a run.
 #[derive(Parser)]
 #[command(name = "trace-generator")]
 pub(crate) struct Generator {
-    /// Where to: one directory per host if there are several.
+    /// The output directory. It contains one directory per host if there are several.
     directory: PathBuf,
-    /// How many hosts.
+    /// The number of hosts.
     #[arg(long, default_value_t = 1)]
     hosts: u32,
-    /// How many processes on each.
+    /// The number of processes on each host.
     #[arg(long, default_value_t = 4)]
     ranks: u32,
-    /// How often each process shares memory: 12 records each time.
+    /// How often each process shares memory. Each time takes 12 records.
     #[arg(long, default_value_t = 1000)]
     cycles: u64,
-    /// How many handles each process keeps at a time.
+    /// The number of different addresses that each process uses in turn.
     #[arg(long, default_value_t = 16)]
     live: u64,
-    /// In each process, this many handles are never put, and their memory is never freed.
+    /// The number of handles that each process never puts and whose memory it never frees.
     #[arg(long, default_value_t = 0)]
     leak: u64,
-    /// In each process, this many mappings are closed twice.
+    /// The number of mappings that each process closes twice.
     #[arg(long, default_value_t = 0)]
     double: u64,
-    /// How many call stacks each process has.
+    /// The number of call stacks of each process.
     #[arg(long, default_value_t = 4)]
     stacks: u64,
-    /// All processes are killed in the end: their files have no footer, and spaces behind the last record.
+    /// End as if all processes were killed: the files have no footer, and spaces after the last record.
     #[arg(long)]
     killed: bool,
 }
 
-/// The nanoseconds between two records of a host.
+/// The time between two records of a host, in nanoseconds.
 const TICK: u64 = 400;
 
 /// When the first host begins, in nanoseconds of `CLOCK_REALTIME`.
@@ -64,11 +63,11 @@ const START: u64 = 1_790_000_000_000_000_000;
 /// How much later each host begins, in nanoseconds.
 const LATER: u64 = 1_000_000;
 
-/// How far a file is written ahead of its last record, in bytes.
+/// The number of spaces after the last record of a killed process.
 const AHEAD: usize = 1 << 20;
 
 impl Generator {
-    /// Writes them.
+    /// Writes the traces.
     pub(crate) fn generate(&self) -> io::Result<()> {
         for host in 0..self.hosts {
             let directory = match self.hosts {
@@ -82,7 +81,7 @@ impl Generator {
     }
 
     fn host(&self, host: u32, directory: &Path) -> io::Result<()> {
-        // Hosts boot at different times: their monotonic clocks say different things at the same moment.
+        // Hosts boot at different times, so their monotonic clocks differ.
         let mut now = 1_000_000_000_000 + u64::from(host) * 77_000_000_000;
         let mut ranks =
             (0..self.ranks).map(|rank| self.start(host, rank, now, directory)).collect::<io::Result<Vec<_>>>()?;
@@ -136,7 +135,7 @@ impl Generator {
                 realtime_ns: START + u64::from(host) * LATER,
             },
         };
-        let door = EntryPoint {
+        let entry_point = EntryPoint {
             kind: "adapter-table".into(),
             via: 1,
             library: "libur_adapter_level_zero_v2.so.0".into(),
@@ -146,7 +145,7 @@ impl Generator {
         };
         file.write_all(&write::start(pid, "generator", "generator"))?;
         file.write_all(&write::record(pid, &header))?;
-        file.write_all(&write::record(pid, &door))?;
+        file.write_all(&write::record(pid, &entry_point))?;
         for stack in 1..=self.stacks.max(4) {
             let frames = (1..=6).map(|frame| Hex(0x5555_0000 + stack * 0x100 + frame * 8)).collect();
             file.write_all(&write::record(pid, &Stack { stack, frames }))?;

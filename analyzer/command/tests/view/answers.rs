@@ -1,4 +1,4 @@
-//! Every number is one that the command prints, and the tables are of the same analysis.
+//! The answers equal the output of the command, and the tables are from the same analysis.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use urscope_command::{
     view::{Settings, Subject, View},
 };
 
-use crate::{SIN, Shown, client::Place, traces, window};
+use crate::{Shown, VIOLATION, client::Place, serve, traces};
 
 /// What the command prints.
 fn printed(arguments: &[&str], shown: &Shown) -> Vec<u8> {
@@ -18,14 +18,14 @@ fn printed(arguments: &[&str], shown: &Shown) -> Vec<u8> {
 
 #[test]
 fn answers_are_byte_for_byte_what_the_command_prints() {
-    for story in [SIN, "", "a: get p -> h\nb@2: get p -> h\nb@2: put h"] {
-        let shown = &Shown::new(story);
+    for scenario in [VIOLATION, "", "a: get p -> h\nb@2: get p -> h\nb@2: put h"] {
+        let shown = &Shown::new(scenario);
         for question in ["check", "stats", "holders"] {
             let answer = shown.place.get(&format!("api/{question}"));
             assert_eq!(
                 answer.text(),
                 String::from_utf8(printed(&[question, "--format", "json"], shown)).unwrap(),
-                "{story}"
+                "{scenario}"
             );
             assert_eq!(answer.header("content-type"), Some("application/json"));
             assert_eq!(answer.header("urscope-generation"), Some("1"));
@@ -34,18 +34,18 @@ fn answers_are_byte_for_byte_what_the_command_prints() {
         export::export(&[shown.path()], &Options::default(), export::Form::Chrome, &mut timeline).unwrap();
         assert_eq!(shown.place.get("api/timeline").body, timeline);
     }
-    let shown = &Shown::new(SIN);
+    let shown = &Shown::new(VIOLATION);
     let bytes = shown.place.json("api/check")["findings"][0]["fingerprint"].as_str().unwrap().to_owned();
-    let story = shown.place.get(&format!("api/handle?name={bytes}"));
-    assert_eq!(story.body, printed(&["handle", "--format", "json", &bytes], shown));
+    let history = shown.place.get(&format!("api/handle?name={bytes}"));
+    assert_eq!(history.body, printed(&["handle", "--format", "json", &bytes], shown));
     let held = shown.place.get("api/holders?at_ns=3000");
     assert_eq!(held.body, printed(&["holders", "--format", "json", "--at", "3us"], shown));
     assert_ne!(held.body, shown.place.get("api/holders").body);
 }
 
 #[test]
-fn what_cannot_be_answered_is_said() {
-    let Shown { place, .. } = &Shown::new(SIN);
+fn questions_that_cannot_be_answered_are_refused() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
     for (path, status, why) in [
         ("api/handle", 400, "name"),
         ("api/handle?name=x", 400, "expected a fingerprint or an address"),
@@ -66,8 +66,8 @@ fn what_cannot_be_answered_is_said() {
 }
 
 #[test]
-fn the_run_is_told_in_short() {
-    let shown = &Shown::new(SIN);
+fn the_overview_describes_the_run() {
+    let shown = &Shown::new(VIOLATION);
     let (run, check) = (shown.place.json("api/run"), shown.place.json("api/check"));
     assert_eq!((&run["generation"], &run["running"], &run["error"]), (&json!(1), &json!(false), &json!(null)));
     assert_eq!(run["title"], shown.path().to_str().unwrap());
@@ -93,8 +93,8 @@ fn the_run_is_told_in_short() {
 }
 
 #[test]
-fn lives_come_as_columns_with_the_findings_on_them() {
-    let Shown { place, .. } = &Shown::new(SIN);
+fn lifetimes_are_sent_as_columns_with_their_findings() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
     let (lives, check) = (place.json("api/lives"), place.json("api/check"));
     let columns = &lives["columns"];
     assert_eq!((&lives["total"], &columns["lane"], &columns["process"]), (&json!(2), &json!([0, 1]), &json!([0, 1])));
@@ -107,7 +107,7 @@ fn lives_come_as_columns_with_the_findings_on_them() {
     };
     assert_eq!((name("kinds", 0), name("kinds", 1)), (&json!("memory handle"), &json!("mapping")));
     assert_eq!((name("how", 0), name("how", 1)), (&json!("urIPCPutMemHandleExp"), &json!("urIPCCloseMemHandleExp")));
-    // What is put or closed dies when that call begins.
+    // A lifetime ends when the put or the close begins.
     for (index, last) in [(0, "urIPCPutMemHandleExp"), (1, "urIPCCloseMemHandleExp")] {
         let call = &place.json(&format!("api/calls?function={last}"))["rows"][0];
         assert_eq!(columns["to_ns"][index], call["from_ns"]);
@@ -118,14 +118,14 @@ fn lives_come_as_columns_with_the_findings_on_them() {
     assert_eq!(place.json("api/lives?offset=9")["columns"]["id"], json!([]));
 }
 
-/// The page looks for a moment by halving.
+/// The page relies on the order, because it searches a moment by bisection.
 #[test]
-fn lives_come_in_the_order_in_which_they_began() {
+fn lifetimes_are_sent_in_the_order_in_which_they_began() {
     let later: Vec<_> = (1..100).map(|i| format!("p: get a -> h{i}\np: put h{i}")).collect();
-    let story = format!("p: alloc a 64\np: get a -> h\n{}\np: put h", later.join("\n"));
+    let scenario = format!("p: alloc a 64\np: get a -> h\n{}\np: put h", later.join("\n"));
     let folder = tempfile::tempdir().unwrap();
-    traces::put(folder.path(), &traces::one_late(&story));
-    let columns = Place::of(&window(folder.path(), None)).json("api/lives")["columns"].clone();
+    traces::put(folder.path(), &traces::one_late(&scenario));
+    let columns = Place::of(&serve(folder.path(), None)).json("api/lives")["columns"].clone();
     let from: Vec<_> = columns["from_ns"].as_array().unwrap().iter().map(|ns| ns.as_u64().unwrap()).collect();
     assert!(from.len() == 100 && from.is_sorted(), "{from:?}");
     let ends = columns["to_ns"].as_array().unwrap().iter().zip(&from);
@@ -137,7 +137,7 @@ fn lives_come_in_the_order_in_which_they_began() {
 }
 
 #[test]
-fn what_still_lives_has_no_end() {
+fn live_objects_have_no_end() {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let start = urscope_schema::proc_stat::ProcStat::parse(&stat).unwrap().start;
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
@@ -146,7 +146,7 @@ fn what_still_lives_has_no_end() {
     });
     let folder = tempfile::tempdir().unwrap();
     traces::put(folder.path(), &files);
-    let view = window(folder.path(), None);
+    let view = serve(folder.path(), None);
     let place = Place::of(&view);
     assert_eq!(place.json("api/run")["running"], true);
     let columns = &place.json("api/lives")["columns"];
@@ -155,7 +155,7 @@ fn what_still_lives_has_no_end() {
 
 #[test]
 fn calls_are_found_sorted_and_shown_in_pages() {
-    let Shown { place, .. } = &Shown::new(SIN);
+    let Shown { place, .. } = &Shown::new(VIOLATION);
     let all = place.json("api/calls");
     assert_eq!((&all["total"], &all["matching"], &all["offset"]), (&json!(6), &json!(6), &json!(0)));
     let rows = all["rows"].as_array().unwrap();
@@ -177,25 +177,29 @@ fn calls_are_found_sorted_and_shown_in_pages() {
 }
 
 #[test]
-fn names_that_are_chosen_to_hurt_stay_text() {
+fn malicious_names_are_escaped() {
     let name = "/app/\u{1b}[31m\u{202e}\u{7f}<b>\u{85}";
-    let files = traces::files_with(SIN, |header, _| header.executable = name.into());
+    let files = traces::files_with(VIOLATION, |header, _| header.executable = name.into());
     let folder = tempfile::tempdir().unwrap();
     traces::put(folder.path(), &files);
-    let view = window(folder.path(), None);
+    let view = serve(folder.path(), None);
     let place = Place::of(&view);
     for path in ["api/run", "api/check", "api/stats", "api/holders", "api/timeline"] {
         let text = place.get(path).text();
         assert!(!text.chars().any(|c| c != '\n' && urscope_analyzer::plain::steers(c)), "{path}");
     }
-    assert_eq!(place.json("api/run")["processes"][0]["executable"], name, "said by number, and reads back");
+    assert_eq!(
+        place.json("api/run")["processes"][0]["executable"],
+        name,
+        "JSON escapes are decoded to the original name"
+    );
 }
 
 #[test]
-fn what_cannot_be_heard_is_told_instead() {
+fn a_failed_analysis_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("urscope-a-1-1.json"), "no trace").unwrap();
-    let view = window(folder.path(), None);
+    let view = serve(folder.path(), None);
     let place = Place::of(&view);
     let run = place.json("api/run");
     assert!(run["error"].as_str().unwrap().contains("urscope-a-1-1.json"), "{run}");
@@ -207,8 +211,8 @@ fn what_cannot_be_heard_is_told_instead() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_said() {
-    let shown = Shown::new(SIN);
+fn a_port_that_is_in_use_is_reported() {
+    let shown = Shown::new(VIOLATION);
     let subject = Subject::named(vec![shown.path()], Options::default());
     let port = shown.place.address.port();
     let refused = View::open(subject, Settings { port, perfetto: None }).err().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! A browser of a few lines: it sends what it is told to, byte for byte, and reads what comes.
+//! A minimal HTTP client that sends requests byte for byte, also malformed ones.
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},
@@ -8,17 +8,17 @@ use std::{
 
 use urscope_command::view::View;
 
-/// Longer than any time-out of the server.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The read timeout. It is longer than the time limit for requests of the server.
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Where a run is served.
+/// The address and the token of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) address: SocketAddr,
     pub(crate) token: String,
 }
 
-/// What came back.
+/// A response.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -31,7 +31,7 @@ impl Place {
         Self::at(&view.url())
     }
 
-    /// Takes an address apart.
+    /// Parses a URL of the page.
     pub(crate) fn at(url: &str) -> Self {
         let (address, rest) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
         let token = rest.split('/').next().unwrap().to_owned();
@@ -40,30 +40,30 @@ impl Place {
 
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
         stream
     }
 
-    /// Sends bytes, and reads until the other side closes.
+    /// Sends bytes, and reads until the server closes the connection.
     pub(crate) fn raw(&self, request: &str) -> Answer {
         let mut stream = self.connect();
-        // The server may refuse before it has read all.
+        // The server may refuse and close before it has read everything.
         drop(stream.write_all(request.as_bytes()));
         Answer::read(&mut stream)
     }
 
-    /// A request with a line and headers; the host stands in it.
+    /// Sends a request line and headers, with the correct Host header.
     pub(crate) fn ask(&self, line: &str, headers: &[&str]) -> Answer {
         let headers: String = headers.iter().flat_map(|header| [header, "\r\n"]).collect();
         self.raw(&format!("{line} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\r\n", self.address))
     }
 
-    /// What a browser asks for on the page.
+    /// Gets a path below the token.
     pub(crate) fn get(&self, path: &str) -> Answer {
         self.ask(&format!("GET /{}/{path}", self.token), &[])
     }
 
-    /// The same as JSON.
+    /// Gets a path below the token, and parses the JSON of a successful response.
     pub(crate) fn json(&self, path: &str) -> serde_json::Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
@@ -72,7 +72,7 @@ impl Place {
 }
 
 impl Answer {
-    /// Reads until the other side closes.
+    /// Reads until the server closes the connection.
     pub(crate) fn read(stream: &mut TcpStream) -> Self {
         let mut answer = Vec::new();
         match stream.read_to_end(&mut answer) {
@@ -103,7 +103,7 @@ impl Answer {
     }
 }
 
-/// The chunks of a body.
+/// Joins the chunks of a body.
 fn joined(mut body: &[u8]) -> Vec<u8> {
     let mut whole = Vec::new();
     while let Some(end) = body.windows(2).position(|two| two == b"\r\n") {

@@ -1,4 +1,4 @@
-//! A run that goes on is followed.
+//! The page follows a run that grows.
 
 use std::{
     fs,
@@ -9,12 +9,12 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{SIN, Shown, client::Place, traces, window};
+use crate::{Shown, VIOLATION, client::Place, serve, traces};
 
-/// News, as a browser listens to them.
-struct News(BufReader<TcpStream>);
+/// The stream of server-sent events.
+struct Events(BufReader<TcpStream>);
 
-impl News {
+impl Events {
     fn of(place: &Place) -> Self {
         let mut stream = place.connect();
         write!(stream, "GET /{}/api/events HTTP/1.1\r\nHost: {}\r\n\r\n", place.token, place.address).unwrap();
@@ -25,13 +25,13 @@ impl News {
         let mut line = String::new();
         while !line.starts_with("data: ") {
             line.clear();
-            assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "there will be no more news");
+            assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "the stream has ended");
         }
         serde_json::from_str(line.trim_start_matches("data: ").trim()).unwrap()
     }
 }
 
-/// Waits until a generation was heard.
+/// Waits for a number of analyses.
 fn wait_for(place: &Place, generation: u64) -> Value {
     let start = Instant::now();
     loop {
@@ -39,23 +39,23 @@ fn wait_for(place: &Place, generation: u64) -> Value {
         if run["generation"].as_u64().unwrap() >= generation {
             return run;
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "generation {generation} never came: {run}");
+        assert!(start.elapsed() < Duration::from_secs(20), "generation {generation} was not reached: {run}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[test]
-fn what_is_new_is_heard_and_told() {
+fn new_traces_are_analyzed_and_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let view = window(folder.path(), None);
+    let view = serve(folder.path(), None);
     let place = Place::of(&view);
     assert_eq!(wait_for(&place, 1)["calls"], 0);
     assert_eq!(place.json("api/check")["verdict"], "not-judged");
-    let mut news = News::of(&place);
-    assert_eq!(news.next(), json!({"generation": 1, "running": false}));
-    traces::put(folder.path(), &traces::files(SIN));
-    assert_eq!(news.next()["generation"], 2);
-    // It may have been heard between two of the files.
+    let mut events = Events::of(&place);
+    assert_eq!(events.next(), json!({"generation": 1, "running": false}));
+    traces::put(folder.path(), &traces::files(VIOLATION));
+    assert_eq!(events.next()["generation"], 2);
+    // The analysis may have started when only some of the files existed.
     let start = Instant::now();
     while place.json("api/check")["verdict"] != "findings" {
         assert!(start.elapsed() < Duration::from_secs(20));
@@ -64,8 +64,8 @@ fn what_is_new_is_heard_and_told() {
 }
 
 #[test]
-fn a_hearing_that_fails_takes_nothing_away() {
-    let shown = Shown::new(SIN);
+fn a_failed_analysis_keeps_the_earlier_results() {
+    let shown = Shown::new(VIOLATION);
     let check = shown.place.get("api/check").body;
     let broken = shown.path().join("urscope-x-9-9.json");
     fs::write(&broken, "no trace").unwrap();
@@ -77,13 +77,13 @@ fn a_hearing_that_fails_takes_nothing_away() {
 }
 
 #[test]
-fn a_window_that_is_closed_answers_nobody() {
-    let Shown { view, place, folder } = Shown::new(SIN);
-    let mut news = News::of(&place);
-    news.next();
+fn a_server_that_is_dropped_closes_its_connections() {
+    let Shown { view, place, folder } = Shown::new(VIOLATION);
+    let mut events = Events::of(&place);
+    events.next();
     drop(view);
     assert!(TcpStream::connect(place.address).is_err());
     let mut line = String::new();
-    while news.0.read_line(&mut line).unwrap_or_default() > 0 {}
+    while events.0.read_line(&mut line).unwrap_or_default() > 0 {}
     drop(folder);
 }

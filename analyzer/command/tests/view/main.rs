@@ -1,10 +1,10 @@
-//! The window: what is answered to whom, asked for as a browser, a stranger or an attacker does.
+//! The page's server: answers to a browser, and refusals of unauthorized or malicious requests.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
+    reason = "a test stops at the first unexpected result"
 )]
 
 mod answers;
@@ -23,11 +23,11 @@ use urscope_command::view::{Settings, Subject, View, perfetto::Copy};
 
 use client::Place;
 
-/// One process frees what another has open.
-const SIN: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nproducer: put h\n\
+/// A scenario in which one process frees memory that another has open.
+const VIOLATION: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nproducer: put h\n\
                    producer: free p\nconsumer: close m";
 
-/// Traces of a story, and the window on them.
+/// The traces of a scenario, and a server that shows them.
 struct Shown {
     folder: TempDir,
     view: View,
@@ -35,14 +35,14 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(story: &str) -> Self {
-        Self::with(story, None)
+    fn new(scenario: &str) -> Self {
+        Self::with(scenario, None)
     }
 
-    fn with(story: &str, perfetto: Option<Copy>) -> Self {
+    fn with(scenario: &str, perfetto: Option<Copy>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        traces::put(folder.path(), &traces::files(story));
-        let view = window(folder.path(), perfetto);
+        traces::put(folder.path(), &traces::files(scenario));
+        let view = serve(folder.path(), perfetto);
         let place = Place::of(&view);
         Self { folder, view, place }
     }
@@ -52,7 +52,7 @@ impl Shown {
     }
 }
 
-fn window(folder: &Path, perfetto: Option<Copy>) -> View {
+fn serve(folder: &Path, perfetto: Option<Copy>) -> View {
     let subject = Subject::named(vec![folder.to_owned()], Options::default());
     View::open(subject, Settings { port: 0, perfetto }).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Whoever should not look sees nothing.
+//! Unauthorized, malformed and excessive requests are refused.
 
 use std::{
     io::{Read as _, Write as _},
@@ -8,18 +8,18 @@ use std::{
 use urscope_command::view::perfetto::Copy;
 
 use crate::{
-    SIN, Shown,
+    Shown, VIOLATION,
     client::{Answer, Place},
 };
 
-/// A stranger learns nothing, and is sent away.
+/// The response reveals nothing, and closes the connection.
 fn assert_nothing(answer: &Answer, what: &str) {
     assert_eq!((answer.status, answer.text().as_str()), (404, ""), "{what}");
     assert_eq!(answer.header("connection"), Some("close"), "{what}");
     assert_guarded(answer, what);
 }
 
-/// Every answer forbids what a page of ours does not need.
+/// The security headers are those of every response.
 fn assert_guarded(answer: &Answer, what: &str) {
     let policy = answer.header("content-security-policy").unwrap_or_default();
     assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"), "{what}: {policy}");
@@ -46,8 +46,8 @@ fn assert_refused(answer: &Answer, status: u16, why: &str, what: &str) {
 }
 
 #[test]
-fn whoever_does_not_know_the_token_is_told_nothing() {
-    let Shown { place, .. } = &Shown::new(SIN);
+fn requests_without_the_token_get_an_empty_404() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
     let token = &place.token;
     for path in [
         "/".into(),
@@ -70,8 +70,8 @@ fn whoever_does_not_know_the_token_is_told_nothing() {
 }
 
 #[test]
-fn no_trick_of_a_path_leads_anywhere() {
-    let Shown { place, .. } = &Shown::new(SIN);
+fn unknown_and_malformed_paths_get_an_empty_404() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
     for path in [
         "../",
         "..",
@@ -113,8 +113,8 @@ fn no_trick_of_a_path_leads_anywhere() {
 }
 
 #[test]
-fn a_proxy_is_what_we_are_not() {
-    let Shown { place, .. } = &Shown::new(SIN);
+fn proxy_requests_are_refused() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
     let Place { address, token } = place;
     for line in [
         format!("GET http://{address}/{token}/"),
@@ -127,8 +127,8 @@ fn a_proxy_is_what_we_are_not() {
 }
 
 #[test]
-fn a_name_that_was_made_to_lead_here_is_refused() {
-    let Shown { place, .. } = &Shown::new(SIN);
+fn foreign_host_names_are_refused() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
     let (path, port) = (format!("/{}/", place.token), place.address.port());
     let hosts = |hosts: &[String]| {
         let hosts: String = hosts.iter().flat_map(|host| ["Host: ", host.as_str(), "\r\n"]).collect();
@@ -154,7 +154,7 @@ fn a_name_that_was_made_to_lead_here_is_refused() {
     assert_refused(&place.raw(&format!("GET {path} HTTP/1.0\r\n\r\n")), 403, "found none", "HTTP/1.0");
     let two = [format!("127.0.0.1:{port}"), "evil.example".into()];
     assert_refused(&hosts(&two), 403, "found several", "two hosts");
-    // A port of another machine may lead here.
+    // The port may be forwarded from another machine.
     for host in
         [format!("127.0.0.1:{port}"), format!("localhost:{port}"), "LocalHost:8080".into(), "127.0.0.1:1".into()]
     {
@@ -163,8 +163,8 @@ fn a_name_that_was_made_to_lead_here_is_refused() {
 }
 
 #[test]
-fn another_page_cannot_ask_for_its_reader() {
-    let Shown { place, .. } = &Shown::new(SIN);
+fn requests_from_other_pages_are_refused() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
     let port = place.address.port();
     let ask = |headers: &[&str]| place.ask(&format!("GET /{}/api/check", place.token), headers);
     for origin in [
@@ -193,8 +193,8 @@ fn another_page_cannot_ask_for_its_reader() {
 }
 
 #[test]
-fn nothing_can_be_changed() {
-    let Shown { place, .. } = &Shown::new(SIN);
+fn only_get_and_head_are_allowed() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"] {
         let answer = place.ask(&format!("{method} /{}/", place.token), &["Content-Length: 0"]);
         assert_refused(&answer, 405, "expected GET or HEAD", method);
@@ -206,8 +206,8 @@ fn nothing_can_be_changed() {
 }
 
 #[test]
-fn what_is_served_forbids_what_it_does_not_need() {
-    let Shown { place, .. } = &Shown::new(SIN);
+fn all_answers_have_the_security_headers() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
     for path in ["", "index.html", "api/run", "api/check", "api/timeline", "api/handle?name=x"] {
         assert_guarded(&place.get(path), path);
     }
@@ -215,7 +215,7 @@ fn what_is_served_forbids_what_it_does_not_need() {
 
 #[test]
 fn requests_that_are_too_big_are_refused() {
-    let Shown { place, .. } = &Shown::new(SIN);
+    let Shown { place, .. } = &Shown::new(VIOLATION);
     let big = format!("X: {}", "x".repeat(64 << 10));
     assert_eq!(place.ask("GET /", &[&big]).status, 431);
     let many: Vec<_> = (0..100).map(|number| format!("X{number}: x")).collect();
@@ -231,8 +231,8 @@ fn requests_that_are_too_big_are_refused() {
 }
 
 #[test]
-fn slow_clients_keep_nobody_waiting() {
-    // More than fits between a server and a client.
+fn slow_clients_do_not_delay_others() {
+    // The timeline of this run is larger than the socket buffers.
     let Shown { place, .. } = &Shown::new(&"p: get a -> h\np: put h\n".repeat(20_000));
     place.json("api/run");
     let silent: Vec<TcpStream> = (0..20).map(|_| place.connect()).collect();
@@ -240,25 +240,25 @@ fn slow_clients_keep_nobody_waiting() {
     for stream in &mut begun {
         stream.write_all(b"GET / HTT").unwrap();
     }
-    let mut deaf: Vec<TcpStream> = (0..10).map(|_| place.connect()).collect();
+    let mut stalled: Vec<TcpStream> = (0..10).map(|_| place.connect()).collect();
     let request =
         format!("GET /{}/api/timeline HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", place.token, place.address);
-    for stream in &mut deaf {
+    for stream in &mut stalled {
         stream.write_all(request.as_bytes()).unwrap();
     }
     for question in ["api/check", "api/handle?name=1", "api/calls?sort=took", "api/lives"] {
         assert!(matches!(place.get(question).status, 200 | 404), "{question}");
     }
-    // The rest of these answers still comes: nothing waited until the server gave up on them.
-    for stream in &mut deaf {
+    // These answers still complete, so the requests above did not wait for the server's write timeout.
+    for stream in &mut stalled {
         serde_json::from_slice::<serde::de::IgnoredAny>(&Answer::read(stream).body).unwrap();
     }
     drop((silent, begun));
 }
 
 #[test]
-fn who_sends_no_request_makes_room_for_others() {
-    let Shown { place, .. } = &Shown::new(SIN);
+fn idle_connections_are_closed_to_make_room_for_others() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
     let mut crowd: Vec<TcpStream> = (0..100).map(|_| place.connect()).collect();
     for stream in crowd.iter_mut().step_by(2) {
         drop(stream.write_all(b"GET /"));
@@ -269,20 +269,23 @@ fn who_sends_no_request_makes_room_for_others() {
 
 #[test]
 fn only_the_loopback_address_of_the_printed_name_answers() {
-    let Shown { place, .. } = &Shown::new(SIN);
+    let Shown { place, .. } = &Shown::new(VIOLATION);
     assert!(place.address.ip().is_loopback());
-    assert!(TcpStream::connect(("127.0.0.2", place.address.port())).is_err(), "it listens on more than it says");
+    assert!(
+        TcpStream::connect(("127.0.0.2", place.address.port())).is_err(),
+        "it listens on more than the loopback address 127.0.0.1"
+    );
     assert!(TcpStream::connect(("::1", place.address.port())).is_err());
 }
 
 #[test]
-fn a_ticket_leads_to_the_page_once() {
-    let shown = Shown::new(SIN);
+fn a_ticket_redirects_to_the_page_once() {
+    let shown = Shown::new(VIOLATION);
     let ticket = shown.view.ticket("perfetto.html").unwrap();
     let word = ticket.rsplit('/').next().unwrap().to_owned();
     assert!(!ticket.contains(&shown.place.token));
     let foreign = format!("GET /{word} HTTP/1.1\r\nHost: evil.example:80\r\nConnection: close\r\n\r\n");
-    assert_nothing(&shown.place.raw(&foreign), "a foreign host uses no ticket");
+    assert_nothing(&shown.place.raw(&foreign), "a foreign host does not use up the ticket");
     let first = shown.place.ask(&format!("GET /{word}"), &[]);
     assert_eq!(first.status, 303);
     assert_eq!(first.header("location"), Some(format!("/{}/perfetto.html", shown.place.token).as_str()));
@@ -290,10 +293,10 @@ fn a_ticket_leads_to_the_page_once() {
 }
 
 #[test]
-fn the_copy_of_perfetto_is_another_origin_and_reads_the_timeline_alone() {
+fn the_copy_of_perfetto_is_another_origin_and_reads_only_the_timeline() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("index.html"), "perfetto").unwrap();
-    let shown = Shown::with(SIN, Some(Copy::open(folder.path()).unwrap()));
+    let shown = Shown::with(VIOLATION, Some(Copy::open(folder.path()).unwrap()));
     let place = &shown.place;
     let run = place.json("api/run");
     let url = run["perfetto"]["url"].as_str().unwrap();
@@ -314,7 +317,7 @@ fn the_copy_of_perfetto_is_another_origin_and_reads_the_timeline_alone() {
     for path in ["api/check", "api/run", "index.html/", "../x", "secret"] {
         assert_eq!(by_name(&copy, "localhost", path).status, 404, "{path}");
     }
-    // Each is under its own name only, so that neither can read the other.
+    // Each is served under its own name only, so that neither can read the other.
     for (place, wrong, right) in [(place, "localhost", "127.0.0.1"), (&copy, "127.0.0.1", "localhost")] {
         let sent_on = by_name(place, wrong, "api/check");
         let there = format!("http://{right}:{}/{}/api/check", place.address.port(), place.token);
