@@ -147,7 +147,7 @@ static void consumer(Peer &producer) {
     CHECK(all[i].try_open(whole[i]));
     Bytes same = whole[i];
     reseal(same);
-    require(same == whole[i], "the data are sealed in another way than this program knows");
+    require(same == whole[i], "the checksum differs from the one that this program computes");
   }
 
   Random random{0x9e3779b97f4a7c15u};

@@ -20,7 +20,7 @@ static void producer(Peer &consumer) {
   Gpu gpu;
   auto [memory, handle] = export_pattern(gpu, size, 14);
   consumer.send(handle.data());
-  consumer.await("never said");
+  consumer.await("never sent");
 }
 
 int main(int argc, char **argv) { return run(argc, argv, consumer, producer, false); }

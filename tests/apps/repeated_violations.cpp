@@ -31,7 +31,8 @@ int main(int argc, char **argv) {
       require(urIPCPutMemHandleExp(ur.context, data) == UR_RESULT_ERROR_INVALID_ARGUMENT, "a second put was accepted");
     });
     repeat("closes of nothing", times, [&] {
-      require(urIPCCloseMemHandleExp(ur.context, &size) == UR_RESULT_ERROR_INVALID_ARGUMENT, "a stranger was closed");
+      require(urIPCCloseMemHandleExp(ur.context, &size) == UR_RESULT_ERROR_INVALID_ARGUMENT,
+              "an unknown pointer was closed");
     });
     repeat("null handles", times, [&] {
       require(urIPCPutMemHandleExp(ur.context, nullptr) == UR_RESULT_ERROR_INVALID_NULL_POINTER, "null was put");

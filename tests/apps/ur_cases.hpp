@@ -69,7 +69,7 @@ template <typename Role> void run_side(const std::string &name, Role role, Ur &u
 inline void run_apart(const Case &test_case) {
   char self[4096] = {};
   require(readlink("/proc/self/exe", self, sizeof self - 1) > 0, "cannot find this program");
-  require(setenv("ZE_SOFT_FAIL", test_case.faults.c_str(), 1) == 0, "cannot tell the device to fail");
+  require(setenv("ZE_SOFT_FAIL", test_case.faults.c_str(), 1) == 0, "cannot set ZE_SOFT_FAIL");
   std::string role = "only", name = test_case.name;
   char *const arguments[] = {self, role.data(), name.data(), nullptr};
   pid_t pid = 0;

@@ -85,14 +85,14 @@ template <typename Kind> std::vector<Case> alone_of_every_kind() {
          answers << Kind::put(ur, other);
        }},
       // Between the two puts the program opens a file of its own, which may get a number that the first put has closed.
-      {"put-of-both-and-a-stranger",
+      {"put-of-both-and-an-unrelated-file",
        [](Ur &ur, Answers &answers) {
          Kind object(ur);
          const Data one = object.get(), other = object.get();
          answers << Kind::put(ur, one);
-         const int stranger = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-         answers << Kind::put(ur, other) << (fcntl(stranger, F_GETFD) >= 0 ? "kept" : "closed");
-         ::close(stranger);
+         const int unrelated = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+         answers << Kind::put(ur, other) << (fcntl(unrelated, F_GETFD) >= 0 ? "kept" : "closed");
+         ::close(unrelated);
        }},
       {"put-after-release",
        [](Ur &ur, Answers &answers) {
@@ -310,17 +310,17 @@ template <typename Kind> std::vector<CaseOfTwo> of_two_of_every_kind() {
        [](Ur &ur, Peer &child, Answers &answers) {
          const Bytes data = child.receive();
          const size_t before = open_descriptors().size();
-         std::vector<std::string> told;
-         for (rlim_t room = 0; told.empty() || told.back() != " 0"; ++room) {
+         std::vector<std::string> lines;
+         for (rlim_t room = 0; lines.empty() || lines.back() != " 0"; ++room) {
            require(room < 32, "never enough descriptors");
            Answers answer;
            {
              RoomFor more(room);
              open_and_close<Kind>(ur, answer, Bytes(data));
            }
-           if (told.empty() || told.back() != answer.line()) told.push_back(answer.line());
+           if (lines.empty() || lines.back() != answer.line()) lines.push_back(answer.line());
          }
-         for (const auto &answer : told) answers << answer.substr(1);
+         for (const auto &answer : lines) answers << answer.substr(1);
          // By now the caches are filled.
          const size_t opened = open_descriptors().size();
          open_and_close<Kind>(ur, answers, data);

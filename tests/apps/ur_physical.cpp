@@ -285,15 +285,15 @@ static const std::vector<CaseOfTwo> of_two = {
        CHECK(put(ur, data));
      }},
     // Between open and close the program opens files of its own, which may get a number that the open has closed.
-    {"close-and-strangers",
+    {"close-and-unrelated-files",
      [](Ur &ur, Peer &child, Answers &answers) {
        ur_physical_mem_handle_t opened = nullptr;
        answers << Memory::open(ur, child.receive(), &opened);
-       std::vector<int> strangers(8);
-       for (int &stranger : strangers) stranger = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+       std::vector<int> unrelated(8);
+       for (int &file : unrelated) file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
        answers << Memory::close(ur, opened);
        bool kept = true;
-       for (int stranger : strangers) kept = ::close(stranger) == 0 && kept;
+       for (int file : unrelated) kept = ::close(file) == 0 && kept;
        answers << (kept ? "kept" : "closed");
        child.say("done");
      },

@@ -161,7 +161,7 @@ const PHYSICAL: &[Case] = &[
     ("get-twice", "0 0 two 0 0", &[]),
     ("get-after-put", "0 0 0 0 0", &[(V2OneDescriptor, "0 0 0 4 0", "the second get hands out the descriptor that the put has closed")]),
     ("put-of-one-of-two", "0 0 0", &[(V2OneDescriptor, "0 4 0", ONE)]),
-    ("put-of-both-and-a-stranger", "0 0 kept", &[(V2OneDescriptor, "0 0 closed", ONE)]),
+    ("put-of-both-and-an-unrelated-file", "0 0 kept", &[(V2OneDescriptor, "0 0 closed", ONE)]),
     ("put-after-release", "0 0", &[]),
     ("release-without-put", "0 0 0", &[]),
     ("open-and-close", "0 0 0", &[]),
@@ -210,7 +210,7 @@ const PHYSICAL_OF_TWO: &[Case] = &[
     ("open-without-permission", "45", &[]),
     ("open-without-descriptors", "4 0 0 none-lost", &[(Ours, "38 0 0 none-lost", DESCRIPTORS), (OursOneDescriptor, "38 0 0 none-lost", DESCRIPTORS), (OursOnV1, "38 0 0 none-lost", DESCRIPTORS)]),
     ("open-of-another-process", "0 same 0 same", &[]),
-    ("close-and-strangers", "0 0 kept", &[(V2OneDescriptor, "0 0 closed", "adapter and driver both close the imported descriptor")]),
+    ("close-and-unrelated-files", "0 0 kept", &[(V2OneDescriptor, "0 0 closed", "adapter and driver both close the imported descriptor")]),
 ];
 
 #[rustfmt::skip]
@@ -243,7 +243,7 @@ const EVENT: &[Case] = &[
     ("get-twice", "0 0 two 0 0", &[]),
     ("get-after-put", "0 0 0 0 0", &[]),
     ("put-of-one-of-two", "0 0 0", &[]),
-    ("put-of-both-and-a-stranger", "0 0 kept", &[]),
+    ("put-of-both-and-an-unrelated-file", "0 0 kept", &[]),
     ("put-after-release", "0 0", &[]),
     ("release-without-put", "0 0 0", &[]),
     ("open-and-close", "0 0 0", &[]),

@@ -31,7 +31,7 @@ pub(super) const MEMORY: &[Case] = &[
     ("get-twice", "0 0 two 0 0", &[]),
     ("get-after-put", "0 0 0 0 0", &[]),
     ("put-of-one-of-two", "0 0 0", &[]),
-    ("put-of-both-and-a-stranger", "0 0 kept", &[]),
+    ("put-of-both-and-an-unrelated-file", "0 0 kept", &[]),
     ("put-after-release", "0 0", &[]),
     ("release-without-put", "0 0 0", &[]),
     ("open-and-close", "0 0 0", &[]),
