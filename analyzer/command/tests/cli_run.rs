@@ -139,7 +139,7 @@ fn programs_that_cannot_be_run_have_the_exit_codes_of_a_shell() {
     workspace.prepare("echo data >data; echo '#!/nowhere/interpreter' >orphan; chmod +x orphan");
     for (program, code, word) in [
         ("no-such-program", 127, "no such program in PATH"),
-        ("./no-such-program", 127, "no such program there"),
+        ("./no-such-program", 127, "no such program at this path"),
         ("./data", 126, "may not be executed"),
         ("/", 126, "is a directory"),
         ("./orphan", 126, "interpreter"),

@@ -175,11 +175,11 @@ fn explain(facts: &Facts, step: Step, errno: Errno) -> (String, &'static str) {
             }
             _ if !may_ptrace => (
                 "a security module (SELinux, AppArmor) forbids it, or the producer is not dumpable".into(),
-                "look for the refusal in the audit log; on SELinux: setsebool deny_ptrace off",
+                "search for the refusal in the audit log; on SELinux: setsebool deny_ptrace off",
             ),
             _ => (
                 "a security module (SELinux, AppArmor) forbids it in spite of CAP_SYS_PTRACE".into(),
-                "look for the refusal in the audit log",
+                "search for the refusal in the audit log",
             ),
         },
         Errno::SRCH => (

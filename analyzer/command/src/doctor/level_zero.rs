@@ -70,7 +70,7 @@ fn software(facts: &Facts) -> Line {
     match &facts.software {
         Some(Ok(path)) => Line::ok("device", format!("the software device: {}", path.display())),
         Some(Err(missing)) => Line::problem("device", missing.found.as_str(), missing.advice),
-        None => Line::problem("device", "the software device was not searched for", "this is an error in urscope"),
+        None => Line::problem("device", "the software device was not searched for", "this is a bug in urscope"),
     }
 }
 

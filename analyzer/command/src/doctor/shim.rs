@@ -29,7 +29,8 @@ pub(crate) fn line(found: &Result<PathBuf, Missing>) -> Line {
     }
 }
 
-const ADVICE: &str = "build it with `cargo build -p urscope-preload` and see that URSCOPE_LIBRARY, if set, names it";
+const ADVICE: &str =
+    "build it with `cargo build -p urscope-preload` and make sure that URSCOPE_LIBRARY, if set, names it";
 
 #[cfg(test)]
 mod tests {

@@ -35,7 +35,7 @@ impl Program {
     pub(crate) fn find(name: &OsStr, path: Option<&OsStr>) -> Result<Self, RunError> {
         let program = name.to_string_lossy().into_owned();
         let (candidates, place): (Vec<PathBuf>, _) = if name.as_bytes().contains(&b'/') {
-            (vec![name.into()], "there")
+            (vec![name.into()], "at this path")
         } else {
             let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
             (env::split_paths(path).map(|folder| folder.join(name)).collect(), "in PATH")

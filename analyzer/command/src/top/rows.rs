@@ -12,7 +12,7 @@ use urscope_rules::Severity;
 /// One line of a pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    /// The columns.
+    /// The text of each column.
     pub(super) cells: Vec<String>,
     /// The severity that its colour shows.
     pub(super) severity: Option<Severity>,
@@ -90,7 +90,7 @@ fn process(seen: &ProcessSummary, index: usize, pace: Option<&Pace<'_>>, hosts: 
     }
 }
 
-/// The word for how a process ended.
+/// The state of a process, as text.
 pub(super) fn state(ended: Ended) -> &'static str {
     match ended {
         Ended::Running => "running",

@@ -1,7 +1,7 @@
 //! Checks every request before it is routed.
 //!
-//! A request without a valid word of the [`AccessTokens`] gets an empty 404 response, which reveals nothing. A request with a valid word
-//! that is wrong otherwise gets an explanation, because it comes from the user. This module must never read a body or open a file.
+//! A request without a valid word of the [`AccessTokens`] gets an empty 404 response, which reveals nothing. A request with a valid
+//! word comes from the user, so its other errors are explained. This module must never read a body or open a file.
 
 use axum::{
     body::Body,
@@ -98,7 +98,7 @@ fn host(headers: &HeaderMap) -> Result<(&str, u16), String> {
     };
     let mut hosts = headers.get_all(HOST).iter();
     let host = match (hosts.next(), hosts.next()) {
-        (Some(host), None) => host.to_str().map_err(|_| wrong("bytes that are no name"))?,
+        (Some(host), None) => host.to_str().map_err(|_| wrong("bytes that are not text"))?,
         (None, _) => return Err(wrong("none")),
         (Some(_), Some(_)) => return Err(wrong("several")),
     };
