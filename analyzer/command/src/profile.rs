@@ -1,9 +1,9 @@
-//! `--profile FILE`: urscope's own work as a Chrome trace, for those who make it faster.
+//! `--profile FILE`: writes a Chrome trace of urscope's own work, to find out where it spends its time.
 //!
-//! The analyzer and the command open spans of the `tracing` crate around each stage; without `--profile` nobody subscribes to them. They are
-//! `opening`, `reading` (one per block of a file), `merging` (one per 65,536 events; its argument `checking_us` is the time spent in the
-//! tracker, the rules and the observers), `reporting`, `symbolizing` (one per module), `judging`, `rendering`, and for runs that are
-//! shown `following`, `snapshot` and `serving`.
+//! The analyzer and the command open a span of the `tracing` crate around each stage. Without `--profile` the spans have no subscriber. They
+//! are `opening`, `reading` (one per block of a file), `merging` (one per 65,536 events; its argument `checking_us` is the time spent in
+//! the tracker, the rules and the observers), `reporting`, `symbolizing` (one per module), `judging` and `rendering`. For runs that are
+//! shown, they are also `following`, `snapshot` and `serving`.
 
 use std::{
     fs::File,
@@ -22,7 +22,7 @@ pub(crate) struct Profile {
     failure: Arc<Mutex<Option<io::Error>>>,
 }
 
-/// The profile cannot be written.
+/// The error that the profile cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("the profile {} cannot be written: {source}; name another file", path.display())]
 pub(crate) struct ProfileError {
@@ -31,18 +31,18 @@ pub(crate) struct ProfileError {
 }
 
 impl Profile {
-    /// Starts to record the spans of this process; only the first call in a process has an effect. A file of that name is replaced.
+    /// Starts to record the spans of this process. An existing file is replaced. Only the first call in a process records spans.
     pub(crate) fn start(path: &Path) -> Result<Self, ProfileError> {
         let file = File::create(path).map_err(|source| ProfileError { path: path.to_owned(), source })?;
         let failure = Arc::default();
         let out = Output { file, failure: Arc::clone(&failure) };
         let (layer, guard) = ChromeLayerBuilder::new().writer(out).include_args(true).include_locations(false).build();
-        // It fails only where something in this process has subscribed already.
+        // It fails only if this process already has a subscriber.
         drop(tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer)));
         Ok(Self { path: path.to_owned(), guard, failure })
     }
 
-    /// Writes what is still buffered. Spans that are open now have no end in the file.
+    /// Writes all buffered spans. Spans that are still open have no end in the file.
     pub(crate) fn finish(self) -> Result<(), ProfileError> {
         drop(self.guard);
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -50,7 +50,7 @@ impl Profile {
     }
 }
 
-/// The file. `tracing-chrome` panics on an error, so the first one is kept and the rest is dropped.
+/// The output file. `tracing-chrome` panics if a write fails, so this keeps the first error and drops all later data.
 struct Output {
     file: File,
     failure: Arc<Mutex<Option<io::Error>>>,

@@ -1,10 +1,10 @@
-//! `--profile`: a Chrome trace of the command's own work.
+//! `--profile` writes a Chrome trace of the command's own work.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
+    reason = "a test stops at the first unexpected result"
 )]
 
 #[allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
@@ -27,7 +27,7 @@ fn workspace() -> Workspace {
     workspace
 }
 
-/// tracing-chrome writes numbers as text.
+/// The value of an argument, which tracing-chrome writes as text.
 fn number(argument: &Value) -> u64 {
     argument.as_str().map_or(0, |text| text.parse().unwrap())
 }
@@ -63,24 +63,24 @@ fn each_stage_is_a_span_on_its_thread() {
     }
     assert!(spans.remove("reading").is_some_and(|count| count >= 4), "each of four files is read");
     assert!(spans.keys().all(|name| *name == "symbolizing"), "{spans:?}");
-    // Each of 4 processes has 6 calls a cycle and a second close, each call two events; it begins and it ends.
+    // Each of 4 processes has 6 calls per cycle and one additional close. A call is two events; so are the begin and the end of a process.
     assert_eq!(merged, 4 * (2 * (6 * 166 + 1) + 2));
     let size: u64 = fs::read_dir(workspace.path().join("traces"))
         .unwrap()
         .map(|file| file.unwrap().metadata().unwrap().len())
         .sum();
-    assert!(bytes > size / 2 && bytes <= size, "{bytes} of {size} bytes were read behind the headers");
+    assert!(bytes > size / 2 && bytes <= size, "{bytes} of {size} bytes were read after the headers");
 }
 
 #[test]
-fn a_profile_that_cannot_be_written_is_an_error_that_names_it() {
+fn an_unwritable_profile_is_an_error_that_names_the_file() {
     let workspace = workspace();
     let ended = workspace.run(&["check", "--profile", "no/profile.json", "traces"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
     assert!(ended.stderr.contains("no/profile.json cannot be written"), "{}", ended.stderr);
     let ended = workspace.run(&["check", "--profile", "/dev/full", "traces"]);
-    assert_eq!(ended.code, 1, "the verdict stands");
+    assert_eq!(ended.code, 1, "the verdict takes precedence");
     assert!(ended.stderr.contains("/dev/full cannot be written"), "{}", ended.stderr);
     let ended = workspace.run(&["--profile", "/dev/full", "explain", "double-put"]);
-    assert_eq!(ended.code, 2, "what was asked for failed: {}", ended.stderr);
+    assert_eq!(ended.code, 2, "the profile failed: {}", ended.stderr);
 }

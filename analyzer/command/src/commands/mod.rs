@@ -45,7 +45,7 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// Write what urscope itself spends its time on to a Chrome trace: reading, merging, rendering. Perfetto opens it.
+    /// Write a Chrome trace of urscope's own work (reading, merging, rendering), which Perfetto can open.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Diagnostics")]
     profile: Option<PathBuf>,
 }
@@ -83,7 +83,7 @@ pub fn main() -> ExitCode {
         Ok(()) => code,
         Err(error) => {
             complain(error);
-            // A verdict that was reached stands.
+            // A verdict takes precedence over the failed profile.
             if code == ExitCode::SUCCESS { Verdict::NotJudged.exit_code().into() } else { code }
         }
     }
