@@ -1,14 +1,14 @@
-//! What the rules say of themselves: the list of them, the page of one, and the nearest names to one that is none.
+//! The documentation of the rules: the list, the page of each rule, and suggestions for unknown names.
 //!
-//! The text is the catalogue's own ([`urscope_rules::catalog`]), from which `docs/rules.md` is made as well. Nothing may be
-//! added to it here.
+//! The text comes from the catalogue ([`urscope_rules::catalog`]), from which `docs/rules.md` is generated as well. This module must
+//! not add to it.
 
 use std::fmt::Write as _;
 
 use urscope_rule_pages::Page;
 use urscope_rules::{Rule, catalog::RULES};
 
-/// A name that no rule has.
+/// The error for a name that no rule has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no rule is named {:?}; did you mean {}? `urscope explain` lists all",
@@ -20,7 +20,7 @@ pub struct UnknownRule {
     pub name: String,
 }
 
-/// All rules, a line each: the name, how bad it is, what was done.
+/// All rules, one per line: the name, the severity and the title.
 pub fn list() -> String {
     let width = RULES.iter().map(|rule| rule.code.len()).max().unwrap_or_default();
     RULES.iter().fold(String::new(), |mut text, rule| {
@@ -29,13 +29,13 @@ pub fn list() -> String {
     })
 }
 
-/// The page of a rule, in Markdown.
+/// The page of a rule, in Markdown. The error names similar rules.
 pub fn page(name: &str) -> Result<String, UnknownRule> {
     let rule = Rule::named(name).ok_or_else(|| UnknownRule { name: name.to_owned() })?;
     Ok(format!("{} ({}): {}\n\n{}\n", rule.code, rule.severity, rule.title, Page::of(rule).text.trim_end()))
 }
 
-/// The names of the rules that are nearest to a word, the nearest first: at most three, and no less than one.
+/// The rule names that are most similar to `name`, the best first: at least one and at most three.
 pub fn nearest(name: &str) -> Vec<&'static str> {
     let name: String = name.chars().take(LONGEST).collect::<String>().to_lowercase();
     let mut ranked: Vec<(f64, &str)> =
@@ -45,10 +45,10 @@ pub fn nearest(name: &str) -> Vec<&'static str> {
     ranked.into_iter().take(near).map(|(_, code)| code).collect()
 }
 
-/// From which likeness on a name may be what was meant.
+/// The Jaro-Winkler similarity above which a name is suggested.
 const NEAR: f64 = 0.8;
 
-/// More of a word is not compared.
+/// The number of characters of a name that are compared.
 const LONGEST: usize = 100;
 
 #[cfg(test)]
@@ -70,12 +70,12 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_told_what_was_meant() {
+    fn a_misspelled_name_gets_a_suggestion() {
         assert_eq!(nearest("doubleput").first(), Some(&"double-put"));
         assert_eq!(nearest("leaked-handles").first(), Some(&"leaked-handle"));
         assert_eq!(nearest("FREED-WHILE-OPEN").first(), Some(&"freed-while-open"));
         assert_eq!(nearest("").len(), 1);
-        let said = page("dubble-close\x1b[2J").unwrap_err().to_string();
-        assert!(said.contains("double-close") && !said.contains('\x1b'), "{said}");
+        let message = page("dubble-close\x1b[2J").unwrap_err().to_string();
+        assert!(message.contains("double-close") && !message.contains('\x1b'), "{message}");
     }
 }

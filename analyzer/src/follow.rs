@@ -1,8 +1,8 @@
-//! The traces of a run that goes on: whether there is more of them, and when it is worth hearing them again.
+//! Watches the traces of a growing run: whether they have changed, and when to analyze them next.
 //!
-//! Whoever shows a run while it grows (`urscope top`, `urscope view`) polls a [`Follower`] and holds a hearing when it says
-//! so. It must never read a trace as a whole, and never make the judge busy for more than a share of the time: a hearing
-//! reads everything, so the pause behind it grows with the run.
+//! A command that shows a growing run (`urscope top`, `urscope view`) polls a [`Follower`] and updates its analysis when
+//! [`Follower::poll`] returns true. A follower must never read a whole trace. It must limit the analysis to a fifth of the time: an
+//! update that takes longer, such as one that reads everything again, is followed by a longer pause.
 
 use std::{
     collections::BTreeMap,
@@ -15,19 +15,19 @@ use std::{
 
 use crate::analysis::{end_of_text, is_blank, is_running, traces};
 
-/// Hearings begin at least this far apart.
+/// The minimum time between the starts of two analyses.
 pub const PACE: Duration = Duration::from_secs(1);
 
-/// While nothing changes, the files are looked at so often.
-const GLANCE: Duration = Duration::from_millis(250);
+/// The minimum time between two polls while nothing changes.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A pause is at least so many times as long as what was done before it: a fifth of the time is used.
-const REST: u32 = 4;
+/// The minimum ratio of a pause to the work before it: at most a fifth of the time is used.
+const PAUSE_RATIO: u32 = 4;
 
-/// How many bytes behind the end of a trace show whether it has grown.
+/// The number of bytes after the end of a trace that are checked for growth.
 const PEEK: usize = 64;
 
-/// Watches files, or directories for `urscope-*.json` files in them. What is not there yet may come.
+/// Watches files, and directories for `urscope-*.json` files in them. Files and directories may appear later.
 #[derive(Debug)]
 pub struct Follower {
     paths: Vec<PathBuf>,
@@ -35,58 +35,58 @@ pub struct Follower {
     next: Option<Instant>,
 }
 
-/// What a trace looks like from outside.
+/// The state of a trace file, by which changes are detected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Shape {
     /// Device and inode.
     identity: (u64, u64),
     size: u64,
-    /// When it was last written by a call of the system; what is stored into its mapping does not show here at once.
+    /// The modification time: seconds and nanoseconds. Stores into a mapping of the file do not change it at once.
     written: (i64, i64),
-    /// Where the spaces begin that it is filled up with.
+    /// The end of the text, in bytes: only spaces follow.
     used: u64,
-    /// Whether its process is there: one that is killed leaves its file as it was.
+    /// Whether its process still runs. A process that is killed does not change its file.
     running: bool,
 }
 
 impl Follower {
-    /// Follows `paths`, of which none need exist.
+    /// Follows `paths`, which need not exist yet.
     pub fn new(paths: &[PathBuf]) -> Self {
         Self { paths: paths.to_vec(), known: BTreeMap::new(), next: None }
     }
 
-    /// Whether the traces are to be heard now: they are not as they were when this was last true, and it is time.
+    /// Whether to analyze the traces now: they have changed since the last poll that returned true, and the pause is over.
     ///
-    /// After the hearing, say [`Self::heard`]. What is written while it goes on is told by the next poll.
+    /// Call [`Self::analyzed`] after the analysis. The next poll reports what is written in the meantime.
     pub fn poll(&mut self, now: Instant) -> bool {
-        if now < self.next_look(now) {
+        if now < self.next_poll(now) {
             return false;
         }
         let began = Instant::now();
         let shapes = self.shapes();
         let changed = shapes != self.known;
         self.known = shapes;
-        self.next = Some(now + GLANCE.max(began.elapsed() * REST));
+        self.next = Some(now + POLL_INTERVAL.max(began.elapsed() * PAUSE_RATIO));
         changed
     }
 
-    /// A hearing has taken from `began` until `now`.
-    pub fn heard(&mut self, began: Instant, now: Instant) {
-        self.next = Some((began + PACE).max(now + now.saturating_duration_since(began) * REST));
+    /// Records that an analysis took from `began` until `now`, which determines the next poll.
+    pub fn analyzed(&mut self, began: Instant, now: Instant) {
+        self.next = Some((began + PACE).max(now + now.saturating_duration_since(began) * PAUSE_RATIO));
     }
 
-    /// When to poll next, as seen from `now`.
-    pub fn next_look(&self, now: Instant) -> Instant {
+    /// When to poll next; `now` if there was no poll yet.
+    pub fn next_poll(&self, now: Instant) -> Instant {
         self.next.unwrap_or(now)
     }
 
-    /// How many traces there were at the last look.
+    /// The number of traces at the last poll that checked the files.
     pub fn traces(&self) -> usize {
         self.known.len()
     }
 
     fn shapes(&self) -> BTreeMap<PathBuf, Shape> {
-        // What cannot be read is not there yet; the judge says what is wrong with it.
+        // A path that cannot be read counts as missing. The analysis reports the error.
         let files = self.paths.iter().flat_map(|path| traces(slice::from_ref(path)).unwrap_or_default());
         files.filter_map(|file| Some((self.shape(&file)?, file))).map(|(shape, file)| (file, shape)).collect()
     }
@@ -110,9 +110,9 @@ impl Follower {
     }
 }
 
-/// Number and start of the process that wrote a file, as its name says: `urscope-<executable>-<pid>-<start>[-<n>].json`.
+/// The pid and start of the process that wrote a file, from its name: `urscope-<executable>-<pid>-<start>[-<n>].json`.
 fn process(path: &Path) -> Option<(u32, u64)> {
-    // The name of the executable has no hyphen there.
+    // The executable's name has no hyphen in a file name.
     let mut parts = path.file_stem()?.to_str()?.strip_prefix("urscope-")?.split('-').skip(1);
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
@@ -133,7 +133,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_hours(1);
 
-    /// A follower that has no pause.
+    /// A follower without pauses.
     struct Eager(Follower, Instant);
 
     impl Eager {
@@ -148,26 +148,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_into_a_mapping_is_seen_without_a_change_of_size_or_time() {
+    fn stores_into_a_mapping_are_detected_without_a_change_of_size_or_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("urscope-a-1-1.json");
         for used in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 7, (1 << 20) - 9] {
             fs::write(&path, ["x".repeat(used), " ".repeat((1 << 20) - used)].concat()).unwrap();
             let mut follower = Eager::new(folder.path());
-            assert!(follower.changed(), "it is new");
-            assert!(!follower.changed(), "nothing has happened to {used}");
+            assert!(follower.changed(), "the file is new");
+            assert!(!follower.changed(), "nothing has changed at {used}");
             let file = OpenOptions::new().write(true).open(&path).unwrap();
             let then = file.metadata().unwrap().modified().unwrap();
             file.write_all_at(b"\n,{", used as u64).unwrap();
             file.set_times(FileTimes::new().set_modified(then)).unwrap();
-            assert!(follower.changed(), "{used} and 3 are used");
+            assert!(follower.changed(), "3 bytes were added at {used}");
             assert_eq!(follower.0.known.values().next().unwrap().used, used as u64 + 3);
             assert!(!follower.changed());
         }
     }
 
     #[test]
-    fn files_and_directories_may_come_and_go_and_be_replaced() {
+    fn files_and_directories_that_appear_disappear_or_are_replaced_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let traces = folder.path().join("not/yet");
         let mut follower = Eager::new(&traces);
@@ -183,18 +183,18 @@ mod tests {
         assert_eq!(follower.0.traces(), 1);
         let now = SystemTime::now();
         File::open(&path).unwrap().set_times(FileTimes::new().set_modified(now)).unwrap();
-        assert!(follower.changed(), "it was written");
+        assert!(follower.changed(), "the file was written");
         fs::write(folder.path().join("other"), "[\n").unwrap();
         File::open(folder.path().join("other")).unwrap().set_times(FileTimes::new().set_modified(now)).unwrap();
         fs::rename(folder.path().join("other"), &path).unwrap();
-        assert!(follower.changed(), "another one is in its place");
+        assert!(follower.changed(), "the file was replaced");
         fs::remove_file(&path).unwrap();
         assert!(follower.changed());
         assert_eq!(follower.0.traces(), 0);
     }
 
     #[test]
-    fn a_process_that_is_killed_changes_the_run_and_not_its_file() {
+    fn a_killed_process_is_a_change_although_its_file_is_the_same() {
         let folder = tempfile::tempdir().unwrap();
         let mut sleeper = Command::new("sleep").arg("600").spawn().unwrap();
         let stat = fs::read_to_string(format!("/proc/{}/stat", sleeper.id())).unwrap();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn hearings_take_a_fifth_of_the_time_and_begin_a_second_apart() {
+    fn analyses_take_at_most_a_fifth_of_the_time_and_begin_a_second_apart() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("urscope-a-1-1.json"), "[\n").unwrap();
         for (took, pause) in [(1, 1000), (200, 1000), (300, 1500), (60_000, 300_000)] {
@@ -219,9 +219,9 @@ mod tests {
             let began = Instant::now();
             let mut follower = Follower::new(&[folder.path().to_owned()]);
             assert!(follower.poll(began));
-            follower.heard(began, began + took);
+            follower.analyzed(began, began + took);
             fs::write(folder.path().join("urscope-a-1-1.json"), format!("[\n{took:?}")).unwrap();
-            assert_eq!(follower.next_look(began), began + pause);
+            assert_eq!(follower.next_poll(began), began + pause);
             assert!(!follower.poll(began + pause.saturating_sub(Duration::from_millis(1))));
             assert!(follower.poll(began + pause));
         }

@@ -1,8 +1,9 @@
 //! The analysis library of urscope: it reads the traces of many processes as one run and checks them against the rules.
 //!
-//! [`mod@analysis`] reads the files, feeds the rules in the order of time and gathers the findings; [`report`] shows these to
-//! people and to programs, [`questions`] answers what else can be asked of a run, [`explain`] prints what the rules say of
-//! themselves, and [`follow`] tells whether a run has grown. The command `urscope` (`command/`) is made of these.
+//! [`mod@analysis`] reads the files, feeds the rules in the order of time and collects the findings. [`report`] writes them for people
+//! and for programs, [`questions`] answers other questions about a run, [`lifetimes`] tracks the lifetimes of handles and openings,
+//! [`explain`] shows the documentation of the rules, and [`follow`] detects whether a run has grown. [`plain`] removes control
+//! characters from text. The command `urscope` (`command/`) uses this library.
 //!
 //! The library must never print, exit or run a program.
 

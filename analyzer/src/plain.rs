@@ -1,24 +1,23 @@
-//! The guard in front of whoever reads: text of a trace, without anything that could steer a terminal or turn a line around.
+//! Makes the text of a trace safe to print: replaces characters that control a terminal or change the direction of text.
 //!
-//! What a trace holds was written by a program under test. Names of executables, threads, functions and files are chosen by
-//! others, and may be chosen to hurt.
+//! A trace comes from a program under test. Names of executables, threads, functions and files are not trusted.
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// Whether a character does something else than stand in its place: it controls a terminal, turns the direction of
-/// what follows (UAX #9), ends a line, or is no character at all, which XML forbids.
+/// Whether a character is unsafe to print: it controls a terminal, changes the direction of text (UAX #9), ends a line, or is a
+/// noncharacter, which XML forbids.
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// The text, with a replacement for each character that steers.
+/// The text, with U+FFFD in place of each unsafe character.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// The same of every text that a value holds, so that none can be forgotten. A value that is no JSON yields nothing.
+/// A copy of a value with [`plain`] applied to all of its texts. `None` if the value cannot be converted to JSON and back.
 pub fn plain_all<T: Serialize + DeserializeOwned>(value: &T) -> Option<T> {
     fn clean(value: &mut Value) {
         match value {
@@ -44,13 +43,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_trace_steers_a_terminal() {
+    fn control_and_direction_characters_are_replaced() {
         assert_eq!(plain("a\x1b[2Jb\u{202e}c\nd\u{9b}"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d\u{fffd}");
         assert_eq!(plain("naïve 名前 🙂"), "naïve 名前 🙂");
     }
 
     #[test]
-    fn every_text_of_a_value_is_cleaned() {
+    fn every_text_of_a_value_is_made_plain() {
         let value = serde_json::json!({"a\n": ["b\x07", {"c": "\u{2066}"}], "d": 1});
         assert_eq!(plain_all(&value), Some(serde_json::json!({"a\u{fffd}": ["b\u{fffd}", {"c": "\u{fffd}"}], "d": 1})));
     }

@@ -212,7 +212,7 @@ fn each_answer_is_that_of_an_analysis_that_begins_anew() {
         let text = |judgement: &Judgement| serde_json::to_string(judgement).unwrap();
         let live = followed(&following, &paths).0;
         assert_eq!(text(&live), text(&judge(&paths, &Options::default()).unwrap()));
-        assert!(!live.goes_on() && live.findings.len() > 3);
+        assert!(!live.is_running() && live.findings.len() > 3);
     }
 }
 

@@ -87,7 +87,7 @@ fn unusable_inputs_and_outputs_are_reported_before_the_analysis() {
     for (arguments, message) in [
         (["--suppressions", "known.txt"], "known.txt:2: expected RULE:PATTERN, found \"leaked-handle\""),
         (["--suppressions", "nowhere.txt"], "nowhere.txt cannot be read: "),
-        (["--baseline", "main.json"], "main.json is no report of urscope: "),
+        (["--baseline", "main.json"], "main.json is not a urscope report: "),
         (["--baseline", "newer.json"], "it has version 99, and this urscope reads up to 1"),
         (["--baseline", "nowhere.json"], "nowhere.json cannot be read: "),
         (["--output", "html=no/where.html"], "no/where.html cannot be written: "),

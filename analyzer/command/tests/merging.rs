@@ -175,6 +175,6 @@ fn a_duplicate_report_is_noted_and_counted_once() {
     let twice = parsed(&twice.stdout);
     assert_eq!(twice["findings"], once["findings"]);
     assert_eq!(twice["processes"], once["processes"]);
-    let note = "1 more report of the node node001 (boot 00000000-0000-0000-0000-000000000001) not counted: give one for each node";
+    let note = "1 more report of the node node001 (boot 00000000-0000-0000-0000-000000000001) ignored: give one report for each node";
     assert_eq!(twice["unseen"], json!([note]));
 }

@@ -1,53 +1,53 @@
-//! Why there is no judgement at all.
+//! The errors that prevent a judgement.
 
 use std::path::PathBuf;
 
-/// What keeps the judge from reading a trace; each says what was expected, what was found and what to do.
+/// Why a trace cannot be analyzed. Each message says what was expected, what was found and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnalysisError {
     /// A file or directory cannot be read.
     #[error("cannot read {}: {source}; give trace files, or directories that hold urscope-*.json files", path.display())]
     Unreadable {
-        /// Which.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A file is something else.
+    /// A file is not a trace.
     #[error("{} is not a urscope trace: {found}; expected a file that liburscope.so wrote (urscope-*.json)", path.display())]
     NotATrace {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What it holds instead.
+        /// What it contains instead.
         found: String,
     },
-    /// A trace lacks its first record.
+    /// A trace has no header record.
     #[error(
-        "{} has records of urscope but no header: expected a urscope_header record before the first call, found {found}; \
-         the start of the file is missing, take the whole file",
+        "{} has urscope records but no header: expected a urscope_header record before the first call, found {found}; \
+         the start of the file is missing, use the whole file",
         path.display()
     )]
     NoHeader {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What came first.
+        /// The first record.
         found: String,
     },
-    /// A trace is of a format that this version does not know.
+    /// This version does not know the format of a trace.
     #[error(
         "{} has trace format {format} (written by urscope {writer}), but this urscope reads formats up to {ours}; \
          judge it with the urscope that wrote it, or a newer one",
         path.display()
     )]
     Newer {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Its format.
         format: u32,
         /// The version of urscope that wrote it.
         writer: String,
-        /// The newest format we read.
+        /// The newest format that this version reads.
         ours: u32,
     },
 }

@@ -1,13 +1,14 @@
-//! An analysis that goes on: of a run that grows, only what is new is read.
+//! An incremental analysis of a growing run, which reads only what is new.
 //!
-//! Events are taken in for good once no earlier one can come any more: a process writes its record shortly after the moment that the
-//! record names, so what is younger than [`HOLD`] waits. A [`snapshot`](Following::snapshot) takes in what waits on a copy, with the
-//! ends of the processes that still run, and is what an analysis of the same files would be. What it costs depends on what lives and
-//! waits, not on the length of the run.
+//! An event is committed once no earlier event can arrive. A process writes a record shortly after the time that the record names,
+//! so events younger than [`HOLD`] wait. A [`snapshot`](Following::snapshot) commits the waiting events to a copy, together with the
+//! ends of the processes that still run. Its result equals that of a new analysis of the same files. Its cost depends on the number
+//! of live objects and waiting events, not on the length of the run.
 //!
-//! A record may still come too late: its thread was held up for longer than [`HOLD`] while it wrote, a process was killed long after
-//! its last record (which is where its end is put), a trace appears that begins before what was taken in. Then, and when a file was
-//! cut, replaced or removed, everything is read again from the start. So no answer ever depends on when it was asked for.
+//! A record can still arrive too late: its thread was delayed by more than [`HOLD`] while writing, a process was killed long after
+//! its last record (whose time counts as its end), or a new trace begins before the committed events. In these cases, and if a file
+//! was truncated, replaced or removed, the analysis restarts and reads everything again. So no result depends on when it is
+//! requested.
 
 use std::{
     cmp::Reverse,
@@ -28,51 +29,51 @@ use super::{
     traces,
 };
 
-/// How long a record is waited for after the moment that it names.
+/// How long a record may take to arrive after the time that it names.
 pub const HOLD: Duration = Duration::from_millis(250);
 
-/// How many events of a file are read at a time.
+/// The number of events that are read from a file at a time.
 const BATCH: usize = 2048;
 
-/// How much of each file is buffered, in bytes.
+/// The buffer size of each file, in bytes.
 const BUFFER: usize = 1 << 15;
 
-/// A run that is followed, and those who observe it. `O` is cloned for each snapshot.
+/// The incremental analysis of a run, with its observer. Each snapshot clones the observer `O`.
 pub struct Following<O> {
-    /// Makes an observer that has seen nothing.
+    /// Creates an observer in its initial state.
     fresh: Box<dyn Fn() -> O + Send>,
     observer: O,
     merger: Merger,
-    /// One for each process, in the same order.
+    /// The file of each process, in the order of [`Merger::processes`].
     files: Vec<Followed>,
     known: HashSet<PathBuf>,
-    /// The latest event that was taken in for good.
+    /// The latest committed event.
     last: Option<Key>,
     locator: Arc<Mutex<Locator>>,
     symbols: Vec<PathBuf>,
     starts: u64,
 }
 
-/// The place of an event among all: its moment on the axis of time, and its process.
+/// The position of an event in the run: its time since the run began, its rank at that time, and its process.
 type Key = ((u64, u8), usize);
 
-/// A file that is followed.
+/// The trace file of a process.
 struct Followed {
     cursor: Box<Cursor>,
-    /// What was read and waits.
+    /// Events that were read and are not committed yet.
     events: VecDeque<(Moment, TraceEvent)>,
-    /// Its process writes no more.
+    /// The process has ended and writes no more.
     ended: bool,
-    /// How long the file was at the last look, in bytes.
+    /// The size of the file when it was last checked, in bytes.
     size: Option<u64>,
-    /// Its end was taken in.
+    /// The end of the process is committed.
     done: bool,
 }
 
-/// What keeps the analysis from going on as it is.
+/// Why the analysis cannot continue with its present state.
 enum Halt {
-    /// Everything has to be read again.
-    Void,
+    /// The analysis must restart and read everything again.
+    Restart,
     /// The files cannot be read.
     Failed(AnalysisError),
 }
@@ -84,7 +85,7 @@ impl From<AnalysisError> for Halt {
 }
 
 impl<O: Observer + Clone> Following<O> {
-    /// Follows nothing yet. `fresh` makes an observer; it is asked again when everything has to be read again.
+    /// An analysis that has read nothing. `fresh` creates the observer; it is called again for each restart.
     pub fn new(fresh: impl Fn() -> O + Send + 'static) -> Self {
         let observer = fresh();
         Self {
@@ -100,8 +101,8 @@ impl<O: Observer + Clone> Following<O> {
         }
     }
 
-    /// Takes in what is new in `paths`: files, or directories of them. Errors are those of [`fn@super::judge`]; after one, the next
-    /// call reads everything again.
+    /// Reads what is new in `paths`: files, or directories of trace files. The errors are those of [`fn@super::judge`]; after an
+    /// error, the next call reads everything again.
     pub fn take_in(&mut self, paths: &[PathBuf], options: &Options) -> Result<(), AnalysisError> {
         let _span = tracing::info_span!("following").entered();
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -109,7 +110,8 @@ impl<O: Observer + Clone> Following<O> {
         self.take_in_until(paths, options, now.saturating_sub(HOLD))
     }
 
-    /// The same, where all records of this machine up to a moment of its monotonic clock are known to be written.
+    /// Like [`Self::take_in`], for callers that know that all records of this machine up to the time `written` of its monotonic
+    /// clock are written.
     pub fn take_in_until(
         &mut self,
         paths: &[PathBuf],
@@ -123,15 +125,15 @@ impl<O: Observer + Clone> Following<O> {
         let written = Nanos(written.as_nanos() as u64);
         let files = traces(paths)?;
         let mut advanced = self.advance(&files, written);
-        if let Err(Halt::Void) = advanced {
+        if let Err(Halt::Restart) = advanced {
             self.reset();
             advanced = self.advance(&files, written);
         }
         let Err(halt) = advanced else { return Ok(()) };
         self.reset();
         match halt {
-            // It changed while it was read: the next look reads all of it.
-            Halt::Void => {
+            // A file changed while it was read: the next call reads everything again.
+            Halt::Restart => {
                 let path = paths.first().cloned().unwrap_or_default();
                 Err(AnalysisError::Unreadable { path, source: io::Error::other("it was replaced while it was read") })
             }
@@ -139,7 +141,7 @@ impl<O: Observer + Clone> Following<O> {
         }
     }
 
-    /// What an analysis of the same files would be now, and what its observer would have seen.
+    /// The result that a new analysis of the same files would have now, with its observer.
     pub fn snapshot<'a>(&self, paths: &'a [PathBuf], options: &'a Options) -> Result<(Analysis<'a>, O), AnalysisError> {
         let _span = tracing::info_span!("snapshot").entered();
         let (mut merger, mut observer) = (self.merger.clone(), self.observer.clone());
@@ -172,12 +174,12 @@ impl<O: Observer + Clone> Following<O> {
         Ok((Analysis { merger, locator, paths, options }, observer))
     }
 
-    /// How often everything was read from the start: once at least.
+    /// How often the analysis has started, at least once: one more than its number of restarts.
     pub fn starts(&self) -> u64 {
         self.starts
     }
 
-    /// Forgets everything.
+    /// Discards the whole state.
     fn reset(&mut self) {
         self.observer = (self.fresh)();
         (self.merger, self.last) = (Merger::default(), None);
@@ -188,34 +190,34 @@ impl<O: Observer + Clone> Following<O> {
     }
 
     fn advance(&mut self, files: &[PathBuf], written: Nanos) -> Result<(), Halt> {
-        let there: HashSet<&PathBuf> = files.iter().collect();
-        if self.known.iter().any(|path| !there.contains(path)) {
-            return Err(Halt::Void);
+        let present: HashSet<&PathBuf> = files.iter().collect();
+        if self.known.iter().any(|path| !present.contains(path)) {
+            return Err(Halt::Restart);
         }
         self.open(files)?;
-        let rests = !stay_open(files.len());
+        let release = !stay_open(files.len());
         for (file, process) in self.files.iter_mut().zip(&self.merger.processes) {
             if file.ended {
                 if file.cursor.size() != file.size {
-                    return Err(Halt::Void);
+                    return Err(Halt::Restart);
                 }
             } else {
-                // First, for what it writes in between would be lost.
+                // This check comes before reading the size: otherwise records written in between would be lost.
                 file.ended = process.execs || !is_alive(&process.header);
                 file.size = file.cursor.size();
                 if file.cursor.grow(file.ended)? == Growth::Replaced {
-                    return Err(Halt::Void);
+                    return Err(Halt::Restart);
                 }
             }
         }
         self.merge(written)?;
-        if rests {
-            self.files.iter_mut().for_each(|file| file.cursor.rest());
+        if release {
+            self.files.iter_mut().for_each(|file| file.cursor.release());
         }
         Ok(())
     }
 
-    /// Opens the files that are new. They have to begin behind those that are known.
+    /// Opens new files. Their processes must have begun after the known ones; otherwise the analysis must restart.
     fn open(&mut self, files: &[PathBuf]) -> Result<(), Halt> {
         let mut cursors = Vec::new();
         self.merger.empty.clear();
@@ -226,14 +228,14 @@ impl<O: Observer + Clone> Following<O> {
             }
         }
         self.known.extend(cursors.iter().map(|cursor| cursor.path().to_owned()));
-        if !self.merger.add_behind(cursors.iter().map(|cursor| cursor.header())) {
-            return Err(Halt::Void);
+        if !self.merger.add_later(cursors.iter().map(|cursor| cursor.header())) {
+            return Err(Halt::Restart);
         }
         let mut order: Vec<usize> = (self.files.len()..self.merger.processes.len()).collect();
         order.sort_by_cached_key(|index| self.merger.order(*index));
         let first = self.files.len();
         if first > 0 && order.first().is_some_and(|new| self.merger.order(*new) < self.merger.order(first - 1)) {
-            return Err(Halt::Void);
+            return Err(Halt::Restart);
         }
         let sorted: Vec<_> = order.iter().filter_map(|index| self.merger.processes.get(*index).cloned()).collect();
         self.merger.processes.truncate(first);
@@ -250,7 +252,7 @@ impl<O: Observer + Clone> Following<O> {
         Ok(())
     }
 
-    /// Takes in all events that no other can come before any more.
+    /// Commits all events before which no other event can arrive.
     fn merge(&mut self, written: Nanos) -> Result<(), Halt> {
         let mut queue = BinaryHeap::new();
         let mut bound = u64::MAX;
@@ -259,7 +261,7 @@ impl<O: Observer + Clone> Following<O> {
             let Some(file) = self.files.get_mut(index) else { break };
             file.fill()?;
             queue.extend(file.events.front().and_then(|next| key(&self.merger, index, next)).map(Reverse));
-            // Who is there may start others.
+            // A process that still runs can write more records and start other processes.
             if !file.ended {
                 bound = bound.min(self.merger.alignment(host).at(written));
             }
@@ -271,7 +273,7 @@ impl<O: Observer + Clone> Following<O> {
                 break;
             }
             if self.last.is_some_and(|last| index != last.1 && here < last) {
-                return Err(Halt::Void);
+                return Err(Halt::Restart);
             }
             let Some(file) = self.files.get_mut(index) else { break };
             let Some((_, event)) = file.events.pop_front() else { break };
@@ -287,24 +289,24 @@ impl<O: Observer + Clone> Following<O> {
                 None => drop(PeekMut::pop(first)),
             }
         }
-        // What waits is kept, so that a snapshot reads next to nothing.
+        // The waiting events stay in memory, so that a snapshot reads almost nothing.
         self.files.iter_mut().try_for_each(Followed::fill_up)
     }
 }
 
-/// The place of an event of a process among all events.
+/// The position of an event of a process in the run.
 fn key(merger: &Merger, index: usize, (moment, _): &(Moment, TraceEvent)) -> Option<Key> {
     let (time, rank) = *moment;
     Some(((merger.alignment(merger.processes.get(index)?.host).at(time), rank), index))
 }
 
 impl Followed {
-    /// Reads on where nothing waits.
+    /// Reads more events if none are waiting.
     fn fill(&mut self) -> Result<(), Halt> {
         if self.events.is_empty() { self.read().map(drop) } else { Ok(()) }
     }
 
-    /// Reads all that is there.
+    /// Reads all complete records of the file.
     fn fill_up(&mut self) -> Result<(), Halt> {
         while self.read()? {}
         Ok(())
@@ -314,16 +316,16 @@ impl Followed {
         let mut events = Vec::new();
         self.cursor.fill(&mut events, BATCH)?;
         self.events.extend(&events);
-        if self.cursor.is_misdated() { Err(Halt::Void) } else { Ok(!events.is_empty()) }
+        if self.cursor.is_misdated() { Err(Halt::Restart) } else { Ok(!events.is_empty()) }
     }
 
-    /// What waits, with the end of the file as it is now, and what the process says of itself.
+    /// The waiting events with the current end of the file, and the notes of the process.
     fn waiting(&self) -> Result<(VecDeque<(Moment, TraceEvent)>, Option<Notes>), AnalysisError> {
         let mut events = self.events.clone();
         if self.cursor.is_over() {
             return Ok((events, Some(self.cursor.notes.clone())));
         }
-        let (rest, notes) = self.cursor.rest_of_it()?;
+        let (rest, notes) = self.cursor.remainder()?;
         events.extend(rest);
         Ok((events, Some(notes)))
     }

@@ -1,10 +1,9 @@
-//! The judge: traces in, a judgement out.
+//! The analysis: reads traces and returns a judgement.
 //!
-//! `paths` finds the files, `source` and `cursor` read one of them `act` by event, `lanes` many of them at once, `merger`
-//! feeds all of them to the law in the order of time, `deduplicator` counts what the law says, `verdict` says what was seen of each
-//! `node`, and `fold` draws the line below all of them. `stack_index` finds call stacks again, `symbols` names their frames, of which
-//! `frames` chooses those that count, and `exempt` knows what does not count. A [`Observer`] hears it all as well. Nothing is
-//! kept but what lives in the traced processes: the size of the traces does not matter.
+//! `reading` reads the trace files, `merging` feeds their events to the rules in the order of time, `findings` counts, combines and
+//! exempts the findings, `node_report` lists the results of each node, and `judgement` is the result over all nodes. `symbols` names
+//! the frames of call stacks. An [`Observer`] receives the same events as the rules. `following` analyzes a growing run. The analysis
+//! must keep only what lives in the traced processes: its memory must not grow with the size of the traces.
 
 mod error;
 mod findings;
@@ -39,16 +38,16 @@ pub(crate) use reading::{end_of_text, is_blank};
 pub use reading::{is_running, traces};
 pub use symbols::file_name;
 
-/// What the judge is asked for.
+/// The options of an analysis.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// From which severity on findings make the verdict [`Verdict::Findings`].
+    /// The lowest severity at which a finding makes the verdict [`Verdict::Findings`].
     pub fail_on: Severity,
-    /// Where copies of programs and libraries are, for traces of another machine.
+    /// Directories with copies of programs and libraries, for traces of another machine.
     pub symbols: Vec<PathBuf>,
-    /// What does not count.
+    /// The findings that do not count.
     pub exemptions: Exemptions,
-    /// Where the judge says how far it has come.
+    /// Where the analysis reports its progress.
     pub progress: Arc<Progress>,
 }
 
@@ -60,27 +59,28 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same for another hearing, whose progress is its own.
+    /// The same options for another analysis, with its own progress.
     #[must_use]
     pub fn for_another(&self) -> Self {
         Self { progress: Arc::default(), ..self.clone() }
     }
 }
 
-/// Judges traces: files, or directories with `urscope-*.json` files in them.
+/// Judges traces: files, or directories that contain `urscope-*.json` files.
 ///
-/// No traces at all, or traces without a call, are a judgement too: [`Verdict::NotJudged`], with the reason. A file that
-/// cannot be taken for what it should be is an error, because a verdict over the rest could be wrong.
+/// If there are no traces, or traces without calls, the verdict is [`Verdict::NotJudged`], with the reason. A file that is not
+/// a valid trace is an error, because a verdict over the other files could be wrong.
 pub fn judge(paths: &[PathBuf], options: &Options) -> Result<Judgement, AnalysisError> {
     Ok(analyze(paths, options)?.judgement(paths, options))
 }
 
-/// Hears traces as [`fn@judge`] does, and leaves the verdict to whoever has the reports of all nodes.
+/// Analyzes traces as [`fn@judge`] does, and returns a report without a verdict. [`Report::judgement`] computes the verdict once
+/// the reports of all nodes are merged.
 pub fn analyze(paths: &[PathBuf], options: &Options) -> Result<Report, AnalysisError> {
     Ok(Analysis::run(paths, options, &mut ())?.report())
 }
 
-/// A hearing that is over: what was said in it can be asked for.
+/// A finished analysis, which returns its results.
 pub struct Analysis<'a> {
     merger: Merger,
     locator: Arc<Mutex<Locator>>,
@@ -89,7 +89,7 @@ pub struct Analysis<'a> {
 }
 
 impl<'a> Analysis<'a> {
-    /// Hears all records of traces, while somebody else listens. Errors are those of [`fn@judge`].
+    /// Analyzes all records of traces and passes them to `observer`. The errors are those of [`fn@judge`].
     pub fn run(paths: &'a [PathBuf], options: &'a Options, observer: &mut dyn Observer) -> Result<Self, AnalysisError> {
         let files = traces(paths)?;
         options.progress.expect(&files);
@@ -99,12 +99,12 @@ impl<'a> Analysis<'a> {
         Ok(Self { merger, locator, paths, options })
     }
 
-    /// The judgement, to be asked for once: the findings are taken from the analysis.
+    /// The judgement. Call this once: it takes the findings out of the analysis.
     pub fn judgement(&mut self) -> Judgement {
         self.report().judgement(self.paths, self.options)
     }
 
-    /// What was seen on each node, to be asked for once, as the judgement.
+    /// The results of each node. Call this once, instead of [`Self::judgement`].
     pub fn report(&mut self) -> Report {
         let mut locator = self.locator.lock().unwrap_or_else(PoisonError::into_inner);
         node_report::report(&mut self.merger, &mut locator)

@@ -1,4 +1,4 @@
-//! The line below a hearing: what was found on each node, and what was not seen.
+//! The report of an analysis: the findings of each node, and the calls that were not recorded.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -8,7 +8,7 @@ use std::{
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
 use urscope_schema::{
     api::Function,
-    trace::records::{Header, Module},
+    trace::records::{EntryPoint, Header, Module},
 };
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
     symbols::{Symbolizer, file_name},
 };
 
-/// What was seen, node by node. The findings are taken from the analysis.
+/// The results, by node. This takes the findings out of `merger`.
 pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
     let _span = tracing::info_span!("reporting").entered();
     let found = std::mem::take(&mut merger.deduplicator.findings);
@@ -27,7 +27,7 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
     for process in &merger.processes {
         let node = nodes.entry(process.host).or_insert_with(|| node(process));
         node.key.runs.insert(process.header.run.clone());
-        node.processes.push(seen(process));
+        node.processes.push(summary(process));
         for (function, count) in Function::ALL.iter().zip(&process.notes.calls).filter(|(_, count)| **count > 0) {
             *node.calls.entry(function.name().to_owned()).or_insert(0) += count;
         }
@@ -39,15 +39,15 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
     for finding in found.into_iter().filter(|finding| finding.rule != NO_CALLS_SEEN) {
         let node = process(merger, finding.at).and_then(|process| nodes.get_mut(&process.host));
         if let Some(node) = node {
-            node.findings.push(locator.finding(merger, &excused(merger, finding)));
+            node.findings.push(locator.finding(merger, &graded(merger, finding)));
         }
     }
     let headless = merger.empty.iter().map(|path| path.display().to_string()).collect();
-    // The merge puts them in order.
+    // The merge sorts the nodes.
     Report::default().merge(Report { nodes: nodes.into_values().collect(), headless, ..Report::default() })
 }
 
-/// A node, by the first of its processes.
+/// A node without results, described by its first process.
 fn node(first: &TracedProcess) -> Node {
     let Header { host, boot_id, time_namespace, clock, .. } = &*first.header;
     let boot = if boot_id.is_empty() { host } else { boot_id }.clone();
@@ -56,15 +56,15 @@ fn node(first: &TracedProcess) -> Node {
     Node { key, host: host.clone(), monotonic_ns, realtime_ns, ..Node::default() }
 }
 
-/// What cannot be proved, because calls are missing that could excuse it, is a note.
-fn excused(merger: &Merger, finding: Finding) -> Finding {
+/// Reduces a finding to a note if missing calls could explain it, so that it is not proved.
+fn graded(merger: &Merger, finding: Finding) -> Finding {
     let gap = |place: Place| process(merger, place).filter(|process| process.has_gaps());
-    // What was left is graded by the tracker already, and its other side is no part of the proof.
+    // The tracker has graded findings about leftovers already. Their other side is not part of the proof.
     let other = finding.other.filter(|_| !matches!(finding.rule.when, When::End | When::Run));
     match gap(finding.at).or(other.and_then(gap)) {
         Some(process) if finding.severity > Severity::Note => {
             let message =
-                format!("{}; not proved, for calls are missing in the trace of {}", finding.message, name(process));
+                format!("{}; not proved, because calls are missing in the trace of {}", finding.message, name(process));
             Finding { severity: Severity::Note, message, ..finding }
         }
         _ => finding,
@@ -81,9 +81,9 @@ fn name(process: &TracedProcess) -> String {
     format!("{} (pid {})", if file.is_empty() { "a process" } else { file }, header.pid)
 }
 
-/// What places are called in a report. It remembers what it has looked up.
+/// Converts places to locations, with host, executable and call stack. It caches what it has looked up.
 pub(crate) struct Locator {
-    /// Of the processes that were named so far, as many as there were then.
+    /// The modules of each process that was looked up, as far as they were known then.
     modules: HashMap<ProcessId, Vec<Module>>,
     frames: HashMap<(ProcessId, u64), Vec<Frame>>,
     symbols: Symbolizer,
@@ -121,7 +121,7 @@ impl Locator {
         found
     }
 
-    /// A place. Its time counts from the beginning of its node, as all times of a node do.
+    /// The location of a place. Its time counts from the beginning of its node, like all times of a node.
     pub(crate) fn location(&mut self, merger: &Merger, place: Place) -> Location {
         let process = process(merger, place);
         let alignment = process.map_or_else(ClockAlignment::default, |process| merger.alignment(process.host));
@@ -154,7 +154,7 @@ impl Locator {
     }
 }
 
-fn seen(process: &TracedProcess) -> ProcessSummary {
+fn summary(process: &TracedProcess) -> ProcessSummary {
     let TracedProcess { header, notes, .. } = process;
     let calls = || Function::ALL.iter().zip(&notes.calls);
     ProcessSummary {
@@ -170,12 +170,12 @@ fn seen(process: &TracedProcess) -> ProcessSummary {
         ended: process.ended,
         inside: process.inside.and_then(|place| place.function).map(|function| function.name().to_owned()),
         torn: notes.torn,
-        doors: notes.doors.clone(),
+        doors: notes.entry_points.clone(),
         file: notes.stack_index.path.display().to_string(),
     }
 }
 
-/// Why a process proves nothing.
+/// Why the trace of a process is incomplete.
 fn gap(process: &TracedProcess) -> String {
     let why = match (process.lost(), process.notes.skipped_lines) {
         (0, 0) => "it is closed and has no footer".into(),
@@ -189,11 +189,11 @@ fn gap(process: &TracedProcess) -> String {
 /// What the verdict does not cover of a process.
 fn unseen(process: &TracedProcess) -> Vec<String> {
     let mut unseen = Vec::new();
-    let problems = process.notes.doors.iter().filter(|door| !door.problem.is_empty());
+    let problems = process.notes.entry_points.iter().filter(|entry_point| !entry_point.problem.is_empty());
     if process.notes.calls.iter().all(|count| *count == 0) {
-        unseen.extend(problems.map(|door| {
-            let library = if door.library.is_empty() { String::new() } else { format!(" of {}", door.library) };
-            format!("in {} the door {}{library} did not open: {}", name(process), door.kind, door.problem)
+        unseen.extend(problems.map(|EntryPoint { kind, library, problem, .. }| {
+            let library = if library.is_empty() { String::new() } else { format!(" of {library}") };
+            format!("in {} the entry point {kind}{library} could not be intercepted: {problem}", name(process))
         }));
     }
     if process.ended == Ended::Incomplete {

@@ -1,4 +1,4 @@
-//! Who listens to a hearing besides the law: statistics, tables, timelines.
+//! Observers: receivers of an analysis besides the rules, such as statistics, tables and timelines.
 
 use urscope_rules::{ProcessId, Tracker, tracker::fact::Fact};
 use urscope_schema::{
@@ -8,12 +8,12 @@ use urscope_schema::{
 
 use super::Ended;
 
-/// Hears what the law hears, record by record, in the order of time.
+/// Receives the same events as the rules, one by one, in the order of time.
 ///
-/// `at` is when something happens, in nanoseconds since the first process of the run began; the clocks of hosts are related by
-/// their real time. Processes are numbered in the order in which they begin, as in [`super::Judgement::processes`].
+/// `at` is the time of an event, in nanoseconds since the first process of the run began; hosts are aligned by their real time.
+/// Processes are numbered in the order in which they begin, as in [`super::Judgement::processes`].
 pub trait Observer {
-    /// Something is about to happen: the tracker is as it has been until then.
+    /// An event is about to be fed. The tracker shows the state before it.
     fn until(&mut self, tracker: &Tracker, at: u64) {
         let _ = (tracker, at);
     }
@@ -28,34 +28,34 @@ pub trait Observer {
         let _ = (tracker, who, tid, name);
     }
 
-    /// A call begins, and has not moved the tracker yet: what it will end is still there.
+    /// A call begins. The tracker does not know the call yet: objects that the call will end still exist.
     fn enter(&mut self, tracker: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
         let _ = (tracker, who, at, enter);
     }
 
-    /// A call has returned and moved the tracker: what it made is there.
+    /// A call has returned. The tracker has processed it: objects that the call created exist.
     fn exit(&mut self, tracker: &Tracker, who: ProcessId, at: u64, exit: &Exit) {
         let _ = (tracker, who, at, exit);
     }
 
-    /// The tracker has emitted a fact. Those of a call come between [`Self::enter`] and [`Self::exit`], those of the end of a
-    /// process behind [`Self::end`].
+    /// The tracker has emitted a fact. Facts of a call come between [`Self::enter`] and [`Self::exit`]. Facts of the end of a
+    /// process come after [`Self::end`].
     fn fact(&mut self, at: u64, fact: &Fact<'_>) {
         let _ = (at, fact);
     }
 
-    /// So many descriptors are open in a process.
+    /// A process has `open` open descriptors.
     fn descriptors(&mut self, tracker: &Tracker, who: ProcessId, at: u64, open: u64) {
         let _ = (tracker, who, at, open);
     }
 
-    /// A process ends: what it held is still there.
+    /// A process ends. What it holds still exists in the tracker.
     fn end(&mut self, tracker: &Tracker, who: ProcessId, at: u64, ended: Ended) {
         let _ = (tracker, who, at, ended);
     }
 }
 
-/// Nobody.
+/// An observer that ignores all events.
 impl Observer for () {}
 
 macro_rules! each {
@@ -65,7 +65,7 @@ macro_rules! each {
     }};
 }
 
-/// Two who listen to one analysis.
+/// Two observers of one analysis.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     fn until(&mut self, tracker: &Tracker, at: u64) {
         each!(self.until(tracker, at));

@@ -1,4 +1,4 @@
-//! How far the judge has come, for whoever waits.
+//! The progress of an analysis.
 
 use std::{
     fs,
@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-/// Bytes of traces: how many there are, and how many have been read. It may be looked at from any thread.
+/// The size of the traces, and how much of them has been read. It can be read from any thread.
 #[derive(Debug, Default)]
 pub struct Progress {
     all: AtomicU64,
@@ -14,12 +14,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// How many bytes there were when the judge began; 0 before.
+    /// The size of all traces in bytes when the analysis began; 0 before that.
     pub fn all(&self) -> u64 {
         self.all.load(Relaxed)
     }
 
-    /// How many bytes have been read. It can become more than there were, when a program still writes.
+    /// The number of bytes that have been read. It can exceed [`Self::all`] if a program still writes.
     pub fn read(&self) -> u64 {
         self.read.load(Relaxed)
     }

@@ -1,11 +1,6 @@
-//! The judge on real trace text: whole, cut, damaged, hostile, or not there at all.
+//! Tests of the analysis on trace files: complete, truncated, damaged, hostile or missing ones.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod exemptions;
 mod forms;
@@ -20,12 +15,12 @@ use urscope_analyzer::{Options, Verdict, analysis::Ended, judge};
 use urscope_rule_pages::{Page, scenario::Scenario};
 use urscope_rules::{Severity, catalog::RULES};
 
-const SAINT: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nconsumer: close m\n\
-                     producer: put h\nproducer: free p";
+const CLEAN_RUN: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nconsumer: close m\n\
+                         producer: put h\nproducer: free p";
 
 #[test]
-fn a_faultless_run_is_clean() {
-    let judgement = judged(&files(SAINT));
+fn a_run_without_violations_is_clean() {
+    let judgement = judged(&files(CLEAN_RUN));
     assert_eq!((judgement.verdict, judgement.exit, judgement.findings.len()), (Verdict::Clean, 0, 0));
     assert_eq!(judgement.calls["urIPCOpenMemHandleExp"], 1);
     let ended: Vec<_> = judgement.processes.iter().map(|seen| (seen.pid, seen.calls, seen.ended)).collect();
@@ -33,34 +28,34 @@ fn a_faultless_run_is_clean() {
 }
 
 #[test]
-fn the_rules_say_to_traces_what_they_say_to_stories() {
+fn the_findings_of_traces_equal_those_of_scenarios() {
     for rule in RULES {
         for heading in ["Bad trace", "Good trace"] {
             let page = Page::of(rule);
-            // A trace cannot say of a process that is not there that it still runs.
-            let story = &page.scenario(heading).unwrap().replace(": running", ": killed");
-            let judgement = judged(&files(story));
-            let mut told = story.parse::<Scenario>().unwrap().play().unwrap();
-            let unjudged = told.iter().any(|finding| ["no-calls-seen", "calls-lost"].contains(&finding.rule.code));
-            told.retain(|finding| finding.rule.code != "no-calls-seen");
-            let told: Vec<_> = told.iter().map(|finding| (finding.message.clone(), finding.severity)).collect();
+            // The processes of these traces do not exist, so none of them can be running.
+            let scenario = &page.scenario(heading).unwrap().replace(": running", ": killed");
+            let judgement = judged(&files(scenario));
+            let mut expected = scenario.parse::<Scenario>().unwrap().play().unwrap();
+            let unjudged = expected.iter().any(|finding| ["no-calls-seen", "calls-lost"].contains(&finding.rule.code));
+            expected.retain(|finding| finding.rule.code != "no-calls-seen");
+            let expected: Vec<_> = expected.iter().map(|finding| (finding.message.clone(), finding.severity)).collect();
             let found: Vec<_> = judgement.findings.iter().map(|f| (f.message.clone(), f.severity)).collect();
-            assert_eq!(found, told, "{} {heading}", rule.code);
+            assert_eq!(found, expected, "{} {heading}", rule.code);
             assert_eq!(judgement.verdict == Verdict::NotJudged, unjudged, "{} {heading}", rule.code);
         }
     }
 }
 
 #[test]
-fn the_same_sin_from_the_same_place_is_counted() {
-    let story = "p: get a -> h\np: get a -> i\np: get a -> j\np: put j\np: put j\np/2: put j";
-    let judgement = judged(&files(story));
+fn the_same_violation_at_the_same_place_is_counted() {
+    let scenario = "p: get a -> h\np: get a -> i\np: get a -> j\np: put j\np: put j\np/2: put j";
+    let judgement = judged(&files(scenario));
     assert_eq!(codes(&judgement), [("double-put", 2), ("leaked-handle", 2)]);
     assert_eq!(judgement.findings[0].call, Some(5));
 }
 
 #[test]
-fn what_fails_a_run_is_asked_for() {
+fn the_severity_that_fails_a_run_is_an_option() {
     let folder = tempfile::tempdir().unwrap();
     traces::put(folder.path(), &files("p: alloc a 64\np: get a -> h\np: free a"));
     for (fail_on, verdict) in [(Severity::Note, Verdict::Findings), (Severity::Warning, Verdict::Clean)] {
@@ -71,9 +66,9 @@ fn what_fails_a_run_is_asked_for() {
 }
 
 #[test]
-fn a_killed_process_is_told_from_one_that_exited() {
-    let story = "p: get a -> h\nc: open h -> m\nc/2: open h -> m begins\nc: killed\np: put h";
-    let judgement = judged(&files(story));
+fn a_killed_process_is_distinguished_from_one_that_exited() {
+    let scenario = "p: get a -> h\nc: open h -> m\nc/2: open h -> m begins\nc: killed\np: put h";
+    let judgement = judged(&files(scenario));
     assert_eq!(judgement.verdict, Verdict::Clean);
     assert_eq!(codes(&judgement), [("leaked-mapping", 1)]);
     let killed = &judgement.processes[1];
@@ -82,7 +77,7 @@ fn a_killed_process_is_told_from_one_that_exited() {
 }
 
 #[test]
-fn a_process_that_still_runs_leaks_nothing() {
+fn a_running_process_has_no_leaks() {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let ticks = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
@@ -94,8 +89,8 @@ fn a_process_that_still_runs_leaks_nothing() {
 
 #[test]
 fn an_exec_ends_the_earlier_program() {
-    let story = "p: get a -> h\np: killed\nq: get a -> i\nq: put i";
-    let judgement = judged(&files_with(story, |header, _| (header.pid, header.start) = (7, 7)));
+    let scenario = "p: get a -> h\np: killed\nq: get a -> i\nq: put i";
+    let judgement = judged(&files_with(scenario, |header, _| (header.pid, header.start) = (7, 7)));
     assert_eq!(judgement.processes[0].ended, Ended::Exec);
     assert_eq!(judgement.processes[1].ended, Ended::Exited);
     assert_eq!(codes(&judgement), [("leaked-handle", 1)]);
@@ -104,63 +99,64 @@ fn an_exec_ends_the_earlier_program() {
 
 #[test]
 fn a_forked_child_may_put_what_its_parent_got() {
-    let story = "p: get a -> h\np: fork q\nq: put h\np: put h";
+    let scenario = "p: get a -> h\np: fork q\nq: put h\np: put h";
     let same_program =
         |header: &mut urscope_schema::trace::records::Header, _: &mut _| header.executable = "/app/p".into();
-    assert_eq!(judged(&files_with(story, same_program)).verdict, Verdict::Clean);
-    let mut orphan = files_with(story, same_program);
+    assert_eq!(judged(&files_with(scenario, same_program)).verdict, Verdict::Clean);
+    let mut orphan = files_with(scenario, same_program);
     orphan.retain(|name, _| name.contains("-q-"));
     assert_eq!(judged(&orphan).verdict, Verdict::Clean, "the parent was not traced");
 }
 
 #[test]
 fn lost_calls_make_every_finding_a_note() {
-    let story = "p: put h\np: incomplete\nc: put g";
-    let judgement = judged(&files(story));
+    let scenario = "p: put h\np: incomplete\nc: put g";
+    let judgement = judged(&files(scenario));
     assert_eq!(codes(&judgement), [("put-of-unknown", 1), ("put-of-unknown", 1), ("calls-lost", 1)]);
     assert_eq!(judgement.findings[0].process.pid, 200);
     assert_eq!(judgement.findings[1].severity, Severity::Note);
     assert!(judgement.findings[1].message.contains("not proved"), "{}", judgement.findings[1].message);
     assert_eq!(judgement.unseen, ["the trace of p (pid 100) is incomplete: 1 record lost"]);
-    assert_eq!(judgement.verdict, Verdict::Findings, "what is proved elsewhere stands");
+    assert_eq!(judgement.verdict, Verdict::Findings, "the finding in the other process is proved");
 }
 
 #[test]
-fn hosts_are_worlds_of_their_own() {
-    let story = "p: alloc a 64\np: get a -> h\nc@2: open h -> m\np: put h\np: free a\nc@2: close m";
-    assert_eq!(codes(&judged(&files(story))), [("untraced-peer", 1)]);
-    let one_host = files_with(story, |header, _| header.boot_id = "one".into());
+fn handles_of_different_hosts_are_unrelated() {
+    let scenario = "p: alloc a 64\np: get a -> h\nc@2: open h -> m\np: put h\np: free a\nc@2: close m";
+    assert_eq!(codes(&judged(&files(scenario))), [("untraced-peer", 1)]);
+    let one_host = files_with(scenario, |header, _| header.boot_id = "one".into());
     assert_eq!(codes(&judged(&one_host)), [("freed-while-open", 1)]);
 }
 
 #[test]
-fn nothing_to_judge_is_never_clean_and_says_why() {
+fn a_run_with_nothing_to_judge_is_not_clean_and_has_a_reason() {
     let empty = judged(&files(""));
     assert_eq!((empty.verdict, empty.exit), (Verdict::NotJudged, 2));
     assert!(empty.reason.unwrap().contains("no trace files in"));
 
     let idle = judged(&files("p: alloc a 64\np: free a"));
     assert_eq!(idle.verdict, Verdict::NotJudged);
-    assert!(idle.reason.unwrap().contains("2 calls seen in 1 process, but none of a urIPC* function"));
+    assert!(idle.reason.unwrap().contains("2 calls recorded in 1 process, but none of a urIPC* function"));
 
-    let shut = |_: &mut _, door: &mut urscope_schema::trace::records::EntryPoint| {
-        (door.slots, door.problem) = (0, "its table is unknown".into());
+    let not_intercepted = |_: &mut _, entry_point: &mut urscope_schema::trace::records::EntryPoint| {
+        (entry_point.slots, entry_point.problem) = (0, "its table is unknown".into());
     };
-    let shut = judged(&files_with("p: exit", shut));
+    let not_intercepted = judged(&files_with("p: exit", not_intercepted));
     assert_eq!(
-        shut.reason.unwrap(),
-        "no urIPC* call was seen: in p (pid 100) the door adapter-table of libur_adapter_level_zero_v2.so.0 did not \
-         open: its table is unknown"
+        not_intercepted.reason.unwrap(),
+        "no urIPC* call was recorded: in p (pid 100) the entry point adapter-table of libur_adapter_level_zero_v2.so.0 \
+         could not be intercepted: its table is unknown"
     );
 }
 
 #[test]
-fn a_verdict_says_which_process_it_does_not_cover() {
-    let judgement = judged(&files_with(&format!("{SAINT}\nblind: exit"), |header, door| {
+fn a_judgement_lists_the_processes_that_it_does_not_cover() {
+    let judgement = judged(&files_with(&format!("{CLEAN_RUN}\nblind: exit"), |header, entry_point| {
         if header.executable == "/app/blind" {
-            door.problem = "its table is unknown".into();
+            entry_point.problem = "its table is unknown".into();
         }
     }));
     assert_eq!(judgement.verdict, Verdict::Clean);
-    assert!(judgement.unseen[0].starts_with("in blind (pid 300) the door adapter-table"), "{:?}", judgement.unseen);
+    let expected = "in blind (pid 300) the entry point adapter-table";
+    assert!(judgement.unseen[0].starts_with(expected), "{:?}", judgement.unseen);
 }

@@ -178,7 +178,7 @@ impl Dashboard {
         let order = self.orders.get(pane as usize).copied().unwrap_or_default();
         match pane {
             Pane::Processes => {
-                let pace = self.passed().filter(|_| snapshot.judgement.goes_on());
+                let pace = self.passed().filter(|_| snapshot.judgement.is_running());
                 let pace = pace.map(|(before, passed)| Pace { before: &before.of_processes, passed });
                 rows::processes(snapshot, order, pace.as_ref())
             }

@@ -72,13 +72,13 @@ impl Painter {
             None => first.push("waiting ".into()),
             Some(snapshot) => {
                 let judgement = &snapshot.judgement;
-                first.push(if snapshot.judgement.goes_on() { "running ".into() } else { "ended ".into() });
+                first.push(if snapshot.judgement.is_running() { "running ".into() } else { "ended ".into() });
                 first.push(Span::styled(verdict(judgement), self.grade(judgement)));
                 let (calls, errors) = snapshot.calls();
                 let number = judgement.processes.len();
                 second
                     .push(format!("{} {number} proc, {calls} calls, {errors} failed", since(snapshot.last_ns)).into());
-                if snapshot.judgement.goes_on()
+                if snapshot.judgement.is_running()
                     && let Some([calls, errors]) = dashboard.rates()
                 {
                     second.push(format!(", {calls} calls/s, {errors} failed/s").into());

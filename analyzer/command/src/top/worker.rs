@@ -46,7 +46,7 @@ fn watch(paths: &[PathBuf], options: &Options, paused: &AtomicBool, sender: &Sen
     let mut run = SnapshotFollower::default();
     loop {
         let now = Instant::now();
-        let wait = follower.next_look(now).saturating_duration_since(now);
+        let wait = follower.next_poll(now).saturating_duration_since(now);
         if !wait.is_zero() || paused.load(Relaxed) {
             thread::sleep(wait.clamp(Duration::from_millis(1), MAX_SLEEP));
             continue;

@@ -44,14 +44,14 @@ fn follow(subject: &Subject, sender: &Sender<Latest>, stopped: &Receiver<()>) {
                 match result {
                     Ok(model) => {
                         (now.running, now.model, now.error) =
-                            (model.judgement().goes_on(), Some(Arc::new(model)), None);
+                            (model.judgement().is_running(), Some(Arc::new(model)), None);
                     }
                     Err(error) => now.error = Some(error.into()),
                 }
             });
         }
         let now = Instant::now();
-        thread::sleep(follower.next_look(now).saturating_duration_since(now).min(STOP_CHECK));
+        thread::sleep(follower.next_poll(now).saturating_duration_since(now).min(STOP_CHECK));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The verdict over all nodes: their times on one alignment, what is alike on several of them told once.
+//! The verdict over all nodes: puts their times on one time axis and combines findings that several nodes share.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -7,7 +7,7 @@ use urscope_rules::Severity;
 use super::{Node, Report};
 use crate::analysis::{FoundFinding, Judgement, Options, ProcessSummary, VERSION, Verdict, merging};
 
-/// Draws it.
+/// Computes the verdict over all nodes of a report.
 pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -> Judgement {
     let _span = tracing::info_span!("judging").entered();
     let nodes = &report.nodes;
@@ -15,7 +15,7 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
     let seen_any = nodes.iter().flat_map(|node| &node.processes).any(|seen| seen.ipc_calls > 0);
     let (suppressions, baseline) = options.exemptions.apply(&mut findings);
-    // Where nothing was seen, nothing is gone.
+    // A finding that is missing from a run without IPC calls is not gone.
     let baseline = baseline.filter(|_| seen_any);
     for finding in &mut findings {
         finding.fails = finding.excuse.is_none() && finding.severity >= options.fail_on;
@@ -52,13 +52,12 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
     }
 }
 
-/// When the first process of all began, in nanoseconds of `CLOCK_REALTIME`.
+/// When the first process of the run began, in nanoseconds of `CLOCK_REALTIME`.
 fn first(nodes: &[Node]) -> u64 {
     merging::first(nodes.iter().map(|node| node.realtime_ns))
 }
 
-/// All findings. Of several nodes, those that are alike are one, with the number of times on each host; the first of them
-/// is shown.
+/// All findings. Equal findings of several nodes become one, which shows the first occurrence and the count on each host.
 fn findings(nodes: &[Node]) -> Vec<FoundFinding> {
     if let [node] = nodes {
         return node.findings.clone();
@@ -67,11 +66,11 @@ fn findings(nodes: &[Node]) -> Vec<FoundFinding> {
     let mut alike: BTreeMap<(Severity, String, String), FoundFinding> = BTreeMap::new();
     for node in nodes {
         for finding in &node.findings {
-            let found = on_axis(finding, node, node.shift(first));
+            let found = aligned(finding, node, node.shift(first));
             let key = (found.severity, found.rule.clone(), found.identity.clone());
             let known = alike.remove(&key);
             let found = match known {
-                Some(known) => together(known, found),
+                Some(known) => combined(known, found),
                 None => found,
             };
             alike.insert(key, found);
@@ -80,7 +79,8 @@ fn findings(nodes: &[Node]) -> Vec<FoundFinding> {
     alike.into_values().collect()
 }
 
-fn on_axis(finding: &FoundFinding, node: &Node, shift: u64) -> FoundFinding {
+/// A finding of a node, with its times counted from the beginning of the run.
+fn aligned(finding: &FoundFinding, node: &Node, shift: u64) -> FoundFinding {
     let mut found = finding.clone();
     found.time_ns = found.time_ns.saturating_add(shift);
     for side in std::iter::once(&mut found.process).chain(&mut found.other) {
@@ -90,7 +90,8 @@ fn on_axis(finding: &FoundFinding, node: &Node, shift: u64) -> FoundFinding {
     found
 }
 
-fn together(one: FoundFinding, two: FoundFinding) -> FoundFinding {
+/// Two equal findings as one, which shows the earlier occurrence.
+fn combined(one: FoundFinding, two: FoundFinding) -> FoundFinding {
     let order = |found: &FoundFinding| {
         (found.time_ns, found.process.host.clone(), found.process.pid, found.call, found.message.clone())
     };
@@ -121,16 +122,16 @@ fn unseen(report: &Report) -> Vec<String> {
         report
             .headless
             .iter()
-            .map(|file| format!("{file} holds no header: its process was stopped before it had written one")),
+            .map(|file| format!("{file} has no header: its process was stopped before it had written one")),
     );
     unseen.extend(report.nodes.iter().filter(|node| node.duplicates > 0).map(|node| {
         let (more, host) = (number(node.duplicates, "more report"), &node.host);
-        format!("{more} of the node {host} (boot {}) not counted: give one for each node", node.key.boot)
+        format!("{more} of the node {host} (boot {}) ignored: give one report for each node", node.key.boot)
     }));
     unseen
 }
 
-/// Why nothing was judged: there were no traces, no door opened, or nothing went through.
+/// Why nothing was judged: there are no traces, no entry point was intercepted, or no IPC function was called.
 fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
     let processes = || report.nodes.iter().flat_map(|node| &node.processes);
     if processes().next().is_none() && report.headless.is_empty() {
@@ -142,27 +143,28 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
         );
     }
     let calls: u64 = processes().map(|seen| seen.calls).sum();
-    let open = processes().flat_map(|seen| &seen.doors).filter(|door| door.slots > 0).count();
+    let intercepted = processes().flat_map(|seen| &seen.doors).filter(|entry_point| entry_point.slots > 0).count();
     let (calls, processes) = (number(calls, "call"), number(processes().count() as u64, "process"));
-    match (unseen.is_empty(), open) {
-        (false, _) => format!("no urIPC* call was seen: {}", unseen.join("; ")),
+    match (unseen.is_empty(), intercepted) {
+        (false, _) => format!("no urIPC* call was recorded: {}", unseen.join("; ")),
         (true, 0) => {
-            format!("{processes} traced, but no Unified Runtime adapter was loaded, so there was nothing to see")
+            format!("{processes} traced, but no Unified Runtime adapter was loaded, so there were no calls to record")
         }
         (true, _) => format!(
-            "the doors were open and {calls} seen in {processes}, but none of a urIPC* function: nothing was shared \
-             between processes through Unified Runtime"
+            "{calls} recorded in {processes}, but none of a urIPC* function: nothing was shared between processes \
+             through Unified Runtime"
         ),
     }
 }
 
-/// Why what was seen, without fault as it is, proves nothing: calls are missing.
+/// Why a run without a failing finding is not clean: calls are missing in its traces.
 fn gaps(nodes: &[Node]) -> Option<String> {
     let gaps: Vec<_> = nodes.iter().flat_map(|node| &node.gaps).map(String::as_str).collect();
-    (!gaps.is_empty()).then(|| format!("{}; what is there has no fault, but what is missing may", gaps.join("; ")))
+    let gaps = gaps.join("; ");
+    (!gaps.is_empty()).then(|| format!("{gaps}; the recorded calls break no rule, but the missing ones may"))
 }
 
-/// A number of things.
+/// A count with its noun in the singular or plural.
 pub(crate) fn number(count: u64, noun: &str) -> String {
     match (count, noun) {
         (1, _) => format!("1 {noun}"),

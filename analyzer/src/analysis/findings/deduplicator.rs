@@ -1,14 +1,14 @@
-//! The same sin from the same place is one finding with a count.
+//! Counts repeated violations: the same violation at the same place is one finding with a count.
 
 use std::collections::HashMap;
 
 use urscope_rules::{Finding, ProcessId, Severity};
 use urscope_schema::{api::Function, handle::Kind};
 
-/// What makes two findings the same sin.
+/// Findings with the same key are the same violation.
 type Key = (&'static str, Severity, ProcessId, Option<Function>, Option<Function>, Option<Kind>, Option<u64>);
 
-/// The findings so far, counted.
+/// The findings so far, with their counts.
 #[derive(Clone, Default)]
 pub(crate) struct Deduplicator {
     pub(crate) findings: Vec<Finding>,
@@ -16,7 +16,7 @@ pub(crate) struct Deduplicator {
 }
 
 impl Deduplicator {
-    /// Takes findings in.
+    /// Adds findings, and empties `found`.
     pub(crate) fn add(&mut self, found: &mut Vec<Finding>) {
         for finding in found.drain(..) {
             let functions = (finding.at.function, finding.other.and_then(|other| other.function));

@@ -1,4 +1,4 @@
-//! What must hold of merging, whatever is merged.
+//! Property tests: what must hold when any reports are merged.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ fn finding() -> impl Strategy<Value = FoundFinding> {
     })
 }
 
-fn seen(host: &str, pid: u32, calls: u64, began_ns: u64) -> ProcessSummary {
+fn summary(host: &str, pid: u32, calls: u64, began_ns: u64) -> ProcessSummary {
     let (host, executable, file) = (host.to_owned(), "/app".to_owned(), format!("{pid}.json"));
     let (command, inside, doors, ended) = (vec![], None, vec![], Ended::Exited);
     ProcessSummary {
@@ -58,7 +58,7 @@ fn seen(host: &str, pid: u32, calls: u64, began_ns: u64) -> ProcessSummary {
     }
 }
 
-/// Few hosts, so that the same one is often in several reports.
+/// There are few hosts, so that the same host is often in several reports.
 fn node() -> impl Strategy<Value = Node> {
     let findings = prop::collection::vec(finding(), 0..4);
     (0..4_u64, 0..2_u64, 1..3_u32, 0..5_u64, findings, 0..2_u64).prop_map(
@@ -68,9 +68,11 @@ fn node() -> impl Strategy<Value = Node> {
             Node {
                 key,
                 monotonic_ns,
-                // One host's clock is not known.
+                // The real time of boot 0 is not known.
                 realtime_ns: 77 * boot,
-                processes: (0..processes).map(|pid| seen(&host, pid, calls, monotonic_ns + u64::from(pid))).collect(),
+                processes: (0..processes)
+                    .map(|pid| summary(&host, pid, calls, monotonic_ns + u64::from(pid)))
+                    .collect(),
                 calls: [("urUSMFree".to_owned(), calls)].into(),
                 host,
                 findings,
@@ -89,22 +91,22 @@ fn report() -> impl Strategy<Value = Report> {
 
 proptest! {
     #[test]
-    fn the_grouping_does_not_matter(a in report(), b in report(), c in report()) {
+    fn merging_is_associative(a in report(), b in report(), c in report()) {
         prop_assert_eq!(a.clone().merge(b.clone()).merge(c.clone()), a.merge(b.merge(c)));
     }
 
     #[test]
-    fn the_order_does_not_matter(a in report(), b in report()) {
+    fn merging_is_commutative(a in report(), b in report()) {
         prop_assert_eq!(a.clone().merge(b.clone()), b.merge(a));
     }
 
     #[test]
-    fn nothing_is_a_report_that_changes_nothing(a in report()) {
+    fn merging_an_empty_report_changes_nothing(a in report()) {
         prop_assert_eq!(a.clone().merge(Report::default()), a);
     }
 
     #[test]
-    fn a_report_comes_back_as_it_was_written(a in report()) {
+    fn a_written_report_is_read_back_unchanged(a in report()) {
         let mut text = Vec::new();
         a.write(&mut text).unwrap();
         prop_assert_eq!(Report::parse("a".as_ref(), &text).unwrap(), a);
@@ -114,9 +116,9 @@ proptest! {
     fn no_finding_is_lost_and_none_is_counted_twice(a in report(), b in report()) {
         let options = Options::default();
         let merged = a.merge(b);
-        let there: u64 = merged.nodes.iter().flat_map(|node| &node.findings).map(|finding| finding.count).sum();
+        let expected: u64 = merged.nodes.iter().flat_map(|node| &node.findings).map(|finding| finding.count).sum();
         let judgement = merged.judgement(&[], &options);
-        prop_assert_eq!(judgement.findings.iter().map(|finding| finding.count).sum::<u64>(), there);
+        prop_assert_eq!(judgement.findings.iter().map(|finding| finding.count).sum::<u64>(), expected);
         if merged.nodes.len() > 1 {
             for finding in &judgement.findings {
                 prop_assert_eq!(finding.hosts.values().sum::<u64>(), finding.count);
@@ -126,18 +128,18 @@ proptest! {
 }
 
 #[test]
-fn of_two_reports_of_a_node_one_counts_and_the_other_is_told() {
+fn a_second_report_of_a_node_is_ignored_and_reported() {
     let key = Key { boot: "b".into(), ..Key::default() };
-    let node = Node { key, host: "node7".into(), processes: vec![seen("node7", 1, 2, 0)], ..Node::default() };
+    let node = Node { key, host: "node7".into(), processes: vec![summary("node7", 1, 2, 0)], ..Node::default() };
     let calls = [("urIPCGetMemHandleExp".to_owned(), 2)].into();
     let report = Report { nodes: vec![Node { calls, ..node }], ..Report::default() };
     let judgement = report.clone().merge(report).judgement(&[], &Options::default());
     assert_eq!((judgement.processes.len(), judgement.calls["urIPCGetMemHandleExp"]), (1, 2));
-    assert_eq!(judgement.unseen, ["1 more report of the node node7 (boot b) not counted: give one for each node"]);
+    assert_eq!(judgement.unseen, ["1 more report of the node node7 (boot b) ignored: give one report for each node"]);
 }
 
 #[test]
-fn counts_that_no_run_has_are_refused() {
+fn impossibly_large_counts_are_rejected() {
     let calls = |count| Report {
         nodes: vec![Node { calls: [("urUSMFree".to_owned(), count)].into(), ..Node::default() }],
         ..Report::default()
@@ -148,5 +150,5 @@ fn counts_that_no_run_has_are_refused() {
         Report::parse("a".as_ref(), &text)
     };
     assert!(parsed(calls(1 << 40)).is_ok());
-    assert!(parsed(calls(u64::MAX)).unwrap_err().to_string().contains("it counts 18446744073709551615"));
+    assert!(parsed(calls(u64::MAX)).unwrap_err().to_string().contains("it has a count of 18446744073709551615"));
 }

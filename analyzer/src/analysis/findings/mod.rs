@@ -1,4 +1,4 @@
-//! Findings: counted by what is alike, kept apart by node, aggregated over all nodes, and exempted.
+//! Findings: deduplicated, kept by node, aggregated over all nodes, and exempted.
 
 mod aggregate;
 mod deduplicator;

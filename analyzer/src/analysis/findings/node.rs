@@ -1,7 +1,7 @@
-//! What was seen of one node, and of many: the form in which judgements travel between machines.
+//! Reports: the results of one or more nodes, in the form that moves between machines.
 //!
-//! Handles never leave their host, so each node is judged where its traces are. What is found there is kept apart by node
-//! here, so that reports can be merged in any order and grouping; the verdict over all of them is drawn at the end (`aggregate`).
+//! Handles never leave their host, so each node is analyzed where its traces are. A report keeps the results of each node
+//! separate, so that reports can be merged in any order and grouping. `aggregate` computes the verdict over all nodes at the end.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,19 +19,20 @@ use crate::{
     plain::plain,
 };
 
-/// The version of the form of a report file.
+/// The format version of a report file.
 pub const REPORT_VERSION: u32 = 1;
 
-/// No count of a report is larger, so that sums of them hold: a process that makes a call every microsecond needs twelve days.
+/// The largest count that a report may contain, so that sums do not overflow. A process that makes a call every microsecond
+/// needs twelve days to reach it.
 const COUNTABLE: u64 = 1 << 40;
 
-/// What a file that is compressed by gzip begins with.
+/// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// How much text a compressed report may hold, in bytes: whoever made it may have meant to fill the memory.
-const MOST: u64 = 1 << 30;
+/// The largest size of a compressed report after decompression, in bytes. A malicious file could fill the memory.
+const MAX_TEXT: u64 = 1 << 30;
 
-/// What was seen of some nodes.
+/// The results of some nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// [`REPORT_VERSION`].
@@ -39,37 +40,38 @@ pub struct Report {
     pub(crate) version: u32,
     /// The version of urscope that wrote it.
     pub(crate) urscope: String,
-    /// In the order of their keys, each once.
+    /// The nodes, in the order of their keys, without duplicates.
     pub(crate) nodes: Vec<Node>,
-    /// Trace files that hold no header, so that their node is not known.
+    /// Trace files without a header, whose node is not known.
     pub(crate) headless: BTreeSet<String>,
 }
 
-/// What was seen of one node: of one boot of a host, in one time namespace.
+/// The results of one node: one boot of a host, in one time namespace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Node {
     pub(crate) key: Key,
-    /// What it is called.
+    /// The host's name.
     pub(crate) host: String,
     /// When its first process began, in nanoseconds of `CLOCK_MONOTONIC`.
     pub(crate) monotonic_ns: u64,
     /// The same moment in nanoseconds of `CLOCK_REALTIME`; 0 if that is not known.
     pub(crate) realtime_ns: u64,
-    /// In the order in which they began.
+    /// The processes, in the order in which they began.
     pub(crate) processes: Vec<ProcessSummary>,
     pub(crate) calls: BTreeMap<String, u64>,
-    /// Not counted yet, times since the node's first process began.
+    /// The findings, not yet combined with those of other nodes. Their times count from the beginning of the node's first
+    /// process.
     pub(crate) findings: Vec<FoundFinding>,
     pub(crate) unseen: Vec<String>,
-    /// Why what is without fault proves nothing.
+    /// Where calls are missing, so that a run without findings proves nothing.
     pub(crate) gaps: Vec<String>,
     pub(crate) skipped: Vec<SkippedLine>,
     pub(crate) skipped_lines: u64,
-    /// How many more reports of this node there were, that do not count.
+    /// How many more reports of this node were ignored.
     pub(crate) duplicates: u64,
 }
 
-/// Which node: within equal keys clocks and handles mean the same, and the runs are those that were judged.
+/// Identifies a node and the runs that were analyzed. Nodes with equal keys share their clocks and handles.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Key {
     /// The kernel's boot id, or the host's name where there is none.
@@ -78,34 +80,34 @@ pub(crate) struct Key {
     pub(crate) runs: BTreeSet<String>,
 }
 
-/// Why a report cannot be merged; each says what was expected, what was found and what to do.
+/// Why a report cannot be merged. Each message says what was expected, what was found and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
     /// A file cannot be read.
     #[error("cannot read {}: {source}; give reports that urscope check --report wrote", path.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file is something else.
-    #[error("{} is no report of a node: {found}; expected a file that urscope check --report wrote", path.display())]
+    /// A file is not a report.
+    #[error("{} is not a node report: {found}; expected a file that urscope check --report wrote", path.display())]
     NotAReport {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What it is instead.
         found: String,
     },
-    /// A report is of another version.
+    /// A report has another version.
     #[error(
         "{} has report version {version} (written by urscope {writer}), but this urscope merges version {REPORT_VERSION}; \
          merge with the urscope that wrote it, or judge the traces again",
         path.display()
     )]
     Version {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Its version.
         version: u32,
@@ -114,7 +116,7 @@ pub enum ReportError {
     },
 }
 
-/// What is read of a report first.
+/// The part of a report that is parsed first.
 #[derive(Deserialize)]
 struct Head {
     #[serde(rename = "urscope_report")]
@@ -131,7 +133,7 @@ impl Default for Report {
 }
 
 impl Report {
-    /// Reads a report file, also one that is compressed by gzip.
+    /// Reads a report file, which may be compressed by gzip.
     pub fn read(path: &Path) -> Result<Self, ReportError> {
         let unreadable = |source| ReportError::Unreadable { path: path.to_owned(), source };
         let bytes = fs::read(path).map_err(unreadable)?;
@@ -139,15 +141,15 @@ impl Report {
             return Self::parse(path, &bytes);
         }
         let mut text = Vec::new();
-        MultiGzDecoder::new(&*bytes).take(MOST + 1).read_to_end(&mut text).map_err(unreadable)?;
-        if text.len() as u64 > MOST {
-            let found = format!("it holds more than {MOST} bytes of text");
+        MultiGzDecoder::new(&*bytes).take(MAX_TEXT + 1).read_to_end(&mut text).map_err(unreadable)?;
+        if text.len() as u64 > MAX_TEXT {
+            let found = format!("it holds more than {MAX_TEXT} bytes of text");
             return Err(ReportError::NotAReport { path: path.to_owned(), found });
         }
         Self::parse(path, &text)
     }
 
-    /// Reads what stands in the report file of that name.
+    /// Parses the text of a report; `path` names it in errors.
     pub fn parse(path: &Path, text: &[u8]) -> Result<Self, ReportError> {
         let no_report = |error: serde_json::Error| ReportError::NotAReport {
             path: path.to_owned(),
@@ -160,10 +162,10 @@ impl Report {
         }
         let report: Self = serde_json::from_slice(text).map_err(no_report)?;
         if let Some(count) = report.nodes.iter().flat_map(Node::counts).find(|count| *count > COUNTABLE) {
-            let found = format!("it counts {count} of something, more than any run has");
+            let found = format!("it has a count of {count}, more than any run can have");
             return Err(ReportError::NotAReport { path: path.to_owned(), found });
         }
-        // Whoever wrote it, its nodes are in order and each is there once.
+        // The merge sorts the nodes and removes duplicates, whatever program wrote the file.
         Ok(Self::default().merge(report))
     }
 
@@ -173,8 +175,8 @@ impl Report {
         writeln!(out)
     }
 
-    /// Both. The order and the grouping in which reports are merged do not matter; of a node that is in both, only one
-    /// report counts, and it is counted how many do not.
+    /// Merges two reports. The order and the grouping of merges do not matter. If both have the same node, one of the two is
+    /// ignored, and the number of ignored ones is kept.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         let mut nodes: BTreeMap<Key, Node> = BTreeMap::new();
@@ -190,14 +192,14 @@ impl Report {
         Self { nodes: nodes.into_values().collect(), headless, ..Self::default() }
     }
 
-    /// The judgement over all nodes. `paths` are named where there is nothing to judge.
+    /// The judgement over all nodes. It names `paths` if there is nothing to judge.
     pub fn judgement(&self, paths: &[PathBuf], options: &Options) -> Judgement {
         aggregate::judgement(self, paths, options)
     }
 }
 
 impl Node {
-    /// The one of two reports of the same node that saw more.
+    /// Of two reports of the same node, the one with more processes and calls.
     fn or(self, other: Self) -> Self {
         let duplicates = self.duplicates + other.duplicates + 1;
         let (mut one, mut two) = (self, other);
@@ -207,12 +209,12 @@ impl Node {
     }
 
     fn weight(&self) -> (usize, u64, String) {
-        // The text breaks ties, so that the choice does not depend on the order.
+        // The text breaks ties, so that the choice does not depend on the order of merging.
         let text = serde_json::to_string(self).unwrap_or_default();
         (self.processes.len(), self.calls.values().sum(), text)
     }
 
-    /// All that is counted in it.
+    /// All counts of the node.
     fn counts(&self) -> impl Iterator<Item = u64> {
         let of_findings =
             |finding: &FoundFinding| finding.hosts.values().chain([&finding.count]).copied().collect::<Vec<_>>();
@@ -221,7 +223,7 @@ impl Node {
         all.chain([self.skipped_lines, self.duplicates])
     }
 
-    /// How much later than the first node its time begins, in nanoseconds.
+    /// How much later than the first node this one began, in nanoseconds. `first` is in nanoseconds of `CLOCK_REALTIME`.
     pub(crate) fn shift(&self, first: u64) -> u64 {
         merging::shift(self.realtime_ns, first)
     }

@@ -1,7 +1,7 @@
-//! The judgement, as it is shown and as it is written to JSON.
+//! The judgement, as reports show it and as JSON stores it.
 //!
 //! The field names of these types are the JSON format `"version":1`; a change of meaning needs a new version. A field that
-//! came later has a default, so that older reports can be read.
+//! was added later has a default, so that older reports can be read.
 
 mod schema;
 
@@ -14,18 +14,18 @@ use urscope_rules::Severity;
 pub use schema::report_schema;
 use schema::{DoorForm, SeverityForm};
 
-/// The version of the JSON form.
+/// The version of the JSON format.
 pub const VERSION: u32 = 1;
 
 /// The verdict over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Calls were seen, and nothing as bad as was asked for.
+    /// Calls were recorded, and there are no findings at or above the requested severity.
     Clean,
-    /// There are findings at or above the severity that was asked for.
+    /// There are findings at or above the requested severity.
     Findings,
-    /// There was nothing to judge: never to be taken for clean.
+    /// There was nothing to judge, or calls are missing. This is not the same as clean.
     #[default]
     NotJudged,
 }
@@ -40,7 +40,7 @@ impl Verdict {
         }
     }
 
-    /// The word for it.
+    /// The name of the verdict in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Clean => "clean",
@@ -50,30 +50,30 @@ impl Verdict {
     }
 }
 
-/// All that is known after a run.
+/// The result of an analysis.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judgement {
     /// [`VERSION`].
     pub version: u32,
     /// The verdict.
     pub verdict: Verdict,
-    /// Its exit code.
+    /// The exit code of the command.
     pub exit: u8,
     /// Why nothing was judged.
     pub reason: Option<String>,
     /// The processes, in the order in which they began.
     pub processes: Vec<ProcessSummary>,
-    /// How often each function was called, those that were called at all.
+    /// The number of calls of each function that was called.
     pub calls: BTreeMap<String, u64>,
-    /// The findings, the worst first, then by time.
+    /// The findings, by descending severity, then by time.
     pub findings: Vec<FoundFinding>,
-    /// What the verdict does not cover: processes whose doors did not open, traces with gaps.
+    /// What the verdict does not cover: processes that could not be intercepted, and incomplete traces.
     pub unseen: Vec<String>,
-    /// Lines that could not be used, the first of each file.
+    /// The first lines of each file that could not be used.
     pub skipped: Vec<SkippedLine>,
-    /// How many lines could not be used.
+    /// The number of lines that could not be used.
     pub skipped_lines: u64,
-    /// The suppressions that were given, and what each was good for.
+    /// The suppressions that were given, and how many findings each of them excused.
     #[serde(default)]
     pub suppressions: Vec<SuppressionUse>,
     /// The comparison with the report that was given as the baseline.
@@ -82,16 +82,16 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Whether a process is still there.
-    pub fn goes_on(&self) -> bool {
+    /// Whether a process of the run is still running.
+    pub fn is_running(&self) -> bool {
         self.processes.iter().any(|seen| seen.ended == Ended::Running)
     }
 }
 
-/// A process as its trace shows it.
+/// A process, as its trace describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessSummary {
-    /// Its number on its host.
+    /// Its process id on its host.
     pub pid: u32,
     /// Its host.
     pub host: String,
@@ -99,27 +99,27 @@ pub struct ProcessSummary {
     pub executable: String,
     /// Its command line.
     pub command: Vec<String>,
-    /// Its rank among the processes of its job, if a launcher gave it one.
+    /// Its rank among the processes of its job, if a launcher assigned one.
     #[serde(default)]
     pub rank: Option<u32>,
     /// When it began, in nanoseconds of its host's monotonic clock.
     pub began_ns: u64,
-    /// How many calls of it were seen.
+    /// The number of its recorded calls.
     pub calls: u64,
-    /// How many of these were `urIPC*` calls.
+    /// The number of `urIPC*` calls among them.
     pub ipc_calls: u64,
-    /// How many records of its calls could not be written.
+    /// The number of call records that could not be written.
     pub lost: u64,
     /// How it ended.
     pub ended: Ended,
-    /// The function it was inside of when it ended.
+    /// The function that it was executing when it ended.
     pub inside: Option<String>,
-    /// Whether its last line was cut short.
+    /// Whether the last line of its trace is incomplete.
     pub torn: bool,
-    /// The ways in that were tried.
+    /// The entry points at which urscope tried to intercept calls.
     #[schemars(with = "Vec<DoorForm>")]
     pub doors: Vec<urscope_schema::trace::records::EntryPoint>,
-    /// Its trace.
+    /// The path of its trace.
     pub file: String,
 }
 
@@ -127,20 +127,20 @@ pub struct ProcessSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ended {
-    /// In order.
+    /// It exited normally.
     Exited,
-    /// Without a footer, and it is gone.
+    /// It no longer runs, and its trace has no footer.
     Killed,
-    /// Without a footer, and it is still there.
+    /// It still runs.
     Running,
-    /// It became another program.
+    /// It became another program by `exec`.
     Exec,
-    /// Calls are missing in its trace.
+    /// Calls are missing from its trace.
     Incomplete,
 }
 
 impl Ended {
-    /// The word for it.
+    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exited => "exited",
@@ -152,43 +152,43 @@ impl Ended {
     }
 }
 
-/// A finding, with the number of times it happened.
+/// A finding, with the number of its occurrences.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundFinding {
     /// The code of the rule.
     pub rule: String,
-    /// How bad it is.
+    /// Its severity.
     #[schemars(with = "SeverityForm")]
     pub severity: Severity,
-    /// Where the first one happened.
+    /// The place of its first occurrence.
     pub process: Location,
-    /// The other side.
+    /// The other place that the finding involves.
     pub other: Option<Location>,
-    /// When, in nanoseconds since the first process of the run began. Clocks of hosts are related by their real time.
+    /// The time, in nanoseconds since the first process of the run began. Hosts are aligned by their real time.
     pub time_ns: u64,
-    /// In which function.
+    /// The function.
     pub function: Option<String>,
-    /// In which call.
+    /// The number of the call in its process.
     pub call: Option<u64>,
     /// What happened.
     pub message: String,
     /// What to do.
     pub advice: String,
-    /// How often.
+    /// The number of occurrences.
     pub count: u64,
-    /// How often on each host; empty where the run was seen on one node only.
+    /// The number of occurrences on each host; empty if the run has one node.
     #[serde(default)]
     pub hosts: BTreeMap<String, u64>,
     /// The object.
     pub subject: Option<String>,
-    /// What kind of object it is: `usm`, `mem-handle`, `mapping` and so on.
+    /// The kind of the object: `usm`, `mem-handle`, `mapping` and so on.
     #[serde(default)]
     pub kind: Option<String>,
     /// Its size in bytes.
     pub size: Option<u64>,
     /// The fingerprint of its handle data, `0x` and hexadecimal.
     pub fingerprint: Option<String>,
-    /// By what it is known again in another run: 16 hexadecimal digits. Findings that are alike share it.
+    /// Identifies the finding across runs: 16 hexadecimal digits. Equal findings share it.
     #[serde(default)]
     pub identity: String,
     /// Whether it makes the verdict [`Verdict::Findings`].
@@ -203,11 +203,11 @@ pub struct FoundFinding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "kebab-case")]
 pub enum Excuse {
-    /// Somebody suppressed it.
+    /// A suppression covers it.
     Suppression {
         /// The line, as `FILE:LINE`.
         place: String,
-        /// What it says.
+        /// The text of the line.
         text: String,
     },
     /// The baseline has it as well.
@@ -223,41 +223,41 @@ impl std::fmt::Display for Excuse {
     }
 }
 
-/// A suppression, and what it was good for.
+/// A suppression, and how many findings it excused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SuppressionUse {
     /// The line, as `FILE:LINE`.
     pub place: String,
-    /// What it says.
+    /// The text of the line.
     pub text: String,
-    /// How many findings it excused; 0 if it is not needed.
+    /// The number of findings that it excused; 0 if it is not needed.
     pub count: u64,
 }
 
-/// What is different from before.
+/// The comparison with a baseline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
-    /// The report of before.
+    /// The report that is the baseline.
     pub file: String,
-    /// How many findings it excuses.
+    /// The number of findings that it excuses.
     pub known: u64,
-    /// How many findings neither it nor a suppression excuses.
+    /// The number of findings that neither it nor a suppression excuses.
     pub new: u64,
-    /// The findings of before that were not found again.
+    /// The findings of the baseline that were not found again.
     pub gone: Vec<GoneFinding>,
 }
 
-/// A finding of before.
+/// A finding of the baseline that was not found again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GoneFinding {
     /// The code of the rule.
     pub rule: String,
-    /// How bad it was.
+    /// Its severity.
     #[schemars(with = "SeverityForm")]
     pub severity: Severity,
     /// What happened.
     pub message: String,
-    /// By what it would be known again.
+    /// Identifies the finding across runs.
     pub identity: String,
 }
 
@@ -271,37 +271,37 @@ impl GoneFinding {
 /// A place in a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Location {
-    /// Its host.
+    /// The host.
     #[serde(default)]
     pub host: String,
-    /// Its number on its host.
+    /// The process id on its host.
     pub pid: u32,
-    /// Its executable.
+    /// The executable.
     pub executable: String,
-    /// The thread.
+    /// The thread id.
     pub tid: u32,
-    /// When, in nanoseconds since the first process of the run began. Clocks of hosts are related by their real time.
+    /// The time, in nanoseconds since the first process of the run began. Hosts are aligned by their real time.
     pub time_ns: u64,
-    /// In which function.
+    /// The function.
     pub function: Option<String>,
-    /// In which call.
+    /// The number of the call in its process.
     pub call: Option<u64>,
-    /// Its call stack, innermost first; empty where none was taken.
+    /// The call stack, innermost frame first; empty if none was recorded.
     pub stack: Vec<Frame>,
 }
 
 /// One frame of a call stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Frame {
-    /// The path of the file that it lies in; empty if it lies in none.
+    /// The path of the program or library that contains it; empty if none does.
     pub module: String,
-    /// Its address there, `0x` and hexadecimal.
+    /// Its address in the module, `0x` and hexadecimal.
     pub offset: String,
-    /// Its function.
+    /// The function.
     pub function: Option<String>,
     /// The source file.
     pub file: Option<String>,
-    /// The line, from 1 on.
+    /// The line, counted from 1.
     pub line: Option<u32>,
 }
 
@@ -310,10 +310,10 @@ pub struct Frame {
 pub struct SkippedLine {
     /// The file.
     pub file: String,
-    /// The line, from 1 on.
+    /// The line, counted from 1.
     pub line: u64,
-    /// Where it starts, in bytes.
+    /// The offset of the line in the file, in bytes.
     pub offset: u64,
-    /// What was wrong.
+    /// Why it could not be used.
     pub why: String,
 }

@@ -1,9 +1,9 @@
-//! The forms of what a report takes over from other crates, for its schema, and the schema.
+//! The JSON schema of a report, and descriptions of the types in it that other crates define.
 //!
-//! The crates that know what a door and a severity is are loaded into every program; what describes JSON must stay out of
-//! them.
+//! The crates that define entry points and severities are loaded into every traced program. They must not depend on the crate
+//! that generates JSON schemas.
 
-#![allow(dead_code, reason = "these types are read by the macro that makes the schema, and by nobody else")]
+#![allow(dead_code, reason = "only the macro that generates the schema reads these types")]
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 
@@ -13,11 +13,11 @@ use super::Judgement;
 pub fn report_schema() -> String {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<Judgement>();
-    schema.insert("title".into(), "A report of urscope, version 1".into());
+    schema.insert("title".into(), "urscope report, version 1".into());
     format!("{:#}\n", schema.as_value())
 }
 
-/// How bad a finding is: worth knowing, resources are lost, or the specification forbids it.
+/// The severity of a finding: worth knowing, resources are lost, or the specification forbids it.
 #[derive(JsonSchema)]
 #[schemars(rename = "Severity", rename_all = "lowercase")]
 pub(crate) enum SeverityForm {
@@ -26,7 +26,7 @@ pub(crate) enum SeverityForm {
     Error,
 }
 
-/// A way into a process that was tried, and what came of it.
+/// An entry point at which urscope tried to intercept calls, and the result.
 #[derive(JsonSchema)]
 #[schemars(rename = "Door")]
 pub(crate) struct DoorForm {
@@ -34,19 +34,19 @@ pub(crate) struct DoorForm {
     door: String,
     /// The number that call records carry as `via`.
     via: u64,
-    /// The library behind it, its file name.
+    /// The file name of the library behind it.
     library: String,
-    /// The directory it was loaded from.
+    /// The directory that the library was loaded from.
     directory: String,
     /// The SYCL runtimes and Unified Runtime loaders in the process, with their paths.
     runtime: Vec<String>,
-    /// How many slots were taken.
+    /// The number of slots that were intercepted.
     slots: u32,
-    /// How many slots the IPC table has: 4 before 2026.2, 11 since.
+    /// The number of slots in the IPC table: 4 before 2026.2, 11 since.
     ipc_slots: u32,
     /// The functions behind the slots.
     functions: Vec<String>,
-    /// Why nothing, or less than all, was taken; empty when all went well.
+    /// Why some or all slots could not be intercepted; empty on success.
     problem: String,
 }
 
@@ -57,24 +57,24 @@ mod tests {
 
     use super::*;
 
-    /// The names of the fields that a form has.
+    /// The names of the fields in a schema.
     fn fields(schema: &schemars::Schema) -> Vec<&str> {
         schema.get("properties").unwrap().as_object().unwrap().keys().map(String::as_str).collect()
     }
 
     #[test]
-    fn the_forms_are_those_of_what_they_stand_for() {
-        let door = serde_json::to_value(EntryPoint::default()).unwrap();
+    fn the_schemas_match_the_types_they_describe() {
+        let entry_point = serde_json::to_value(EntryPoint::default()).unwrap();
         let form = schemars::schema_for!(DoorForm);
         let mut known = fields(&form);
-        let mut own: Vec<_> = door.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut own: Vec<_> = entry_point.as_object().unwrap().keys().map(String::as_str).collect();
         known.sort_unstable();
         own.sort_unstable();
         assert_eq!(known, own);
-        let grades = schemars::schema_for!(SeverityForm);
-        let grades = grades.as_value().to_string();
+        let severities = schemars::schema_for!(SeverityForm);
+        let severities = severities.as_value().to_string();
         for severity in Severity::ALL {
-            assert!(grades.contains(&format!("\"{severity}\"")), "{grades}");
+            assert!(severities.contains(&format!("\"{severity}\"")), "{severities}");
         }
     }
 }

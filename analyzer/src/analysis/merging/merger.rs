@@ -1,4 +1,4 @@
-//! All processes before the law: their traces are merged by time and fed to one tracker.
+//! Merges the traces of all processes by time and feeds them to one tracker, the rules and an observer.
 
 use std::{
     cmp::Reverse,
@@ -25,26 +25,26 @@ use crate::analysis::{
     reading::{Cursor, Moment, Notes, Opened, Prefetcher, TraceEvent, buffer_size, stay_open},
 };
 
-/// The hearing of a run.
+/// The state of an analysis: the processes, the tracker, and the findings.
 #[derive(Clone, Default)]
 pub(crate) struct Merger {
     pub(crate) processes: Vec<TracedProcess>,
-    /// Files that hold no header yet.
+    /// Files without a header.
     pub(crate) empty: Vec<PathBuf>,
     pub(crate) deduplicator: Deduplicator,
     pub(crate) tracker: Tracker,
     checker: Checker,
-    /// The processes by the numbers that the tracker gave them.
+    /// The indices of the processes, by their numbers in the tracker.
     pub(crate) by_id: Vec<usize>,
     hosts: HashMap<(String, u64), u64>,
-    /// How the clock of each host lies on the axis of time, by the hosts' numbers.
+    /// The clock alignment of each host, by host number.
     alignments: Vec<ClockAlignment>,
-    /// The latest moment that was taken in, on the axis of time.
+    /// The time of the latest event, in nanoseconds since the run began.
     now: u64,
 }
 
 impl Merger {
-    /// Takes files in, and answers their cursors, process by process.
+    /// Opens files and returns the cursors of those that have a header.
     fn open(&mut self, files: &[PathBuf]) -> Result<Vec<Box<Cursor>>, AnalysisError> {
         let mut cursors = Vec::new();
         for path in files {
@@ -52,7 +52,7 @@ impl Merger {
                 Opened::Nothing => self.empty.push(path.clone()),
                 Opened::Trace(mut cursor) => {
                     if !stay_open(files.len()) {
-                        cursor.rest();
+                        cursor.release();
                     }
                     cursors.push(cursor);
                 }
@@ -61,24 +61,24 @@ impl Merger {
         Ok(cursors)
     }
 
-    /// A process for each header, in the order of the headers.
+    /// Adds a process for each header, in the order of the headers.
     pub(crate) fn add<'a>(&mut self, headers: impl Iterator<Item = &'a Header>) {
         for header in headers {
             let host = self.host_key(header);
             self.processes.push(TracedProcess::new(header, host));
         }
-        self.relate();
+        self.align();
         self.find_execs();
     }
 
-    /// The same, where events were taken in already; false if a known host's clock would lie elsewhere now.
-    pub(crate) fn add_behind<'a>(&mut self, headers: impl Iterator<Item = &'a Header>) -> bool {
+    /// Adds processes after events were fed. Returns false if this changes the clock alignment of a known host.
+    pub(crate) fn add_later<'a>(&mut self, headers: impl Iterator<Item = &'a Header>) -> bool {
         let before = self.alignments.clone();
         self.add(headers);
         self.alignments.starts_with(&before)
     }
 
-    /// In which order processes are numbered: that of the verdict over all nodes.
+    /// The sort key by which processes are numbered, as in the verdict over all nodes.
     pub(crate) fn order(&self, index: usize) -> Option<(u64, String, u64, u32)> {
         let process = self.processes.get(index)?;
         let (boot, time_namespace) = clock_of(&process.header);
@@ -86,16 +86,16 @@ impl Merger {
         Some((began, boot.to_owned(), time_namespace, process.header.pid))
     }
 
-    /// Within equal keys clocks and handles mean the same. The boot says more than the host's name, which differs
-    /// between containers that share a device.
+    /// The number of a process's host. Processes of one host share clocks and handles. The boot id identifies a host better than
+    /// its name, which differs between containers that share a device.
     fn host_key(&mut self, header: &Header) -> u64 {
         let (boot, time_namespace) = clock_of(header);
         let next = self.hosts.len() as u64;
         *self.hosts.entry((boot.to_owned(), time_namespace)).or_insert(next)
     }
 
-    /// Finds out how the clocks of the hosts lie on the axis of time.
-    fn relate(&mut self) {
+    /// Computes the clock alignment of all hosts.
+    fn align(&mut self) {
         let mut began = vec![(Nanos(u64::MAX), u32::MAX, 0); self.hosts.len()];
         for process in &self.processes {
             let Header { pid, clock, .. } = &*process.header;
@@ -110,18 +110,18 @@ impl Merger {
         self.alignments = began.into_iter().map(alignment).collect();
     }
 
-    /// How the clock of a host lies on the axis of time.
+    /// The clock alignment of a host.
     pub(crate) fn alignment(&self, host: u64) -> ClockAlignment {
         self.alignments.get(host as usize).copied().unwrap_or_default()
     }
 
-    /// A moment of a process in nanoseconds since the run began.
+    /// A time of a process, in nanoseconds since the run began.
     pub(crate) fn at(&self, who: ProcessId, time: Nanos) -> u64 {
         let process = self.by_id.get(who.0 as usize).and_then(|index| self.processes.get(*index));
         process.map_or_else(ClockAlignment::default, |process| self.alignment(process.host)).at(time)
     }
 
-    /// Reads all files to their ends, and takes everything in.
+    /// Reads all files to their ends and feeds all events.
     pub(crate) fn run(
         &mut self,
         files: &[PathBuf],
@@ -138,7 +138,7 @@ impl Merger {
         let cursors = order.iter().filter_map(|index| cursors.get_mut(*index)?.take());
         let begin = |(process, cursor): (&TracedProcess, _)| (TraceEvent::Begin(process.began()), cursor);
         let mut prefetcher = Prefetcher::start(self.processes.iter().zip(cursors).map(begin).collect(), progress);
-        // Who has what to do next is in the prefetcher: what is sorted should be small.
+        // The queue holds only keys, because small elements sort faster. The events stay in the prefetcher.
         let alignments: Vec<_> = self.processes.iter().map(|process| self.alignment(process.host)).collect();
         let key = |index: usize, (time, rank): Moment| {
             let alignment = alignments.get(index).copied().unwrap_or_default();
@@ -153,12 +153,12 @@ impl Merger {
             if let Some(notes) = prefetcher.notes_at_end(index) {
                 self.ends(index, Arc::new(*notes));
                 if self.runs_on(index) && now < u64::MAX {
-                    // It has not ended: whatever the others do comes first.
+                    // The process has not ended: all events of the other processes come first.
                     *first = Reverse(((u64::MAX, 1), index));
                     continue;
                 }
             }
-            if let Some(event) = prefetcher.act(index) {
+            if let Some(event) = prefetcher.event(index) {
                 spans.checking(|| self.feed(index, now, event, observer));
             }
             match prefetcher.step(index)? {
@@ -170,25 +170,25 @@ impl Merger {
         Ok(())
     }
 
-    /// Everything there is has been taken in.
+    /// Ends the analysis: all events were fed.
     pub(crate) fn finish(&mut self) {
         self.tracker.finish(&mut self.checker);
         self.deduplicator.add(&mut self.checker.take());
     }
 
-    /// All that a process says of itself is known.
+    /// Sets the notes of a process whose trace was read to its end.
     pub(crate) fn ends(&mut self, index: usize, notes: Arc<Notes>) {
         if let Some(process) = self.processes.get_mut(index) {
             process.notes = notes;
         }
     }
 
-    /// Whether a process whose trace has been read to its end is still there.
+    /// Whether a process whose trace was read to its end still runs.
     pub(crate) fn runs_on(&self, index: usize) -> bool {
         self.processes.get(index).is_some_and(|process| process.how_it_ended().0 == Ended::Running)
     }
 
-    /// Finds the processes that became other programs.
+    /// Marks the processes that became another program by `exec`.
     pub(crate) fn find_execs(&mut self) {
         let mut latest = HashMap::new();
         for index in (0..self.processes.len()).rev() {
@@ -199,7 +199,7 @@ impl Merger {
         }
     }
 
-    /// Takes in one event, `now` on the axis of time.
+    /// Feeds one event. `now` is its time in nanoseconds since the run began, or `u64::MAX` for the end of a running process.
     pub(crate) fn feed(&mut self, index: usize, now: u64, event: &TraceEvent, observer: &mut dyn Observer) {
         observer.until(&self.tracker, if now == u64::MAX { self.now } else { now });
         self.now = if now == u64::MAX { self.now } else { now };
@@ -264,8 +264,8 @@ impl Merger {
         }
     }
 
-    /// The process that this one is a forked copy of: the latest of its parent's number that runs the same program. One
-    /// whose parent is not to be found is a child of somebody unknown.
+    /// The process that a forked process was copied from: the latest one with its parent's pid and the same program.
+    /// [`ProcessId::UNKNOWN`] if that process has no trace; `None` if the process was not forked.
     fn parent_of(&self, index: usize) -> Option<ProcessId> {
         let process = self.processes.get(index).filter(|process| process.id.is_none() && process.header.forked)?;
         let header = &*process.header;
@@ -278,11 +278,11 @@ impl Merger {
     }
 }
 
-/// Hands each fact to the rules and to the observer.
+/// Passes each fact to the rules and to the observer.
 struct Facts<'m> {
     checker: &'m mut Checker,
     observer: &'m mut dyn Observer,
-    /// When it happens, in nanoseconds since the run began.
+    /// The time of the facts, in nanoseconds since the run began.
     at: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Merging: the traces of all processes become one sequence of events by time, which the rules and the observers take in.
+//! Merging: combines the traces of all processes into one sequence of events by time, for the rules and the observers.
 
 mod clock;
 mod merger;

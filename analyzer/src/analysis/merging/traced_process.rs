@@ -1,4 +1,4 @@
-//! One process of a run, as its trace shows it.
+//! One process of a run, as its trace describes it.
 
 use std::sync::Arc;
 
@@ -13,39 +13,39 @@ use crate::analysis::{
     reading::{Notes, is_alive},
 };
 
-/// A process.
+/// A traced process.
 #[derive(Clone)]
 pub(crate) struct TracedProcess {
-    /// Who it is. The moment of its clock is the moment at which it began.
+    /// The header of its trace. The time of its clock is the time at which the process began.
     pub(crate) header: Arc<Header>,
-    /// Complete when it has ended.
+    /// What its trace says besides its calls; set when the trace was read to its end.
     pub(crate) notes: Arc<Notes>,
     pub(crate) host: u64,
     pub(crate) id: Option<ProcessId>,
-    /// A later trace of the same process exists: it became another program.
+    /// A later trace of the same process exists: it became another program by `exec`.
     pub(crate) execs: bool,
     pub(crate) ended: Ended,
     pub(crate) inside: Option<Place>,
 }
 
 impl TracedProcess {
-    /// One that has not begun.
+    /// A process whose first event was not fed yet.
     pub(crate) fn new(header: &Header, host: u64) -> Self {
         let (header, notes) = (Arc::new(header.clone()), Arc::default());
         Self { header, notes, host, id: None, execs: false, ended: Ended::Incomplete, inside: None }
     }
 
-    /// When it began.
+    /// When it began, on its host's monotonic clock.
     pub(crate) fn began(&self) -> Nanos {
         Nanos(self.header.clock.monotonic_ns)
     }
 
-    /// Whether calls may be missing in its trace.
+    /// Whether calls may be missing from its trace.
     pub(crate) fn has_gaps(&self) -> bool {
         self.notes.skipped_lines > 0 || self.lost() > 0
     }
 
-    /// How many calls were seen and not recorded.
+    /// The number of intercepted calls that could not be recorded.
     pub(crate) fn lost(&self) -> u64 {
         self.notes.footer.as_ref().map_or(0, |footer| footer.lost)
     }
@@ -53,7 +53,7 @@ impl TracedProcess {
     pub(crate) fn how_it_ended(&self) -> (Ended, End) {
         match &self.notes.footer {
             _ if self.has_gaps() => (Ended::Incomplete, End::Incomplete),
-            // The validation layer ended it in the middle of its work.
+            // The validation layer aborted it.
             Some(footer) if footer.how == "abort" => (Ended::Killed, End::Killed),
             Some(_) => (Ended::Exited, End::Exited),
             None if self.execs => (Ended::Exec, End::Exited),
@@ -64,7 +64,7 @@ impl TracedProcess {
     }
 }
 
-/// What the kernel lets a process do, as its header says.
+/// What the kernel lets a process do, according to its header.
 pub(crate) fn rights(header: &Header) -> Rights {
     let records::Rights { ptrace_scope, sys_ptrace, seccomp, dumpable, descriptors } = header.rights;
     // A header that does not name its namespace does not name its user either.
@@ -73,7 +73,7 @@ pub(crate) fn rights(header: &Header) -> Rights {
     Rights { uid, pid_namespace, ptrace_scope, seccomp, dumpable, traces_any: sys_ptrace, descriptors }
 }
 
-/// The boot, or the host's name where it is not known, and the time namespace.
+/// The boot id, or the host's name if that is not known, and the time namespace.
 pub(crate) fn clock_of(header: &Header) -> (&str, u64) {
     let boot = if header.boot_id.is_empty() { &header.host } else { &header.boot_id };
     (boot, header.time_namespace)

@@ -1,10 +1,10 @@
-//! Whether the process that wrote a trace is still there.
+//! Whether the process that wrote a trace still runs.
 
 use std::{fs, os::unix::fs::MetadataExt};
 
 use urscope_schema::{proc_stat::ProcStat, trace::records::Header};
 
-/// Whether it is, as far as this machine can tell: never for a process of another boot or another pid namespace.
+/// Whether the process that a header describes still runs. Always false for a process of another boot or pid namespace.
 pub(crate) fn is_alive(header: &Header) -> bool {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let same_boot = !header.boot_id.is_empty() && read("/proc/sys/kernel/random/boot_id").trim() == header.boot_id;
@@ -13,7 +13,7 @@ pub(crate) fn is_alive(header: &Header) -> bool {
     same_boot && same_namespace && is_running(header.pid, header.start)
 }
 
-/// Whether there is a process of this number that began at this tick.
+/// Whether the process `pid` runs and started at `start`, in clock ticks since boot as in `/proc/PID/stat`.
 pub fn is_running(pid: u32, start: u64) -> bool {
     is_running_since(&fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default(), start)
 }
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_zombie_and_a_namesake_are_not_the_process() {
+    fn a_zombie_or_a_reused_pid_is_not_running() {
         let stat = |state| format!("7 (a) b) {state} 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 9 9");
         assert!(is_running_since(&stat('S'), 12345));
         assert!(!is_running_since(&stat('Z'), 12345));

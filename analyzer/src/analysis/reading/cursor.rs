@@ -1,7 +1,7 @@
 //! One trace file, read record by record.
 //!
-//! The cursor finds the header first, keeps what a process says of itself and hands on its calls, with times that never
-//! go back: within a file the order of its lines is the order in which things happened.
+//! The cursor finds the header first, collects notes about the process, and returns its events with times that never decrease:
+//! the order of the lines in a file is the order of the events.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -25,20 +25,20 @@ use super::{
 };
 use crate::analysis::{AnalysisError, SkippedLine};
 
-/// How many of a file's unusable lines are told one by one.
-const SKIPS_TOLD: usize = 20;
+/// The number of unusable lines of a file that are listed; others are only counted.
+const SKIPS_LISTED: usize = 20;
 
-/// How many doors of a process are kept.
-const DOORS_KEPT: usize = 64;
+/// The number of entry points of a process that are kept.
+const ENTRY_POINTS_KEPT: usize = 64;
 
-/// How many lines of something else are read in search of a header.
+/// The number of foreign lines that are read in search of a header.
 const FOREIGN_LINES: usize = 1000;
 
-/// A file.
+/// An opened file.
 pub(crate) enum Opened {
-    /// With a header.
+    /// A trace with a header.
     Trace(Box<Cursor>),
-    /// Of a process that was stopped before it had written its header.
+    /// The file of a process that was stopped before it had written its header.
     Nothing,
 }
 
@@ -47,46 +47,46 @@ pub(crate) struct Cursor {
     header: Header,
     pub(crate) notes: Notes,
     reader: Reader<BufReader<Source>>,
-    /// The latest moment so far.
+    /// The time of the latest event.
     now: Nanos,
     ahead: Option<TraceEvent>,
-    /// Names of threads, which come with the next event: a thread is named before its first call, and has no moment of its own.
+    /// Thread names, which are returned before the next event: a thread is named before its first call, and names have no time.
     names: Vec<TraceEvent>,
     over: bool,
-    /// How much of the file could be read at the last look; nothing if it is read to its end.
+    /// How much of a growing file could be read when it was last checked; `None` if the file is read to its end.
     growing: Option<Extent>,
     /// Whether an event has been read.
     begun: bool,
-    /// The first call began before the moment of the header, which was taken for the beginning.
+    /// The first call began before the time of the header, which was used as the beginning of the process.
     misdated: bool,
 }
 
-/// What has become of a file since the last look.
+/// How a file has changed since it was last checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Growth {
-    /// It may hold more.
+    /// It is the same file, and may have grown.
     Same,
-    /// It was cut, or another file is in its place: what was read of it is void.
+    /// It was truncated or replaced: what was read of it is no longer valid.
     Replaced,
 }
 
-/// What is left of a trace behind what has been read.
+/// What remains of a trace after a read.
 pub(crate) enum Left {
-    /// More of it.
+    /// The cursor, for more events.
     Cursor(Box<Cursor>),
-    /// It is over, and its file is closed.
+    /// The notes: all events were read, and the file is closed.
     Notes(Box<Notes>),
 }
 
-/// What a process says of itself besides its calls, as far as its trace has been read.
+/// What a trace says about its process besides the calls, as far as it has been read.
 #[derive(Clone, Default)]
 pub(crate) struct Notes {
-    pub(crate) doors: Vec<EntryPoint>,
+    pub(crate) entry_points: Vec<EntryPoint>,
     pub(crate) footer: Option<Footer>,
     pub(crate) skipped: Vec<SkippedLine>,
     pub(crate) skipped_lines: u64,
     pub(crate) torn: bool,
-    /// Whether the file was closed, which only an orderly exit does.
+    /// Whether the file has its closing bracket, which only a normal exit writes.
     pub(crate) closed: bool,
     pub(crate) calls: Vec<u64>,
     pub(crate) stack_index: StackIndex,
@@ -95,12 +95,12 @@ pub(crate) struct Notes {
 impl Cursor {
     /// Opens a file and reads up to its header.
     ///
-    /// `buffer` is how many bytes of it are kept in memory.
+    /// `buffer` is the size of its buffer in bytes.
     pub(crate) fn open(path: &Path, buffer: usize) -> Result<Opened, AnalysisError> {
         Self::open_up_to(path, buffer, None)
     }
 
-    /// The same for a file that is still written: nothing is read behind its last complete line until [`Self::grow`] says so.
+    /// Opens a file that is still being written. It is read up to its last complete line; [`Self::grow`] moves this limit.
     pub(crate) fn open_growing(path: &Path, buffer: usize) -> Result<Opened, AnalysisError> {
         let unreadable = |source| AnalysisError::Unreadable { path: path.to_owned(), source };
         let mut source = Source::open(path).map_err(unreadable)?;
@@ -108,7 +108,7 @@ impl Cursor {
         let extent = extent.unwrap_or(Extent { lines: 0, text: 0 });
         let opened = Self::open_up_to(path, buffer, Some(extent))?;
         if matches!(opened, Opened::Nothing) && extent.text > extent.lines {
-            // Half a header may become one; what is something else never does.
+            // An incomplete header may be completed later. A foreign file is an error now.
             Self::open(path, buffer)?;
         }
         Ok(opened)
@@ -123,7 +123,7 @@ impl Cursor {
         let start = input.fill_buf().map_err(unreadable)?.trim_ascii_start();
         match start.first() {
             None | Some(b'[') => {}
-            Some(b'{') => return Err(not_a_trace("it begins with { and is JSON of another kind".into())),
+            Some(b'{') => return Err(not_a_trace("it begins with { and is other JSON".into())),
             Some(_) => return Err(not_a_trace("it is not JSON".into())),
         }
         let mut reader = Reader::new(input);
@@ -135,8 +135,8 @@ impl Cursor {
                 | Err(Skipped { why: Why::Torn, line: 2.., .. }) => continue,
                 Ok(Record::Enter(enter)) => format!("a call of {}", enter.function.name()),
                 Ok(Record::Exit(exit)) => format!("the return of {}", exit.function.name()),
-                Ok(Record::Descriptors(..)) => "a number of descriptors".into(),
-                Ok(Record::EntryPoint(_)) => "a door".into(),
+                Ok(Record::Descriptors(..)) => "a descriptor count".into(),
+                Ok(Record::EntryPoint(_)) => "an entry point".into(),
                 Ok(Record::Module(_) | Record::Stack(_)) => "a call stack".into(),
                 Ok(Record::Footer(_)) => "the footer".into(),
                 Ok(Record::Foreign) | Err(_) => {
@@ -151,7 +151,7 @@ impl Cursor {
         }
         match foreign {
             0 => Ok(Opened::Nothing),
-            _ => Err(not_a_trace("none of its lines is a record of urscope".into())),
+            _ => Err(not_a_trace("none of its lines is a urscope record".into())),
         }
     }
 
@@ -185,7 +185,7 @@ impl Cursor {
             misdated: false,
         };
         cursor.ahead = cursor.read()?;
-        // The header's own clock is read before the first call begins; where it says otherwise the calls are believed.
+        // The header's clock is read before the first call begins. If the first call is earlier, its time is used instead.
         let began = Nanos(cursor.header.clock.monotonic_ns);
         let called = cursor.notes.calls.iter().any(|count| *count > 0);
         let earlier = if called { began.0.saturating_sub(cursor.now.0) } else { 0 };
@@ -197,32 +197,32 @@ impl Cursor {
         Ok(Box::new(cursor))
     }
 
-    /// Who wrote it. The moment of its clock is the moment at which the process began.
+    /// The header of the process. The time of its clock is the time at which the process began.
     pub(crate) fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.notes.stack_index.path
     }
 
-    /// What is left of it: once the last act has been read, nothing but the notes.
+    /// What remains of the trace: only the notes once the last event has been read.
     pub(crate) fn left(self) -> Left {
         if self.over { Left::Notes(Box::new(self.notes)) } else { Left::Cursor(Box::new(self)) }
     }
 
-    /// How many bytes have been read.
+    /// The number of bytes that have been read.
     pub(crate) fn offset(&self) -> u64 {
         self.reader.offset()
     }
 
-    /// Gives the file's descriptor back until more is read.
-    pub(crate) fn rest(&mut self) {
-        self.reader.input_mut().get_mut().rest();
+    /// Closes the file's descriptor until the next read.
+    pub(crate) fn release(&mut self) {
+        self.reader.input_mut().get_mut().release();
     }
 
-    /// Looks how much more there is to read. A process that has `ended` writes no more: its file is read to the end.
+    /// Checks how much more can be read. If the process has `ended`, its file is read to the end.
     pub(crate) fn grow(&mut self, ended: bool) -> Result<Growth, AnalysisError> {
         let Some(before) = self.growing else { return Ok(Growth::Same) };
         let source = self.reader.input_mut().get_mut();
@@ -233,12 +233,12 @@ impl Cursor {
         Ok(Growth::Same)
     }
 
-    /// The size of its file in bytes; nothing if another one is in its place.
+    /// The size of the file in bytes; `None` if it was removed or replaced.
     pub(crate) fn size(&mut self) -> Option<u64> {
         self.reader.input_mut().get_ref().size()
     }
 
-    /// Whether the first call, which was not there yet when the header was read, began before the header says.
+    /// Whether the first call was written after the header was read and began before the time of the header.
     pub(crate) fn is_misdated(&self) -> bool {
         self.misdated
     }
@@ -248,8 +248,9 @@ impl Cursor {
         self.over
     }
 
-    /// What is left of a file that is still written, as if its process had ended now: half a record at its end, and the end.
-    pub(crate) fn rest_of_it(&self) -> Result<(Vec<(Moment, TraceEvent)>, Notes), AnalysisError> {
+    /// The rest of a file that is still being written, as if its process had ended now: the text after the last complete line,
+    /// and the end of the process.
+    pub(crate) fn remainder(&self) -> Result<(Vec<(Moment, TraceEvent)>, Notes), AnalysisError> {
         let unreadable = |source| AnalysisError::Unreadable { path: self.notes.stack_index.path.clone(), source };
         let Some(Extent { lines, text }) = self.growing.filter(|extent| extent.text > extent.lines) else {
             let end = TraceEvent::End(self.ended());
@@ -269,7 +270,7 @@ impl Cursor {
         Ok((events, rest.notes))
     }
 
-    /// Reads on, until there are `limit` events or the last one is among them.
+    /// Reads events until `events` has `limit` of them, the trace ends, or a growing file has no more complete lines.
     pub(crate) fn fill(&mut self, events: &mut Vec<(Moment, TraceEvent)>, limit: usize) -> Result<(), AnalysisError> {
         let first = events.len();
         while events.len() < limit && !self.over {
@@ -294,14 +295,14 @@ impl Cursor {
         Ok(())
     }
 
-    /// Adds an event that was read, with the names of threads in front of it.
+    /// Adds an event that was read, after the thread names that precede it.
     fn push(&mut self, event: TraceEvent, events: &mut Vec<(Moment, TraceEvent)>) {
         let moment = event.order(self.now);
         events.extend(self.names.drain(..).map(|name| (moment, name)));
         events.push((moment, event));
     }
 
-    /// Reads on as long as there is nothing but calls. Nearly all records are, and each copy of one costs as much as reading it.
+    /// Reads events as long as the records are calls. Nearly all records are calls, and copying one costs as much as reading it.
     fn fill_with_calls(&mut self, events: &mut Vec<(Moment, TraceEvent)>, limit: usize) {
         while events.len() < limit {
             let Some(call) = self.reader.next_call() else { return };
@@ -333,7 +334,7 @@ impl Cursor {
             let offset = self.reader.offset();
             let Some(item) = self.reader.next() else {
                 self.notes.closed = self.reader.closed();
-                // Behind the bracket of an orderly exit there is nothing.
+                // Nothing follows the closing bracket, which a normal exit writes.
                 let over = self.growing.is_none() || self.notes.closed;
                 return Ok(over.then(|| TraceEvent::End(self.ended())));
             };
@@ -356,7 +357,9 @@ impl Cursor {
                 Ok(Record::ThreadName(tid, name)) => {
                     self.names.push(TraceEvent::Thread(tid, Label::of(&name)));
                 }
-                Ok(Record::EntryPoint(door)) if notes.doors.len() < DOORS_KEPT => notes.doors.push(*door),
+                Ok(Record::EntryPoint(entry_point)) if notes.entry_points.len() < ENTRY_POINTS_KEPT => {
+                    notes.entry_points.push(*entry_point);
+                }
                 Ok(Record::Module(_)) => notes.stack_index.put_module(offset),
                 Ok(Record::Stack(stack)) => notes.stack_index.put_stack(stack.stack, offset),
                 Ok(Record::Footer(footer)) => notes.footer = Some(*footer),
@@ -364,7 +367,7 @@ impl Cursor {
                 Err(Skipped { why: Why::Torn, .. }) => notes.torn = true,
                 Err(Skipped { offset, line, why }) => {
                     notes.skipped_lines += 1;
-                    if notes.skipped.len() < SKIPS_TOLD {
+                    if notes.skipped.len() < SKIPS_LISTED {
                         let (file, why) = (notes.stack_index.path.display().to_string(), why.to_string());
                         notes.skipped.push(SkippedLine { file, line, offset, why });
                     }

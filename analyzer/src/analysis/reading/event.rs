@@ -1,11 +1,12 @@
-//! What a process does, as its trace tells it record by record.
+//! The events of a trace.
 
 use urscope_schema::{
     api::Function,
     call::{Enter, Exit, Nanos},
 };
 
-/// What a process does. Many wait between the threads that read and the one that hears, so it is plain memory.
+/// An event of a process. Many events wait between the reading threads and the analysis, so the type is `Copy`, without
+/// allocations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TraceEvent {
     Begin(Nanos),
@@ -16,11 +17,12 @@ pub(crate) enum TraceEvent {
     End(Nanos),
 }
 
-/// When, and what comes first of things that happen at the same time in several processes: whatever excuses.
+/// The time of an event, and its rank among events of several processes at the same time. Events that can explain others come
+/// first.
 pub(crate) type Moment = (Nanos, u8);
 
 impl TraceEvent {
-    /// Its moment, where the process is at `now`.
+    /// The moment of the event, where `now` is the latest time of its process.
     pub(crate) fn order(&self, now: Nanos) -> Moment {
         match self {
             Self::Begin(time) => (*time, 0),
@@ -31,19 +33,19 @@ impl TraceEvent {
     }
 }
 
-/// The name of a thread. The kernel keeps 15 bytes of it, each of which may have become a replacement character.
+/// The name of a thread. The kernel keeps 15 bytes of it, each of which may be replaced by a replacement character of 3 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Label {
-    bytes: [u8; Self::MOST],
+    bytes: [u8; Self::CAPACITY],
     length: u8,
 }
 
 impl Label {
-    const MOST: usize = 48;
+    const CAPACITY: usize = 48;
 
-    /// As much of a name as has room.
+    /// A name, truncated to the capacity.
     pub(crate) fn of(name: &str) -> Self {
-        let name = name.get(..name.floor_char_boundary(Self::MOST)).unwrap_or_default();
+        let name = name.get(..name.floor_char_boundary(Self::CAPACITY)).unwrap_or_default();
         let mut bytes = [0; Self::MOST];
         for (to, from) in bytes.iter_mut().zip(name.as_bytes()) {
             *to = *from;
@@ -62,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_kept_as_far_as_there_is_room() {
+    fn a_long_name_is_truncated_at_a_character() {
         for name in ["", "worker", "fünfzehn Zeich", &"\u{fffd}".repeat(15)] {
             assert_eq!(Label::of(name).text(), name);
         }

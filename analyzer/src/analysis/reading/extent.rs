@@ -1,15 +1,15 @@
-//! How far a file that is still being written holds text.
+//! Finds the end of the text in a file that is still being written.
 //!
-//! A writer maps its file and fills the rest with spaces; a record counts once its line is ended.
+//! A writer maps its file and fills the unused part with spaces. A record counts once its line is complete.
 
 use std::{fs::File, os::unix::fs::FileExt as _};
 
-/// How many bytes are looked at at once.
+/// The number of bytes that are read at once.
 const BLOCK: usize = 4096;
 
-/// Behind which byte of a file there is nothing but spaces. It is not before `from`.
+/// The end of the text in a file, in bytes: only spaces follow. It is known not to be before `from`.
 pub(crate) fn end_of_text(file: &File, from: u64, size: u64) -> u64 {
-    // The first block without a word lies between these, for what is behind it has none either.
+    // The first blank block is between these bounds. A binary search finds it, because all blocks after it are blank too.
     let (mut low, mut high) = (from / BLOCK as u64, size.div_ceil(BLOCK as u64));
     while low < high {
         let middle = low + (high - low) / 2;
@@ -20,18 +20,19 @@ pub(crate) fn end_of_text(file: &File, from: u64, size: u64) -> u64 {
     last + read::<BLOCK, _>(file, last, length) as u64
 }
 
+/// Whether the `LENGTH` bytes at `at` are spaces, as far as the file has them.
 pub(crate) fn is_blank<const LENGTH: usize>(file: &File, at: u64) -> bool {
     read::<LENGTH, _>(file, at, |bytes| bytes.iter().all(|byte| *byte == b' '))
 }
 
-/// Looks at a part of a file, as far as there is any.
-fn read<const LENGTH: usize, A>(file: &File, at: u64, look: impl FnOnce(&[u8]) -> A) -> A {
+/// Passes at most `LENGTH` bytes of a file at `at` to `check`.
+fn read<const LENGTH: usize, A>(file: &File, at: u64, check: impl FnOnce(&[u8]) -> A) -> A {
     let mut buffer = [0; LENGTH];
     let count = file.read_at(&mut buffer, at).unwrap_or(0);
-    look(buffer.get(..count).unwrap_or_default())
+    check(buffer.get(..count).unwrap_or_default())
 }
 
-/// Behind which byte the last line of `from..to` ends; `from` if none does.
+/// The end of the last complete line in `from..to`, in bytes; `from` if there is none.
 pub(crate) fn end_of_lines(file: &File, from: u64, to: u64) -> u64 {
     let mut high = to;
     while high > from {

@@ -1,8 +1,8 @@
-//! Reading: which files are meant, one file record by record, and many files ahead of time.
+//! Reading: finds the trace files and reads their events.
 //!
-//! `paths` finds the files, `source` reads the bytes of one, `cursor` turns them into `event`s, `prefetch` does so for many files on
-//! other threads, and `stack_index` remembers where the call stacks stand. `alive` tells whether the process that wrote a file is
-//! still there. Nothing here knows a rule or compares two processes.
+//! `paths` finds the files, `source` reads the bytes of one, and `cursor` turns them into events (`event`). `prefetch` reads many files
+//! on other threads. `extent` finds the end of the text in a growing file, and `stack_index` keeps the offsets of call stacks. `alive`
+//! checks whether the process that wrote a file still runs. Nothing here knows a rule or compares two processes.
 
 mod alive;
 mod cursor;

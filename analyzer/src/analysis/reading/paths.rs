@@ -1,4 +1,4 @@
-//! Which files are meant.
+//! Finds the trace files.
 
 use std::{
     collections::HashSet,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::AnalysisError;
 
-/// The trace files that `paths` name or hold, each once.
+/// The trace files that `paths` name or that directories in `paths` contain, without duplicates.
 pub fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>, AnalysisError> {
     let (mut files, mut seen) = (Vec::new(), HashSet::new());
     for path in paths {

@@ -1,6 +1,6 @@
-//! Many files at once: each is a file whose next events other threads read ahead while the law hears the present ones.
+//! Prefetching: threads read the next events of many files while the rules check the present ones.
 //!
-//! What is read ahead is bounded over all files together, and so is the number of files that are open.
+//! The number of events that are read ahead is bounded over all files together, and so is the number of open files.
 
 use std::{
     io,
@@ -21,16 +21,16 @@ use super::{
 };
 use crate::analysis::{AnalysisError, Progress};
 
-/// How many events may wait in all files together.
+/// The number of events that may wait, over all files together.
 const EVENTS_AHEAD: usize = 1 << 17;
 
-/// How many bytes may be buffered for all files together.
+/// The number of bytes that may be buffered, over all files together.
 const BYTES_AHEAD: usize = 1 << 26;
 
 /// With more files than this, no file stays open between two reads.
 const FILES_OPEN: usize = 256;
 
-/// How much of each of `files` files is to be buffered, in bytes.
+/// The buffer size of each of `files` files, in bytes.
 pub(crate) fn buffer_size(files: usize) -> usize {
     (BYTES_AHEAD / files.max(1)).clamp(1 << 14, 1 << 18)
 }
@@ -40,25 +40,25 @@ pub(crate) fn stay_open(files: usize) -> bool {
     files <= FILES_OPEN
 }
 
-/// What one file does, in its own order.
+/// The events of one file, in the order of the file.
 type Events = Vec<(Moment, TraceEvent)>;
 
-/// What a thread is to read.
+/// A request to a thread to read events of a file.
 struct Job {
     file: usize,
     cursor: Box<Cursor>,
-    /// To be filled.
+    /// The buffer to fill.
     events: Events,
 }
 
-/// What it has read.
+/// The events that a thread has read.
 struct Batch {
     file: usize,
     left: Left,
     events: Result<Events, AnalysisError>,
 }
 
-/// One file.
+/// The queue of events of one file.
 struct FileQueue {
     path: PathBuf,
     events: Events,
@@ -66,11 +66,11 @@ struct FileQueue {
     ahead: Option<Batch>,
     /// Whether the file has been read to its end.
     over: bool,
-    /// Then present until they are taken.
+    /// Present after the file has been read to its end, until they are taken.
     notes: Option<Box<Notes>>,
 }
 
-/// All files of a analysis.
+/// The queues of all files of an analysis.
 pub(crate) struct Prefetcher {
     all: Vec<FileQueue>,
     jobs: Sender<Job>,
@@ -78,37 +78,37 @@ pub(crate) struct Prefetcher {
 }
 
 impl Prefetcher {
-    /// Starts to read all of them, each behind its first event, which is not in the file.
+    /// Starts the threads. Each file comes with its first event, which is not in the file.
     pub(crate) fn start(cursors: Vec<(TraceEvent, Box<Cursor>)>, progress: &Arc<Progress>) -> Self {
         let (jobs, waiting) = mpsc::channel();
         let (done, batches) = mpsc::channel();
         let waiting = Arc::new(Mutex::new(waiting));
         let limit = (EVENTS_AHEAD / 2 / cursors.len().max(1)).clamp(16, 2048);
-        let rests = !stay_open(cursors.len());
-        // One more thread hears what they read.
+        let release = !stay_open(cursors.len());
+        // The calling thread runs the analysis and is one more.
         let threads = thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1);
         for _ in 0..threads.clamp(1, cursors.len().max(1)) {
             let (waiting, done, progress) = (waiting.clone(), done.clone(), progress.clone());
             let reader = thread::Builder::new().name("reader".into());
-            drop(reader.spawn(move || read(&waiting, &done, &progress, limit, rests)));
+            drop(reader.spawn(move || read(&waiting, &done, &progress, limit, release)));
         }
-        let mut prefetcher = Vec::with_capacity(cursors.len());
+        let mut all = Vec::with_capacity(cursors.len());
         for (file, (first, cursor)) in cursors.into_iter().enumerate() {
             let path = cursor.path().to_owned();
             let events = vec![(first.order(Nanos(0)), first)];
-            prefetcher.push(FileQueue { path, events, at: 0, ahead: None, over: false, notes: None });
+            all.push(FileQueue { path, events, at: 0, ahead: None, over: false, notes: None });
             drop(jobs.send(Job { file, cursor, events: Vec::new() }));
         }
-        Self { all: prefetcher, jobs, batches }
+        Self { all, jobs, batches }
     }
 
-    /// What a file is at; nothing behind its end.
-    pub(crate) fn act(&self, file: usize) -> Option<&TraceEvent> {
+    /// The present event of a file; `None` after its end.
+    pub(crate) fn event(&self, file: usize) -> Option<&TraceEvent> {
         let file = self.all.get(file)?;
         file.events.get(file.at).map(|(_, event)| event)
     }
 
-    /// Goes on to the next act of a file, and says its moment; nothing behind its end.
+    /// Moves to the next event of a file and returns its moment; `None` after its end.
     pub(crate) fn step(&mut self, file: usize) -> Result<Option<Moment>, AnalysisError> {
         if let Some(here) = self.all.get_mut(file) {
             here.at += 1;
@@ -139,7 +139,7 @@ impl Prefetcher {
         }
     }
 
-    /// What was noted of a file, when its file is at its end; once.
+    /// Takes the notes of a file whose present event is its end; `None` if they were taken already.
     pub(crate) fn notes_at_end(&mut self, file: usize) -> Option<Box<Notes>> {
         let here = self.all.get_mut(file)?;
         match here.events.get(here.at) {
@@ -160,8 +160,8 @@ impl Prefetcher {
     }
 }
 
-/// Reads what is waiting until nobody will ask again.
-fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Batch>, progress: &Progress, limit: usize, rests: bool) {
+/// Serves jobs until the prefetcher is dropped.
+fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Batch>, progress: &Progress, limit: usize, release: bool) {
     loop {
         let job = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Job { file, mut cursor, mut events }) = job else { return };
@@ -173,8 +173,8 @@ fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Batch>, progress: &Progres
             read
         };
         progress.add(cursor.offset() - before);
-        if rests {
-            cursor.rest();
+        if release {
+            cursor.release();
         }
         if done.send(Batch { file, left: cursor.left(), events: read.map(|()| events) }).is_err() {
             return;

@@ -1,4 +1,4 @@
-//! The bytes of one trace file, also where a run has more files than a process may have open.
+//! Reads the bytes of one trace file. The file can be closed in between, for runs with more files than a process may open.
 
 use std::{
     fs::{self, File},
@@ -9,15 +9,15 @@ use std::{
 
 use super::extent::{end_of_lines, end_of_text};
 
-/// A file that is read from start to end, and that can be let go of in between.
+/// A file that is read from start to end, and whose descriptor can be closed in between.
 #[derive(Debug)]
 pub(crate) struct Source {
     path: PathBuf,
     file: Option<File>,
-    /// Device and inode: a file that was put in its place is another one.
+    /// Device and inode, which detect that the file was replaced.
     identity: (u64, u64),
     at: u64,
-    /// Up to where it is read, in bytes from the start; to its end without one.
+    /// Where reading stops, in bytes from the start; `None` reads to the end of the file.
     limit: Option<u64>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Source {
 pub(crate) struct Extent {
     /// Where the last complete line ends.
     pub(crate) lines: u64,
-    /// Where the text ends; what is between may be half a record.
+    /// Where the text ends. The text after the last complete line may be a partial record.
     pub(crate) text: u64,
 }
 
@@ -43,39 +43,40 @@ impl Source {
         self.identity
     }
 
-    /// Reads on from a place, in bytes from the start.
+    /// Continues reading at `at`, in bytes from the start.
     pub(crate) fn go_to(&mut self, at: u64) -> io::Result<()> {
-        self.wake()?.seek(SeekFrom::Start(at))?;
+        self.reopen()?.seek(SeekFrom::Start(at))?;
         self.at = at;
         Ok(())
     }
 
-    /// Reads no further than this.
+    /// Sets where reading stops, in bytes from the start; `None` reads to the end of the file.
     pub(crate) fn set_limit(&mut self, limit: Option<u64>) {
         self.limit = limit;
     }
 
-    /// Its size in bytes; nothing if another file is in its place.
+    /// The size of the file in bytes; `None` if it was removed or replaced.
     pub(crate) fn size(&self) -> Option<u64> {
         let there = fs::metadata(&self.path).ok()?;
         ((there.dev(), there.ino()) == self.identity).then_some(there.len())
     }
 
-    /// How much of it can be read, where `before` could be read before. Nothing if the file was cut or replaced.
+    /// How much of the file can be read, at least `before`. `None` if the file was truncated, removed or replaced.
     pub(crate) fn extent(&mut self, before: Extent) -> io::Result<Option<Extent>> {
         let Some(size) = self.size().filter(|size| *size >= before.text) else { return Ok(None) };
-        let file = self.wake()?;
-        // What was half a record may have become spaces again only in a file of somebody else.
+        let file = self.reopen()?;
+        // The search begins at the old end of the text: a writer never overwrites text with spaces.
         let text = end_of_text(file, before.text, size);
         Ok(Some(Extent { lines: end_of_lines(file, before.lines, text), text }))
     }
 
-    /// Gives the descriptor back; the next read opens the file again.
-    pub(crate) fn rest(&mut self) {
+    /// Closes the descriptor. The next read opens the file again.
+    pub(crate) fn release(&mut self) {
         self.file = None;
     }
 
-    fn wake(&mut self) -> io::Result<&mut File> {
+    /// The open file. Opens it again if it was released.
+    fn reopen(&mut self) -> io::Result<&mut File> {
         if self.file.is_none() {
             let mut file = File::open(&self.path)?;
             if identity(&file)? != self.identity {
@@ -93,7 +94,7 @@ impl Read for Source {
         let room = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.at));
         let room = usize::try_from(room).unwrap_or(usize::MAX).min(buffer.len());
         let Some(buffer) = buffer.get_mut(..room).filter(|buffer| !buffer.is_empty()) else { return Ok(0) };
-        let count = self.wake()?.read(buffer)?;
+        let count = self.reopen()?.read(buffer)?;
         self.at += count as u64;
         Ok(count)
     }
@@ -109,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reading_goes_on_where_it_rested() {
+    fn reading_continues_after_a_release() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "onetwo").unwrap();
@@ -117,18 +118,18 @@ mod tests {
         let mut three = [0; 3];
         source.read_exact(&mut three).unwrap();
         assert_eq!(&three, b"one");
-        source.rest();
+        source.release();
         source.read_exact(&mut three).unwrap();
         assert_eq!(&three, b"two");
     }
 
     #[test]
-    fn a_file_that_was_replaced_is_not_read_on() {
+    fn reading_a_replaced_file_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "one").unwrap();
         let mut source = Source::open(&path).unwrap();
-        source.rest();
+        source.release();
         fs::write(folder.path().join("other"), "two").unwrap();
         fs::rename(folder.path().join("other"), &path).unwrap();
         assert!(source.read(&mut [0; 3]).unwrap_err().to_string().contains("replaced"));

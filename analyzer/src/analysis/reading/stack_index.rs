@@ -1,7 +1,7 @@
-//! Call stacks and modules are left in the file: only those of findings are ever read.
+//! The index of call stacks and modules. They stay in the trace file; only those that a report needs are read.
 //!
-//! A run of a thousand processes has a thousand times the same libraries, and call stacks that nobody asks for. What is
-//! kept of each is where it stands.
+//! A run of a thousand processes has a thousand times the same libraries, and most call stacks are never needed. The index keeps
+//! only their offsets.
 
 use std::{
     collections::HashMap,
@@ -17,44 +17,44 @@ use urscope_schema::trace::{
 
 use super::source::Source;
 
-/// How many libraries of a process are kept.
+/// The number of modules of a process that are kept.
 const MODULES_KEPT: usize = 1 << 12;
 
-/// How many call stacks of a process are kept, as many as a writer writes.
+/// The number of call stacks of a process that are kept, equal to the number that a writer writes.
 const STACKS_KEPT: usize = 1 << 16;
 
-/// Where the records of one trace stand, in bytes from its start.
+/// The offsets of the records of one trace, in bytes from its start.
 #[derive(Clone, Default)]
 pub(crate) struct StackIndex {
     pub(crate) path: PathBuf,
-    /// Device and inode: another file of that name is not looked into.
+    /// Device and inode: a file that replaced the trace is not read.
     identity: (u64, u64),
     modules: Vec<u64>,
-    /// Shared with the copies that look at a run which goes on.
+    /// The offset of each stack, by number. Shared with the copies in snapshots of a growing run.
     stacks: Arc<HashMap<u64, u64>>,
 }
 
 impl StackIndex {
-    /// Of a file, empty.
+    /// An empty index of a file.
     pub(crate) fn of(path: PathBuf, identity: (u64, u64)) -> Self {
         Self { path, identity, ..Self::default() }
     }
 
-    /// There is a module record at `offset`.
+    /// Adds the module record at `offset`.
     pub(crate) fn put_module(&mut self, offset: u64) {
         if self.modules.len() < MODULES_KEPT {
             self.modules.push(offset);
         }
     }
 
-    /// The stack of that number is at `offset`.
+    /// Adds the stack record at `offset`.
     pub(crate) fn put_stack(&mut self, number: u64, offset: u64) {
         if self.stacks.len() < STACKS_KEPT {
             Arc::make_mut(&mut self.stacks).insert(number, offset);
         }
     }
 
-    /// The addresses of a stack, innermost first; nothing if there is none of that number or the file is gone.
+    /// The addresses of a stack, innermost first; `None` if there is no such stack or the file is gone.
     pub(crate) fn stack(&self, number: u64) -> Option<Vec<Hex>> {
         match read(&mut self.open()?, *self.stacks.get(&number)?)? {
             Record::Stack(stack) => Some(stack.frames),
@@ -62,14 +62,14 @@ impl StackIndex {
         }
     }
 
-    /// All modules.
+    /// All modules; empty if the file is gone.
     pub(crate) fn modules(&self) -> Vec<Module> {
         let Some(mut source) = self.open() else { return Vec::new() };
         let records = self.modules.iter().filter_map(|offset| read(&mut source, *offset));
         records.filter_map(|record| if let Record::Module(module) = record { Some(*module) } else { None }).collect()
     }
 
-    /// How many modules there are by now.
+    /// The number of modules known so far.
     pub(crate) fn module_count(&self) -> usize {
         self.modules.len()
     }
@@ -79,7 +79,7 @@ impl StackIndex {
     }
 }
 
-/// The first record at or behind a place.
+/// The first record at or after an offset.
 fn read(source: &mut Source, offset: u64) -> Option<Record> {
     source.go_to(offset).ok()?;
     let limited = source.take(2 * LINE_LIMIT as u64);

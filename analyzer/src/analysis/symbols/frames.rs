@@ -1,17 +1,17 @@
-//! Which frames of a stack count: those that a reader wants, and by which a finding is known again.
+//! Selects the frames of a call stack that reports show and that identify a finding across runs.
 
 use urscope_schema::{handle::fingerprint, trace::records::is_of_runtime};
 
 use crate::analysis::{FoundFinding, Frame, Location};
 
-/// Where the headers of the C++ library and of the SYCL runtime are: what they define is compiled into programs.
+/// The directories of the headers of the C++ library and of the SYCL runtime, whose functions are compiled into programs.
 const HEADERS: [&str; 2] = ["/usr/include/", "/include/sycl/"];
 
-/// How many frames of a stack are told.
+/// The number of frames of a stack that are shown.
 const FRAMES: usize = 4;
 
 impl Frame {
-    /// The frame in a line: its function and where it stands, as far as they are known.
+    /// The frame in one line: its function and place, as far as they are known.
     pub fn line(&self) -> String {
         let Self { function, file, line, module, offset } = self;
         match (function, file, line) {
@@ -23,7 +23,7 @@ impl Frame {
 }
 
 impl Location {
-    /// The frames that a reader wants: those of the program, and of the runtime where there are no others.
+    /// The frames that reports show: those of the program, or those of the runtime if there are no others.
     pub fn shown_frames(&self) -> impl Iterator<Item = &Frame> {
         let of_program = |frame: &Frame| {
             let header = frame.file.as_ref().is_some_and(|file| HEADERS.iter().any(|place| file.contains(place)));
@@ -33,21 +33,21 @@ impl Location {
         self.stack.iter().filter(move |frame| runtime_only || of_program(frame)).take(FRAMES)
     }
 
-    /// The innermost of these that names a source file, with its line.
+    /// The source file and line of the innermost shown frame that has a source file.
     pub fn source(&self) -> Option<(&str, Option<u32>)> {
         self.shown_frames().find_map(|frame| Some((frame.file.as_deref()?, frame.line)))
     }
 }
 
 impl FoundFinding {
-    /// Its side, and the other one if it has one.
+    /// The location of the finding, and the other location if there is one.
     pub fn locations(&self) -> impl Iterator<Item = &Location> {
         std::iter::once(&self.process).chain(&self.other)
     }
 
-    /// What is the same about it in every run: the rule, and for both sides the program, the function of Unified Runtime, and
-    /// the frames that are told, by function and source file, or module and offset. Neither numbers of processes nor
-    /// addresses, nor lines, which move with every edit above them, nor directories, which differ between machines.
+    /// A hash of what is the same in every run: the rule, and for both sides the program, the Unified Runtime function, and the
+    /// shown frames by function and source file, or by module and offset. It excludes process ids and addresses, line numbers,
+    /// which change with every edit above them, and directories, which differ between machines.
     pub(crate) fn identity_of(&self) -> String {
         let mut words = vec![self.rule.as_str()];
         for side in self.locations() {
@@ -63,7 +63,7 @@ impl FoundFinding {
     }
 }
 
-/// Stands in front of what is known of a side.
+/// Precedes the words of each side in the hashed text.
 const SIDE: &str = "side";
 
 /// The last part of a path.
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_is_known_again_in_another_run_elsewhere() {
+    fn a_finding_has_the_same_identity_in_a_run_on_another_machine() {
         let (one, mut again) = (finding(), finding());
         (again.process.pid, again.process.tid, again.process.time_ns, again.process.call) = (8, 9, 10, Some(11));
         again.process.executable = "/elsewhere/app".into();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_findings_apart_is_not_forgotten() {
+    fn different_findings_have_different_identities() {
         let mut known = std::collections::HashSet::from([finding().identity_of()]);
         let mut new = |change: &dyn Fn(&mut FoundFinding)| {
             let mut finding = finding();

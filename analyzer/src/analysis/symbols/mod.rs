@@ -1,4 +1,4 @@
-//! Call stacks: the names of their frames, and which of the frames count.
+//! Call stacks: the names of their frames, and the frames that reports show.
 
 mod frames;
 mod symbolizer;

@@ -1,7 +1,7 @@
-//! What the addresses of a call stack are called: from the very files that ran, told by their build ids.
+//! Converts the addresses of a call stack to names, using the files that ran, identified by their build ids.
 //!
-//! Only the stacks of findings are looked up. A file that is gone, or is another build, costs the names and nothing else:
-//! the frame then says its module and offset.
+//! Only the stacks that a report shows are looked up. If a file is missing or has another build id, the frame has no names, only its
+//! module and offset.
 
 use std::{
     collections::HashMap,
@@ -16,10 +16,10 @@ use urscope_schema::trace::records::{Hex, Module};
 
 use crate::analysis::Frame;
 
-/// Where the C library's debug files are looked for when a program has none of its own.
+/// The directory of separate debug files, by build id.
 const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
 
-/// The files that were looked into.
+/// Looks up names, and caches the files that it has loaded.
 pub(crate) struct Symbolizer {
     /// Directories with copies of the files, for traces of another machine.
     directories: Vec<PathBuf>,
@@ -27,12 +27,12 @@ pub(crate) struct Symbolizer {
 }
 
 impl Symbolizer {
-    /// Looks where the traces say, and in `directories`.
+    /// Searches the paths in the traces, and `directories`.
     pub(crate) fn new(directories: &[PathBuf]) -> Self {
         Self { directories: directories.to_vec(), loaders: HashMap::new() }
     }
 
-    /// The frames of a stack, innermost first; what was inlined stands in front of what it was inlined into.
+    /// The frames of a stack, innermost first; an inlined function comes before the function that it was inlined into.
     pub(crate) fn frames(&mut self, modules: &[Module], addresses: &[Hex]) -> Vec<Frame> {
         addresses.iter().flat_map(|address| self.frames_of(modules, address.0)).collect()
     }
@@ -42,7 +42,7 @@ impl Symbolizer {
         let Some(module) = module else {
             return vec![Frame { offset: format!("{address:#x}"), ..Frame::default() }];
         };
-        // A call returns behind itself, perhaps into the next line.
+        // A return address is after the call, perhaps on the next line.
         let place = address.saturating_sub(1).wrapping_sub(module.bias.0);
         let bare = Frame { module: module.path.clone(), offset: format!("{place:#x}"), ..Frame::default() };
         let Some(loader) = self.loader(module) else { return vec![bare] };
@@ -85,10 +85,10 @@ fn open(module: &Module, directories: &[PathBuf]) -> Option<Loader> {
     candidates.into_iter().find(|file| is_build(file, &module.build_id)).and_then(|file| Loader::new(file).ok())
 }
 
-/// Whether a file is the build that ran. A build without an id is believed to be.
+/// Whether a file is the build that ran. A file without a build id matches a module without one.
 ///
-/// A trace may name anything as its library. What is no ordinary file, or has no size (as most files of `/proc`), may have no end
-/// or keep its reader waiting: it is not opened.
+/// A trace can name any path as a library. Only regular files with a size are opened: others, like most files of `/proc`, could be
+/// endless or block the reader.
 fn is_build(file: &Path, build_id: &str) -> bool {
     if !fs::metadata(file).is_ok_and(|data| data.is_file() && data.len() > 0) {
         return false;
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_given_its_function_and_line() {
+    fn an_address_has_its_function_and_line() {
         let (module, offset) = this_program();
         let address = Hex(module.bias.0 + offset + 1);
         let frames = Symbolizer::new(&[]).frames(&[module], &[address]);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn another_build_gives_no_names() {
+    fn a_file_of_another_build_is_not_used() {
         let (mut module, offset) = this_program();
         module.build_id = "00ff".into();
         let frames = Symbolizer::new(&[]).frames(&[module.clone()], &[Hex(module.bias.0 + offset + 1)]);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_elsewhere_serves_for_a_file_that_is_gone() {
+    fn a_copy_in_a_given_directory_replaces_a_missing_file() {
         let (mut module, offset) = this_program();
         let directory = tempfile::tempdir().unwrap();
         fs::copy(&module.path, directory.path().join("program")).unwrap();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_that_has_no_end_or_never_answers_is_not_read() {
+    fn an_endless_or_blocking_file_is_not_read() {
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_nobody_stays_a_number() {
+    fn an_address_outside_all_modules_stays_a_number() {
         let frames = Symbolizer::new(&[]).frames(&[], &[Hex(0x1234)]);
         assert_eq!(frames, [Frame { offset: "0x1234".into(), ..Frame::default() }]);
     }

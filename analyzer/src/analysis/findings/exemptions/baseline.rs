@@ -1,4 +1,4 @@
-//! The baseline: a report of before, whose findings are known.
+//! The baseline: an earlier report, whose findings are known.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -12,22 +12,22 @@ use urscope_rules::Severity;
 use super::ExemptionError;
 use crate::analysis::{Compared, Excuse, FoundFinding, GoneFinding, Judgement, VERSION};
 
-/// What was found before.
+/// The findings of an earlier report.
 #[derive(Clone, Debug)]
 pub struct Baseline {
     path: PathBuf,
     findings: Vec<FoundFinding>,
 }
 
-/// What is read of a report first.
+/// The part of a report that is parsed first.
 #[derive(Deserialize)]
 struct Head {
     version: u32,
 }
 
-/// What of a report is compared.
+/// The part of a report that is compared.
 #[derive(Deserialize)]
-struct Past {
+struct Earlier {
     findings: Vec<FoundFinding>,
 }
 
@@ -40,23 +40,24 @@ impl Baseline {
         Self::parse(path, &text)
     }
 
-    /// What was found in a run that has been judged.
+    /// The findings of a judgement, with `path` as the name of its report.
     pub fn of(path: &Path, judgement: &Judgement) -> Self {
         Self { path: path.to_owned(), findings: judgement.findings.clone() }
     }
 
-    /// Reads the text of one.
+    /// Parses the text of a report; `path` names it in errors.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ExemptionError> {
         let no_report = |found: String| ExemptionError::NoReport { path: path.to_owned(), found };
         let head: Head = serde_json::from_str(text).map_err(|error| no_report(error.to_string()))?;
         if head.version > VERSION {
             return Err(no_report(format!("it has version {}, and this urscope reads up to {VERSION}", head.version)));
         }
-        let past: Past = serde_json::from_str(text).map_err(|error| no_report(error.to_string()))?;
-        Ok(Self { path: path.to_owned(), findings: past.findings })
+        let earlier: Earlier = serde_json::from_str(text).map_err(|error| no_report(error.to_string()))?;
+        Ok(Self { path: path.to_owned(), findings: earlier.findings })
     }
 
-    /// Excuses what was found before, as often as it was found, and says what is gone. What has become worse is new.
+    /// Excuses known findings, each as often as the baseline has it, and returns those that are gone. A known finding with a
+    /// higher severity is new.
     pub(crate) fn compare(&self, findings: &mut [FoundFinding]) -> Compared {
         let mut before: HashMap<String, Vec<(usize, Severity)>> = HashMap::new();
         for (index, finding) in self.findings.iter().enumerate() {

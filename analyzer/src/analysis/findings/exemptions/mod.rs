@@ -1,6 +1,6 @@
-//! Findings that are there and do not count: those that somebody suppressed, and those of before.
+//! Findings that do not count: suppressed ones and those of a baseline.
 //!
-//! They stay in the judgement, with the reason; nothing is hidden, only the verdict is drawn without them.
+//! They stay in the judgement, with the reason. Only the verdict ignores them.
 
 mod baseline;
 mod pattern;
@@ -13,25 +13,25 @@ pub use suppressions::{Suppressions, suppressing};
 
 use crate::analysis::{Compared, Excuse, FoundFinding, SuppressionUse};
 
-/// What does not count in a run.
+/// The exemptions that apply to a run.
 #[derive(Clone, Debug, Default)]
 pub struct Exemptions {
-    /// What somebody has looked at and lets pass.
+    /// The suppressions, from a suppressions file.
     pub suppressions: Suppressions,
-    /// What was found before.
+    /// The findings of an earlier report.
     pub baseline: Option<Baseline>,
 }
 
 impl Exemptions {
-    /// Excuses what is known, and says what has come and gone against the baseline.
+    /// Excuses known findings, and returns the comparison with the baseline.
     pub fn excuse(&self, findings: &mut [FoundFinding]) -> Option<Compared> {
         self.apply(findings).1
     }
 
-    /// Says of each finding whether it is excused, and of each exemption what it was good for.
+    /// Excuses known findings, and returns the use of each suppression and the comparison with the baseline.
     pub(crate) fn apply(&self, findings: &mut [FoundFinding]) -> (Vec<SuppressionUse>, Option<Compared>) {
         let compared = self.baseline.as_ref().map(|baseline| baseline.compare(findings));
-        // Who reads of a suppression can look it up, so it is the better reason of two.
+        // A suppression replaces the baseline as the reason: a reader can look it up in its file.
         let used = self.suppressions.apply(findings);
         (used, compared.map(|compared| count(compared, findings)))
     }
@@ -44,37 +44,37 @@ fn count(compared: Compared, findings: &[FoundFinding]) -> Compared {
     Compared { known, new, ..compared }
 }
 
-/// Why exemptions cannot be used; each says where, what was expected, what was found and what to do.
+/// Why exemptions cannot be used. Each message says where, what was expected, what was found and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExemptionError {
     /// A file cannot be read.
     #[error("{} cannot be read: {source}; expected {expected}", path.display())]
     Unreadable {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
-        /// What it should be.
+        /// What the file should contain.
         expected: &'static str,
     },
-    /// A line of a suppressions file says nothing that can be understood.
+    /// A line of a suppressions file is not a suppression.
     #[error("{}:{line}: {found}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// The line, from 1 on.
+        /// The line, counted from 1.
         line: u64,
         /// What is wrong with it, and what was expected.
         found: String,
     },
-    /// A baseline is no report of ours.
+    /// A baseline is not a report of urscope.
     #[error(
-        "{} is no report of urscope: {found}; expected one that --format json or --output json=FILE wrote",
+        "{} is not a urscope report: {found}; expected one that --format json or --output json=FILE wrote",
         path.display()
     )]
     NoReport {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What it is instead.
         found: String,

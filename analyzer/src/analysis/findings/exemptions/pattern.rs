@@ -1,24 +1,24 @@
-//! Patterns of suppressions, as LeakSanitizer has them: `*` is any text, `^` in front and `$` behind hold the pattern to the
-//! start and the end. Without these it may stand anywhere.
+//! Patterns of suppressions, with the syntax of LeakSanitizer: `*` matches any text, a leading `^` and a trailing `$` anchor the
+//! pattern at the start and the end. An unanchored pattern matches anywhere.
 
-/// A pattern, taken apart at its stars. It covers a whole text.
+/// A pattern, split at its stars. It matches a whole text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pattern {
     first: String,
-    /// What stands between stars; none where there is no star.
+    /// The parts between stars, and the part after the last one; `None` without a star.
     rest: Option<(Vec<String>, String)>,
 }
 
 impl Pattern {
-    /// Of a text; every text is a pattern.
+    /// Parses a pattern. Every text is a valid pattern.
     pub(crate) fn of(text: &str) -> Self {
-        let (held, text) = text.strip_prefix('^').map_or((false, text), |text| (true, text));
-        let (ended, text) = text.strip_suffix('$').map_or((false, text), |text| (true, text));
-        let whole = format!("{}{text}{}", if held { "" } else { "*" }, if ended { "" } else { "*" });
+        let (at_start, text) = text.strip_prefix('^').map_or((false, text), |text| (true, text));
+        let (at_end, text) = text.strip_suffix('$').map_or((false, text), |text| (true, text));
+        let whole = format!("{}{text}{}", if at_start { "" } else { "*" }, if at_end { "" } else { "*" });
         Self::whole(&whole)
     }
 
-    /// Of a text that is held to the start and the end.
+    /// Parses a pattern that is anchored at both ends.
     pub(crate) fn whole(text: &str) -> Self {
         let mut parts = text.split('*').map(str::to_owned);
         let first = parts.next().unwrap_or_default();
@@ -27,13 +27,13 @@ impl Pattern {
         Self { first, rest }
     }
 
-    /// Whether it covers a text. Takes time in proportion to the text, whatever the pattern is.
+    /// Whether the pattern matches a text. Takes time linear in the length of the text for every pattern.
     pub(crate) fn covers(&self, text: &str) -> bool {
         let Some((middle, last)) = &self.rest else { return text == self.first };
         let Some(mut left) = text.strip_prefix(self.first.as_str()) else { return false };
         for part in middle {
-            let Some((_, behind)) = left.split_once(part.as_str()) else { return false };
-            left = behind;
+            let Some((_, after)) = left.split_once(part.as_str()) else { return false };
+            left = after;
         }
         left.ends_with(last.as_str())
     }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_covers_what_leak_sanitizers_would() {
+    fn a_pattern_matches_as_in_leak_sanitizer() {
         for (pattern, yes, no) in [
             ("free", &["free", "ze::free(void*)"][..], &["fre"][..]),
             ("^free", &["free", "freed"], &["my_free"]),

@@ -1,7 +1,7 @@
-//! The suppressions file: lines `RULE:PATTERN`, read, applied and written.
+//! The suppressions file: reads, applies and writes lines `RULE:PATTERN`.
 //!
-//! Both sides of a finding are looked at, all frames of their stacks. Texts are compared as they are shown, without
-//! characters that steer, so that what a report says can be copied into the file.
+//! A pattern is compared with all stack frames of both sides of a finding. It is compared with the text that a report shows,
+//! without control characters, so that a name can be copied from a report into the file.
 
 use std::{
     collections::BTreeSet,
@@ -20,7 +20,7 @@ use crate::{
     plain::plain,
 };
 
-/// What somebody has looked at and lets pass.
+/// The suppressions of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Suppressions {
     path: PathBuf,
@@ -39,12 +39,12 @@ struct Suppression {
 enum What {
     /// The kind of the object.
     Kind(&'static str),
-    /// A function, a source file or a module of either side.
+    /// A function, source file or module of either side.
     Place(Pattern),
 }
 
 impl Suppressions {
-    /// Reads a file.
+    /// Reads a suppressions file.
     pub fn read(path: &Path) -> Result<Self, ExemptionError> {
         let expected = "lines RULE:PATTERN";
         let text = fs::read_to_string(path);
@@ -52,7 +52,7 @@ impl Suppressions {
         Self::parse(path, &text)
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a suppressions file; `path` names it in errors.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ExemptionError> {
         let mut lines = Vec::new();
         for (line, text) in (1..).zip(text.lines()) {
@@ -67,7 +67,7 @@ impl Suppressions {
         Ok(Self { path: path.to_owned(), lines })
     }
 
-    /// Excuses what is covered, each finding by the first line that covers it.
+    /// Excuses each finding by the first line that covers it.
     pub(crate) fn apply(&self, findings: &mut [FoundFinding]) -> Vec<SuppressionUse> {
         let file = self.path.display();
         let used = self.lines.iter().map(|line| (format!("{file}:{}", line.line), line.text.clone()));
@@ -93,7 +93,7 @@ impl Suppression {
     }
 }
 
-/// All that a pattern may cover.
+/// The texts of a finding with which a pattern is compared.
 fn places(finding: &FoundFinding) -> impl Iterator<Item = &str> {
     finding.locations().flat_map(|side| {
         let frames = side.stack.iter().flat_map(|frame| {
@@ -112,21 +112,21 @@ fn parts(text: &str) -> Result<(Pattern, What), String> {
         return Err(format!("no rule is named {:?}; did you mean {}?", plain(rule), nearest(rule).join(", ")));
     }
     if what.is_empty() {
-        return Err("no pattern stands behind the rule; * covers every finding of it".into());
+        return Err("expected a pattern after the rule; * covers every finding of the rule".into());
     }
     let Some(kind) = what.strip_prefix("kind=") else { return Ok((of_rule, What::Place(Pattern::of(what)))) };
     let kinds = Kind::ALL.map(Kind::name);
     match kinds.into_iter().find(|known| *known == kind) {
         Some(known) => Ok((of_rule, What::Kind(known))),
-        None => Err(format!("{:?} is no kind of object; there are {}", plain(kind), kinds.join(", "))),
+        None => Err(format!("{:?} is not a kind of object; expected one of {}", plain(kind), kinds.join(", "))),
     }
 }
 
-/// The text of a suppressions file with which the same run has no finding.
+/// The text of a suppressions file that covers every finding of a run.
 pub fn suppressing(judgement: &Judgement) -> String {
     let mut text = String::from(
-        "# Findings that are known and let pass: RULE:PATTERN, where * is any text, ^ the start and $ the end of the name of\n\
-         # a function, a source file or a module, or RULE:kind=KIND. Made by urscope --write-suppressions.\n",
+        "# Known findings, which do not count: RULE:PATTERN or RULE:kind=KIND. In a pattern, * matches any text, ^ the start and\n\
+         # $ the end of the name of a function, a source file or a module. Written by urscope --write-suppressions.\n",
     );
     let mut written = BTreeSet::new();
     for finding in &judgement.findings {
@@ -138,7 +138,7 @@ pub fn suppressing(judgement: &Judgement) -> String {
     text
 }
 
-/// The narrowest pattern that covers a finding, also in the next run.
+/// The narrowest pattern that covers a finding in this run and in later ones.
 fn covering(finding: &FoundFinding) -> String {
     let side = &finding.process;
     let function =
@@ -158,12 +158,12 @@ fn ending(path: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn refused(text: &str) -> String {
+    fn error(text: &str) -> String {
         Suppressions::parse(Path::new("ci/known.txt"), text).unwrap_err().to_string()
     }
 
     #[test]
-    fn comments_and_empty_lines_are_none() {
+    fn comments_and_empty_lines_are_skipped() {
         let read =
             Suppressions::parse(Path::new("f"), "# a:b\n\n  leaked-*:^main$  \n\t# c\n*:kind=mem-handle").unwrap();
         let lines: Vec<_> = read.lines.iter().map(|line| (line.line, line.text.as_str())).collect();
@@ -171,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_suppression_is_refused_with_its_place() {
-        let said = refused("# fine\nleaked-handle");
-        assert!(said.starts_with("ci/known.txt:2: expected RULE:PATTERN, found \"leaked-handle\""), "{said}");
-        let said = refused("leaked-handel:main");
-        assert!(said.contains("no rule is named \"leaked-handel\"; did you mean leaked-handle"), "{said}");
-        assert!(refused("leaked-handle: ").contains("* covers every"));
-        let said = refused("leaked-handle:kind=file");
-        assert!(said.contains("no kind of object") && said.contains("mem-handle"), "{said}");
-        assert!(!refused("\x1b[2J:\u{202e}").contains(crate::plain::steers));
+    fn an_invalid_suppression_is_rejected_with_its_place() {
+        let message = error("# fine\nleaked-handle");
+        assert!(message.starts_with("ci/known.txt:2: expected RULE:PATTERN, found \"leaked-handle\""), "{message}");
+        let message = error("leaked-handel:main");
+        assert!(message.contains("no rule is named \"leaked-handel\"; did you mean leaked-handle"), "{message}");
+        assert!(error("leaked-handle: ").contains("* covers every"));
+        let message = error("leaked-handle:kind=file");
+        assert!(message.contains("not a kind of object") && message.contains("mem-handle"), "{message}");
+        assert!(!error("\x1b[2J:\u{202e}").contains(crate::plain::steers));
     }
 }
