@@ -5,16 +5,16 @@
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// Whether a character is unsafe to print: it controls a terminal, changes the direction of text (UAX #9), ends a line, or is a
+/// Whether a character must not be printed: it controls a terminal, changes the direction of text (UAX #9), ends a line, or is a
 /// noncharacter, which XML forbids.
-pub fn steers(c: char) -> bool {
+pub fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// The text, with U+FFFD in place of each unsafe character.
+/// The text, with U+FFFD in place of each unprintable character.
 pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_unprintable(c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// A copy of a value with [`plain`] applied to all of its texts. `None` if the value cannot be converted to JSON and back.

@@ -1,11 +1,6 @@
-//! What fuzzing has found worth keeping, without the fuzzer: every input of the kept corpus and every seed is judged as there.
+//! Runs the checks of the fuzz targets on every kept corpus input and every seed, without the fuzzer.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 #[path = "../../fuzz/checks/judge.rs"]
 mod judge;
@@ -16,13 +11,13 @@ mod trace;
 
 use std::{fs, path::Path};
 
-/// Checks all inputs of a target, and says which one fails.
+/// Checks all inputs of a target. The panic message names the input that fails.
 fn check_all(target: &str, check: fn(&[u8])) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
     let folders = ["seeds", "corpus"].map(|kind| root.join(kind).join(target));
     let inputs = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
     let inputs: Vec<_> = inputs.map(|entry| entry.unwrap().path()).collect();
-    assert!(inputs.len() > 2, "there is next to nothing in {folders:?}");
+    assert!(inputs.len() > 2, "too few inputs in {folders:?}");
     for path in inputs {
         let bytes = fs::read(&path).unwrap();
         let caught = std::panic::catch_unwind(|| check(&bytes));
@@ -31,16 +26,16 @@ fn check_all(target: &str, check: fn(&[u8])) {
 }
 
 #[test]
-fn every_kept_input_of_the_reader_is_read() {
+fn every_kept_trace_passes_the_fuzz_check() {
     check_all("trace", trace::check);
 }
 
 #[test]
-fn every_kept_run_is_judged_or_refused() {
+fn every_kept_run_passes_the_fuzz_check() {
     check_all("judge", judge::check);
 }
 
 #[test]
-fn every_kept_report_is_merged_or_refused() {
+fn every_kept_report_passes_the_fuzz_check() {
     check_all("report", report::check);
 }

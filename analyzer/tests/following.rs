@@ -1,14 +1,9 @@
-//! A run that is followed while it grows: every answer is that of an analysis that begins anew.
+//! Tests of the incremental analysis of a growing run: every snapshot equals the result of a new analysis.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where it is surprised"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 #[path = "analysis/traces.rs"]
-#[allow(dead_code, reason = "it is used by other tests as well")]
+#[allow(dead_code, reason = "other tests use the rest of the module")]
 mod traces;
 
 use std::{
@@ -20,37 +15,39 @@ use std::{
     time::Duration,
 };
 
-use traces::{SINNERS, files_with};
+use traces::{FAULTY_RUN, files_with};
 use urscope_analyzer::{
     Judgement, Options,
     analysis::{Analysis, Following},
     judge,
     lifetimes::LifetimeTracker,
-    questions::{Holders, Stats, StatsCollector, Watch},
+    questions::{Holders, HoldersCollector, Stats, StatsCollector},
 };
 use urscope_schema::{
     proc_stat::ProcStat,
     trace::read::{Reader, Record},
 };
 
-type Observers = (LifetimeTracker<StatsCollector>, Watch);
+type Observers = (LifetimeTracker<StatsCollector>, HoldersCollector);
 
 fn observers() -> Observers {
-    (LifetimeTracker::new(StatsCollector::new()), Watch::default())
+    (LifetimeTracker::new(StatsCollector::new()), HoldersCollector::default())
 }
 
-fn answers(mut analysis: Analysis<'_>, (tracker, watch): Observers) -> (Judgement, Stats, Holders) {
-    let (stats, holders) = (tracker.into_sink().stats(), watch.holders(&mut analysis));
+fn answers(mut analysis: Analysis<'_>, (tracker, collector): Observers) -> (Judgement, Stats, Holders) {
+    let (stats, holders) = (tracker.into_sink().stats(), collector.holders(&mut analysis));
     (analysis.judgement(), stats, holders)
 }
 
-fn anew(paths: &[PathBuf]) -> (Judgement, Stats, Holders) {
+/// The answers of a new analysis.
+fn new_answers(paths: &[PathBuf]) -> (Judgement, Stats, Holders) {
     let (mut observers, options) = (observers(), Options::default());
     let analysis = Analysis::run(paths, &options, &mut observers).unwrap();
     answers(analysis, observers)
 }
 
-fn followed(following: &Following<Observers>, paths: &[PathBuf]) -> (Judgement, Stats, Holders) {
+/// The answers of a snapshot.
+fn snapshot(following: &Following<Observers>, paths: &[PathBuf]) -> (Judgement, Stats, Holders) {
     let options = Options::default();
     let (analysis, observers) = following.snapshot(paths, &options).unwrap();
     answers(analysis, observers)
@@ -60,17 +57,17 @@ fn sleeper() -> Child {
     Command::new("sleep").arg("600").spawn().unwrap()
 }
 
-/// A run whose files grow, written by processes that are there.
+/// A run whose files grow. Its processes run: they sleep.
 struct Run {
     folder: tempfile::TempDir,
     sleepers: Vec<Child>,
-    /// What each file will hold, by name.
+    /// The final content of each file, by name.
     whole: BTreeMap<String, Vec<u8>>,
     written: BTreeMap<String, usize>,
 }
 
 impl Run {
-    /// Of a scenario, whose processes are played by others that only sleep.
+    /// A run of a scenario, with a sleeping process for each of its processes.
     fn of(scenario: &str) -> Self {
         let (mut sleepers, mut starts) = (Vec::new(), Vec::new());
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_owned();
@@ -94,7 +91,7 @@ impl Run {
         [self.folder.path().to_owned()]
     }
 
-    /// Writes a file up to a byte, as a writer does that maps it: spaces stand behind.
+    /// Writes a file up to byte `to`, followed by spaces, like a writer that maps it.
     fn write(&mut self, name: &str, to: usize) {
         let whole = &self.whole[name];
         let (to, from) = (to.min(whole.len()), self.written[name]);
@@ -103,15 +100,15 @@ impl Run {
         }
         let path = self.folder.path().join(name);
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).unwrap();
-        let there = file.metadata().unwrap().len() as usize;
-        if there < to + 100 {
-            file.write_all_at(&vec![b' '; to + 5000 - there], there as u64).unwrap();
+        let size = file.metadata().unwrap().len() as usize;
+        if size < to + 100 {
+            file.write_all_at(&vec![b' '; to + 5000 - size], size as u64).unwrap();
         }
         file.write_all_at(&whole[from..to], from as u64).unwrap();
         self.written.insert(name.to_owned(), to);
     }
 
-    /// Where the records of a file end that name a moment up to `time`.
+    /// The end of the records of a file with times up to `time`, in bytes; 0 before its header.
     fn until(&self, name: &str, time: u64) -> usize {
         let mut reader = Reader::new(&self.whole[name][..]);
         let (mut end, mut begun) = (0, false);
@@ -128,17 +125,17 @@ impl Run {
             if later {
                 return end;
             }
-            // A file is there with its header at the earliest.
+            // A file exists only once its header is written.
             end = if begun { reader.offset() as usize } else { 0 };
         }
         self.whole[name].len()
     }
 
-    /// The process of each file has ended.
+    /// Completes all files and ends all processes.
     fn end(&mut self) {
         for name in self.whole.keys().cloned().collect::<Vec<_>>() {
             self.write(&name, usize::MAX);
-            // An orderly exit cuts the rest.
+            // A normal exit truncates the file.
             let file = OpenOptions::new().write(true).open(self.folder.path().join(&name)).unwrap();
             file.set_len(self.whole[&name].len() as u64).unwrap();
         }
@@ -162,10 +159,10 @@ impl Drop for Run {
     }
 }
 
-/// Numbers that look like chance, and are the same in each run of the test.
-struct Chance(u64);
+/// A generator of pseudo-random numbers, which are the same in each run of the test.
+struct Random(u64);
 
-impl Chance {
+impl Random {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
@@ -175,100 +172,101 @@ impl Chance {
 fn scenario(cycles: usize) -> String {
     let cycle = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nother: open h -> n\n\
                  consumer: close m\nother: close n\nproducer: put h\nproducer: put h\nproducer: free p\n";
-    format!("{}{SINNERS}", cycle.repeat(cycles))
+    format!("{}{FAULTY_RUN}", cycle.repeat(cycles))
 }
 
-fn step(time: u64) -> Duration {
+fn nanos(time: u64) -> Duration {
     Duration::from_nanos(time)
 }
 
 #[test]
-fn each_answer_is_that_of_an_analysis_that_begins_anew() {
+fn each_snapshot_equals_a_new_analysis() {
     for seed in 0..8 {
-        let mut chance = Chance(seed);
+        let mut random = Random(seed);
         let mut run = Run::of(&scenario(6));
         let (paths, names): (_, Vec<_>) = (run.paths(), run.whole.keys().cloned().collect());
         let mut following = Following::new(observers);
         let mut time = traces::START;
-        let most = names.iter().map(|name| run.whole[name].len()).max().unwrap();
+        let longest = names.iter().map(|name| run.whole[name].len()).max().unwrap();
         let mut compared = 0;
         while names.iter().any(|name| run.until(name, time) < run.whole[name].len()) {
-            time += 1 + chance.below(3_000);
+            time += 1 + random.below(3_000);
             for name in &names {
-                // What was written later may be there as well, down to half a record.
-                let more = if chance.below(2) == 0 { 0 } else { chance.below(most as u64 / 8) as usize };
+                // Later records may be written already, the last one in part.
+                let more = if random.below(2) == 0 { 0 } else { random.below(longest as u64 / 8) as usize };
                 let complete = run.until(name, time);
                 run.write(name, if complete > 0 { complete + more } else { 0 });
             }
-            following.take_in_until(&paths, &Options::default(), step(time)).unwrap();
-            assert_eq!(followed(&following, &paths), anew(&paths), "seed {seed}, up to {time}");
+            following.take_in_until(&paths, &Options::default(), nanos(time)).unwrap();
+            assert_eq!(snapshot(&following, &paths), new_answers(&paths), "seed {seed}, up to {time}");
             compared += 1;
         }
-        assert!(compared > 10, "it grew in {compared} steps");
-        assert_eq!(following.starts(), 1, "nothing came too late");
+        assert!(compared > 10, "the run grew in {compared} steps");
+        assert_eq!(following.starts(), 1, "no record came too late");
         run.end();
-        following.take_in_until(&paths, &Options::default(), step(time)).unwrap();
-        assert_eq!(followed(&following, &paths), anew(&paths), "seed {seed}, at the end");
+        following.take_in_until(&paths, &Options::default(), nanos(time)).unwrap();
+        assert_eq!(snapshot(&following, &paths), new_answers(&paths), "seed {seed}, at the end");
         let text = |judgement: &Judgement| serde_json::to_string(judgement).unwrap();
-        let live = followed(&following, &paths).0;
+        let live = snapshot(&following, &paths).0;
         assert_eq!(text(&live), text(&judge(&paths, &Options::default()).unwrap()));
         assert!(!live.is_running() && live.findings.len() > 3);
     }
 }
 
 #[test]
-fn what_comes_too_late_makes_it_begin_anew() {
-    let mut chance = Chance(7);
+fn a_late_record_restarts_the_analysis() {
+    let mut random = Random(7);
     let mut run = Run::of(&scenario(6));
     let (paths, names): (_, Vec<_>) = (run.paths(), run.whole.keys().cloned().collect());
     let mut following = Following::new(observers);
     let mut time = traces::START;
     while names.iter().any(|name| run.written[name] < run.whole[name].len()) {
-        time += 1 + chance.below(5_000);
+        time += 1 + random.below(5_000);
         for name in &names {
-            // The writers do not keep their promise.
-            let held = if chance.below(2) == 0 { 0 } else { run.until(name, time.saturating_sub(chance.below(9_000))) };
-            run.write(name, held);
+            // Some records are written later than their times allow.
+            let written =
+                if random.below(2) == 0 { 0 } else { run.until(name, time.saturating_sub(random.below(9_000))) };
+            run.write(name, written);
         }
-        following.take_in_until(&paths, &Options::default(), step(time)).unwrap();
-        assert_eq!(followed(&following, &paths), anew(&paths), "up to {time}");
+        following.take_in_until(&paths, &Options::default(), nanos(time)).unwrap();
+        assert_eq!(snapshot(&following, &paths), new_answers(&paths), "up to {time}");
     }
     assert!(following.starts() > 1);
     run.kill();
-    following.take_in_until(&paths, &Options::default(), step(time)).unwrap();
-    assert_eq!(followed(&following, &paths), anew(&paths));
+    following.take_in_until(&paths, &Options::default(), nanos(time)).unwrap();
+    assert_eq!(snapshot(&following, &paths), new_answers(&paths));
 }
 
 #[test]
-fn a_file_that_is_cut_replaced_or_removed_is_read_anew() {
+fn a_truncated_replaced_or_removed_file_restarts_the_analysis() {
     let mut run = Run::of(&scenario(2));
     let (paths, options) = (run.paths(), Options::default());
     let mut following = Following::new(observers);
     run.end();
-    let mut look = |starts: u64, what: &str| {
+    let mut check = |starts: u64, what: &str| {
         following.take_in(&paths, &options).unwrap();
-        assert_eq!(followed(&following, &paths), anew(&paths), "{what}");
+        assert_eq!(snapshot(&following, &paths), new_answers(&paths), "{what}");
         assert_eq!(following.starts(), starts, "{what}");
     };
-    look(1, "whole");
-    look(1, "nothing new");
+    check(1, "complete");
+    check(1, "nothing new");
     let names: Vec<_> = run.whole.keys().cloned().collect();
     let path = |name: &String| run.folder.path().join(name);
     let bytes = fs::read(path(&names[0])).unwrap();
     fs::remove_file(path(&names[0])).unwrap();
-    look(2, "removed");
+    check(2, "removed");
     fs::write(path(&names[0]), &bytes).unwrap();
-    look(3, "back, and begun before what was taken in");
+    check(3, "restored, with events before the committed ones");
     let other = run.folder.path().join("other");
     fs::write(&other, &bytes[..bytes.len() / 2]).unwrap();
     fs::rename(&other, path(&names[0])).unwrap();
-    look(4, "replaced");
+    check(4, "replaced");
     fs::write(path(&names[0]), &bytes[..bytes.len() / 3]).unwrap();
-    look(5, "cut");
+    check(5, "truncated");
 }
 
 #[test]
-fn a_process_that_has_written_no_call_yet_is_there() {
+fn a_process_without_calls_is_in_the_snapshot() {
     let mut run = Run::of("p: get a -> h\np: put h");
     let (paths, name) = (run.paths(), run.whole.keys().next().unwrap().clone());
     let mut following = Following::new(observers);
@@ -276,7 +274,7 @@ fn a_process_that_has_written_no_call_yet_is_there() {
     let header = text.find("urscope_door").unwrap();
     for (to, written) in [(1, 0), (header / 2, 0), (header + 20, 0), (usize::MAX, 0)] {
         run.write(&name, to);
-        following.take_in_until(&paths, &Options::default(), step(written)).unwrap();
-        assert_eq!(followed(&following, &paths), anew(&paths), "{to}");
+        following.take_in_until(&paths, &Options::default(), nanos(written)).unwrap();
+        assert_eq!(snapshot(&following, &paths), new_answers(&paths), "{to}");
     }
 }

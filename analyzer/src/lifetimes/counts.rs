@@ -1,4 +1,4 @@
-//! How much lives in a process, kept up to date birth by birth.
+//! Counts of live handle data and openings, updated at each birth and death.
 
 use std::collections::HashMap;
 
@@ -9,40 +9,40 @@ use super::{Lifetime, LifetimeKind};
 /// The kinds of handle data, in the order in which they are counted.
 pub const HANDLES: [Kind; 3] = [Kind::MemHandle, Kind::PhysicalMemHandle, Kind::EventHandle];
 
-/// The kinds of what is opened, in the order in which they are counted.
+/// The kinds of openings, in the order in which they are counted.
 pub const OPENINGS: [Kind; 3] = [Kind::Mapping, Kind::PhysicalMem, Kind::Event];
 
-/// How much lives in a process.
+/// The live handle data and openings of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Handle data, by [`HANDLES`].
+    /// The number of live handle data of each kind in [`HANDLES`].
     pub handles: [u64; 3],
-    /// Openings, by [`OPENINGS`].
+    /// The number of live openings of each kind in [`OPENINGS`].
     pub openings: [u64; 3],
-    /// The bytes that handle data is out of, those of each export once.
+    /// The bytes of memory with live handle data; each export counts once.
     pub exported_bytes: u64,
-    /// The bytes that are open, those of each opening.
+    /// The bytes of the live openings; each opening counts.
     pub mapped_bytes: u64,
 }
 
 impl Counts {
-    /// How many of a kind live.
+    /// The live count of a kind; 0 for a kind that is not counted.
     pub fn of(&self, kind: Kind) -> u64 {
         self.by_kind().find(|(known, _)| *known == kind).map_or(0, |(_, count)| count)
     }
 
-    /// All kinds of handle data, then all kinds of openings.
+    /// The live count of each kind: first handle data, then openings.
     pub fn by_kind(&self) -> impl Iterator<Item = (Kind, u64)> {
         let handles = HANDLES.into_iter().zip(self.handles);
         handles.chain(OPENINGS.into_iter().zip(self.openings))
     }
 
-    /// How much handle data lives.
+    /// The number of live handle data of all kinds.
     pub fn all_handles(&self) -> u64 {
         self.handles.iter().sum()
     }
 
-    /// How many openings live.
+    /// The number of live openings of all kinds.
     pub fn all_openings(&self) -> u64 {
         self.openings.iter().sum()
     }
@@ -53,7 +53,7 @@ impl Counts {
     }
 }
 
-/// The bytes of exports, those of each once, however often they are held.
+/// The bytes of exports that are held; each export counts once.
 #[derive(Clone, Debug, Default)]
 pub struct PinnedBytes {
     held: HashMap<u64, u64>,
@@ -61,12 +61,12 @@ pub struct PinnedBytes {
 }
 
 impl PinnedBytes {
-    /// How many there are.
+    /// The number of bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// One more life holds its export.
+    /// A lifetime begins, which holds its export.
     pub fn born(&mut self, life: &Lifetime) {
         let Some(export) = life.export else { return };
         let held = self.held.entry(export).or_default();
@@ -76,7 +76,7 @@ impl PinnedBytes {
         }
     }
 
-    /// It does so no longer.
+    /// A lifetime ends, which held its export.
     pub fn died(&mut self, life: &Lifetime) {
         let Some((export, held)) = life.export.and_then(|export| Some((export, self.held.get_mut(&export)?))) else {
             return;
@@ -89,7 +89,7 @@ impl PinnedBytes {
     }
 }
 
-/// Counts the lives of a process, or of several.
+/// Counts the live lifetimes of one process or of several.
 #[derive(Clone, Debug, Default)]
 pub struct LiveCounts {
     counts: Counts,
@@ -97,12 +97,12 @@ pub struct LiveCounts {
 }
 
 impl LiveCounts {
-    /// How much lives.
+    /// The current counts.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// One more lives.
+    /// A lifetime begins.
     pub fn born(&mut self, life: &Lifetime) {
         self.counts.slot(life.kind).into_iter().for_each(|slot| *slot += 1);
         match life.lane {
@@ -112,7 +112,7 @@ impl LiveCounts {
         self.counts.exported_bytes = self.exported.bytes();
     }
 
-    /// One that lived does not any longer.
+    /// A lifetime ends.
     pub fn died(&mut self, life: &Lifetime) {
         self.counts.slot(life.kind).into_iter().for_each(|slot| *slot -= 1);
         match life.lane {

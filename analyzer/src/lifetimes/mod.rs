@@ -1,8 +1,8 @@
-//! The lifetimes of a run: what its records and facts amount to, as processes, calls and lifetimes.
+//! Lifetimes: converts the records and facts of a run to processes, calls and lifetimes.
 //!
-//! [`LifetimeTracker`] observes an analysis and hands an [`EventSink`] what happens, on one axis of time for all hosts. Timelines, tables
-//! and statistics are sinks: none of them looks at records itself. What begins to live and what ends is decided by the facts of
-//! [`urscope_rules::Tracker`] alone; this module only joins them with the calls that they belong to.
+//! [`LifetimeTracker`] observes an analysis and passes what happens to an [`EventSink`], with times of all hosts since the run began.
+//! Timelines, tables and statistics are sinks; none of them reads records. Only the facts of [`urscope_rules::Tracker`] begin and end
+//! lifetimes; this module only assigns them to their calls.
 
 mod counts;
 mod open;
@@ -32,17 +32,17 @@ pub use sink::{Arrow, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind
 
 use crate::analysis::{Ended, Observer};
 
-/// Hands a sink what an analysis finds out, as processes, calls and lifetimes.
+/// Passes the processes, calls and lifetimes of an analysis to a sink.
 #[derive(Clone, Debug)]
 pub struct LifetimeTracker<S> {
     sink: S,
     processes: Vec<Process>,
-    /// What is known of each export that the tracker has not forgotten.
+    /// The state of each export, as long as the tracker keeps it.
     exports: HashMap<ExportId, Known>,
-    /// With so many exports it is time to look which of them the tracker has forgotten.
-    many: usize,
+    /// The number of exports at which those that the tracker has dropped are removed.
+    purge_at: usize,
     last: u64,
-    /// How far the analysis has come: it never goes back, as records do of a thread that had to wait with them.
+    /// The time of the analysis, which never decreases. Records of a delayed thread can be older.
     now: u64,
 }
 
@@ -54,13 +54,13 @@ struct Process {
     pending: HashMap<u64, Call>,
 }
 
-/// An export, as far as lifetimes must know it.
+/// The state of an export.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// The lifetimes of the handle data that was got first and last, and when each began.
+    /// The lifetimes of the first and of the latest handle data, and when each began.
     first: Option<(u64, u64)>,
     latest: Option<(u64, u64)>,
-    /// Who opened it.
+    /// The processes that opened it.
     opened_by: HashSet<u32>,
 }
 
@@ -69,9 +69,9 @@ struct Known {
 struct Call {
     enter: Enter,
     from: u64,
-    /// The lifetime of the handle data whose bytes it opens.
+    /// The lifetime of the handle data that it opens.
     of: Option<u64>,
-    /// What it has made, by the tracker's number and that of the memory that it exports.
+    /// The lifetime that it has begun, with the tracker's number of the object and that of the memory that it exports.
     made: Option<(Lifetime, Serial, Option<Serial>)>,
     /// The lifetimes that it has ended.
     ended: Vec<u64>,
@@ -84,12 +84,12 @@ impl<S: EventSink + Default> Default for LifetimeTracker<S> {
 }
 
 impl<S: EventSink> LifetimeTracker<S> {
-    /// With a sink, for an analysis.
+    /// A tracker for one analysis, which passes everything to `sink`.
     pub fn new(sink: S) -> Self {
-        Self { sink, processes: Vec::new(), exports: HashMap::new(), many: 1 << 12, last: 0, now: 0 }
+        Self { sink, processes: Vec::new(), exports: HashMap::new(), purge_at: 1 << 12, last: 0, now: 0 }
     }
 
-    /// The sink, which has taken everything.
+    /// The sink, after the analysis.
     pub fn into_sink(self) -> S {
         self.sink
     }
@@ -108,12 +108,12 @@ impl<S: EventSink> LifetimeTracker<S> {
         self.process(fact.at.process)?.pending.get_mut(&fact.at.call?)
     }
 
-    /// An open begins: it opens the handle data that was got last before it.
+    /// An open begins. It opens the latest handle data that was got before it.
     fn opening(&mut self, fact: &Fact<'_>, opening: &Opening<'_>) {
         let Some(known) = opening.export.and_then(|id| self.exports.get(&id)) else { return };
         let (first, latest) = (known.first, known.latest);
         let Some(call) = self.call(fact) else { return };
-        // A thread that had to wait with its record comes late: what was got meanwhile is not what it opens.
+        // The record of a delayed thread arrives late. It cannot have opened handle data that was got after the call began.
         let before = |got: &(u64, u64)| got.1 <= call.from;
         call.of = latest.filter(before).or(first.filter(before)).map(|(id, _)| id);
     }
@@ -153,17 +153,17 @@ impl<S: EventSink> LifetimeTracker<S> {
         self.last
     }
 
-    /// What is known of an export. Those that the tracker has forgotten are dropped now and then.
+    /// The state of an export. Removes those that the tracker has dropped from time to time.
     fn known(&mut self, tracker: &Tracker, export: Option<ExportId>) -> Option<&mut Known> {
         let export = export.filter(|id| tracker.export(*id).is_some())?;
-        if self.exports.len() >= self.many {
+        if self.exports.len() >= self.purge_at {
             self.exports.retain(|export, _| tracker.export(*export).is_some());
-            self.many = (self.exports.len() * 2).max(1 << 12);
+            self.purge_at = (self.exports.len() * 2).max(1 << 12);
         }
         Some(self.exports.entry(export).or_default())
     }
 
-    /// What a call has made; nothing if its enter is missing.
+    /// The lifetime of what a call has created; `None` if the call's enter record is missing.
     fn lifetime(
         &mut self,
         fact: &Fact<'_>,
@@ -201,7 +201,7 @@ impl<S: EventSink> LifetimeTracker<S> {
         self.sink.counts(who.0, self.now, process.counts.counts());
     }
 
-    /// Something ended at a moment.
+    /// A lifetime ends at `at`.
     fn died(&mut self, life: &Lifetime, at: u64, how: EndReason) {
         let Some(process) = self.processes.get_mut(life.process as usize) else { return };
         process.counts.died(life);
@@ -209,7 +209,7 @@ impl<S: EventSink> LifetimeTracker<S> {
         self.sink.counts(life.process, self.now, process.counts.counts());
     }
 
-    /// A call has ended something, at its beginning or at its return.
+    /// A call has ended a lifetime, at its beginning or at its return.
     fn end(&mut self, fact: &Fact<'_>, serial: Serial) {
         let gone = self.process(fact.at.process).and_then(|process| process.open.take(serial));
         let from = self.call(fact).map(|call| call.from);
@@ -218,7 +218,7 @@ impl<S: EventSink> LifetimeTracker<S> {
         }
     }
 
-    /// USM has been freed, and all its handle data with it; or an object has been released for the last time.
+    /// USM was freed, which ends all of its handle data, or the last reference of an object was released.
     fn freed(&mut self, fact: &Fact<'_>, freed: &Freed, at: u64) {
         if freed.what.kind != Kind::Usm {
             return self.end(fact, freed.serial);
@@ -267,7 +267,7 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
             What::Opened(opened) => self.opened(fact, opened, at),
             What::Put(ended) | What::Closed(ended) => self.end(fact, ended.serial),
             What::Freed(freed) => self.freed(fact, freed, at),
-            // At the end of a process everything ends with it.
+            // The end of a process ends all of its lifetimes, in `Observer::end`.
             _ if fact.at.call.is_none() => {}
             What::LeftHandle(_, _, data) => self.end(fact, data.serial),
             What::LeftMapping(_, _, mapping) => mapping.opens.iter().for_each(|open| self.end(fact, open.serial)),

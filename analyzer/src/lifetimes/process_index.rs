@@ -1,11 +1,11 @@
-//! Who took part, to be found again by what a report says of a place.
+//! The index of processes: finds the number of a process from a location in a report.
 
 use std::collections::HashMap;
 
 use super::ProcessStart;
 use crate::analysis::Location;
 
-/// The processes of a run. Numbers of processes are used again, and programs become other programs.
+/// The processes of a run. A host and a pid can name several processes: pids are reused, and `exec` replaces the program.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessIndex(HashMap<(String, u32), Vec<Entry>>);
 
@@ -17,14 +17,15 @@ struct Entry {
 }
 
 impl ProcessIndex {
-    /// A process begins.
+    /// Adds a process that begins.
     pub fn enter(&mut self, began: &ProcessStart<'_>) {
         let ProcessStart { process, at, header, .. } = *began;
         let entry = Entry { process, began: at, executable: header.executable.clone() };
         self.0.entry((header.host.clone(), header.pid)).or_default().push(entry);
     }
 
-    /// The number of a place's process: of those that are called so, the last that had begun by then, or the first.
+    /// The number of a location's process: among those with the same host, pid and executable, the latest that had begun by then,
+    /// or else the first.
     pub fn number(&self, side: &Location) -> Option<u32> {
         let same = self.0.get(&(side.host.clone(), side.pid))?;
         let mut like = same.iter().filter(|known| known.executable == side.executable);

@@ -1,4 +1,4 @@
-//! What a run is told as, to whoever writes it down.
+//! Event sinks: the interface through which lifetimes are passed on, and its data types.
 
 use urscope_schema::{
     api::{Effect, Function, UrResult},
@@ -10,12 +10,12 @@ use urscope_schema::{
 use super::Counts;
 use crate::analysis::Ended;
 
-/// Writes down what happens in a run.
+/// Receives the processes, calls and lifetimes of a run.
 ///
 /// Times are nanoseconds since the first process of the run began. Processes are numbered in the order in which they begin, as in
-/// [`crate::Judgement::processes`] of the same traces. What is told comes in the order in which it became known: a call is
-/// told when it returns, behind the deaths that it brought and before the births, so times of calls and deaths may lie
-/// before what was told already. Those of births, counts, descriptors, and of what processes do, never go back.
+/// [`crate::Judgement::processes`] of the same traces. Events arrive in the order in which they become known. A call arrives when
+/// it returns, after the deaths and before the births that it causes, so the times of calls and deaths can be earlier than those of
+/// previous events. The times of births, counts, descriptors, and begins and ends of processes never decrease.
 pub trait EventSink {
     /// A process begins.
     fn process(&mut self, began: &ProcessStart<'_>) {
@@ -32,33 +32,33 @@ pub trait EventSink {
         let _ = call;
     }
 
-    /// Something begins to live.
+    /// A lifetime begins.
     fn birth(&mut self, life: &Lifetime) {
         let _ = life;
     }
 
-    /// It does not any longer. What lives when the trace of a running process ends has no death.
+    /// A lifetime ends at `at`. What is alive when the trace of a running process ends has no death.
     fn death(&mut self, life: &Lifetime, at: u64, how: EndReason) {
         let _ = (life, at, how);
     }
 
-    /// How much lives in a process, each time that it changes; `at` never goes back.
+    /// The live counts of a process have changed.
     fn counts(&mut self, process: u32, at: u64, counts: &Counts) {
         let _ = (process, at, counts);
     }
 
-    /// How many descriptors a process has open, now and then.
+    /// A sample of the number of open descriptors of a process.
     fn descriptors(&mut self, process: u32, at: u64, open: u64) {
         let _ = (process, at, open);
     }
 
-    /// A process ends; where it still runs, its trace does.
+    /// A process ends, or the trace of a running process does.
     fn end(&mut self, process: u32, at: u64, ended: Ended) {
         let _ = (process, at, ended);
     }
 }
 
-/// Nobody.
+/// A sink that ignores all events.
 impl EventSink for () {}
 
 macro_rules! each {
@@ -68,7 +68,7 @@ macro_rules! each {
     }};
 }
 
-/// Two who write down one tracker.
+/// Two sinks of one tracker.
 impl<A: EventSink, B: EventSink> EventSink for (A, B) {
     fn process(&mut self, began: &ProcessStart<'_>) {
         each!(self.process(began));
@@ -108,45 +108,45 @@ impl<A: EventSink, B: EventSink> EventSink for (A, B) {
 pub struct ProcessStart<'a> {
     /// Its number.
     pub process: u32,
-    /// When.
+    /// The time, in nanoseconds since the run began.
     pub at: u64,
-    /// The number of its host, from 0 on: within one, numbers of processes and handles mean the same.
+    /// The number of its host, counted from 0. Pids and handles are unique within a host.
     pub host: u64,
-    /// Who it is: its pid, its host's name, executable, command line, rank.
+    /// The header of its trace: its pid, its host's name, executable, command line, rank.
     pub header: &'a Header,
 }
 
-/// A call.
+/// A call that has returned, or whose process has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct FinishedCall<'a> {
-    /// Whose.
+    /// The number of its process.
     pub process: u32,
-    /// By which thread.
+    /// The thread id.
     pub tid: u32,
-    /// Its number in its process, from 1 on.
+    /// Its number in its process, counted from 1.
     pub number: u64,
-    /// Of what.
+    /// The called function.
     pub function: Function,
-    /// When it began.
+    /// When it began, in nanoseconds since the run began.
     pub from: u64,
-    /// When it returned; none if it never did.
+    /// When it returned, in nanoseconds since the run began; `None` if it never returned.
     pub to: Option<u64>,
-    /// What was answered; none if it never returned.
+    /// Its result; `None` if it never returned.
     pub result: Option<UrResult>,
-    /// What is known of its arguments.
+    /// The recorded input arguments.
     pub asked: &'a Values,
-    /// What is known of its answers.
+    /// The recorded output arguments.
     pub answered: &'a Values,
-    /// The number of the life that it made: of handle data that was got, or of an opening.
+    /// The number of the lifetime that it began: of handle data that was got, or of an opening.
     pub made: Option<u64>,
-    /// The number of the life of the handle data that it opened: the latest, got before the call began, with these bytes.
+    /// The number of the lifetime of the handle data that it opened: the latest with these bytes that was got before the call.
     pub of: Option<u64>,
-    /// The numbers of the lives that it ended. A free ends those of all handle data that is out of its memory.
+    /// The numbers of the lifetimes that it ended. A free ends those of all handle data of its memory.
     pub ended: &'a [u64],
 }
 
-/// An arrow's end at a call or at a birth. Arrows are numbered by lives: one goes from the get of handle data to every open
-/// of it, one from the birth of an opening to the call that closes it.
+/// An end of an arrow at a call or at a birth. Arrows are numbered by lifetimes: one goes from the get of handle data to every
+/// open of it, one from the birth of an opening to the call that closes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrow {
     /// It begins here.
@@ -169,7 +169,7 @@ impl FinishedCall<'_> {
     }
 }
 
-/// What the one who lives is.
+/// What has a lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LifetimeKind {
     /// Handle data in its producer, from get to put.
@@ -188,37 +188,37 @@ impl LifetimeKind {
     }
 }
 
-/// A life.
+/// A lifetime of handle data or of an opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
-    /// Its number, never the same twice in a run.
+    /// Its number, which is unique in a run.
     pub id: u64,
-    /// In which process.
+    /// The number of its process.
     pub process: u32,
-    /// Made by which thread.
+    /// The id of the thread that began it.
     pub tid: u32,
     /// Handle data, or an opening.
     pub lane: LifetimeKind,
-    /// What lives: handle data of one of three kinds, or a mapping, physical memory, an event.
+    /// The kind of the object: handle data of one of three kinds, or a mapping, physical memory, an event.
     pub kind: Kind,
     /// Its address or handle in its process.
     pub address: u64,
-    /// How many bytes can be seen through it, if that is known; an event has none.
+    /// The number of bytes that are accessible through it, if known; an event has none.
     pub bytes: Option<u64>,
-    /// The fingerprint of its handle data, if the law knows it.
+    /// The fingerprint of its handle data, if the tracker knows it.
     pub fingerprint: Option<u64>,
-    /// The number of its export: equal for all handle data that is got of one pointer of one allocation (of one object) with
-    /// equal bytes, and for all openings of it.
+    /// The number of its export: equal for all handle data with equal bytes that is got from one pointer of one allocation (or
+    /// from one object), and for all openings of it.
     pub export: Option<u64>,
-    /// The process that got the handle data first.
+    /// The number of the process that first got the handle data.
     pub producer: Option<u32>,
-    /// Of an opening: the number of the life of the handle data that was opened.
+    /// For an opening: the number of the lifetime of the handle data that was opened.
     pub of: Option<u64>,
-    /// Of an opening: whether this process never opened this export before.
+    /// For an opening: whether this is the first time that this process opened this export.
     pub first: bool,
-    /// When it began.
+    /// When it began, in nanoseconds since the run began.
     pub at: u64,
-    /// In which call.
+    /// The number of the call that began it.
     pub call: u64,
 }
 
@@ -229,19 +229,19 @@ impl Lifetime {
     }
 }
 
-/// How a life ended.
+/// How a lifetime ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EndReason {
     /// By a call of its process.
     By(Function, u64),
-    /// Its address was given out anew, and how it ended was not seen.
+    /// Its address was reused, and the call that ended it was not recorded.
     Replaced,
     /// Its process ended.
     With(Ended),
 }
 
 impl EndReason {
-    /// How it ended, in a word or by a function's name.
+    /// A word for the reason, or the function's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::By(function, _) => function.name(),

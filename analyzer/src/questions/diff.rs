@@ -1,4 +1,4 @@
-//! What a change introduced or cured: the findings and the calls of one run against those of another.
+//! Compares two runs: the findings that a change introduced or cured, and the number of calls.
 
 use std::{
     collections::BTreeMap,
@@ -18,32 +18,32 @@ use crate::analysis::{
 pub struct Diff {
     /// [`VERSION`].
     pub version: u32,
-    /// The verdicts: before and after.
+    /// The verdicts, before and after.
     pub verdicts: [Verdict; 2],
-    /// Why the one or the other was not judged.
+    /// Why a run was not judged, before and after.
     pub reasons: [Option<String>; 2],
-    /// The findings of the second run that the first has not: new ones, more of a known kind, or what became worse.
+    /// The findings of the second run that are new, more frequent or more severe than in the first.
     pub introduced: Vec<FoundFinding>,
-    /// The findings of the first run that the second has no more.
+    /// The findings of the first run that the second does not have.
     pub cured: Vec<GoneFinding>,
-    /// How many findings both have.
+    /// The number of findings in both runs.
     pub common: u64,
-    /// The functions that were called another number of times: before and after.
+    /// The number of calls, before and after, of each function where it differs.
     pub calls: BTreeMap<String, [u64; 2]>,
 }
 
-/// Compares two runs: each is a directory of traces, a trace, or a report that `--format json` wrote.
+/// Compares two runs. Each path is a directory of traces, a trace, or a report that `--format json` wrote.
 pub fn diff(before: &Path, after: &Path, options: &Options) -> Result<Diff, QuestionError> {
-    let first = taken(before, options)?;
+    let first = load(before, options)?;
     let baseline = Some(Baseline::of(before, &first));
-    let mut second = taken(after, options)?;
+    let mut second = load(after, options)?;
     let compared = Exemptions { baseline, ..Exemptions::default() }.excuse(&mut second.findings);
     let (common, cured) = compared.map(|compared| (compared.known, compared.gone)).unwrap_or_default();
     let verdicts = [first.verdict, second.verdict];
     let mut calls: BTreeMap<String, [u64; 2]> = BTreeMap::new();
-    for (place, judgement) in [&first, &second].into_iter().enumerate() {
+    for (index, judgement) in [&first, &second].into_iter().enumerate() {
         for (function, count) in &judgement.calls {
-            if let Some(slot) = calls.entry(function.clone()).or_default().get_mut(place) {
+            if let Some(slot) = calls.entry(function.clone()).or_default().get_mut(index) {
                 *slot = *count;
             }
         }
@@ -53,8 +53,8 @@ pub fn diff(before: &Path, after: &Path, options: &Options) -> Result<Diff, Ques
     Ok(Diff { version: VERSION, verdicts, reasons: [first.reason, second.reason], introduced, cured, common, calls })
 }
 
-/// A judgement, made now or long ago, with nothing excused.
-fn taken(path: &Path, options: &Options) -> Result<Judgement, QuestionError> {
+/// The judgement of a run, without exemptions: analyzes traces, or reads a report.
+fn load(path: &Path, options: &Options) -> Result<Judgement, QuestionError> {
     if !is_report(path) {
         return Ok(judge(&[PathBuf::from(path)], options)?);
     }
@@ -68,7 +68,7 @@ fn taken(path: &Path, options: &Options) -> Result<Judgement, QuestionError> {
     Ok(judgement)
 }
 
-/// A report is an object, and a trace an array.
+/// Whether a file is a report, which is a JSON object. A trace is an array.
 fn is_report(path: &Path) -> bool {
     use std::io::Read as _;
     let mut start = Vec::new();

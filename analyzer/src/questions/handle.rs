@@ -1,4 +1,4 @@
-//! The life of one handle over all processes, in the order of time.
+//! The history of one handle in all processes, in the order of time.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -15,44 +15,44 @@ use urscope_schema::{
 use super::{QuestionError, VERSION};
 use crate::analysis::{Analysis, FoundFinding, Location, Observer, Options};
 
-/// The life of a handle.
+/// The history of a handle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HandleHistory {
     /// [`VERSION`].
     pub version: u32,
-    /// What was asked for.
+    /// The requested fingerprint or address.
     pub name: String,
-    /// The fingerprints of the handle data that it is about: more than one where an address was used again.
+    /// The fingerprints of the handle data: more than one if an address was reused.
     pub fingerprints: Vec<String>,
-    /// What happened, in the order of time.
+    /// The calls about it, in the order of time.
     pub moments: Vec<Moment>,
-    /// What the law says of it.
+    /// The findings about it.
     pub findings: Vec<FoundFinding>,
 }
 
-/// One call in the life of a handle.
+/// One call in the history of a handle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// The call.
     pub place: Location,
     /// The fingerprint of the handle data.
     pub fingerprint: String,
-    /// What the call was about: the address or handle in that process.
+    /// The address or handle in that process.
     pub value: Option<String>,
-    /// What was answered; none if the call never returned.
+    /// The result; `None` if the call never returned.
     pub result: Option<String>,
-    /// How long it took in nanoseconds.
+    /// The duration of the call in nanoseconds.
     pub took_ns: Option<u64>,
 }
 
-/// No handle of that name was in the run.
+/// The error for a fingerprint or address that no handle of the run has.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "no handle of these traces has the fingerprint or the address {0}; `urscope holders` and the findings of `urscope check` name fingerprints"
+    "no handle in these traces has the fingerprint or the address {0}; `urscope holders` and the findings of `urscope check` show fingerprints"
 )]
 pub struct NoSuchHandle(String);
 
-/// The life of the handle that has `name` as the fingerprint of its data, or as an address in any process.
+/// The history of the handle whose data has the fingerprint `name`, or that has the address `name` in any process.
 pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleHistory, QuestionError> {
     let mut both = (Search::of(name), HistoryBuilder::of(Which::Fingerprint(name)));
     let mut analysis = Analysis::run(paths, options, &mut both)?;
@@ -62,12 +62,12 @@ pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleH
         return Err(NoSuchHandle(word).into());
     }
     if search.by_address {
-        // An address in a consumer is known only when it opens: by then the first chapters have been told.
+        // The address in a consumer is known only when it opens the handle, after the first calls. So this needs a second pass.
         history = HistoryBuilder::of(Which::These(search.found));
         analysis = Analysis::run(paths, options, &mut history)?;
     }
-    let mut moments: Vec<_> = history.moments.into_iter().map(|told| told.show(&mut analysis)).collect();
-    // A thread that had to wait with its record was heard late.
+    let mut moments: Vec<_> = history.moments.into_iter().map(|call| call.show(&mut analysis)).collect();
+    // The record of a delayed thread arrives late.
     moments.sort_by_key(|moment| moment.place.time_ns);
     let mut fingerprints: Vec<_> = moments.iter().map(|moment| moment.fingerprint.clone()).collect();
     fingerprints.sort();
@@ -77,11 +77,11 @@ pub fn handle(paths: &[PathBuf], options: &Options, name: u64) -> Result<HandleH
     Ok(HandleHistory { version: VERSION, name: word, fingerprints, moments, findings })
 }
 
-/// Finds out which exports are meant.
+/// Finds the exports that a fingerprint or address means.
 struct Search {
     name: u64,
     found: BTreeSet<ExportId>,
-    /// Whether one of them is meant that has other handle data.
+    /// Whether one of them has another fingerprint, so that `name` is its address.
     by_address: bool,
 }
 
@@ -90,7 +90,7 @@ impl Search {
         Self { name, found: BTreeSet::new(), by_address: false }
     }
 
-    fn look(&mut self, tracker: &Tracker, who: ProcessId, function: Function, values: &Values) {
+    fn check(&mut self, tracker: &Tracker, who: ProcessId, function: Function, values: &Values) {
         let named = [values.pointer, values.data, values.object].contains(&Some(self.name));
         tracker.about(who, function, values, |id| {
             let by_data = tracker.export(id).is_some_and(|shared| shared.fingerprint == self.name);
@@ -104,8 +104,8 @@ impl Search {
 
 impl Observer for Search {
     fn enter(&mut self, tracker: &Tracker, who: ProcessId, _: u64, enter: &Enter) {
-        self.look(tracker, who, enter.function, &enter.values);
-        // What a get is asked for stands in its beginning, and what it made in its end.
+        self.check(tracker, who, enter.function, &enter.values);
+        // The enter record of a get has the address, and the exit record has the handle data.
         if enter.values.pointer == Some(self.name) || enter.values.object == Some(self.name) {
             let of_it = tracker.shared().into_iter().filter(|shared| shared.producer == who);
             for shared in of_it.filter(|shared| shared.value == Some(self.name)) {
@@ -116,27 +116,27 @@ impl Observer for Search {
     }
 
     fn exit(&mut self, tracker: &Tracker, who: ProcessId, _: u64, exit: &Exit) {
-        self.look(tracker, who, exit.function, &exit.values);
+        self.check(tracker, who, exit.function, &exit.values);
     }
 }
 
-/// What a history is of.
+/// The exports that a history is about.
 enum Which {
-    /// Of whatever has these bytes.
+    /// All exports with this fingerprint.
     Fingerprint(u64),
-    /// Of these alone.
+    /// These exports.
     These(BTreeSet<ExportId>),
 }
 
-/// Writes down what happens to them.
+/// Collects the calls about some exports.
 struct HistoryBuilder {
     of: Which,
-    moments: Vec<Told>,
-    /// The calls under way: when each began, and the moment that was made of it.
-    under_way: HashMap<(ProcessId, u64), (Place, Values, Option<usize>)>,
+    moments: Vec<RecordedCall>,
+    /// The calls that have not returned: where each began, its inputs, and its index in `moments`.
+    pending: HashMap<(ProcessId, u64), (Place, Values, Option<usize>)>,
 }
 
-struct Told {
+struct RecordedCall {
     place: Place,
     fingerprint: u64,
     value: Option<u64>,
@@ -144,7 +144,7 @@ struct Told {
     took: Option<u64>,
 }
 
-impl Told {
+impl RecordedCall {
     fn show(self, analysis: &mut Analysis<'_>) -> Moment {
         Moment {
             place: analysis.location(self.place),
@@ -158,10 +158,11 @@ impl Told {
 
 impl HistoryBuilder {
     fn of(of: Which) -> Self {
-        Self { of, moments: Vec::new(), under_way: HashMap::new() }
+        Self { of, moments: Vec::new(), pending: HashMap::new() }
     }
 
-    fn one_of_them(&self, tracker: &Tracker, who: ProcessId, call: (Function, &Values)) -> Option<u64> {
+    /// The fingerprint of the export that a call is about, if the history is about it.
+    fn matching_fingerprint(&self, tracker: &Tracker, who: ProcessId, call: (Function, &Values)) -> Option<u64> {
         let mut bytes = None;
         tracker.about(who, call.0, call.1, |id| {
             let known = || tracker.export(id).map(|shared| shared.fingerprint);
@@ -180,31 +181,32 @@ impl Observer for HistoryBuilder {
     fn enter(&mut self, tracker: &Tracker, who: ProcessId, _: u64, enter: &Enter) {
         let Enter { function, call, tid, time, values } = *enter;
         let place = Place { process: who, tid, time, call: Some(call), function: Some(function), stack: values.stack };
-        let told = self.one_of_them(tracker, who, (function, &values)).map(|fingerprint| {
-            self.moments.push(Told { place, fingerprint, value: values.subject(), result: None, took: None });
+        let index = self.matching_fingerprint(tracker, who, (function, &values)).map(|fingerprint| {
+            let value = values.subject();
+            self.moments.push(RecordedCall { place, fingerprint, value, result: None, took: None });
             self.moments.len() - 1
         });
-        if told.is_some() || function.is_ipc() {
-            self.under_way.insert((who, call), (place, values, told));
+        if index.is_some() || function.is_ipc() {
+            self.pending.insert((who, call), (place, values, index));
         }
     }
 
     fn exit(&mut self, tracker: &Tracker, who: ProcessId, _: u64, exit: &Exit) {
-        let Some((place, asked, told)) = self.under_way.remove(&(who, exit.call)) else { return };
-        let told = told.or_else(|| {
-            let fingerprint = self.one_of_them(tracker, who, (exit.function, &exit.values))?;
-            let born = tracker.born(who, asked.pointer?).filter(|_| exit.values.data.is_some());
-            let fresh = born.filter(|born| !self.moments.iter().any(|told| told.place == *born));
+        let Some((place, inputs, index)) = self.pending.remove(&(who, exit.call)) else { return };
+        let index = index.or_else(|| {
+            let fingerprint = self.matching_fingerprint(tracker, who, (exit.function, &exit.values))?;
+            let born = tracker.born(who, inputs.pointer?).filter(|_| exit.values.data.is_some());
+            let fresh = born.filter(|born| !self.moments.iter().any(|call| call.place == *born));
             let (result, took) = (Some(UrResult::SUCCESS), None);
-            let value = asked.pointer;
-            self.moments.extend(fresh.map(|place| Told { place, fingerprint, value, result, took }));
-            self.moments.push(Told { place, fingerprint, value: None, result: None, took: None });
+            let value = inputs.pointer;
+            self.moments.extend(fresh.map(|place| RecordedCall { place, fingerprint, value, result, took }));
+            self.moments.push(RecordedCall { place, fingerprint, value: None, result: None, took: None });
             Some(self.moments.len() - 1)
         });
-        if let Some(told) = told.and_then(|told| self.moments.get_mut(told)) {
-            told.value = exit.values.subject().or(told.value);
-            told.result = Some(exit.result);
-            told.took = Some(exit.time.0.saturating_sub(place.time.0));
+        if let Some(call) = index.and_then(|index| self.moments.get_mut(index)) {
+            call.value = exit.values.subject().or(call.value);
+            call.result = Some(exit.result);
+            call.took = Some(exit.time.0.saturating_sub(place.time.0));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who still holds what: everything that handle data is out of, or that is open, with who has it, how often, since when.
+//! What is still held: all memory and events with live handle data or openings, with the holders, their counts and times.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,18 +17,18 @@ use crate::analysis::{Analysis, Ended, Location, Observer, Options};
 pub struct Holders {
     /// [`VERSION`].
     pub version: u32,
-    /// The moment, in nanoseconds since the first process of the run began; none if each process is shown as it ended.
+    /// The moment, in nanoseconds since the first process of the run began; `None` if the answer shows the end of each process.
     pub at_ns: Option<u64>,
-    /// How many bytes of memory that is meant here are kept from being reused, each allocation once.
+    /// The bytes of memory that cannot be reused because they are held; each allocation counts once.
     pub pinned_bytes: u64,
     /// The memory and the events, in the order in which they were got.
     pub held: Vec<Held>,
 }
 
-/// Memory or an event that handle data is out of, or that is open.
+/// Memory or an event with live handle data or openings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Held {
-    /// What its handle data is: `memory handle`, `physical memory handle` or `event handle`.
+    /// The kind of its handle data: `memory handle`, `physical memory handle` or `event handle`.
     pub kind: String,
     /// The fingerprint of its handle data, by which `urscope handle` finds it.
     pub fingerprint: String,
@@ -36,49 +36,49 @@ pub struct Held {
     pub value: Option<String>,
     /// Its size in bytes.
     pub size: Option<u64>,
-    /// How much of its handle data is not put.
+    /// The number of its handle data that are not put.
     pub handles: u64,
     /// The latest get.
     pub got: Location,
-    /// How its producer ended; none at a moment in the middle of a run.
+    /// How its producer ended; `None` at a moment in the middle of a run.
     pub producer_ended: Option<Ended>,
-    /// Who has it open.
+    /// The processes that have it open.
     pub holders: Vec<HeldBy>,
 }
 
-/// Who has something open.
+/// A process that has something open.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HeldBy {
-    /// What it is there, with its address.
+    /// The kind and address of the opening in this process.
     pub opened: String,
-    /// How many opens are not closed.
+    /// The number of opens that are not closed.
     pub opens: u64,
-    /// The latest of these.
+    /// The latest of these opens.
     pub since: Location,
-    /// EndReason that process ended; none at a moment in the middle of a run.
+    /// How the process ended; `None` at a moment in the middle of a run.
     pub ended: Option<Ended>,
 }
 
-/// The run was over before the moment that was asked for.
+/// The error for a moment after the end of the run.
 #[derive(Debug, thiserror::Error)]
-#[error("the last record of the traces is of +{:.3} s; ask for an earlier moment than +{:.3} s", last.as_secs_f64(), at.as_secs_f64())]
+#[error("the last record of the traces is at +{:.3} s; ask for an earlier moment than +{:.3} s", last.as_secs_f64(), at.as_secs_f64())]
 pub struct TooLate {
     at: Duration,
     last: Duration,
 }
 
-/// Who holds what at the moment `at` after the run began; without one, what each process held when it ended, or holds
-/// if it still runs.
+/// What is held at the moment `at` after the run began. Without `at`, what each process held when it ended, or holds now if it
+/// still runs.
 pub fn holders(paths: &[PathBuf], options: &Options, at: Option<Duration>) -> Result<Holders, QuestionError> {
-    let mut watch = Watch { at, ..Watch::default() };
-    let mut analysis = Analysis::run(paths, options, &mut watch)?;
+    let mut collector = HoldersCollector { at, ..HoldersCollector::default() };
+    let mut analysis = Analysis::run(paths, options, &mut collector)?;
     if let Some(at) = at
-        && !watch.seen
-        && let Some(last) = watch.last
+        && !collector.reached
+        && let Some(last) = collector.last
     {
         return Err(TooLate { at, last: Duration::from_nanos(last) }.into());
     }
-    Ok(watch.holders(&mut analysis))
+    Ok(collector.holders(&mut analysis))
 }
 
 fn show(analysis: &mut Analysis<'_>, ended: &HashMap<ProcessId, Ended>, shared: Shared) -> Held {
@@ -101,20 +101,20 @@ fn show(analysis: &mut Analysis<'_>, ended: &HashMap<ProcessId, Ended>, shared: 
     }
 }
 
-/// Looks at the tracker at one moment, or at each process's end.
+/// Collects what is held at one moment, or at the end of each process.
 #[derive(Clone, Default)]
-pub struct Watch {
+pub struct HoldersCollector {
     at: Option<Duration>,
-    /// When something happened last, in nanoseconds since the run began.
+    /// The time of the latest event, in nanoseconds since the run began.
     last: Option<u64>,
-    /// Whether the moment has come.
-    seen: bool,
+    /// Whether an event after the moment was seen.
+    reached: bool,
     held: BTreeMap<ExportId, Shared>,
     ended: HashMap<ProcessId, Ended>,
 }
 
-impl Watch {
-    /// Who held what, when all was heard.
+impl HoldersCollector {
+    /// The answer, after the analysis.
     pub fn holders(self, analysis: &mut Analysis<'_>) -> Holders {
         let Self { at, held, ended, .. } = self;
         let held: Vec<_> = held.into_values().map(|shared| show(analysis, &ended, shared)).collect();
@@ -123,12 +123,12 @@ impl Watch {
     }
 }
 
-impl Observer for Watch {
+impl Observer for HoldersCollector {
     fn until(&mut self, tracker: &Tracker, at: u64) {
         let Some(moment) = self.at else { return };
         self.last = Some(at);
-        if !self.seen && u128::from(at) > moment.as_nanos() {
-            self.seen = true;
+        if !self.reached && u128::from(at) > moment.as_nanos() {
+            self.reached = true;
             self.held.extend(tracker.shared().into_iter().map(|shared| (shared.id, shared)));
         }
     }
@@ -139,13 +139,13 @@ impl Observer for Watch {
         }
         self.ended.insert(who, ended);
         for mut shared in tracker.shared() {
-            let mine = shared.producer == who && shared.handles > 0;
+            let has_handles = shared.producer == who && shared.handles > 0;
             shared.holders.retain(|holder| holder.process == who);
-            if !mine && shared.holders.is_empty() {
+            if !has_handles && shared.holders.is_empty() {
                 continue;
             }
             let holders = std::mem::take(&mut shared.holders);
-            let handles = if mine { shared.handles } else { 0 };
+            let handles = if has_handles { shared.handles } else { 0 };
             let kept = self.held.entry(shared.id).or_insert(Shared { handles: 0, ..shared });
             kept.handles += handles;
             kept.holders.extend(holders);

@@ -1,8 +1,8 @@
-//! What can be asked of a whole run besides its judgement: who holds what, how one handle lived, what was called how often,
-//! what differs between two runs.
+//! Questions about a whole run besides its judgement: what is held, the history of one handle, call statistics, and the
+//! differences between two runs.
 //!
-//! Most questions are a [`Observer`](crate::analysis::Observer) in a analysis. Each answer is a type that is shown as text and as
-//! JSON. The field names of the answers are their JSON form; every answer carries its version.
+//! Most questions are [observers](crate::analysis::Observer) of an analysis. Each answer is a type that is shown as text and as
+//! JSON. The field names of the answers are their JSON format; every answer contains its version.
 
 mod diff;
 mod handle;
@@ -12,11 +12,11 @@ mod stats;
 
 pub use diff::{Diff, diff};
 pub use handle::{HandleHistory, Moment, NoSuchHandle, handle};
-pub use holders::{Held, HeldBy, Holders, TooLate, Watch, holders};
+pub use holders::{Held, HeldBy, Holders, HoldersCollector, TooLate, holders};
 pub use snapshot::{Amount, Snapshot, SnapshotFollower, snapshot};
 pub use stats::{Calls, Latency, SAMPLES, Sample, Share, Stats, StatsCollector, Who, stats};
 
-/// The version of the JSON form of all answers.
+/// The version of the JSON format of all answers.
 pub const VERSION: u32 = 1;
 
 use crate::{AnalysisError, analysis::ExemptionError};
@@ -25,21 +25,21 @@ use crate::{AnalysisError, analysis::ExemptionError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuestionError {
-    /// The traces could not be heard.
+    /// The traces could not be analyzed.
     #[error(transparent)]
     Judge(#[from] AnalysisError),
-    /// What should be a report is none.
+    /// A file is not a report.
     #[error(transparent)]
     NoReport(#[from] ExemptionError),
-    /// The moment that was asked for is not in the run.
+    /// The requested moment is after the end of the run.
     #[error(transparent)]
     TooLate(#[from] TooLate),
-    /// The handle that was asked for is not in the run.
+    /// The requested handle is not in the run.
     #[error(transparent)]
     NoSuchHandle(#[from] NoSuchHandle),
 }
 
-/// A word as `0x…` or as a number: a fingerprint, or an address. What else it is, is told.
+/// Parses a fingerprint or an address, as `0x…` or as a decimal number. The error says what was expected.
 pub fn word(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16),

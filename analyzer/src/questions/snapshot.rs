@@ -1,4 +1,4 @@
-//! How a run stands: its judgement, its figures and who holds what, together, for whoever looks at it while it goes on.
+//! A snapshot of a run: its judgement, its statistics and what is held, for commands that show a growing run.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -6,41 +6,41 @@ use serde::{Deserialize, Serialize};
 use urscope_rules::{ProcessId, Tracker};
 use urscope_schema::call::{Enter, Exit};
 
-use super::{Holders, QuestionError, Stats, StatsCollector, VERSION, Watch};
+use super::{Holders, HoldersCollector, QuestionError, Stats, StatsCollector, VERSION};
 use crate::{
     analysis::{Analysis, Following, Judgement, Observer, Options},
     lifetimes::LifetimeTracker,
     plain::plain_all,
 };
 
-/// All of it.
+/// The state of a run at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// [`VERSION`].
     pub version: u32,
     /// When the last call began or returned, in nanoseconds since the first process of the run began.
     pub last_ns: u64,
-    /// What `urscope check` says.
+    /// The answer of `urscope check`.
     pub judgement: Judgement,
-    /// What `urscope stats` says.
+    /// The answer of `urscope stats`.
     pub stats: Stats,
-    /// What `urscope holders` says.
+    /// The answer of `urscope holders`.
     pub holders: Holders,
 }
 
 /// What is held of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// How much handle data is not put.
+    /// The number of handle data that are not put.
     pub handles: u64,
-    /// How many opens are not closed.
+    /// The number of opens that are not closed.
     pub opens: u64,
-    /// How many bytes that keeps from being reused, each allocation once.
+    /// The bytes of memory that cannot be reused because they are held; each allocation counts once.
     pub bytes: u64,
 }
 
 impl Snapshot {
-    /// How many calls were seen, and how many of them were answered with an error.
+    /// The number of calls, and the number of calls that returned an error.
     pub fn calls(&self) -> (u64, u64) {
         let errors = self.stats.calls.iter().flat_map(|calls| calls.errors.values()).sum();
         (self.judgement.calls.values().sum(), errors)
@@ -58,20 +58,20 @@ impl Snapshot {
         amounts
     }
 
-    /// A copy in which no text steers a terminal.
+    /// A copy with [`plain`](crate::plain::plain) applied to all texts. `None` if it cannot be converted to JSON.
     pub fn plain(&self) -> Option<Self> {
         plain_all(self)
     }
 }
 
-/// How a run stands.
+/// A snapshot of a run.
 pub fn snapshot(paths: &[PathBuf], options: &Options) -> Result<Snapshot, QuestionError> {
     let mut observers = observers();
     let analysis = Analysis::run(paths, options, &mut observers)?;
     Ok(Snapshot::of(analysis, observers))
 }
 
-/// A run whose snapshots are taken while it grows: only what is new is read for each.
+/// Takes snapshots of a growing run. Each snapshot reads only what is new.
 pub struct SnapshotFollower(Following<Observers>);
 
 impl Default for SnapshotFollower {
@@ -81,7 +81,7 @@ impl Default for SnapshotFollower {
 }
 
 impl SnapshotFollower {
-    /// How the run stands by now.
+    /// A snapshot of the run as it is now.
     pub fn snapshot(&mut self, paths: &[PathBuf], options: &Options) -> Result<Snapshot, QuestionError> {
         self.0.take_in(paths, options)?;
         let (analysis, observers) = self.0.snapshot(paths, options)?;
@@ -89,21 +89,21 @@ impl SnapshotFollower {
     }
 }
 
-/// Everybody who observes a run for a snapshot.
-type Observers = (LifetimeTracker<StatsCollector>, (Watch, Clock));
+/// The observers for a snapshot.
+type Observers = (LifetimeTracker<StatsCollector>, (HoldersCollector, Clock));
 
 fn observers() -> Observers {
-    (LifetimeTracker::new(StatsCollector::new()), (Watch::default(), Clock::default()))
+    (LifetimeTracker::new(StatsCollector::new()), (HoldersCollector::default(), Clock::default()))
 }
 
 impl Snapshot {
-    fn of(mut analysis: Analysis<'_>, (tracker, (watch, clock)): Observers) -> Self {
-        let (stats, holders) = (tracker.into_sink().stats(), watch.holders(&mut analysis));
+    fn of(mut analysis: Analysis<'_>, (tracker, (collector, clock)): Observers) -> Self {
+        let (stats, holders) = (tracker.into_sink().stats(), collector.holders(&mut analysis));
         Self { version: VERSION, last_ns: clock.last, judgement: analysis.judgement(), stats, holders }
     }
 }
 
-/// Looks at the time.
+/// Keeps the time of the last call event.
 #[derive(Clone, Default)]
 struct Clock {
     last: u64,

@@ -1,4 +1,4 @@
-//! What was called how often and how long it took, and how much was shared over time.
+//! Statistics of a run: the number and duration of calls, and how much was shared over time.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -18,64 +18,64 @@ use crate::{
     },
 };
 
-/// The figures of a run.
+/// The statistics of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
     /// [`VERSION`].
     pub version: u32,
-    /// Every function that a process called, in the order of processes and functions.
+    /// The calls of each function in each process, in the order of processes and functions.
     pub calls: Vec<Calls>,
-    /// Who shared with whom, in the order of producers and consumers.
+    /// What each consumer opened from each producer, in the order of producers and consumers.
     #[serde(default)]
     pub shares: Vec<Share>,
-    /// What was shared, over time: at most [`SAMPLES`] moments, of each stretch of time the one with most bytes pinned, and the
-    /// last.
+    /// What was shared over time, in at most [`SAMPLES`] samples: the moment with the most pinned bytes of each interval, and the
+    /// last moment.
     pub shared: Vec<Sample>,
-    /// The moment at which most bytes were pinned.
+    /// The moment with the most pinned bytes.
     pub peak: Sample,
 }
 
-/// What one process opened of what another, or itself, had got.
+/// What one process opened from another process, or from itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Share {
-    /// Who got the handle data.
+    /// The process that got the handle data.
     pub producer: Who,
-    /// Who opened it.
+    /// The process that opened it.
     pub consumer: Who,
-    /// What was opened: `mapping`, `physical memory` or `event`.
+    /// The kind of the openings: `mapping`, `physical memory` or `event`.
     pub kind: String,
-    /// How many different exports were opened: all handle data that is got of one pointer of one allocation is one.
+    /// The number of different exports that were opened. All handle data from one pointer of one allocation is one export.
     pub handles: u64,
-    /// How many opens there were.
+    /// The number of opens.
     pub opens: u64,
-    /// How many of these were not closed when the consumer ended, or are not if it still runs.
+    /// The number of opens that were not closed when the consumer ended, or are not closed if it still runs.
     pub open: u64,
-    /// How many bytes can be seen through what was opened, those of each export once.
+    /// The bytes that are accessible through the openings; each export counts once.
     pub bytes: u64,
 }
 
 /// A process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Who {
-    /// Its number, in the order in which processes began, from 0 on.
+    /// Its number, in the order in which processes began, counted from 0.
     pub process: u32,
-    /// Its number on its host.
+    /// Its process id on its host.
     pub pid: u32,
     /// Its host.
     pub host: String,
     /// Its executable.
     pub executable: String,
-    /// Its rank, if a launcher gave it one.
+    /// Its rank, if a launcher assigned one.
     pub rank: Option<u32>,
 }
 
 /// The calls of one function in one process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calls {
-    /// The number of the process, in the order in which processes began, from 0 on.
+    /// The number of the process, in the order in which processes began, counted from 0.
     #[serde(default)]
     pub process: u32,
-    /// Its number on its host.
+    /// Its process id on its host.
     pub pid: u32,
     /// Its host.
     pub host: String,
@@ -83,57 +83,57 @@ pub struct Calls {
     pub executable: String,
     /// The function.
     pub function: String,
-    /// How many calls began.
+    /// The number of calls that began.
     pub calls: u64,
-    /// How many never returned.
+    /// The number of calls that never returned.
     pub unreturned: u64,
-    /// How many were answered with each error.
+    /// The number of calls that returned each error.
     pub errors: BTreeMap<String, u64>,
-    /// How long those took that returned; the shim's own work is not in it.
+    /// The durations of the calls that returned, without the shim's own work.
     pub latency: Latency,
 }
 
-/// How long calls took, in nanoseconds: the percentiles are exact to two digits, the rest to the last.
+/// The durations of calls in nanoseconds. Percentiles are exact to two digits, the other values are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// The shortest.
+    /// The minimum.
     pub min_ns: u64,
-    /// Half of them took no longer.
+    /// The median.
     pub p50_ns: u64,
-    /// Nine of ten took no longer.
+    /// The 90th percentile.
     pub p90_ns: u64,
-    /// 99 of 100 took no longer.
+    /// The 99th percentile.
     pub p99_ns: u64,
-    /// The longest.
+    /// The maximum.
     pub max_ns: u64,
-    /// All together.
+    /// The sum.
     pub total_ns: u64,
 }
 
 /// What was shared at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// In nanoseconds since the first process of the run began.
+    /// The moment, in nanoseconds since the first process of the run began.
     pub time_ns: u64,
-    /// Handle data that was got and not put, by kind.
+    /// The number of handle data that were got and not put, by kind.
     pub handles: BTreeMap<String, u64>,
-    /// What was open, by kind.
+    /// The number of openings, by kind.
     pub opened: BTreeMap<String, u64>,
-    /// The bytes of memory that handle data was out of, or that was open somewhere.
+    /// The bytes of memory with live handle data or openings.
     pub pinned_bytes: u64,
 }
 
-/// How many moments of a run are kept.
+/// The maximum number of samples of a run.
 pub const SAMPLES: usize = 512;
 
-/// The figures of a run.
+/// The statistics of a run.
 pub fn stats(paths: &[PathBuf], options: &Options) -> Result<Stats, QuestionError> {
     let mut tracker = LifetimeTracker::new(StatsCollector::new());
     Analysis::run(paths, options, &mut tracker)?;
     Ok(tracker.into_sink().stats())
 }
 
-/// The figures of one function in one process.
+/// The statistics of one function in one process.
 #[derive(Clone)]
 struct Column {
     calls: u64,
@@ -178,7 +178,7 @@ impl Column {
     }
 }
 
-/// What one process opened of what another got.
+/// What one process opened from another.
 #[derive(Clone, Default)]
 struct Between {
     handles: u64,
@@ -196,7 +196,7 @@ struct Level {
 }
 
 impl Level {
-    /// What makes one moment tell more than another: bytes, and then how much is alive.
+    /// The key by which the highest moment of an interval is chosen: first the pinned bytes, then the live counts.
     fn height(&self) -> (u64, u64) {
         (self.pinned, self.counts.all_handles() + self.counts.all_openings())
     }
@@ -211,29 +211,29 @@ impl Level {
     }
 }
 
-/// Counts, while a run is heard.
+/// Collects the statistics of a run.
 #[derive(Clone, Default)]
 pub struct StatsCollector {
     processes: Vec<(Who, BTreeMap<Function, Column>)>,
     between: BTreeMap<(u32, u32, Kind), Between>,
-    /// All processes together.
-    census: LiveCounts,
+    /// The live counts of all processes together.
+    live: LiveCounts,
     pinned: PinnedBytes,
-    /// The highest of each stretch of time in which there was any.
+    /// The highest level of each interval in which the level changed.
     levels: Vec<Level>,
     now: Level,
     peak: Level,
-    /// How long a stretch is, in nanoseconds.
-    stretch: u64,
+    /// The length of an interval, in nanoseconds.
+    interval: u64,
 }
 
 impl StatsCollector {
-    /// One that has counted nothing.
+    /// A collector in its initial state.
     pub fn new() -> Self {
-        Self { stretch: 1, ..Self::default() }
+        Self { interval: 1, ..Self::default() }
     }
 
-    /// The figures, when all was heard.
+    /// The statistics so far.
     pub fn stats(&self) -> Stats {
         let mut calls = Vec::new();
         for (process, columns) in &self.processes {
@@ -270,9 +270,9 @@ impl StatsCollector {
         }
         self.now = level;
         self.raise(level);
-        // A busy second has more moments than a quiet hour, and tells no more about the run. One place is for the end.
+        // Intervals of equal length keep quiet periods visible next to busy ones. One sample is reserved for the end.
         while self.levels.len() >= SAMPLES {
-            self.stretch *= 2;
+            self.interval *= 2;
             for level in std::mem::take(&mut self.levels) {
                 self.raise(level);
             }
@@ -281,7 +281,7 @@ impl StatsCollector {
 
     fn raise(&mut self, level: Level) {
         match self.levels.last_mut() {
-            Some(last) if last.at / self.stretch == level.at / self.stretch => {
+            Some(last) if last.at / self.interval == level.at / self.interval => {
                 if level.height() >= last.height() {
                     *last = level;
                 }
@@ -308,7 +308,7 @@ impl EventSink for StatsCollector {
         column.total += took;
         column.shortest = column.shortest.min(took);
         column.longest = column.longest.max(took);
-        // It grows with what it is told; only a time of centuries does not fit.
+        // The histogram resizes itself. Only a duration of centuries does not fit.
         let _ = column.took.record(took);
         if !result.is_success() {
             *column.errors.entry(result.to_string()).or_default() += 1;
@@ -316,7 +316,7 @@ impl EventSink for StatsCollector {
     }
 
     fn birth(&mut self, life: &Lifetime) {
-        self.census.born(life);
+        self.live.born(life);
         self.pinned.born(life);
         if let Some(between) = self.between(life) {
             between.opens += 1;
@@ -329,9 +329,9 @@ impl EventSink for StatsCollector {
     }
 
     fn death(&mut self, life: &Lifetime, _: u64, how: EndReason) {
-        self.census.died(life);
+        self.live.died(life);
         self.pinned.died(life);
-        // What is open when a process ends stood at its end.
+        // An opening that ends with its process counts as left open.
         if !matches!(how, EndReason::With(_))
             && let Some(between) = self.between(life)
         {
@@ -340,7 +340,7 @@ impl EventSink for StatsCollector {
     }
 
     fn counts(&mut self, _: u32, at: u64, _: &Counts) {
-        self.keep(Level { at, counts: *self.census.counts(), pinned: self.pinned.bytes() });
+        self.keep(Level { at, counts: *self.live.counts(), pinned: self.pinned.bytes() });
     }
 }
 
@@ -349,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_quiet_is_kept_beside_what_was_busy() {
+    fn quiet_periods_are_kept_next_to_busy_ones() {
         let mut collector = StatsCollector::new();
         let quiet = [(1_000, 5), (400_000, 0), (700_000, 9)];
         let busy = (0..100_000).map(|moment| (900_000 + moment, moment % 7));

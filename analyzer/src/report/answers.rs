@@ -1,4 +1,4 @@
-//! The answers to questions about a whole run, for people.
+//! The text form of the answers to questions about a run.
 
 use std::io::{self, Write};
 
@@ -11,10 +11,10 @@ use crate::{
     questions::{Calls, Diff, HandleHistory, Held, HeldBy, Holders, Moment, Sample, Share, Stats, Who},
 };
 
-/// EndReason wide text is set.
+/// The line width, in characters.
 const WIDTH: usize = 100;
 
-/// How many bars the course of a run is drawn with.
+/// The number of bars in the graph of pinned bytes.
 const BARS: usize = 60;
 
 pub(super) fn holders(answer: &Holders, out: &mut impl Write, paint: Paint) -> io::Result<()> {
@@ -30,7 +30,7 @@ pub(super) fn holders(answer: &Holders, out: &mut impl Write, paint: Paint) -> i
         number(answer.held.len(), "object"),
         bytes(answer.pinned_bytes),
         number(open, "holder"),
-        paint.faint("(urscope handle FINGERPRINT tells the life of one)")
+        paint.faint("(urscope handle FINGERPRINT shows the history of one)")
     )?;
     answer.held.iter().try_for_each(|held| write_held(held, out, paint))
 }
@@ -112,14 +112,14 @@ pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::R
         write_calls(calls, out, paint)?;
     }
     if !answer.shares.is_empty() {
-        writeln!(out, "\n{}", paint.strong("who opened what of whom"))?;
+        writeln!(out, "\n{}", paint.strong("who opened what from whom"))?;
         answer.shares.iter().try_for_each(|share| write_share(share, out, paint))?;
     }
     let most = answer.peak.pinned_bytes;
     if !answer.shared.is_empty() {
         let peak = format!("at most {} at {}", bytes(most), since(answer.peak.time_ns));
         writeln!(out, "\n{} {}", paint.strong("pinned"), paint.faint(peak))?;
-        writeln!(out, "  {}", course(&answer.shared, most).trim_end())?;
+        writeln!(out, "  {}", graph(&answer.shared, most).trim_end())?;
     }
     Ok(())
 }
@@ -129,7 +129,7 @@ fn write_calls(calls: &Calls, out: &mut impl Write, paint: Paint) -> io::Result<
     let [p50, p90, p99, max] = [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.max_ns].map(time);
     writeln!(out, "  {function:<28} {count:>9} {p50:>9} {p90:>9} {p99:>9} {max:>9}")?;
     for (result, times) in errors {
-        let text = format!("{times} answered {result}");
+        let text = format!("{times} returned {result}");
         writeln!(out, "    {}", paint.severity(urscope_rules::Severity::Error, text))?;
     }
     if *unreturned > 0 {
@@ -146,7 +146,7 @@ fn write_share(share: &Share, out: &mut impl Write, paint: Paint) -> io::Result<
     let (handles, opens) = (number(*handles as usize, "handle"), number(*opens as usize, "open"));
     let (size, left) = (bytes(*size), paint.severity(urscope_rules::Severity::Warning, format!("{open} left open")));
     let left = if *open == 0 { String::new() } else { format!(", {left}") };
-    writeln!(out, "  {consumer} of {producer}: {kind}, {handles}, {opens}, {size}{left}")
+    writeln!(out, "  {consumer} from {producer}: {kind}, {handles}, {opens}, {size}{left}")
 }
 
 pub(super) fn diff(answer: &Diff, out: &mut impl Write, paint: Paint) -> io::Result<()> {
@@ -161,13 +161,13 @@ pub(super) fn diff(answer: &Diff, out: &mut impl Write, paint: Paint) -> io::Res
     }
     for finding in introduced {
         let mut text = String::new();
-        // A text takes all that is written to it.
+        // Writing to a String never fails.
         let _ = write_finding(finding, &mut text, paint);
         write!(out, "\n{} {text}", paint.severity(finding.severity, "introduced"))?;
     }
     for gone in cured {
-        let told = wrapped(&format!("{}: {}: {}", gone.severity, gone.rule, gone.message), "  ", WIDTH);
-        writeln!(out, "\n{} {told}", paint.good("cured"))?;
+        let text = wrapped(&format!("{}: {}: {}", gone.severity, gone.rule, gone.message), "  ", WIDTH);
+        writeln!(out, "\n{} {text}", paint.good("cured"))?;
     }
     if !answer.calls.is_empty() {
         writeln!(out, "\n{}", paint.strong("calls"))?;
@@ -178,14 +178,14 @@ pub(super) fn diff(answer: &Diff, out: &mut impl Write, paint: Paint) -> io::Res
     Ok(())
 }
 
-/// The pinned bytes over time, a bar for each part of it.
-fn course(samples: &[Sample], most: u64) -> String {
+/// The graph of pinned bytes over time, as a line of bars.
+fn graph(samples: &[Sample], most: u64) -> String {
     const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let height = |level| (u128::from(level) * 8).div_ceil(u128::from(most.max(1))) as usize;
     heights(samples, BARS).into_iter().map(|level| LEVELS.get(height(level)).copied().unwrap_or('█')).collect()
 }
 
-/// The pinned bytes over time, the most of each of so many parts of it.
+/// The maximum of the pinned bytes in each of `parts` equal parts of the time; empty without samples.
 pub fn heights(samples: &[Sample], parts: usize) -> Vec<u64> {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return Vec::new() };
     let span = u128::from(last.time_ns.saturating_sub(first.time_ns)) + 1;
@@ -197,7 +197,7 @@ pub fn heights(samples: &[Sample], parts: usize) -> Vec<u64> {
             *height = Some((sample.pinned_bytes.max(most), sample.pinned_bytes));
         }
     }
-    // Where nothing happens, it stays as it was last.
+    // A part without samples keeps the last level.
     let mut level = 0;
     let known = |height: Option<(u64, u64)>| {
         let (most, last) = height.unwrap_or((level, level));
@@ -207,7 +207,7 @@ pub fn heights(samples: &[Sample], parts: usize) -> Vec<u64> {
     heights.into_iter().map(known).collect()
 }
 
-/// So many bytes, in the unit that fits.
+/// A number of bytes, as text with a unit.
 pub fn bytes(count: u64) -> String {
     match count {
         0..10_240 => number(count as usize, "byte"),

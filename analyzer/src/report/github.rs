@@ -1,7 +1,7 @@
-//! Workflow commands of GitHub Actions: an annotation per finding, at its line, and the verdict.
+//! Workflow commands of GitHub Actions: an annotation per finding at its source line, and the verdict.
 //!
 //! <https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands>: `::error file=F,line=L,title=T::MESSAGE`,
-//! with `%`, the ends of lines and, in properties, `:` and `,` by number.
+//! with `%` and line ends, and in properties also `:` and `,`, percent-encoded.
 
 use std::{
     io::{self, Write},
@@ -36,8 +36,8 @@ pub(super) fn write(judgement: &Judgement, root: &Path, out: &mut impl Write) ->
         writeln!(out, "::error title={}::{}", property("urscope: not judged"), data(reason))?;
     }
     for unused in judgement.suppressions.iter().filter(|suppression| suppression.count == 0) {
-        let said = format!("{} was not needed: {}", unused.place, unused.text);
-        writeln!(out, "::notice title={}::{}", property("urscope: unused suppression"), data(&said))?;
+        let message = format!("{} was not needed: {}", unused.place, unused.text);
+        writeln!(out, "::notice title={}::{}", property("urscope: unused suppression"), data(&message))?;
     }
     writeln!(out, "{}", headline(judgement, Paint { color: false }))
 }

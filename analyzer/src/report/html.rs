@@ -1,7 +1,7 @@
-//! The report as a page: one file that asks nobody for anything, runs no script and is read as it is, by day or by night.
+//! The report as an HTML page: one file without scripts and external resources, with a light and a dark style.
 //!
-//! Its markup is made by `maud`, which escapes every text that is put in. The page forbids itself scripts and requests, so
-//! that a text which came through all the same could do nothing.
+//! `maud` generates the markup and escapes every text. A content security policy forbids scripts and requests, as a second
+//! protection against text from a trace.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use urscope_rule_pages::Page;
@@ -15,7 +15,7 @@ use crate::analysis::{FoundFinding, Judgement, Location, Verdict};
 
 const STYLE: &str = include_str!("page.css");
 
-/// What a browser lets the page do: to be styled by itself, and nothing else.
+/// The content security policy: it allows only the page's own styles.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 pub(super) fn page(judgement: &Judgement) -> String {
@@ -128,7 +128,7 @@ fn processes(judgement: &Judgement) -> Markup {
         @if !judgement.processes.is_empty() {
             h2 { "Processes" }
             table {
-                tr { th { "process" } th { "host" } th { "what became of it" } th { "trace" } }
+                tr { th { "process" } th { "host" } th { "outcome" } th { "trace" } }
                 @for seen in &judgement.processes {
                     tr {
                         td { (named(seen)) } td { (seen.host) } td { (fate(seen)) } td { code { (seen.file) } }

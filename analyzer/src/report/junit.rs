@@ -1,8 +1,8 @@
-//! JUnit XML: a suite per process and a case per rule, so that a server which knows tests shows what got worse.
+//! JUnit XML: a suite per process and a case per rule, for servers that show test results.
 //!
-//! A rule fails in the process that broke it, of several hosts the first, if that makes the verdict; what is milder is told in the case's output, and
-//! what is excused is skipped. That nothing was judged is an error of the run itself. The elements are those that Jenkins'
-//! schema knows (`junit-10.xsd`).
+//! A case fails if a finding of the rule in the process makes the verdict; a finding on several hosts belongs to its first process.
+//! Less severe findings go to the case's output. A case whose findings are all excused is skipped. If nothing was judged, the case of
+//! the run is an error. The elements are those of Jenkins' schema (`junit-10.xsd`).
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use quick_xml::{
 };
 use urscope_rules::catalog::{NO_CALLS_SEEN, RULES};
 
-use super::text::{HOSTS, hosts, told};
+use super::text::{HOSTS, details, hosts};
 use crate::analysis::{FoundFinding, Judgement, ProcessSummary, file_name};
 
 pub(super) fn write(judgement: &Judgement, out: &mut impl Write) -> io::Result<()> {
@@ -53,7 +53,7 @@ struct Case {
 }
 
 enum Outcome {
-    /// With what is told of findings that are no failure; empty if there are none.
+    /// There is no failure. The text describes less severe findings; it is empty if there are none.
     Passed(String),
     /// A finding that makes the verdict.
     Failed { grade: &'static str, message: String, text: String },
@@ -63,7 +63,7 @@ enum Outcome {
     Skipped { why: String },
 }
 
-/// The case of the run: that it could be judged.
+/// The suite of the run, with one case: whether the run could be judged.
 fn run(judgement: &Judgement) -> Suite {
     let passed = || Outcome::Passed(String::new());
     let outcome = judgement.reason.clone().map_or_else(passed, |reason| Outcome::Broken { reason });
@@ -73,7 +73,8 @@ fn run(judgement: &Judgement) -> Suite {
 fn process(judgement: &Judgement, index: usize, seen: &ProcessSummary, name: String) -> Suite {
     let rules = RULES.iter().filter(|rule| **rule != NO_CALLS_SEEN);
     let cases = rules.map(|rule| {
-        let found = |finding: &&FoundFinding| finding.rule == rule.code && home(judgement, finding) == Some(index);
+        let found =
+            |finding: &&FoundFinding| finding.rule == rule.code && process_of(judgement, finding) == Some(index);
         let findings: Vec<_> = judgement.findings.iter().filter(found).collect();
         Case { name: rule.code, outcome: outcome(&findings) }
     });
@@ -82,17 +83,17 @@ fn process(judgement: &Judgement, index: usize, seen: &ProcessSummary, name: Str
     Suite { name, host: Some(seen.host.clone()), properties, cases: cases.collect() }
 }
 
-/// The process that a finding is about, by its place in the list.
-fn home(judgement: &Judgement, finding: &FoundFinding) -> Option<usize> {
+/// The index of the process that a finding belongs to.
+fn process_of(judgement: &Judgement, finding: &FoundFinding) -> Option<usize> {
     let side = &finding.process;
-    // Reports of before name no host.
+    // Older reports have no host.
     let there = |seen: &ProcessSummary| seen.host == side.host || side.host.is_empty();
     let is_it = |seen: &ProcessSummary| seen.pid == side.pid && seen.executable == side.executable && there(seen);
     judgement.processes.iter().position(is_it)
 }
 
 fn outcome(findings: &[&FoundFinding]) -> Outcome {
-    let text = findings.iter().map(|finding| told(finding)).collect::<Vec<_>>().join("\n");
+    let text = findings.iter().map(|finding| details(finding)).collect::<Vec<_>>().join("\n");
     let counts = findings.iter().any(|finding| finding.excuse.is_none());
     let excuse = findings.iter().find_map(|finding| finding.excuse.as_ref());
     match (findings.iter().find(|finding| finding.fails), excuse) {

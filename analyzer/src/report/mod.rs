@@ -1,8 +1,8 @@
-//! How a judgement is shown: [`text`] and [`html`] to people, [`json`] to programs, [`sarif`], [`junit`] and [`github`] to those that
-//! collect what many tools found.
+//! Writes judgements and answers: [`text`] and [`html`] for people, [`json`] for programs, [`sarif`], [`junit`] and [`github`] for
+//! systems that collect the results of tools.
 //!
-//! Nothing is judged here, and nothing that stands in a trace reaches a terminal, a page or a log unchecked: every form but
-//! JSON is made of a copy of the judgement in which no text steers anything, and JSON says such characters by number.
+//! This module must not judge, and must not write text of a trace unchecked to a terminal, a page or a log. Every form but JSON is
+//! written from a copy of the judgement in which unprintable characters are replaced. JSON escapes such characters.
 
 mod answers;
 mod github;
@@ -31,30 +31,30 @@ use crate::{
     questions::{Diff, HandleHistory, Holders, Stats},
 };
 
-/// Writes a judgement for people, in colour if asked to.
+/// Writes a judgement as text, in colour if `color` is set.
 pub fn text(judgement: &Judgement, out: &mut impl Write, color: bool) -> io::Result<()> {
     let mut text = String::new();
     text::write(&cleaned(judgement)?, &mut text, paint::Paint { color }).map_err(io::Error::other)?;
     guarded(&text, out)
 }
 
-/// The verdict in one line, for people.
+/// The verdict as one line of text, in colour if `color` is set.
 pub fn headline(judgement: &Judgement, color: bool) -> io::Result<String> {
     Ok(text::headline(&cleaned(judgement)?, paint::Paint { color }))
 }
 
-/// All about one finding, for people.
+/// One finding as text, with all details.
 pub fn finding(finding: &FoundFinding) -> io::Result<String> {
-    Ok(text::told(&cleaned(finding)?))
+    Ok(text::details(&cleaned(finding)?))
 }
 
-/// Writes a judgement or an answer for programs: one JSON object, whose fields are those of its type. That of a judgement is
-/// described in `docs/report.schema.json`.
+/// Writes a judgement or an answer as one JSON object with the fields of its type. `docs/report.schema.json` is the schema of a
+/// judgement.
 pub fn json(what: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
     json::write(what, out)
 }
 
-/// The same on one line, for a program that asked for it.
+/// A judgement or an answer as JSON on one line.
 pub fn compact(what: &impl Serialize) -> io::Result<Vec<u8>> {
     json::compact(what)
 }
@@ -69,7 +69,7 @@ pub fn junit(judgement: &Judgement, out: &mut impl Write) -> io::Result<()> {
     junit::write(&cleaned(judgement)?, out)
 }
 
-/// Writes a judgement as a page that needs nothing but itself.
+/// Writes a judgement as a self-contained HTML page.
 pub fn html(judgement: &Judgement, out: &mut impl Write) -> io::Result<()> {
     out.write_all(html::page(&cleaned(judgement)?).as_bytes())
 }
@@ -79,27 +79,27 @@ pub fn github(judgement: &Judgement, root: &Path, out: &mut impl Write) -> io::R
     github::write(&cleaned(judgement)?, root, out)
 }
 
-/// Writes for people who holds what.
+/// Writes what is held as text, in colour if `color` is set.
 pub fn holders(answer: &Holders, out: &mut impl Write, color: bool) -> io::Result<()> {
     answered(answer, answers::holders, out, color)
 }
 
-/// Writes for people how a handle lived.
+/// Writes the history of a handle as text, in colour if `color` is set.
 pub fn handle(answer: &HandleHistory, out: &mut impl Write, color: bool) -> io::Result<()> {
     answered(answer, answers::handle, out, color)
 }
 
-/// Writes the figures of a run for people.
+/// Writes the statistics of a run as text, in colour if `color` is set.
 pub fn stats(answer: &Stats, out: &mut impl Write, color: bool) -> io::Result<()> {
     answered(answer, answers::stats, out, color)
 }
 
-/// Writes for people what differs between two runs.
+/// Writes the differences between two runs as text, in colour if `color` is set.
 pub fn diff(answer: &Diff, out: &mut impl Write, color: bool) -> io::Result<()> {
     answered(answer, answers::diff, out, color)
 }
 
-/// Writes an answer for people, with nothing of it that steers anything.
+/// Writes an answer as text, with unprintable characters replaced.
 fn answered<A: Serialize + DeserializeOwned>(
     answer: &A,
     write: fn(&A, &mut Vec<u8>, paint::Paint) -> io::Result<()>,
@@ -111,13 +111,12 @@ fn answered<A: Serialize + DeserializeOwned>(
     guarded(&String::from_utf8_lossy(&text), out)
 }
 
-/// A copy in which no text steers anything.
+/// A copy in which unprintable characters are replaced.
 fn cleaned<T: Serialize + DeserializeOwned>(what: &T) -> io::Result<T> {
     plain_all(what).ok_or_else(|| io::Error::other("it cannot be written as JSON"))
 }
 
-/// Writes lines of which no runner of GitHub Actions takes one for a command, whatever name of a trace it begins with: they
-/// may be printed there.
+/// Writes lines so that a runner of GitHub Actions takes none for a workflow command, even if it begins with a name from a trace.
 fn guarded(text: &str, out: &mut impl Write) -> io::Result<()> {
     text.lines().try_for_each(|line| match line.trim_start().get(..2) {
         Some("::" | "##") => {

@@ -1,10 +1,10 @@
-//! Colour, and how words, times and numbers are set.
+//! Colours, line wrapping and times for text output.
 
 use std::fmt;
 
 use urscope_rules::Severity;
 
-/// Paints, or does not.
+/// Adds colours to text if `color` is set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paint {
     pub(super) color: bool,
@@ -37,7 +37,7 @@ impl Paint {
     }
 }
 
-/// Lines of at most `width` characters where words allow it, each behind `indent`.
+/// Wraps text between words to lines of at most `width` characters, and indents all lines but the first. Longer words are not split.
 pub(super) fn wrapped(text: &str, indent: &str, width: usize) -> String {
     let (mut lines, mut line) = (Vec::new(), String::new());
     for word in text.split(' ') {
@@ -53,7 +53,7 @@ pub(super) fn wrapped(text: &str, indent: &str, width: usize) -> String {
     lines.join(&format!("\n{indent}"))
 }
 
-/// A time since the start: `+1.204 ms`.
+/// A time since the start of the run as text, such as `+1.204 ms`.
 pub fn since(nanos: u64) -> String {
     let (value, unit) = match nanos {
         0..10_000_000_000 => (nanos as f64 / 1e6, "ms"),
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_told_in_its_unit() {
+    fn a_time_has_a_unit_for_its_size() {
         assert_eq!(since(1_204_000), "+1.204 ms");
         assert_eq!(since(1_204_000_000), "+1204.000 ms");
         assert_eq!(since(12_345_678_901), "+12.346 s");

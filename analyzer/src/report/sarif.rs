@@ -1,7 +1,7 @@
-//! SARIF 2.1.0 (OASIS): what code scanning and editors read.
+//! SARIF 2.1.0 (OASIS), for code scanning and editors.
 //!
-//! A result has the place of its own side as location, that of the other side as related location, and both stacks as
-//! `stacks`. Numbers in the comments are sections of the specification.
+//! A result has the place of the finding as its location, the other place as a related location, and both stacks as `stacks`.
+//! Numbers in the comments are sections of the specification.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::analysis::{Excuse, FoundFinding, Frame, Judgement, Location, Verdict}
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
-/// The name of the directory below which sources are (3.14.14).
+/// The name of the root directory of the sources (3.14.14).
 const ROOT: &str = "SRCROOT";
 
 pub(super) fn log(judgement: &Judgement, root: &Path) -> Value {
@@ -66,18 +66,18 @@ fn descriptor(rule: &Rule) -> Value {
     })
 }
 
-/// What keeps the results from being all there is (3.20.21).
+/// Why the results may be incomplete, and suppressions that were not needed (3.20.21).
 fn notifications(judgement: &Judgement) -> Vec<Value> {
-    let say = |level: &str, text: &str| json!({"level": level, "message": {"text": text}});
-    let mut told: Vec<_> = judgement.reason.iter().map(|reason| say("error", reason)).collect();
-    told.extend(judgement.unseen.iter().map(|unseen| say("warning", unseen)));
+    let notification = |level: &str, text: &str| json!({"level": level, "message": {"text": text}});
+    let mut all: Vec<_> = judgement.reason.iter().map(|reason| notification("error", reason)).collect();
+    all.extend(judgement.unseen.iter().map(|unseen| notification("warning", unseen)));
     if judgement.skipped_lines > 0 {
         let lines = number(judgement.skipped_lines as usize, "line");
-        told.push(say("warning", &format!("{lines} could not be used")));
+        all.push(notification("warning", &format!("{lines} could not be used")));
     }
     let unused = judgement.suppressions.iter().filter(|suppression| suppression.count == 0);
-    told.extend(unused.map(|it| say("note", &format!("{} was not needed: {}", it.place, it.text))));
-    told
+    all.extend(unused.map(|it| notification("note", &format!("{} was not needed: {}", it.place, it.text))));
+    all
 }
 
 fn directory(root: &Path) -> String {
@@ -128,7 +128,7 @@ impl Writer<'_> {
         result
     }
 
-    /// Where a side was: at its source line, or at least in its program.
+    /// The location of a side: its source line, or its program if that is not known.
     fn location(&self, side: &Location) -> Value {
         let physical = match side.source() {
             Some((file, line)) => self.physical(file, line),
@@ -149,7 +149,7 @@ impl Writer<'_> {
         location
     }
 
-    /// A file, and the line where it is known (3.29).
+    /// A file with the line, if it is known (3.29).
     fn physical(&self, file: &str, line: Option<u32>) -> Value {
         let artifact = match source::below(self.root, file) {
             Some(relative) => json!({"uri": source::encoded(relative), "uriBaseId": ROOT}),

@@ -1,14 +1,14 @@
-//! What source files are called by those who look for them in a repository.
+//! Paths of source files, relative to a repository and as URIs.
 
 use std::{fmt::Write as _, path::Path};
 
-/// The path below a directory, if it is there. A path that is relative already is believed to be.
+/// The path of `file` relative to `root`; `None` if it is not below `root`. A relative path is returned unchanged.
 pub(super) fn below<'a>(root: &Path, file: &'a str) -> Option<&'a str> {
     let path = Path::new(file);
     if path.is_relative() { Some(file) } else { path.strip_prefix(root).ok()?.to_str() }
 }
 
-/// A path as the path of a URI (RFC 3986): everything but letters, digits, `-._~` and slashes by number.
+/// A path as the path of a URI (RFC 3986): everything except letters, digits, `-._~` and slashes is percent-encoded.
 pub(super) fn encoded(path: &str) -> String {
     path.bytes().fold(String::new(), |mut uri, byte| {
         match byte {
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_named_as_the_repository_has_it() {
+    fn a_file_below_the_root_is_relative_to_it() {
         let root = Path::new("/home/me/app");
         assert_eq!(below(root, "/home/me/app/src/a.cpp"), Some("src/a.cpp"));
         assert_eq!(below(root, "src/a.cpp"), Some("src/a.cpp"));
@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_in_a_uri_has_no_other_meaning() {
+    fn reserved_characters_in_a_path_are_percent_encoded() {
         assert_eq!(encoded("/a b/c:d?e#f%.cpp"), "/a%20b/c%3Ad%3Fe%23f%25.cpp");
         assert_eq!(encoded("ü"), "%C3%BC");
     }

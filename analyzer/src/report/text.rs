@@ -1,4 +1,4 @@
-//! The report for people: the verdict, the findings with the worst first, the processes, what was not seen.
+//! The text form of a report: the verdict, the findings by descending severity, the processes, and what the verdict does not cover.
 
 use std::fmt::{self, Write as _};
 
@@ -7,10 +7,10 @@ use urscope_rules::Severity;
 use super::paint::{Paint, since, wrapped};
 use crate::analysis::{Ended, Excuse, FoundFinding, Frame, Judgement, Location, ProcessSummary, Verdict, file_name};
 
-/// EndReason wide text is set.
+/// The line width, in characters.
 const WIDTH: usize = 100;
 
-/// How many hosts of a finding are named where there is not room for all.
+/// The maximum number of hosts of a finding that are named in forms with limited space.
 pub(super) const HOSTS: usize = 8;
 
 pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::Result {
@@ -36,7 +36,7 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
     if !list.is_empty() {
         writeln!(out, "\n{}\n  {}", paint.strong("calls"), wrapped(&list.join(", "), "  ", WIDTH))?;
     }
-    // Where nothing was judged, the reason has told it.
+    // If nothing was judged, the reason contains this list already.
     if !judgement.unseen.is_empty() && judgement.verdict != Verdict::NotJudged {
         writeln!(out, "\n{}", paint.strong("not seen"))?;
         for unseen in &judgement.unseen {
@@ -52,7 +52,7 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
     Ok(())
 }
 
-/// What does not count, and what the exemptions were good for.
+/// Writes how many findings do not count, and the use of the exemptions.
 fn write_excused(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::Result {
     if judgement.suppressions.is_empty() && judgement.baseline.is_none() {
         return Ok(());
@@ -86,15 +86,15 @@ pub(super) fn headline(judgement: &Judgement, paint: Paint) -> String {
     format!("{} {} {}", paint.strong("urscope:"), verdict(judgement, paint), paint.faint(format!("({total})")))
 }
 
-/// All about a finding.
-pub(super) fn told(finding: &FoundFinding) -> String {
+/// A finding with all details.
+pub(super) fn details(finding: &FoundFinding) -> String {
     let mut text = String::new();
-    // A text takes all that is written to it.
+    // Writing to a String never fails.
     let _ = write_finding(finding, &mut text, Paint { color: false });
     text
 }
 
-/// How many findings of each grade count, or the word for none.
+/// The number of findings of each severity that count, or a word for the verdict.
 pub(super) fn verdict(judgement: &Judgement, paint: Paint) -> String {
     let counts: Vec<_> = Severity::ALL
         .into_iter()
@@ -138,7 +138,7 @@ pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Pai
     writeln!(out, "  {} {advice}", paint.faint("help "))
 }
 
-/// On which hosts a finding happened, `limit` of them by name, with how often on each; nothing where one node was seen.
+/// The hosts of a finding with the count on each, at most `limit` by name; `None` if the run has one node.
 pub(super) fn hosts(finding: &FoundFinding, limit: usize) -> Option<String> {
     let named = finding.hosts.iter().take(limit).map(|(host, count)| format!("{host} ({count})"));
     let more = finding.hosts.len().saturating_sub(limit);
@@ -147,7 +147,7 @@ pub(super) fn hosts(finding: &FoundFinding, limit: usize) -> Option<String> {
     (!hosts.is_empty()).then(|| hosts.join(", "))
 }
 
-/// A function's name without the parameters, where they would fill the line.
+/// A function's name, without its parameters if it is longer than [`NAME`].
 fn short(name: &str) -> String {
     match name.split_once('(') {
         Some((before, _)) if name.len() > NAME && !before.is_empty() => format!("{before}(…)"),
@@ -155,10 +155,10 @@ fn short(name: &str) -> String {
     }
 }
 
-/// From how many bytes on a name is long.
+/// The longest name that is shown with its parameters, in bytes.
 const NAME: usize = 60;
 
-/// A frame in a line.
+/// A frame as one line of text.
 pub(super) fn written(frame: &Frame) -> String {
     let function = frame.function.as_deref().map_or_else(|| frame.offset.clone(), short);
     match (&frame.file, frame.line) {
@@ -168,12 +168,12 @@ pub(super) fn written(frame: &Frame) -> String {
     }
 }
 
-/// When and where a side was.
+/// The time and place of a side.
 pub(super) fn place(side: &Location) -> String {
     format!("{:<12} {}", since(side.time_ns), whereabouts(side))
 }
 
-/// Where a side was.
+/// The place of a side: process, thread, call and function.
 pub(super) fn whereabouts(side: &Location) -> String {
     let thread = if side.tid == 0 { String::new() } else { format!(", thread {}", side.tid) };
     let call = side.call.map_or_else(String::new, |call| format!(", call {call}"));
@@ -181,7 +181,7 @@ pub(super) fn whereabouts(side: &Location) -> String {
     format!("{}{thread}{call}{function}", who(&side.executable, side.pid))
 }
 
-/// How much a process did, and how it ended.
+/// The call counts of a process, and how it ended.
 pub(super) fn fate(seen: &ProcessSummary) -> String {
     let ended = match seen.ended {
         Ended::Exited => "exited",
@@ -197,13 +197,13 @@ pub(super) fn fate(seen: &ProcessSummary) -> String {
     format!("{calls}, {} of them IPC; {ended}{inside}{torn}{lost}", seen.ipc_calls)
 }
 
-/// A process by the name of its program.
+/// The name of a process: its program and pid.
 pub fn who(executable: &str, pid: u32) -> String {
     let file = file_name(executable);
     if file.is_empty() { format!("pid {pid}") } else { format!("{file} (pid {pid})") }
 }
 
-/// The same, with its rank.
+/// The name of a process, after its rank if it has one.
 pub(super) fn ranked(executable: &str, pid: u32, rank: Option<u32>) -> String {
     let rank = rank.map_or_else(String::new, |rank| format!("rank {rank}: "));
     format!("{rank}{}", who(executable, pid))

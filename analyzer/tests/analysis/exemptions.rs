@@ -1,4 +1,4 @@
-//! What does not count: suppressions, written and read, and the baseline.
+//! Tests of exemptions: suppressions and the baseline.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use urscope_rules::{Severity, catalog::RULES};
 
 use crate::{
     forms::{exempting, form, with_stacks},
-    traces::{SINNERS, files, files_with, judged, judged_with},
+    traces::{FAULTY_RUN, files, files_with, judged, judged_with},
 };
 
 fn suppressing_with(text: &str, fail_on: Severity) -> Options {
@@ -28,9 +28,9 @@ fn counting(judgement: &Judgement) -> Vec<&str> {
 }
 
 #[test]
-fn what_is_suppressed_does_not_fail_and_is_told_all_the_same() {
+fn a_suppressed_finding_does_not_fail_but_is_reported() {
     let judgement = judged_with(
-        &files(SINNERS),
+        &files(FAULTY_RUN),
         &suppressing_with("freed-while-open:^/app/consumer$\nleaked-*:producer", Severity::Warning),
     );
     assert_eq!((judgement.verdict, judgement.exit), (Verdict::Clean, 0));
@@ -48,30 +48,30 @@ fn what_is_suppressed_does_not_fail_and_is_told_all_the_same() {
 #[test]
 fn a_suppression_of_another_rule_place_or_kind_excuses_nothing() {
     for text in ["double-put:*", "leaked-handle:^producer", "leaked-handle:kind=mapping", "freed-while-open:nobody"] {
-        let judgement = judged_with(&files(SINNERS), &suppressing_with(text, Severity::Warning));
+        let judgement = judged_with(&files(FAULTY_RUN), &suppressing_with(text, Severity::Warning));
         assert_eq!(counting(&judgement).len(), 3, "{text}");
         assert_eq!(judgement.suppressions[0].count, 0);
-        let told = form(|out| report::text(&judgement, out, false));
-        assert!(told.contains(&format!("  known.txt:1 was not needed: {text}\n")), "{told}");
+        let output = form(|out| report::text(&judgement, out, false));
+        assert!(output.contains(&format!("  known.txt:1 was not needed: {text}\n")), "{output}");
     }
 }
 
 #[test]
-fn a_kind_of_object_is_suppressed_wherever_it_is() {
-    let judgement = judged_with(&files(SINNERS), &suppressing_with("leaked-*:kind=mem-handle", Severity::Warning));
+fn a_suppression_of_a_kind_covers_all_places() {
+    let judgement = judged_with(&files(FAULTY_RUN), &suppressing_with("leaked-*:kind=mem-handle", Severity::Warning));
     assert_eq!(counting(&judgement), ["freed-while-open", "leaked-mapping"]);
 }
 
-/// The promise of --write-suppressions, for everything that every rule finds.
+/// The contract of `--write-suppressions`, for the findings of every rule.
 #[test]
-fn what_was_written_makes_the_same_run_clean() {
+fn written_suppressions_make_the_same_run_clean() {
     for rule in RULES.iter().filter(|rule| rule.code != "no-calls-seen") {
         let page = Page::of(rule);
         let traces = files(page.scenario("Bad trace").unwrap());
         let before = judged(&traces);
         assert!(!before.findings.is_empty(), "{}", rule.code);
         let after = judged_with(&traces, &suppressing_with(&suppressing(&before), Severity::Note));
-        // Calls that are missing are missing whoever is told.
+        // A suppression does not change that calls are missing.
         let verdict = if rule.code == "calls-lost" { Verdict::NotJudged } else { Verdict::Clean };
         assert_eq!((after.verdict, counting(&after)), (verdict, vec![]), "{}", suppressing(&before));
         assert!(after.suppressions.iter().all(|used| used.count > 0), "{:?}", after.suppressions);
@@ -79,7 +79,7 @@ fn what_was_written_makes_the_same_run_clean() {
 }
 
 #[test]
-fn what_is_written_names_the_function_that_did_it() {
+fn a_written_suppression_names_the_function() {
     let text = suppressing(&with_stacks());
     assert!(text.contains("\nfreed-while-open:^app::free(void*)$\n"), "{text}");
     assert!(text.contains("\nleaked-handle:/producer$\n"), "{text}");
@@ -92,9 +92,9 @@ fn what_is_written_names_the_function_that_did_it() {
 }
 
 #[test]
-fn only_what_is_new_fails() {
+fn only_new_findings_fail() {
     let before = judged(&files("producer: get q -> i\nproducer: get q -> j\nproducer: put k"));
-    let judgement = judged_with(&files(SINNERS), &exempting("", &before));
+    let judgement = judged_with(&files(FAULTY_RUN), &exempting("", &before));
     assert_eq!(counting(&judgement), ["freed-while-open", "leaked-mapping"]);
     let compared = judgement.baseline.as_ref().unwrap();
     assert_eq!((compared.known, compared.new, compared.gone.len()), (1, 2, 1));
@@ -105,20 +105,20 @@ fn only_what_is_new_fails() {
         "{text}"
     );
 
-    let same = judged_with(&files(SINNERS), &exempting("", &judged(&files(SINNERS))));
+    let same = judged_with(&files(FAULTY_RUN), &exempting("", &judged(&files(FAULTY_RUN))));
     assert_eq!((same.verdict, counting(&same).len()), (Verdict::Clean, 0));
     assert!(same.findings.iter().all(|finding| finding.excuse == Some(Excuse::Baseline)));
 }
 
 #[test]
-fn another_run_of_the_same_is_known_by_its_baseline() {
-    let later = files_with(SINNERS, |header, _| (header.pid, header.start) = (header.pid + 5000, header.start + 77));
-    let judgement = judged_with(&later, &exempting("", &judged(&files(SINNERS))));
+fn a_baseline_covers_another_run_of_the_same_program() {
+    let later = files_with(FAULTY_RUN, |header, _| (header.pid, header.start) = (header.pid + 5000, header.start + 77));
+    let judgement = judged_with(&later, &exempting("", &judged(&files(FAULTY_RUN))));
     assert_eq!((judgement.verdict, counting(&judgement).len()), (Verdict::Clean, 0), "{:#?}", judgement.findings);
 }
 
 #[test]
-fn a_second_sin_of_a_known_kind_and_one_that_became_worse_are_new() {
+fn more_frequent_and_more_severe_findings_are_new() {
     let twice = "p: get a -> h\nq: put x\nr: put x";
     let (once, again) =
         (judged(&files("p: get a -> h\np: put x")), files("p: get a -> h\np: put x\np/2: put h\np/2: put y"));
@@ -134,8 +134,8 @@ fn a_second_sin_of_a_known_kind_and_one_that_became_worse_are_new() {
 }
 
 #[test]
-fn a_report_of_an_older_urscope_is_a_baseline_too() {
-    let mut old = serde_json::to_value(judged(&files(SINNERS))).unwrap();
+fn a_report_of_an_older_version_is_a_valid_baseline() {
+    let mut old = serde_json::to_value(judged(&files(FAULTY_RUN))).unwrap();
     old.as_object_mut().unwrap().retain(|name, _| name != "suppressions" && name != "baseline");
     for finding in old["findings"].as_array_mut().unwrap() {
         finding
@@ -144,11 +144,11 @@ fn a_report_of_an_older_urscope_is_a_baseline_too() {
             .retain(|name, _| !["kind", "identity", "fails", "excuse"].contains(&name.as_str()));
     }
     let old: Judgement = serde_json::from_value(old).unwrap();
-    assert_eq!(counting(&judged_with(&files(SINNERS), &exempting("", &old))), Vec::<&str>::new());
+    assert_eq!(counting(&judged_with(&files(FAULTY_RUN), &exempting("", &old))), Vec::<&str>::new());
 }
 
 #[test]
-fn exemptions_prove_nothing_where_nothing_was_seen() {
-    let judgement = judged_with(&files("p: alloc a 64"), &exempting("*:*", &judged(&files(SINNERS))));
+fn exemptions_do_not_make_a_run_without_ipc_calls_clean() {
+    let judgement = judged_with(&files("p: alloc a 64"), &exempting("*:*", &judged(&files(FAULTY_RUN))));
     assert_eq!((judgement.verdict, judgement.baseline), (Verdict::NotJudged, None));
 }

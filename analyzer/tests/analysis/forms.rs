@@ -1,4 +1,4 @@
-//! The forms of a report for other programs: each is what its own standard says, for every story of every rule.
+//! Tests of the report formats for other programs: each conforms to its standard, for the scenarios of all rules.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use urscope_analyzer::{Judgement, Options, analysis::Frame, report};
 use urscope_rule_pages::Page;
 use urscope_rules::catalog::RULES;
 
-use crate::traces::{SINNERS, files, judged, judged_with};
+use crate::traces::{FAULTY_RUN, files, judged, judged_with};
 
 pub(crate) fn form(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut out = Vec::new();
@@ -32,22 +32,22 @@ pub(crate) fn github(judgement: &Judgement) -> String {
     form(|out| report::github(judgement, Path::new("/home/me/app"), out))
 }
 
-/// Judgements of all kinds: of every story of every rule, of sinners with stacks, of nothing, and with exemptions.
+/// Judgements of all kinds: of all scenarios of all rules, of no traces, of a faulty run with stacks, and with exemptions.
 pub(crate) fn judgements() -> Vec<Judgement> {
-    let stories = RULES.iter().flat_map(|rule| {
+    let scenarios = RULES.iter().flat_map(|rule| {
         let page = Page::of(rule);
         ["Bad trace", "Good trace"].map(|heading| judged(&files(page.scenario(heading).unwrap())))
     });
-    let mut all: Vec<_> = stories.collect();
+    let mut all: Vec<_> = scenarios.collect();
     all.push(judged(&files("")));
     all.push(with_stacks());
-    all.push(judged_with(&files(SINNERS), &exempting("leaked-*:*\ndouble-put:nobody", &with_stacks())));
+    all.push(judged_with(&files(FAULTY_RUN), &exempting("leaked-*:*\ndouble-put:nobody", &with_stacks())));
     all
 }
 
-/// Sinners whose first finding has stacks on both sides.
+/// The judgement of a faulty run whose first finding has stacks on both sides.
 pub(crate) fn with_stacks() -> Judgement {
-    let mut judgement = judged(&files(SINNERS));
+    let mut judgement = judged(&files(FAULTY_RUN));
     let frame = |function: &str, file: Option<&str>, line| Frame {
         module: "/home/me/app/build/producer".into(),
         offset: "0x1a2b".into(),
@@ -82,8 +82,8 @@ fn assert_valid(schema: &jsonschema::Validator, report: &Value) {
 }
 
 #[test]
-fn sarif_is_valid_by_the_schema_of_oasis() {
-    // The pattern of a language has a bracket too many and is no regular expression by the letter of ECMA 262.
+fn sarif_is_valid_against_the_oasis_schema() {
+    // The pattern of a language has an extra bracket and is not a valid ECMA 262 regular expression.
     let text = include_str!("../data/sarif-schema-2.1.0.json").replace("{2}]?$", "{2}$");
     let schema = serde_json::from_str(&text).unwrap();
     let schema = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
@@ -92,7 +92,7 @@ fn sarif_is_valid_by_the_schema_of_oasis() {
     }
     let mut broken = sarif(&with_stacks());
     broken["runs"][0]["results"][0]["level"] = json!("fatal");
-    assert!(!schema.is_valid(&broken), "the schema finds no fault");
+    assert!(!schema.is_valid(&broken), "the schema accepts an invalid level");
 }
 
 #[test]
@@ -117,101 +117,104 @@ fn sarif_has_both_sides_with_their_lines_and_stacks() {
     assert_eq!(other["logicalLocations"][0]["fullyQualifiedName"], "consumer");
     let stacks = result["stacks"].as_array().unwrap();
     assert_eq!(stacks.iter().map(|stack| stack["frames"].as_array().unwrap().len()).collect::<Vec<_>>(), [3, 1]);
-    let abroad = &stacks[0]["frames"][1]["location"]["physicalLocation"];
-    assert_eq!(abroad["artifactLocation"], json!({"uri": "file:///elsewhere/main.cpp"}));
-    assert_eq!(abroad["address"]["relativeAddress"], 0x1a2b);
+    let outside = &stacks[0]["frames"][1]["location"]["physicalLocation"];
+    assert_eq!(outside["artifactLocation"], json!({"uri": "file:///elsewhere/main.cpp"}));
+    assert_eq!(outside["address"]["relativeAddress"], 0x1a2b);
     assert_eq!(result["partialFingerprints"]["urscopeIdentity/v1"], judgement.findings[0].identity.as_str());
 
-    let nothing = sarif(&judged(&files("")));
-    let invocation = &nothing["runs"][0]["invocations"][0];
+    let empty = sarif(&judged(&files("")));
+    let invocation = &empty["runs"][0]["invocations"][0];
     assert_eq!((&invocation["executionSuccessful"], &invocation["exitCode"]), (&json!(false), &json!(2)));
     assert!(invocation["toolExecutionNotifications"][0]["message"]["text"].as_str().unwrap().contains("no trace"));
 }
 
 #[test]
-fn sarif_says_what_is_excused_and_what_is_new() {
+fn sarif_marks_suppressed_and_new_findings() {
     let before = judged(&files("producer: get q -> i\nproducer: get q -> j"));
-    let judgement = judged_with(&files(SINNERS), &exempting("leaked-mapping:consumer", &before));
+    let judgement = judged_with(&files(FAULTY_RUN), &exempting("leaked-mapping:consumer", &before));
     let log = sarif(&judgement);
     let results = log["runs"][0]["results"].as_array().unwrap();
-    let told: Vec<_> = results.iter().map(|it| (&it["ruleId"], &it["baselineState"], &it["suppressions"])).collect();
+    let found: Vec<_> = results.iter().map(|it| (&it["ruleId"], &it["baselineState"], &it["suppressions"])).collect();
     let justified = json!([{"kind": "external", "justification": "known.txt:1: leaked-mapping:consumer"}]);
     let expected = [
         (&json!("freed-while-open"), &json!("new"), &json!([])),
         (&json!("leaked-handle"), &json!("unchanged"), &json!([])),
         (&json!("leaked-mapping"), &json!("new"), &justified),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
 }
 
 #[test]
-fn junit_is_valid_by_the_schema_of_jenkins() {
+fn junit_is_valid_against_the_jenkins_schema() {
     let schema = uppsala::parse(include_str!("../data/junit-10.xsd")).unwrap();
     let schema = XsdValidator::from_schema(&schema).unwrap();
-    let errors = |told: &str| schema.validate(&uppsala::parse(told).unwrap());
+    let errors = |xml: &str| schema.validate(&uppsala::parse(xml).unwrap());
     for judgement in judgements() {
-        let told = junit(&judgement);
-        assert!(errors(&told).is_empty(), "{:?}\n{told}", errors(&told));
+        let xml = junit(&judgement);
+        assert!(errors(&xml).is_empty(), "{:?}\n{xml}", errors(&xml));
     }
-    let told = junit(&with_stacks());
+    let xml = junit(&with_stacks());
     for (good, bad) in [("<testcase name=", "<testcase nam="), ("failure ", "fault "), ("<property ", "<properties ")] {
         let broken =
-            told.replace(good, bad).replace("</failure>", if bad == "fault " { "</fault>" } else { "</failure>" });
-        assert_ne!(broken, told);
-        assert!(!errors(&broken).is_empty(), "the schema finds no fault in {bad}");
+            xml.replace(good, bad).replace("</failure>", if bad == "fault " { "</fault>" } else { "</failure>" });
+        assert_ne!(broken, xml);
+        assert!(!errors(&broken).is_empty(), "the schema accepts {bad}");
     }
 }
 
 #[test]
 fn junit_has_a_case_per_rule_and_process() {
-    let told = junit(&judged(&files(SINNERS)));
+    let xml = junit(&judged(&files(FAULTY_RUN)));
     let cases = 1 + 2 * (RULES.len() - 1);
-    assert_eq!(told.matches("<testcase ").count(), cases, "{told}");
+    assert_eq!(xml.matches("<testcase ").count(), cases, "{xml}");
     assert!(
-        told.contains(&format!("<testsuites name=\"urscope\" tests=\"{cases}\" failures=\"2\" errors=\"0\"")),
-        "{told}"
+        xml.contains(&format!("<testsuites name=\"urscope\" tests=\"{cases}\" failures=\"2\" errors=\"0\"")),
+        "{xml}"
     );
-    assert!(told.contains("<failure message=\"producer (pid 100) frees USM allocation"), "{told}");
-    assert!(told.contains("<system-out>note: leaked-mapping"), "what is no failure is told all the same: {told}");
+    assert!(xml.contains("<failure message=\"producer (pid 100) frees USM allocation"), "{xml}");
+    assert!(
+        xml.contains("<system-out>note: leaked-mapping"),
+        "a finding that is not a failure is in the output: {xml}"
+    );
 
-    let nothing = junit(&judged(&files("")));
-    assert!(nothing.contains("tests=\"1\" failures=\"0\" errors=\"1\"") && nothing.contains("not-judged"), "{nothing}");
+    let empty = judged(&files(""));
+    let xml = junit(&empty);
+    assert!(xml.contains("tests=\"1\" failures=\"0\" errors=\"1\"") && xml.contains("not-judged"), "{xml}");
 
-    let nobody = judged(&files(""));
-    let excused = junit(&judged_with(&files(SINNERS), &exempting("freed-*:*", &nobody)));
+    let excused = junit(&judged_with(&files(FAULTY_RUN), &exempting("freed-*:*", &empty)));
     assert!(excused.contains("<skipped message=\"suppressed by known.txt:1 (freed-*:*)\""), "{excused}");
 }
 
 #[test]
-fn github_is_told_of_each_finding_at_its_line() {
-    let told = github(&with_stacks());
-    let lines: Vec<_> = told.lines().collect();
-    assert_eq!(lines.len(), 4, "{told}");
+fn github_has_an_annotation_for_each_finding_at_its_line() {
+    let output = github(&with_stacks());
+    let lines: Vec<_> = output.lines().collect();
+    assert_eq!(lines.len(), 4, "{output}");
     let head = "::error file=src/gpu core.cpp,line=37,title=urscope%3A freed-while-open::producer (pid 100) frees";
-    assert!(lines[0].starts_with(head), "{told}");
-    assert!(lines[0].contains("%0Athere: consumer (pid 200)") && lines[0].contains("%0Ahelp: "), "{told}");
-    assert!(lines[1].starts_with("::warning title=urscope%3A leaked-handle::"), "{told}");
-    assert!(lines[2].starts_with("::notice title="), "{told}");
+    assert!(lines[0].starts_with(head), "{output}");
+    assert!(lines[0].contains("%0Athere: consumer (pid 200)") && lines[0].contains("%0Ahelp: "), "{output}");
+    assert!(lines[1].starts_with("::warning title=urscope%3A leaked-handle::"), "{output}");
+    assert!(lines[2].starts_with("::notice title="), "{output}");
     assert_eq!(lines[3], "urscope: 1 error, 1 warning, 1 note (2 processes, 8 calls)");
-    let nothing = github(&judged(&files("")));
-    assert!(nothing.starts_with("::error title=urscope%3A not judged::no trace files"), "{nothing}");
+    let empty = github(&judged(&files("")));
+    assert!(empty.starts_with("::error title=urscope%3A not judged::no trace files"), "{empty}");
 }
 
 #[test]
-fn the_page_tells_all_and_asks_nobody() {
+fn the_page_is_complete_and_has_no_external_references() {
     let page = html(&with_stacks());
-    for told in [
+    for text in [
         "freed-while-open",
         "app::free(void*) (/home/me/app/src/gpu core.cpp:37)",
         "there",
         "What to do",
         "whole stack",
     ] {
-        assert!(page.contains(told), "{told}: {page}");
+        assert!(page.contains(text), "{text}: {page}");
     }
     let lower = page.to_lowercase();
-    for asks in ["<script", "src=", "href=", "url(", "@import", "http:", "https:", "<iframe", "<form"] {
-        assert!(!lower.contains(asks), "{asks}: {page}");
+    for reference in ["<script", "src=", "href=", "url(", "@import", "http:", "https:", "<iframe", "<form"] {
+        assert!(!lower.contains(reference), "{reference}: {page}");
     }
     assert!(
         page.contains("prefers-color-scheme: dark") && page.contains("default-src &#39;none&#39;")
@@ -220,16 +223,16 @@ fn the_page_tells_all_and_asks_nobody() {
 }
 
 #[test]
-fn a_report_in_json_is_valid_by_the_schema_that_is_promised() {
-    let promised = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/report.schema.json");
+fn a_json_report_is_valid_against_the_published_schema() {
+    let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/report.schema.json");
     let schema = urscope_analyzer::analysis::report_schema();
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(promised, &schema).unwrap();
+        std::fs::write(published, &schema).unwrap();
     }
-    let committed = std::fs::read_to_string(promised).unwrap();
+    let committed = std::fs::read_to_string(published).unwrap();
     assert_eq!(
         committed, schema,
-        "docs/report.schema.json is out of date; BLESS=1 cargo test -p urscope-analyzer renews it"
+        "docs/report.schema.json is out of date; update it with BLESS=1 cargo test -p urscope-analyzer"
     );
     let schema =
         jsonschema::options().should_validate_formats(true).build(&serde_json::from_str(&schema).unwrap()).unwrap();

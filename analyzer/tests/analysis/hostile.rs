@@ -1,4 +1,4 @@
-//! Files that are cut, damaged, of another version, of somebody else, or made to hurt.
+//! Tests with files that are truncated, damaged, of another version, foreign or malicious.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -6,7 +6,7 @@ use urscope_analyzer::{AnalysisError, Options, Verdict, analysis::Ended, judge};
 
 use crate::traces::{codes, files, files_with, judged, put};
 
-const SINNER: &str = "p: alloc a 64\np: get a -> h\np: put h\np: put h";
+const FAULTY_RUN: &str = "p: alloc a 64\np: get a -> h\np: put h\np: put h";
 
 fn only(bytes: &[u8]) -> Result<urscope_analyzer::Judgement, AnalysisError> {
     let folder = tempfile::tempdir().unwrap();
@@ -16,8 +16,8 @@ fn only(bytes: &[u8]) -> Result<urscope_analyzer::Judgement, AnalysisError> {
 }
 
 #[test]
-fn a_trace_cut_at_any_byte_is_judged_up_to_the_cut() {
-    let whole = files(SINNER).into_values().next().unwrap();
+fn a_trace_truncated_at_any_byte_is_judged_up_to_there() {
+    let whole = files(FAULTY_RUN).into_values().next().unwrap();
     let mut found = 0;
     for cut in 0..whole.len() {
         let mut bytes = whole[..cut].to_vec();
@@ -35,8 +35,8 @@ fn a_trace_cut_at_any_byte_is_judged_up_to_the_cut() {
 }
 
 #[test]
-fn a_damaged_line_is_said_with_its_place_and_makes_the_trace_incomplete() {
-    let (name, whole) = files(SINNER).into_iter().next().unwrap();
+fn a_damaged_line_is_reported_and_makes_the_trace_incomplete() {
+    let (name, whole) = files(FAULTY_RUN).into_iter().next().unwrap();
     let text = String::from_utf8(whole).unwrap();
     let damaged = text.replacen("\"ph\":\"E\"", "\"ph\"\u{1b}\"E\"", 1);
     let judgement = judged(&BTreeMap::from([(name, damaged.into_bytes())]));
@@ -44,25 +44,25 @@ fn a_damaged_line_is_said_with_its_place_and_makes_the_trace_incomplete() {
     assert!(judgement.skipped[0].offset > 400 && judgement.skipped[0].file.contains("urscope-p-"));
     assert_eq!(judgement.processes[0].ended, Ended::Incomplete);
     assert_eq!(codes(&judgement), [("double-put", 1), ("calls-lost", 1)]);
-    assert_eq!(judgement.verdict, Verdict::NotJudged, "nothing is proved where calls are missing");
+    assert_eq!(judgement.verdict, Verdict::NotJudged, "missing calls prevent a verdict");
     let reason = judgement.reason.unwrap_or_default();
     assert!(reason.contains("1 line could not be used"), "{reason}");
 }
 
 #[test]
-fn a_newer_format_is_refused_with_its_number() {
-    let newer = files_with(SINNER, |header, _| (header.format, header.urscope) = (7, "9.9".into()));
+fn a_newer_format_is_rejected_with_its_number() {
+    let newer = files_with(FAULTY_RUN, |header, _| (header.format, header.urscope) = (7, "9.9".into()));
     let error = only(newer.values().next().unwrap()).unwrap_err();
     assert!(matches!(&error, AnalysisError::Newer { format: 7, .. }));
     assert!(error.to_string().contains("format 7 (written by urscope 9.9)"), "{error}");
 }
 
 #[test]
-fn a_file_that_is_no_trace_is_said_to_be_none() {
+fn a_file_that_is_not_a_trace_is_rejected() {
     let chrome = b"[\n{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}\n]";
-    let nothing: &[&[u8]] =
+    let foreign: &[&[u8]] =
         &[b"\x7fELF\x02\x01\x01", b"hello", b"{\"traceEvents\":[]}", b"[1,2,3]", chrome, b"[\n\xff\xfe\n"];
-    for bytes in nothing {
+    for bytes in foreign {
         let error = only(bytes).unwrap_err();
         assert!(matches!(error, AnalysisError::NotATrace { .. }), "{error}");
         assert!(error.to_string().contains("expected a file that liburscope.so wrote"), "{error}");
@@ -70,8 +70,8 @@ fn a_file_that_is_no_trace_is_said_to_be_none() {
 }
 
 #[test]
-fn a_trace_without_its_header_says_so() {
-    let whole = files(SINNER).into_values().next().unwrap();
+fn a_trace_without_its_header_is_rejected() {
+    let whole = files(FAULTY_RUN).into_values().next().unwrap();
     let text = String::from_utf8(whole).unwrap();
     let headless: Vec<_> = text.lines().filter(|line| !line.contains("urscope_header")).collect();
     let error = only(headless.join("\n").as_bytes()).unwrap_err();
@@ -79,7 +79,7 @@ fn a_trace_without_its_header_says_so() {
 }
 
 #[test]
-fn what_is_not_there_or_no_file_is_said() {
+fn a_missing_file_and_a_device_are_rejected() {
     let missing = judge(&["/nonexistent/urscope-a.json".into()], &Options::default()).unwrap_err();
     assert!(matches!(missing, AnalysisError::Unreadable { .. }), "{missing}");
     let device = judge(&[Path::new("/dev/zero").to_owned()], &Options::default()).unwrap_err();
@@ -87,17 +87,17 @@ fn what_is_not_there_or_no_file_is_said() {
 }
 
 #[test]
-fn a_file_named_twice_is_heard_once() {
+fn a_file_named_twice_is_analyzed_once() {
     let folder = tempfile::tempdir().unwrap();
-    let mut paths = put(folder.path(), &files(SINNER));
+    let mut paths = put(folder.path(), &files(FAULTY_RUN));
     paths.push(folder.path().to_owned());
     let judgement = judge(&paths, &Options::default()).unwrap();
     assert_eq!((judgement.processes.len(), codes(&judgement)), (1, vec![("double-put", 1)]));
 }
 
 #[test]
-fn very_much_of_nothing_is_stepped_over() {
-    let mut spaces = files(SINNER).into_values().next().unwrap();
+fn very_long_blanks_and_lines_are_handled() {
+    let mut spaces = files(FAULTY_RUN).into_values().next().unwrap();
     let end = spaces.len() - 2;
     spaces.truncate(end);
     spaces.resize(end + (16 << 20), b' ');

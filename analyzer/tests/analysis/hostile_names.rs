@@ -1,13 +1,13 @@
-//! Nothing that an input holds escapes: not into a terminal, not into a page, not into the log of a CI runner.
+//! Tests that hostile text of an input cannot control a terminal, a page or the log of a CI runner.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use urscope_analyzer::{Judgement, plain::steers, report};
+use urscope_analyzer::{Judgement, plain::is_unprintable, report};
 
 use crate::forms::{form, github, html, judgements, junit, sarif};
 
-/// What names and messages may hold.
+/// Hostile text that names and messages can contain.
 const EVIL: [&str; 10] = [
     "\x1b[2J\x1b]0;title\x07\u{9b}31m",
     "</pre></style></title><script>alert(1)</script><img src=x onerror=alert(1)>",
@@ -21,15 +21,15 @@ const EVIL: [&str; 10] = [
     "\0\u{fffe}\u{ffff}\u{1}\u{8}\u{b}\u{7f}",
 ];
 
-/// The judgement with something evil in front of, in and behind every text of it but the words that are ours.
+/// The judgement with hostile text before and after every text that is not an enumeration or a number.
 fn poisoned(judgement: &Judgement, evil: &str) -> Judgement {
     fn poison(value: &mut Value, evil: &str) {
         match value {
             Value::String(text) => *text = format!("{evil}{text}{evil}"),
             Value::Array(values) => values.iter_mut().for_each(|value| poison(value, evil)),
             Value::Object(fields) => {
-                let ours = ["verdict", "severity", "ended", "by", "offset", "identity"];
-                fields.iter_mut().filter(|field| !ours.contains(&field.0.as_str())).for_each(|it| poison(it.1, evil));
+                let fixed = ["verdict", "severity", "ended", "by", "offset", "identity"];
+                fields.iter_mut().filter(|field| !fixed.contains(&field.0.as_str())).for_each(|it| poison(it.1, evil));
             }
             _ => {}
         }
@@ -50,11 +50,11 @@ fn everything(mut each: impl FnMut(&Judgement, &Judgement)) {
 /// The tags of a page with the names of their attributes, in order.
 fn tags(page: &str) -> Vec<String> {
     let parts = page.split('<').skip(1).map(|part| part.split('>').next().unwrap());
-    // Values are in double quotes, and none can hold one.
+    // Attribute values are in double quotes and contain none.
     parts.map(|tag| tag.split('"').step_by(2).collect::<String>()).collect()
 }
 
-/// Every element ends where it should, so that no text ended one.
+/// Asserts that all elements are closed in order, so that no text closed one.
 fn assert_balanced(page: &str) {
     let mut open = Vec::new();
     for tag in tags(page) {
@@ -69,23 +69,23 @@ fn assert_balanced(page: &str) {
 }
 
 #[test]
-fn no_form_holds_a_character_that_steers() {
+fn no_format_contains_unprintable_characters() {
     everything(|_, evil| {
         let mut text = Vec::new();
         report::text(evil, &mut text, false).unwrap();
         let json = form(|out| report::json(evil, out));
         let sarif = form(|out| report::sarif(evil, std::path::Path::new("/"), out));
-        for told in [String::from_utf8(text).unwrap(), json, sarif, junit(evil), html(evil), github(evil)] {
-            assert!(told.chars().all(|c| c == '\n' || !steers(c)), "{told:?}");
+        for output in [String::from_utf8(text).unwrap(), json, sarif, junit(evil), html(evil), github(evil)] {
+            assert!(output.chars().all(|c| c == '\n' || !is_unprintable(c)), "{output:?}");
         }
     });
 }
 
 #[test]
-fn json_loses_nothing() {
+fn json_is_read_back_unchanged() {
     everything(|_, evil| {
-        let told: Judgement = serde_json::from_str(&form(|out| report::json(evil, out))).unwrap();
-        assert_eq!(&told, evil);
+        let read: Judgement = serde_json::from_str(&form(|out| report::json(evil, out))).unwrap();
+        assert_eq!(&read, evil);
     });
 }
 
@@ -96,7 +96,7 @@ fn no_name_becomes_markup_of_the_page() {
         let page = html(evil);
         assert_balanced(&page);
         for tag in tags(&page) {
-            assert!(known.contains(&tag), "<{tag}> is none of ours: {page}");
+            assert!(known.contains(&tag), "<{tag}> is not a tag of the page: {page}");
         }
     });
 }
@@ -104,12 +104,12 @@ fn no_name_becomes_markup_of_the_page() {
 #[test]
 fn no_name_becomes_markup_of_junit() {
     everything(|_, evil| {
-        let told = junit(evil);
-        uppsala::parse(&told).unwrap_or_else(|error| panic!("{error}: {told}"));
-        assert!(!told.contains("<script") && !told.contains("<img") && !told.contains("<![CDATA["), "{told}");
-        let lawful =
+        let xml = junit(evil);
+        uppsala::parse(&xml).unwrap_or_else(|error| panic!("{error}: {xml}"));
+        assert!(!xml.contains("<script") && !xml.contains("<img") && !xml.contains("<![CDATA["), "{xml}");
+        let allowed =
             |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
-        assert!(told.chars().all(lawful), "{told:?}");
+        assert!(xml.chars().all(allowed), "{xml:?}");
     });
 }
 
@@ -120,9 +120,9 @@ fn no_name_becomes_a_command_of_the_runner() {
             let command = |line: &str| ["::", "##["].iter().any(|sign| line.trim().starts_with(sign));
             text.lines().filter(|line| command(line)).count()
         };
-        let told = github(evil);
-        assert_eq!(commands(&told), commands(&github(tame)), "{told}");
-        for line in told.lines().filter(|line| line.starts_with("::")) {
+        let output = github(evil);
+        assert_eq!(commands(&output), commands(&github(tame)), "{output}");
+        for line in output.lines().filter(|line| line.starts_with("::")) {
             let (properties, _) = line[2..].split_once("::").unwrap();
             let (_, properties) = properties.split_once(' ').unwrap();
             let names: Vec<_> = properties.split(',').map(|property| property.split_once('=').unwrap().0).collect();
@@ -135,7 +135,7 @@ fn no_name_becomes_a_command_of_the_runner() {
 }
 
 #[test]
-fn the_uris_of_sarif_are_uris() {
+fn the_uris_of_sarif_are_valid() {
     everything(|_, evil| {
         let log = sarif(evil).to_string();
         let uris = log.split("\"uri\":\"").skip(1).map(|rest| rest.split('"').next().unwrap());

@@ -1,4 +1,4 @@
-//! What is asked of whole runs, and what is answered.
+//! Tests of the questions about whole runs.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,26 +12,26 @@ use urscope_analyzer::{
 
 use crate::traces::{files, files_with, one_late, put};
 
-/// Two consumers hold what a producer shares; one closes, the other is killed.
+/// Two consumers open what a producer shares. One closes it, the other is killed.
 const SHARED: &str = "producer: alloc p 4096\nproducer: get p -> h\nfirst: open h -> m\nfirst: open h -> m\nsecond: open h -> n\n\
                       first: close m\nproducer: put h\nsecond: killed\nfirst: close m\nproducer: free p";
 
-fn folder(story: &str) -> tempfile::TempDir {
+fn folder(scenario: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    put(folder.path(), &files(story));
+    put(folder.path(), &files(scenario));
     folder
 }
 
-fn holders(story: &str, at: Option<Duration>) -> Result<questions::Holders, QuestionError> {
-    questions::holders(&[folder(story).path().to_owned()], &Options::default(), at)
+fn holders(scenario: &str, at: Option<Duration>) -> Result<questions::Holders, QuestionError> {
+    questions::holders(&[folder(scenario).path().to_owned()], &Options::default(), at)
 }
 
-fn stats(story: &str) -> Stats {
-    questions::stats(&[folder(story).path().to_owned()], &Options::default()).unwrap()
+fn stats(scenario: &str) -> Stats {
+    questions::stats(&[folder(scenario).path().to_owned()], &Options::default()).unwrap()
 }
 
 #[test]
-fn whoever_held_something_when_they_ended_is_named() {
+fn a_process_that_held_something_at_its_end_is_listed() {
     let answer = holders(SHARED, None).unwrap();
     let [held] = &answer.held[..] else { panic!("{answer:?}") };
     assert_eq!((held.size, held.handles, answer.pinned_bytes), (Some(4096), 0, 4096));
@@ -41,13 +41,13 @@ fn whoever_held_something_when_they_ended_is_named() {
 }
 
 #[test]
-fn any_moment_of_a_run_can_be_asked_for() {
-    // A story's records follow each other by half a microsecond.
-    let story = SHARED.replace("second: killed", "second: close n");
+fn holders_can_be_requested_for_any_moment() {
+    // The records of a scenario are half a microsecond apart.
+    let scenario = SHARED.replace("second: killed", "second: close n");
     let mut most = (0, 0);
     let mut moments = 0;
     for halves in 0..40 {
-        match holders(&story, Some(Duration::from_nanos(500 * halves))) {
+        match holders(&scenario, Some(Duration::from_nanos(500 * halves))) {
             Ok(answer) => {
                 moments += 1;
                 for held in &answer.held {
@@ -73,33 +73,36 @@ fn any_moment_of_a_run_can_be_asked_for() {
 }
 
 #[test]
-fn a_faultless_run_leaves_nobody_holding() {
+fn a_clean_run_has_no_holders_at_its_end() {
     let answer =
         holders("p: alloc a 64\np: get a -> h\nc: open h -> m\nc: close m\np: put h\np: free a", None).unwrap();
     assert_eq!((answer.held.len(), answer.pinned_bytes), (0, 0));
 }
 
 #[test]
-fn imported_physical_memory_and_events_are_held_too() {
+fn imported_physical_memory_and_events_have_holders() {
     for (make, get, open) in [("physical", "get-physical", "open-physical"), ("event", "get-event", "open-event")] {
-        let story = format!("p: {make} a ipc\np: {get} a -> h\nc: {open} h -> b\nc: killed");
-        let answer = holders(&story, None).unwrap();
+        let scenario = format!("p: {make} a ipc\np: {get} a -> h\nc: {open} h -> b\nc: killed");
+        let answer = holders(&scenario, None).unwrap();
         let [held] = &answer.held[..] else { panic!("{make}: {answer:?}") };
         assert_eq!((held.handles, held.holders.len()), (1, 1), "{make}");
     }
 }
 
 #[test]
-fn the_life_of_a_handle_is_told_over_all_processes() {
+fn the_history_of_a_handle_covers_all_processes() {
     let folder = folder(SHARED);
     let paths = [folder.path().to_owned()];
     let held = holders(SHARED, None).unwrap().held.remove(0);
     let of_mapping = held.holders[0].opened.rsplit(' ').next().unwrap().to_owned();
-    // Whichever of its names is known: the fingerprint, the address in the producer, the one in a consumer.
+    // The handle is found by its fingerprint, its address in the producer, and its address in a consumer.
     for name in [held.fingerprint.clone(), held.value.clone().unwrap(), of_mapping] {
-        let story = questions::handle(&paths, &Options::default(), questions::word(&name).unwrap()).unwrap();
-        let told: Vec<_> =
-            story.moments.iter().map(|moment| (moment.place.pid, moment.place.function.as_deref().unwrap())).collect();
+        let history = questions::handle(&paths, &Options::default(), questions::word(&name).unwrap()).unwrap();
+        let calls: Vec<_> = history
+            .moments
+            .iter()
+            .map(|moment| (moment.place.pid, moment.place.function.as_deref().unwrap()))
+            .collect();
         let expected = [
             (100, "urUSMDeviceAlloc"),
             (100, "urIPCGetMemHandleExp"),
@@ -111,15 +114,15 @@ fn the_life_of_a_handle_is_told_over_all_processes() {
             (200, "urIPCCloseMemHandleExp"),
             (100, "urUSMFree"),
         ];
-        assert_eq!(told, expected, "by {name}");
-        assert!(story.moments.iter().all(|moment| moment.result.is_some()));
-        assert_eq!(story.fingerprints, std::slice::from_ref(&held.fingerprint));
-        assert_eq!(story.findings.len(), 1, "the leak of the killed one: {:?}", story.findings);
+        assert_eq!(calls, expected, "by {name}");
+        assert!(history.moments.iter().all(|moment| moment.result.is_some()));
+        assert_eq!(history.fingerprints, std::slice::from_ref(&held.fingerprint));
+        assert_eq!(history.findings.len(), 1, "the leak of the killed process: {:?}", history.findings);
     }
 }
 
 #[test]
-fn a_name_that_nothing_has_is_said_to_be_none() {
+fn an_unknown_handle_is_an_error() {
     let folder = folder(SHARED);
     let error = questions::handle(&[folder.path().to_owned()], &Options::default(), 0xdead_beef).unwrap_err();
     assert!(error.to_string().contains("0xdeadbeef"), "{error}");
@@ -137,30 +140,30 @@ fn calls_errors_and_times_are_counted() {
 }
 
 #[test]
-fn what_was_shared_over_time_is_sampled_and_its_peak_kept() {
+fn shared_memory_is_sampled_over_time_and_its_peak_kept() {
     let answer = stats(SHARED);
     assert_eq!(answer.peak.pinned_bytes, 4096);
     let opened = answer.shared.iter().filter_map(|sample| sample.opened.get("mapping"));
     assert_eq!(opened.max(), Some(&3));
     assert_eq!(answer.shared.last().unwrap().opened.get("mapping"), None, "all are closed, or their process is gone");
-    let story: Vec<_> = (0..3000).map(|i| format!("p: alloc a{i} 64\np: get a{i} -> h{i}")).collect();
-    let answer = stats(&story.join("\n"));
+    let scenario: Vec<_> = (0..3000).map(|i| format!("p: alloc a{i} 64\np: get a{i} -> h{i}")).collect();
+    let answer = stats(&scenario.join("\n"));
     assert!(answer.shared.len() <= questions::SAMPLES && answer.shared.len() > 32, "{}", answer.shared.len());
     assert!(answer.shared.is_sorted_by_key(|sample| sample.time_ns));
     let peak = answer.peak.pinned_bytes;
     assert!((3000 * 64 * 8 / 9..=3000 * 64).contains(&peak), "{peak}");
 }
 
-/// A thread that had to wait with its record stands in the trace behind others of later.
+/// The record of a delayed thread comes after later records in the trace.
 #[test]
-fn what_is_heard_late_does_not_turn_time_back() {
-    let story: Vec<_> = (0..100).map(|i| format!("p: alloc a{i} 64\np: get a{i} -> h{i}")).collect();
-    let files = one_late(&story.join("\n"));
+fn times_do_not_decrease_after_a_late_record() {
+    let scenario: Vec<_> = (0..100).map(|i| format!("p: alloc a{i} 64\np: get a{i} -> h{i}")).collect();
+    let files = one_late(&scenario.join("\n"));
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), &files);
     let answer = questions::stats(&[folder.path().to_owned()], &Options::default()).unwrap();
     assert!(answer.shared.is_sorted_by_key(|sample| sample.time_ns));
-    assert_eq!(answer.peak.pinned_bytes, 6400, "it is counted all the same");
+    assert_eq!(answer.peak.pinned_bytes, 6400, "the late record is counted");
 
     let gets: Vec<_> = (0..100).map(|i| format!("p: get a -> h{i}")).collect();
     let folder = tempfile::tempdir().unwrap();
@@ -173,20 +176,20 @@ fn what_is_heard_late_does_not_turn_time_back() {
 }
 
 #[test]
-fn who_shares_with_whom_is_counted() {
+fn shares_are_counted_by_producer_and_consumer() {
     let answer = stats(&format!("{SHARED}\nsecond2: exit\nproducer2: get q -> i\nfirst2: open i -> k"));
-    let told: Vec<_> = answer
+    let shares: Vec<_> = answer
         .shares
         .iter()
         .map(|share| (share.producer.pid, share.consumer.pid, share.handles, share.opens, share.open, share.bytes))
         .collect();
-    assert_eq!(told, [(100, 200, 1, 2, 0, 4096), (100, 300, 1, 1, 1, 4096), (500, 600, 1, 1, 1, 0)]);
+    assert_eq!(shares, [(100, 200, 1, 2, 0, 4096), (100, 300, 1, 1, 1, 4096), (500, 600, 1, 1, 1, 0)]);
     assert!(answer.shares.iter().all(|share| share.kind == "mapping"));
 }
 
-/// On two hosts whose clocks have nothing in common: one axis for findings, calls and answers.
+/// Findings, calls and answers have times since the run began, on two hosts with unrelated clocks.
 #[test]
-fn the_times_of_several_hosts_are_on_one_axis() {
+fn the_clocks_of_several_hosts_are_aligned() {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), &two_hosts());
     let paths = [folder.path().to_owned()];
@@ -208,9 +211,9 @@ fn the_times_of_several_hosts_are_on_one_axis() {
     let held = questions::holders(&paths, &Options::default(), None).unwrap().held;
     let got: Vec<_> = held.iter().map(|held| (held.got.host.as_str(), held.got.time_ns / SECOND)).collect();
     assert_eq!(got, [("node2", 0), ("node1", 1)]);
-    // Half a second after the run began, nothing has happened on the host that began last.
+    // Half a second after the run began, the host that began last has no events yet.
     let early = questions::holders(&paths, &Options::default(), Some(Duration::from_millis(500))).unwrap();
-    assert_eq!(early.held.len(), 0, "the other has ended");
+    assert_eq!(early.held.len(), 0, "the other host has ended");
     let stats = questions::stats(&paths, &Options::default()).unwrap();
     assert!(stats.shared.is_sorted_by_key(|sample| sample.time_ns));
     assert!(stats.shared.last().unwrap().time_ns >= SECOND);
@@ -218,11 +221,11 @@ fn the_times_of_several_hosts_are_on_one_axis() {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A story on two hosts: by its monotonic clock the second began later, by real time a second earlier.
+/// A scenario on two hosts. The second began later by its monotonic clock, but a second earlier by real time.
 fn two_hosts() -> BTreeMap<String, Vec<u8>> {
-    let story = "p: get a -> h\np: put h\np: put h\np: get a -> h\np: killed\n\
+    let scenario = "p: get a -> h\np: put h\np: put h\np: get a -> h\np: killed\n\
                  q@2: get b -> i\nq@2: put i\nq@2: put i\nq@2: get b -> i\nq@2: killed";
-    files_with(story, |header, _| {
+    files_with(scenario, |header, _| {
         let second = header.boot_id == "boot 2";
         header.host = if second { "node2" } else { "node1" }.into();
         header.rank = Some(u32::from(second));
@@ -230,7 +233,7 @@ fn two_hosts() -> BTreeMap<String, Vec<u8>> {
     })
 }
 
-/// Who began, and the calls: process, number, from, to.
+/// The hosts of the processes, and the calls: process, number, from, to.
 #[derive(Default)]
 struct Slices {
     hosts: Vec<String>,
@@ -248,7 +251,7 @@ impl EventSink for Slices {
     }
 }
 
-/// What a change introduced and cured is told, whether runs are given as traces or as reports.
+/// Runs are given as traces or as reports.
 #[test]
 fn two_runs_are_compared() {
     let leak = "p: alloc a 64\np: get a -> h";
@@ -272,11 +275,11 @@ fn two_runs_are_compared() {
     assert_eq!((codes(&same), same.calls.len()), ((vec![], vec![], 2), 0));
     std::fs::write(&report, "{}").unwrap();
     let error = questions::diff(&report, after.path(), &Options::default()).unwrap_err();
-    assert!(error.to_string().contains("is no report of urscope"), "{error}");
+    assert!(error.to_string().contains("is not a urscope report"), "{error}");
 }
 
 #[test]
-fn answers_are_written_for_people() {
+fn answers_are_written_as_text() {
     let folder = folder(SHARED);
     let paths = [folder.path().to_owned()];
     let mut text = Vec::new();

@@ -1,30 +1,29 @@
-//! The two forms of a report, letter by letter.
+//! Tests of the exact text and JSON of a report.
 
 use serde_json::{Value, json};
 use urscope_analyzer::report;
 
-use crate::traces::{SINNERS, files, files_with, judged};
+use crate::traces::{FAULTY_RUN, files, files_with, judged};
 
-fn text(story: &str) -> String {
+fn text(scenario: &str) -> String {
     let mut out = Vec::new();
-    report::text(&judged(&files(story)), &mut out, false).unwrap();
+    report::text(&judged(&files(scenario)), &mut out, false).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 #[test]
-fn the_text_says_who_where_when_and_what_to_do() {
+fn the_text_of_a_faulty_run_is_as_expected() {
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/analysis/faulty.txt"), text(SINNERS)).unwrap();
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/analysis/faulty.txt"), text(FAULTY_RUN)).unwrap();
         return;
     }
-    assert_eq!(text(SINNERS), include_str!("faulty.txt"));
+    assert_eq!(text(FAULTY_RUN), include_str!("faulty.txt"));
 }
 
 #[test]
 fn the_text_of_a_clean_run_is_short() {
-    let told = text("producer: get p -> h\nproducer: put h");
     assert_eq!(
-        told,
+        text("producer: get p -> h\nproducer: put h"),
         "urscope: clean (1 process, 2 calls)\n\n\
          processes\n  producer (pid 100)  2 calls, 2 of them IPC; exited\n\n\
          calls\n  urIPCGetMemHandleExp 1, urIPCPutMemHandleExp 1\n"
@@ -32,8 +31,8 @@ fn the_text_of_a_clean_run_is_short() {
 }
 
 #[test]
-fn colour_changes_no_letter() {
-    let judgement = judged(&files(SINNERS));
+fn colour_does_not_change_the_text() {
+    let judgement = judged(&files(FAULTY_RUN));
     let mut out = Vec::new();
     report::text(&judgement, &mut out, true).unwrap();
     let painted = String::from_utf8(out).unwrap();
@@ -46,33 +45,33 @@ fn colour_changes_no_letter() {
 }
 
 #[test]
-fn nothing_of_a_trace_steers_the_terminal() {
-    let evil = files_with("p: put h", |header, door| {
+fn text_of_a_trace_does_not_control_the_terminal() {
+    let evil = files_with("p: put h", |header, entry_point| {
         header.executable = "/app/\x1b[31mred\u{202e}\n".into();
-        door.problem = "\x07".into();
+        entry_point.problem = "\x07".into();
     });
     let mut out = Vec::new();
     report::text(&judged(&evil), &mut out, false).unwrap();
-    let told = String::from_utf8(out).unwrap();
-    assert!(told.chars().all(|c| c == '\n' || (!c.is_control() && c != '\u{202e}')), "{told:?}");
+    let output = String::from_utf8(out).unwrap();
+    assert!(output.chars().all(|c| c == '\n' || (!c.is_control() && c != '\u{202e}')), "{output:?}");
 }
 
 #[test]
-fn the_json_has_the_promised_form() {
+fn the_json_has_the_documented_fields() {
     let mut out = Vec::new();
-    report::json(&judged(&files(SINNERS)), &mut out).unwrap();
-    let told: Value = serde_json::from_slice(&out).unwrap();
-    assert_eq!(told["version"], 1);
-    assert_eq!((&told["verdict"], &told["exit"], &told["reason"]), (&json!("findings"), &json!(1), &Value::Null));
-    assert_eq!(told["calls"]["urIPCGetMemHandleExp"], 3);
-    let consumer = &told["processes"][1];
+    report::json(&judged(&files(FAULTY_RUN)), &mut out).unwrap();
+    let json: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(json["version"], 1);
+    assert_eq!((&json["verdict"], &json["exit"], &json["reason"]), (&json!("findings"), &json!(1), &Value::Null));
+    assert_eq!(json["calls"]["urIPCGetMemHandleExp"], 3);
+    let consumer = &json["processes"][1];
     assert_eq!(consumer["ended"], "killed");
     assert_eq!(consumer["inside"], "urIPCOpenMemHandleExp");
-    assert_eq!(told["processes"][0]["inside"], Value::Null);
+    assert_eq!(json["processes"][0]["inside"], Value::Null);
     assert_eq!(consumer["command"], json!(["/app/consumer", "--role"]));
     assert_eq!(consumer["doors"][0]["slots"], 13);
     assert_eq!(consumer["file"], "urscope-consumer-200-2.json");
-    let freed = &told["findings"][0];
+    let freed = &json["findings"][0];
     assert_eq!((&freed["rule"], &freed["severity"]), (&json!("freed-while-open"), &json!("error")));
     assert_eq!(
         freed["process"],
@@ -83,12 +82,12 @@ fn the_json_has_the_promised_form() {
     assert_eq!((&freed["time_ns"], &freed["call"], &freed["count"]), (&json!(4000), &json!(4), &json!(1)));
     assert_eq!((&freed["subject"], &freed["size"]), (&json!("USM allocation 0x10000000"), &json!(4096)));
     assert!(freed["fingerprint"].as_str().unwrap().starts_with("0x"));
-    assert_eq!(told["findings"][1]["count"], 2);
-    assert_eq!((&told["skipped"], &told["unseen"]), (&json!([]), &json!([])));
+    assert_eq!(json["findings"][1]["count"], 2);
+    assert_eq!((&json["skipped"], &json["unseen"]), (&json!([]), &json!([])));
 
     let mut out = Vec::new();
     report::json(&judged(&files("")), &mut out).unwrap();
-    let told: Value = serde_json::from_slice(&out).unwrap();
-    assert_eq!((&told["verdict"], &told["exit"]), (&json!("not-judged"), &json!(2)));
-    assert!(told["reason"].is_string());
+    let json: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!((&json["verdict"], &json["exit"]), (&json!("not-judged"), &json!(2)));
+    assert!(json["reason"].is_string());
 }

@@ -1,4 +1,4 @@
-//! Traces made from stories, as the shim would have written them.
+//! Makes traces from scenarios, as the shim would write them.
 
 use std::{
     collections::BTreeMap,
@@ -16,22 +16,22 @@ use urscope_schema::{
     },
 };
 
-/// The time at which stories begin.
+/// The time at which scenarios begin, in nanoseconds of the monotonic clock.
 pub(crate) const START: u64 = Clock::GRID + 5_000_000_000;
 
 /// Two processes that make several mistakes.
-pub(crate) const SINNERS: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nproducer: put h\n\
+pub(crate) const FAULTY_RUN: &str = "producer: alloc p 4096\nproducer: get p -> h\nconsumer: open h -> m\nproducer: put h\n\
                        producer: free p\nconsumer/2: open h -> m begins\nconsumer: killed\nproducer: get q -> i\nproducer: get q -> j";
 
-/// The files of a story, by name.
-pub(crate) fn files(story: &str) -> BTreeMap<String, Vec<u8>> {
-    files_with(story, |_, _| {})
+/// The trace files of a scenario, by name.
+pub(crate) fn files(scenario: &str) -> BTreeMap<String, Vec<u8>> {
+    files_with(scenario, |_, _| {})
 }
 
-/// The same, with headers and doors changed.
-pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut EntryPoint)) -> BTreeMap<String, Vec<u8>> {
+/// The trace files of a scenario, with headers and entry points changed by `change`.
+pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut EntryPoint)) -> BTreeMap<String, Vec<u8>> {
     let events =
-        story.parse::<Scenario>().and_then(|scenario| scenario.events()).unwrap_or_else(|error| panic!("{error}"));
+        scenario.parse::<Scenario>().and_then(|scenario| scenario.events()).unwrap_or_else(|error| panic!("{error}"));
     let (base, mut pids, mut files) = (Clock::base(Nanos(START)), Vec::new(), Vec::new());
     for event in events {
         match event {
@@ -61,17 +61,17 @@ pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut EntryPoi
                     clock: Clock { base_ns: base, monotonic_ns: START + at.0, ..Clock::default() },
                     ..Header::default()
                 };
-                let mut door = EntryPoint {
+                let mut entry_point = EntryPoint {
                     kind: "adapter-table".into(),
                     library: "libur_adapter_level_zero_v2.so.0".into(),
                     slots: 13,
                     ipc_slots: 11,
                     ..EntryPoint::default()
                 };
-                change(&mut header, &mut door);
+                change(&mut header, &mut entry_point);
                 let mut bytes = write::start(header.pid, &name, "run");
                 bytes.extend(write::record(header.pid, &header));
-                bytes.extend(write::record(header.pid, &door));
+                bytes.extend(write::record(header.pid, &entry_point));
                 pids.push(header.pid);
                 files.push((write::file_name(&name, header.pid, header.start, 0), bytes));
             }
@@ -108,9 +108,9 @@ pub(crate) fn files_with(story: &str, change: impl Fn(&mut Header, &mut EntryPoi
     files.into_iter().collect()
 }
 
-/// The file of a story of one process whose first get had to wait with its last record: it stands behind the hundred after it.
-pub(crate) fn one_late(story: &str) -> BTreeMap<String, Vec<u8>> {
-    let mut files = files(story);
+/// The file of a scenario of one process in which the exit record of the first get is late: it comes after the next 100 lines.
+pub(crate) fn one_late(scenario: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut files = files(scenario);
     let bytes = files.values_mut().next().unwrap();
     let mut lines: Vec<_> = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
     let got = lines.iter().position(|line| {
@@ -123,12 +123,12 @@ pub(crate) fn one_late(story: &str) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// Judges files.
+/// The judgement of trace files.
 pub(crate) fn judged(files: &BTreeMap<String, Vec<u8>>) -> Judgement {
     judged_with(files, &Options::default())
 }
 
-/// Judges files as asked.
+/// The judgement of trace files, with options.
 pub(crate) fn judged_with(files: &BTreeMap<String, Vec<u8>>, options: &Options) -> Judgement {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), files);
@@ -139,7 +139,7 @@ pub(crate) fn judged_with(files: &BTreeMap<String, Vec<u8>>, options: &Options) 
     judgement
 }
 
-/// Writes files.
+/// Writes trace files and returns their paths.
 pub(crate) fn put(folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> Vec<PathBuf> {
     files
         .iter()

@@ -8,7 +8,7 @@ use ratatui::{
     backend::TestBackend,
     crossterm::event::{KeyCode, KeyEvent, KeyModifiers},
 };
-use urscope_analyzer::{Options, plain::steers};
+use urscope_analyzer::{Options, plain::is_unprintable};
 
 use super::{
     dashboard::{Dashboard, Pane},
@@ -146,7 +146,7 @@ fn text_of_a_trace_cannot_control_the_terminal() {
         for keys in [pane, "\n"] {
             press(&mut dashboard, keys);
             let shown = screen(&dashboard, (80, 24));
-            assert!(!shown.contains(|c| steers(c) && c != '\n'), "{shown:?}");
+            assert!(!shown.contains(|c| is_unprintable(c) && c != '\n'), "{shown:?}");
         }
         press(&mut dashboard, "\x1b1");
     }

@@ -15,7 +15,7 @@ use urscope_analyzer::{
     Judgement, Options,
     analysis::Following,
     lifetimes::LifetimeTracker,
-    questions::{Holders, QuestionError, Stats, StatsCollector, Watch},
+    questions::{Holders, HoldersCollector, QuestionError, Stats, StatsCollector},
 };
 
 /// How many results of searches are cached, because the user turns pages or changes the order back and forth.
@@ -36,7 +36,7 @@ pub struct Model {
 type Search = (Wanted, Arc<[u32]>);
 
 /// The observers of a run for the page.
-type Observers = (LifetimeTracker<(StatsCollector, TableBuilder)>, Watch);
+type Observers = (LifetimeTracker<(StatsCollector, TableBuilder)>, HoldersCollector);
 
 /// Follows a run for the page.
 pub struct Follow(Following<Observers>);
@@ -44,7 +44,7 @@ pub struct Follow(Following<Observers>);
 impl Default for Follow {
     fn default() -> Self {
         Self(Following::new(|| {
-            (LifetimeTracker::new((StatsCollector::new(), TableBuilder::default())), Watch::default())
+            (LifetimeTracker::new((StatsCollector::new(), TableBuilder::default())), HoldersCollector::default())
         }))
     }
 }

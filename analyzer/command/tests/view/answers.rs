@@ -49,7 +49,7 @@ fn questions_that_cannot_be_answered_are_refused() {
     for (path, status, why) in [
         ("api/handle", 400, "name"),
         ("api/handle?name=x", 400, "expected a fingerprint or an address"),
-        ("api/handle?name=0x1", 404, "no handle of these traces"),
+        ("api/handle?name=0x1", 404, "no handle in these traces"),
         ("api/holders?at_ns=x", 400, "at_ns"),
         ("api/holders?at_ns=99999999999999", 400, "ask for an earlier moment"),
         ("api/calls?sort=size", 400, "unknown variant `size`, expected one of `time`"),
@@ -186,7 +186,7 @@ fn malicious_names_are_escaped() {
     let place = Place::of(&view);
     for path in ["api/run", "api/check", "api/stats", "api/holders", "api/timeline"] {
         let text = place.get(path).text();
-        assert!(!text.chars().any(|c| c != '\n' && urscope_analyzer::plain::steers(c)), "{path}");
+        assert!(!text.chars().any(|c| c != '\n' && urscope_analyzer::plain::is_unprintable(c)), "{path}");
     }
     assert_eq!(
         place.json("api/run")["processes"][0]["executable"],

@@ -179,6 +179,6 @@ mod tests {
         assert!(error("leaked-handle: ").contains("* covers every"));
         let message = error("leaked-handle:kind=file");
         assert!(message.contains("not a kind of object") && message.contains("mem-handle"), "{message}");
-        assert!(!error("\x1b[2J:\u{202e}").contains(crate::plain::steers));
+        assert!(!error("\x1b[2J:\u{202e}").contains(crate::plain::is_unprintable));
     }
 }
