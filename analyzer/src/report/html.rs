@@ -129,9 +129,9 @@ fn processes(judgement: &Judgement) -> Markup {
             h2 { "Processes" }
             table {
                 tr { th { "process" } th { "host" } th { "outcome" } th { "trace" } }
-                @for seen in &judgement.processes {
+                @for process in &judgement.processes {
                     tr {
-                        td { (named(seen)) } td { (seen.host) } td { (fate(seen)) } td { code { (seen.file) } }
+                        td { (named(process)) } td { (process.host) } td { (fate(process)) } td { code { (process.file) } }
                     }
                 }
             }

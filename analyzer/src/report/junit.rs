@@ -21,11 +21,11 @@ use crate::analysis::{FoundFinding, Judgement, ProcessSummary, file_name};
 pub(super) fn write(judgement: &Judgement, out: &mut impl Write) -> io::Result<()> {
     let mut suites = vec![run(judgement)];
     let mut names = BTreeMap::<&str, u32>::new();
-    for (index, seen) in judgement.processes.iter().enumerate() {
-        let name = file_name(&seen.executable);
+    for (index, summary) in judgement.processes.iter().enumerate() {
+        let name = file_name(&summary.executable);
         let number = names.entry(name).and_modify(|number| *number += 1).or_insert(1);
         let name = if *number > 1 { format!("{name} ({number})") } else { name.to_owned() };
-        suites.push(process(judgement, index, seen, name));
+        suites.push(process(judgement, index, summary, name));
     }
     let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
@@ -70,7 +70,7 @@ fn run(judgement: &Judgement) -> Suite {
     Suite { name: "run".into(), host: None, properties: Vec::new(), cases: vec![Case { name: "judged", outcome }] }
 }
 
-fn process(judgement: &Judgement, index: usize, seen: &ProcessSummary, name: String) -> Suite {
+fn process(judgement: &Judgement, index: usize, summary: &ProcessSummary, name: String) -> Suite {
     let rules = RULES.iter().filter(|rule| **rule != NO_CALLS_SEEN);
     let cases = rules.map(|rule| {
         let found =
@@ -78,18 +78,23 @@ fn process(judgement: &Judgement, index: usize, seen: &ProcessSummary, name: Str
         let findings: Vec<_> = judgement.findings.iter().filter(found).collect();
         Case { name: rule.code, outcome: outcome(&findings) }
     });
-    let properties =
-        vec![("pid", seen.pid.to_string()), ("executable", seen.executable.clone()), ("trace", seen.file.clone())];
-    Suite { name, host: Some(seen.host.clone()), properties, cases: cases.collect() }
+    let properties = vec![
+        ("pid", summary.pid.to_string()),
+        ("executable", summary.executable.clone()),
+        ("trace", summary.file.clone()),
+    ];
+    Suite { name, host: Some(summary.host.clone()), properties, cases: cases.collect() }
 }
 
 /// The index of the process that a finding belongs to.
 fn process_of(judgement: &Judgement, finding: &FoundFinding) -> Option<usize> {
     let side = &finding.process;
     // Older reports have no host.
-    let there = |seen: &ProcessSummary| seen.host == side.host || side.host.is_empty();
-    let is_it = |seen: &ProcessSummary| seen.pid == side.pid && seen.executable == side.executable && there(seen);
-    judgement.processes.iter().position(is_it)
+    let same_host = |summary: &ProcessSummary| summary.host == side.host || side.host.is_empty();
+    let is_process = |summary: &ProcessSummary| {
+        summary.pid == side.pid && summary.executable == side.executable && same_host(summary)
+    };
+    judgement.processes.iter().position(is_process)
 }
 
 fn outcome(findings: &[&FoundFinding]) -> Outcome {

@@ -26,10 +26,10 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
     if !judgement.processes.is_empty() {
         writeln!(out, "\n{}", paint.strong("processes"))?;
     }
-    let width = judgement.processes.iter().map(|seen| named(seen).chars().count()).max().unwrap_or(0);
-    for seen in &judgement.processes {
-        let name = named(seen);
-        writeln!(out, "  {name:<width$}  {}", fate(seen))?;
+    let width = judgement.processes.iter().map(|process| named(process).chars().count()).max().unwrap_or(0);
+    for process in &judgement.processes {
+        let name = named(process);
+        writeln!(out, "  {name:<width$}  {}", fate(process))?;
     }
     let ipc = judgement.calls.iter().filter(|(name, _)| name.starts_with("urIPC"));
     let list: Vec<_> = ipc.map(|(name, count)| format!("{name} {count}")).collect();
@@ -182,19 +182,20 @@ pub(super) fn whereabouts(side: &Location) -> String {
 }
 
 /// The call counts of a process, and how it ended.
-pub(super) fn fate(seen: &ProcessSummary) -> String {
-    let ended = match seen.ended {
+pub(super) fn fate(process: &ProcessSummary) -> String {
+    let ended = match process.ended {
         Ended::Exited => "exited",
         Ended::Killed => "killed",
         Ended::Running => "still running",
         Ended::Exec => "became another program",
         Ended::Incomplete => "incomplete trace",
     };
-    let inside = seen.inside.as_ref().map_or_else(String::new, |inside| format!(" inside {inside}"));
-    let torn = if seen.torn { ", last line cut short" } else { "" };
-    let lost = if seen.lost > 0 { format!(", {} lost", number(seen.lost as usize, "record")) } else { String::new() };
-    let calls = number(seen.calls as usize, "call");
-    format!("{calls}, {} of them IPC; {ended}{inside}{torn}{lost}", seen.ipc_calls)
+    let inside = process.inside.as_ref().map_or_else(String::new, |inside| format!(" inside {inside}"));
+    let torn = if process.torn { ", last line cut short" } else { "" };
+    let lost =
+        if process.lost > 0 { format!(", {} lost", number(process.lost as usize, "record")) } else { String::new() };
+    let calls = number(process.calls as usize, "call");
+    format!("{calls}, {} of them IPC; {ended}{inside}{torn}{lost}", process.ipc_calls)
 }
 
 /// The name of a process: its program and pid.
@@ -209,8 +210,8 @@ pub(super) fn ranked(executable: &str, pid: u32, rank: Option<u32>) -> String {
     format!("{rank}{}", who(executable, pid))
 }
 
-pub(super) fn named(seen: &ProcessSummary) -> String {
-    ranked(&seen.executable, seen.pid, seen.rank)
+pub(super) fn named(process: &ProcessSummary) -> String {
+    ranked(&process.executable, process.pid, process.rank)
 }
 
 pub(super) fn number(count: usize, noun: &str) -> String {

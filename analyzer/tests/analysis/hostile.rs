@@ -24,8 +24,8 @@ fn a_trace_truncated_at_any_byte_is_judged_up_to_there() {
         bytes.resize(cut + 100, b' ');
         let judgement = only(&bytes).unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
         assert_eq!(judgement.skipped_lines, 0, "cut at {cut}");
-        if let Some(seen) = judgement.processes.first() {
-            assert!(matches!(seen.ended, Ended::Killed | Ended::Exited), "cut at {cut}: {seen:?}");
+        if let Some(process) = judgement.processes.first() {
+            assert!(matches!(process.ended, Ended::Killed | Ended::Exited), "cut at {cut}: {process:?}");
         } else {
             assert_eq!(judgement.verdict, Verdict::NotJudged, "cut at {cut}");
         }

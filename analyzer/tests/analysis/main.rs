@@ -23,7 +23,7 @@ fn a_run_without_violations_is_clean() {
     let judgement = judged(&files(CLEAN_RUN));
     assert_eq!((judgement.verdict, judgement.exit, judgement.findings.len()), (Verdict::Clean, 0, 0));
     assert_eq!(judgement.calls["urIPCOpenMemHandleExp"], 1);
-    let ended: Vec<_> = judgement.processes.iter().map(|seen| (seen.pid, seen.calls, seen.ended)).collect();
+    let ended: Vec<_> = judgement.processes.iter().map(|process| (process.pid, process.calls, process.ended)).collect();
     assert_eq!(ended, [(100, 4, Ended::Exited), (200, 2, Ended::Exited)]);
 }
 

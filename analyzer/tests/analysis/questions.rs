@@ -194,8 +194,8 @@ fn the_clocks_of_several_hosts_are_aligned() {
     put(folder.path(), &two_hosts());
     let paths = [folder.path().to_owned()];
     let judgement = urscope_analyzer::judge(&paths, &Options::default()).unwrap();
-    let seen: Vec<_> = judgement.processes.iter().map(|seen| (seen.host.as_str(), seen.rank)).collect();
-    assert_eq!(seen, [("node2", Some(1)), ("node1", Some(0))], "the second began first, by real time");
+    let processes: Vec<_> = judgement.processes.iter().map(|process| (process.host.as_str(), process.rank)).collect();
+    assert_eq!(processes, [("node2", Some(1)), ("node1", Some(0))], "the second began first, by real time");
     let mut calls = LifetimeTracker::new(Slices::default());
     Analysis::run(&paths, &Options::default(), &mut calls).unwrap();
     let Slices { hosts, calls } = calls.into_sink();

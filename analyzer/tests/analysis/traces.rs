@@ -133,8 +133,8 @@ pub(crate) fn judged_with(files: &BTreeMap<String, Vec<u8>>, options: &Options) 
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), files);
     let mut judgement = judge(&[folder.path().to_owned()], options).unwrap();
-    for seen in &mut judgement.processes {
-        seen.file = Path::new(&seen.file).file_name().unwrap().to_str().unwrap().to_owned();
+    for process in &mut judgement.processes {
+        process.file = Path::new(&process.file).file_name().unwrap().to_str().unwrap().to_owned();
     }
     judgement
 }

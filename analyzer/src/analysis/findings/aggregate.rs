@@ -13,10 +13,10 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
     let nodes = &report.nodes;
     let mut findings = findings(nodes);
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
-    let seen_any = nodes.iter().flat_map(|node| &node.processes).any(|seen| seen.ipc_calls > 0);
+    let has_ipc_calls = nodes.iter().flat_map(|node| &node.processes).any(|process| process.ipc_calls > 0);
     let (suppressions, baseline) = options.exemptions.apply(&mut findings);
     // A finding that is missing from a run without IPC calls is not gone.
-    let baseline = baseline.filter(|_| seen_any);
+    let baseline = baseline.filter(|_| has_ipc_calls);
     for finding in &mut findings {
         finding.fails = finding.excuse.is_none() && finding.severity >= options.fail_on;
     }
@@ -26,7 +26,7 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
     }
     let unseen = unseen(report);
     let failed = findings.iter().any(|finding| finding.fails);
-    let reason = match seen_any {
+    let reason = match has_ipc_calls {
         false => Some(reason(report, &unseen, paths)),
         true if failed => None,
         true => gaps(nodes),
@@ -106,13 +106,15 @@ fn combined(one: FoundFinding, two: FoundFinding) -> FoundFinding {
 /// All processes, in the order in which they began.
 fn processes(nodes: &[Node]) -> Vec<ProcessSummary> {
     let first = first(nodes);
-    let began = |node: &Node, seen: &ProcessSummary| {
-        seen.began_ns.saturating_sub(node.monotonic_ns).saturating_add(node.shift(first))
+    let began = |node: &Node, process: &ProcessSummary| {
+        process.began_ns.saturating_sub(node.monotonic_ns).saturating_add(node.shift(first))
     };
-    let mut all: Vec<_> =
-        nodes.iter().flat_map(|node| node.processes.iter().map(move |seen| (began(node, seen), seen))).collect();
+    let mut all: Vec<_> = nodes
+        .iter()
+        .flat_map(|node| node.processes.iter().map(move |process| (began(node, process), process)))
+        .collect();
     all.sort_by_key(|(began, _)| *began);
-    all.into_iter().map(|(_, seen)| seen.clone()).collect()
+    all.into_iter().map(|(_, process)| process.clone()).collect()
 }
 
 /// What the verdict does not cover.
@@ -142,8 +144,9 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
              start the program with urscope run"
         );
     }
-    let calls: u64 = processes().map(|seen| seen.calls).sum();
-    let intercepted = processes().flat_map(|seen| &seen.doors).filter(|entry_point| entry_point.slots > 0).count();
+    let calls: u64 = processes().map(|process| process.calls).sum();
+    let intercepted =
+        processes().flat_map(|process| &process.doors).filter(|entry_point| entry_point.slots > 0).count();
     let (calls, processes) = (number(calls, "call"), number(processes().count() as u64, "process"));
     match (unseen.is_empty(), intercepted) {
         (false, _) => format!("no urIPC* call was recorded: {}", unseen.join("; ")),

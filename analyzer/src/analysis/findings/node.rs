@@ -218,7 +218,7 @@ impl Node {
     fn counts(&self) -> impl Iterator<Item = u64> {
         let of_findings =
             |finding: &FoundFinding| finding.hosts.values().chain([&finding.count]).copied().collect::<Vec<_>>();
-        let processes = self.processes.iter().flat_map(|seen| [seen.calls, seen.ipc_calls, seen.lost]);
+        let processes = self.processes.iter().flat_map(|process| [process.calls, process.ipc_calls, process.lost]);
         let all = processes.chain(self.calls.values().copied()).chain(self.findings.iter().flat_map(of_findings));
         all.chain([self.skipped_lines, self.duplicates])
     }

@@ -84,7 +84,7 @@ pub struct Judgement {
 impl Judgement {
     /// Whether a process of the run is still running.
     pub fn is_running(&self) -> bool {
-        self.processes.iter().any(|seen| seen.ended == Ended::Running)
+        self.processes.iter().any(|process| process.ended == Ended::Running)
     }
 }
 
