@@ -18,7 +18,7 @@ use parquet::{
     record::Field,
 };
 use serde_json::{Map, Value, json};
-use traces::{SINNERS, files, put};
+use traces::{FAULTY_RUN, files, put};
 use urscope_analyzer::{Options, judge};
 use urscope_command::export::{
     ExportError,
@@ -64,7 +64,7 @@ fn exported(scenario: &str) -> (Rows, BTreeMap<&'static str, Table>, urscope_ana
 
 #[test]
 fn tables_match_the_judgement() {
-    let (rows, tables, judgement) = exported(SINNERS);
+    let (rows, tables, judgement) = exported(FAULTY_RUN);
     let calls: u64 = judgement.calls.values().sum();
     assert_eq!((rows.calls, rows.findings), (calls, judgement.findings.len() as u64));
     for (name, count) in NAMES.iter().zip([rows.calls, rows.handles, rows.findings, rows.processes]) {

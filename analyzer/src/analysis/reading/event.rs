@@ -46,7 +46,7 @@ impl Label {
     /// A name, truncated to the capacity.
     pub(crate) fn of(name: &str) -> Self {
         let name = name.get(..name.floor_char_boundary(Self::CAPACITY)).unwrap_or_default();
-        let mut bytes = [0; Self::MOST];
+        let mut bytes = [0; Self::CAPACITY];
         for (to, from) in bytes.iter_mut().zip(name.as_bytes()) {
             *to = *from;
         }
