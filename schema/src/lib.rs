@@ -10,7 +10,10 @@
 
 pub mod api;
 pub mod call;
+mod counted;
 pub mod handle;
 pub mod placeholders;
 pub mod proc_stat;
 pub mod trace;
+
+pub use counted::counted;

@@ -57,6 +57,9 @@ pub struct Following<O> {
 /// The position of an event in the run: its time since the run began, its rank at that time, and its process.
 type Key = ((u64, u8), usize);
 
+/// The waiting events of a file, and the notes of its process until the end of the file is committed.
+type Waiting = (VecDeque<(Moment, TraceEvent)>, Option<Notes>);
+
 /// The trace file of a process.
 struct Followed {
     cursor: Box<Cursor>,
@@ -320,7 +323,7 @@ impl Followed {
     }
 
     /// The waiting events with the current end of the file, and the notes of the process.
-    fn waiting(&self) -> Result<(VecDeque<(Moment, TraceEvent)>, Option<Notes>), AnalysisError> {
+    fn waiting(&self) -> Result<Waiting, AnalysisError> {
         let mut events = self.events.clone();
         if self.cursor.is_over() {
             return Ok((events, Some(self.cursor.notes.clone())));

@@ -8,12 +8,13 @@ use std::{
 use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS_SEEN};
 use urscope_schema::{
     api::Function,
+    counted,
     trace::records::{EntryPoint, Header, Module},
 };
 
 use super::{
     Ended, FoundFinding, Frame, Location, ProcessSummary,
-    findings::{Key, Node, Report, number},
+    findings::{Key, Node, Report},
     merging::{ClockAlignment, Merger, TracedProcess},
     symbols::{Symbolizer, file_name},
 };
@@ -179,9 +180,9 @@ fn summary(process: &TracedProcess) -> ProcessSummary {
 fn gap(process: &TracedProcess) -> String {
     let why = match (process.lost(), process.notes.skipped_lines) {
         (0, 0) => "it is closed and has no footer".into(),
-        (0, lines) => format!("{} could not be used", number(lines, "line")),
-        (lost, 0) => format!("{} lost", number(lost, "record")),
-        (lost, lines) => format!("{} lost, {} could not be used", number(lost, "record"), number(lines, "line")),
+        (0, lines) => format!("{} could not be used", counted(lines, "line")),
+        (lost, 0) => format!("{} lost", counted(lost, "record")),
+        (lost, lines) => format!("{} lost, {} could not be used", counted(lost, "record"), counted(lines, "line")),
     };
     format!("the trace of {} is incomplete: {why}", name(process))
 }

@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
+use urscope_schema::counted;
+
 use super::{
     paint::{Paint, since, wrapped},
-    text::{number, place, ranked, who, write_finding, written},
+    text::{place, ranked, who, write_finding, written},
 };
 use crate::{
     analysis::{Ended, Location},
@@ -27,9 +29,9 @@ pub(super) fn holders(answer: &Holders, out: &mut impl Write, paint: Paint) -> i
         out,
         "{} {} held {when}, {} pinned, {} {}",
         paint.strong("urscope:"),
-        number(answer.held.len(), "object"),
+        counted(answer.held.len(), "object"),
         bytes(answer.pinned_bytes),
-        number(open, "holder"),
+        counted(open, "holder"),
         paint.faint("(urscope handle FINGERPRINT shows the history of one)")
     )?;
     answer.held.iter().try_for_each(|held| write_held(held, out, paint))
@@ -75,7 +77,7 @@ fn stack(side: &Location, out: &mut impl Write, paint: Paint) -> io::Result<()> 
 
 pub(super) fn handle(answer: &HandleHistory, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let name = &answer.name;
-    let calls = number(answer.moments.len(), "call");
+    let calls = counted(answer.moments.len(), "call");
     writeln!(out, "{} {} in {calls}", paint.strong("urscope:"), paint.strong(name))?;
     let several = answer.fingerprints.len() > 1;
     for Moment { place: side, fingerprint, value, result, took_ns } in &answer.moments {
@@ -101,7 +103,7 @@ pub(super) fn handle(answer: &HandleHistory, out: &mut impl Write, paint: Paint)
 pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let calls: u64 = answer.calls.iter().map(|calls| calls.calls).sum();
     let errors: u64 = answer.calls.iter().flat_map(|calls| calls.errors.values()).sum();
-    let (calls, errors) = (number(calls as usize, "call"), number(errors as usize, "error"));
+    let (calls, errors) = (counted(calls, "call"), counted(errors, "error"));
     writeln!(out, "{} {calls}, {errors}", paint.strong("urscope:"))?;
     let mut last = None;
     for calls in &answer.calls {
@@ -143,7 +145,7 @@ fn write_share(share: &Share, out: &mut impl Write, paint: Paint) -> io::Result<
     let Share { producer, consumer, kind, handles, opens, open, bytes: size } = share;
     let [producer, consumer] =
         [producer, consumer].map(|Who { pid, executable, rank, .. }| ranked(executable, *pid, *rank));
-    let (handles, opens) = (number(*handles as usize, "handle"), number(*opens as usize, "open"));
+    let (handles, opens) = (counted(*handles, "handle"), counted(*opens, "open"));
     let (size, left) = (bytes(*size), paint.severity(urscope_rules::Severity::Warning, format!("{open} left open")));
     let left = if *open == 0 { String::new() } else { format!(", {left}") };
     writeln!(out, "  {consumer} from {producer}: {kind}, {handles}, {opens}, {size}{left}")
@@ -151,7 +153,7 @@ fn write_share(share: &Share, out: &mut impl Write, paint: Paint) -> io::Result<
 
 pub(super) fn diff(answer: &Diff, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let Diff { verdicts: [before, after], introduced, cured, common, .. } = answer;
-    let (more, less) = (number(introduced.len(), "finding"), cured.len());
+    let (more, less) = (counted(introduced.len(), "finding"), cured.len());
     let verdicts = paint.faint(format!("({}, then {})", before.name(), after.name()));
     writeln!(out, "{} {more} introduced, {less} cured, {common} in both {verdicts}", paint.strong("urscope:"))?;
     for (which, reason) in ["before", "after"].into_iter().zip(&answer.reasons) {
@@ -210,7 +212,7 @@ pub fn heights(samples: &[Sample], parts: usize) -> Vec<u64> {
 /// A number of bytes, as text with a unit.
 pub fn bytes(count: u64) -> String {
     match count {
-        0..10_240 => number(count as usize, "byte"),
+        0..10_240 => counted(count, "byte"),
         10_240..10_485_760 => format!("{:.1} KiB", count as f64 / 1024.0),
         10_485_760..10_737_418_240 => format!("{:.1} MiB", count as f64 / 1_048_576.0),
         _ => format!("{:.1} GiB", count as f64 / 1_073_741_824.0),

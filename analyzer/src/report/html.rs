@@ -7,9 +7,11 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use urscope_rule_pages::Page;
 use urscope_rules::{Rule, Severity};
 
+use urscope_schema::counted;
+
 use super::{
     paint::{Paint, since},
-    text::{fate, hosts, named, number, verdict, whereabouts, written},
+    text::{fate, hosts, named, verdict, whereabouts, written},
 };
 use crate::analysis::{FoundFinding, Judgement, Location, Verdict};
 
@@ -63,7 +65,7 @@ fn grade(judgement: &Judgement) -> &'static str {
 
 fn total(judgement: &Judgement) -> String {
     let calls: u64 = judgement.calls.values().sum();
-    format!("{}, {}", number(judgement.processes.len(), "process"), number(calls as usize, "call"))
+    format!("{}, {}", counted(judgement.processes.len(), "process"), counted(calls, "call"))
 }
 
 fn finding(finding: &FoundFinding) -> Markup {
@@ -107,7 +109,7 @@ fn exempted(judgement: &Judgement, excused: &[&FoundFinding]) -> Markup {
     html! {
         @if !excused.is_empty() {
             details {
-                summary { (number(excused.len(), "finding")) " excused" }
+                summary { (counted(excused.len(), "finding")) " excused" }
                 @for found in excused { (finding(found)) }
             }
         }

@@ -12,9 +12,11 @@ use urscope_rules::{
     catalog::{NO_CALLS_SEEN, RULES},
 };
 
+use urscope_schema::counted;
+
 use super::{
     source,
-    text::{HOSTS, hosts, number, whereabouts},
+    text::{HOSTS, hosts, whereabouts},
 };
 use crate::analysis::{Excuse, FoundFinding, Frame, Judgement, Location, Verdict};
 
@@ -72,7 +74,7 @@ fn notifications(judgement: &Judgement) -> Vec<Value> {
     let mut all: Vec<_> = judgement.reason.iter().map(|reason| notification("error", reason)).collect();
     all.extend(judgement.unseen.iter().map(|unseen| notification("warning", unseen)));
     if judgement.skipped_lines > 0 {
-        let lines = number(judgement.skipped_lines as usize, "line");
+        let lines = counted(judgement.skipped_lines, "line");
         all.push(notification("warning", &format!("{lines} could not be used")));
     }
     let unused = judgement.suppressions.iter().filter(|suppression| suppression.count == 0);

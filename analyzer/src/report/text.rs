@@ -4,6 +4,8 @@ use std::fmt::{self, Write as _};
 
 use urscope_rules::Severity;
 
+use urscope_schema::counted;
+
 use super::paint::{Paint, since, wrapped};
 use crate::analysis::{Ended, Excuse, FoundFinding, Frame, Judgement, Location, ProcessSummary, Verdict, file_name};
 
@@ -61,13 +63,13 @@ fn write_excused(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::
     if !judgement.suppressions.is_empty() {
         let is_suppressed = |finding: &&FoundFinding| matches!(finding.excuse, Some(Excuse::Suppression { .. }));
         let count = judgement.findings.iter().filter(is_suppressed).count();
-        writeln!(out, "  {} suppressed", number(count, "finding"))?;
+        writeln!(out, "  {} suppressed", counted(count, "finding"))?;
     }
     for unused in judgement.suppressions.iter().filter(|suppression| suppression.count == 0) {
         writeln!(out, "  {} was not needed: {}", unused.place, unused.text)?;
     }
     let Some(compared) = &judgement.baseline else { return Ok(()) };
-    let (known, gone) = (number(compared.known as usize, "finding"), compared.gone.len());
+    let (known, gone) = (counted(compared.known, "finding"), compared.gone.len());
     writeln!(out, "  {known} known from {}, {} new, {gone} gone", compared.file, compared.new)?;
     for gone in &compared.gone {
         writeln!(
@@ -82,7 +84,7 @@ fn write_excused(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::
 /// The verdict in one line.
 pub(super) fn headline(judgement: &Judgement, paint: Paint) -> String {
     let calls: u64 = judgement.calls.values().sum();
-    let total = format!("{}, {}", number(judgement.processes.len(), "process"), number(calls as usize, "call"));
+    let total = format!("{}, {}", counted(judgement.processes.len(), "process"), counted(calls, "call"));
     format!("{} {} {}", paint.strong("urscope:"), verdict(judgement, paint), paint.faint(format!("({total})")))
 }
 
@@ -102,7 +104,7 @@ pub(super) fn verdict(judgement: &Judgement, paint: Paint) -> String {
         .filter_map(|severity| {
             let counts = |finding: &&FoundFinding| finding.excuse.is_none() && finding.severity == severity;
             let count = judgement.findings.iter().filter(counts).count();
-            (count > 0).then(|| number(count, severity.name()))
+            (count > 0).then(|| counted(count, severity.name()))
         })
         .collect();
     let worst = judgement.findings.iter().find(|finding| finding.excuse.is_none());
@@ -192,9 +194,8 @@ pub(super) fn fate(process: &ProcessSummary) -> String {
     };
     let inside = process.inside.as_ref().map_or_else(String::new, |inside| format!(" inside {inside}"));
     let torn = if process.torn { ", last line cut short" } else { "" };
-    let lost =
-        if process.lost > 0 { format!(", {} lost", number(process.lost as usize, "record")) } else { String::new() };
-    let calls = number(process.calls as usize, "call");
+    let lost = if process.lost > 0 { format!(", {} lost", counted(process.lost, "record")) } else { String::new() };
+    let calls = counted(process.calls, "call");
     format!("{calls}, {} of them IPC; {ended}{inside}{torn}{lost}", process.ipc_calls)
 }
 
@@ -212,12 +213,4 @@ pub(super) fn ranked(executable: &str, pid: u32, rank: Option<u32>) -> String {
 
 pub(super) fn named(process: &ProcessSummary) -> String {
     ranked(&process.executable, process.pid, process.rank)
-}
-
-pub(super) fn number(count: usize, noun: &str) -> String {
-    match (count, noun) {
-        (1, _) => format!("1 {noun}"),
-        (_, "process") => format!("{count} processes"),
-        _ => format!("{count} {noun}s"),
-    }
 }

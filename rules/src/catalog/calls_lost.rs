@@ -34,7 +34,9 @@
 //! Give the traces more room (`URSCOPE_DIR` on another disk, no limit on the size of files) and run again. Copy trace
 //! files only after their processes have ended.
 
-use super::{Check, Rule, When, wording::number};
+use urscope_schema::counted;
+
+use super::{Check, Rule, When};
 use crate::{
     finding::{Finding, Severity},
     tracker::fact::{Fact, FactKind, Missing, What},
@@ -53,9 +55,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::CallsMissing(Missing { lost, lines }) = fact.what else { return None };
     let why = match (lost, lines) {
         (0, 0) => "the file was closed without a footer".to_owned(),
-        (lost, 0) => format!("{} could not be written", number(lost, "record")),
-        (0, lines) => format!("{} could not be read", number(lines, "line")),
-        _ => format!("{} could not be written, {} could not be read", number(lost, "record"), number(lines, "line")),
+        (lost, 0) => format!("{} could not be written", counted(lost, "record")),
+        (0, lines) => format!("{} could not be read", counted(lines, "line")),
+        _ => format!("{} could not be written, {} could not be read", counted(lost, "record"), counted(lines, "line")),
     };
     let message = format!(
         "calls of {} are missing in its trace: {why}; findings that depend on them are notes at most",

@@ -35,12 +35,15 @@
 //!
 //! Let the owner wait for the other processes before it ends, with a message back or a barrier.
 
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{
+    counted,
+    handle::{Handle, Kind},
+};
 
 use super::{
     Check, Rule, When,
     memory::one_of,
-    wording::{call, handle, name, number, of_size},
+    wording::{call, handle, name, of_size},
 };
 use crate::{
     finding::{Finding, Place, Severity},
@@ -107,7 +110,7 @@ fn report(fact: &Fact<'_>, how: End, held: &Held) -> Finding {
     let (who, what, size) = (fact.actor(), held.what, of_size(held.size));
     let others = match held.holders - 1 {
         0 => String::new(),
-        others => format!(" ({} more open)", number(others, "mapping")),
+        others => format!(" ({} more open)", counted(others, "mapping")),
     };
     let message = format!(
         "{who} {ended} while {} has its {what}{size} open as {:#x}, since {}{others}",

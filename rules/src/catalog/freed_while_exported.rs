@@ -34,11 +34,11 @@
 //!
 //! Nothing has to be done. To show in the program where the sharing ends, put the handle before the free.
 
-use urscope_schema::handle::Kind;
+use urscope_schema::{counted, handle::Kind};
 
 use super::{
     Check, Rule, When,
-    wording::{call, number, of_size},
+    wording::{call, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -59,7 +59,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let got = freed.got.filter(|_| freed.handles > 0 && freed.holder.is_none())?;
     let what = freed.what;
     let (who, size, at) = (fact.actor(), of_size(freed.size), call(fact.at));
-    let handles = number(freed.handles, "handle");
+    let handles = counted(freed.handles, "handle");
     let (frees, advice) = match what.kind {
         Kind::Usm => ("frees", "SYCL allows it; put before the free to show where the sharing ends"),
         _ => (

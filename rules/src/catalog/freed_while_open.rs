@@ -41,9 +41,11 @@
 //!
 //! Let the consumer close before the producer frees: use a message back, a barrier, or the exit of the consumer.
 
+use urscope_schema::counted;
+
 use super::{
     Check, Rule, When,
-    wording::{call, name, number, of_size},
+    wording::{call, name, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -68,7 +70,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         if opened.process == fact.at.process { "the same process".into() } else { name(fact.tracker, opened.process) };
     let others = match freed.holders - 1 {
         0 => String::new(),
-        others => format!(" ({} more open)", number(others, "mapping")),
+        others => format!(" ({} more open)", counted(others, "mapping")),
     };
     let message = format!(
         "{who} frees {what}{size} in {at} while {holder} has it open as {pointer:#x}, since {}{others}",

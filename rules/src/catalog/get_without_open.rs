@@ -52,12 +52,12 @@
 //!
 //! Get handle data when a process asks for it, or find out which process should have received it.
 
-use urscope_schema::api::Function;
+use urscope_schema::{api::Function, counted};
 
 use super::{
     Check, Rule, RuleState, When,
     memory::order,
-    wording::{call, handle, name, number, of_size},
+    wording::{call, handle, name, of_size},
 };
 use crate::{
     finding::{Finding, Place, Severity},
@@ -165,7 +165,7 @@ fn report(tracker: &Tracker, unopened: &Unopened<'_>) -> Option<Finding> {
         0 => String::new(),
         more => format!(
             "; the same place got handle data for {}, which no process tried to open either",
-            number(more, "more object")
+            counted(more, "more object")
         ),
     };
     let message =

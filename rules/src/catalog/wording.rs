@@ -1,6 +1,9 @@
 //! The wording that findings share: lower case, no final stop, with the values and both places.
 
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{
+    counted,
+    handle::{Handle, Kind},
+};
 
 use crate::{
     checker::Rule,
@@ -52,11 +55,6 @@ pub(super) fn times(count: u64) -> String {
     if count == 1 { "once".into() } else { format!("{count} times") }
 }
 
-/// `1 handle`, `2 handles`
-pub(super) fn number(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
 /// The finding about an opened object that was left, without the advice. Its place is the open; it names the context's release.
 pub(super) fn left_object(rule: &'static Rule, fact: &Fact<'_>, what: Handle, object: &Object, how: Reason) -> Finding {
     let (who, size, (end, most)) = (fact.actor(), of_size(object.size), left(how));
@@ -66,7 +64,7 @@ pub(super) fn left_object(rule: &'static Rule, fact: &Fact<'_>, what: Handle, ob
         object.source.map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
     let references = match object.references {
         1 => String::new(),
-        more => format!(", with {} left", number(more, "reference")),
+        more => format!(", with {} left", counted(more, "reference")),
     };
     let opened = call(object.born);
     let message =

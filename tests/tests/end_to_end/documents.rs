@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use urscope_tests::repository;
 
@@ -134,4 +135,24 @@ fn editors_use_the_widths_of_the_formatters() {
     assert!(rust.contains(&format!("max_width = {}\n", editor_setting("*.rs", "max_line_length"))), "{rust}");
     let page = read(&repository().join(".prettierrc.json"));
     assert!(page.contains(&format!("\"printWidth\": {},", editor_setting("*.{js,mjs}", "max_line_length"))), "{page}");
+}
+
+/// The files that are tables: they may be longer than others.
+const TABLES: [&str; 1] = ["device/src/table.rs"];
+
+/// The bounds of CONTRIBUTING.md. Those of functions are a lint (`too_many_lines`).
+#[test]
+fn source_files_are_as_short_as_promised() {
+    let output =
+        Command::new("git").args(["ls-files", "*.rs", "*.js", "*.mjs", "*.py"]).current_dir(repository()).output();
+    let output = output.expect("git is there");
+    let files = String::from_utf8(output.stdout).expect("names of files are text");
+    let mut lengths: Vec<(usize, &str)> =
+        files.lines().map(|file| (read(&repository().join(file)).lines().count(), file)).collect();
+    assert!(lengths.len() > 400, "{} files", lengths.len());
+    lengths.sort_unstable();
+    let median = lengths[lengths.len() / 2].0;
+    assert!(median <= 150, "the median of all files is {median} lines");
+    let long = lengths.iter().filter(|(length, file)| *length > 500 && !TABLES.contains(file));
+    assert_eq!(long.collect::<Vec<_>>(), Vec::<&(usize, &str)>::new(), "split them");
 }

@@ -15,6 +15,8 @@ use rustix::{
     process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, set_child_subreaper, wait},
 };
 
+use urscope_schema::counted;
+
 use super::{
     descendants::{Descendant, descendants},
     error::RunError,
@@ -154,7 +156,7 @@ impl Reaper {
             self.announced = true;
             complain(format_args!(
                 "the program has ended; waiting for {} that it started ({}); Ctrl-C, or SIGTERM to {}, ends the waiting",
-                counted(others.len()),
+                counted(others.len(), "process"),
                 named(&others),
                 process::id()
             ));
@@ -164,11 +166,6 @@ impl Reaper {
 
 fn leave(status: Status) -> End {
     End { status, left: descendants(process::id()) }
-}
-
-/// A number of processes, as text.
-pub(crate) fn counted(number: usize) -> String {
-    format!("{number} process{}", if number == 1 { "" } else { "es" })
 }
 
 /// The numbers and names of the first processes.
@@ -200,7 +197,5 @@ mod tests {
     fn a_long_list_of_processes_is_shortened() {
         let processes: Vec<_> = (1..=7).map(|pid| Descendant { pid, name: "x".into() }).collect();
         assert_eq!(named(&processes), "1 x, 2 x, 3 x, 4 x, 5 x, …");
-        assert_eq!(counted(1), "1 process");
-        assert_eq!(counted(7), "7 processes");
     }
 }

@@ -8,9 +8,11 @@ use std::{
 
 use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, judge};
 
+use urscope_schema::counted;
+
 use super::{
     error::RunError,
-    process_tree::{End, Status, counted, named},
+    process_tree::{End, Status, named},
     program::Program,
     traces::Traces,
 };
@@ -132,7 +134,7 @@ fn remarks(end: &End) -> Vec<String> {
     match end.status {
         Status::Code(0) => {}
         Status::Code(code) => {
-            remarks.push(format!("the program ended with exit code {code}; urscope ends with the same code"))
+            remarks.push(format!("the program ended with exit code {code}; urscope ends with the same code"));
         }
         Status::Signal(number) => {
             let name = signal_hook::low_level::signal_name(number).map(|name| format!(" ({name})")).unwrap_or_default();
@@ -143,7 +145,7 @@ fn remarks(end: &End) -> Vec<String> {
     if !end.left.is_empty() {
         remarks.push(format!(
             "{} of the run had not ended ({}); their traces were analyzed as far as they were written",
-            counted(end.left.len()),
+            counted(end.left.len(), "process"),
             named(&end.left)
         ));
     }

@@ -11,7 +11,7 @@ const LONGEST: usize = 4096;
 /// Entries, sorted by a key.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks<T> {
-    chunks: Vec<Arc<Vec<T>>>,
+    parts: Vec<Arc<Vec<T>>>,
     /// The index of the first entry of each chunk.
     starts: Vec<usize>,
     length: usize,
@@ -19,7 +19,7 @@ pub(super) struct Chunks<T> {
 
 impl<T> Default for Chunks<T> {
     fn default() -> Self {
-        Self { chunks: Vec::new(), starts: Vec::new(), length: 0 }
+        Self { parts: Vec::new(), starts: Vec::new(), length: 0 }
     }
 }
 
@@ -32,30 +32,30 @@ impl<T: Clone> Chunks<T> {
     /// All entries from an index on, in order.
     pub(super) fn iter_from(&self, index: usize) -> impl Iterator<Item = &T> {
         let (chunk, offset) = self.place(index);
-        self.chunks.iter().skip(chunk).flat_map(|chunk| chunk.iter()).skip(offset)
+        self.parts.iter().skip(chunk).flat_map(|chunk| chunk.iter()).skip(offset)
     }
 
     /// The entry at an index.
     pub(super) fn get(&self, index: usize) -> Option<&T> {
         let (chunk, offset) = self.place(index);
-        self.chunks.get(chunk)?.get(offset)
+        self.parts.get(chunk)?.get(offset)
     }
 
     /// The number of entries at the front that satisfy a condition. No later entry may satisfy it.
     pub(super) fn partition_point(&self, holds: impl Fn(&T) -> bool) -> usize {
-        let chunk = self.chunks.partition_point(|chunk| chunk.last().is_some_and(&holds));
+        let chunk = self.parts.partition_point(|chunk| chunk.last().is_some_and(&holds));
         let before = self.starts.get(chunk).copied().unwrap_or(self.length);
-        before + self.chunks.get(chunk).map_or(0, |chunk| chunk.partition_point(&holds))
+        before + self.parts.get(chunk).map_or(0, |chunk| chunk.partition_point(&holds))
     }
 
     /// Inserts an entry after all entries whose keys are not greater. Inserting near the end is cheap.
     pub(super) fn insert<K: Ord>(&mut self, entry: T, key: impl Fn(&T) -> K) {
         let wanted = key(&entry);
-        let chunks = self.chunks.partition_point(|chunk| chunk.first().is_some_and(|first| key(first) <= wanted));
+        let chunks = self.parts.partition_point(|chunk| chunk.first().is_some_and(|first| key(first) <= wanted));
         let index = chunks.saturating_sub(1);
         self.length += 1;
-        let Some(shared) = self.chunks.get_mut(index) else {
-            self.chunks.push(Arc::new(vec![entry]));
+        let Some(shared) = self.parts.get_mut(index) else {
+            self.parts.push(Arc::new(vec![entry]));
             self.starts.push(0);
             return;
         };
@@ -65,11 +65,11 @@ impl<T: Clone> Chunks<T> {
             // At the end, full chunks are kept full, for entries that arrive in order.
             let at = if index + 1 == self.starts.len() { LONGEST } else { LONGEST / 2 };
             let rest = chunk.split_off(at);
-            self.chunks.insert(index + 1, Arc::new(rest));
+            self.parts.insert(index + 1, Arc::new(rest));
             self.starts.push(0);
         }
         let mut start = self.starts.get(index).copied().unwrap_or_default();
-        for (known, chunk) in self.starts.iter_mut().zip(&self.chunks).skip(index) {
+        for (known, chunk) in self.starts.iter_mut().zip(&self.parts).skip(index) {
             *known = start;
             start += chunk.len();
         }
@@ -77,8 +77,8 @@ impl<T: Clone> Chunks<T> {
 
     /// The entry with a key, to modify it.
     pub(super) fn find_mut<K: Ord>(&mut self, wanted: &K, key: impl Fn(&T) -> K) -> Option<&mut T> {
-        let chunks = self.chunks.partition_point(|chunk| chunk.first().is_some_and(|first| key(first) <= *wanted));
-        let chunk = self.chunks.get_mut(chunks.checked_sub(1)?)?;
+        let chunks = self.parts.partition_point(|chunk| chunk.first().is_some_and(|first| key(first) <= *wanted));
+        let chunk = self.parts.get_mut(chunks.checked_sub(1)?)?;
         let place = chunk.binary_search_by(|known| key(known).cmp(wanted)).ok()?;
         Arc::make_mut(chunk).get_mut(place)
     }

@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use urscope_rules::Severity;
 
+use urscope_schema::counted;
+
 use super::{Node, Report};
 use crate::analysis::{FoundFinding, Judgement, Options, ProcessSummary, VERSION, Verdict, merging};
 
@@ -127,7 +129,7 @@ fn unseen(report: &Report) -> Vec<String> {
             .map(|file| format!("{file} has no header: its process was stopped before it had written one")),
     );
     unseen.extend(report.nodes.iter().filter(|node| node.duplicates > 0).map(|node| {
-        let (more, host) = (number(node.duplicates, "more report"), &node.host);
+        let (more, host) = (counted(node.duplicates, "more report"), &node.host);
         format!("{more} of the node {host} (boot {}) ignored: give one report for each node", node.key.boot)
     }));
     unseen
@@ -147,7 +149,7 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
     let calls: u64 = processes().map(|process| process.calls).sum();
     let intercepted =
         processes().flat_map(|process| &process.doors).filter(|entry_point| entry_point.slots > 0).count();
-    let (calls, processes) = (number(calls, "call"), number(processes().count() as u64, "process"));
+    let (calls, processes) = (counted(calls, "call"), counted(processes().count() as u64, "process"));
     match (unseen.is_empty(), intercepted) {
         (false, _) => format!("no urIPC* call was recorded: {}", unseen.join("; ")),
         (true, 0) => {
@@ -165,13 +167,4 @@ fn gaps(nodes: &[Node]) -> Option<String> {
     let gaps: Vec<_> = nodes.iter().flat_map(|node| &node.gaps).map(String::as_str).collect();
     let gaps = gaps.join("; ");
     (!gaps.is_empty()).then(|| format!("{gaps}; the recorded calls break no rule, but the missing ones may"))
-}
-
-/// A count with its noun in the singular or plural.
-pub(crate) fn number(count: u64, noun: &str) -> String {
-    match (count, noun) {
-        (1, _) => format!("1 {noun}"),
-        (_, "process") => format!("{count} processes"),
-        _ => format!("{count} {noun}s"),
-    }
 }

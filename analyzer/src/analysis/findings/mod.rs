@@ -7,7 +7,6 @@ pub mod exemptions;
 mod merge_properties;
 mod node;
 
-pub(crate) use aggregate::number;
 pub(crate) use deduplicator::Deduplicator;
 pub use exemptions::{ExemptionError, Exemptions};
 pub(crate) use node::{Key, Node};

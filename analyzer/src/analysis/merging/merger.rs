@@ -45,6 +45,7 @@ pub(crate) struct Merger {
 
 impl Merger {
     /// Opens files and returns the cursors of those that have a header.
+    #[expect(clippy::vec_box, reason = "cursors are large and are moved between threads")]
     fn open(&mut self, files: &[PathBuf]) -> Result<Vec<Box<Cursor>>, AnalysisError> {
         let mut cursors = Vec::new();
         for path in files {

@@ -283,7 +283,7 @@ impl Cursor {
             }
             let Some(event) = ahead.map_or_else(|| self.read(), |event| Ok(Some(event)))? else { break };
             self.over = matches!(event, TraceEvent::End(_));
-            self.push(event, events);
+            self.push(&event, events);
         }
         if !self.begun
             && let Some((moment, event)) =
@@ -296,10 +296,10 @@ impl Cursor {
     }
 
     /// Adds an event that was read, after the thread names that precede it.
-    fn push(&mut self, event: TraceEvent, events: &mut Vec<(Moment, TraceEvent)>) {
+    fn push(&mut self, event: &TraceEvent, events: &mut Vec<(Moment, TraceEvent)>) {
         let moment = event.order(self.now);
         events.extend(self.names.drain(..).map(|name| (moment, name)));
-        events.push((moment, event));
+        events.push((moment, *event));
     }
 
     /// Reads events as long as the records are calls. Nearly all records are calls, and copying one costs as much as reading it.

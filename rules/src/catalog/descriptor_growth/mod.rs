@@ -58,7 +58,9 @@
 mod samples;
 
 use self::samples::{Growth, Sample, Samples};
-use super::{Check, Rule, RuleState, When, memory::PerProcess, wording::number};
+use urscope_schema::counted;
+
+use super::{Check, Rule, RuleState, When, memory::PerProcess};
 use crate::{
     finding::{Finding, Severity},
     tracker::fact::{Descriptors, Fact, FactKind, What},
@@ -112,7 +114,7 @@ fn report(fact: &Fact<'_>, growth: &Growth) -> Finding {
     };
     let forecast = match (growth.limit, growth.calls_left()) {
         (Some(limit), Some(left)) => {
-            format!("; the limit of {limit} is reached after {}", number(left, "more such call"))
+            format!("; the limit of {limit} is reached after {}", counted(left, "more such call"))
         }
         _ => String::new(),
     };
@@ -120,7 +122,7 @@ fn report(fact: &Fact<'_>, growth: &Growth) -> Finding {
         "{} had {} descriptors open after {}, and {} after {calls} more, {} ms later; {whose}{forecast}",
         fact.actor(),
         growth.from.descriptors,
-        number(growth.from.calls, "IPC call"),
+        counted(growth.from.calls, "IPC call"),
         growth.to.descriptors,
         growth.to.at.0.saturating_sub(growth.from.at.0) / 1_000_000,
     );
