@@ -61,7 +61,7 @@ values! {
     device: Hex,
     /// A context handle.
     context: Hex,
-    /// A physical memory or event handle.
+    /// A physical memory, event or USM pool handle.
     object: Hex,
     /// An address of memory.
     pointer: Hex,

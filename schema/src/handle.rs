@@ -28,6 +28,8 @@ pub enum Kind {
     Event,
     /// Handle data of an event, identified by its address in the producer.
     EventHandle,
+    /// A `ur_usm_pool_handle_t`.
+    Pool,
 }
 
 impl Kind {
@@ -42,7 +44,7 @@ impl Kind {
     }
 
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Adapter,
         Self::Device,
         Self::Context,
@@ -53,6 +55,7 @@ impl Kind {
         Self::PhysicalMemHandle,
         Self::Event,
         Self::EventHandle,
+        Self::Pool,
     ];
 
     /// The name in reports and suppressions, in kebab case.
@@ -68,6 +71,7 @@ impl Kind {
             Self::PhysicalMemHandle => "physical-mem-handle",
             Self::Event => "event",
             Self::EventHandle => "event-handle",
+            Self::Pool => "pool",
         }
     }
 
@@ -95,6 +99,7 @@ impl Kind {
             Self::PhysicalMemHandle => "physical memory handle",
             Self::Event => "event",
             Self::EventHandle => "event handle",
+            Self::Pool => "USM pool",
         }
     }
 }

@@ -127,6 +127,8 @@ const CONDITIONS: &[(&str, &str, How)] = &[
     ("UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST", "If event objects in phEventWaitList", Adapter),
     ("UR_RESULT_ERROR_INVALID_VALUE", "", Adapter),
     ("UR_RESULT_ERROR_INVALID_NULL_HANDLE", "NULL == hQueue", Left(QUEUE)),
+    ("UR_RESULT_ERROR_INVALID_ENUMERATION", "NULL != pProperties && UR_EXP_ASYNC_USM_ALLOC_FLAGS_MASK", Left(QUEUE)),
+    ("UR_RESULT_ERROR_UNSUPPORTED_FEATURE", "", Adapter),
     ("UR_RESULT_ERROR_INVALID_ENUMERATION", "NULL != pProperties && UR_EXP_ENQUEUE_EXT_FLAGS_MASK", Left(QUEUE)),
     ("UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS", "An event in phEventWaitList has", Adapter),
     ("UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION", "If propName is not supported by the adapter.", Adapter),
@@ -159,6 +161,7 @@ const CONDITIONS: &[(&str, &str, How)] = &[
     ("UR_RESULT_ERROR_INVALID_VALUE", "numEvents == 0", Words(&["count"])),
     ("UR_RESULT_ERROR_INVALID_VALUE", "pUSMDesc && pUSMDesc->align != 0 && ((pUSMDesc->align & (pUSMDesc->align-1)) != 0)", Adapter),
     ("UR_RESULT_ERROR_INVALID_ENUMERATION", "NULL != pProperties && UR_CONTEXT_FLAGS_MASK & pProperties->flags", Bits(0)),
+    ("UR_RESULT_ERROR_INVALID_ENUMERATION", "UR_USM_POOL_FLAGS_MASK & pPoolDesc->flags", Bits(0)),
     ("UR_RESULT_ERROR_INVALID_ENUMERATION", "NULL != pUSMDesc && UR_USM_ADVICE_FLAGS_MASK & pUSMDesc->hints", Bits(0)),
     // The lowest bit has a name in 2026.0 and 2026.1.
     ("UR_RESULT_ERROR_INVALID_ENUMERATION", "NULL != pProperties && UR_PHYSICAL_MEM_FLAGS_MASK & pProperties->flags", Bits(1)),

@@ -53,6 +53,9 @@ macro_rules! stand_ins {
                     }
                     event_filter::enter(Function::$name, event);
                     let mut out_params = RedirectedOutParams::new(out_params);
+                    if Function::$name.opens().is_some() {
+                        out_params.copy_opened(&values);
+                    }
                     let ours = out_params.redirection();
                     let thrown = Thrown { function: Function::$name, call: entered.call };
                     let result = real($(ours.redirect($param)),*);

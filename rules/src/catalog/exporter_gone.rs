@@ -71,7 +71,7 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
     held.sort_unstable_by_key(|held| held.serial);
     let count = held.len();
     for (index, held) in held.into_iter().enumerate() {
-        let left = Left { reason: Reason::Exited, excused: false, index, count };
+        let left = Left { reason: Reason::Exited, excused: false, index, count, released: None };
         found.extend(one_of(left, || report(fact, how, &held)));
     }
 }
@@ -93,11 +93,12 @@ fn held(fact: &Fact<'_>, base: u64, memory: &Allocation) -> Option<Held> {
     let mut held: Option<Held> = None;
     for export in memory.exports.iter().filter_map(|id| fact.tracker.exports().get(*id)) {
         for (process, pointer) in export.holders.iter().filter(|(process, _)| *process != fact.at.process) {
-            let mapping = fact.tracker.state(*process).and_then(|state| state.mappings.get(*pointer));
+            let holder = fact.tracker.state(*process).filter(|state| state.ended.is_none());
+            let mapping = holder.and_then(|state| state.mappings.get(*pointer));
             let open = mapping.filter(|mapping| !mapping.ended_wrongly).and_then(Mapping::last_open);
             let Some(opened) = open else { continue };
             let (what, fingerprint) = (handle(Kind::Usm, base), export.fingerprint());
-            let (serial, size, pointer) = (memory.serial, memory.size, *pointer);
+            let (serial, size, pointer) = (memory.serial, memory.requested.size, *pointer);
             let first = Held { what, serial, size, fingerprint, holders: 0, opened, pointer };
             held.get_or_insert(first).holders += 1;
         }

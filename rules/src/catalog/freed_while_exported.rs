@@ -56,7 +56,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Freed(freed) = fact.what else { return None };
-    let got = freed.got.filter(|_| freed.handles > 0 && freed.holder.is_none())?;
+    let got = freed.got.filter(|_| freed.handles > 0 && freed.holders.is_empty())?;
     let what = freed.what;
     let (who, size, at) = (fact.actor(), of_size(freed.size), call(fact.at));
     let handles = counted(freed.handles, "handle");

@@ -1,6 +1,11 @@
 //! # What it does
 //!
-//! Reports memory that its owner frees while a mapping of it is open, in another process or in the owner itself.
+//! Reports memory that its owner frees while a mapping of it is open, in another process or in the owner itself. It may be freed by
+//! `urUSMFree`, by a command of a queue, or with its pool.
+//!
+//! It is a note where it cannot be proved: the consumer was killed at an unknown moment after its last call, the application has
+//! released the mapping's context, the command that frees may wait for an event of another process, or not the memory but only
+//! its context was released.
 //!
 //! # Why it is bad
 //!
@@ -20,7 +25,7 @@
 //!
 //! # Good trace
 //!
-//! A free that is refused frees nothing, and a consumer that was killed holds nothing.
+//! A free that is refused frees nothing, and a consumer that is gone holds nothing.
 //!
 //! ```text
 //! producer: alloc p 4096
@@ -33,6 +38,7 @@
 //! victim: open h -> v
 //! victim: close v begins
 //! victim: killed
+//! victim: gone
 //! producer: put h
 //! producer: free p
 //! ```
@@ -41,7 +47,10 @@
 //!
 //! Let the consumer close before the producer frees: use a message back, a barrier, or the exit of the consumer.
 
-use urscope_schema::counted;
+use urscope_schema::{
+    counted,
+    handle::{Handle, Kind},
+};
 
 use super::{
     Check, Rule, When,
@@ -49,7 +58,10 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, What},
+    tracker::{
+        Tracker,
+        fact::{Fact, FactKind, Freed, Freeing, OpenMapping, Opened, What},
+    },
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -57,27 +69,93 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "memory is freed while a process has it open",
-    facts: &[FactKind::Freed],
+    facts: &[FactKind::Freed, FactKind::ContextReleased, FactKind::Opened],
     check: Check::Stateless(check),
 };
 
+/// How many mappings a finding names.
+const NAMED: usize = 8;
+
+const ADVICE: &str =
+    "free only after every process has closed its mapping: wait for a message back, a barrier, or the consumer's exit";
+
 fn check(fact: &Fact<'_>) -> Option<Finding> {
-    let What::Freed(freed) = fact.what else { return None };
-    let (opened, pointer) = freed.holder?;
-    let what = freed.what;
-    let (who, size, at) = (fact.actor(), of_size(freed.size), call(fact.at));
-    let holder =
-        if opened.process == fact.at.process { "the same process".into() } else { name(fact.tracker, opened.process) };
-    let others = match freed.holders - 1 {
-        0 => String::new(),
-        others => format!(" ({} more open)", counted(others, "mapping")),
+    match fact.what {
+        What::Freed(freed) => freed_with_holders(fact, freed),
+        What::ContextReleased(freed) => context_released(fact, freed),
+        What::Opened(opened) => freed_meanwhile(fact, &opened),
+        _ => None,
+    }
+}
+
+fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
+    let first = freed.holders.first()?;
+    let (who, what, size, at) = (fact.actor(), freed.what, of_size(freed.size), call(fact.at));
+    let holders = holders(fact, freed);
+    let (frees, with, most) = match freed.how {
+        Freeing::Call => ("frees", String::new(), Severity::Error),
+        Freeing::Enqueued { waits: false } => ("frees", String::new(), Severity::Error),
+        Freeing::Enqueued { waits: true } => ("enqueues the free of", String::new(), Severity::Note),
+        Freeing::Pool(pool) => ("frees", format!(" with its pool {pool:#x}"), Severity::Error),
     };
+    let unless = match (first.is_certain, freed.how) {
+        (false, _) => "; not proved, because it may have been gone by then",
+        (true, Freeing::Enqueued { waits: true }) => {
+            "; not proved, because the command may wait for an event of another process"
+        }
+        (true, _) => "",
+    };
+    let message = format!("{who} {frees} {what}{size}{with} in {at} while {holders}{unless}");
+    let most = if first.is_certain { most } else { Severity::Note };
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(first.opened)).at_most(most);
+    Some(finding.values(freed.size, freed.fingerprint).advice(ADVICE))
+}
+
+/// The memory may live as long as the adapter keeps the context.
+fn context_released(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
+    let first = freed.holders.first()?;
+    let (who, what, size, at) = (fact.actor(), freed.what, of_size(freed.size), call(fact.at));
     let message = format!(
-        "{who} frees {what}{size} in {at} while {holder} has it open as {pointer:#x}, since {}{others}",
-        call(opened)
+        "{who} releases the context of {what}{size} in {at} while {}; Level Zero may free the memory with its context",
+        holders(fact, freed)
     );
-    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(opened));
-    Some(finding.values(freed.size, freed.fingerprint).advice(
-        "free only after every process has closed its mapping: wait for a message back, a barrier, or the consumer's exit",
-    ))
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(first.opened)).at_most(Severity::Note);
+    Some(finding.values(freed.size, freed.fingerprint).advice(ADVICE))
+}
+
+/// An open that began before the free of its memory, and returned after it.
+fn freed_meanwhile(fact: &Fact<'_>, opened: &Opened) -> Option<Finding> {
+    let export = fact.tracker.exports().get(opened.export?)?;
+    let freed = export.last_free().filter(|freed| freed.time > fact.at.time)?;
+    let size = export.subject.size;
+    let what = Handle { kind: Kind::Usm, value: export.subject.value? };
+    let message = format!(
+        "{} frees {what}{} in {} while {} opens it as {:#x} in {}",
+        name(fact.tracker, freed.process),
+        of_size(size),
+        call(freed),
+        fact.actor(),
+        opened.handle.value,
+        call(fact.at)
+    );
+    let finding = Finding::new(&RULE, freed, what, message).other(Some(fact.at));
+    Some(finding.values(size, opened.fingerprint).advice(ADVICE))
+}
+
+/// `consumer (pid 7) has it open as 0x7f00, since call 3 (…)`, for each of the first mappings.
+fn holders(fact: &Fact<'_>, freed: &Freed) -> String {
+    let holder = |holder: &OpenMapping| holds(fact.tracker, fact, holder);
+    let named: Vec<String> = freed.holders.iter().take(NAMED).map(holder).collect();
+    let others = match freed.holders.len() - named.len() {
+        0 => String::new(),
+        others => format!(" ({} more open)", counted(others as u64, "mapping")),
+    };
+    format!("{}{others}", named.join(", and "))
+}
+
+fn holds(tracker: &Tracker, fact: &Fact<'_>, holder: &OpenMapping) -> String {
+    let OpenMapping { opened, pointer, is_certain } = *holder;
+    let who = if opened.process == fact.at.process { "the same process".into() } else { name(tracker, opened.process) };
+    let has = if is_certain { "has" } else { "may have" };
+    format!("{who} {has} it open as {pointer:#x}, since {}", call(opened))
 }

@@ -31,7 +31,8 @@
 //! producer: alloc p 4096
 //! producer: get p -> h
 //! producer: get p + 64 -> i
-//! consumer: open h -> m fails
+//! consumer: open h -> m
+//! consumer: close m
 //! producer: put h
 //! producer: put i
 //! sender@2: alloc q 4096

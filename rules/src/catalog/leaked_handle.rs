@@ -46,7 +46,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, Reason, What},
+    tracker::fact::{Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -66,11 +66,10 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         (kind, Some(value)) => kind.shares().map_or_else(String::new, |kind| format!(" for {}", handle(kind, value))),
         (_, None) => String::new(),
     };
-    let (who, size, (end, most)) = (fact.actor(), of_size(data.size), left(how.reason));
+    let (who, size, (end, most)) = (fact.actor(), of_size(data.size), left(how));
     // SYCL keeps the handle data of an event with the event, and calls its put optional.
     let most = if what.kind == Kind::EventHandle { Severity::Note } else { most };
-    let released = if how.reason == Reason::ContextReleased { format!(" in {}", call(fact.at)) } else { String::new() };
-    let message = format!("{who} got {what}{of}{size} in {} and never put it; {end}{released}", call(data.born));
+    let message = format!("{who} got {what}{of}{size} in {} and never put it; {end}", call(data.born));
     let finding = Finding::new(&RULE, data.born, what, message).values(data.size, data.fingerprint).at_most(most);
     let advice = match what.kind {
         Kind::MemHandle => "put it when no process will open it any more, or free its memory, which ends its handles",

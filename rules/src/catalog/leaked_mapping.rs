@@ -19,13 +19,14 @@
 //!
 //! # Good trace
 //!
-//! An open that failed returned nothing.
+//! A pointer that is opened twice is closed twice.
 //!
 //! ```text
 //! producer: alloc p 4096
 //! producer: get p -> h
 //! consumer: open h -> m
-//! consumer: open h -> m fails
+//! consumer: open h -> m
+//! consumer: close m
 //! consumer: close m
 //! consumer: exit
 //! producer: put h
@@ -45,7 +46,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity},
-    tracker::fact::{Fact, FactKind, Reason, What},
+    tracker::fact::{Fact, FactKind, What},
 };
 
 pub(super) static RULE: Rule = Rule {
@@ -68,9 +69,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         (1, _) => "never closed it".into(),
         (all, closed) => format!("closed it {} for {} opens", times(closed), all),
     };
-    let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size), left(how.reason));
-    let released = if how.reason == Reason::ContextReleased { format!(" in {}", call(fact.at)) } else { String::new() };
-    let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{released}{from}", call(opened));
+    let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size), left(how));
+    let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{from}", call(opened));
     let finding = Finding::new(&RULE, opened, what, message).other(mapping.source);
     let finding = finding.values(mapping.size, mapping.fingerprint).at_most(most);
     Some(Finding { count, ..finding.advice("close each open once, before its context is released") })

@@ -63,7 +63,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         return None;
     }
     one_of(left, || {
-        left_object(&RULE, fact, handle, object, left.reason)
+        left_object(&RULE, fact, handle, object, left)
             .advice("close it before its context is released; in SYCL, destroy the physical_mem object")
     })
 }

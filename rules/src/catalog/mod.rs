@@ -49,11 +49,13 @@ register! {
     permission_denied;
     profiled_ipc_event;
     put_of_unknown;
+    refused_open;
     size_mismatch;
     slab_exposed;
     slow_call;
     stale_handle;
     success_without_result;
+    unreturned_gets;
     unsupported_device;
     untraced_peer;
     use_after_close;

@@ -26,7 +26,7 @@
 //!
 //! # Good trace
 //!
-//! An open that fails for another reason is not reported.
+//! Two processes of one user.
 //!
 //! ```text
 //! producer: uid 1000
@@ -34,8 +34,8 @@
 //! producer: get p -> h
 //! consumer: uid 1000
 //! consumer: traces-any 0
-//! consumer: open h -> m fails 38
-//! consumer: open h -> m fails
+//! consumer: open h -> m
+//! consumer: close m
 //! producer: put h
 //! ```
 //!

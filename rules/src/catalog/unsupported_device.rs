@@ -96,7 +96,7 @@ impl RuleState for Devices {
             }
             _ if !self.any => {}
             What::Exporting(Exporting { enter, source }) => {
-                let device = if let Source::Allocation(_, memory) = source { memory.device } else { None };
+                let device = if let Source::Allocation(_, memory) = source { memory.requested.device } else { None };
                 self.begins(who, enter, Kind::Usm, device);
             }
             What::Opening(Opening { enter, .. }) | What::Creating(enter) => {

@@ -10,7 +10,7 @@ use crate::{
     finding::{Finding, Place, Severity},
     tracker::{
         ProcessId, Tracker,
-        fact::{Expired, Fact, Outcome, Reason},
+        fact::{Expired, Fact, Left, Outcome, Reason},
         records::Object,
     },
 };
@@ -55,11 +55,10 @@ pub(super) fn times(count: u64) -> String {
     if count == 1 { "once".into() } else { format!("{count} times") }
 }
 
-/// The finding about an opened object that was left, without the advice. Its place is the open; it names the context's release.
-pub(super) fn left_object(rule: &'static Rule, fact: &Fact<'_>, what: Handle, object: &Object, how: Reason) -> Finding {
+/// The finding about an opened object that was left, without the advice. Its place is the open.
+pub(super) fn left_object(rule: &'static Rule, fact: &Fact<'_>, what: Handle, object: &Object, how: Left) -> Finding {
     let (who, size, (end, most)) = (fact.actor(), of_size(object.size), left(how));
     let ends = if what.kind == Kind::Event { "released" } else { "closed or released" };
-    let released = if how == Reason::ContextReleased { format!(" in {}", call(fact.at)) } else { String::new() };
     let from =
         object.source.map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
     let references = match object.references {
@@ -67,8 +66,7 @@ pub(super) fn left_object(rule: &'static Rule, fact: &Fact<'_>, what: Handle, ob
         more => format!(", with {} left", counted(more, "reference")),
     };
     let opened = call(object.born);
-    let message =
-        format!("{who} opened {what}{size} in {opened} and never {ends} it{references}; {end}{released}{from}");
+    let message = format!("{who} opened {what}{size} in {opened} and never {ends} it{references}; {end}{from}");
     Finding::new(rule, object.born, what, message)
         .other(object.source)
         .values(object.size, object.fingerprint)
@@ -97,11 +95,12 @@ pub(super) fn handle(kind: Kind, value: u64) -> Handle {
 }
 
 /// Why something is left: the second half of a sentence, and the highest severity that it allows.
-pub(super) fn left(left: Reason) -> (&'static str, Severity) {
-    match left {
+pub(super) fn left(left: Left) -> (String, Severity) {
+    let (end, most) = match left.reason {
         Reason::Exited => ("the process has exited", Severity::Error),
         Reason::Killed => ("the process was killed before it could do so", Severity::Note),
         Reason::Incomplete => ("its trace is incomplete", Severity::Note),
-        Reason::ContextReleased => ("its context was released before that", Severity::Error),
-    }
+    };
+    let released = left.released.map(|released| format!(", and its context was released in {}", call(released)));
+    (format!("{end}{}", released.unwrap_or_default()), most)
 }

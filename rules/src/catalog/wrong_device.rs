@@ -130,7 +130,7 @@ fn wrong_device(fact: &Fact<'_>, enter: &Enter, export: Option<ExportId>) -> Opt
         let own = export.subject.value.filter(|_| export.got.process == fact.at.process)?;
         let (base, memory) = state.allocation_at(own)?;
         let of = Handle { kind: Kind::Usm, value: base };
-        Some(WrongDevice { device, right: memory.device?, of, made: memory.born }).filter(wrong)
+        Some(WrongDevice { device, right: memory.requested.device?, of, made: memory.born }).filter(wrong)
     })
 }
 

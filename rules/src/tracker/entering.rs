@@ -9,7 +9,6 @@ use urscope_schema::{
 use super::{
     ProcessId, Tracker,
     fact::{Confusion, Ending, Exporting, FactConsumer, Opening, Source, Target, What},
-    opens,
     process_state::{ProcessState, place_of},
     records::Origin,
 };
@@ -42,7 +41,7 @@ impl Tracker {
 
     /// The fact of a call that is to make an object: what it gets handle data of, or what it opens.
     fn making<'t>(&'t self, who: ProcessId, state: &'t ProcessState, enter: &'t Enter, made: Kind) -> What<'t> {
-        if let Some(taken_for) = opens(enter.function) {
+        if let Some(taken_for) = enter.function.opens() {
             let values = &enter.values;
             let of_bytes = self.export_of(who, values.fingerprint);
             let found = of_bytes.and_then(|id| Some((id, self.exports.get(id)?)));

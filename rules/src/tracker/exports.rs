@@ -42,7 +42,8 @@ pub(crate) struct Export {
     key: (u64, u64),
     process: ProcessId,
     pub(crate) subject: Subject,
-    /// The latest get.
+    /// The first get, and the latest.
+    first_got: Place,
     pub(crate) got: Place,
     /// How many of its handles are not put.
     pub(crate) handles: u64,
@@ -66,6 +67,16 @@ impl Export {
     /// The process that exported it first.
     pub(crate) fn producer(&self) -> ProcessId {
         self.process
+    }
+
+    /// The first get.
+    pub(crate) fn first_got(&self) -> Place {
+        self.first_got
+    }
+
+    /// The free of its memory.
+    pub(crate) fn last_free(&self) -> Option<Place> {
+        self.freed
     }
 
     /// Its host.
@@ -208,6 +219,7 @@ impl Exports {
             key,
             process,
             subject,
+            first_got: got,
             got,
             handles: 1,
             gets: 1,

@@ -100,17 +100,21 @@ pub enum What<'t> {
     Closed(Ended),
     /// USM has been freed, or the last reference to physical memory or an event has been released.
     Freed(&'t Freed),
+    /// The application's last reference to the context of USM has been released while it was exported or open elsewhere.
+    ContextReleased(&'t Freed),
     /// A put, close, free or release has failed: what it was to end is alive as before.
     EndRefused(Handle),
+    /// An open has failed. No other fact about the call follows.
+    OpenFailed(Refused<'t>),
     /// A device has reported whether it can share a kind of object.
     Support(Support),
     /// A sample of the open descriptors of a process.
     Descriptors(Descriptors),
-    /// Handle data was left when its process ended or its context was released.
+    /// Handle data was left when its process ended.
     LeftHandle(Left, Handle, &'t HandleData),
-    /// A mapping was left when its process ended or its context was released.
+    /// A mapping was left when its process ended.
     LeftMapping(Left, u64, &'t Mapping),
-    /// Opened physical memory or an opened event was left when its process ended or its context was released.
+    /// Opened physical memory or an opened event was left when its process ended.
     LeftObject(Left, Handle, &'t Object),
     /// A process has ended, and the tracker still shows what is open in it. What it leaves follows.
     ProcessEnded(End),
@@ -141,7 +145,9 @@ pub enum FactKind {
     Put,
     Closed,
     Freed,
+    ContextReleased,
     EndRefused,
+    OpenFailed,
     Support,
     Descriptors,
     LeftHandle,
@@ -178,6 +184,8 @@ impl What<'_> {
             Self::Put(_) => FactKind::Put,
             Self::Closed(_) => FactKind::Closed,
             Self::Freed(_) => FactKind::Freed,
+            Self::ContextReleased(_) => FactKind::ContextReleased,
+            Self::OpenFailed(_) => FactKind::OpenFailed,
             Self::EndRefused(_) => FactKind::EndRefused,
             Self::Support(_) => FactKind::Support,
             Self::Descriptors(_) => FactKind::Descriptors,
@@ -410,9 +418,39 @@ pub struct Ended {
     pub serial: Serial,
 }
 
-/// Memory that has been freed, or an object whose last reference has been released, with what depended on it when that began.
+/// How memory is freed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Freeing {
+    /// By the call itself.
+    #[default]
+    Call,
+    /// By a command of a queue, once it is its turn. It may wait for another process: the call names events to wait for, or the
+    /// process has events that it shares.
+    Enqueued {
+        /// Whether it may wait for another process.
+        waits: bool,
+    },
+    /// With its pool.
+    Pool(u64),
+}
+
+/// A mapping of freed memory that is open.
 #[derive(Clone, Copy, Debug)]
+pub struct OpenMapping {
+    /// Its latest open.
+    pub opened: Place,
+    /// Its address in its process.
+    pub pointer: u64,
+    /// Whether it is certainly open. It may be gone if its process was killed at an unknown moment, or if the application has
+    /// released its context.
+    pub is_certain: bool,
+}
+
+/// Memory that has been freed, or an object whose last reference has been released, with what depended on it when that began.
+#[derive(Clone, Debug)]
 pub struct Freed {
+    /// How.
+    pub how: Freeing,
     /// The memory or object.
     pub what: Handle,
     /// Which life of that address.
@@ -425,16 +463,14 @@ pub struct Freed {
     pub handles: u64,
     /// The last get of that.
     pub got: Option<Place>,
-    /// How many mappings of it were open.
-    pub holders: u64,
-    /// The open of one of them, of another process if there is one, with its address there.
-    pub holder: Option<(Place, u64)>,
+    /// The mappings of it that were open, those that are certain first, and of these those of other processes.
+    pub holders: Vec<OpenMapping>,
 }
 
 impl Freed {
     /// With nothing that depends on it.
     pub(super) const fn new(what: Handle, serial: Serial, size: Option<u64>) -> Self {
-        Self { what, serial, size, fingerprint: None, handles: 0, got: None, holders: 0, holder: None }
+        Self { how: Freeing::Call, what, serial, size, fingerprint: None, handles: 0, got: None, holders: Vec::new() }
     }
 }
 
@@ -467,10 +503,13 @@ pub struct Left {
     pub reason: Reason,
     /// Nothing is wrong with it, or it was reported where it was ended in a wrong way.
     pub excused: bool,
-    /// Which one it is of those of its kind that are not excused, from 0 on, in the order in which they were made.
+    /// Which one it is of those of its kind that were made at the same place and are not excused, from 0 on, in the order in which
+    /// they were made.
     pub index: usize,
     /// How many of these there are.
     pub count: usize,
+    /// The release of the application's last reference to its context.
+    pub released: Option<Place>,
 }
 
 /// Why something is left.
@@ -482,8 +521,6 @@ pub enum Reason {
     Killed,
     /// The trace stops, or calls are missing.
     Incomplete,
-    /// The last reference to its context was released.
-    ContextReleased,
 }
 
 /// What is missing in a trace; nothing of both where it is closed and has no footer.

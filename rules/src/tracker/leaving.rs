@@ -1,6 +1,7 @@
-//! The facts of a process that ends or of a context that is released: what is left in it, in the order in which it was made.
+//! The facts of a process that ends: what is left in it, in the order in which it was made.
 
 use urscope_schema::{
+    api::Function,
     call::Nanos,
     handle::{Handle, Kind},
 };
@@ -8,6 +9,7 @@ use urscope_schema::{
 use super::{
     End, ProcessId, Tracker, end_of,
     fact::{FactConsumer, Left, Reason, What},
+    hash::Map,
     process_state::ProcessState,
     records::{HandleData, Mapping, Object, Origin},
 };
@@ -48,21 +50,26 @@ impl Tracker {
         facts: &mut dyn FactConsumer,
     ) {
         left.handles.sort_unstable_by_key(|(_, data, _)| data.serial);
-        let mut place = Places::of(reason, left.handles.iter().map(|(.., excused)| *excused));
+        let mut places = Places::of(reason, left.handles.iter().map(|(_, data, excused)| (data.born, *excused)));
         for (handle, data, excused) in left.handles {
-            self.emit(facts, at, What::LeftHandle(place.next(excused), handle, data));
+            let how = places.next(data.born, excused, data.context_released);
+            self.emit(facts, at, What::LeftHandle(how, handle, data));
         }
         left.mappings.sort_unstable_by_key(|(_, mapping)| mapping.serial);
-        let mut place = Places::of(reason, left.mappings.iter().map(|(_, mapping)| mapping.ended_wrongly));
+        let opened = |mapping: &Mapping| mapping.last_open().unwrap_or(at);
+        let mut places =
+            Places::of(reason, left.mappings.iter().map(|(_, mapping)| (opened(mapping), mapping.ended_wrongly)));
         for (pointer, mapping) in left.mappings {
-            self.emit(facts, at, What::LeftMapping(place.next(mapping.ended_wrongly), pointer, mapping));
+            let released = mapping.opens.iter().rev().find_map(|open| open.context_released);
+            let how = places.next(opened(mapping), mapping.ended_wrongly, released);
+            self.emit(facts, at, What::LeftMapping(how, pointer, mapping));
         }
         left.objects.sort_unstable_by_key(|(_, object)| object.serial);
+        let mut places = Places::of(reason, left.objects.iter().map(|(_, object)| (object.born, object.ended_wrongly)));
         for kind in [Kind::PhysicalMem, Kind::Event] {
-            let of_kind = || left.objects.iter().filter(|(handle, _)| handle.kind == kind);
-            let mut place = Places::of(reason, of_kind().map(|(_, object)| object.ended_wrongly));
-            for (handle, object) in of_kind() {
-                self.emit(facts, at, What::LeftObject(place.next(object.ended_wrongly), *handle, object));
+            for (handle, object) in left.objects.iter().filter(|(handle, _)| handle.kind == kind) {
+                let how = places.next(object.born, object.ended_wrongly, object.context_released);
+                self.emit(facts, at, What::LeftObject(how, *handle, object));
             }
         }
     }
@@ -82,21 +89,33 @@ pub(super) fn is_excused(state: &ProcessState, handle: Handle, data: &HandleData
     data.ended_wrongly || !state.must_put(handle, data)
 }
 
-/// Numbers what is left.
+/// Numbers what is left, apart for each place in the program that made it.
 struct Places {
     reason: Reason,
-    next: usize,
-    count: usize,
+    /// How many were numbered, and how many there are.
+    counts: Map<Site, (usize, usize)>,
+}
+
+/// A place in the program.
+type Site = (Option<Function>, Option<u64>);
+
+const fn site(born: Place) -> Site {
+    (born.function, born.stack)
 }
 
 impl Places {
-    fn of(reason: Reason, excused: impl Iterator<Item = bool>) -> Self {
-        Self { reason, next: 0, count: excused.filter(|excused| !excused).count() }
+    fn of(reason: Reason, left: impl Iterator<Item = (Place, bool)>) -> Self {
+        let mut counts = Map::default();
+        for (born, _) in left.filter(|(_, excused)| !excused) {
+            counts.entry(site(born)).or_insert((0, 0)).1 += 1;
+        }
+        Self { reason, counts }
     }
 
-    fn next(&mut self, excused: bool) -> Left {
-        let left = Left { reason: self.reason, excused, index: self.next, count: self.count };
-        self.next += usize::from(!excused);
+    fn next(&mut self, born: Place, excused: bool, released: Option<Place>) -> Left {
+        let numbered = self.counts.entry(site(born)).or_default();
+        let left = Left { reason: self.reason, excused, index: numbered.0, count: numbered.1, released };
+        numbered.0 += usize::from(!excused);
         left
     }
 }

@@ -32,7 +32,7 @@ pub(crate) use self::{
 };
 
 use urscope_schema::{
-    api::{Effect, Function, demand::Nulls},
+    api::demand::Nulls,
     call::{Enter, Nanos},
     handle::Kind,
 };
@@ -150,6 +150,12 @@ impl Tracker {
         transitions::end(self, who, how, at);
     }
 
+    /// A process that was killed, or whose trace is incomplete, is certainly not there any more. Until then, what it had open
+    /// may be open.
+    pub fn gone(&mut self, who: ProcessId) {
+        transitions::gone(self, who);
+    }
+
     /// The run is over. Processes that have not ended are left as they are.
     pub fn finish(&self, facts: &mut dyn FactConsumer) {
         self.emit(facts, end_of(ProcessId(0), Nanos(0)), What::Finished);
@@ -222,14 +228,4 @@ impl Tracker {
 /// A moment of a process that is in no call.
 pub(crate) const fn end_of(process: ProcessId, time: Nanos) -> Place {
     Place { process, tid: 0, time, call: None, function: None, stack: None }
-}
-
-/// The kind of the handle data that a function opens; nothing if it opens none.
-pub(crate) fn opens(function: Function) -> Option<Kind> {
-    match function.effect() {
-        Effect::Makes(Kind::Mapping) => Some(Kind::MemHandle),
-        Effect::Makes(Kind::PhysicalMem) if function.is_ipc() => Some(Kind::PhysicalMemHandle),
-        Effect::Makes(Kind::Event) if function.is_ipc() => Some(Kind::EventHandle),
-        _ => None,
-    }
 }

@@ -4,8 +4,8 @@ use urscope_schema::handle::{Handle, Kind};
 
 use super::{
     exports::ExportId,
-    fact::{DanglingUse, Expired, Freed, Support},
-    records::{Open, Origin, Serial},
+    fact::{DanglingUse, Expired, Freed, Freeing, Support},
+    records::{Open, Origin, Requested, Serial},
 };
 use crate::finding::Place;
 
@@ -80,25 +80,31 @@ pub enum Operation {
         wrongly: bool,
     },
     /// It allocates USM.
-    Allocate {
-        /// Of how many bytes.
-        size: Option<u64>,
-        /// On which device.
-        device: Option<u64>,
+    Allocate(Requested),
+    /// It creates a USM pool.
+    CreatePool,
+    /// It takes a reference to a pool.
+    RetainPool {
+        /// Which.
+        pool: u64,
+        /// Which life of that.
+        serial: Serial,
+    },
+    /// It gives a reference to a pool back.
+    ReleasePool {
+        /// Which.
+        pool: u64,
+        /// Which life of that.
+        serial: Serial,
+        /// The frees of its memory, if it is the last reference.
+        frees: Vec<Free>,
     },
     /// It asks a device whether that can share something.
     Ask(Support),
     /// It creates a context, of this device if it is the only one.
     CreateContext(Option<u64>),
     /// It frees USM.
-    Free {
-        /// The start of the allocation.
-        pointer: u64,
-        /// Which life of that.
-        serial: Serial,
-        /// What depended on it when the call began, if anything did.
-        dependent: Option<Box<Freed>>,
-    },
+    Free(Free),
     /// It frees an address that this process has closed.
     FreeDangling(Box<DanglingUse>),
     /// It waits on the host for one event.
@@ -116,11 +122,24 @@ pub enum Operation {
         context: u64,
         /// Which life of that.
         serial: Serial,
-        /// It is the last reference.
-        last: bool,
+        /// The memory in it that others depend on, if it is the last reference.
+        shared: Option<Vec<Freed>>,
     },
     /// Nothing that the tracker follows.
     Nothing,
+}
+
+/// A free of USM.
+#[derive(Clone, Debug)]
+pub struct Free {
+    /// The start of the allocation.
+    pub pointer: u64,
+    /// Which life of that.
+    pub serial: Serial,
+    /// How it is freed.
+    pub how: Freeing,
+    /// What depended on it when the call began, if anything did.
+    pub dependent: Option<Box<Freed>>,
 }
 
 /// An open of handle data.

@@ -15,7 +15,7 @@ use super::{
     hash::{Map, Set},
     pending::PendingCall,
     ranges::Ranges,
-    records::{Allocation, Context, HandleData, Mapping, Object, Origin, Serial},
+    records::{Allocation, Context, HandleData, Mapping, Object, Origin, Pool, Serial},
     tombstones::Tombstones,
 };
 use crate::{finding::Place, lifecycle::State};
@@ -57,6 +57,7 @@ pub(crate) struct ProcessState {
     /// Those of `allocations` that are freed, in that order.
     pub(crate) freed: VecDeque<(u64, Serial)>,
     pub(crate) contexts: Map<u64, Context>,
+    pub(crate) pools: Map<u64, Pool>,
     pub(crate) pending: Map<u64, PendingCall>,
     pub(crate) tombstones: Tombstones,
     pub(crate) inherited: Inherited,
@@ -79,6 +80,7 @@ impl ProcessState {
             allocations: Ranges::default(),
             freed: VecDeque::new(),
             contexts: Map::default(),
+            pools: Map::default(),
             pending: Map::default(),
             tombstones: Tombstones::default(),
             inherited,
@@ -157,7 +159,7 @@ impl ProcessState {
     fn allocation_around(&self, pointer: u64) -> Option<(u64, &Allocation)> {
         let (base, allocation) = self.allocations.at_or_before(pointer)?;
         let inside = pointer - base;
-        (inside == 0 || allocation.size.is_some_and(|size| inside < size)).then_some((base, allocation))
+        (inside == 0 || allocation.requested.size.is_some_and(|size| inside < size)).then_some((base, allocation))
     }
 
     /// What was at an address at which there is no memory of this process any more: a mapping, known by its pointer, or USM.
@@ -169,7 +171,7 @@ impl ProcessState {
             DanglingUse { pointer, was: mapping, died, size, fingerprint }
         });
         let freed = self.allocation_around(pointer).and_then(|(base, allocation)| {
-            let (died, size) = (allocation.freed?, allocation.size);
+            let (died, size) = (allocation.freed?, allocation.requested.size);
             Some(DanglingUse { pointer, was: of(Kind::Usm, base), died, size, fingerprint: None })
         });
         closed.into_iter().chain(freed).max_by_key(|dangling| (dangling.died.time, dangling.died.call))

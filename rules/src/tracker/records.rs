@@ -3,7 +3,7 @@
 //! Plain data: the transitions change it, facts refer to it.
 
 use smallvec::SmallVec;
-use urscope_schema::call::Nanos;
+use urscope_schema::{api::Function, call::Nanos};
 
 use super::exports::ExportId;
 use crate::{finding::Place, lifecycle::State};
@@ -32,6 +32,8 @@ pub struct HandleData {
     pub exported: Option<Serial>,
     /// The context it was got in; of an event, the one that its object belongs to.
     pub context: Option<u64>,
+    /// The release of the application's last reference to that context. The adapter may keep the context for longer.
+    pub context_released: Option<Place>,
     /// It was ended in a wrong way, which is reported there: its leak is the same violation.
     pub ended_wrongly: bool,
 }
@@ -70,6 +72,8 @@ pub struct Open {
     pub serial: Serial,
     /// In which context.
     pub context: Option<u64>,
+    /// The release of the application's last reference to that context. The adapter may keep the context, and the mapping, for longer.
+    pub context_released: Option<Place>,
     /// The call.
     pub place: Place,
 }
@@ -127,6 +131,8 @@ pub struct Object {
     pub origin: Origin,
     /// The context it belongs to.
     pub context: Option<u64>,
+    /// The release of the application's last reference to that context. The adapter may keep the context for longer.
+    pub context_released: Option<Place>,
     /// Its size in bytes.
     pub size: Option<u64>,
     /// How much handle data of it is not put.
@@ -152,15 +158,60 @@ pub enum Origin {
     Imported,
 }
 
+/// The type of USM (`ur_usm_type_t`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsmType {
+    /// Memory of a device.
+    Device,
+    /// Memory of the host.
+    Host,
+    /// Memory that moves between host and device.
+    Shared,
+}
+
+impl UsmType {
+    /// What a function allocates.
+    pub const fn of(function: Function) -> Option<Self> {
+        match function {
+            Function::urUSMDeviceAlloc | Function::urEnqueueUSMDeviceAllocExp => Some(Self::Device),
+            Function::urUSMHostAlloc | Function::urEnqueueUSMHostAllocExp => Some(Self::Host),
+            Function::urUSMSharedAlloc | Function::urEnqueueUSMSharedAllocExp => Some(Self::Shared),
+            _ => None,
+        }
+    }
+
+    /// As in `shared USM`.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Device => "device USM",
+            Self::Host => "host USM",
+            Self::Shared => "shared USM",
+        }
+    }
+}
+
+/// What a call allocates, as its arguments say; unknown of USM that was first met as an argument.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requested {
+    /// Its type.
+    pub usm: Option<UsmType>,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The device that it is made for.
+    pub device: Option<u64>,
+    /// The context that it belongs to.
+    pub context: Option<u64>,
+    /// The pool that it comes from, if that is not the default one.
+    pub pool: Option<u64>,
+}
+
 /// USM, allocated or first met as an argument.
 #[derive(Clone, Debug)]
 pub struct Allocation {
     /// Which life of its address.
     pub serial: Serial,
-    /// Its size in bytes. It is unknown of USM that was first met as an argument: then only its exact pointer is known.
-    pub size: Option<u64>,
-    /// The device that it was made for.
-    pub device: Option<u64>,
+    /// What was asked for. Without a size only the exact pointer is known.
+    pub requested: Requested,
     /// The call that allocated it.
     pub born: Option<Place>,
     /// Its free has begun.
@@ -182,6 +233,15 @@ impl Allocation {
             }
         }
     }
+}
+
+/// A USM pool that was seen being created.
+#[derive(Clone, Copy, Debug)]
+pub struct Pool {
+    /// Which life of its handle.
+    pub serial: Serial,
+    /// How many references there are.
+    pub references: u64,
 }
 
 /// A context that was seen being created.

@@ -10,9 +10,8 @@ use super::{
     ProcessId, Tracker,
     exports::DataSize,
     fact::{FactConsumer, Outcome, Refused, Returned, UnknownHandle, What},
-    opens,
     pending::{Opens, Operation, PendingCall},
-    records::Origin,
+    records::{Origin, Requested, UsmType},
     transitions,
 };
 use crate::finding::Place;
@@ -31,14 +30,26 @@ impl Tracker {
             // What is made is known at least, so that its end is no surprise.
             None => without_enter(who, exit),
         };
+        let open_failed = self.open_failed(&pending, exit);
         transitions::exit(self, pending, exit, facts);
+        if let Some((call, kind)) = open_failed {
+            let refused = Refused { kind, result: exit.result, opens: exit.function.opens(), call: &call };
+            self.emit(facts, call.place, What::OpenFailed(refused));
+        }
+    }
+
+    /// An open that made nothing, with what it was about.
+    fn open_failed(&self, pending: &PendingCall, exit: &Exit) -> Option<(PendingCall, Kind)> {
+        let Effect::Makes(kind) = exit.function.effect() else { return None };
+        let failed = outcome(exit) != Outcome::Done && exit.function.opens().is_some();
+        failed.then(|| (pending.clone(), kind))
     }
 
     fn facts_of_return(&self, pending: &PendingCall, exit: &Exit, facts: &mut dyn FactConsumer) {
         let place = pending.place;
         let outcome = outcome(exit);
         if let (Outcome::Refused(result), Effect::Makes(kind)) = (outcome, exit.function.effect()) {
-            let refused = Refused { kind, result, opens: opens(exit.function), call: pending };
+            let refused = Refused { kind, result, opens: exit.function.opens(), call: pending };
             self.emit(facts, place, What::Refused(refused));
         }
         if let Operation::Open(open) = &pending.operation {
@@ -60,7 +71,7 @@ impl Tracker {
         }
         let overwritten =
             data.is_some_and(|data| self.state(place.process).is_some_and(|state| state.opened_at.contains(&data)));
-        let handle = Handle { kind: opens(exit.function)?, value: data.unwrap_or_default() };
+        let handle = Handle { kind: exit.function.opens()?, value: data.unwrap_or_default() };
         Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten })
     }
 
@@ -89,7 +100,7 @@ fn is_given(kind: Kind, values: &Values) -> bool {
     let made = match kind {
         Kind::Usm | Kind::Mapping => values.pointer,
         Kind::Context => values.context,
-        Kind::PhysicalMem | Kind::Event => values.object,
+        Kind::PhysicalMem | Kind::Event | Kind::Pool => values.object,
         _ if values.data.is_none() => values.data_size,
         _ => values.data,
     };
@@ -108,7 +119,7 @@ fn operation_without_enter(function: Function) -> Operation {
         Effect::Makes(kind) if kind.shares().is_some() => {
             Operation::Get { kind, value: None, exported: None, context: None, dangling: None }
         }
-        Effect::Makes(kind) if opens(function).is_some() => Operation::Open(Opens {
+        Effect::Makes(kind) if function.opens().is_some() => Operation::Open(Opens {
             kind,
             context: None,
             fingerprint: None,
@@ -121,7 +132,9 @@ fn operation_without_enter(function: Function) -> Operation {
         Effect::Makes(kind @ (Kind::PhysicalMem | Kind::Event)) => {
             Operation::Create { kind, origin: Origin::Shareable, context: None, size: None }
         }
-        Effect::Makes(Kind::Usm) => Operation::Allocate { size: None, device: None },
+        Effect::Makes(Kind::Usm) => {
+            Operation::Allocate(Requested { usm: UsmType::of(function), ..Requested::default() })
+        }
         Effect::Makes(Kind::Context) => Operation::CreateContext(None),
         _ => Operation::Nothing,
     }

@@ -8,7 +8,7 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-use super::{ExportId, ProcessId, Tracker, exports::Export, opens, process_state::ProcessState, records::Origin};
+use super::{ExportId, ProcessId, Tracker, exports::Export, process_state::ProcessState, records::Origin};
 use crate::{finding::Place, lifecycle::State};
 
 /// Memory or an event that handle data was got of, with the processes that have it open.
@@ -88,7 +88,7 @@ impl Tracker {
                 let got = values.data.and_then(|value| state.handles.get(&Handle { kind, value }));
                 got.and_then(|data| data.export).into_iter().for_each(each);
             }
-            Effect::Makes(_) if opens(function).is_some() && values.fingerprint.is_some() => {
+            Effect::Makes(_) if function.opens().is_some() && values.fingerprint.is_some() => {
                 self.export_of(who, values.fingerprint).into_iter().for_each(each);
             }
             Effect::Makes(Kind::Mapping) | Effect::Ends(Kind::Mapping) => {
@@ -116,7 +116,8 @@ impl Tracker {
         who: ProcessId,
         state: &'a ProcessState,
     ) -> impl Iterator<Item = (ExportId, Holder)> + 'a {
-        let mappings = state.mappings.iter().filter(|(_, mapping)| mapping.state == State::Alive);
+        let mappings = state.mappings.iter().filter(|_| state.ended.is_none());
+        let mappings = mappings.filter(|(_, mapping)| mapping.state == State::Alive);
         let mappings = mappings.filter_map(move |(pointer, mapping)| {
             let opened = Handle { kind: Kind::Mapping, value: pointer };
             let opens = mapping.opens.len() as u64;

@@ -47,6 +47,8 @@ constants! {
     UR_VIRTUAL_MEM_ACCESS_FLAGS_MASK = 0xffff_fff8;
     /// The bits that are no `ur_context_flags_t`.
     UR_CONTEXT_FLAGS_MASK = 0xffff_fffe;
+    /// The bits that are no `ur_usm_pool_flags_t`.
+    UR_USM_POOL_FLAGS_MASK = 0xffff_fff8;
     /// The bits that are no `ur_usm_advice_flags_t`.
     UR_USM_ADVICE_FLAGS_MASK = 0xfffe_0000;
 

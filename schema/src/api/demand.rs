@@ -8,7 +8,7 @@ use super::{
     Effect, Function, UrResult,
     constants::{
         UR_CONTEXT_FLAGS_MASK, UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_EXP_EVENT_FLAGS_MASK,
-        UR_PHYSICAL_MEM_FLAG_ENABLE_IPC, UR_PHYSICAL_MEM_FLAGS_MASK, UR_USM_ADVICE_FLAGS_MASK,
+        UR_PHYSICAL_MEM_FLAG_ENABLE_IPC, UR_PHYSICAL_MEM_FLAGS_MASK, UR_USM_ADVICE_FLAGS_MASK, UR_USM_POOL_FLAGS_MASK,
         UR_VIRTUAL_MEM_ACCESS_FLAGS_MASK,
     },
 };
@@ -157,7 +157,7 @@ impl Nulls {
                 self.optional.answer_size = true;
                 return;
             }
-            (Null::Description, effect) if !matches!(effect, Effect::Makes(Kind::Event)) => return,
+            (Null::Description, effect) if !matches!(effect, Effect::Makes(Kind::Event | Kind::Pool)) => return,
             (Null::Size, effect) if !matches!(effect, Effect::Makes(Kind::Usm)) => return,
             (Null::Handle, _) => &mut self.handle,
             (Null::Pointer | Null::Memory | Null::Answer | Null::Description, _) => &mut self.pointer,
@@ -210,6 +210,7 @@ const fn masks(effect: Effect) -> (u64, u64) {
         // Bit 0 was a placeholder until 2026.1 and has been undefined since: a program that sets it is left alone.
         Effect::Makes(Kind::PhysicalMem) => (UR_PHYSICAL_MEM_FLAGS_MASK & !1, 0),
         Effect::Makes(Kind::Context) => (UR_CONTEXT_FLAGS_MASK, 0),
+        Effect::Makes(Kind::Pool) => (UR_USM_POOL_FLAGS_MASK, 0),
         Effect::Makes(Kind::Usm) => (UR_USM_ADVICE_FLAGS_MASK, 0),
         Effect::Uses(Kind::PhysicalMem) => (UR_VIRTUAL_MEM_ACCESS_FLAGS_MASK, 0),
         _ => (0, 0),

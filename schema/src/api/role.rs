@@ -72,15 +72,17 @@ pub struct OutParams {
     pub data_size: usize,
     /// Of a `ur_context_handle_t`.
     pub context: usize,
-    /// Of a `ur_physical_mem_handle_t` or `ur_event_handle_t`.
+    /// Of a `ur_physical_mem_handle_t`, `ur_event_handle_t` or `ur_usm_pool_handle_t`.
     pub object: usize,
+    /// No out-parameter of the caller's: our copy of the handle data that is opened.
+    pub copied_data: usize,
     /// Of a `ur_bool_t` (one byte).
     pub value: usize,
 }
 
 impl OutParams {
     /// No out-parameter at all.
-    pub const NONE: Self = Self { pointer: 0, data: 0, data_size: 0, context: 0, object: 0, value: 0 };
+    pub const NONE: Self = Self { pointer: 0, data: 0, data_size: 0, context: 0, object: 0, copied_data: 0, value: 0 };
 }
 
 macro_rules! roles {
@@ -162,6 +164,10 @@ roles! {
     Events(usize) source events null Pointer;
     /// The `uint32_t` that counts the objects of a list.
     Count(u32) enter count source count null Count in count;
+    /// A `ur_usm_pool_handle_t`.
+    Pool(usize) enter object null Handle in object;
+    /// A `size_t` in bytes that may be zero.
+    Length(usize) enter size;
     /// A pointer to handle data.
     Data(usize) enter data null Pointer in data;
     /// The `size_t` of the handle data in bytes.
@@ -174,7 +180,7 @@ roles! {
     OutDataSize(usize) out data_size null Answer;
     /// A `ur_context_handle_t *`.
     OutContext(usize) out context null Pointer;
-    /// A `ur_physical_mem_handle_t *` or `ur_event_handle_t *`.
+    /// A `ur_physical_mem_handle_t *`, `ur_event_handle_t *` or `ur_usm_pool_handle_t *`.
     OutObject(usize) out object null Pointer;
     /// A `ur_bool_t *` that receives the value of a property, or null.
     OutBool(usize) out value null Value;
@@ -222,6 +228,57 @@ impl Role for InOutEvent {
     fn source(self, sources: &mut Sources) {
         sources.events = self.0;
         sources.count = u32::from(self.0 != 0);
+    }
+}
+
+/// A pointer to handle data that is opened. The callee gets a copy, because an adapter may write into it (Level Zero v1 does).
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenedData(pub usize);
+
+impl Role for OpenedData {
+    #[inline]
+    fn enter(self, values: &mut Values) {
+        values.data = Some(self.0 as u64);
+    }
+
+    #[inline]
+    fn redirected(self, to: &OutParams) -> Self {
+        if self.0 == 0 || to.copied_data == 0 { self } else { Self(to.copied_data) }
+    }
+
+    #[inline]
+    fn null(self) -> Option<Null> {
+        if self.0 == 0 { Some(Null::Pointer) } else { None }
+    }
+
+    #[inline]
+    fn null_in(values: &Values) -> Option<Null> {
+        if values.data == Some(0) { Some(Null::Pointer) } else { None }
+    }
+}
+
+/// A `ur_usm_pool_handle_t` to allocate from, or null for the default one, which is not recorded.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FromPool(pub usize);
+
+impl Role for FromPool {
+    #[inline]
+    fn enter(self, values: &mut Values) {
+        values.object = Some(self.0 as u64).filter(|pool| *pool != 0);
+    }
+}
+
+/// The `uint32_t` that counts the events that a command waits for; 0 is not recorded.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitCount(pub u32);
+
+impl Role for WaitCount {
+    #[inline]
+    fn enter(self, values: &mut Values) {
+        values.count = Some(u64::from(self.0)).filter(|count| *count != 0);
     }
 }
 

@@ -23,65 +23,46 @@ pub enum Effect {
     Uses(Kind),
 }
 
-/// A `ur_<table>_dditable_t` in which urscope replaces functions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Table {
-    /// `ur_adapter_dditable_t`
-    Adapter,
-    /// `ur_context_dditable_t`
-    Context,
-    /// `ur_device_dditable_t`
-    Device,
-    /// `ur_usm_dditable_t`
-    USM,
-    /// `ur_ipc_exp_dditable_t`
-    IPCExp,
-    /// `ur_event_dditable_t`
-    Event,
-    /// `ur_event_exp_dditable_t`
-    EventExp,
-    /// `ur_physical_mem_dditable_t`
-    PhysicalMem,
-    /// `ur_virtual_mem_dditable_t`
-    VirtualMem,
-    /// `ur_enqueue_dditable_t`
-    Enqueue,
+/// The tables: the name in the rows, the structure in `ur_ddi.h`, and the function of an adapter that fills it.
+macro_rules! tables {
+    ($($table:ident $structure:literal $getter:literal;)*) => {
+        /// A `ur_<table>_dditable_t` in which urscope replaces functions.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Table {
+            $(#[doc = concat!("`", $structure, "`")] $table,)*
+        }
+
+        impl Table {
+            /// All tables, in the order of their numbers.
+            pub const ALL: &'static [Self] = &[$(Self::$table,)*];
+
+            /// The name of the function that fills this table, as an adapter exports it.
+            pub const fn getter(self) -> &'static str {
+                match self { $(Self::$table => $getter,)* }
+            }
+        }
+    };
+}
+
+tables! {
+    Adapter "ur_adapter_dditable_t" "urGetAdapterProcAddrTable";
+    Context "ur_context_dditable_t" "urGetContextProcAddrTable";
+    Device "ur_device_dditable_t" "urGetDeviceProcAddrTable";
+    USM "ur_usm_dditable_t" "urGetUSMProcAddrTable";
+    USMExp "ur_usm_exp_dditable_t" "urGetUSMExpProcAddrTable";
+    IPCExp "ur_ipc_exp_dditable_t" "urGetIPCExpProcAddrTable";
+    Event "ur_event_dditable_t" "urGetEventProcAddrTable";
+    EventExp "ur_event_exp_dditable_t" "urGetEventExpProcAddrTable";
+    PhysicalMem "ur_physical_mem_dditable_t" "urGetPhysicalMemProcAddrTable";
+    VirtualMem "ur_virtual_mem_dditable_t" "urGetVirtualMemProcAddrTable";
+    Enqueue "ur_enqueue_dditable_t" "urGetEnqueueProcAddrTable";
+    EnqueueExp "ur_enqueue_exp_dditable_t" "urGetEnqueueExpProcAddrTable";
 }
 
 impl Table {
-    /// All tables, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
-        Self::Adapter,
-        Self::Context,
-        Self::Device,
-        Self::USM,
-        Self::IPCExp,
-        Self::Event,
-        Self::EventExp,
-        Self::PhysicalMem,
-        Self::VirtualMem,
-        Self::Enqueue,
-    ];
-
-    /// The name of the function that fills this table, as an adapter exports it.
-    pub const fn getter(self) -> &'static str {
-        match self {
-            Self::Adapter => "urGetAdapterProcAddrTable",
-            Self::Context => "urGetContextProcAddrTable",
-            Self::Device => "urGetDeviceProcAddrTable",
-            Self::USM => "urGetUSMProcAddrTable",
-            Self::IPCExp => "urGetIPCExpProcAddrTable",
-            Self::Event => "urGetEventProcAddrTable",
-            Self::EventExp => "urGetEventExpProcAddrTable",
-            Self::PhysicalMem => "urGetPhysicalMemProcAddrTable",
-            Self::VirtualMem => "urGetVirtualMemProcAddrTable",
-            Self::Enqueue => "urGetEnqueueProcAddrTable",
-        }
-    }
-
     /// The table that the getter of that name fills, if there are rows for it.
     pub fn of_getter(name: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|table| table.getter().as_bytes() == name)
+        Self::ALL.iter().copied().find(|table| table.getter().as_bytes() == name)
     }
 }
 
@@ -191,14 +172,27 @@ impl Function {
         matches!(self.slot().0, Table::IPCExp)
     }
 
+    /// The kind of the handle data that the function opens; `None` if it opens none.
+    pub const fn opens(self) -> Option<Kind> {
+        match self.effect() {
+            Effect::Makes(Kind::Mapping) => Some(Kind::MemHandle),
+            Effect::Makes(Kind::PhysicalMem) if self.is_ipc() => Some(Kind::PhysicalMemHandle),
+            Effect::Makes(Kind::Event) if self.is_ipc() => Some(Kind::EventHandle),
+            _ => None,
+        }
+    }
+
     /// The slot of the function in an adapter's table of `length` slots; `None` where no known release has that length.
     ///
-    /// `ur_enqueue_dditable_t` lost its first function (`pfnKernelLaunch`) in 2026.2 and has had 25 since then.
+    /// `ur_enqueue_dditable_t` lost its first function (`pfnKernelLaunch`) in 2026.2 and has had 25 since then. The functions of
+    /// `ur_enqueue_exp_dditable_t` have changed places between releases; those of asynchronous allocation stand at the same
+    /// slots in all releases that have a table of 10.
     pub const fn slot_in(self, length: usize) -> Option<usize> {
         match (self.slot(), length) {
             ((Table::Enqueue, slot), 25) => Some(slot),
             ((Table::Enqueue, slot), 26) => Some(slot + 1),
-            ((Table::Enqueue, _), _) => None,
+            ((Table::EnqueueExp, slot), 10) => Some(slot),
+            ((Table::Enqueue | Table::EnqueueExp, _), _) => None,
             ((_, slot), _) => Some(slot),
         }
     }

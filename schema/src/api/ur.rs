@@ -28,13 +28,33 @@ macro_rules! ur_functions {
             /// Releases a reference to a context; the last one ends everything in it.
             fn urContextRelease(context: Context) in Context[2] releases Context;
             /// Allocates host USM.
-            fn urUSMHostAlloc(context: Context, desc: UsmDesc, pool: Unseen, size: Size, pointer: OutPointer) in USM[0] makes Usm;
+            fn urUSMHostAlloc(context: Context, desc: UsmDesc, pool: FromPool, size: Size, pointer: OutPointer) in USM[0] makes Usm;
             /// Allocates device USM.
-            fn urUSMDeviceAlloc(context: Context, device: Device, desc: UsmDesc, pool: Unseen, size: Size, pointer: OutPointer) in USM[1] makes Usm;
+            fn urUSMDeviceAlloc(context: Context, device: Device, desc: UsmDesc, pool: FromPool, size: Size, pointer: OutPointer) in USM[1] makes Usm;
             /// Allocates shared USM.
-            fn urUSMSharedAlloc(context: Context, device: Device, desc: UsmDesc, pool: Unseen, size: Size, pointer: OutPointer) in USM[2] makes Usm;
+            fn urUSMSharedAlloc(context: Context, device: Device, desc: UsmDesc, pool: FromPool, size: Size, pointer: OutPointer) in USM[2] makes Usm;
             /// Frees USM.
             fn urUSMFree(context: Context, pointer: Pointer) in USM[3] ends Usm;
+            /// Creates a pool, from which USM is allocated.
+            fn urUSMPoolCreate(context: Context, desc: Desc, pool: OutObject) in USM[5] makes Pool;
+            /// Adds a reference to a pool.
+            fn urUSMPoolRetain(pool: Pool) in USM[6] retains Pool;
+            /// Releases a reference to a pool; the last one frees all memory in it.
+            fn urUSMPoolRelease(pool: Pool) in USM[7] releases Pool;
+            /// Creates a pool of one device.
+            fn urUSMPoolCreateExp(context: Context, device: Device, desc: Desc, pool: OutObject) in USMExp[0] makes Pool;
+            /// Destroys a pool of one device, with all memory in it.
+            fn urUSMPoolDestroyExp(context: Context, device: Device, pool: Pool) in USMExp[1] releases Pool;
+            /// Gives memory of a pool that is not in use back to the system.
+            fn urUSMPoolTrimToExp(context: Context, device: Device, pool: Pool, size: Length) in USMExp[7] uses Pool;
+            /// Enqueues an allocation of device USM.
+            fn urEnqueueUSMDeviceAllocExp(queue: Unseen, pool: FromPool, size: Length, properties: Unseen, count: WaitCount, events: Unseen, pointer: OutPointer, event: Unseen) in EnqueueExp[1] makes Usm;
+            /// Enqueues an allocation of shared USM.
+            fn urEnqueueUSMSharedAllocExp(queue: Unseen, pool: FromPool, size: Length, properties: Unseen, count: WaitCount, events: Unseen, pointer: OutPointer, event: Unseen) in EnqueueExp[2] makes Usm;
+            /// Enqueues an allocation of host USM.
+            fn urEnqueueUSMHostAllocExp(queue: Unseen, pool: FromPool, size: Length, properties: Unseen, count: WaitCount, events: Unseen, pointer: OutPointer, event: Unseen) in EnqueueExp[3] makes Usm;
+            /// Enqueues a free of USM.
+            fn urEnqueueUSMFreeExp(queue: Unseen, pool: FromPool, pointer: Pointer, count: WaitCount, events: Unseen, event: Unseen) in EnqueueExp[4] ends Usm;
             /// Creates a reusable event; one with the IPC flag can be shared.
             fn urEventCreateExp(context: Context, device: Device, desc: Desc, event: OutObject) in EventExp[0] makes Event;
             /// Asks an event for a property; like all functions of events that follow, recorded for shared events only.
@@ -64,7 +84,7 @@ macro_rules! ur_functions {
             /// Puts handle data back in the process that got them.
             fn urIPCPutMemHandleExp(context: Context, data: Data) in IPCExp[1] ends MemHandle;
             /// Opens handle data of another process: maps its memory.
-            fn urIPCOpenMemHandleExp(context: Context, device: Device, data: Data, data_size: DataSize, pointer: OutPointer) in IPCExp[2] makes Mapping;
+            fn urIPCOpenMemHandleExp(context: Context, device: Device, data: OpenedData, data_size: DataSize, pointer: OutPointer) in IPCExp[2] makes Mapping;
             /// Closes a mapping.
             fn urIPCCloseMemHandleExp(context: Context, pointer: Pointer) in IPCExp[3] ends Mapping;
             /// Gets handle data for physical memory.
@@ -72,7 +92,7 @@ macro_rules! ur_functions {
             /// Puts handle data of physical memory back.
             fn urIPCPutPhysMemHandleExp(context: Context, data: Data) in IPCExp[5] ends PhysicalMemHandle;
             /// Opens handle data of another process as physical memory.
-            fn urIPCOpenPhysMemHandleExp(context: Context, device: Device, data: Data, data_size: DataSize, memory: OutObject) in IPCExp[6] makes PhysicalMem;
+            fn urIPCOpenPhysMemHandleExp(context: Context, device: Device, data: OpenedData, data_size: DataSize, memory: OutObject) in IPCExp[6] makes PhysicalMem;
             /// Closes physical memory that was opened: releases a reference to it.
             fn urIPCClosePhysMemHandleExp(context: Context, memory: PhysicalMem) in IPCExp[7] releases PhysicalMem;
             /// Gets handle data for an event.
@@ -80,7 +100,7 @@ macro_rules! ur_functions {
             /// Puts handle data of an event back.
             fn urIPCPutEventHandleExp(context: Context, data: Data) in IPCExp[9] ends EventHandle;
             /// Opens handle data of another process as an event, which `urEventRelease` ends.
-            fn urIPCOpenEventHandleExp(context: Context, data: Data, data_size: DataSize, event: OutObject) in IPCExp[10] makes Event;
+            fn urIPCOpenEventHandleExp(context: Context, data: OpenedData, data_size: DataSize, event: OutObject) in IPCExp[10] makes Event;
         }
     };
 }

@@ -13,7 +13,8 @@
 //! | step | meaning |
 //! |---|---|
 //! | `context c`, `retain c`, `release c` | a context is created, retained, released |
-//! | `alloc p 4096`, `free p` | USM |
+//! | `alloc p 4096`, `free p` | USM: of the device, or `as host` or `as shared`; `from POOL`; `queued`, and then perhaps `waits` for events |
+//! | `pool q`, `retain-pool q`, `release-pool q` | a USM pool |
 //! | `get p -> h`, `put h` | handle data in the producer; without `-> h` the adapter returns success and no result |
 //! | `open h -> m`, `close m` | a mapping in the consumer; `-> m` may likewise be left out |
 //! | `physical m ipc`, `retain-physical m`, `release-physical m` | physical memory, with or without the IPC flag |
@@ -25,7 +26,8 @@
 //! | `support events -> no` | the device reports whether it can share `memory`, `physical` memory or `events` |
 //! | `uid 7`, `pid-namespace 7`, `ptrace-scope 1`, `seccomp 2`, `dumpable 0`, `traces-any 1`, `descriptor-limit 64` | what the kernel lets the process do, said before anything else |
 //! | `descriptors 20` | so many descriptors are open |
-//! | `exit`, `killed`, `running`, `incomplete` | the process ends; where it is incomplete, one record is lost |
+//! | `exit`, `killed`, `running`, `incomplete` | the process ends; where it is incomplete, one record is lost. It is killed some time after its last call |
+//! | `gone` | a process that has ended is certainly not there any more |
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!
 //! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside), `in CONTEXT`, `on DEVICE` (of a context: its only one), `sized NUMBER` (of the handle
@@ -79,6 +81,8 @@ pub enum Step {
     May(Right, u64),
     /// So many descriptors are open.
     Descriptors(u64),
+    /// The process, which has ended, is certainly not there any more.
+    Gone,
 }
 
 /// What the kernel lets a process do, or not.
@@ -125,6 +129,14 @@ pub struct Call {
     pub size: Option<u64>,
     /// Of a get: how many bytes the driver exports, from the address without its offset on.
     pub exposes: Option<u64>,
+    /// The type of USM, `host` or `shared`, where it is not of the device.
+    pub usm: Option<String>,
+    /// The pool of USM.
+    pub pool: Option<String>,
+    /// Whether USM is allocated or freed by a command of a queue.
+    pub queued: bool,
+    /// Whether that waits for events.
+    pub waits: bool,
     /// How many milliseconds it takes longer than others.
     pub takes: Option<u64>,
     /// How it goes on.
@@ -140,9 +152,15 @@ pub enum Verb {
     Retain,
     /// `urContextRelease`
     Release,
-    /// `urUSMDeviceAlloc`
+    /// `urUSMPoolCreate`
+    Pool,
+    /// `urUSMPoolRetain`
+    RetainPool,
+    /// `urUSMPoolRelease`
+    ReleasePool,
+    /// `urUSMDeviceAlloc`, `urEnqueueUSMDeviceAllocExp` and those of host and shared USM
     Alloc,
-    /// `urUSMFree`
+    /// `urUSMFree` or `urEnqueueUSMFreeExp`
     Free,
     /// `urIPCGetMemHandleExp`
     Get,

@@ -22,10 +22,13 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-const VERBS: [(&str, Verb); 24] = [
+const VERBS: [(&str, Verb); 27] = [
     ("context", Verb::Context),
     ("retain", Verb::Retain),
     ("release", Verb::Release),
+    ("pool", Verb::Pool),
+    ("retain-pool", Verb::RetainPool),
+    ("release-pool", Verb::ReleasePool),
     ("alloc", Verb::Alloc),
     ("free", Verb::Free),
     ("get", Verb::Get),
@@ -111,6 +114,10 @@ fn parse(line: &str) -> Result<Line, String> {
             profiled: false,
             size: None,
             exposes: None,
+            usm: None,
+            pool: None,
+            queued: false,
+            waits: false,
             takes: None,
             fate: Fate::Returns,
         };
@@ -129,6 +136,10 @@ fn parse(line: &str) -> Result<Line, String> {
                 "profiled" => call.profiled = true,
                 "sized" => call.size = Some(number(value()?)?),
                 "exposes" => call.exposes = Some(number(value()?)?),
+                "as" => call.usm = Some(value()?.to_owned()),
+                "from" => call.pool = Some(value()?.to_owned()),
+                "queued" => call.queued = true,
+                "waits" => call.waits = true,
                 "takes" => call.takes = Some(number(value()?)?),
                 "fails" => {
                     let answer = words.next_if(|next| next.parse::<u32>().is_ok()).and_then(|next| next.parse().ok());
@@ -137,7 +148,7 @@ fn parse(line: &str) -> Result<Line, String> {
                 "begins" => call.fate = Fate::Begins,
                 _ => {
                     return Err(format!(
-                        "expected +, ->, like, in, on, ipc, profiled, sized, exposes, takes, fails or begins, found {word:?}"
+                        "expected +, ->, like, in, on, ipc, profiled, sized, exposes, as, from, queued, waits, takes, fails or begins, found {word:?}"
                     ));
                 }
             }
@@ -150,6 +161,7 @@ fn parse(line: &str) -> Result<Line, String> {
             "descriptors" => Step::Descriptors(number(&name("a number")?)?),
             "returns" => Step::Returns(true),
             "fails" => Step::Returns(false),
+            "gone" => Step::Gone,
             "fork" => Step::Fork(name("a name")?),
             _ => return Err(format!("there is no step {first:?}")),
         }
@@ -199,6 +211,7 @@ impl fmt::Display for Line {
                 write!(f, ": {word} {value}")
             }
             Step::Descriptors(open) => write!(f, ": descriptors {open}"),
+            Step::Gone => f.write_str(": gone"),
             Step::Ends(how) => {
                 let word = ENDS.iter().find(|(_, end)| end == how).map_or("", |(word, _)| word);
                 write!(f, ": {word}")
@@ -238,6 +251,18 @@ impl fmt::Display for Call {
         }
         if let Some(exposes) = self.exposes {
             write!(f, " exposes {exposes}")?;
+        }
+        if let Some(usm) = &self.usm {
+            write!(f, " as {usm}")?;
+        }
+        if let Some(pool) = &self.pool {
+            write!(f, " from {pool}")?;
+        }
+        if self.queued {
+            f.write_str(" queued")?;
+        }
+        if self.waits {
+            f.write_str(" waits")?;
         }
         if let Some(takes) = self.takes {
             write!(f, " takes {takes}")?;

@@ -27,6 +27,8 @@ pub enum Event {
     Descriptors(ProcessId, u64, Nanos),
     /// A process ends.
     End(ProcessId, End, Nanos),
+    /// A process that has ended is certainly not there any more.
+    Gone(ProcessId),
 }
 
 /// The device of a call that names none.
@@ -52,6 +54,7 @@ impl Scenario {
                 Event::Enter(who, enter) => tracker.enter(who, &enter, &mut checker),
                 Event::Exit(who, exit) => tracker.exit(who, &exit, &mut checker),
                 Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at, &mut checker),
+                Event::Gone(who) => tracker.gone(who),
                 Event::End(who, how, at) => {
                     tracker.missing(who, u64::from(how == End::Incomplete), 0);
                     tracker.end(who, how, at, &mut checker);
@@ -131,6 +134,10 @@ impl Player {
         self.now += STEP;
         let actor = self.actor(&line.process, line.host, None);
         let pid = ProcessId(actor as u32);
+        if matches!(line.step, Step::Gone) {
+            self.events.push(Event::Gone(pid));
+            return Ok(());
+        }
         if self.actors.get(actor).is_none_or(|actor| actor.over) {
             return Err(format!("{} has ended", line.process));
         }
@@ -143,6 +150,7 @@ impl Player {
                 self.actor(child, host, Some(actor));
             }
             Step::Ends(how) => self.end(actor, *how),
+            Step::Gone => {}
             Step::May(right, value) => self.may(pid, *right, *value),
             Step::Descriptors(open) => self.events.push(Event::Descriptors(pid, *open, Nanos(self.now))),
             Step::Returns(success) => {
@@ -211,6 +219,25 @@ impl Player {
             self.now += STEP;
             self.events.push(Event::End(ProcessId(actor as u32), how, Nanos(self.now)));
         }
+    }
+
+    /// An allocation of USM. A queue has a context and a device of its own.
+    fn alloc(&mut self, call: &Call, device: Option<u64>, within: Values, pointer: u64) -> (Function, Values, Values) {
+        use Function as F;
+        let function = match (call.usm.as_deref(), call.queued) {
+            (Some("host"), false) => F::urUSMHostAlloc,
+            (Some("host"), true) => F::urEnqueueUSMHostAllocExp,
+            (Some(_), false) => F::urUSMSharedAlloc,
+            (Some(_), true) => F::urEnqueueUSMSharedAllocExp,
+            (None, false) => F::urUSMDeviceAlloc,
+            (None, true) => F::urEnqueueUSMDeviceAllocExp,
+        };
+        let device = device.filter(|_| function != F::urUSMHostAlloc);
+        let object = call.pool.as_deref().map(|pool| self.address(pool));
+        let count = call.waits.then_some(1);
+        let of = if call.queued { Values::NONE } else { Values { device, ..within } };
+        let made = Values { pointer: Some(pointer), ..Values::NONE };
+        (function, Values { size: call.size, object, count, ..of }, made)
     }
 
     /// The same, about physical memory and events.
@@ -291,12 +318,23 @@ impl Player {
             Verb::Context => (Function::urContextCreate, devices, Values { context: Some(object), ..nothing }),
             Verb::Retain => (Function::urContextRetain, Values { context: Some(object), ..nothing }, nothing),
             Verb::Release => (Function::urContextRelease, Values { context: Some(object), ..nothing }, nothing),
-            Verb::Alloc => (
-                Function::urUSMDeviceAlloc,
-                Values { device, size: call.size, ..within },
-                Values { pointer: Some(object), ..nothing },
+            Verb::Pool => (
+                Function::urUSMPoolCreate,
+                Values { flags: Some(0), ..within },
+                Values { object: Some(object), ..nothing },
             ),
-            Verb::Free => (Function::urUSMFree, on, nothing),
+            Verb::RetainPool => (Function::urUSMPoolRetain, Values { object: Some(object), ..nothing }, nothing),
+            Verb::ReleasePool => (Function::urUSMPoolRelease, Values { object: Some(object), ..nothing }, nothing),
+            Verb::Alloc => self.alloc(call, device, within, object),
+            Verb::Free => {
+                let count = call.waits.then_some(1);
+                let queued = Values { pointer: Some(object), count, ..nothing };
+                if call.queued {
+                    (Function::urEnqueueUSMFreeExp, queued, nothing)
+                } else {
+                    (Function::urUSMFree, on, nothing)
+                }
+            }
             Verb::Get => {
                 let bytes = fingerprint(&[(actor as u64).to_le_bytes(), object.to_le_bytes()].concat());
                 let answer = result.map(|data| {

@@ -108,7 +108,7 @@ fn exposed(fact: &Fact<'_>, exported: &Exported<'_>) -> Option<Exposed> {
     let mut others = in_use.filter(|(_, memory)| Some(memory.serial) != of);
     let (neighbour, made) = others.find_map(|(at, memory)| Some((at, memory.born?)))?;
     let (memory, own) = within().find(|(_, memory)| Some(memory.serial) == of)?;
-    let (size, fingerprint) = (own.size, exported.answer.fingerprint);
+    let (size, fingerprint) = (own.requested.size, exported.answer.fingerprint);
     Some(Exposed { got: fact.at, memory, size, fingerprint, exported: bytes, neighbour, made })
 }
 

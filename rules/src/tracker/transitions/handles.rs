@@ -15,7 +15,7 @@ use crate::{
         fact::{Ended, Exported, FactConsumer, What},
         pending::Operation,
         process_state::ProcessState,
-        records::{HandleData, Serial, Tombstone},
+        records::{HandleData, Requested, Serial, Tombstone},
     },
 };
 
@@ -142,6 +142,7 @@ pub(super) fn got(
         export,
         exported,
         context,
+        context_released: None,
         ended_wrongly: false,
     };
     // Whatever was there has ended where we do not see.
@@ -170,11 +171,11 @@ fn memory(
     let pointer = pointer?;
     let known = |tracker: &Tracker| {
         let (base, found) = tracker.state(who)?.allocation_at(pointer)?;
-        Some((base, found.serial, found.size))
+        Some((base, found.serial, found.requested.size))
     };
     match (aimed, known(tracker)) {
         (None, None) => {
-            allocated(tracker, who, pointer, (None, None), None);
+            allocated(tracker, who, pointer, Requested::default(), None);
             known(tracker)
         }
         (aimed, found) => found.filter(|(_, serial, _)| aimed.is_none_or(|aimed| aimed == *serial)),

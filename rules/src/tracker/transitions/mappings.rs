@@ -56,7 +56,7 @@ pub(super) fn opened(tracker: &mut Tracker, born: Place, pointer: u64, open: &Op
     // One pointer is one mapping as long as a close may still be refused: its reference is then still there.
     let mapping = state.mappings.get_or_insert_with(pointer, || Mapping::new(of_mapping));
     mapping.state = step(mapping.state, Event::Birth).next;
-    mapping.opens.push(Open { serial, context: open.context, place: born });
+    mapping.opens.push(Open { serial, context: open.context, context_released: None, place: born });
     mapping.opened += 1;
     mapping.fingerprint = open.fingerprint.or(mapping.fingerprint);
     if let Some(source) = open.export.and_then(|id| exports.get(id)) {

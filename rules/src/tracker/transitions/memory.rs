@@ -1,35 +1,52 @@
 //! USM: what is allocated, what is first met as an argument, and what depends on it when it is freed.
 
 use smallvec::SmallVec;
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{
+    api::Function,
+    call::Enter,
+    handle::{Handle, Kind},
+};
 
 use super::end_wrongly;
 use crate::{
     finding::Place,
     tracker::{
         ProcessId, Tracker,
-        fact::{FactConsumer, Freed, What},
-        pending::Operation,
-        records::{Allocation, Mapping, Serial},
+        fact::{FactConsumer, Freed, Freeing, OpenMapping, What},
+        pending::{Free, Operation},
+        records::{Allocation, Object, Origin, Requested, Serial},
     },
 };
 
 /// How many freed allocations a process remembers. A get of older memory is a get of something unknown.
 const FREED: usize = 1024;
 
-pub(super) fn free(tracker: &mut Tracker, who: ProcessId, pointer: u64) -> Operation {
-    let Some(state) = tracker.state_mut(who) else { return Operation::Nothing };
-    let Some(allocation) = state.allocations.get_mut(pointer).filter(|allocation| !allocation.dying) else {
-        return free_of_other(tracker, who, pointer);
-    };
+/// A free begins. What depends on the memory is known by now.
+pub(super) fn free(tracker: &mut Tracker, who: ProcessId, pointer: u64, how: Freeing) -> Operation {
+    match free_of_own(tracker, who, pointer, how) {
+        Some(free) => Operation::Free(free),
+        None => free_of_other(tracker, who, pointer),
+    }
+}
+
+/// The free of an allocation of this process; nothing if there is none at that address.
+pub(super) fn free_of_own(tracker: &mut Tracker, who: ProcessId, pointer: u64, how: Freeing) -> Option<Free> {
+    let allocation = tracker.state_mut(who)?.allocations.get_mut(pointer).filter(|allocation| !allocation.dying)?;
     allocation.dying = true;
     let serial = allocation.serial;
-    let Some(allocation) = tracker.state(who).and_then(|state| state.allocations.get(pointer)) else {
-        return Operation::Nothing;
-    };
-    let freed = dependent_on(tracker, who, pointer, allocation);
-    let dependent = (freed.holders + freed.handles > 0).then(|| Box::new(freed));
-    Operation::Free { pointer, serial, dependent }
+    let freed = dependent_on(tracker, who, pointer, how)?;
+    let dependent = (!freed.holders.is_empty() || freed.handles > 0).then(|| Box::new(freed));
+    Some(Free { pointer, serial, how, dependent })
+}
+
+/// How a call frees: a command of a queue may wait for another process.
+pub(super) fn freeing(tracker: &Tracker, who: ProcessId, enter: &Enter) -> Freeing {
+    if enter.function != Function::urEnqueueUSMFreeExp {
+        return Freeing::Call;
+    }
+    let is_shared = |(handle, object): (&Handle, &Object)| handle.kind == Kind::Event && object.origin != Origin::Plain;
+    let shares = || tracker.state(who).is_some_and(|state| state.objects.iter().any(is_shared));
+    Freeing::Enqueued { waits: enter.values.count.is_some() || shares() }
 }
 
 /// A free of what is no USM of this process.
@@ -46,27 +63,30 @@ fn free_of_other(tracker: &mut Tracker, who: ProcessId, pointer: u64) -> Operati
 }
 
 /// What depends on an allocation: the handles that are not put, and the mappings that are open.
-fn dependent_on(tracker: &Tracker, who: ProcessId, pointer: u64, allocation: &Allocation) -> Freed {
+pub(super) fn dependent_on(tracker: &Tracker, who: ProcessId, pointer: u64, how: Freeing) -> Option<Freed> {
+    let allocation = tracker.state(who)?.allocations.get(pointer)?;
     let what = Handle { kind: Kind::Usm, value: pointer };
-    let mut freed = Freed::new(what, allocation.serial, allocation.size);
+    let mut freed = Freed { how, ..Freed::new(what, allocation.serial, allocation.requested.size) };
     for export in allocation.exports.iter().filter_map(|id| tracker.exports.get(*id)) {
         if export.handles > 0 {
             freed.handles += export.handles;
             freed.got = Some(export.got);
             freed.fingerprint = Some(export.fingerprint());
         }
-        for (process, pointer) in &export.holders {
-            let mapping = tracker.state(*process).and_then(|state| state.mappings.get(*pointer));
-            let Some(opened) = mapping.and_then(Mapping::last_open) else { continue };
-            freed.holders += 1;
-            let better = freed.holder.is_none_or(|(held, _)| held.process == who && opened.process != who);
-            if better {
-                freed.holder = Some((opened, *pointer));
-                freed.fingerprint = Some(export.fingerprint());
-            }
+        freed.holders.extend(export.holders.iter().filter_map(|(process, pointer)| {
+            let state = tracker.state(*process)?;
+            let mapping = state.mappings.get(*pointer)?;
+            let kept = mapping.opens.iter().filter(|open| open.context_released.is_none());
+            let certain = kept.map(|open| open.place).max_by_key(|place| (place.time, place.call));
+            let is_certain = certain.is_some() && state.ended.is_none();
+            Some(OpenMapping { opened: certain.or(mapping.last_open())?, pointer: *pointer, is_certain })
+        }));
+        if freed.fingerprint.is_none() && !freed.holders.is_empty() {
+            freed.fingerprint = Some(export.fingerprint());
         }
     }
-    freed
+    freed.holders.sort_by_key(|holder| (!holder.is_certain, holder.opened.process == who));
+    Some(freed)
 }
 
 /// New memory: what was known at these addresses before is no more.
@@ -74,12 +94,12 @@ pub(super) fn allocated(
     tracker: &mut Tracker,
     who: ProcessId,
     pointer: u64,
-    (size, device): (Option<u64>, Option<u64>),
+    requested: Requested,
     born: Option<Place>,
 ) {
     let serial = tracker.next_serial();
     let Some(state) = tracker.state(who) else { return };
-    let end = pointer.saturating_add(size.unwrap_or(0).max(1));
+    let end = pointer.saturating_add(requested.size.unwrap_or(0).max(1));
     let mut gone: SmallVec<[u64; 2]> = state.allocations.within(pointer..end).map(|(base, _)| base).collect();
     gone.extend(state.allocation_at(pointer).map(|(base, _)| base).filter(|base| *base != pointer));
     for base in gone {
@@ -87,24 +107,20 @@ pub(super) fn allocated(
     }
     let Some(state) = tracker.state_mut(who) else { return };
     let exports = SmallVec::new();
-    state.allocations.insert(pointer, Allocation { serial, size, device, born, dying: false, freed: None, exports });
+    state.allocations.insert(pointer, Allocation { serial, requested, born, dying: false, freed: None, exports });
 }
 
 /// A free has returned: what is remembered of the memory is bounded.
-pub(super) fn freed(
-    tracker: &mut Tracker,
-    freed: Place,
-    (base, serial): (u64, Serial),
-    dependent: Option<Box<Freed>>,
-    success: bool,
-    facts: &mut dyn FactConsumer,
-) {
+pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: Free, success: bool, facts: &mut dyn FactConsumer) {
+    let Free { pointer: base, serial, how, dependent } = free;
     let what = Handle { kind: Kind::Usm, value: base };
+    let opened_meanwhile =
+        if success { opened_meanwhile(tracker, freed, (base, serial), dependent.as_deref()) } else { None };
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(freed.process.0 as usize) else { return };
     let mut size = None;
     if let Some(allocation) = state.allocations.get_mut(base).filter(|allocation| allocation.serial == serial) {
-        size = allocation.size;
+        size = allocation.requested.size;
         if success {
             // It stays dying, so that nothing takes it for alive.
             allocation.freed = Some(freed);
@@ -122,11 +138,35 @@ pub(super) fn freed(
             allocation.dying = false;
         }
     }
-    match (success, dependent) {
-        (true, Some(dependent)) => tracker.emit(facts, freed, What::Freed(&dependent)),
-        (true, None) => tracker.emit(facts, freed, What::Freed(&Freed::new(what, serial, size))),
-        (false, _) => super::refused(tracker, freed, what, facts),
+    if !success {
+        super::refused(tracker, freed, what, facts);
+        return;
     }
+    let dependent = opened_meanwhile.map(Box::new).or(dependent);
+    match dependent {
+        Some(dependent) => tracker.emit(facts, freed, What::Freed(&dependent)),
+        None => tracker.emit(facts, freed, What::Freed(&Freed { how, ..Freed::new(what, serial, size) })),
+    }
+}
+
+/// What depended on memory when its free began, with the mappings that were opened while it was under way; nothing if there are
+/// no such.
+fn opened_meanwhile(
+    tracker: &Tracker,
+    freed: Place,
+    (base, serial): (u64, Serial),
+    dependent: Option<&Freed>,
+) -> Option<Freed> {
+    let how = dependent.map(|dependent| dependent.how).unwrap_or_default();
+    let now = dependent_on(tracker, freed.process, base, how).filter(|now| now.serial == serial)?;
+    let known = |new: &OpenMapping| {
+        let same = |old: &OpenMapping| (old.opened.process, old.pointer) == (new.opened.process, new.pointer);
+        dependent.is_some_and(|dependent| dependent.holders.iter().any(same))
+    };
+    let new: Vec<_> = now.holders.iter().copied().filter(|holder| !known(holder)).collect();
+    let mut all = dependent.cloned().unwrap_or(Freed { holders: Vec::new(), ..now });
+    all.holders.extend(new.iter().copied());
+    (!new.is_empty()).then_some(all)
 }
 
 fn forget_allocation(tracker: &mut Tracker, who: ProcessId, base: u64) {

@@ -9,6 +9,7 @@ mod mappings;
 mod memory;
 mod objects;
 mod opens;
+mod pools;
 
 use urscope_schema::{
     api::{Effect, Function},
@@ -18,11 +19,12 @@ use urscope_schema::{
 
 use super::{
     End, ProcessId, Tracker,
+    exports::Exports,
     fact::{FactConsumer, Outcome, Support, What},
-    opens as opened_kind,
     pending::{Operation, PendingCall},
     process_state::{Inherited, ProcessState, place_of},
-    records::Serial,
+    ranges::Ranges,
+    records::{Mapping, Requested, Serial, UsmType},
 };
 use crate::finding::Place;
 
@@ -39,7 +41,7 @@ pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
     let place = place_of(who, enter);
     let operation = match (enter.function.effect(), values.pointer, values.data) {
         (Effect::Makes(kind), ..) if kind.shares().is_some() => handles::get(tracker, who, kind, values),
-        (Effect::Makes(kind), ..) if let Some(data) = opened_kind(enter.function) => {
+        (Effect::Makes(kind), ..) if let Some(data) = enter.function.opens() => {
             opens::open(tracker, who, (kind, data), values)
         }
         (Effect::Makes(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => objects::create(kind, values),
@@ -49,22 +51,34 @@ pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
         (Effect::Releases(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => {
             objects::release(tracker, who, kind, values.object)
         }
-        (Effect::Makes(Kind::Usm), ..) => Operation::Allocate { size: values.size, device: values.device },
+        (Effect::Makes(Kind::Usm), ..) => Operation::Allocate(requested(enter)),
+        (Effect::Makes(Kind::Pool), ..) => Operation::CreatePool,
+        (Effect::Retains(Kind::Pool), ..) => pools::retain(tracker, who, values.object),
+        (Effect::Releases(Kind::Pool), ..) => pools::release(tracker, who, values.object),
         (Effect::Makes(Kind::Context), ..) => Operation::CreateContext(contexts::only_device(values)),
         (Effect::Asks(Kind::Device), ..) => ask(values),
         (Effect::Ends(kind), _, Some(value)) if kind.shares().is_some() => {
             handles::put(tracker, place, Handle { kind, value })
         }
         (Effect::Ends(Kind::Mapping), Some(pointer), _) => mappings::close(tracker, place, pointer, values.context),
-        (Effect::Ends(Kind::Usm), Some(pointer), _) => memory::free(tracker, who, pointer),
+        (Effect::Ends(Kind::Usm), Some(pointer), _) => {
+            let how = memory::freeing(tracker, who, enter);
+            memory::free(tracker, who, pointer, how)
+        }
         (Effect::Uses(Kind::Event), ..) => wait(enter),
-        (Effect::Retains(Kind::Context), ..) => contexts::refer(tracker, who, values.context, true),
-        (Effect::Releases(Kind::Context), ..) => contexts::refer(tracker, who, values.context, false),
+        (Effect::Retains(Kind::Context), ..) => contexts::retain(tracker, who, values.context),
+        (Effect::Releases(Kind::Context), ..) => contexts::release(tracker, who, values.context),
         _ => Operation::Nothing,
     };
     if let Some(state) = tracker.state_mut(who) {
         state.pending.insert(enter.call, PendingCall { place, operation });
     }
+}
+
+/// What a call is to allocate.
+fn requested(enter: &Enter) -> Requested {
+    let Values { size, device, context, object: pool, .. } = enter.values;
+    Requested { usm: UsmType::of(enter.function), size, device, context, pool }
 }
 
 /// A device is asked whether it can share something.
@@ -129,9 +143,9 @@ pub(super) fn exit(tracker: &mut Tracker, pending: PendingCall, exit: &Exit, fac
         Operation::Ask(support) if success => {
             tracker.emit(facts, place, What::Support(Support { value: values.value, ..support }));
         }
-        Operation::Allocate { size, device } => {
+        Operation::Allocate(requested) => {
             if let Some(value) = given(values.pointer) {
-                memory::allocated(tracker, place.process, value, (size, device), Some(place));
+                memory::allocated(tracker, place.process, value, requested, Some(place));
                 tracker.emit(facts, place, What::Allocated(Handle { kind: Kind::Usm, value }));
             }
         }
@@ -141,14 +155,21 @@ pub(super) fn exit(tracker: &mut Tracker, pending: PendingCall, exit: &Exit, fac
         Operation::Close { pointer, serial, open, wrongly } => {
             mappings::closed(tracker, place, (pointer, serial), open, (success, wrongly), facts);
         }
-        Operation::Free { pointer, serial, dependent } => {
-            memory::freed(tracker, place, (pointer, serial), dependent, success, facts);
+        Operation::Free(free) => memory::freed(tracker, place, free, success, facts),
+        Operation::CreatePool => {
+            if let Some(pool) = given(values.object) {
+                pools::created(tracker, place.process, pool);
+            }
+        }
+        Operation::RetainPool { pool, serial } => pools::retained(tracker, place.process, (pool, serial), success),
+        Operation::ReleasePool { pool, serial, frees } => {
+            pools::released(tracker, place, (pool, serial), frees, success, facts);
         }
         Operation::RetainContext { context, serial } => {
             contexts::retained(tracker, place.process, context, serial, success);
         }
-        Operation::ReleaseContext { context, serial, last } => {
-            contexts::released(tracker, place, (context, serial), last, success, facts);
+        Operation::ReleaseContext { context, serial, shared } => {
+            contexts::released(tracker, place, (context, serial), shared, success, facts);
         }
         Operation::CreateContext(device) => {
             if let Some(context) = given(values.context) {
@@ -159,14 +180,15 @@ pub(super) fn exit(tracker: &mut Tracker, pending: PendingCall, exit: &Exit, fac
     }
 }
 
-/// A process is over: nothing is open in it, nothing more comes from it.
+/// A process is over: nothing more comes from it. Unless it has exited, what it had open may be open for longer: when it was killed
+/// is not known ([`Tracker::gone`]).
 pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(who.0 as usize) else { return };
-    for (pointer, mapping) in state.mappings.iter() {
-        if let Some(export) = mapping.export {
-            exports.release(export, who, pointer);
-        }
+    let may_hold = matches!(how, End::Killed | End::Incomplete);
+    let mut mappings = std::mem::take(&mut state.mappings);
+    if !may_hold {
+        release_all(exports, who, &mut mappings);
     }
     for export in state.handles.values().filter_map(|data| data.export) {
         exports.retire(export);
@@ -175,7 +197,24 @@ pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
         exports.retire(*export);
     }
     let (process, ipc_calls) = (state.process.clone(), state.ipc_calls);
-    *state = ProcessState { ended: Some((how, at)), ipc_calls, ..ProcessState::new(process, Inherited::Nothing) };
+    let ended = Some((how, at));
+    *state = ProcessState { ended, ipc_calls, mappings, ..ProcessState::new(process, Inherited::Nothing) };
+}
+
+/// A process that has ended holds nothing any more.
+pub(super) fn gone(tracker: &mut Tracker, who: ProcessId) {
+    let Tracker { states, exports, .. } = tracker;
+    let Some(state) = states.get_mut(who.0 as usize).filter(|state| state.ended.is_some()) else { return };
+    release_all(exports, who, &mut state.mappings);
+}
+
+fn release_all(exports: &mut Exports, who: ProcessId, mappings: &mut Ranges<Mapping>) {
+    for (pointer, mapping) in mappings.iter() {
+        if let Some(export) = mapping.export {
+            exports.release(export, who, pointer);
+        }
+    }
+    *mappings = Ranges::default();
 }
 
 /// Reports that what a call was to end is alive as before.

@@ -48,6 +48,7 @@ pub(super) fn made(
         born,
         origin,
         context,
+        context_released: None,
         size,
         handles: 0,
         got: None,

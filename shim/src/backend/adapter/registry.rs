@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_order_of_tables_is_the_one_of_their_numbers() {
-        for (number, table) in Table::ALL.into_iter().enumerate() {
+        for (number, table) in Table::ALL.iter().copied().enumerate() {
             assert_eq!(table as usize, number);
         }
     }

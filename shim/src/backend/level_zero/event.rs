@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use urscope_schema::api::{
     Function, UrResult,
     constants::{UR_EXP_EVENT_FLAG_ENABLE_PROFILING, UR_EXP_EVENT_FLAG_IPC_EXP, UR_EXP_EVENT_FLAGS_MASK},
-    role::{Context, Data, DataSize, Desc, Device, Event, InOutEvent, OutData, OutDataSize, OutObject},
+    role::{Context, Data, DataSize, Desc, Device, Event, InOutEvent, OpenedData, OutData, OutDataSize, OutObject},
 };
 
 use super::{
@@ -215,7 +215,7 @@ pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Resu
 pub(crate) fn open(
     at: LevelZero,
     context: Arg<Context>,
-    data: Arg<Data>,
+    data: Arg<OpenedData>,
     size: Arg<DataSize>,
     out: Arg<OutObject>,
 ) -> Result<(), UrResult> {

@@ -13,7 +13,7 @@ use std::{
 use parking_lot::Mutex;
 use urscope_schema::api::{
     Function, UrResult,
-    role::{Context, Data, DataSize, Device, OutData, OutDataSize, OutPointer, Pointer},
+    role::{Context, Data, DataSize, Device, OpenedData, OutData, OutDataSize, OutPointer, Pointer},
 };
 
 use super::{
@@ -117,7 +117,7 @@ pub(crate) fn open(
     at: LevelZero,
     context: Arg<Context>,
     device: Arg<Device>,
-    data: Arg<Data>,
+    data: Arg<OpenedData>,
     size: Arg<DataSize>,
     out: Arg<OutPointer>,
 ) -> Result<(), UrResult> {

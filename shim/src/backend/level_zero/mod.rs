@@ -10,9 +10,9 @@
 use urscope_schema::api::{
     Function, UrResult,
     role::{
-        Context, Data, DataSize, Desc, Device, Event, Flags, InOutEvent, IpcProperty, Offset, OutBool, OutData,
-        OutDataSize, OutObject, OutPointer, OutValue, OutValueSize, PhysicalMem, Pointer, Property, Size, Unseen,
-        Unseen32, ValueSize,
+        Context, Data, DataSize, Desc, Device, Event, Flags, InOutEvent, IpcProperty, Offset, OpenedData, OutBool,
+        OutData, OutDataSize, OutObject, OutPointer, OutValue, OutValueSize, PhysicalMem, Pointer, Property, Size,
+        Unseen, Unseen32, ValueSize,
     },
 };
 
@@ -118,7 +118,7 @@ impl Backend for LevelZero {
         &self,
         context: Arg<Context>,
         device: Arg<Device>,
-        data: Arg<Data>,
+        data: Arg<OpenedData>,
         size: Arg<DataSize>,
         pointer: Arg<OutPointer>,
     ) -> UrResult {
@@ -189,7 +189,7 @@ impl Backend for LevelZero {
         &self,
         context: Arg<Context>,
         device: Arg<Device>,
-        data: Arg<Data>,
+        data: Arg<OpenedData>,
         size: Arg<DataSize>,
         memory: Arg<OutObject>,
     ) -> UrResult {
@@ -251,7 +251,7 @@ impl Backend for LevelZero {
     fn urIPCOpenEventHandleExp(
         &self,
         context: Arg<Context>,
-        data: Arg<Data>,
+        data: Arg<OpenedData>,
         size: Arg<DataSize>,
         event: Arg<OutObject>,
     ) -> UrResult {

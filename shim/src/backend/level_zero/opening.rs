@@ -4,7 +4,7 @@
 
 use urscope_schema::api::{
     UrResult,
-    role::{Context, Data, DataSize, Desc, Device, OutObject, Role},
+    role::{Context, DataSize, Desc, Device, OpenedData, OutObject, Role},
 };
 
 use super::{
@@ -36,7 +36,7 @@ pub(super) fn creation_flags(
 pub(super) fn opened_data<T, R: Role>(
     at: LevelZero,
     context: Arg<Context>,
-    (data, size): (Arg<Data>, Arg<DataSize>),
+    (data, size): (Arg<OpenedData>, Arg<DataSize>),
     out: Arg<R>,
     kind: Kind,
     check: impl FnOnce() -> Result<T, UrResult>,

@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 use urscope_schema::api::{
     UrResult, constants,
     role::{
-        Context, Data, DataSize, Desc, Device, Flags, Offset, OutData, OutDataSize, OutObject, OutValue, PhysicalMem,
-        Pointer, Property, Size,
+        Context, Data, DataSize, Desc, Device, Flags, Offset, OpenedData, OutData, OutDataSize, OutObject, OutValue,
+        PhysicalMem, Pointer, Property, Size,
     },
 };
 use zerocopy::IntoBytes as _;
@@ -275,7 +275,7 @@ pub(crate) fn open(
     at: LevelZero,
     context: Arg<Context>,
     device: Arg<Device>,
-    data: Arg<Data>,
+    data: Arg<OpenedData>,
     size: Arg<DataSize>,
     out: Arg<OutObject>,
 ) -> Result<(), UrResult> {

@@ -5,7 +5,7 @@
 use urscope_schema::api::{
     UrResult,
     role::{
-        Data, DataSize, Desc, Event, InOutEvent, OutBool, OutData, OutDataSize, OutObject, OutPointer, OutValue,
+        DataSize, Desc, Event, InOutEvent, OpenedData, OutBool, OutData, OutDataSize, OutObject, OutPointer, OutValue,
         OutValueSize, PhysicalMem, Pointer, Role, ValueSize,
     },
 };
@@ -15,7 +15,7 @@ use super::{
     inputs::{FLAGS, LARGEST_DATA},
 };
 
-impl Arg<Data> {
+impl Arg<OpenedData> {
     /// A copy of the handle data that the caller hands in; `None` for a null pointer, or where they are longer than anybody's.
     pub fn copy(self, size: Arg<DataSize>) -> Option<Vec<u8>> {
         let (data, size) = (self.0.0, size.0.0);
@@ -178,26 +178,26 @@ pub fn receive_bool(call: impl FnOnce(Query<OutBool>) -> UrResult) -> bool {
 }
 
 /// Calls an adapter with handle data that we hold. The adapter may write into them (Level Zero v1 does).
-pub fn with_data<T>(bytes: &mut [u8], call: impl FnOnce(Arg<Data>, Arg<DataSize>) -> T) -> T {
+pub fn with_data<T>(bytes: &mut [u8], call: impl FnOnce(Arg<OpenedData>, Arg<DataSize>) -> T) -> T {
     let size = DataSize(bytes.len());
-    call(Arg(Data(bytes.as_mut_ptr().expose_provenance())), Arg(size))
+    call(Arg(OpenedData(bytes.as_mut_ptr().expose_provenance())), Arg(size))
 }
 
 /// Stands in for a caller of a get: gives the handle data that it received and their size.
 #[cfg(test)]
 pub(crate) fn receive_data<E>(
     get: impl FnOnce(Arg<OutData>, Arg<OutDataSize>) -> Result<(), E>,
-) -> Result<(Arg<Data>, usize), E> {
+) -> Result<(Arg<OpenedData>, usize), E> {
     let (mut data, mut size) = (0_usize, 0_usize);
     let places = [&raw mut data, &raw mut size].map(<*mut usize>::expose_provenance);
     get(Arg(OutData(places[0])), Arg(OutDataSize(places[1])))?;
     // SAFETY: live variables, read as volatile because they were written to through their addresses.
     let (data, size) = unsafe { ((&raw const data).read_volatile(), (&raw const size).read_volatile()) };
-    Ok((Arg(Data(data)), size))
+    Ok((Arg(OpenedData(data)), size))
 }
 
 #[cfg(test)]
-impl Arg<Data> {
+impl Arg<OpenedData> {
     /// A copy of the data, of which there are so many bytes.
     pub(crate) fn copy_of(self, size: usize) -> Option<Vec<u8>> {
         self.copy(Arg(DataSize(size)))
@@ -245,9 +245,9 @@ mod tests {
     #[test]
     fn no_data_longer_than_anybodys_is_copied() {
         let mut bytes = [1_u8, 2, 3];
-        let copy = |data: Arg<Data>, size| data.copy(size);
+        let copy = |data: Arg<OpenedData>, size| data.copy(size);
         assert_eq!(with_data(&mut bytes, copy), Some(vec![1, 2, 3]));
         assert_eq!(with_data(&mut bytes, |data, _| data.copy(Arg(DataSize(LARGEST_DATA + 1)))), None);
-        assert_eq!(Arg(Data(0)).copy(Arg(DataSize(1))), None);
+        assert_eq!(Arg(OpenedData(0)).copy(Arg(DataSize(1))), None);
     }
 }

@@ -1,7 +1,10 @@
-//! The out-parameters of a call: where the callee leaves its answers, and how the caller gets them.
+//! What the callee gets instead of the caller's own memory: variables for its answers, and a copy of the handle data it opens.
 //!
 //! An adapter may report success and leave an answer out (Level Zero v1 does, when the driver refuses). The caller's own
-//! variable would then show what stood in it before, so the callee is given variables of ours.
+//! variable would then show what stood in it before, so the callee is given variables of ours. An adapter may also write into the
+//! handle data that it opens (Level Zero v1 writes a descriptor there), which would no longer be the bytes that the producer sent.
+
+use std::mem::MaybeUninit;
 
 use urscope_schema::{
     api::{
@@ -13,7 +16,7 @@ use urscope_schema::{
 
 use super::{
     Arg,
-    inputs::{CallerOutParams, data_fingerprint},
+    inputs::{CallerOutParams, LARGEST_DATA, data_fingerprint},
 };
 
 /// What a variable holds that the callee has not written to; no address and no size that an adapter would give.
@@ -26,6 +29,9 @@ pub struct RedirectedOutParams {
     data: usize,
     data_size: usize,
     object: usize,
+    /// The handle data that is opened, as long as it is.
+    opened: MaybeUninit<[u8; LARGEST_DATA]>,
+    has_opened: bool,
 }
 
 /// The addresses of our variables, to be passed on.
@@ -43,7 +49,24 @@ impl RedirectedOutParams {
     /// Variables for the out-parameters of a call.
     #[inline]
     pub const fn new(CallerOutParams(caller): CallerOutParams) -> Self {
-        Self { caller, pointer: UNTOUCHED, data: UNTOUCHED, data_size: UNTOUCHED, object: UNTOUCHED }
+        let (pointer, data, data_size, object) = (UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED);
+        Self { caller, pointer, data, data_size, object, opened: MaybeUninit::uninit(), has_opened: false }
+    }
+
+    /// Copies the handle data that a call opens, so that the callee writes into the copy. Data of a size that no adapter makes
+    /// is passed on as it is, and refused.
+    #[inline]
+    pub fn copy_opened(&mut self, arguments: &Values) {
+        let (Some(data), Some(size)) = (arguments.data, arguments.data_size) else { return };
+        let size = size as usize;
+        if data == 0 || size == 0 || size > LARGEST_DATA {
+            return;
+        }
+        let from = std::ptr::with_exposed_provenance::<u8>(data as usize);
+        // SAFETY: the caller passes so many bytes of handle data to the adapter, which is about to read them, and there is room
+        // for that many in a variable of ours.
+        unsafe { from.copy_to_nonoverlapping(self.opened.as_mut_ptr().cast(), size) };
+        self.has_opened = true;
     }
 
     /// Their addresses. They are valid until [`Self::carry_over`].
@@ -54,6 +77,7 @@ impl RedirectedOutParams {
             data: (&raw mut self.data).expose_provenance(),
             data_size: (&raw mut self.data_size).expose_provenance(),
             object: (&raw mut self.object).expose_provenance(),
+            copied_data: if self.has_opened { (&raw mut self.opened).expose_provenance() } else { 0 },
             ..OutParams::NONE
         })
     }

@@ -1,0 +1,110 @@
+//! # What it does
+//!
+//! Reports an open of handle data of a traced process that was refused, where no other rule explains the refusal.
+//!
+//! # Why it is bad
+//!
+//! The consumer does not get the memory. The bytes are those of a get, so the reason lies elsewhere: the exporter has ended, the
+//! two processes use different adapters, or the device or the context of the open is another one. The note says what is known.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m fails
+//! producer: put h
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: close m
+//! producer: put h
+//! ```
+//!
+//! # What to do
+//!
+//! Let the exporter live until all processes have opened, and let all of them use the same adapter and device. The adapter logs
+//! the reason with `UR_LOG_LEVEL_ZERO=level:debug;output:stderr`.
+
+use urscope_schema::{api::UrResult, handle::Handle};
+
+use super::{
+    Check, Rule, RuleState, When,
+    wording::{call, name, which},
+};
+use crate::{
+    finding::{Finding, Severity},
+    tracker::{
+        End, ProcessId,
+        fact::{Fact, FactKind, Outcome, Refused, What},
+        pending::Operation,
+    },
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "refused-open",
+    severity: Severity::Note,
+    when: When::Exit,
+    title: "an open of valid handle data was refused, and nothing explains it",
+    facts: &[FactKind::InvalidArgument, FactKind::Opening, FactKind::OpenFailed],
+    check: Check::Stateful(|| Box::new(Explained::default())),
+};
+
+/// The opens under way whose refusal was explained when they began.
+#[derive(Clone, Debug, Default)]
+struct Explained(Vec<(ProcessId, Option<u64>)>);
+
+impl RuleState for Explained {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        let this = (fact.at.process, fact.at.call);
+        match fact.what {
+            What::InvalidArgument(_) if fact.at.function.is_some_and(|function| function.opens().is_some()) => {
+                self.0.push(this);
+            }
+            What::Opening(opening) if opening.confusion.is_some() => self.0.push(this),
+            What::OpenFailed(refused) => {
+                let before = self.0.len();
+                self.0.retain(|known| *known != this);
+                let now = |finding: &Finding| (finding.at.process, finding.at.call) == this;
+                if self.0.len() == before && !found.iter().any(now) {
+                    found.extend(report(fact, &refused));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
+    let Operation::Open(open) = &refused.call.operation else { return None };
+    let (export, kind) = (fact.tracker.exports().get(open.export?)?, refused.opens?);
+    let producer = export.got.process;
+    let what = Handle { kind, value: open.data.unwrap_or_default() };
+    let known = match fact.tracker.state(producer)?.ended {
+        _ if producer == fact.at.process => "it was got in the same process".into(),
+        Some((End::Killed, _)) => format!("its exporter, {}, had been killed", name(fact.tracker, producer)),
+        Some(_) => format!("its exporter, {}, had ended", name(fact.tracker, producer)),
+        None => format!("its exporter, {}, was there", name(fact.tracker, producer)),
+    };
+    let size = match refused.result {
+        UrResult::INVALID_VALUE => "; an adapter returns this for handle data of another adapter, or of another size",
+        _ => "",
+    };
+    let message = format!(
+        "{} opens {what} in {}, {}; the bytes are those of {}; {known}{size}",
+        fact.actor(),
+        call(fact.at),
+        which(Outcome::Refused(refused.result)),
+        fact.place(export.got),
+    );
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.got));
+    Some(finding.values(open.size, open.fingerprint).advice(
+        "keep the exporter alive until all have opened, use one adapter and one device in all processes, and set \
+         UR_LOG_LEVEL_ZERO=level:debug;output:stderr to see the adapter's reason",
+    ))
+}

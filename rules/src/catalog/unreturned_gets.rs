@@ -1,0 +1,86 @@
+//! # What it does
+//!
+//! Reports handle data that is got again and again for one allocation, physical memory or event and not put, so that hundreds of
+//! handles of it are outstanding.
+//!
+//! # Why it is bad
+//!
+//! The runtime allocates a new buffer for each get (about 120 bytes in release 2026.2) and frees it with its put only, not with the
+//! memory. A program that gets for every message grows without a bound. One put that is forgotten before a free is no more than
+//! [`freed-while-exported`](#freed-while-exported).
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! 300 times
+//! producer: get p -> h
+//! end
+//! producer: free p
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! 300 times
+//! producer: get p -> h
+//! producer: put h
+//! end
+//! producer: free p
+//! ```
+//!
+//! # What to do
+//!
+//! Get once, keep the handle data while the memory lives, and send copies of its bytes; or put each handle once its bytes are sent
+//! and opened.
+
+use urscope_schema::handle::Kind;
+
+use super::{
+    Check, Rule, When,
+    wording::{call, of_size},
+};
+use crate::{
+    finding::{Finding, Severity},
+    tracker::fact::{Fact, FactKind, What},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "unreturned-gets",
+    severity: Severity::Warning,
+    when: When::Exit,
+    title: "hundreds of handles of one allocation are got and not put",
+    facts: &[FactKind::Exported],
+    check: Check::Stateless(check),
+};
+
+/// From how many handles of one object on that are not put.
+const MANY: u64 = 256;
+
+/// The get that makes it so many is reported, once for each export.
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Exported(exported) = fact.what else { return None };
+    let export = fact.tracker.exports().get(exported.data.export?)?;
+    // SYCL keeps the handle data of an event with the event, and calls its put optional.
+    if export.handles != MANY || exported.handle.kind == Kind::EventHandle {
+        return None;
+    }
+    let first = export.first_got();
+    let seconds = fact.at.time.0.saturating_sub(first.time.0) as f64 / 1e9;
+    let rate = if seconds > 0.0 { format!(", {:.0} per second", (MANY - 1) as f64 / seconds) } else { String::new() };
+    let (who, size, at) = (fact.actor(), of_size(exported.data.size), call(fact.at));
+    let of = exported.handle.kind.shares().map_or("object", Kind::noun);
+    let value = exported.data.pointer.map_or_else(String::new, |value| format!(" {value:#x}"));
+    let message = format!(
+        "{who} has {MANY} handles of the {of}{value}{size} that are not put, the last of them got in {at}, the first in {}{rate}; each \
+         keeps a buffer until its put",
+        call(first)
+    );
+    let finding = Finding::new(&RULE, fact.at, exported.handle, message).other(Some(first));
+    Some(
+        finding
+            .values(exported.data.size, exported.data.fingerprint)
+            .advice("get once and send copies of the bytes, or put each handle once its bytes have been opened"),
+    )
+}
