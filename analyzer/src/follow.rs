@@ -105,16 +105,14 @@ impl Follower {
             size,
             written,
             used,
-            running: process(path).is_some_and(|(pid, start)| is_running(pid, start)),
+            running: writer(path).is_some_and(|(pid, start)| is_running(pid, start)),
         })
     }
 }
 
-/// The pid and start of the process that wrote a file, from its name: `urscope-<executable>-<pid>-<start>[-<n>].json`.
-fn process(path: &Path) -> Option<(u32, u64)> {
-    // The executable's name has no hyphen in a file name.
-    let mut parts = path.file_stem()?.to_str()?.strip_prefix("urscope-")?.split('-').skip(1);
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+/// The number and start of the process that wrote a file, from its name.
+fn writer(path: &Path) -> Option<(u32, u64)> {
+    writer_of(path.file_name()?.to_str()?)
 }
 
 #[cfg(test)]

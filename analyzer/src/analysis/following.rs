@@ -19,13 +19,13 @@ use std::{
     time::Duration,
 };
 
-use urscope_schema::call::Nanos;
+use urscope_schema::{call::Nanos, trace::records::Header};
 
 use super::{
     Analysis, AnalysisError, Observer, Options,
     merging::Merger,
     node_report::Locator,
-    reading::{Cursor, Growth, Moment, Notes, Opened, TraceEvent, is_alive, stay_open},
+    reading::{Cursor, Growth, Moment, Notes, ObservedTimes, Opened, TraceEvent, is_alive, stay_open},
     traces,
 };
 
@@ -197,6 +197,13 @@ impl<O: Observer + Clone> Following<O> {
         if self.known.iter().any(|path| !present.contains(path)) {
             return Err(Halt::Restart);
         }
+        let times = ObservedTimes::beside(files);
+        let is_new = |header: &Header| times.of(header) != self.merger.times.of(header);
+        let mut ended = self.files.iter().filter(|file| file.done);
+        if ended.any(|file| is_new(file.cursor.header())) {
+            return Err(Halt::Restart);
+        }
+        self.merger.times = times;
         self.open(files)?;
         let release = !stay_open(files.len());
         for (file, process) in self.files.iter_mut().zip(&self.merger.processes) {

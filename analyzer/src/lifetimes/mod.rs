@@ -268,10 +268,6 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
             What::Put(ended) | What::Closed(ended) => self.end(fact, ended.serial),
             What::Freed(freed) => self.freed(fact, freed, at),
             // The end of a process ends all of its lifetimes, in `Observer::end`.
-            _ if fact.at.call.is_none() => {}
-            What::LeftHandle(_, _, data) => self.end(fact, data.serial),
-            What::LeftMapping(_, _, mapping) => mapping.opens.iter().for_each(|open| self.end(fact, open.serial)),
-            What::LeftObject(_, _, object) => self.end(fact, object.serial),
             _ => {}
         }
     }

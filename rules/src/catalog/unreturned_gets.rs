@@ -14,7 +14,10 @@
 //! ```text
 //! producer: alloc p 4096
 //! 300 times
-//! producer: get p -> h
+//! producer: get p -> h$
+//! end
+//! 300 times
+//! producer: put h$
 //! end
 //! producer: free p
 //! ```

@@ -150,10 +150,12 @@ impl Tracker {
         transitions::end(self, who, how, at);
     }
 
-    /// A process that was killed, or whose trace is incomplete, is certainly not there any more. Until then, what it had open
-    /// may be open.
-    pub fn gone(&mut self, who: ProcessId) {
-        transitions::gone(self, who);
+    /// Somebody outside saw a process running at `alive` for the last time, and at `gone` saw for the first time that it was not there
+    /// any more. This decides until when a process that was killed held its mappings; it must be known when the process ends.
+    pub fn observed(&mut self, who: ProcessId, alive: Nanos, gone: Nanos) {
+        if let Some(state) = self.state_mut(who) {
+            state.observed = Some((alive, gone));
+        }
     }
 
     /// The run is over. Processes that have not ended are left as they are.

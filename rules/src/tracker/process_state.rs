@@ -48,6 +48,8 @@ pub(crate) struct ProcessState {
     pub(crate) process: Process,
     /// How it ended, and when.
     pub(crate) ended: Option<(End, Nanos)>,
+    /// When it was last seen running from outside, and when it was first seen to be gone.
+    pub(crate) observed: Option<(Nanos, Nanos)>,
     pub(crate) handles: Map<Handle, HandleData>,
     pub(crate) objects: Map<Handle, Object>,
     /// The events that were made without the IPC flag: their releases are not recorded, so the last few are kept.
@@ -73,6 +75,7 @@ impl ProcessState {
         Self {
             process,
             ended: None,
+            observed: None,
             handles: Map::default(),
             objects: Map::default(),
             plain_events: VecDeque::new(),
@@ -96,6 +99,18 @@ impl ProcessState {
         let known =
             matches!(self.ended, Some((End::Exited, _))) && self.process.forked_from != Some(ProcessId::UNKNOWN);
         self.process.host == host && !known
+    }
+
+    /// Whether it is there at a time: certainly, certainly not, or unknown (`None`), as it is of one that was killed or whose trace is
+    /// incomplete.
+    pub(crate) fn is_there(&self, time: Nanos) -> Option<bool> {
+        match (self.ended, self.observed) {
+            (None, _) => Some(true),
+            (Some((End::Exited, _)), _) => Some(false),
+            (Some(_), Some((alive, _))) if time <= alive => Some(true),
+            (Some(_), Some((_, gone))) if time > gone => Some(false),
+            (Some(_), _) => None,
+        }
     }
 
     /// How many handles are not put, mappings not closed and shared objects not released.

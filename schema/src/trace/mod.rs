@@ -1,8 +1,9 @@
 //! The trace record: one JSON line of a Chrome trace, which Perfetto opens as it is.
 //!
-//! [`write`] makes lines without allocating, [`read`] reads them back, [`records`] are those that are not calls. `FORMAT.md` in
+//! [`write`] makes lines without allocating, [`read`] reads them back, [`records`] are those that are not calls. [`process_times`] describes a file beside the traces. `FORMAT.md` in
 //! this folder specifies the format, with its history. Nothing here opens a file.
 
+pub mod process_times;
 pub mod read;
 pub mod records;
 mod scan;

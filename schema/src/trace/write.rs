@@ -270,9 +270,25 @@ pub fn file_name(executable: &str, pid: u32, start: u64, again: u32) -> String {
     }
 }
 
+/// The number and start of the process that wrote the trace file of this name, or `None` for the name of another file.
+pub fn writer_of(name: &str) -> Option<(u32, u64)> {
+    // The executable's name has no hyphen in a file name.
+    let mut parts = name.strip_prefix("urscope-")?.strip_suffix(".json")?.split('-').skip(1);
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_of_a_file_leads_to_its_writer() {
+        assert_eq!(writer_of(&file_name("a-b c", 7, 99, 0)), Some((7, 99)));
+        assert_eq!(writer_of(&file_name("a", 7, 99, 3)), Some((7, 99)));
+        for other in ["urscope-a-7.json", "urscope-a-7-99.jsonl", "a-7-99.json", "urscope-a-x-99.json"] {
+            assert_eq!(writer_of(other), None, "{other}");
+        }
+    }
     use crate::api::UrResult;
 
     fn get() -> Enter {

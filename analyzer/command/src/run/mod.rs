@@ -7,6 +7,7 @@ mod descendants;
 mod environment;
 mod error;
 mod newest;
+mod process_times;
 mod process_tree;
 mod program;
 mod signals;
@@ -33,6 +34,7 @@ use crate::{
     window::Window,
 };
 use environment::{QUIET, Surroundings, is_quiet};
+use process_times::ProcessObserver;
 use temporary_install::TemporaryInstall;
 use traces::Traces;
 use verdict::Reporting;
@@ -93,7 +95,8 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
 
     let mut command = process::Command::new(name);
     command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));
-    let end = match process_tree::run(&mut command) {
+    let observer = traces.as_ref().map(|traces| ProcessObserver::new(traces.folder().to_owned()));
+    let end = match process_tree::run(&mut command, observer) {
         Ok(end) => end,
         Err(error) => {
             traces.iter().for_each(Traces::tidy);

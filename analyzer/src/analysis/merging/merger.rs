@@ -22,7 +22,7 @@ use super::{
 use crate::analysis::{
     AnalysisError, Ended, Observer, Progress,
     findings::Deduplicator,
-    reading::{Cursor, Moment, Notes, Opened, Prefetcher, TraceEvent, buffer_size, stay_open},
+    reading::{Cursor, Moment, Notes, ObservedTimes, Opened, Prefetcher, TraceEvent, buffer_size, stay_open},
 };
 
 /// The state of an analysis: the processes, the tracker, and the findings.
@@ -41,6 +41,8 @@ pub(crate) struct Merger {
     alignments: Vec<ClockAlignment>,
     /// The time of the latest event, in nanoseconds since the run began.
     now: u64,
+    /// What was observed of the processes from outside.
+    pub(crate) times: ObservedTimes,
 }
 
 impl Merger {
@@ -131,6 +133,7 @@ impl Merger {
     ) -> Result<(), AnalysisError> {
         let opening = tracing::info_span!("opening", files = files.len()).entered();
         let mut cursors: Vec<_> = self.open(files)?.into_iter().map(Some).collect();
+        self.times = ObservedTimes::beside(files);
         self.add(cursors.iter().flatten().map(|cursor| cursor.header()));
         let mut order: Vec<usize> = (0..cursors.len()).collect();
         order.sort_by_cached_key(|index| self.order(*index));
@@ -251,6 +254,9 @@ impl Merger {
                 let (time, at) = (*at, alignment.at(*at));
                 observer.end(&self.tracker, id, at, ended);
                 self.tracker.missing(id, process.lost(), process.notes.skipped_lines);
+                if let Some(times) = self.times.of(&process.header) {
+                    self.tracker.observed(id, times.alive(), times.gone());
+                }
                 self.tracker.end(
                     id,
                     how,

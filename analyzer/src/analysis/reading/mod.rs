@@ -10,6 +10,7 @@ mod event;
 mod extent;
 mod paths;
 mod prefetch;
+mod process_times;
 mod source;
 mod stack_index;
 
@@ -20,3 +21,4 @@ pub(crate) use event::{Moment, TraceEvent};
 pub(crate) use extent::{end_of_text, is_blank};
 pub use paths::traces;
 pub(crate) use prefetch::{Prefetcher, buffer_size, stay_open};
+pub(crate) use process_times::ObservedTimes;

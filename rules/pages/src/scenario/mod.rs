@@ -27,14 +27,14 @@
 //! | `uid 7`, `pid-namespace 7`, `ptrace-scope 1`, `seccomp 2`, `dumpable 0`, `traces-any 1`, `descriptor-limit 64` | what the kernel lets the process do, said before anything else |
 //! | `descriptors 20` | so many descriptors are open |
 //! | `exit`, `killed`, `running`, `incomplete` | the process ends; where it is incomplete, one record is lost. It is killed some time after its last call |
-//! | `gone` | a process that has ended is certainly not there any more |
+//! | `seen`, `gone` | somebody sees from outside that the process runs, or that it is not there any more |
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!
 //! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside), `in CONTEXT`, `on DEVICE` (of a context: its only one), `sized NUMBER` (of the handle
 //! data of an open), `exposes NUMBER` (of a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), and `fails` (with 45, or the `ur_result_t` behind it) or `begins`. A name is
 //! an address: named again as a result, the same address comes again. The bytes of handle data depend on the exported address alone;
 //! those of physical memory also on the name of the handle data, unless it is `like` another.
-//! What stands between a line `NUMBER times` and a line `end` happens so often.
+//! What stands between a line `NUMBER times` and a line `end` happens so often; `$` in it is the number of the repetition.
 //!
 //! A scenario becomes records, numbered and timed, that a tracker plays and that a trace can be written from.
 
@@ -81,8 +81,8 @@ pub enum Step {
     May(Right, u64),
     /// So many descriptors are open.
     Descriptors(u64),
-    /// The process, which has ended, is certainly not there any more.
-    Gone,
+    /// The process is seen from outside: running, or not there any more.
+    Seen(bool),
 }
 
 /// What the kernel lets a process do, or not.

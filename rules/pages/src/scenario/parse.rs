@@ -70,18 +70,24 @@ impl FromStr for Scenario {
 
     fn from_str(text: &str) -> Result<Self, ScenarioError> {
         let mut lines: Vec<Line> = Vec::new();
-        let mut block: Option<(usize, usize)> = None;
+        let mut block: Option<(Vec<(usize, &str)>, usize)> = None;
         for (index, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
             let wrong = |why| ScenarioError { line: index + 1, why };
             if let Some(times) = line.strip_suffix(" times") {
-                if block.replace((lines.len(), number(times).map_err(wrong)? as usize)).is_some() {
+                if block.replace((Vec::new(), number(times).map_err(wrong)? as usize)).is_some() {
                     return Err(wrong("expected end in front of this".into()));
                 }
             } else if line == "end" {
-                let (from, times) = block.take().ok_or_else(|| wrong("nothing to end".into()))?;
-                let again = lines.split_off(from);
-                lines.extend(again.iter().cycle().take(again.len() * times).cloned());
+                let (again, times) = block.take().ok_or_else(|| wrong("nothing to end".into()))?;
+                for time in 0..times {
+                    for (index, line) in &again {
+                        let wrong = |why| ScenarioError { line: index + 1, why };
+                        lines.push(parse(&line.replace('$', &time.to_string())).map_err(wrong)?);
+                    }
+                }
+            } else if let (Some((again, _)), false) = (&mut block, line.is_empty()) {
+                again.push((index, line));
             } else if !line.is_empty() {
                 lines.push(parse(line).map_err(wrong)?);
             }
@@ -161,7 +167,8 @@ fn parse(line: &str) -> Result<Line, String> {
             "descriptors" => Step::Descriptors(number(&name("a number")?)?),
             "returns" => Step::Returns(true),
             "fails" => Step::Returns(false),
-            "gone" => Step::Gone,
+            "seen" => Step::Seen(true),
+            "gone" => Step::Seen(false),
             "fork" => Step::Fork(name("a name")?),
             _ => return Err(format!("there is no step {first:?}")),
         }
@@ -211,7 +218,8 @@ impl fmt::Display for Line {
                 write!(f, ": {word} {value}")
             }
             Step::Descriptors(open) => write!(f, ": descriptors {open}"),
-            Step::Gone => f.write_str(": gone"),
+            Step::Seen(true) => f.write_str(": seen"),
+            Step::Seen(false) => f.write_str(": gone"),
             Step::Ends(how) => {
                 let word = ENDS.iter().find(|(_, end)| end == how).map_or("", |(word, _)| word);
                 write!(f, ": {word}")

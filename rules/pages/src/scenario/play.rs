@@ -27,8 +27,8 @@ pub enum Event {
     Descriptors(ProcessId, u64, Nanos),
     /// A process ends.
     End(ProcessId, End, Nanos),
-    /// A process that has ended is certainly not there any more.
-    Gone(ProcessId),
+    /// A process is seen from outside: when it is last seen running, and when it is first seen to be gone.
+    Observed(ProcessId, Nanos, Nanos),
 }
 
 /// The device of a call that names none.
@@ -54,7 +54,7 @@ impl Scenario {
                 Event::Enter(who, enter) => tracker.enter(who, &enter, &mut checker),
                 Event::Exit(who, exit) => tracker.exit(who, &exit, &mut checker),
                 Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at, &mut checker),
-                Event::Gone(who) => tracker.gone(who),
+                Event::Observed(who, alive, gone) => tracker.observed(who, alive, gone),
                 Event::End(who, how, at) => {
                     tracker.missing(who, u64::from(how == End::Incomplete), 0);
                     tracker.end(who, how, at, &mut checker);
@@ -134,8 +134,8 @@ impl Player {
         self.now += STEP;
         let actor = self.actor(&line.process, line.host, None);
         let pid = ProcessId(actor as u32);
-        if matches!(line.step, Step::Gone) {
-            self.events.push(Event::Gone(pid));
+        if let Step::Seen(running) = line.step {
+            self.seen(pid, running);
             return Ok(());
         }
         if self.actors.get(actor).is_none_or(|actor| actor.over) {
@@ -150,7 +150,7 @@ impl Player {
                 self.actor(child, host, Some(actor));
             }
             Step::Ends(how) => self.end(actor, *how),
-            Step::Gone => {}
+            Step::Seen(_) => {}
             Step::May(right, value) => self.may(pid, *right, *value),
             Step::Descriptors(open) => self.events.push(Event::Descriptors(pid, *open, Nanos(self.now))),
             Step::Returns(success) => {
@@ -181,6 +181,21 @@ impl Player {
             }
         }
         Ok(())
+    }
+
+    /// Records that a process is seen. It is known when the process ends.
+    fn seen(&mut self, who: ProcessId, running: bool) {
+        let (now, never) = (Nanos(self.now), Nanos(u64::MAX));
+        let known = self.events.iter_mut().find(|event| matches!(event, Event::Observed(whose, ..) if *whose == who));
+        match (known, running) {
+            (Some(Event::Observed(_, alive, _)), true) => *alive = now,
+            (Some(Event::Observed(_, _, gone)), false) => *gone = now,
+            (_, running) => {
+                let end = self.events.iter().position(|event| matches!(event, Event::End(whose, ..) if *whose == who));
+                let (alive, gone) = if running { (now, never) } else { (Nanos(0), now) };
+                self.events.insert(end.unwrap_or(self.events.len()), Event::Observed(who, alive, gone));
+            }
+        }
     }
 
     /// Records a right of a process. It is part of the process's beginning.

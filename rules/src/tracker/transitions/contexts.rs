@@ -33,11 +33,11 @@ pub(super) fn retain(tracker: &mut Tracker, who: ProcessId, context: Option<u64>
 }
 
 /// A reference is given back. With the last one, what others depend on in the context is known by now.
-pub(super) fn release(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> Operation {
-    let Some((context, counted)) = known(tracker, who, context) else { return Operation::Nothing };
+pub(super) fn release(tracker: &mut Tracker, at: Place, context: Option<u64>) -> Operation {
+    let Some((context, counted)) = known(tracker, at.process, context) else { return Operation::Nothing };
     counted.references = counted.references.saturating_sub(1);
     let (serial, is_last) = (counted.serial, counted.references == 0);
-    let shared = is_last.then(|| shared(tracker, who, context));
+    let shared = is_last.then(|| shared(tracker, at, context));
     Operation::ReleaseContext { context, serial, shared }
 }
 
@@ -47,12 +47,14 @@ fn known(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> Option<
 }
 
 /// The memory in a context that other processes have open.
-fn shared(tracker: &Tracker, who: ProcessId, context: u64) -> Vec<Freed> {
-    let Some(state) = tracker.state(who) else { return Vec::new() };
+fn shared(tracker: &Tracker, at: Place, context: u64) -> Vec<Freed> {
+    let Some(state) = tracker.state(at.process) else { return Vec::new() };
     let inside = state.allocations.iter().filter(|(_, memory)| memory.requested.context == Some(context));
     let freed = inside.filter(|(_, memory)| !memory.dying && !memory.exports.is_empty());
-    let freed = freed.filter_map(|(pointer, _)| memory::dependent_on(tracker, who, pointer, Freeing::Call));
-    freed.filter(|freed| freed.holders.iter().any(|holder| holder.is_certain && holder.opened.process != who)).collect()
+    let freed = freed.filter_map(|(pointer, _)| memory::dependent_on(tracker, at, pointer, Freeing::Call));
+    freed
+        .filter(|freed| freed.holders.iter().any(|holder| holder.is_certain && holder.opened.process != at.process))
+        .collect()
 }
 
 pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, context: u64, serial: Serial, success: bool) {

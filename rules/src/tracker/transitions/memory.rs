@@ -22,19 +22,20 @@ use crate::{
 const FREED: usize = 1024;
 
 /// A free begins. What depends on the memory is known by now.
-pub(super) fn free(tracker: &mut Tracker, who: ProcessId, pointer: u64, how: Freeing) -> Operation {
-    match free_of_own(tracker, who, pointer, how) {
+pub(super) fn free(tracker: &mut Tracker, at: Place, pointer: u64, how: Freeing) -> Operation {
+    match free_of_own(tracker, at, pointer, how) {
         Some(free) => Operation::Free(free),
-        None => free_of_other(tracker, who, pointer),
+        None => free_of_other(tracker, at.process, pointer),
     }
 }
 
 /// The free of an allocation of this process; nothing if there is none at that address.
-pub(super) fn free_of_own(tracker: &mut Tracker, who: ProcessId, pointer: u64, how: Freeing) -> Option<Free> {
-    let allocation = tracker.state_mut(who)?.allocations.get_mut(pointer).filter(|allocation| !allocation.dying)?;
+pub(super) fn free_of_own(tracker: &mut Tracker, at: Place, pointer: u64, how: Freeing) -> Option<Free> {
+    let allocation =
+        tracker.state_mut(at.process)?.allocations.get_mut(pointer).filter(|allocation| !allocation.dying)?;
     allocation.dying = true;
     let serial = allocation.serial;
-    let freed = dependent_on(tracker, who, pointer, how)?;
+    let freed = dependent_on(tracker, at, pointer, how)?;
     let dependent = (!freed.holders.is_empty() || freed.handles > 0).then(|| Box::new(freed));
     Some(Free { pointer, serial, how, dependent })
 }
@@ -63,8 +64,8 @@ fn free_of_other(tracker: &mut Tracker, who: ProcessId, pointer: u64) -> Operati
 }
 
 /// What depends on an allocation: the handles that are not put, and the mappings that are open.
-pub(super) fn dependent_on(tracker: &Tracker, who: ProcessId, pointer: u64, how: Freeing) -> Option<Freed> {
-    let allocation = tracker.state(who)?.allocations.get(pointer)?;
+pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Freeing) -> Option<Freed> {
+    let allocation = tracker.state(at.process)?.allocations.get(pointer)?;
     let what = Handle { kind: Kind::Usm, value: pointer };
     let mut freed = Freed { how, ..Freed::new(what, allocation.serial, allocation.requested.size) };
     for export in allocation.exports.iter().filter_map(|id| tracker.exports.get(*id)) {
@@ -78,14 +79,18 @@ pub(super) fn dependent_on(tracker: &Tracker, who: ProcessId, pointer: u64, how:
             let mapping = state.mappings.get(*pointer)?;
             let kept = mapping.opens.iter().filter(|open| open.context_released.is_none());
             let certain = kept.map(|open| open.place).max_by_key(|place| (place.time, place.call));
-            let is_certain = certain.is_some() && state.ended.is_none();
+            let is_there = state.is_there(at.time);
+            let is_certain = certain.is_some() && is_there == Some(true);
+            if is_there == Some(false) {
+                return None;
+            }
             Some(OpenMapping { opened: certain.or(mapping.last_open())?, pointer: *pointer, is_certain })
         }));
         if freed.fingerprint.is_none() && !freed.holders.is_empty() {
             freed.fingerprint = Some(export.fingerprint());
         }
     }
-    freed.holders.sort_by_key(|holder| (!holder.is_certain, holder.opened.process == who));
+    freed.holders.sort_by_key(|holder| (!holder.is_certain, holder.opened.process == at.process));
     Some(freed)
 }
 
@@ -158,7 +163,7 @@ fn opened_meanwhile(
     dependent: Option<&Freed>,
 ) -> Option<Freed> {
     let how = dependent.map(|dependent| dependent.how).unwrap_or_default();
-    let now = dependent_on(tracker, freed.process, base, how).filter(|now| now.serial == serial)?;
+    let now = dependent_on(tracker, freed, base, how).filter(|now| now.serial == serial)?;
     let known = |new: &OpenMapping| {
         let same = |old: &OpenMapping| (old.opened.process, old.pointer) == (new.opened.process, new.pointer);
         dependent.is_some_and(|dependent| dependent.holders.iter().any(same))

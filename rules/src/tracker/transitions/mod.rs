@@ -54,7 +54,7 @@ pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
         (Effect::Makes(Kind::Usm), ..) => Operation::Allocate(requested(enter)),
         (Effect::Makes(Kind::Pool), ..) => Operation::CreatePool,
         (Effect::Retains(Kind::Pool), ..) => pools::retain(tracker, who, values.object),
-        (Effect::Releases(Kind::Pool), ..) => pools::release(tracker, who, values.object),
+        (Effect::Releases(Kind::Pool), ..) => pools::release(tracker, place, values.object),
         (Effect::Makes(Kind::Context), ..) => Operation::CreateContext(contexts::only_device(values)),
         (Effect::Asks(Kind::Device), ..) => ask(values),
         (Effect::Ends(kind), _, Some(value)) if kind.shares().is_some() => {
@@ -63,11 +63,11 @@ pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
         (Effect::Ends(Kind::Mapping), Some(pointer), _) => mappings::close(tracker, place, pointer, values.context),
         (Effect::Ends(Kind::Usm), Some(pointer), _) => {
             let how = memory::freeing(tracker, who, enter);
-            memory::free(tracker, who, pointer, how)
+            memory::free(tracker, place, pointer, how)
         }
         (Effect::Uses(Kind::Event), ..) => wait(enter),
         (Effect::Retains(Kind::Context), ..) => contexts::retain(tracker, who, values.context),
-        (Effect::Releases(Kind::Context), ..) => contexts::release(tracker, who, values.context),
+        (Effect::Releases(Kind::Context), ..) => contexts::release(tracker, place, values.context),
         _ => Operation::Nothing,
     };
     if let Some(state) = tracker.state_mut(who) {
@@ -181,7 +181,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: PendingCall, exit: &Exit, fac
 }
 
 /// A process is over: nothing more comes from it. Unless it has exited, what it had open may be open for longer: when it was killed
-/// is not known ([`Tracker::gone`]).
+/// is known only as far as somebody saw it ([`Tracker::observed`]).
 pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(who.0 as usize) else { return };
@@ -197,15 +197,8 @@ pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
         exports.retire(*export);
     }
     let (process, ipc_calls) = (state.process.clone(), state.ipc_calls);
-    let ended = Some((how, at));
-    *state = ProcessState { ended, ipc_calls, mappings, ..ProcessState::new(process, Inherited::Nothing) };
-}
-
-/// A process that has ended holds nothing any more.
-pub(super) fn gone(tracker: &mut Tracker, who: ProcessId) {
-    let Tracker { states, exports, .. } = tracker;
-    let Some(state) = states.get_mut(who.0 as usize).filter(|state| state.ended.is_some()) else { return };
-    release_all(exports, who, &mut state.mappings);
+    let (ended, observed) = (Some((how, at)), state.observed);
+    *state = ProcessState { ended, observed, ipc_calls, mappings, ..ProcessState::new(process, Inherited::Nothing) };
 }
 
 fn release_all(exports: &mut Exports, who: ProcessId, mappings: &mut Ranges<Mapping>) {

@@ -35,7 +35,8 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, (pool, serial): (u
 }
 
 /// A reference is given back; with the last one, the frees of all memory of the pool begin.
-pub(super) fn release(tracker: &mut Tracker, who: ProcessId, pool: Option<u64>) -> Operation {
+pub(super) fn release(tracker: &mut Tracker, at: Place, pool: Option<u64>) -> Operation {
+    let who = at.process;
     let Some((pool, counted)) = known(tracker, who, pool) else { return Operation::Nothing };
     counted.references = counted.references.saturating_sub(1);
     let (serial, is_last) = (counted.serial, counted.references == 0);
@@ -45,7 +46,7 @@ pub(super) fn release(tracker: &mut Tracker, who: ProcessId, pool: Option<u64>) 
         inside.extend(of_pool.filter(|(_, memory)| !memory.dying).map(|(pointer, _)| pointer));
     }
     let frees = inside.into_iter();
-    let frees = frees.filter_map(|pointer| memory::free_of_own(tracker, who, pointer, Freeing::Pool(pool))).collect();
+    let frees = frees.filter_map(|pointer| memory::free_of_own(tracker, at, pointer, Freeing::Pool(pool))).collect();
     Operation::ReleasePool { pool, serial, frees }
 }
 

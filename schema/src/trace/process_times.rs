@@ -1,0 +1,38 @@
+//! The times of processes as `urscope run` observes them from outside, in a file beside the traces.
+//!
+//! A trace shows when its process made its last call, but not when it was killed. A line of this file narrows that down.
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::Nanos;
+
+/// The name of the file, in the directory of the traces. It has one JSON object per line.
+pub const FILE: &str = "process-times.jsonl";
+
+/// What was observed of a process that has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessTimes {
+    /// The boot of its host, as in the header of its trace.
+    pub boot_id: String,
+    /// Its number in the pid namespace of the observer.
+    pub pid: u32,
+    /// When it started, in clock ticks since boot as in `/proc/PID/stat`.
+    pub start: u64,
+    /// The last time at which it was seen running, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub alive_ns: u64,
+    /// The first time at which it was not there any more, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub gone_ns: u64,
+}
+
+impl ProcessTimes {
+    /// The last time at which it was seen running.
+    pub const fn alive(&self) -> Nanos {
+        Nanos(self.alive_ns)
+    }
+
+    /// The first time at which it was not there any more.
+    pub const fn gone(&self) -> Nanos {
+        Nanos(self.gone_ns)
+    }
+}
