@@ -26,7 +26,7 @@
 //!
 //! ```text
 //! producer: alloc p 4096
-//! 300 times
+//! 8 times
 //! producer: get p -> h
 //! producer: put h
 //! end
