@@ -13,6 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use urscope_schema::trace::write::writer_of;
+
 use crate::analysis::{end_of_text, is_blank, is_running, traces};
 
 /// The minimum time between the starts of two analyses.

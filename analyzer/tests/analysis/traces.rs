@@ -11,6 +11,7 @@ use urscope_rules::End as Fate;
 use urscope_schema::{
     call::Nanos,
     trace::{
+        process_times::{FILE, ProcessTimes},
         records::{Clock, EntryPoint, Header, Rights},
         write::{self, End, Line, Totals},
     },
@@ -33,6 +34,8 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
     let events =
         scenario.parse::<Scenario>().and_then(|scenario| scenario.events()).unwrap_or_else(|error| panic!("{error}"));
     let (base, mut pids, mut files) = (Clock::base(Nanos(START)), Vec::new(), Vec::new());
+    let begun: Vec<Event> = events.iter().filter(|event| matches!(event, Event::Begin(..))).cloned().collect();
+    let mut observed = Vec::new();
     for event in events {
         match event {
             Event::Begin(process, at) => {
@@ -92,6 +95,18 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
                 line.descriptors(pid, pid, Nanos(START + at.0), base, open);
                 files[who.0 as usize].1.extend_from_slice(line.bytes().unwrap());
             }
+            Event::Observed(who, alive, gone) => {
+                let Event::Begin(process, _) = &begun[who.0 as usize] else { unreachable!("only begins are kept") };
+                let times = ProcessTimes {
+                    boot_id: format!("boot {}", process.host),
+                    pid: process.pid,
+                    start: process.start,
+                    alive_ns: alive.0.saturating_add(START),
+                    gone_ns: gone.0.saturating_add(START),
+                };
+                observed.extend(serde_json::to_vec(&times).unwrap());
+                observed.push(b'\n');
+            }
             Event::End(who, how, at) => {
                 let bytes = &mut files[who.0 as usize].1;
                 let lost = u64::from(how == Fate::Incomplete);
@@ -104,6 +119,9 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
                 }
             }
         }
+    }
+    if !observed.is_empty() {
+        files.push((FILE.into(), observed));
     }
     files.into_iter().collect()
 }
@@ -139,7 +157,7 @@ pub(crate) fn judged_with(files: &BTreeMap<String, Vec<u8>>, options: &Options) 
     judgement
 }
 
-/// Writes trace files and returns their paths.
+/// Writes trace files, and what stands beside them, and returns the paths of the traces.
 pub(crate) fn put(folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> Vec<PathBuf> {
     files
         .iter()
@@ -148,6 +166,7 @@ pub(crate) fn put(folder: &Path, files: &BTreeMap<String, Vec<u8>>) -> Vec<PathB
             std::fs::write(&path, bytes).unwrap();
             path
         })
+        .filter(|path| !path.ends_with(FILE))
         .collect()
 }
 

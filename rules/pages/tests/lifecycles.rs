@@ -166,7 +166,8 @@ fn a_killed_process_may_hold_memory_until_it_is_gone() {
     expect(&format!("{scenario}c: killed\nc: gone\np: free a"), &["leaked-mapping"]);
     let found = expect(&format!("{scenario}c: killed\np: free a\nc: seen"), &["leaked-mapping", "freed-while-open"]);
     assert_eq!(found[1].severity, Severity::Error, "it was seen running after the free");
-    let found = expect(&format!("{scenario}c: killed\nc: seen\np: free a\nc: gone"), &["leaked-mapping", "freed-while-open"]);
+    let found =
+        expect(&format!("{scenario}c: killed\nc: seen\np: free a\nc: gone"), &["leaked-mapping", "freed-while-open"]);
     assert_eq!(found[1].severity, Severity::Note, "it ended before or after the free");
     expect(&format!("{scenario}c: exit\np: free a"), &["leaked-mapping"]);
     let found =

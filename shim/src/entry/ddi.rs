@@ -121,6 +121,8 @@ fn our_getter(table: Table, via: usize) -> Option<Getter> {
         row!(7: 0 1 2 3 4 5 6 7),
         row!(8: 0 1 2 3 4 5 6 7),
         row!(9: 0 1 2 3 4 5 6 7),
+        row!(10: 0 1 2 3 4 5 6 7),
+        row!(11: 0 1 2 3 4 5 6 7),
     ];
     OURS.get(table as usize)?.get(via).copied()
 }
@@ -236,7 +238,7 @@ fn first_handle(via: usize, handle: AdapterHandle) {
         problems.push("its dispatch table is not in the writable data of a library".to_owned());
     }
     // A loader of an older release does not ask for tables that were added later, and the adapter has none of them.
-    for wanted in Table::ALL.into_iter().filter(|table| room > 0 && registry::getter(via, *table).is_some()) {
+    for wanted in Table::ALL.iter().copied().filter(|table| room > 0 && registry::getter(via, *table).is_some()) {
         let filled = registry::query_table(via, wanted);
         if wanted == Table::IPCExp {
             entry_point.ipc_slots = filled.len() as u32;

@@ -103,7 +103,7 @@ impl<K: Send> Issued<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::args::caller::{receive_data, with_data};
+    use crate::raw::args::caller::{foreign_data, receive_data};
 
     static DATA: Issued<u32> = Issued::new(Kind::Memory);
 
@@ -116,7 +116,7 @@ mod tests {
         let decoded = HandleData::decode(&data.copy_of(size).unwrap()).unwrap();
         assert_eq!((decoded.pid, decoded.kind, decoded.native), (std::process::id(), Kind::Memory, CONTENTS.native));
         let mut other = [0];
-        assert_eq!(with_data(&mut other, |other, _| DATA.take(other)), Err(UrResult::INVALID_ARGUMENT));
+        assert_eq!(DATA.take(foreign_data(&mut other)), Err(UrResult::INVALID_ARGUMENT));
         assert_eq!(DATA.take(data), Ok(5));
         assert_eq!(DATA.take(data), Err(UrResult::INVALID_ARGUMENT));
     }

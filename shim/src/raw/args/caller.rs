@@ -10,6 +10,9 @@ use urscope_schema::api::{
     },
 };
 
+#[cfg(test)]
+use urscope_schema::api::role::Data;
+
 use super::{
     Arg,
     inputs::{FLAGS, LARGEST_DATA},
@@ -187,20 +190,26 @@ pub fn with_data<T>(bytes: &mut [u8], call: impl FnOnce(Arg<OpenedData>, Arg<Dat
 #[cfg(test)]
 pub(crate) fn receive_data<E>(
     get: impl FnOnce(Arg<OutData>, Arg<OutDataSize>) -> Result<(), E>,
-) -> Result<(Arg<OpenedData>, usize), E> {
+) -> Result<(Arg<Data>, usize), E> {
     let (mut data, mut size) = (0_usize, 0_usize);
     let places = [&raw mut data, &raw mut size].map(<*mut usize>::expose_provenance);
     get(Arg(OutData(places[0])), Arg(OutDataSize(places[1])))?;
     // SAFETY: live variables, read as volatile because they were written to through their addresses.
     let (data, size) = unsafe { ((&raw const data).read_volatile(), (&raw const size).read_volatile()) };
-    Ok((Arg(OpenedData(data)), size))
+    Ok((Arg(Data(data)), size))
+}
+
+/// Handle data that no get has given, for a put.
+#[cfg(test)]
+pub(crate) fn foreign_data(bytes: &mut [u8]) -> Arg<Data> {
+    Arg(Data(bytes.as_mut_ptr().expose_provenance()))
 }
 
 #[cfg(test)]
-impl Arg<OpenedData> {
+impl Arg<Data> {
     /// A copy of the data, of which there are so many bytes.
     pub(crate) fn copy_of(self, size: usize) -> Option<Vec<u8>> {
-        self.copy(Arg(DataSize(size)))
+        Arg(OpenedData(self.0.0)).copy(Arg(DataSize(size)))
     }
 }
 
