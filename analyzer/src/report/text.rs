@@ -109,9 +109,10 @@ pub(super) fn verdict(judgement: &Judgement, paint: Paint) -> String {
         .collect();
     let worst = judgement.findings.iter().find(|finding| finding.excuse.is_none());
     let worst = worst.map_or(Severity::Note, |finding| finding.severity);
+    let clean = if judgement.is_running() { "clean so far" } else { "clean" };
     match judgement.verdict {
-        Verdict::Clean if counts.is_empty() => paint.good("clean"),
-        Verdict::Clean => format!("{}, {}", paint.good("clean"), counts.join(", ")),
+        Verdict::Clean if counts.is_empty() => paint.good(clean),
+        Verdict::Clean => format!("{}, {}", paint.good(clean), counts.join(", ")),
         Verdict::Findings => paint.severity(worst, counts.join(", ")),
         Verdict::NotJudged => paint.severity(Severity::Warning, "not judged"),
     }

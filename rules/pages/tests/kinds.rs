@@ -68,7 +68,7 @@ fn events_without_the_flag_are_forgotten_in_time() {
 #[test]
 fn handle_data_outlive_the_applications_last_reference_to_their_context() {
     let kinds = [
-        ("p: alloc a 64\np: get a -> h in x", "put", Severity::Warning),
+        ("p: alloc a 64 in x\np: get a -> h in x", "put", Severity::Warning),
         ("p: physical m ipc in x\np: get-physical m -> h in x", "put-physical", Severity::Warning),
         // The get of an event names no context: it uses that of the event.
         ("p: event e ipc in x\np: get-event e -> h", "put-event", Severity::Note),
@@ -82,7 +82,7 @@ fn handle_data_outlive_the_applications_last_reference_to_their_context() {
         assert!(found[0].message.contains(", and its context was released in call "), "{}", found[0].message);
         expect(&format!("{scenario}p: release x fails\np: {put} h"), &[]);
     }
-    expect("p: context x\np: alloc a 64\np: get a -> h in x\np: free a\np: release x", &["freed-while-exported"]);
+    expect("p: context x\np: alloc a 64 in x\np: get a -> h in x\np: free a\np: release x", &["freed-while-exported"]);
     // What was got during the release belongs to the reborn context.
     expect("p: context x\np: release x begins\np/2: context x\np/2: get a -> h in x\np: returns\np: put h", &[]);
 }

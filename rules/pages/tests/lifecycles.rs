@@ -202,6 +202,27 @@ fn a_mapping_may_outlive_the_applications_last_reference_to_its_context() {
 }
 
 #[test]
+fn a_process_that_becomes_another_program_has_not_exited() {
+    let found = expect("p: alloc a 64\np: get a -> h\np: exec", &["leaked-handle"]);
+    assert_eq!(found[0].severity, Severity::Warning);
+    assert!(found[0].message.contains("the process has become another program"), "{}", found[0].message);
+    let found =
+        expect("p: alloc a 64\np: get a -> h\nc: open h -> m\np: put h\np: exec\nc: close m", &["exporter-gone"]);
+    assert!(found[0].message.contains("p (pid 100) becomes another program while"), "{}", found[0].message);
+}
+
+#[test]
+fn a_get_of_other_memory_than_device_usm_of_its_context_is_a_warning() {
+    for usm in ["host", "shared"] {
+        let found = expect(&format!("p: alloc a 64 as {usm}\np: get a -> h\np: put h"), &["wrong-usm"]);
+        assert!(found[0].message.contains(&format!("it is {usm} USM")), "{}", found[0].message);
+    }
+    expect("p: alloc a 64 in x\np: get a -> h in y\np: put h in y", &["wrong-usm"]);
+    // A queue has a context of its own, which is not known.
+    expect("p: alloc a 64 queued\np: get a -> h in y\np: put h in y", &[]);
+}
+
+#[test]
 fn an_open_that_fails_returns_nothing() {
     let scenario = "p: alloc a 64\np: get a -> h\nc: open h -> m\nc: open h -> m fails\nc: close m\nc: exit\np: put h";
     let found = expect(scenario, &["refused-open"]);

@@ -64,7 +64,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
-    let What::ProcessEnded(how @ (End::Exited | End::Killed)) = fact.what else { return };
+    let What::ProcessEnded(how @ (End::Exited | End::Exec | End::Killed)) = fact.what else { return };
     let Some(state) = fact.tracker.state(fact.at.process) else { return };
     let held = state.allocations.iter().filter_map(|(base, memory)| held(fact, base, memory));
     let mut held: Vec<Held> = held.collect();
@@ -107,7 +107,11 @@ fn held(fact: &Fact<'_>, base: u64, memory: &Allocation) -> Option<Held> {
 }
 
 fn report(fact: &Fact<'_>, how: End, held: &Held) -> Finding {
-    let ended = if how == End::Killed { "was killed, and its trace stops" } else { "exits" };
+    let ended = match how {
+        End::Killed => "was killed, and its trace stops",
+        End::Exec => "becomes another program",
+        _ => "exits",
+    };
     let (who, what, size) = (fact.actor(), held.what, of_size(held.size));
     let others = match held.holders - 1 {
         0 => String::new(),

@@ -64,6 +64,7 @@ register! {
     wrong_context;
     wrong_device;
     wrong_kind;
+    wrong_usm;
 }
 
 /// The rule of the run in which there was nothing to judge.

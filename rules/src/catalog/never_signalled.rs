@@ -104,6 +104,7 @@ fn report(tracker: &Tracker, waiting: &Wait) -> Option<Finding> {
     let (how, at) = tracker.state(waiting.source.process)?.ended?;
     let how = match how {
         End::Exited => "exited",
+        End::Exec => "become another program",
         End::Killed => "been killed",
         End::Running | End::Incomplete => return None,
     };

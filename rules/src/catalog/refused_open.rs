@@ -88,6 +88,7 @@ fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
     let known = match fact.tracker.state(producer)?.ended {
         _ if producer == fact.at.process => "it was got in the same process".into(),
         Some((End::Killed, _)) => format!("its exporter, {}, had been killed", name(fact.tracker, producer)),
+        Some((End::Exec, _)) => format!("its exporter, {}, had become another program", name(fact.tracker, producer)),
         Some(_) => format!("its exporter, {}, had ended", name(fact.tracker, producer)),
         None => format!("its exporter, {}, was there", name(fact.tracker, producer)),
     };

@@ -98,6 +98,7 @@ pub(super) fn handle(kind: Kind, value: u64) -> Handle {
 pub(super) fn left(left: Left) -> (String, Severity) {
     let (end, most) = match left.reason {
         Reason::Exited => ("the process has exited", Severity::Error),
+        Reason::Exec => ("the process has become another program", Severity::Error),
         Reason::Killed => ("the process was killed before it could do so", Severity::Note),
         Reason::Incomplete => ("its trace is incomplete", Severity::Note),
     };

@@ -72,7 +72,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let (who, at, born) = (fact.actor(), call(fact.at), fact.place(confusion.born));
     let taken_for = confusion.taken_for.noun();
-    let message = format!("{who} passes {what}, made in {born}, to {at}, which takes another kind: {taken_for}");
+    let opened = confusion.born.function.is_some_and(|function| function.opens().is_some());
+    let made = if opened { "opened" } else { "made" };
+    let message = format!("{who} passes {what}, {made} in {born}, to {at}, which takes another kind: {taken_for}");
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(confusion.born));
     Some(
         finding

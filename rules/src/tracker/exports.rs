@@ -125,8 +125,8 @@ pub(crate) struct DataSize {
     pub(crate) got: Place,
 }
 
-/// How many sizes are remembered: one for each kind, adapter and host.
-const SIZES: usize = 64;
+/// How many sizes are remembered: one for each kind, adapter and process.
+const SIZES: usize = 4096;
 
 impl Exports {
     /// How many exports are kept whose handles are all put, or whose memory is freed. An open of older bytes than these
@@ -145,7 +145,8 @@ impl Exports {
 
     /// A get has given a size.
     pub(crate) fn note_size(&mut self, given: DataSize) {
-        if self.sizes.len() < SIZES && self.sizes(given.host, given.kind).all(|known| known.size != given.size) {
+        let same = |known: &DataSize| (known.size, known.got.process) == (given.size, given.got.process);
+        if self.sizes.len() < SIZES && !self.sizes(given.host, given.kind).any(same) {
             self.sizes.push(given);
         }
     }

@@ -517,6 +517,8 @@ pub struct Left {
 pub enum Reason {
     /// The process ended in order.
     Exited,
+    /// The process became another program.
+    Exec,
     /// The process was killed.
     Killed,
     /// The trace stops, or calls are missing.

@@ -23,6 +23,7 @@ impl Tracker {
         self.emit(facts, place, What::ProcessEnded(how));
         let reason = match how {
             End::Exited => Reason::Exited,
+            End::Exec => Reason::Exec,
             End::Killed => Reason::Killed,
             End::Incomplete => Reason::Incomplete,
             End::Running => return,

@@ -76,6 +76,8 @@ pub struct Process {
 pub enum End {
     /// In order: what it left is left for good.
     Exited,
+    /// It became another program (`exec`): what it left is left for good.
+    Exec,
     /// In the middle of its work: it had no chance to clean up.
     Killed,
     /// Not at all: it still runs.
@@ -194,10 +196,13 @@ impl Tracker {
         facts.consume(&Fact { tracker: self, at, what });
     }
 
-    /// A size that gets have given of a kind of handle data on the host of a process, if none has given `size`.
+    /// A size that gets have given of a kind of handle data, if none has given `size`: those of the process itself, which show the
+    /// size of its adapter, or else all on its host.
     pub(crate) fn other_size(&self, who: ProcessId, kind: Kind, size: u64) -> Option<&exports::DataSize> {
         let host = self.process(who)?.host;
-        let mut known = self.exports.sizes(host, kind);
+        let known = || self.exports.sizes(host, kind);
+        let own = known().any(|given| given.got.process == who);
+        let mut known = known().filter(|given| !own || given.got.process == who);
         let first = known.next()?;
         (first.size != size && known.all(|other| other.size != size)).then_some(first)
     }

@@ -96,8 +96,8 @@ impl ProcessState {
     /// Whether it may have opened something on that host that is not known: it has not ended in order, or it is a copy of
     /// an untraced process.
     pub(crate) fn may_open(&self, host: u64) -> bool {
-        let known =
-            matches!(self.ended, Some((End::Exited, _))) && self.process.forked_from != Some(ProcessId::UNKNOWN);
+        let known = matches!(self.ended, Some((End::Exited | End::Exec, _)))
+            && self.process.forked_from != Some(ProcessId::UNKNOWN);
         self.process.host == host && !known
     }
 
@@ -106,7 +106,7 @@ impl ProcessState {
     pub(crate) fn is_there(&self, time: Nanos) -> Option<bool> {
         match (self.ended, self.observed) {
             (None, _) => Some(true),
-            (Some((End::Exited, _)), _) => Some(false),
+            (Some((End::Exited | End::Exec, _)), _) => Some(false),
             (Some(_), Some((alive, _))) if time <= alive => Some(true),
             (Some(_), Some((_, gone))) if time > gone => Some(false),
             (Some(_), _) => None,

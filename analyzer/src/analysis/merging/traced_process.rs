@@ -56,7 +56,7 @@ impl TracedProcess {
             // The validation layer aborted it.
             Some(footer) if footer.how == "abort" => (Ended::Killed, End::Killed),
             Some(_) => (Ended::Exited, End::Exited),
-            None if self.execs => (Ended::Exec, End::Exited),
+            None if self.execs => (Ended::Exec, End::Exec),
             None if self.notes.closed => (Ended::Incomplete, End::Incomplete),
             None if is_alive(&self.header) => (Ended::Running, End::Running),
             None => (Ended::Killed, End::Killed),

@@ -26,7 +26,7 @@
 //! | `support events -> no` | the device reports whether it can share `memory`, `physical` memory or `events` |
 //! | `uid 7`, `pid-namespace 7`, `ptrace-scope 1`, `seccomp 2`, `dumpable 0`, `traces-any 1`, `descriptor-limit 64` | what the kernel lets the process do, said before anything else |
 //! | `descriptors 20` | so many descriptors are open |
-//! | `exit`, `killed`, `running`, `incomplete` | the process ends; where it is incomplete, one record is lost. It is killed some time after its last call |
+//! | `exit`, `exec`, `killed`, `running`, `incomplete` | the process ends, with `exec` as another program; where it is incomplete, one record is lost. It is killed some time after its last call |
 //! | `seen`, `gone` | somebody sees from outside that the process runs, or that it is not there any more |
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!

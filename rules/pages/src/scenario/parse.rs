@@ -62,8 +62,13 @@ const RIGHTS: [(&str, Right); 7] = [
     ("descriptor-limit", Right::DescriptorLimit),
 ];
 
-const ENDS: [(&str, End); 4] =
-    [("exit", End::Exited), ("killed", End::Killed), ("running", End::Running), ("incomplete", End::Incomplete)];
+const ENDS: [(&str, End); 5] = [
+    ("exit", End::Exited),
+    ("exec", End::Exec),
+    ("killed", End::Killed),
+    ("running", End::Running),
+    ("incomplete", End::Incomplete),
+];
 
 impl FromStr for Scenario {
     type Err = ScenarioError;

@@ -90,7 +90,7 @@ impl RuleState for Gets {
                 }
             }
             What::ProcessEnded(how) => {
-                let first = self.0.take(fact.at.process).filter(|_| how == End::Exited);
+                let first = self.0.take(fact.at.process).filter(|_| matches!(how, End::Exited | End::Exec));
                 found.extend(first.map(|first| report(fact, first)));
             }
             _ => {}

@@ -1,0 +1,71 @@
+//! # What it does
+//!
+//! Reports a get of USM that is not device USM, and a get in another context than the one that the memory was allocated in.
+//!
+//! # Why it is bad
+//!
+//! `ur_api.h` takes "a pointer to device USM memory" and a context. Today's adapters look up the pointer only, so they may succeed with
+//! host and shared USM and in any context; the consumer then maps it as device memory. Another adapter refuses.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096 as host
+//! producer: get p -> h
+//! producer: put h
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 4096 in c
+//! producer: get p -> h in c
+//! producer: put h in c
+//! ```
+//!
+//! # What to do
+//!
+//! Share memory of `malloc_device` only, and get its handle data in the context that it was allocated in.
+
+use urscope_schema::handle::{Handle, Kind};
+
+use super::{
+    Check, Rule, When,
+    wording::{call, of_size},
+};
+use crate::{
+    finding::{Finding, Severity},
+    tracker::{
+        fact::{Exporting, Fact, FactKind, Source, What},
+        records::UsmType,
+    },
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "wrong-usm",
+    severity: Severity::Warning,
+    when: When::Enter,
+    title: "handle data is got for host or shared USM, or in another context",
+    facts: &[FactKind::Exporting],
+    check: Check::Stateless(check),
+};
+
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Exporting(Exporting { enter, source: Source::Allocation(base, memory) }) = fact.what else { return None };
+    let born = memory.born?;
+    let usm = memory.requested.usm.filter(|usm| *usm != UsmType::Device);
+    let contexts = memory.requested.context.zip(enter.values.context).filter(|(own, given)| own != given);
+    let (why, advice) = match (usm, contexts) {
+        (Some(usm), _) => (format!("it is {}", usm.noun()), "share memory of malloc_device only"),
+        (None, Some((own, given))) => (
+            format!("it belongs to context {own:#x}, and the get names context {given:#x}"),
+            "get handle data in the context that the memory was allocated in",
+        ),
+        (None, None) => return None,
+    };
+    let what = Handle { kind: Kind::Usm, value: base };
+    let (who, size, at) = (fact.actor(), of_size(memory.requested.size), call(fact.at));
+    let message = format!("{who} gets handle data for {what}{size} in {at}; {why}, as allocated in {}", call(born));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(born));
+    Some(finding.values(memory.requested.size, None).advice(advice))
+}
