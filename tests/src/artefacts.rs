@@ -50,9 +50,9 @@ fn build(profile_folder: &Path) {
         Some(name) => name,
     };
     let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--quiet", "--profile", profile, "--target-dir"])
+        // The whole workspace, as `scripts/test` builds it: a part of it would be built with other features, and so a second time.
+        .args(["build", "--quiet", "--workspace", "--profile", profile, "--target-dir"])
         .arg(target_folder())
-        .args(["-p", "urscope-preload", "-p", "urscope-device-loader", "-p", "urscope-command"])
         .current_dir(repository())
         .output()
         .expect("cargo cannot be started");

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::trace::Trace;
 
 /// A function, the fields of its begin record, and those of its end record after a success.
-const FIELDS: [(&str, &str, &str); 24] = [
+const FIELDS: [(&str, &str, &str); 27] = [
     ("urEventCreateExp", "context device flags", "object"),
     ("urEventGetInfo", "object property", ""),
     ("urEventRetain", "object", ""),
@@ -24,6 +24,9 @@ const FIELDS: [(&str, &str, &str); 24] = [
     ("urVirtualMemUnmap", "context pointer size", ""),
     ("urUSMDeviceAlloc", "context device size", "pointer"),
     ("urUSMFree", "context pointer", ""),
+    ("urUSMPoolCreateExp", "context device flags", "object"),
+    ("urUSMPoolDestroyExp", "context device object", ""),
+    ("urEnqueueUSMFreeExp", "pointer", ""),
     ("urIPCGetMemHandleExp", "context pointer", "data data_size fingerprint"),
     ("urIPCPutMemHandleExp", "context data", ""),
     ("urIPCOpenMemHandleExp", "context device data data_size fingerprint", "pointer"),

@@ -323,6 +323,8 @@ fn a_context_that_is_released_with_memory_that_others_have_open_is_a_note() {
     assert_eq!(found[0].severity, Severity::Note);
     assert!(found[0].message.contains("may free the memory with its context"), "{}", found[0].message);
     expect(&format!("{scenario}c: close m\np: release x"), &[]);
+    // At the end of a process exporter-gone reports the same.
+    expect(&format!("{scenario}p: release x\np: exit\nc: close m"), &["exporter-gone"]);
 }
 
 #[test]

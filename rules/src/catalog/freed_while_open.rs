@@ -53,11 +53,12 @@ use urscope_schema::{
 };
 
 use super::{
-    Check, Rule, When,
+    Check, Rule, RuleState, When,
     wording::{call, name, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
+    lifecycle::State,
     tracker::{
         Tracker,
         fact::{Fact, FactKind, Freed, Freeing, OpenMapping, Opened, What},
@@ -69,8 +70,14 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "memory is freed while a process has it open",
-    facts: &[FactKind::Freed, FactKind::ContextReleased, FactKind::Opened],
-    check: Check::Stateless(check),
+    facts: &[
+        FactKind::Freed,
+        FactKind::ContextReleased,
+        FactKind::Opened,
+        FactKind::ProcessEnded,
+        FactKind::Finished,
+    ],
+    check: Check::Stateful(|| Box::new(ReleasedContexts::default())),
 };
 
 /// How many mappings a finding names.
@@ -79,13 +86,33 @@ const NAMED: usize = 8;
 const ADVICE: &str =
     "free only after every process has closed its mapping: wait for a message back, a barrier, or the consumer's exit";
 
-fn check(fact: &Fact<'_>) -> Option<Finding> {
-    match fact.what {
-        What::Freed(freed) => freed_with_holders(fact, freed),
-        What::ContextReleased(freed) => context_released(fact, freed),
-        What::Opened(opened) => freed_meanwhile(fact, &opened),
-        _ => None,
+/// The memory whose context was released while it was open. At its end a process releases its contexts, which `exporter-gone` reports,
+/// so it is reported only if it was closed before that.
+#[derive(Clone, Debug, Default)]
+struct ReleasedContexts(Vec<(Finding, Vec<OpenMapping>)>);
+
+impl RuleState for ReleasedContexts {
+    fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
+        match fact.what {
+            What::Freed(freed) => found.extend(freed_with_holders(fact, freed)),
+            What::Opened(opened) => found.extend(freed_meanwhile(fact, &opened)),
+            What::ContextReleased(freed) => {
+                self.0.extend(context_released(fact, freed).map(|finding| (finding, freed.holders.clone())));
+            }
+            What::ProcessEnded(_) => {
+                let of_it = |(finding, _): &mut (Finding, _)| finding.at.process == fact.at.process;
+                let closed = |(_, holders): &(_, Vec<OpenMapping>)| !holders.iter().any(|holder| is_open(fact, holder));
+                found.extend(self.0.extract_if(.., of_it).filter(closed).map(|(finding, _)| finding));
+            }
+            What::Finished => found.extend(self.0.drain(..).map(|(finding, _)| finding)),
+            _ => {}
+        }
     }
+}
+
+fn is_open(fact: &Fact<'_>, holder: &OpenMapping) -> bool {
+    let state = fact.tracker.state(holder.opened.process).filter(|state| state.ended.is_none());
+    state.and_then(|state| state.mappings.get(holder.pointer)).is_some_and(|mapping| mapping.state == State::Alive)
 }
 
 fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {

@@ -64,3 +64,12 @@ fn nothing_is_added_to_standard_error_when_it_is_quiet() {
     let loud = test_run().option("--no-check").run();
     assert_ne!(bare.stderr, loud.stderr, "the start-up line is missing");
 }
+
+/// The v1 adapter writes into the bytes of an open. It gets a copy of them, so a program sees no difference to v2.
+#[test]
+fn the_bytes_of_an_open_stay_as_they_were() {
+    for adapter in [Adapter::V1, Adapter::V2] {
+        let outcome = TestRun::of("reopened_buffer", Release::R2026_2, adapter).run();
+        assert!(outcome.stdout.contains("the bytes are unchanged"), "{adapter:?}: {}", outcome.stdout);
+    }
+}
