@@ -65,6 +65,8 @@ pub struct Process {
     pub host: u64,
     /// Its executable.
     pub executable: String,
+    /// Its rank under an MPI launcher.
+    pub rank: Option<u32>,
     /// The process it is a forked copy of; [`ProcessId::UNKNOWN`] if it is a copy of one that was not traced.
     pub forked_from: Option<ProcessId>,
     /// What the kernel lets it do.

@@ -195,7 +195,7 @@ impl ProcessState {
     /// The open mapping that an address lies inside of, not at its start.
     pub(crate) fn mapping_around(&self, pointer: u64) -> Option<(u64, &Mapping)> {
         let (base, mapping) = self.mappings.before(pointer)?;
-        let inside = mapping.size.is_some_and(|size| pointer - base < size);
+        let inside = mapping.extent.or(mapping.size).is_some_and(|size| pointer - base < size);
         (inside && mapping.state == State::Alive).then_some((base, mapping))
     }
 

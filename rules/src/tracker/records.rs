@@ -55,6 +55,9 @@ pub struct Mapping {
     pub closed: u64,
     /// Its size in bytes.
     pub size: Option<u64>,
+    /// How many bytes behind its pointer belong to the memory that the driver has mapped, as its handle data say; its size where they
+    /// do not say it.
+    pub extent: Option<u64>,
     /// The fingerprint of the handle data that it was last opened from.
     pub fingerprint: Option<u64>,
     /// What it was last opened of.
@@ -89,6 +92,7 @@ impl Mapping {
             opened: 0,
             closed: 0,
             size: None,
+            extent: None,
             fingerprint: None,
             export: None,
             source: None,

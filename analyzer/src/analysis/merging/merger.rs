@@ -219,6 +219,7 @@ impl Merger {
                     start: header.start,
                     host: process.host,
                     executable: header.executable.clone(),
+                    rank: header.rank,
                     forked_from: parent,
                     rights: rights(header),
                 });

@@ -110,6 +110,7 @@ impl Player {
             start: index as u64 + 1,
             host: u64::from(host),
             executable: format!("/app/{name}"),
+            rank: None,
             forked_from: parent.map(|parent| ProcessId(parent as u32)),
             rights: Rights::default(),
         };

@@ -46,7 +46,13 @@ pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Opt
 }
 
 /// An open has returned a mapping.
-pub(super) fn opened(tracker: &mut Tracker, born: Place, pointer: u64, open: &Opens, facts: &mut dyn FactConsumer) {
+pub(super) fn opened(
+    tracker: &mut Tracker,
+    born: Place,
+    (pointer, extent): (u64, Option<u64>),
+    open: &Opens,
+    facts: &mut dyn FactConsumer,
+) {
     let (serial, of_mapping) = (tracker.next_serial(), tracker.next_serial());
     let Tracker { states, exports, .. } = tracker;
     let who = born.process;
@@ -58,6 +64,7 @@ pub(super) fn opened(tracker: &mut Tracker, born: Place, pointer: u64, open: &Op
     mapping.state = step(mapping.state, Event::Birth).next;
     mapping.opens.push(Open { serial, context: open.context, context_released: None, place: born });
     mapping.opened += 1;
+    mapping.extent = extent.or(mapping.extent);
     mapping.fingerprint = open.fingerprint.or(mapping.fingerprint);
     if let Some(source) = open.export.and_then(|id| exports.get(id)) {
         mapping.size = source.subject.size.or(mapping.size);

@@ -48,13 +48,14 @@ impl State {
         if let Some(who) = self.who {
             return who;
         }
-        let header = process::describe("", false, None);
+        let header = process::describe("", false, knobs::rank());
         self.pid = header.pid;
         let who = self.tracker.begin(Process {
             pid: header.pid,
             start: header.start,
             host: 0,
             executable: header.executable,
+            rank: header.rank,
             forked_from: self.parent,
             rights: Rights::default(),
         });

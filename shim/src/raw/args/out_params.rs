@@ -32,6 +32,7 @@ pub struct RedirectedOutParams {
     /// The handle data that is opened, as long as it is.
     opened: MaybeUninit<[u8; LARGEST_DATA]>,
     has_opened: bool,
+    opened_size: usize,
 }
 
 /// The addresses of our variables, to be passed on.
@@ -50,7 +51,7 @@ impl RedirectedOutParams {
     #[inline]
     pub const fn new(CallerOutParams(caller): CallerOutParams) -> Self {
         let (pointer, data, data_size, object) = (UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED);
-        Self { caller, pointer, data, data_size, object, opened: MaybeUninit::uninit(), has_opened: false }
+        Self { caller, pointer, data, data_size, object, opened: MaybeUninit::uninit(), has_opened: false, opened_size: 0 }
     }
 
     /// Copies the handle data that a call opens, so that the callee writes into the copy. Data of a size that no adapter makes
@@ -66,7 +67,21 @@ impl RedirectedOutParams {
         // SAFETY: the caller passes so many bytes of handle data to the adapter, which is about to read them, and there is room
         // for that many in a variable of ours.
         unsafe { from.copy_to_nonoverlapping(self.opened.as_mut_ptr().cast(), size) };
-        self.has_opened = true;
+        (self.has_opened, self.opened_size) = (true, size);
+    }
+
+    /// How many bytes from the exported address on the driver maps, as libumf's header in the opened data says
+    /// ([`add_allocation`] has its layout): its allocation may be larger than the exported one.
+    fn opened_extent(&self) -> Option<u64> {
+        let word = |at: usize| {
+            // SAFETY: the first bytes are initialised (`has_opened`), and the variable has room for more than a header.
+            unsafe { self.opened.as_ptr().cast::<u8>().add(at).cast::<u64>().read_unaligned() }
+        };
+        if self.opened_size < UMF_HEADER {
+            return None;
+        }
+        let (size, offset) = (word(24), word(32));
+        size.checked_sub(offset).filter(|extent| *extent > 0)
     }
 
     /// Their addresses. They are valid until [`Self::carry_over`].
@@ -104,6 +119,9 @@ impl RedirectedOutParams {
                 values.fingerprint = data_fingerprint(data as usize, size as usize);
                 add_allocation(exported, &mut values);
             }
+        }
+        if self.has_opened && values.pointer.is_some() {
+            values.size = self.opened_extent();
         }
         if self.caller.context != 0 {
             // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled (`urContextCreate`).
