@@ -15,6 +15,7 @@
 
 pub mod apps;
 pub mod artefacts;
+pub mod hunt;
 pub mod perfetto;
 pub mod record_fields;
 pub mod report;

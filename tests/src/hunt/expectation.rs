@@ -1,0 +1,70 @@
+//! A finding that a program must yield, and its form in a script.
+
+use std::fmt;
+
+use super::draft::Site;
+
+/// What a line of a script with an expectation begins with.
+pub(super) const EXPECTED: &str = "# expected: ";
+
+/// A finding that the program must yield, with the call sites of its two locations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Expectation {
+    /// As "severity rule".
+    pub(super) finding: String,
+    /// One of these; empty if the finding is at no call.
+    pub(super) here: Vec<Site>,
+    pub(super) there: There,
+    /// It may be missing: it is true, but depends on more than the script shows.
+    pub(super) optional: bool,
+}
+
+/// The other location of a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum There {
+    /// It has none.
+    Nowhere,
+    /// One of these, because it is about bytes that equal gets returned.
+    OneOf(Vec<Site>),
+    /// Any: it is an example.
+    Anywhere,
+}
+
+const NOWHERE: &str = "no line";
+const ANYWHERE: &str = "any";
+const OPTIONAL: &str = " (may be missing)";
+
+impl Expectation {
+    /// The expectation in a line of a script, if there is one.
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        let text = line.strip_prefix(EXPECTED)?;
+        let (text, optional) = text.strip_suffix(OPTIONAL).map_or((text, false), |text| (text, true));
+        let (finding, places) = text.split_once(" at ").unwrap_or_else(|| panic!("no location in {line:?}"));
+        let (here, there) =
+            places.split_once(", other location ").unwrap_or_else(|| panic!("one location in {line:?}"));
+        let site =
+            |text: &str| Site(text.trim_start_matches('@').parse().unwrap_or_else(|_| panic!("no site in {line:?}")));
+        let list = |text: &str| -> Vec<Site> { text.split(" or ").map(site).collect() };
+        let there = match there {
+            NOWHERE => There::Nowhere,
+            ANYWHERE => There::Anywhere,
+            sites => There::OneOf(list(sites)),
+        };
+        let here = if here == NOWHERE { Vec::new() } else { list(here) };
+        Some(Self { finding: finding.to_owned(), here, there, optional })
+    }
+}
+
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |sites: &[Site]| sites.iter().map(|site| format!("@{}", site.0)).collect::<Vec<_>>().join(" or ");
+        let here = if self.here.is_empty() { NOWHERE.to_owned() } else { list(&self.here) };
+        let there = match &self.there {
+            There::Nowhere => NOWHERE.to_owned(),
+            There::OneOf(sites) => list(sites),
+            There::Anywhere => ANYWHERE.to_owned(),
+        };
+        let optional = if self.optional { OPTIONAL } else { "" };
+        write!(f, "{} at {here}, other location {there}{optional}", self.finding)
+    }
+}

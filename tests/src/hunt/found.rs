@@ -1,0 +1,48 @@
+//! Scripts that showed a mistake of urscope once, reduced by hand: the files of `tests/apps/found`.
+//!
+//! Above its steps a script says in comments which stages can run it (`# on: v1 v2`), on which of them urscope still judges it
+//! wrongly (`# not yet on: v1`), and what must be found (`# expected: ...`, as `scripts/hunt --print` writes it). It is kept
+//! as a script, because a seed yields another program when the generator changes.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::{Program, Stage};
+use crate::apps;
+
+/// One script.
+#[derive(Clone, Debug)]
+pub struct Found {
+    file: PathBuf,
+    /// The stages that can run it.
+    pub stages: Vec<Stage>,
+    /// Those of them on which urscope still judges it wrongly.
+    pub not_yet: Vec<Stage>,
+}
+
+impl Found {
+    /// All of them, by name.
+    pub fn all() -> Vec<Self> {
+        let files = fs::read_dir(apps::source("found")).expect("a folder of the programs can be listed");
+        let mut files: Vec<PathBuf> = files.map(|file| file.expect("a folder can be listed").path()).collect();
+        files.sort();
+        files.into_iter().map(Self::read).collect()
+    }
+
+    fn read(file: PathBuf) -> Self {
+        let text = fs::read_to_string(&file).expect("a script can be read");
+        let stages = |begin: &str| -> Vec<Stage> {
+            let named = |name| Stage::named(name).unwrap_or_else(|| panic!("{}: no stage {name}", file.display()));
+            let line = text.lines().find_map(|line| line.strip_prefix(begin));
+            line.unwrap_or_default().split_whitespace().map(named).collect()
+        };
+        let (stages, not_yet) = (stages("# on: "), stages("# not yet on: "));
+        assert!(!stages.is_empty(), "{} is for no stage", file.display());
+        Self { file, stages, not_yet }
+    }
+
+    /// The script as a program for one of its stages.
+    pub fn program(&self, stage: Stage) -> Program {
+        Program::of_file(&self.file, stage)
+    }
+}

@@ -1,0 +1,187 @@
+//! The mistakes that can be planted. `plant.rs` shows how.
+
+use super::Stage;
+use super::sharing::Kind;
+
+/// A mistake, named after the rule that finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the table of names describes each")]
+pub enum Mistake {
+    LeakedHandle,
+    LeakedMapping,
+    LeakedByExec,
+    KilledHolder,
+    DoublePut,
+    DoublePutInChild,
+    DoubleClose,
+    ClosedOnceOfTwo,
+    ClosedThriceOfTwo,
+    FreedWhileOpen,
+    FreedBeforePut,
+    NeverPut,
+    UseAfterPut,
+    UseAfterFree,
+    StaleHandle,
+    GetOfFreed,
+    CloseOfOwn,
+    PutOfCopy,
+    PutOfNull,
+    CloseInOtherContext,
+    CloseInside,
+    FreeOfMapping,
+    UseAfterClose,
+    ExportOfImport,
+    OpenAtHome,
+    NeverOpened,
+    GarbageBytes,
+    CutBytes,
+    OtherKind,
+    OwnerEnds,
+    Churn,
+    LeakedPhysicalHandle,
+    LeakedPhysicalMemory,
+    PhysicalDoublePut,
+    PhysicalUseAfterPut,
+    PhysicalFreedBeforePut,
+    LeakedEvent,
+    LeakedEventHandle,
+}
+
+use Mistake::{
+    Churn, CloseInOtherContext, CloseInside, CloseOfOwn, ClosedOnceOfTwo, ClosedThriceOfTwo, CutBytes, DoubleClose,
+    DoublePut, DoublePutInChild, ExportOfImport, FreeOfMapping, FreedBeforePut, FreedWhileOpen, GarbageBytes,
+    GetOfFreed, KilledHolder, LeakedByExec, LeakedEvent, LeakedEventHandle, LeakedHandle, LeakedMapping,
+    LeakedPhysicalHandle, LeakedPhysicalMemory, NeverOpened, NeverPut, OpenAtHome, OtherKind, OwnerEnds,
+    PhysicalDoublePut, PhysicalFreedBeforePut, PhysicalUseAfterPut, PutOfCopy, PutOfNull, StaleHandle, UseAfterClose,
+    UseAfterFree, UseAfterPut,
+};
+
+const MEMORY: &[Kind] = &[Kind::Pooled, Kind::Unpooled];
+const UNPOOLED: &[Kind] = &[Kind::Unpooled];
+const PHYSICAL: &[Kind] = &[Kind::Physical];
+const EVENT: &[Kind] = &[Kind::Event];
+const ALL: &[Kind] = &[Kind::Pooled, Kind::Unpooled, Kind::Physical, Kind::Event];
+
+/// Every mistake, its name, and the kinds of objects that it is made with.
+const TABLE: [(Mistake, &str, &[Kind]); 38] = [
+    (LeakedHandle, "leaked-handle", MEMORY),
+    (LeakedMapping, "leaked-mapping", MEMORY),
+    (LeakedByExec, "leaked-by-exec", MEMORY),
+    (KilledHolder, "killed-holder", ALL),
+    (DoublePut, "double-put", MEMORY),
+    (DoublePutInChild, "double-put-in-child", MEMORY),
+    (DoubleClose, "double-close", UNPOOLED),
+    (ClosedOnceOfTwo, "closed-once-of-two", MEMORY),
+    (ClosedThriceOfTwo, "closed-thrice-of-two", UNPOOLED),
+    (FreedWhileOpen, "freed-while-open", MEMORY),
+    (FreedBeforePut, "freed-before-put", MEMORY),
+    (NeverPut, "never-put", MEMORY),
+    (UseAfterPut, "use-after-put", MEMORY),
+    (UseAfterFree, "use-after-free", MEMORY),
+    (StaleHandle, "stale-handle", &[Kind::Pooled]),
+    (GetOfFreed, "get-of-freed", MEMORY),
+    (CloseOfOwn, "close-of-own", MEMORY),
+    (PutOfCopy, "put-of-copy", MEMORY),
+    (PutOfNull, "put-of-null", MEMORY),
+    (CloseInOtherContext, "close-in-other-context", MEMORY),
+    (CloseInside, "close-inside", UNPOOLED),
+    (FreeOfMapping, "free-of-mapping", MEMORY),
+    (UseAfterClose, "use-after-close", UNPOOLED),
+    (ExportOfImport, "export-of-import", MEMORY),
+    (OpenAtHome, "open-at-home", MEMORY),
+    (NeverOpened, "never-opened", ALL),
+    (GarbageBytes, "garbage-bytes", ALL),
+    (CutBytes, "cut-bytes", ALL),
+    (OtherKind, "other-kind", MEMORY),
+    (OwnerEnds, "owner-ends", MEMORY),
+    (Churn, "churn", MEMORY),
+    (LeakedPhysicalHandle, "leaked-physical-handle", PHYSICAL),
+    (LeakedPhysicalMemory, "leaked-physical-memory", PHYSICAL),
+    (PhysicalDoublePut, "physical-double-put", PHYSICAL),
+    (PhysicalUseAfterPut, "physical-use-after-put", PHYSICAL),
+    (PhysicalFreedBeforePut, "physical-freed-before-put", PHYSICAL),
+    (LeakedEvent, "leaked-event", EVENT),
+    (LeakedEventHandle, "leaked-event-handle", EVENT),
+];
+
+/// Mistakes that urscope does not judge as it should yet, where, and why. Without their line here they are planted.
+pub const NOT_YET: &[(Mistake, &[Stage], &str)] = &[
+    (DoublePutInChild, &[Stage::V1, Stage::V2], "a second put of what the parent got is missed in a forked child"),
+    (DoublePutInChild, &[Stage::OursOnV1, Stage::OursOnV2], "our backend refuses the first put, too"),
+    (Churn, &[Stage::OursOnV1, Stage::OursOnV2], "every get returns other bytes there, and the rule compares bytes"),
+];
+
+/// What programs leave out for the same reason, because it is not a mistake or concerns only some forms of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gap {
+    /// Our backend refuses the put of what a forked child's parent got.
+    PutInChild,
+    /// v1 writes into the bytes that it opens, so nobody can open them again.
+    OverwrittenBytes,
+    /// A process that becomes a program without any call counts as killed.
+    SilentExec,
+    /// A process that becomes another program counts as ended since its last call, so what was closed meanwhile counts as open.
+    TimeOfExec,
+    /// A mapping at an address where this process has freed memory counts as that memory when it is got.
+    MappingAtFreedAddress,
+    /// Bytes of another kind also count as bytes of the wrong size, where something of the kind was got.
+    KindAndSize,
+    /// `freed-while-exported` names the last get, although another handle is the one that was not put.
+    OneOfTwoPut,
+}
+
+impl Gap {
+    /// Whether programs for a stage leave it out.
+    pub(super) fn is_on(self, stage: Stage) -> bool {
+        match self {
+            Self::PutInChild => stage.is_ours(),
+            Self::OverwrittenBytes => stage == Stage::V1,
+            Self::SilentExec
+            | Self::TimeOfExec
+            | Self::MappingAtFreedAddress
+            | Self::KindAndSize
+            | Self::OneOfTwoPut => true,
+        }
+    }
+}
+
+impl Mistake {
+    /// The mistakes that can be planted on a stage.
+    pub fn on(stage: Stage) -> Vec<Self> {
+        let all = TABLE.iter().map(|(mistake, ..)| *mistake);
+        all.filter(|mistake| mistake.can_be_on(stage) && !mistake.is_put_off(stage)).collect()
+    }
+
+    /// The mistake with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        TABLE.iter().find(|(_, its_name, _)| *its_name == name).map(|(mistake, ..)| *mistake)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// The kinds of objects that it can be made with on a stage.
+    pub(super) fn kinds(self, stage: Stage) -> Vec<Kind> {
+        self.row().2.iter().copied().filter(|kind| kind.is_on(stage)).collect()
+    }
+
+    fn row(self) -> &'static (Self, &'static str, &'static [Kind]) {
+        TABLE.iter().find(|(mistake, ..)| *mistake == self).expect("every mistake is in the table")
+    }
+
+    fn can_be_on(self, stage: Stage) -> bool {
+        let is_harmless = match self {
+            // The adapters would close a descriptor of something else.
+            PhysicalDoublePut => stage.is_ours(),
+            OtherKind => Kind::Physical.is_on(stage),
+            _ => true,
+        };
+        is_harmless && !self.kinds(stage).is_empty()
+    }
+
+    fn is_put_off(self, stage: Stage) -> bool {
+        NOT_YET.iter().any(|(mistake, stages, _)| *mistake == self && stages.contains(&stage))
+    }
+}

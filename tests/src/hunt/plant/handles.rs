@@ -1,0 +1,89 @@
+//! Mistakes with handle data of memory in the process that got it.
+
+use super::forget_other_gets;
+use crate::hunt::draft::{Draft, Id};
+use crate::hunt::mistake::{Gap, Mistake};
+use crate::hunt::sharing::{Got, Sharing};
+
+/// Plants one of these mistakes. Returns false for another one.
+pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> bool {
+    let Sharing { owner, object, end, .. } = *sharing;
+    let Got { handle, get, put } = *sharing.last_got();
+    let (process, context) = (owner.process, owner.context);
+    match mistake {
+        Mistake::LeakedHandle => {
+            draft.remove(put);
+            draft.remove(end);
+            draft.expect("warning leaked-handle", Some(get), None);
+        }
+        Mistake::LeakedByExec => {
+            draft.remove(put);
+            draft.remove(end);
+            draft.exec(process);
+            if Gap::TimeOfExec.is_on(draft.stage) {
+                let closes: Vec<Id> = sharing.openings.iter().map(|opening| opening.close).collect();
+                draft.add(process, "context", "c9".to_owned(), &closes);
+            }
+            draft.expect("warning leaked-handle", Some(get), None);
+        }
+        Mistake::NeverPut => {
+            if Gap::OneOfTwoPut.is_on(draft.stage) {
+                forget_other_gets(draft, sharing);
+            }
+            draft.remove(put);
+            draft.expect("note freed-while-exported", Some(end), Some(get));
+        }
+        Mistake::FreedBeforePut => {
+            if Gap::OneOfTwoPut.is_on(draft.stage) {
+                forget_other_gets(draft, sharing);
+            }
+            draft.release(put, end);
+            draft.order(end, put);
+            draft.expect("note freed-while-exported", Some(end), Some(get));
+        }
+        Mistake::DoublePut => {
+            // The second put frees a buffer that is free, or that of a later get. So no get comes after the two.
+            draft.release(put, end);
+            draft.remove(end);
+            let again = draft.add(process, "put", format!("h{handle} c{context}"), &[put]);
+            draft.glue(put, again);
+            draft.refusable(again);
+            draft.last(put);
+            draft.last(again);
+            draft.expect("error double-put", Some(again), Some(put));
+        }
+        Mistake::DoublePutInChild => {
+            let child = draft.fork(&owner, &[get]);
+            draft.remove(put);
+            let first = draft.add(child.process, "put", format!("h{handle} c{context}"), &[]);
+            let again = draft.add(child.process, "put", format!("h{handle} c{context}"), &[first]);
+            draft.refusable(again);
+            let own = draft.add(process, "put", format!("h{handle} c{context}"), &[]);
+            draft.after_end(own, child.process);
+            draft.order(own, end);
+            for opening in &sharing.openings {
+                draft.order(opening.open, own);
+            }
+            draft.expect("error double-put", Some(again), Some(first));
+        }
+        Mistake::PutOfCopy => {
+            let copy = draft.add(process, "put-copy", format!("h{handle} c{context}"), &[get]);
+            draft.refusable(copy);
+            draft.last(copy);
+            draft.expect("error put-of-unknown", Some(copy), None);
+        }
+        Mistake::PutOfNull => {
+            let null = draft.add(process, "put-null", format!("h{handle} c{context}"), &[get]);
+            draft.refusable(null);
+            draft.expect("error invalid-argument", Some(null), None);
+        }
+        Mistake::Churn => {
+            let puts: Vec<Id> = sharing.got.iter().map(|got| got.put).collect();
+            let churn = draft.add(process, "churn", format!("m{object} c{context} 120"), &puts);
+            draft.order(churn, end);
+            draft.expect("note churn", Some(churn), None);
+        }
+        _ => return false,
+    }
+    true
+}

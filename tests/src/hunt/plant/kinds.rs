@@ -1,0 +1,55 @@
+//! Mistakes with physical memory and events.
+
+use crate::hunt::draft::Draft;
+use crate::hunt::mistake::Mistake;
+use crate::hunt::sharing::{Got, Sharing};
+
+/// Plants one of these mistakes. Returns false for another one.
+pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> bool {
+    let opening = &sharing.openings[0];
+    let Got { get, put, .. } = *sharing.last_got();
+    match mistake {
+        Mistake::LeakedPhysicalHandle => {
+            draft.remove(put);
+            draft.remove(sharing.end);
+            draft.expect("warning leaked-handle", Some(get), None);
+        }
+        Mistake::LeakedPhysicalMemory => {
+            draft.remove(opening.close);
+            draft.expect("warning leaked-physical-memory", Some(opening.open), sharing.gets());
+        }
+        Mistake::PhysicalDoublePut => {
+            let (handle, owner) = (sharing.last_got().handle, sharing.owner);
+            let again = draft.add(owner.process, "put-physical", format!("h{handle} c{}", owner.context), &[put]);
+            draft.glue(put, again);
+            draft.refusable(again);
+            draft.expect("error double-put", Some(again), Some(put));
+        }
+        Mistake::PhysicalUseAfterPut => {
+            draft.release(opening.open, put);
+            draft.order(put, opening.open);
+            draft.refusable(opening.open);
+            opening.uses.iter().chain([&opening.close]).for_each(|step| draft.remove(*step));
+            draft.expect("error use-after-put", Some(opening.open), Some(put));
+        }
+        Mistake::PhysicalFreedBeforePut => {
+            draft.release(put, sharing.end);
+            draft.order(sharing.end, put);
+            for opening in &sharing.openings {
+                draft.order(opening.open, sharing.end);
+            }
+            draft.expect("note freed-while-exported", Some(sharing.end), Some(get));
+        }
+        Mistake::LeakedEvent => {
+            draft.remove(opening.close);
+            draft.expect("warning leaked-event", Some(opening.open), sharing.gets());
+        }
+        Mistake::LeakedEventHandle => {
+            draft.remove(put);
+            draft.remove(sharing.end);
+            draft.expect("note leaked-handle", Some(get), None);
+        }
+        _ => return false,
+    }
+    true
+}

@@ -1,0 +1,94 @@
+//! Mistakes with a mapping.
+
+use super::between;
+use crate::hunt::draft::Draft;
+use crate::hunt::mistake::Mistake;
+use crate::hunt::sharing::{Kind, Opening, Sharing};
+
+/// Plants one of these mistakes. Returns false for another one.
+pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> bool {
+    let opening = &sharing.openings[0];
+    let Opening { place, object, open, close, .. } = *opening;
+    let (process, context) = (place.process, place.context);
+    match mistake {
+        Mistake::LeakedMapping | Mistake::KilledHolder => {
+            draft.remove(close);
+            draft.after_end(sharing.end, process);
+            if mistake == Mistake::KilledHolder {
+                draft.kill(process);
+                let finding = match sharing.kind {
+                    Kind::Physical => "note leaked-physical-memory",
+                    Kind::Event => "note leaked-event",
+                    _ => "note leaked-mapping",
+                };
+                draft.expect(finding, Some(open), sharing.gets());
+            } else {
+                draft.expect("warning leaked-mapping", Some(open), sharing.gets());
+            }
+        }
+        Mistake::DoubleClose => {
+            let again = draft.add(process, "close", format!("m{object} c{context} +0"), &[close]);
+            draft.refusable(again);
+            draft.order(again, sharing.end);
+            draft.expect("error double-close", Some(again), Some(close));
+        }
+        Mistake::ClosedOnceOfTwo | Mistake::ClosedThriceOfTwo => {
+            let mut sharing = sharing.clone();
+            sharing.open(draft, place, &[], 0);
+            let second = sharing.openings.last().expect("it was just added").clone();
+            // Both may be the same pointer, so each close may be that of either open.
+            for (open, close) in [(open, second.close), (second.open, close)] {
+                draft.order(open, close);
+            }
+            if mistake == Mistake::ClosedOnceOfTwo {
+                draft.remove(second.close);
+                draft.after_end(sharing.end, process);
+                draft.expect("warning leaked-mapping", [open, second.open], sharing.gets());
+            } else {
+                let third = draft.add(process, "close", format!("m{object} c{context} +0"), &[close, second.close]);
+                draft.refusable(third);
+                draft.order(third, sharing.end);
+                draft.expect("error double-close", [third], [close, second.close]);
+            }
+        }
+        Mistake::CloseInOtherContext => {
+            let other = draft.other_place(&place);
+            // Our backend refuses, so the mapping still has to be closed.
+            if !draft.stage.is_ours() {
+                draft.remove(close);
+            }
+            let wrong = draft.add(process, "close", format!("m{object} c{} +0", other.context), &[open, other.ready]);
+            draft.refusable(wrong);
+            opening.uses.iter().for_each(|step| draft.order(*step, wrong));
+            draft.order(wrong, if draft.stage.is_ours() { close } else { sharing.end });
+            draft.expect("error wrong-context", Some(wrong), Some(open));
+        }
+        Mistake::CloseInside => {
+            let wrong = between(draft, opening, "close", format!("m{object} c{context} +4096"));
+            opening.uses.iter().for_each(|step| draft.order(*step, wrong));
+            // The adapters end the mapping. Our backend refuses.
+            if !draft.stage.is_ours() {
+                draft.remove(close);
+            }
+            draft.expect("error open-close-mismatch", Some(wrong), Some(open));
+        }
+        Mistake::FreeOfMapping => {
+            let wrong = between(draft, opening, "free", format!("m{object} c{context}"));
+            draft.expect("error open-close-mismatch", Some(wrong), Some(open));
+        }
+        Mistake::UseAfterClose => {
+            let handle = draft.register();
+            let wrong = draft.add(process, "get", format!("h{handle} m{object} c{context} +0"), &[close]);
+            draft.glue(close, wrong);
+            draft.refusable(wrong);
+            draft.expect("error use-after-close", Some(wrong), Some(close));
+        }
+        Mistake::ExportOfImport => {
+            let handle = draft.register();
+            let wrong = between(draft, opening, "get", format!("h{handle} m{object} c{context} +0"));
+            draft.expect("note export-of-import", Some(wrong), Some(open));
+        }
+        _ => return false,
+    }
+    true
+}

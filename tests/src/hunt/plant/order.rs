@@ -1,0 +1,90 @@
+//! Right calls in the wrong order between the processes.
+
+use super::open_after;
+use crate::hunt::Stage;
+use crate::hunt::draft::Draft;
+use crate::hunt::mistake::Mistake;
+use crate::hunt::sharing::{Kind, Sharing};
+
+/// Plants one of these mistakes. Returns false for another one.
+pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> bool {
+    let opening = &sharing.openings[0];
+    let end = sharing.end;
+    match mistake {
+        Mistake::FreedWhileOpen => {
+            draft.release(opening.close, end);
+            draft.order(opening.open, end);
+            opening.uses.iter().for_each(|step| draft.order(*step, end));
+            draft.order(end, opening.close);
+            draft.expect("error freed-while-open", Some(end), Some(opening.open));
+        }
+        Mistake::UseAfterPut => {
+            // The put of what was sent is the last, whether the bytes of several gets are equal or not.
+            let put = sharing.got[0].put;
+            for got in &sharing.got {
+                draft.release(opening.open, got.put);
+                draft.order(got.put, opening.open);
+            }
+            for got in sharing.got.iter().skip(1) {
+                draft.order(got.put, put);
+            }
+            if draft.stage.is_ours() {
+                draft.refusable(opening.open);
+                opening.uses.iter().chain([&opening.close]).for_each(|step| draft.remove(*step));
+                draft.expect("error use-after-put", Some(opening.open), Some(put));
+            } else {
+                draft.expect("warning use-after-put", Some(opening.open), Some(put));
+            }
+        }
+        Mistake::UseAfterFree => {
+            open_after(draft, sharing, end);
+            // The adapter keeps pooled memory, and opens it.
+            if sharing.kind == Kind::Unpooled || draft.stage.is_ours() {
+                draft.refusable(opening.open);
+                draft.remove(opening.close);
+            }
+            // Other memory that takes the address makes it another mistake.
+            draft.glue(end, opening.open);
+            draft.expect("error use-after-free", Some(opening.open), Some(end));
+            if sharing.kind == Kind::Unpooled && draft.stage == Stage::V1 {
+                draft.expect("error success-without-result", Some(opening.open), None);
+            }
+        }
+        Mistake::StaleHandle => {
+            // No other memory has this size, so the pool has one candidate.
+            let (process, context) = (sharing.owner.process, sharing.owner.context);
+            draft.nodes[sharing.make.0].arguments = format!("m{} c{context} {}", sharing.object, 1 << 20);
+            let register = draft.register();
+            let other = draft.add(
+                process,
+                "alloc-at",
+                format!("m{register} c{context} {} m{}", 1 << 20, sharing.object),
+                &[end],
+            );
+            draft.glue(end, other);
+            open_after(draft, sharing, other);
+            let release = draft.add(process, "free", format!("m{register} c{context}"), &[other, opening.open]);
+            if draft.stage.is_ours() {
+                draft.refusable(opening.open);
+                draft.remove(opening.close);
+            } else {
+                draft.order(opening.close, release);
+            }
+            draft.expect("error stale-handle", Some(opening.open), Some(other));
+        }
+        Mistake::OwnerEnds => {
+            draft.release(opening.close, end);
+            draft.remove(end);
+            draft.after_end(opening.close, sharing.owner.process);
+            for other in sharing.openings.iter().skip(1) {
+                sharing.got.iter().for_each(|got| draft.order(other.close, got.put));
+            }
+            draft.expect("note exporter-gone", None, Some(opening.open));
+        }
+        _ => return false,
+    }
+    if mistake != Mistake::OwnerEnds {
+        sharing.others_end_before(draft, end);
+    }
+    true
+}
