@@ -24,6 +24,7 @@ mod endurance;
 mod event;
 mod export;
 mod fork;
+mod hunt;
 mod kill;
 mod launchers;
 mod live_equals_offline;
