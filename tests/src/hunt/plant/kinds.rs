@@ -27,7 +27,8 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         }
         Mistake::PhysicalUseAfterPut => {
             draft.release(opening.open, put);
-            draft.order(put, opening.open);
+            // Something else may get the number of the descriptor that the put closes.
+            draft.glue(put, opening.open);
             draft.refusable(opening.open);
             opening.uses.iter().chain([&opening.close]).for_each(|step| draft.remove(*step));
             draft.expect("error use-after-put", Some(opening.open), Some(put));

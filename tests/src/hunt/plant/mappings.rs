@@ -28,6 +28,8 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         }
         Mistake::DoubleClose => {
             let again = draft.add(process, "close", format!("m{object} c{context} +0"), &[close]);
+            // Another mapping may get the address.
+            draft.glue(close, again);
             draft.refusable(again);
             draft.order(again, sharing.end);
             draft.expect("error double-close", Some(again), Some(close));
@@ -45,7 +47,10 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
                 draft.after_end(sharing.end, process);
                 draft.expect("warning leaked-mapping", [open, second.open], sharing.gets());
             } else {
-                let third = draft.add(process, "close", format!("m{object} c{context} +0"), &[close, second.close]);
+                let third = draft.add(process, "close", format!("m{object} c{context} +0"), &[close]);
+                draft.order(close, second.close);
+                // Another mapping may get the address.
+                draft.glue(second.close, third);
                 draft.refusable(third);
                 draft.order(third, sharing.end);
                 draft.expect("error double-close", [third], [close, second.close]);
