@@ -202,6 +202,12 @@ fn a_mapping_may_outlive_the_applications_last_reference_to_its_context() {
 }
 
 #[test]
+fn a_mapping_at_an_address_of_freed_memory_is_no_freed_memory() {
+    let scenario = "p: alloc q 64\np: get q -> h\nc: alloc a 64\nc: free a\nc: open h -> a\n";
+    expect(&format!("{scenario}c: get a -> g fails\nc: close a\np: put h"), &["export-of-import"]);
+}
+
+#[test]
 fn a_process_that_becomes_another_program_has_not_exited() {
     let found = expect("p: alloc a 64\np: get a -> h\np: exec", &["leaked-handle"]);
     assert_eq!(found[0].severity, Severity::Warning);

@@ -55,7 +55,9 @@ pub(super) static RULE: Rule = Rule {
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Refused(refused) = fact.what else { return None };
     let Operation::Open(open) = &refused.call.operation else { return None };
-    if refused.result != UrResult::INVALID_VALUE {
+    // Bytes that a get has returned have their size.
+    let known = fact.tracker.export_of(fact.at.process, open.fingerprint).is_some();
+    if refused.result != UrResult::INVALID_VALUE || known {
         return None;
     }
     let (size, kind) = (open.size?, refused.opens?);

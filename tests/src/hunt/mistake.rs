@@ -116,16 +116,10 @@ pub const NOT_YET: &[(Mistake, &[Stage], &str)] = &[
 pub(super) enum Gap {
     /// Our backend refuses the put of what a forked child's parent got.
     PutInChild,
-    /// v1 writes into the bytes that it opens, so nobody can open them again.
-    OverwrittenBytes,
     /// A process that becomes a program without any call counts as killed.
     SilentExec,
     /// A process that becomes another program counts as ended since its last call, so what was closed meanwhile counts as open.
     TimeOfExec,
-    /// A mapping at an address where this process has freed memory counts as that memory when it is got.
-    MappingAtFreedAddress,
-    /// Bytes of another kind also count as bytes of the wrong size, where something of the kind was got.
-    KindAndSize,
     /// `freed-while-exported` names the last get, although another handle is the one that was not put.
     OneOfTwoPut,
 }
@@ -135,12 +129,7 @@ impl Gap {
     pub(super) fn is_on(self, stage: Stage) -> bool {
         match self {
             Self::PutInChild => stage.is_ours(),
-            Self::OverwrittenBytes => stage == Stage::V1,
-            Self::SilentExec
-            | Self::TimeOfExec
-            | Self::MappingAtFreedAddress
-            | Self::KindAndSize
-            | Self::OneOfTwoPut => true,
+            Self::SilentExec | Self::TimeOfExec | Self::OneOfTwoPut => true,
         }
     }
 }

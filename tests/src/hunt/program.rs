@@ -132,8 +132,7 @@ fn faulty_sharing(draft: &mut Draft, mistake: Mistake) {
     let children: Vec<Process> = (0..draft.processes()).filter(|process| draft.is_plain_child(*process)).collect();
     // The last child may have become another process.
     let by_address = matches!(mistake, Mistake::ExportOfImport | Mistake::UseAfterClose);
-    let fresh = children.is_empty() || by_address && Gap::MappingAtFreedAddress.is_on(draft.stage);
-    let child = if fresh { draft.spawn() } else { draft.random.choose(&children) };
+    let child = if children.is_empty() { draft.spawn() } else { draft.random.choose(&children) };
     let owned_by_child = matches!(mistake, Mistake::OwnerEnds | Mistake::LeakedByExec);
     let opened_by_child = needs_child(mistake) || by_address;
     let by_child = owned_by_child || !opened_by_child && draft.random.one_in(2);

@@ -4,7 +4,6 @@
 
 use super::Stage;
 use super::draft::{Draft, Id, Place};
-use super::mistake::Gap;
 
 /// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,9 +257,6 @@ impl Sharing {
         let first = self.openings[0].clone();
         let slot = draft.register();
         let send = draft.add(first.place.process, "forward", format!("b{} s{slot}", first.bytes), &[first.receive]);
-        if Gap::OverwrittenBytes.is_on(draft.stage) {
-            draft.order(send, first.open);
-        }
         let mut forwarded = Self { slot, send, ..self.clone() };
         forwarded.open(draft, to, &[], 0);
         self.openings = forwarded.openings;

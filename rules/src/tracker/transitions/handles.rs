@@ -38,7 +38,10 @@ pub(super) fn get(tracker: &Tracker, who: ProcessId, kind: Kind, values: &Values
     let state = tracker.state(who);
     if kind == Kind::MemHandle {
         let found = pointer.and_then(|pointer| state?.allocation_at(pointer));
-        let dangling = pointer.filter(|_| found.is_none()).and_then(|pointer| state?.dangling(pointer)).map(Box::new);
+        // A mapping may have taken the address of freed memory.
+        let is_gone =
+            |pointer: &u64| found.is_none() && state.is_some_and(|state| state.mapping_at(*pointer).is_none());
+        let dangling = pointer.filter(is_gone).and_then(|pointer| state?.dangling(pointer)).map(Box::new);
         let exported = found.map(|(_, found)| found.serial);
         return Operation::Get { kind, value: pointer, exported, context, dangling };
     }

@@ -3,7 +3,7 @@
 use super::refused_open;
 use crate::hunt::Stage;
 use crate::hunt::draft::Draft;
-use crate::hunt::mistake::{Gap, Mistake};
+use crate::hunt::mistake::Mistake;
 use crate::hunt::sharing::Sharing;
 
 /// Plants one of these mistakes. Returns false for another one.
@@ -37,11 +37,6 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
             let wrong = refused_open(draft, opening, "open-physical", bytes, receive);
             draft.order(wrong, sharing.got[0].put);
             draft.expect("error wrong-kind", Some(wrong), sharing.gets());
-            if Gap::KindAndSize.is_on(draft.stage) {
-                draft.expect("error size-mismatch", Some(wrong), None);
-                draft.anywhere();
-                draft.optional();
-            }
         }
         _ => return false,
     }
