@@ -22,6 +22,13 @@ use super::{
 /// What a variable holds that the callee has not written to; no address and no size that an adapter would give.
 const UNTOUCHED: usize = 0x5a5a_5a5a_5a5a_5a5a;
 
+/// The size of libumf's header in handle data of memory, in bytes.
+const UMF_HEADER: usize = 40;
+
+/// The sizes of handle data of memory that begin with libumf's header, in bytes: those of UR's adapters for CUDA and for Level Zero, v1
+/// and v2. Ours have another size.
+const UMF_SIZES: [usize; 3] = [104, 108, 120];
+
 /// Variables of ours that stand in for the caller's while a call is under way.
 pub struct RedirectedOutParams {
     caller: OutParams,
@@ -51,7 +58,16 @@ impl RedirectedOutParams {
     #[inline]
     pub const fn new(CallerOutParams(caller): CallerOutParams) -> Self {
         let (pointer, data, data_size, object) = (UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED);
-        Self { caller, pointer, data, data_size, object, opened: MaybeUninit::uninit(), has_opened: false, opened_size: 0 }
+        Self {
+            caller,
+            pointer,
+            data,
+            data_size,
+            object,
+            opened: MaybeUninit::uninit(),
+            has_opened: false,
+            opened_size: 0,
+        }
     }
 
     /// Copies the handle data that a call opens, so that the callee writes into the copy. Data of a size that no adapter makes
@@ -77,7 +93,7 @@ impl RedirectedOutParams {
             // SAFETY: the first bytes are initialised (`has_opened`), and the variable has room for more than a header.
             unsafe { self.opened.as_ptr().cast::<u8>().add(at).cast::<u64>().read_unaligned() }
         };
-        if self.opened_size < UMF_HEADER {
+        if !UMF_SIZES.contains(&self.opened_size) {
             return None;
         }
         let (size, offset) = (word(24), word(32));
@@ -164,17 +180,16 @@ unsafe fn carry(ours: &usize, callers: usize) -> Option<u64> {
 /// If the values have a fingerprint, then `data` and `data_size` say where its bytes are.
 #[inline]
 unsafe fn add_allocation(exported: Option<u64>, values: &mut Values) {
-    const HEADER: usize = 40;
     let (Some(pointer), Some(data), Some(size), Some(_)) =
         (exported, values.data, values.data_size, values.fingerprint)
     else {
         return;
     };
-    if size as usize <= HEADER {
+    if size as usize <= UMF_HEADER {
         return;
     }
     let word = |at: usize| {
-        // SAFETY: the caller's promise; `at` lies within the first `HEADER` bytes.
+        // SAFETY: the caller's promise; `at` lies within the first `UMF_HEADER` bytes.
         unsafe { std::ptr::with_exposed_provenance::<u64>(data as usize + at).read_unaligned() }
     };
     let (base, process, size, offset) = (word(8), word(16) as u32, word(24), word(32));
