@@ -173,10 +173,9 @@ fn a_killed_process_may_hold_memory_until_it_is_gone() {
     let found =
         expect(&format!("{scenario}c: incomplete\np: free a"), &["leaked-mapping", "calls-lost", "freed-while-open"]);
     assert_eq!(found[2].severity, Severity::Note);
-    let live = format!(
-        "p: alloc a 64\np: get a -> h\nc: open h -> m\nd: open h -> n\np: put h\nc: killed\np: free a\nd: close n"
-    );
-    let found = expect(&live, &["leaked-mapping", "freed-while-open"]);
+    let live =
+        "p: alloc a 64\np: get a -> h\nc: open h -> m\nd: open h -> n\np: put h\nc: killed\np: free a\nd: close n";
+    let found = expect(live, &["leaked-mapping", "freed-while-open"]);
     assert_eq!(found[1].severity, Severity::Error, "one holder is certain");
     assert!(
         found[1].message.contains("d (pid 300) has it open")

@@ -120,8 +120,7 @@ fn freed_with_holders(fact: &Fact<'_>, freed: &Freed) -> Option<Finding> {
     let (who, what, size, at) = (fact.actor(), freed.what, of_size(freed.size), call(fact.at));
     let holders = holders(fact, freed);
     let (frees, with, most) = match freed.how {
-        Freeing::Call => ("frees", String::new(), Severity::Error),
-        Freeing::Enqueued { waits: false } => ("frees", String::new(), Severity::Error),
+        Freeing::Call | Freeing::Enqueued { waits: false } => ("frees", String::new(), Severity::Error),
         Freeing::Enqueued { waits: true } => ("enqueues the free of", String::new(), Severity::Note),
         Freeing::Pool(pool) => ("frees", format!(" with its pool {pool:#x}"), Severity::Error),
     };

@@ -30,19 +30,12 @@ impl Tracker {
             // What is made is known at least, so that its end is no surprise.
             None => without_enter(who, exit),
         };
-        let open_failed = self.open_failed(&pending, exit);
+        let open_failed = open_failed(&pending, exit);
         transitions::exit(self, pending, exit, facts);
         if let Some((call, kind)) = open_failed {
             let refused = Refused { kind, result: exit.result, opens: exit.function.opens(), call: &call };
             self.emit(facts, call.place, What::OpenFailed(refused));
         }
-    }
-
-    /// An open that made nothing, with what it was about.
-    fn open_failed(&self, pending: &PendingCall, exit: &Exit) -> Option<(PendingCall, Kind)> {
-        let Effect::Makes(kind) = exit.function.effect() else { return None };
-        let failed = outcome(exit) != Outcome::Done && exit.function.opens().is_some();
-        failed.then(|| (pending.clone(), kind))
     }
 
     fn facts_of_return(&self, pending: &PendingCall, exit: &Exit, facts: &mut dyn FactConsumer) {
@@ -84,6 +77,13 @@ impl Tracker {
             self.exports.note_size(DataSize { host, kind, size, got: pending.place });
         }
     }
+}
+
+/// An open that made nothing, with what it was about.
+fn open_failed(pending: &PendingCall, exit: &Exit) -> Option<(PendingCall, Kind)> {
+    let Effect::Makes(kind) = exit.function.effect() else { return None };
+    let failed = outcome(exit) != Outcome::Done && exit.function.opens().is_some();
+    failed.then(|| (pending.clone(), kind))
 }
 
 /// What became of a call: one that makes something has to give it.

@@ -189,9 +189,8 @@ impl Function {
     /// slots in all releases that have a table of 10.
     pub const fn slot_in(self, length: usize) -> Option<usize> {
         match (self.slot(), length) {
-            ((Table::Enqueue, slot), 25) => Some(slot),
+            ((Table::Enqueue, slot), 25) | ((Table::EnqueueExp, slot), 10) => Some(slot),
             ((Table::Enqueue, slot), 26) => Some(slot + 1),
-            ((Table::EnqueueExp, slot), 10) => Some(slot),
             ((Table::Enqueue | Table::EnqueueExp, _), _) => None,
             ((_, slot), _) => Some(slot),
         }

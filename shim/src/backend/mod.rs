@@ -96,6 +96,7 @@ macro_rules! backends {
 
             $(
                 #[doc = $doc]
+                #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
                 fn $name(&self, $($param: Arg<$role>),*) -> UrResult {
                     adapter::$name(self.via())($($param),*)
                 }

@@ -70,7 +70,7 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It calls a function.
-    Call(Call),
+    Call(Box<Call>),
     /// Its open call returns, well or not.
     Returns(bool),
     /// A child begins.

@@ -164,7 +164,7 @@ fn parse(line: &str) -> Result<Line, String> {
                 }
             }
         }
-        Step::Call(call)
+        Step::Call(Box::new(call))
     } else if let Some((_, right)) = RIGHTS.iter().find(|(word, _)| *word == first) {
         Step::May(*right, number(&name("a number")?)?)
     } else {

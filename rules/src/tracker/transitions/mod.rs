@@ -198,7 +198,7 @@ pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
     }
     let (process, ipc_calls) = (state.process.clone(), state.ipc_calls);
     let (ended, observed) = (Some((how, at)), state.observed);
-    *state = ProcessState { ended, observed, ipc_calls, mappings, ..ProcessState::new(process, Inherited::Nothing) };
+    *state = ProcessState { ended, observed, mappings, ipc_calls, ..ProcessState::new(process, Inherited::Nothing) };
 }
 
 fn release_all(exports: &mut Exports, who: ProcessId, mappings: &mut Ranges<Mapping>) {

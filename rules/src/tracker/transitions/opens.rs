@@ -63,7 +63,7 @@ pub(super) fn returned(
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
     match (given(answer.pointer), given(answer.object)) {
         (Some(pointer), _) if open.kind == Kind::Mapping => {
-            mappings::opened(tracker, place, (pointer, answer.size), open, facts)
+            mappings::opened(tracker, place, (pointer, answer.size), open, facts);
         }
         (_, Some(value)) => objects::imported(tracker, place, Handle { kind: open.kind, value }, open, facts),
         _ => {}
