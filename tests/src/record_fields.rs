@@ -44,7 +44,7 @@ const FIELDS: [(&str, &str, &str); 27] = [
 const COMMON: [&str; 5] = ["call", "via", "stack", "result", "result_name"];
 
 /// Fields that the end record of a function may have besides: all of them or none.
-const PERHAPS: [(&str, &str); 1] = [("urIPCGetMemHandleExp", "pointer size")];
+const PERHAPS: [(&str, &str); 2] = [("urIPCGetMemHandleExp", "pointer size"), ("urIPCOpenMemHandleExp", "size")];
 
 /// Checks that every call in a trace has the fields of the table, and no others.
 pub fn assert_as_declared(trace: &Trace) {

@@ -70,8 +70,10 @@ impl RuleState for Explained {
             What::OpenFailed(refused) => {
                 let before = self.0.len();
                 self.0.retain(|known| *known != this);
+                // A null argument, which the record need not show.
+                let named = [UrResult::INVALID_NULL_POINTER, UrResult::INVALID_NULL_HANDLE].contains(&refused.result);
                 let now = |finding: &Finding| (finding.at.process, finding.at.call) == this;
-                if self.0.len() == before && !found.iter().any(now) {
+                if self.0.len() == before && !named && !found.iter().any(now) {
                     found.extend(report(fact, &refused));
                 }
             }

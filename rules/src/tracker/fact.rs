@@ -10,6 +10,7 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
+pub use super::freeing::{Freed, Freeing, OpenMapping};
 use super::{
     End, Tracker,
     exports::ExportId,
@@ -416,62 +417,6 @@ pub struct Ended {
     pub handle: Handle,
     /// Which life of that address: [`HandleData::serial`] or [`Opened::serial`].
     pub serial: Serial,
-}
-
-/// How memory is freed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Freeing {
-    /// By the call itself.
-    #[default]
-    Call,
-    /// By a command of a queue, once it is its turn. It may wait for another process: the call names events to wait for, or the
-    /// process has events that it shares.
-    Enqueued {
-        /// Whether it may wait for another process.
-        waits: bool,
-    },
-    /// With its pool.
-    Pool(u64),
-}
-
-/// A mapping of freed memory that is open.
-#[derive(Clone, Copy, Debug)]
-pub struct OpenMapping {
-    /// Its latest open.
-    pub opened: Place,
-    /// Its address in its process.
-    pub pointer: u64,
-    /// Whether it is certainly open. It may be gone if its process was killed at an unknown moment, or if the application has
-    /// released its context.
-    pub is_certain: bool,
-}
-
-/// Memory that has been freed, or an object whose last reference has been released, with what depended on it when that began.
-#[derive(Clone, Debug)]
-pub struct Freed {
-    /// How.
-    pub how: Freeing,
-    /// The memory or object.
-    pub what: Handle,
-    /// Which life of that address.
-    pub serial: Serial,
-    /// Its size in bytes.
-    pub size: Option<u64>,
-    /// The fingerprint of the handle data that is named.
-    pub fingerprint: Option<u64>,
-    /// How much handle data of it was not put.
-    pub handles: u64,
-    /// The last get of that.
-    pub got: Option<Place>,
-    /// The mappings of it that were open, those that are certain first, and of these those of other processes.
-    pub holders: Vec<OpenMapping>,
-}
-
-impl Freed {
-    /// With nothing that depends on it.
-    pub(super) const fn new(what: Handle, serial: Serial, size: Option<u64>) -> Self {
-        Self { how: Freeing::Call, what, serial, size, fingerprint: None, handles: 0, got: None, holders: Vec::new() }
-    }
 }
 
 /// Whether a device can share a kind of object, as it reported.

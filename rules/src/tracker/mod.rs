@@ -9,6 +9,7 @@
 mod entering;
 pub(crate) mod exports;
 pub mod fact;
+mod freeing;
 mod hash;
 mod leaving;
 pub mod pending;

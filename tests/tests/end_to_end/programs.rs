@@ -36,7 +36,9 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 61] = [
+const PROGRAMS: [(&str, Shares, Runs); 69] = [
+    ("async_clean", Memory, Once),
+    ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
     ("bench_get_put", Memory, With(&["1", "100"])),
     ("by_dlsym", AllKinds, Once),
@@ -62,6 +64,7 @@ const PROGRAMS: [(&str, Shares, Runs); 61] = [
     ("get_of_opened", Memory, Once),
     ("get_without_open", Memory, Once),
     ("hostile_data", AllKinds, Once),
+    ("idle_consumer_killed", Memory, Once),
     ("in_a_library", Memory, Library),
     ("ipc_refusals", AllKinds, Once),
     ("killed_in_call", Memory, Once),
@@ -75,6 +78,7 @@ const PROGRAMS: [(&str, Shares, Runs); 61] = [
     ("no_permission", Memory, Once),
     ("open_in_producer", Memory, Once),
     ("open_of_another_kind", AllKinds, Once),
+    ("open_of_ended", Memory, Once),
     ("other_backend", Memory, With(&["adapter"])),
     ("physical_leaked_handle", AllKinds, Once),
     ("physical_leaked_memory", AllKinds, Once),
@@ -82,11 +86,14 @@ const PROGRAMS: [(&str, Shares, Runs); 61] = [
     ("physical_released_while_open", AllKinds, Once),
     ("physical_use_after_put", AllKinds, Once),
     ("plain_c", AllKinds, Once),
+    ("pool_released_while_open", Memory, Once),
     ("put_null", Memory, Once),
     ("put_of_unknown", Memory, Once),
+    ("reopened_buffer", Memory, Once),
     ("repeated_violations", Memory, Once),
     ("slab_exposed", Memory, Once),
     ("stale_handle", Memory, Once),
+    ("unreturned_gets", Memory, Once),
     ("ur_arguments", AllKinds, Cases),
     ("ur_event", AllKinds, Cases),
     ("ur_memory", AllKinds, Cases),
@@ -98,6 +105,7 @@ const PROGRAMS: [(&str, Shares, Runs); 61] = [
     ("use_after_free", Memory, Once),
     ("use_after_put", Memory, Once),
     ("waits_sharing", Memory, Once),
+    ("wrong_usm", Memory, Once),
 ];
 
 /// Programs that a test of all programs leaves out, and why.

@@ -67,7 +67,7 @@ violations! {
     memory_whose_pool_is_destroyed_while_another_has_it_open: "pool_released_while_open", ["error freed-while-open"];
     memory_that_a_queue_allocates_and_frees: "async_clean", ["note freed-while-exported"];
     memory_that_is_freed_while_an_idle_process_has_it_open: "idle_consumer_killed", ["error freed-while-open", "note leaked-mapping"];
-    handle_data_that_is_got_again_and_again: "unreturned_gets", ["warning unreturned-gets", "note freed-while-exported"];
+    handle_data_that_is_got_again_and_again: "unreturned_gets", ["note freed-while-exported", "warning unreturned-gets"];
     a_get_of_host_memory: "wrong_usm", ["warning wrong-usm"];
     memory_that_is_opened_twice_from_the_same_bytes: "reopened_buffer", ["error freed-while-open"];
 }

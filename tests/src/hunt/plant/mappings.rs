@@ -22,6 +22,12 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
                     _ => "note leaked-mapping",
                 };
                 draft.expect(finding, Some(open), sharing.gets());
+                if finding == "note leaked-mapping" {
+                    // Nobody may have seen when the process was gone.
+                    draft.expect("note freed-while-open", Some(sharing.end), Some(open));
+                    draft.anywhere();
+                    draft.optional();
+                }
             } else {
                 draft.expect("warning leaked-mapping", Some(open), sharing.gets());
             }
