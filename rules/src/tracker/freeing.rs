@@ -6,10 +6,9 @@ use super::records::Serial;
 use crate::finding::Place;
 
 /// How memory is freed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freeing {
     /// By the call itself.
-    #[default]
     Call,
     /// By a command of a queue, once it is its turn. It may wait for another process: the call names events to wait for, or the
     /// process has events that it shares.

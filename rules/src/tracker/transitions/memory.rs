@@ -120,7 +120,7 @@ pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: Free, success: bo
     let Free { pointer: base, serial, how, dependent } = free;
     let what = Handle { kind: Kind::Usm, value: base };
     let opened_meanwhile =
-        if success { opened_meanwhile(tracker, freed, (base, serial), dependent.as_deref()) } else { None };
+        if success { opened_meanwhile(tracker, freed, (base, serial), how, dependent.as_deref()) } else { None };
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(freed.process.0 as usize) else { return };
     let mut size = None;
@@ -160,9 +160,9 @@ fn opened_meanwhile(
     tracker: &Tracker,
     freed: Place,
     (base, serial): (u64, Serial),
+    how: Freeing,
     dependent: Option<&Freed>,
 ) -> Option<Freed> {
-    let how = dependent.map(|dependent| dependent.how).unwrap_or_default();
     let now = dependent_on(tracker, freed, base, how).filter(|now| now.serial == serial)?;
     let known = |new: &OpenMapping| {
         let same = |old: &OpenMapping| (old.opened.process, old.pointer) == (new.opened.process, new.pointer);
