@@ -50,8 +50,10 @@ fn build(profile_folder: &Path) {
         Some(name) => name,
     };
     let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        // The whole workspace, as `scripts/test` builds it: a part of it would be built with other features, and so a second time.
-        .args(["build", "--quiet", "--workspace", "--profile", profile, "--target-dir"])
+        // The whole workspace and this test, as `scripts/test` builds them: cargo would build a part, or the libraries without
+        // the features that tests ask for, a second time.
+        .args(["build", "--quiet", "--workspace", "--lib", "--bins", "--test", "end_to_end", "--profile", profile])
+        .arg("--target-dir")
         .arg(target_folder())
         .current_dir(repository())
         .output()
