@@ -15,11 +15,13 @@ pub const FILE: &str = "process-times.jsonl";
 pub struct ProcessTimes {
     /// The boot of its host, as in the header of its trace.
     pub boot_id: String,
-    /// Its number in the pid namespace of the observer.
+    /// The pid namespace of the observer, as in the header of a trace: its number counts there. 0 if it is not known.
+    pub pid_namespace: u64,
+    /// Its number.
     pub pid: u32,
     /// When it started, in clock ticks since boot as in `/proc/PID/stat`.
     pub start: u64,
-    /// The last time at which it was seen running, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// The last time at which it was seen running, in nanoseconds of `CLOCK_MONOTONIC`; 0 if it had ended before it was looked at.
     pub alive_ns: u64,
     /// The first time at which it was not there any more, in nanoseconds of `CLOCK_MONOTONIC`.
     pub gone_ns: u64,

@@ -95,8 +95,11 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
 
     let mut command = process::Command::new(name);
     command.args(rest).envs(surroundings.changes(|name| env::var_os(name)));
-    let observer = traces.as_ref().map(|traces| ProcessObserver::new(traces.folder().to_owned()));
-    let end = match process_tree::run(&mut command, observer) {
+    // Without it, only the ends of killed processes are less well known.
+    let observer = traces.as_ref().and_then(|traces| ProcessObserver::start(traces.folder().to_owned()).ok());
+    let ended = process_tree::run(&mut command);
+    observer.into_iter().for_each(ProcessObserver::finish);
+    let end = match ended {
         Ok(end) => end,
         Err(error) => {
             traces.iter().for_each(Traces::tidy);

@@ -1,70 +1,190 @@
 //! Observes until when the traced processes are there, and writes it beside their traces.
 //!
 //! A process that is killed cannot record its end. The analysis needs it to decide whether the process still held a mapping when
-//! its owner freed the memory.
+//! its owner freed the memory. A thread waits for new traces and, by a pidfd each, for the ends of their processes.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs::{self, File, OpenOptions},
-    io::Write as _,
-    path::PathBuf,
-    time::{Duration, Instant},
+    io::{self, Write as _},
+    mem::MaybeUninit,
+    os::{fd::OwnedFd, unix::fs::MetadataExt as _},
+    path::{Path, PathBuf},
+    thread::{self, JoinHandle},
+    time::Duration,
 };
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::{
+    event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
+    fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags},
+    io::Errno,
+    process::{Pid, PidfdFlags, pidfd_open},
+    time::{ClockId, clock_gettime},
+};
 use urscope_analyzer::analysis::is_running;
 use urscope_schema::trace::{
     process_times::{FILE, ProcessTimes},
     write::writer_of,
 };
 
-/// How often the processes are observed.
-pub(super) const PERIOD: Duration = Duration::from_millis(500);
+/// How often it is checked that the processes still run. Their ends are seen at once.
+const PERIOD: Duration = Duration::from_millis(500);
+
+/// How many processes are waited for by a descriptor. The ends of more are seen within [`PERIOD`].
+const DESCRIPTORS: usize = 256;
 
 /// Observes the processes that write traces into a directory.
 pub(super) struct ProcessObserver {
-    folder: PathBuf,
-    boot_id: String,
-    /// The processes that were seen running, and when last, in nanoseconds of `CLOCK_MONOTONIC`.
-    alive: HashMap<(u32, u64), u64>,
-    file: Option<File>,
-    next: Instant,
+    stop: OwnedFd,
+    thread: JoinHandle<()>,
 }
 
 impl ProcessObserver {
-    pub(super) fn new(folder: PathBuf) -> Self {
+    /// Begins to observe. Processes of earlier runs that have ended are ignored.
+    pub(super) fn start(folder: PathBuf) -> io::Result<Self> {
+        let stop = eventfd(0, EventfdFlags::CLOEXEC)?;
+        let stopped = stop.try_clone()?;
+        let mut processes = Processes::new(folder);
+        let thread = thread::Builder::new().name("process-times".into()).spawn(move || {
+            while !processes.wait(&stopped, PERIOD) {
+                processes.observe();
+            }
+            processes.observe();
+        })?;
+        Ok(Self { stop, thread })
+    }
+
+    /// Observes a last time; then everything is written.
+    pub(super) fn finish(self) {
+        if rustix::io::write(&self.stop, &1_u64.to_ne_bytes()).is_ok() {
+            drop(self.thread.join());
+        }
+    }
+}
+
+/// A process: its number and its start, as in the name of its trace.
+type Key = (u32, u64);
+
+/// A process that was seen running.
+struct Running {
+    /// Readable once the process has ended.
+    pidfd: Option<OwnedFd>,
+    /// When it was last seen running, in nanoseconds of `CLOCK_MONOTONIC`.
+    alive_ns: u64,
+}
+
+/// The processes that write traces into a directory. What cannot be read or written only costs precision.
+struct Processes {
+    folder: PathBuf,
+    boot_id: String,
+    pid_namespace: u64,
+    /// Reports new files in the directory.
+    created: Option<OwnedFd>,
+    known: HashSet<Key>,
+    running: HashMap<Key, Running>,
+    file: Option<File>,
+}
+
+impl Processes {
+    fn new(folder: PathBuf) -> Self {
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
-        Self { folder, boot_id, alive: HashMap::new(), file: None, next: Instant::now() }
+        let pid_namespace = fs::metadata("/proc/self/ns/pid").map(|file| file.ino()).unwrap_or_default();
+        let created = created_in(&folder).ok();
+        let (known, running) = (HashSet::new(), HashMap::new());
+        let mut processes = Self { folder, boot_id, pid_namespace, created, known, running, file: None };
+        for writer in processes.writers() {
+            if is_running(writer.0, writer.1) {
+                processes.add(writer);
+            }
+            processes.known.insert(writer);
+        }
+        processes
     }
 
-    /// When to observe next.
-    pub(super) fn next(&self) -> Instant {
-        self.next
+    /// Waits until there is something to observe. Returns whether `stop` is readable.
+    fn wait(&self, stop: &OwnedFd, most: Duration) -> bool {
+        let mut waits = vec![PollFd::new(stop, PollFlags::IN)];
+        let ends = self.running.values().filter_map(|process| process.pidfd.as_ref());
+        waits.extend(self.created.iter().chain(ends).map(|fd| PollFd::new(fd, PollFlags::IN)));
+        let timeout = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
+        match poll(&mut waits, Some(&timeout)) {
+            Ok(_) => waits.first().is_some_and(is_ready),
+            Err(Errno::INTR) => false,
+            Err(_) => {
+                thread::sleep(most);
+                false
+            }
+        }
     }
 
-    /// Looks at all processes. A directory or a file that cannot be read or written only costs precision.
-    pub(super) fn observe(&mut self) {
-        self.next = Instant::now() + PERIOD;
+    fn observe(&mut self) {
+        for writer in self.new_writers() {
+            if !self.known.contains(&writer) {
+                self.add(writer);
+            }
+        }
         let before = now();
-        let names = fs::read_dir(&self.folder).into_iter().flatten();
-        let writers = names.filter_map(|entry| writer_of(entry.ok()?.file_name().to_str()?));
-        for (pid, start) in writers {
-            if is_running(pid, start) {
-                self.alive.insert((pid, start), before);
+        let ended = self.ended();
+        let gone_ns = now();
+        for writer in ended {
+            if let Some(process) = self.running.remove(&writer) {
+                self.write(writer, process.alive_ns, gone_ns);
             }
         }
-        let gone: Vec<_> = self.alive.keys().copied().filter(|(pid, start)| !is_running(*pid, *start)).collect();
-        for (pid, start) in gone {
-            let gone_ns = now();
-            if let Some(alive_ns) = self.alive.remove(&(pid, start)) {
-                self.write(&ProcessTimes { boot_id: self.boot_id.clone(), pid, start, alive_ns, gone_ns });
-            }
+        self.running.values_mut().for_each(|process| process.alive_ns = before);
+    }
+
+    /// The running processes that have ended.
+    fn ended(&self) -> Vec<Key> {
+        let (by_fd, others): (Vec<_>, Vec<_>) = self.running.iter().partition(|(_, process)| process.pidfd.is_some());
+        let fds = by_fd.iter().filter_map(|(_, process)| process.pidfd.as_ref());
+        let mut waits: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        let polled = poll(&mut waits, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok();
+        let by_fd = by_fd.iter().zip(&waits).filter(|(_, wait)| polled && is_ready(wait)).map(|((key, _), _)| **key);
+        let others = others.iter().map(|(key, _)| **key).filter(|(pid, start)| !is_running(*pid, *start));
+        by_fd.chain(others).collect()
+    }
+
+    /// Adds a process that is not known yet.
+    fn add(&mut self, (pid, start): Key) {
+        self.known.insert((pid, start));
+        let fd = || pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok();
+        let pidfd = if self.running.len() < DESCRIPTORS { fd() } else { None };
+        let alive_ns = now();
+        // This check comes after the open: so the descriptor is of this process, and not of a later one with its number.
+        if is_running(pid, start) {
+            self.running.insert((pid, start), Running { pidfd, alive_ns });
+        } else {
+            self.write((pid, start), 0, now());
         }
     }
 
-    fn write(&mut self, times: &ProcessTimes) {
+    /// The writers of files that were created since the last call.
+    fn new_writers(&self) -> Vec<Key> {
+        let Some(created) = &self.created else { return self.writers() };
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(created, &mut buffer);
+        let mut writers = Vec::new();
+        while let Ok(event) = events.next() {
+            if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
+                return self.writers();
+            }
+            writers.extend(event.file_name().and_then(|name| writer_of(name.to_str().ok()?)));
+        }
+        writers
+    }
+
+    /// The writers of all traces in the directory.
+    fn writers(&self) -> Vec<Key> {
+        let names = fs::read_dir(&self.folder).into_iter().flatten();
+        names.filter_map(|entry| writer_of(entry.ok()?.file_name().to_str()?)).collect()
+    }
+
+    fn write(&mut self, (pid, start): Key, alive_ns: u64, gone_ns: u64) {
+        let (boot_id, pid_namespace) = (self.boot_id.clone(), self.pid_namespace);
+        let times = ProcessTimes { boot_id, pid_namespace, pid, start, alive_ns, gone_ns };
         let open = || OpenOptions::new().create(true).append(true).open(self.folder.join(FILE)).ok();
-        let Ok(mut line) = serde_json::to_vec(times) else { return };
+        let Ok(mut line) = serde_json::to_vec(&times) else { return };
         line.push(b'\n');
         if self.file.is_none() {
             self.file = open();
@@ -74,6 +194,17 @@ impl ProcessObserver {
     }
 }
 
+/// A descriptor that reports new files in a directory.
+fn created_in(folder: &Path) -> io::Result<OwnedFd> {
+    let created = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+    inotify::add_watch(&created, folder, WatchFlags::CREATE | WatchFlags::MOVED_TO)?;
+    Ok(created)
+}
+
+fn is_ready(wait: &PollFd<'_>) -> bool {
+    !wait.revents().is_empty()
+}
+
 fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -81,30 +212,90 @@ fn now() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::process::{Child, Command};
 
     use super::*;
+
+    /// A process, and its start as in the name of its trace.
+    fn sleeper() -> (Child, u64) {
+        let sleeper = Command::new("sleep").arg("600").spawn().unwrap();
+        let stat = fs::read_to_string(format!("/proc/{}/stat", sleeper.id())).unwrap();
+        (sleeper, urscope_schema::proc_stat::ProcStat::parse(&stat).unwrap().start)
+    }
+
+    fn trace_of(folder: &Path, pid: u32, start: u64) {
+        fs::write(folder.join(format!("urscope-sleep-{pid}-{start}.json")), "[\n").unwrap();
+    }
+
+    fn written(folder: &Path) -> Vec<ProcessTimes> {
+        let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn kill(sleeper: &mut Child) {
+        sleeper.kill().unwrap();
+        sleeper.wait().unwrap();
+    }
 
     #[test]
     fn a_process_that_ends_is_written_once_with_both_times() {
         let folder = tempfile::tempdir().unwrap();
-        let mut sleeper = Command::new("sleep").arg("600").spawn().unwrap();
-        let stat = fs::read_to_string(format!("/proc/{}/stat", sleeper.id())).unwrap();
-        let start = urscope_schema::proc_stat::ProcStat::parse(&stat).unwrap().start;
-        fs::write(folder.path().join(format!("urscope-sleep-{}-{start}.json", sleeper.id())), "[\n").unwrap();
-        fs::write(folder.path().join(format!("urscope-sleep-{}-{}.json", sleeper.id(), start + 1)), "[\n").unwrap();
+        let (mut sleeper, start) = sleeper();
         let began = now();
-        let mut observer = ProcessObserver::new(folder.path().into());
-        observer.observe();
-        assert!(!folder.path().join(FILE).exists(), "it still runs");
+        let mut processes = Processes::new(folder.path().into());
+        trace_of(folder.path(), sleeper.id(), start);
+        processes.observe();
+        assert_eq!(written(folder.path()), [], "it still runs");
         let killed = now();
-        sleeper.kill().unwrap();
-        sleeper.wait().unwrap();
-        observer.observe();
-        observer.observe();
-        let text = fs::read_to_string(folder.path().join(FILE)).unwrap();
-        let times: ProcessTimes = serde_json::from_str(&text).unwrap();
-        assert_eq!((times.pid, times.start, text.lines().count()), (sleeper.id(), start, 1));
+        kill(&mut sleeper);
+        processes.observe();
+        processes.observe();
+        let [times] = &*written(folder.path()) else { panic!("not one line") };
+        assert_eq!((times.pid, times.start), (sleeper.id(), start));
         assert!(began <= times.alive_ns && times.alive_ns <= killed && killed <= times.gone_ns, "{times:?}");
+    }
+
+    #[test]
+    fn a_process_that_ends_before_it_is_seen_is_gone_and_one_of_an_earlier_run_is_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut sleeper, start) = sleeper();
+        kill(&mut sleeper);
+        trace_of(folder.path(), sleeper.id(), start);
+        let mut processes = Processes::new(folder.path().into());
+        // The number is that of the process that has ended, but the start is another one.
+        trace_of(folder.path(), sleeper.id(), start + 1);
+        let before = now();
+        processes.observe();
+        let [times] = &*written(folder.path()) else { panic!("not one line") };
+        assert_eq!((times.start, times.alive_ns), (start + 1, 0));
+        assert!(before <= times.gone_ns && times.gone_ns <= now(), "{times:?}");
+    }
+
+    #[test]
+    fn an_end_is_seen_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut sleeper, start) = sleeper();
+        let mut processes = Processes::new(folder.path().into());
+        trace_of(folder.path(), sleeper.id(), start);
+        processes.observe();
+        kill(&mut sleeper);
+        let never = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+        let waited = now();
+        assert!(!processes.wait(&never, Duration::from_mins(10)));
+        processes.observe();
+        let [times] = &*written(folder.path()) else { panic!("not one line") };
+        assert!(waited <= times.gone_ns, "{times:?}");
+    }
+
+    #[test]
+    fn the_thread_writes_what_has_ended_before_it_stops() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut sleeper, start) = sleeper();
+        let observer = ProcessObserver::start(folder.path().into()).unwrap();
+        trace_of(folder.path(), sleeper.id(), start);
+        kill(&mut sleeper);
+        observer.finish();
+        let [times] = &*written(folder.path()) else { panic!("not one line") };
+        assert_eq!((times.pid, times.start), (sleeper.id(), start));
     }
 }

@@ -20,7 +20,6 @@ use urscope_schema::counted;
 use super::{
     descendants::{Descendant, descendants},
     error::RunError,
-    process_times::ProcessObserver,
     signals::{self, Event},
 };
 use crate::output::complain;
@@ -63,13 +62,13 @@ pub(crate) struct End {
 }
 
 /// Runs a program until it and all processes that it started have ended, or until a signal ends the waiting.
-pub(crate) fn run(command: &mut Command, observer: Option<ProcessObserver>) -> Result<End, RunError> {
+pub(crate) fn run(command: &mut Command) -> Result<End, RunError> {
     let watch = |what| move |source: io::Error| RunError::Watch { what, source };
     let itself = Pid::from_raw(process::id() as i32);
     set_child_subreaper(itself).map_err(io::Error::from).map_err(watch("wait for all that the program starts"))?;
     let events = signals::receive().map_err(watch("receive signals"))?;
     let child = command.spawn().map_err(RunError::Start)?;
-    let mut reaper = Reaper { root: child.id(), status: None, announced: false, deadline: None, observer };
+    let mut reaper = Reaper { root: child.id(), status: None, announced: false, deadline: None };
     reaper.keep(&events).map_err(watch("wait for the program"))
 }
 
@@ -80,7 +79,6 @@ struct Reaper {
     announced: bool,
     /// When to announce that urscope waits, or, after the signal that ends the waiting, to leave.
     deadline: Option<Instant>,
-    observer: Option<ProcessObserver>,
 }
 
 impl Reaper {
@@ -90,7 +88,6 @@ impl Reaper {
             match self.next(events)? {
                 Some(Event::Child) => {
                     let all_gone = self.reap()?;
-                    self.observer.iter_mut().for_each(ProcessObserver::observe);
                     if let (true, Some(status)) = (all_gone, self.status) {
                         return Ok(End { status, left: Vec::new() });
                     }
@@ -113,19 +110,15 @@ impl Reaper {
         }
     }
 
-    /// The next event, or `None` at the deadline. The processes are observed meanwhile.
-    fn next(&mut self, events: &Receiver<Event>) -> io::Result<Option<Event>> {
-        loop {
-            let observation = self.observer.as_ref().map(ProcessObserver::next);
-            let Some(wake) = self.deadline.into_iter().chain(observation).min() else {
-                return events.recv().map(Some).map_err(io::Error::other);
-            };
-            match events.recv_timeout(wake.saturating_duration_since(Instant::now())) {
-                Ok(event) => return Ok(Some(event)),
-                Err(RecvTimeoutError::Timeout) if Some(wake) == self.deadline => return Ok(None),
-                Err(RecvTimeoutError::Timeout) => self.observer.iter_mut().for_each(ProcessObserver::observe),
-                Err(error @ RecvTimeoutError::Disconnected) => return Err(io::Error::other(error)),
-            }
+    /// The next event, or `None` at the deadline.
+    fn next(&self, events: &Receiver<Event>) -> io::Result<Option<Event>> {
+        let Some(deadline) = self.deadline else {
+            return events.recv().map(Some).map_err(io::Error::other);
+        };
+        match events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(event) => Ok(Some(event)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(error @ RecvTimeoutError::Disconnected) => Err(io::Error::other(error)),
         }
     }
 

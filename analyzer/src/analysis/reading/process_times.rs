@@ -36,6 +36,8 @@ impl ObservedTimes {
     /// What was observed of the process that wrote a trace.
     pub(crate) fn of(&self, header: &Header) -> Option<&ProcessTimes> {
         let times = self.0.get(&(header.boot_id.clone(), header.pid, header.start))?;
-        (!header.boot_id.is_empty()).then_some(times)
+        let known = [times.pid_namespace, header.pid_namespace].into_iter().all(|namespace| namespace != 0);
+        let same_namespace = !known || times.pid_namespace == header.pid_namespace;
+        (same_namespace && !header.boot_id.is_empty()).then_some(times)
     }
 }
