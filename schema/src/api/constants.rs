@@ -66,6 +66,8 @@ constants! {
     UR_PHYSICAL_MEM_INFO_PROPERTIES = 3;
     /// `ur_physical_mem_info_t`: the number of references, as a `uint32_t`.
     UR_PHYSICAL_MEM_INFO_REFERENCE_COUNT = 4;
+    /// `ur_device_info_t`: the `ur_device_handle_t` that a sub-device is a part of; null for another device.
+    UR_DEVICE_INFO_PARENT_DEVICE = 75;
     /// `ur_device_info_t`: whether USM can be shared, as a `ur_bool_t`.
     UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP = 0x2023;
     /// `ur_device_info_t`: whether physical memory can be shared, as a `ur_bool_t`.

@@ -59,7 +59,7 @@ static ISSUED: Issued<()> = Issued::new(Kind::Event);
 /// In a forked child, which has none of its parent's events.
 pub(crate) fn after_fork_in_child() {
     SHARED.reset(Mutex::default());
-    ISSUED.forget();
+    ISSUED.after_fork_in_child();
 }
 
 /// `urEventCreateExp`
@@ -208,7 +208,7 @@ pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Resu
     result::not_null(context)?;
     result::not_null(data)?;
     supported(at)?;
-    ISSUED.take(data)
+    ISSUED.take(data).map(drop)
 }
 
 /// `urIPCOpenEventHandleExp`

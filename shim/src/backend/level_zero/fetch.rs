@@ -113,8 +113,8 @@ mod tests {
     #[test]
     fn a_pid_that_is_used_again_is_an_invalid_value() {
         let parent = std::os::unix::process::parent_id();
-        let stranger = Process { pid: parent, started: start_of(parent).unwrap() + 1 };
-        assert_eq!(stranger.fetch(0).map(drop), Err(UrResult::INVALID_VALUE));
+        let later = Process { pid: parent, started: start_of(parent).unwrap() + 1 };
+        assert_eq!(later.fetch(0).map(drop), Err(UrResult::INVALID_VALUE));
     }
 
     #[test]

@@ -20,11 +20,11 @@ use super::{
 };
 use crate::raw::{args::Arg, fork_reset::ForkReset};
 
-/// The handle data of one get. `K` is what a put gives back.
+/// The handle data of one get. `K` is what a put gives back; a forked child has none for its copies of its parent's data.
 struct Issue<K> {
     serial: u64,
     bytes: Box<[u8; handle_data::SIZE]>,
-    keeper: K,
+    keeper: Option<K>,
 }
 
 /// All handle data of one kind of object.
@@ -78,12 +78,13 @@ impl<K: Send> Issued<K> {
         let handle_data = HandleData { kind: self.kind, pid, started, serial, size, offset, descriptor, native };
         let bytes = Box::new(handle_data.encode());
         let address = bytes.as_ptr().expose_provenance();
-        self.data.get().lock().insert(address, Issue { serial, bytes, keeper });
+        self.data.get().lock().insert(address, Issue { serial, bytes, keeper: Some(keeper) });
         address
     }
 
-    /// Takes back the data of a get, and frees the bytes.
-    pub(crate) fn take(&self, data: Arg<Data>) -> Result<K, UrResult> {
+    /// Takes back the data of a get, and frees the bytes. There is nothing to give back for a forked child's copy of its parent's
+    /// data.
+    pub(crate) fn take(&self, data: Arg<Data>) -> Result<Option<K>, UrResult> {
         let taken = self.data.get().lock().remove(&data.get().0).ok_or(UrResult::INVALID_ARGUMENT)?;
         drop(taken.bytes);
         Ok(taken.keeper)
@@ -91,12 +92,18 @@ impl<K: Send> Issued<K> {
 
     /// What `of` makes of the keeper of the data with that serial number; `None` once they have been put.
     pub(crate) fn find<R>(&self, serial: u64, of: impl FnOnce(&K) -> R) -> Option<R> {
-        self.data.get().lock().values().find(|issue| issue.serial == serial).map(|issue| of(&issue.keeper))
+        self.data.get().lock().values().find(|issue| issue.serial == serial)?.keeper.as_ref().map(of)
     }
 
-    /// In a forked child, which must not put its parent's data.
-    pub(crate) fn forget(&self) {
-        self.data.reset(Mutex::new(HashMap::new()));
+    /// In a forked child, which has copies of its parent's data and may put them; what they keep stays with the parent. If a thread
+    /// was just changing the data, the child knows none.
+    pub(crate) fn after_fork_in_child(&self) {
+        let parents = self.data.get().try_lock().map(|mut data| std::mem::take(&mut *data)).unwrap_or_default();
+        let copies = parents.into_iter().map(|(address, Issue { serial, bytes, keeper })| {
+            std::mem::forget(keeper);
+            (address, Issue { serial, bytes, keeper: None })
+        });
+        self.data.reset(Mutex::new(copies.collect()));
     }
 }
 
@@ -117,7 +124,7 @@ mod tests {
         assert_eq!((decoded.pid, decoded.kind, decoded.native), (std::process::id(), Kind::Memory, CONTENTS.native));
         let mut other = [0];
         assert_eq!(DATA.take(foreign_data(&mut other)), Err(UrResult::INVALID_ARGUMENT));
-        assert_eq!(DATA.take(data), Ok(5));
+        assert_eq!(DATA.take(data), Ok(Some(5)));
         assert_eq!(DATA.take(data), Err(UrResult::INVALID_ARGUMENT));
     }
 
@@ -135,6 +142,6 @@ mod tests {
         let get = |keeper| receive_data(|data, size| DATA.answer_get(data, size, || Ok((CONTENTS, keeper)))).unwrap();
         let [(one, size), (other, _)] = [1, 2].map(get);
         assert_ne!(one.copy_of(size), other.copy_of(size));
-        assert_eq!((DATA.take(one), DATA.take(other)), (Ok(1), Ok(2)));
+        assert_eq!((DATA.take(one), DATA.take(other)), (Ok(Some(1)), Ok(Some(2))));
     }
 }

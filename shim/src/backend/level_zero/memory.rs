@@ -75,7 +75,7 @@ static MAPPINGS: ForkReset<Mutex<HashMap<usize, Mapping>>> = ForkReset::new(Mute
 pub(crate) fn after_fork_in_child() {
     EXPORTS.reset(Mutex::default());
     MAPPINGS.reset(Mutex::default());
-    ISSUED.forget();
+    ISSUED.after_fork_in_child();
 }
 
 /// `urIPCGetMemHandleExp`
@@ -106,9 +106,10 @@ pub(crate) fn get(
 pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Result<(), UrResult> {
     result::not_null(context)?;
     result::not_null(data)?;
-    let share = ISSUED.take(data)?;
-    // A context that the adapter no longer knows has no handles to put.
-    share.end(driver(), at.context(context).ok());
+    if let Some(share) = ISSUED.take(data)? {
+        // A context that the adapter no longer knows has no handles to put.
+        share.end(driver(), at.context(context).ok());
+    }
     Ok(())
 }
 
@@ -123,7 +124,7 @@ pub(crate) fn open(
 ) -> Result<(), UrResult> {
     result::not_null(data)?;
     result::not_null(out)?;
-    let (ze_context, ze_device) = (at.context(context)?, at.device(device)?);
+    let (ze_context, ze_device) = (at.context(context)?, at.device_in(context, device)?);
     let bytes = data.copy(size).ok_or(UrResult::INVALID_VALUE)?;
     let (pointer, origin) = match HandleData::decode(&bytes) {
         Ok(ours) if ours.kind == Kind::Memory => open_ours(&ours, ze_context, ze_device)?,

@@ -79,6 +79,10 @@ impl LevelZero {
     fn device(self, device: Arg<Device>) -> Result<ZeHandle, UrResult> {
         self.native()?.device(device)
     }
+
+    fn device_in(self, context: Arg<Context>, device: Arg<Device>) -> Result<ZeHandle, UrResult> {
+        self.native()?.device_in(context, device)
+    }
 }
 
 impl Backend for LevelZero {

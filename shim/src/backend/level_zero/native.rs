@@ -19,6 +19,7 @@ use crate::{
 /// `ur_native_handle_t` is as wide as a pointer, and the Level Zero adapters put the driver's handle into it.
 type GetNative<R> = unsafe extern "C" fn(Arg<R>, *mut ZeHandle) -> UrResult;
 type GetContextInfo = unsafe extern "C" fn(Arg<Context>, u32, usize, *mut c_void, *mut usize) -> UrResult;
+type GetDeviceInfo = unsafe extern "C" fn(Arg<Device>, u32, usize, *mut c_void, *mut usize) -> UrResult;
 type EventOfNative = unsafe extern "C" fn(ZeHandle, Arg<Context>, *const EventProperties, *mut Arg<Event>) -> UrResult;
 
 /// `ur_event_native_properties_t`
@@ -34,6 +35,7 @@ pub(crate) struct Native {
     context: Option<GetNative<Context>>,
     context_info: Option<GetContextInfo>,
     device: Option<GetNative<Device>>,
+    device_info: Option<GetDeviceInfo>,
     event: Option<GetNative<Event>>,
     make_event: Option<EventOfNative>,
 }
@@ -44,13 +46,14 @@ impl Native {
         static ALL: [OnceLock<Native>; ADAPTERS] = [const { OnceLock::new() }; ADAPTERS];
         Some(ALL.get(via)?.get_or_init(|| {
             // SAFETY: these slots hold functions of these types (`ur_ddi.h`): `ur_pfnContextGetNativeHandle_t`,
-            // `ur_pfnContextGetInfo_t`, `ur_pfnDeviceGetNativeHandle_t`, `ur_pfnEventGetNativeHandle_t` and
-            // `ur_pfnEventCreateWithNativeHandle_t`.
+            // `ur_pfnContextGetInfo_t`, `ur_pfnDeviceGetNativeHandle_t`, `ur_pfnDeviceGetInfo_t`,
+            // `ur_pfnEventGetNativeHandle_t` and `ur_pfnEventCreateWithNativeHandle_t`.
             unsafe {
                 Self {
                     context: function(via, Table::Context, 4),
                     context_info: function(via, Table::Context, 3),
                     device: function(via, Table::Device, 6),
+                    device_info: function(via, Table::Device, 1),
                     event: function(via, Table::Event, 5),
                     make_event: function(via, Table::Event, 6),
                 }
@@ -87,6 +90,37 @@ impl Native {
 
     /// The driver's device behind the first of a context's.
     pub(crate) fn first_device(&self, context: Arg<Context>) -> Result<ZeHandle, UrResult> {
+        self.device(self.devices(context)?.first().copied().ok_or(UrResult::UNKNOWN)?)
+    }
+
+    /// The driver's device behind one that an open names: a device of its context, or a part of one. For another one the answer is
+    /// INVALID_CONTEXT, as of the v1 adapter.
+    pub(crate) fn device_in(&self, context: Arg<Context>, device: Arg<Device>) -> Result<ZeHandle, UrResult> {
+        let native = self.device(device)?;
+        let devices = self.devices(context)?;
+        let mut whole = Some(device);
+        while let Some(device) = whole {
+            if devices.contains(&device) {
+                return Ok(native);
+            }
+            whole = self.parent(device);
+        }
+        Err(UrResult::INVALID_CONTEXT)
+    }
+
+    /// The device that a device is a part of.
+    fn parent(&self, device: Arg<Device>) -> Option<Arg<Device>> {
+        let get_info = self.device_info?;
+        // SAFETY: null is what room for a handle may hold before the call, and the answer for a device that is no part of one.
+        let mut parent = unsafe { Arg::new(Device(0)) };
+        let (property, room) = (constants::UR_DEVICE_INFO_PARENT_DEVICE, (&raw mut parent).cast());
+        // SAFETY: the variable has the size that is passed; the size of the answer may be left out.
+        let result = unsafe { get_info(device, property, size_of::<Arg<Device>>(), room, std::ptr::null_mut()) };
+        (result.is_success() && parent.null().is_none()).then_some(parent)
+    }
+
+    /// The devices of a context.
+    fn devices(&self, context: Arg<Context>) -> Result<Vec<Arg<Device>>, UrResult> {
         let get_info = self.context_info.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
         let property = constants::UR_CONTEXT_INFO_DEVICES;
         let mut size = 0;
@@ -97,7 +131,7 @@ impl Native {
         let room = size_of_val(&*devices);
         // SAFETY: so many bytes are there; the size of the answer may be left out.
         result::done(unsafe { get_info(context, property, room, devices.as_mut_ptr().cast(), std::ptr::null_mut()) })?;
-        self.device(devices.first().copied().ok_or(UrResult::UNKNOWN)?)
+        Ok(devices)
     }
 
     /// Whether a release of the context would be the last.

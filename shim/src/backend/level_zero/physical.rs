@@ -111,7 +111,7 @@ static ISSUED: Issued<Keeper> = Issued::new(Kind::PhysicalMem);
 /// In a forked child, which has none of its parent's objects.
 pub(crate) fn after_fork_in_child() {
     KNOWN.reset(Mutex::default());
-    ISSUED.forget();
+    ISSUED.after_fork_in_child();
 }
 
 fn find(memory: Arg<PhysicalMem>) -> Result<Known, UrResult> {
@@ -267,7 +267,7 @@ pub(crate) fn get(
 pub(crate) fn put(context: Arg<Context>, data: Arg<Data>) -> Result<(), UrResult> {
     result::not_null(context)?;
     result::not_null(data)?;
-    ISSUED.take(data).map(|keeper| drop(keeper.descriptor))
+    ISSUED.take(data).map(|keeper| keeper.map_or((), |keeper| drop(keeper.descriptor)))
 }
 
 /// `urIPCOpenPhysMemHandleExp`
@@ -280,7 +280,7 @@ pub(crate) fn open(
     out: Arg<OutObject>,
 ) -> Result<(), UrResult> {
     let (ze_context, ze_device, handle_data) =
-        opening::opened_data(at, context, (data, size), out, Kind::PhysicalMem, || at.device(device))?;
+        opening::opened_data(at, context, (data, size), out, Kind::PhysicalMem, || at.device_in(context, device))?;
     let native = fetch_native(&handle_data, ze_context, ze_device)?;
     add(object(context, device, handle_data.size as usize, native, true)?, out);
     Ok(())
