@@ -83,6 +83,10 @@ values! {
     property: Hex,
     /// The answer to a question.
     value: Number,
+    /// The process that opened handle data names as its exporter, in that one's pid namespace.
+    exporter: Number,
+    /// The address in its exporter that opened handle data names.
+    exported: Hex,
     /// The number of the call stack ([`crate::trace::records::Stack`]).
     stack: Number,
 }

@@ -188,7 +188,7 @@ static void producer(Peer &consumer, const std::string &mode) {
 }
 
 static void consumer(Peer &producer) {
-  const std::string mode = producer.hear();
+  const std::string mode = producer.receive_word();
   Side side{"consumer", producer};
   side.memory = open_and_read(producer, side.gpu, Side::size);
   producer.say("read");

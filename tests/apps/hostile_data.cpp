@@ -56,7 +56,7 @@ static std::vector<Kind> kinds(Ur &ur) {
   return all;
 }
 
-static void reseal(Bytes &data) {
+static void update_checksum(Bytes &data) {
   uint64_t sum = 0xcbf29ce484222325u;
   for (size_t i = 0; i < 120; ++i) sum = (sum ^ static_cast<uint64_t>(data[i])) * 0x100000001b3u;
   std::memcpy(&data[120], &sum, sizeof sum);
@@ -94,7 +94,7 @@ static Bytes forged(Random &random, Bytes data, pid_t peer) {
     if (field.length <= 8) std::memcpy(&data[field.at], &value, field.length);
     else data[field.at + random.below(field.length)] ^= random.byte();
   }
-  reseal(data);
+  update_checksum(data);
   return data;
 }
 
@@ -139,14 +139,14 @@ static void producer(Peer &consumer) {
 
 static void consumer(Peer &producer) {
   Ur ur;
-  const pid_t peer = static_cast<pid_t>(std::stol(producer.hear()));
+  const pid_t peer = static_cast<pid_t>(std::stol(producer.receive_word()));
   const std::vector<Kind> all = kinds(ur);
   std::vector<Bytes> whole;
   for (size_t i = 0; i < all.size(); ++i) whole.push_back(producer.receive());
   for (size_t i = 0; i < all.size(); ++i) {
     CHECK(all[i].try_open(whole[i]));
     Bytes same = whole[i];
-    reseal(same);
+    update_checksum(same);
     require(same == whole[i], "the checksum differs from the one that this program computes");
   }
 

@@ -24,7 +24,7 @@ static void producer(Peer &consumer) {
   CHECK(urIPCGetMemHandleExp(ur.context, memory, &data, &size));
   const auto *bytes = static_cast<const std::byte *>(data);
   consumer.send(Bytes(bytes, bytes + size));
-  consumer.hear(); // No message ever arrives: the process is killed here.
+  consumer.receive_word(); // No message ever arrives: the process is killed here.
 }
 
 static void consumer(Peer &producer) {

@@ -62,13 +62,13 @@ public:
     const auto *begin = reinterpret_cast<const std::byte *>(word.data());
     send(Bytes(begin, begin + word.size()));
   }
-  std::string hear() const {
+  std::string receive_word() const {
     const Bytes message = receive();
     return std::string(reinterpret_cast<const char *>(message.data()), message.size());
   }
   void await(const std::string &word) const {
-    const std::string heard = hear();
-    require(heard == word, "expected '" + word + "' from the other process, got '" + heard + "'");
+    const std::string received = receive_word();
+    require(received == word, "expected '" + word + "' from the other process, got '" + received + "'");
   }
 
   // Waits until the other process has exited (only the parent can); returns its wait status.

@@ -109,7 +109,7 @@ inline int run_cases(int argc, char **argv, const Cases &cases) {
       }
     } else if (what == "child") {
       Peer parent(std::atoi(argv[2]));
-      const auto &test_case = find(cases.of_two, parent.hear());
+      const auto &test_case = find(cases.of_two, parent.receive_word());
       Ur ur;
       run_side(test_case.name, test_case.child, ur, parent);
     } else if (what == "apart" || what == "faults") {

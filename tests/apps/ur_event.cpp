@@ -351,7 +351,7 @@ static const std::vector<CaseOfTwo> of_two = {
        Event imported(ur, child.receive());
        answers << imported.signal();
        child.say("signalled");
-       answers << child.hear();
+       answers << child.receive_word();
      },
      [](Ur &ur, Peer &parent, Answers &) {
        Event event(ur);

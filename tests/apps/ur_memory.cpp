@@ -239,7 +239,7 @@ static const std::vector<CaseOfTwo> of_two = {
        fill(ur, opened, large, 2);
        answers << Memory::close(ur, opened);
        child.say("written");
-       answers << child.hear();
+       answers << child.receive_word();
      },
      [](Ur &ur, Peer &parent, Answers &) {
        Memory memory(ur);

@@ -213,7 +213,7 @@ impl<O: Observer + Clone> Following<O> {
                 }
             } else {
                 // This check comes before reading the size: otherwise records written in between would be lost.
-                file.ended = process.execs || !is_alive(&process.header);
+                file.ended = process.execs.is_some() || !is_alive(&process.header);
                 file.size = file.cursor.size();
                 if file.cursor.grow(file.ended)? == Growth::Replaced {
                     return Err(Halt::Restart);

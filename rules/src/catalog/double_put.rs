@@ -36,7 +36,10 @@
 
 use urscope_schema::api::UrResult;
 
-use super::{Check, Rule, When, wording::call};
+use super::{
+    Check, Rule, When,
+    wording::{call, name},
+};
 use crate::{
     finding::{Finding, Severity},
     lifecycle::Violation,
@@ -66,7 +69,10 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let before = died.map_or_else(|| "another call is putting it".into(), |died| format!("was put in {}", call(died)));
     let (who, what) = (fact.actor(), ending.object);
-    let message = format!("{who} puts {what} again in {}: it was got in {} and {before}", call(fact.at), call(born));
+    let is_own = born.process == fact.at.process;
+    let of = if is_own { String::new() } else { format!(" of {}", name(fact.tracker, born.process)) };
+    let (at, born_in) = (call(fact.at), call(born));
+    let message = format!("{who} puts {what} again in {at}: it was got in {born_in}{of} and {before}");
     let finding = Finding::new(&RULE, fact.at, what, message).other(died.or(Some(born))).values(size, fingerprint);
     Some(
         finding

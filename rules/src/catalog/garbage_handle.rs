@@ -6,7 +6,8 @@
 //!
 //! The bytes were damaged in transit, were never handle data, or come from a process that is not traced. The
 //! specification guarantees nothing for such bytes: one adapter refuses them, another opens what they happen to name.
-//! It is a note, because a trace cannot show which of the three cases it is.
+//! It is a note, because a trace cannot show which of the three cases it is. If the bytes name memory that a traced process
+//! exported, the message says so: they were changed on their way. The v1 adapter overwrites the descriptor in bytes that it opens.
 //!
 //! # Bad trace
 //!
@@ -36,7 +37,7 @@ use urscope_schema::api::UrResult;
 
 use super::{
     Check, Rule, RuleState, When,
-    memory::{First, UnknownOpens},
+    memory::{CHANGED, First, UnknownOpens, changed},
     wording::{call, name, times},
 };
 use crate::{
@@ -56,31 +57,37 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Stateful(|| Box::new(Refusals::default())),
 };
 
-/// Results that do not depend on the bytes; and success without a result, which has a rule of its own.
-const ANY_BYTES: [UrResult; 7] = [
+/// Results that do not depend on the bytes.
+const ANY_BYTES: [UrResult; 6] = [
     UrResult::UNINITIALIZED,
     UrResult::OUT_OF_HOST_MEMORY,
     UrResult::OUT_OF_RESOURCES,
     UrResult::UNSUPPORTED_FEATURE,
     UrResult::INVALID_NULL_HANDLE,
     UrResult::INVALID_NULL_POINTER,
-    UrResult::SUCCESS,
 ];
 
-/// The refused opens of each process.
+/// The refused opens of each process, and those that returned success and no result.
 #[derive(Clone, Debug, Default)]
-struct Refusals(UnknownOpens);
+struct Refusals {
+    refused: UnknownOpens,
+    silent: UnknownOpens,
+}
 
 impl RuleState for Refusals {
     fn check(&mut self, fact: &Fact<'_>, found: &mut Vec<Finding>) {
-        match fact.what {
-            What::OpenedUnknown(unknown) => {
-                let Outcome::Refused(result) = unknown.outcome else { return };
-                if !ANY_BYTES.contains(&result) && !is_of_other_size(fact, &unknown, result) {
-                    self.0.count(fact.at, unknown);
-                }
-            }
-            _ => found.extend(self.0.at_end(fact).filter_map(|first| report(fact.tracker, first))),
+        let What::OpenedUnknown(unknown) = fact.what else {
+            found.extend(self.refused.at_end(fact).filter_map(|first| report(fact.tracker, first)));
+            // That it failed has a rule of its own, but not that the bytes were changed.
+            let changed = |first: &&First<_>| changed(fact.tracker, first).is_some();
+            found.extend(self.silent.at_end(fact).filter(changed).filter_map(|first| report(fact.tracker, first)));
+            return;
+        };
+        let Outcome::Refused(result) = unknown.outcome else { return };
+        if result.is_success() {
+            self.silent.count(fact.at, unknown);
+        } else if !ANY_BYTES.contains(&result) && !is_of_other_size(fact, &unknown, result) {
+            self.refused.count(fact.at, unknown);
         }
     }
 }
@@ -94,15 +101,20 @@ fn is_of_other_size(fact: &Fact<'_>, unknown: &UnknownHandle, result: UrResult) 
 fn report(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Option<Finding> {
     let First { first: (at, handle), count } = *unknown;
     let Outcome::Refused(result) = handle.outcome else { return None };
+    let changed = changed(tracker, unknown);
     let (who, noun) = (name(tracker, at.process), handle.handle.kind.noun());
     let first = if count > 1 { ", the first time" } else { "" };
     let message = format!(
         "{who} tried {} to open bytes as a {noun} that no traced process of this host got; the open was refused{first} in {}, which \
-         returned {result}",
+         returned {result}{}",
         times(count),
-        call(at)
+        call(at),
+        changed.as_ref().map_or("", |(_, text)| text)
     );
-    let advice = "compare what was sent with what was received; if its sender was not traced, trace it";
+    let advice = match changed {
+        Some(_) => CHANGED,
+        None => "compare what was sent with what was received; if its sender was not traced, trace it",
+    };
     let finding = Finding::new(&RULE, at, handle.handle, message).advice(advice);
-    Some(finding.values(None, Some(handle.fingerprint)))
+    Some(finding.other(changed.map(|(got, _)| got)).values(None, Some(handle.fingerprint)))
 }

@@ -2,10 +2,11 @@
 
 use urscope_schema::call::Nanos;
 
+use super::wording::{call, name};
 use crate::{
     finding::{Finding, Place},
     tracker::{
-        ProcessId,
+        ProcessId, Tracker,
         fact::{Fact, Left, UnknownHandle, What},
     },
 };
@@ -76,6 +77,23 @@ impl UnknownOpens {
         let known = matches!(fact.what, What::Finished) && !self.calls_missing && !fact.tracker.has_forgotten();
         self.opens.iter().filter(move |_| known)
     }
+}
+
+/// What to do about handle data that was changed on its way.
+pub(super) const CHANGED: &str = "open a copy of the bytes and send the original on, for the v1 adapter overwrites what it opens; or trace all \
+                                  processes, for urscope gives that adapter a copy";
+
+/// The get of the memory that unknown bytes name, and how they differ from what it returned, in words.
+pub(super) fn changed(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Option<(Place, String)> {
+    let (at, unknown) = &unknown.first;
+    let export = tracker.named_export(at.process, unknown.named)?;
+    let who = name(tracker, export.producer());
+    let text = format!(
+        "; the bytes name {:#x} of {who}, whose handle data, got in {}, has other bytes: they were changed on their way",
+        export.subject.value?,
+        call(export.got)
+    );
+    Some((export.got, text))
 }
 
 /// How many left objects of a kind are reported one by one when a process ends; the last one stands for all others.

@@ -40,7 +40,10 @@
 
 use urscope_schema::api::UrResult;
 
-use super::{Check, Rule, When, wording::call};
+use super::{
+    Check, Rule, When,
+    wording::{call, name},
+};
 use crate::{
     finding::{Finding, Severity},
     lifecycle::Violation,
@@ -63,8 +66,16 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         return None;
     }
     let (who, what) = (fact.actor(), ending.object);
-    let message = format!("{who} puts {what} in {}, but no get of this process returned it", call(fact.at));
-    let finding = Finding::new(&RULE, fact.at, what, message);
+    // Handle data was opened from this address: the process has a copy of it there.
+    let state = fact.tracker.state(fact.at.process)?;
+    let original = state.opened_at.get(&what.value).and_then(|id| fact.tracker.exports().get(*id));
+    let original = original.filter(|original| original.subject.kind == what.kind).map(|original| original.got);
+    let copy = original.map_or_else(String::new, |got| {
+        let of = if got.process == fact.at.process { "this process".into() } else { name(fact.tracker, got.process) };
+        format!("; it is a copy of the handle data that {of} got in {}", call(got))
+    });
+    let message = format!("{who} puts {what} in {}, but no get of this process returned it{copy}", call(fact.at));
+    let finding = Finding::new(&RULE, fact.at, what, message).other(original);
     Some(
         finding
             .advice(

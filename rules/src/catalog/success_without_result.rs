@@ -56,6 +56,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let (who, noun) = (fact.actor(), refused.kind.noun());
     let message = format!("{who} gets no {noun} from {}, which returned success", call(fact.at));
-    let advice = "treat it as a failure; the adapter's log has the reason, and the v2 adapter returns it";
+    let advice = "treat it as a failure; UR_LOG_LEVEL_ZERO=level:debug;output:stderr makes the adapter log the reason, and the v2 adapter \
+                  returns it";
     Some(Finding::of_call(&RULE, fact.at, message).advice(advice).answer(UrResult::INVALID_ARGUMENT))
 }

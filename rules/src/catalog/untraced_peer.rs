@@ -31,7 +31,7 @@
 
 use super::{
     Check, Rule, RuleState, When,
-    memory::{First, UnknownOpens},
+    memory::{CHANGED, First, UnknownOpens, changed},
     wording::{call, name, times},
 };
 use crate::{
@@ -73,13 +73,14 @@ fn report(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Finding
     let First { first: (at, handle), count } = *unknown;
     let (who, noun) = (name(tracker, at.process), handle.handle.kind.noun());
     let first = if count > 1 { ", first" } else { "" };
+    let changed = changed(tracker, unknown);
+    let known = changed.as_ref().map_or("; urscope does not see what its producer does", |(_, text)| text);
     let message = format!(
-        "{who} opened a {noun} that no traced process of this host exported, {}{first} in {}; urscope does not see what its \
-         producer does",
+        "{who} opened a {noun} that no traced process of this host exported, {}{first} in {}{known}",
         times(count),
         call(at)
     );
-    let advice = "trace the producer, too, and pass all traces to one check";
+    let advice = if changed.is_some() { CHANGED } else { "trace the producer, too, and pass all traces to one check" };
     let finding = Finding::new(&RULE, at, handle.handle, message).advice(advice);
-    finding.values(None, Some(handle.fingerprint))
+    finding.other(changed.map(|(got, _)| got)).values(None, Some(handle.fingerprint))
 }

@@ -48,7 +48,7 @@ pub(crate) struct Export {
     /// How many of its handles are not put.
     pub(crate) handles: u64,
     /// How often it was got, how often of these all its handles had been put before, and how long its gets and puts took
-    /// together, in nanoseconds.
+    /// together, in nanoseconds: with those of the exports of the same memory that it follows.
     pub(crate) gets: u64,
     pub(crate) again: u64,
     pub(crate) spent: u64,
@@ -188,14 +188,14 @@ impl Exports {
         self.retire(id);
     }
 
-    /// A get has returned that took so many nanoseconds. Returns also how often all handle data of the export had been put
-    /// before a get, if that is so of this one.
+    /// A get has returned that took so many nanoseconds; `previous` is the latest export of the same allocation. Returns also how
+    /// often all handle data of the export had been put before a get, if that is so of this one.
     pub(crate) fn export(
         &mut self,
         (host, fingerprint): (u64, u64),
         subject: Subject,
-        got: Place,
-        took: u64,
+        (got, took): (Place, u64),
+        previous: Option<ExportId>,
     ) -> (ExportId, Option<u64>) {
         let key = (host, fingerprint);
         if let Some(latest) = self.latest.get_mut(&key)
@@ -213,6 +213,11 @@ impl Exports {
             export.retired = 0;
             return (latest.id, again.then_some(export.again));
         }
+        // Where every get returns other bytes, as with our backend, one export follows another.
+        let previous = previous.and_then(|id| self.all.get(&id));
+        let followed = previous.filter(|previous| previous.subject == subject && previous.handles == 0);
+        let again = followed.map(|followed| followed.again + 1);
+        let (gets, spent) = followed.map_or((1, took), |followed| (followed.gets + 1, followed.spent + took));
         self.next += 1;
         let id = ExportId(self.next);
         let (process, holders) = (got.process, SmallVec::new());
@@ -223,9 +228,9 @@ impl Exports {
             first_got: got,
             got,
             handles: 1,
-            gets: 1,
-            again: 0,
-            spent: took,
+            gets,
+            again: again.unwrap_or_default(),
+            spent,
             put: None,
             freed: None,
             tried: false,
@@ -235,7 +240,7 @@ impl Exports {
         self.all.insert(id, new);
         let latest = self.latest.entry(key).or_insert(Latest { id, alive: 0 });
         *latest = Latest { id, alive: latest.alive + 1 };
-        (id, None)
+        (id, again)
     }
 
     /// One of its handles is over: by the put that has begun at `put`, or by the end of its context.

@@ -380,6 +380,8 @@ pub struct UnknownHandle {
     pub outcome: Outcome,
     /// Handle data that a traced process exported lay at the same address before: the adapter may have written into it.
     pub overwritten: bool,
+    /// The process and the address in it that the bytes name: [`super::Tracker::named_export`] finds its export.
+    pub named: Option<(u64, u64)>,
 }
 
 /// Handle data that a get has returned.

@@ -210,6 +210,20 @@ impl Tracker {
         (first.size != size && known.all(|other| other.size != size)).then_some(first)
     }
 
+    /// The latest export of memory that bytes on a process's host name, though they are not the bytes that its get returned.
+    pub(crate) fn named_export(&self, who: ProcessId, named: Option<(u64, u64)>) -> Option<&exports::Export> {
+        let (pid, address) = named?;
+        let host = self.process(who)?.host;
+        let is_named = |export: &&exports::Export| {
+            let exporter = self.process(export.producer());
+            export.host() == host
+                && export.subject.value == Some(address)
+                && export.subject.kind == Kind::MemHandle
+                && exporter.is_some_and(|exporter| u64::from(exporter.pid) == pid)
+        };
+        self.exports.iter().filter(is_named).max_by_key(|export| (export.got.time, export.got.call))
+    }
+
     /// All exports, for rules.
     pub(crate) fn exports(&self) -> &Exports {
         &self.exports

@@ -41,6 +41,13 @@ pub enum Operation {
         /// Which life of that.
         serial: Serial,
     },
+    /// A forked child puts its copy of what its parent got.
+    PutInherited {
+        /// Which.
+        handle: Handle,
+        /// The parent's get.
+        born: Place,
+    },
     /// It creates physical memory or an event.
     Create {
         /// Of which kind.
@@ -155,6 +162,8 @@ pub struct Opens {
     pub export: Option<ExportId>,
     /// The handle data had expired when the call began.
     pub expired: Option<Box<Expired>>,
+    /// The process and the address in it that the handle data names.
+    pub named: Option<(u64, u64)>,
     /// The address of the handle data.
     pub data: Option<u64>,
     /// Its size in bytes.

@@ -10,7 +10,7 @@ use urscope_schema::{
 };
 
 use super::{
-    End, Process, ProcessId,
+    End, ExportId, Process, ProcessId,
     fact::{Confusion, DanglingUse, Missing, Target},
     hash::{Map, Set},
     pending::PendingCall,
@@ -63,8 +63,8 @@ pub(crate) struct ProcessState {
     pub(crate) pending: Map<u64, PendingCall>,
     pub(crate) tombstones: Tombstones,
     pub(crate) inherited: Inherited,
-    /// Where handle data lay that was opened and that a traced process had exported.
-    pub(crate) opened_at: Set<u64>,
+    /// Where handle data lay that was opened and that a traced process had exported, and what it was of.
+    pub(crate) opened_at: Map<u64, ExportId>,
     pub(crate) missing: Missing,
     /// How many `urIPC*` calls have begun.
     pub(crate) ipc_calls: u64,
@@ -87,7 +87,7 @@ impl ProcessState {
             pending: Map::default(),
             tombstones: Tombstones::default(),
             inherited,
-            opened_at: Set::default(),
+            opened_at: Map::default(),
             missing: Missing::default(),
             ipc_calls: 0,
         }
@@ -101,12 +101,12 @@ impl ProcessState {
         self.process.host == host && !known
     }
 
-    /// Whether it is there at a time: certainly, certainly not, or unknown (`None`), as it is of one that was killed or whose trace is
-    /// incomplete.
+    /// Whether it is there at a time: certainly, certainly not, or unknown (`None`), as it is of one that was killed or became another
+    /// program at an unknown moment after its last record, or whose trace is incomplete.
     pub(crate) fn is_there(&self, time: Nanos) -> Option<bool> {
         match (self.ended, self.observed) {
             (None, _) => Some(true),
-            (Some((End::Exited | End::Exec, _)), _) => Some(false),
+            (Some((End::Exited, _)), _) => Some(false),
             (Some(_), Some((alive, _))) if time <= alive => Some(true),
             (Some(_), Some((_, gone))) if time > gone => Some(false),
             (Some(_), _) => None,
@@ -142,6 +142,12 @@ impl ProcessState {
     pub(crate) fn must_put(&self, handle: Handle, data: &HandleData) -> bool {
         let is_alive = |serial| data.pointer.is_some_and(|pointer| self.is_allocated(pointer, serial));
         handle.kind != Kind::MemHandle || data.exported.is_none_or(is_alive)
+    }
+
+    /// The latest get of an object's handle data that is not put.
+    pub(crate) fn latest_got(&self, is_of_it: impl Fn(&HandleData) -> bool) -> Option<Place> {
+        let alive = self.handles.values().filter(|data| data.state == State::Alive && is_of_it(data));
+        alive.map(|data| data.born).max_by_key(|born| (born.time, born.call))
     }
 
     /// Whether an address lies in the allocation of that life, and that is not freed.

@@ -58,14 +58,14 @@ impl Tracker {
 
     /// An open of bytes that no traced process got, neither before it began nor meanwhile.
     fn unknown(&self, place: Place, open: &Opens, exit: &Exit, outcome: Outcome) -> Option<UnknownHandle> {
-        let Opens { export: None, fingerprint: Some(fingerprint), data, size, .. } = *open else { return None };
+        let Opens { export: None, fingerprint: Some(fingerprint), named, data, size, .. } = *open else { return None };
         if self.export_of(place.process, Some(fingerprint)).is_some() {
             return None;
         }
         let overwritten =
-            data.is_some_and(|data| self.state(place.process).is_some_and(|state| state.opened_at.contains(&data)));
+            data.is_some_and(|data| self.state(place.process).is_some_and(|state| state.opened_at.contains_key(&data)));
         let handle = Handle { kind: exit.function.opens()?, value: data.unwrap_or_default() };
-        Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten })
+        Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten, named })
     }
 
     fn note_size(&mut self, pending: &PendingCall, exit: &Exit) {
@@ -125,6 +125,7 @@ fn operation_without_enter(function: Function) -> Operation {
             fingerprint: None,
             export: None,
             expired: None,
+            named: None,
             data: None,
             size: None,
         }),

@@ -390,6 +390,8 @@ mod tests {
             fingerprint: most,
             property: most,
             value: most,
+            exporter: most,
+            exported: most,
             stack: most,
         };
         let longest = *Function::ALL.iter().max_by_key(|function| function.name().len()).unwrap();

@@ -104,41 +104,11 @@ const TABLE: [(Mistake, &str, &[Kind]); 38] = [
     (LeakedEventHandle, "leaked-event-handle", EVENT),
 ];
 
-/// Mistakes that urscope does not judge as it should yet, where, and why. Without their line here they are planted.
-pub const NOT_YET: &[(Mistake, &[Stage], &str)] = &[
-    (DoublePutInChild, &[Stage::V1, Stage::V2], "a second put of what the parent got is missed in a forked child"),
-    (DoublePutInChild, &[Stage::OursOnV1, Stage::OursOnV2], "our backend refuses the first put, too"),
-    (Churn, &[Stage::OursOnV1, Stage::OursOnV2], "every get returns other bytes there, and the rule compares bytes"),
-];
-
-/// What programs leave out for the same reason, because it is not a mistake or concerns only some forms of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gap {
-    /// Our backend refuses the put of what a forked child's parent got.
-    PutInChild,
-    /// A process that becomes a program without any call counts as killed.
-    SilentExec,
-    /// A process that becomes another program counts as ended since its last call, so what was closed meanwhile counts as open.
-    TimeOfExec,
-    /// `freed-while-exported` names the last get, although another handle is the one that was not put.
-    OneOfTwoPut,
-}
-
-impl Gap {
-    /// Whether programs for a stage leave it out.
-    pub(super) fn is_on(self, stage: Stage) -> bool {
-        match self {
-            Self::PutInChild => stage.is_ours(),
-            Self::SilentExec | Self::TimeOfExec | Self::OneOfTwoPut => true,
-        }
-    }
-}
-
 impl Mistake {
     /// The mistakes that can be planted on a stage.
     pub fn on(stage: Stage) -> Vec<Self> {
         let all = TABLE.iter().map(|(mistake, ..)| *mistake);
-        all.filter(|mistake| mistake.can_be_on(stage) && !mistake.is_put_off(stage)).collect()
+        all.filter(|mistake| mistake.can_be_on(stage)).collect()
     }
 
     /// The mistake with this name.
@@ -168,9 +138,5 @@ impl Mistake {
             _ => true,
         };
         is_harmless && !self.kinds(stage).is_empty()
-    }
-
-    fn is_put_off(self, stage: Stage) -> bool {
-        NOT_YET.iter().any(|(mistake, stages, _)| *mistake == self && stages.contains(&stage))
     }
 }

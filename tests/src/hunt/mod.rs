@@ -18,7 +18,7 @@ mod sites;
 mod stage;
 
 pub use found::Found;
-pub use mistake::{Mistake, NOT_YET};
+pub use mistake::Mistake;
 pub use play::Discovery;
 pub use program::Program;
 pub use stage::Stage;

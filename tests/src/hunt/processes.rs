@@ -1,7 +1,6 @@
 //! The processes of a draft: how they start and end, and their contexts.
 
 use super::draft::{Draft, Id, Node, Place, Process};
-use super::mistake::Gap;
 
 /// A process and how it comes and goes.
 #[derive(Clone, Debug)]
@@ -128,11 +127,10 @@ impl Draft {
 
     /// Adds the ends of all processes.
     pub(super) fn close(&mut self) {
-        if Gap::SilentExec.is_on(self.stage) {
-            let next: Vec<Process> = (0..self.lives.len()).filter(|process| self.is_next(*process)).collect();
-            for process in next {
-                self.place(process);
-            }
+        // A process that becomes a program without any call counts as killed, so what it left would not be reported.
+        let next: Vec<Process> = (0..self.lives.len()).filter(|process| self.is_next(*process)).collect();
+        for process in next {
+            self.place(process);
         }
         for process in (0..self.lives.len()).rev() {
             self.end(process);

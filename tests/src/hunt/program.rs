@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::draft::{Draft, Id, Place, Process};
 use super::expectation::Expectation;
-use super::mistake::{Gap, Mistake};
+use super::mistake::Mistake;
 use super::plant::plant;
 use super::random::Random;
 use super::sharing::{Kind, Sharing};
@@ -118,7 +118,7 @@ fn maybe_fresh(draft: &mut Draft, process: Process) -> (Place, bool) {
 
 /// A forked child has a copy of the handle data, which it may put as well.
 fn child_puts(draft: &mut Draft, sharing: &Sharing) {
-    if sharing.kind == Kind::Event || Gap::PutInChild.is_on(draft.stage) {
+    if sharing.kind == Kind::Event {
         return;
     }
     let got = sharing.last_got();

@@ -47,7 +47,8 @@ on_both_adapters! {
     }
 
     fn eight_threads_are_served_at_once(adapter) {
-        is_clean("clean_threads", Release::R2026_2, adapter);
+        let [ours, theirs] = [run("clean_threads", Release::R2026_2, adapter), TestRun::of("clean_threads", Release::R2026_2, adapter).run()];
+        assert_eq!((ours.report().verdict(), ours.report().violations()), ("clean", theirs.report().violations()));
     }
 
     /// The handle data have the size of ours, so no call reached the adapter's entry points.

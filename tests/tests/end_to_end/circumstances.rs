@@ -65,6 +65,18 @@ fn handle_data_that_no_get_returned_are_found() {
 }
 
 #[test]
+fn bytes_that_an_untraced_process_overwrote_are_named() {
+    let changed = run("overwritten_bytes", V1, None);
+    assert!(changed.stdout.ends_with("the bytes have changed\nopen handed out no pointer\n"), "{}", changed.stdout);
+    assert_eq!(changed.report().violations(), ["error success-without-result", GARBAGE_HANDLE], "{}", changed.stderr);
+    message_contains(&changed, "garbage-handle", "; the bytes name 0x");
+    assert_eq!(changed.report().finding("garbage-handle")["other"]["function"], "urIPCGetMemHandleExp");
+    let unchanged = run("overwritten_bytes", V2, None);
+    assert!(unchanged.stdout.ends_with("the bytes are unchanged\nopened\n"), "{}", unchanged.stdout);
+    assert!(unchanged.report().findings().is_empty(), "{}", unchanged.stderr);
+}
+
+#[test]
 fn sharing_on_a_device_without_support_is_found() {
     let outcome = run("ur_violations", V1, Some("memory_that_the_device_cannot_share"));
     assert_eq!(outcome.stdout, "shared though the device says no\n", "{}", outcome.stderr);
@@ -76,15 +88,18 @@ fn sharing_on_a_device_without_support_is_found() {
 
 #[test]
 fn a_device_that_is_not_that_of_the_context_or_the_memory_is_found() {
-    let violation = |violation: &str, adapter: Adapter| {
-        TestRun::of("ur_violations", Release::R2026_2, adapter).env("ZE_SOFT_DEVICES", "2").arg(violation).run()
+    let violation = |violation: &str, adapter: Adapter, backend: &str| {
+        let test_run = TestRun::of("ur_violations", Release::R2026_2, adapter).env("URSCOPE_BACKEND", backend);
+        test_run.env("ZE_SOFT_DEVICES", "2").arg(violation).run()
     };
-    for (adapter, answer) in [(V1, "5"), (V2, "2147483646")] {
-        let outcome = violation("a_device_that_is_not_the_contexts", adapter);
+    let answers =
+        [(V1, "adapter", "5"), (V2, "adapter", "2147483646"), (V1, "level_zero", "5"), (V2, "level_zero", "5")];
+    for (adapter, backend, answer) in answers {
+        let outcome = violation("a_device_that_is_not_the_contexts", adapter, backend);
         assert_eq!(outcome.stdout, format!("open on another device: {answer}\n"), "{}", outcome.stderr);
         assert_eq!(outcome.report().violations(), [WRONG_DEVICE]);
         message_contains(&outcome, "wrong-device", " has only device 0x");
-        let outcome = violation("a_device_that_is_not_the_memorys", adapter);
+        let outcome = violation("a_device_that_is_not_the_memorys", adapter, backend);
         assert_eq!(outcome.stdout, "open on another device: 0\n", "{}", outcome.stderr);
         assert_eq!(outcome.report().violations(), ["note open-in-producer", "note wrong-device"]);
         message_contains(&outcome, "wrong-device", " is on device 0x");

@@ -65,8 +65,8 @@ fn what_was_found_once_is_judged_right() {
             match (discovery, found.not_yet.contains(stage)) {
                 (Some(discovery), false) => panic!("{discovery}"),
                 (None, true) => panic!(
-                    "{found:?} is judged right on {stage} now: take it out of `not yet on` in the script, and out of NOT_YET and Gap in \
-                     tests/src/hunt/mistake.rs"
+                    "{found:?} is judged right on {stage} now: take it out of `not yet on` in the script, and plant it \
+                     (tests/src/hunt)"
                 ),
                 _ => {}
             }

@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 69] = [
+const PROGRAMS: [(&str, Shares, Runs); 70] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -80,6 +80,7 @@ const PROGRAMS: [(&str, Shares, Runs); 69] = [
     ("open_of_another_kind", AllKinds, Once),
     ("open_of_ended", Memory, Once),
     ("other_backend", Memory, With(&["adapter"])),
+    ("overwritten_bytes", Memory, Once),
     ("physical_leaked_handle", AllKinds, Once),
     ("physical_leaked_memory", AllKinds, Once),
     ("physical_puts_of_one_descriptor", AllKinds, Once),

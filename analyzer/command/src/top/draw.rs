@@ -13,6 +13,7 @@ use urscope_analyzer::{
     report::{bytes, heights, since},
 };
 use urscope_rules::Severity;
+use urscope_schema::counted;
 
 use super::{
     dashboard::{Dashboard, Pane},
@@ -176,12 +177,13 @@ fn verdict(judgement: &Judgement) -> String {
     let grades = Severity::ALL.into_iter().rev().filter_map(|severity| {
         let counts = judgement.findings.iter().filter(|found| found.excuse.is_none() && found.severity == severity);
         let count = counts.count();
-        (count > 0).then(|| format!("{count} {severity}{}", if count == 1 { "" } else { "s" }))
+        (count > 0).then(|| counted(count, severity.name()))
     });
     let grades: Vec<_> = grades.collect();
     match judgement.verdict {
         _ if !grades.is_empty() => grades.join(", "),
         Verdict::NotJudged => "not judged".to_owned(),
+        Verdict::Clean if judgement.is_running() => "clean so far".to_owned(),
         _ => "clean".to_owned(),
     }
 }

@@ -198,7 +198,7 @@ impl Merger {
         for index in (0..self.processes.len()).rev() {
             if let Some(process) = self.processes.get_mut(index) {
                 let header = &*process.header;
-                process.execs = latest.insert((process.host, header.pid, header.start), index).is_some();
+                process.execs = latest.insert((process.host, header.pid, header.start), process.began());
             }
         }
     }
@@ -255,8 +255,13 @@ impl Merger {
                 let (time, at) = (*at, alignment.at(*at));
                 observer.end(&self.tracker, id, at, ended);
                 self.tracker.missing(id, process.lost(), process.notes.skipped_lines);
-                if let Some(times) = self.times.of(&process.header) {
-                    self.tracker.observed(id, times.alive(), times.gone());
+                let observed = match process.execs {
+                    // What was observed is the whole process, with the programs that it became.
+                    Some(next) => Some((time, next)),
+                    None => self.times.of(&process.header).map(|times| (times.alive(), times.gone())),
+                };
+                if let Some((alive, gone)) = observed {
+                    self.tracker.observed(id, alive, gone);
                 }
                 self.tracker.end(
                     id,

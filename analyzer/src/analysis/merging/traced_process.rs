@@ -22,8 +22,8 @@ pub(crate) struct TracedProcess {
     pub(crate) notes: Arc<Notes>,
     pub(crate) host: u64,
     pub(crate) id: Option<ProcessId>,
-    /// A later trace of the same process exists: it became another program by `exec`.
-    pub(crate) execs: bool,
+    /// When the next trace of the same process begins: it became another program by `exec` before that.
+    pub(crate) execs: Option<Nanos>,
     pub(crate) ended: Ended,
     pub(crate) inside: Option<Place>,
 }
@@ -32,7 +32,7 @@ impl TracedProcess {
     /// A process whose first event was not fed yet.
     pub(crate) fn new(header: &Header, host: u64) -> Self {
         let (header, notes) = (Arc::new(header.clone()), Arc::default());
-        Self { header, notes, host, id: None, execs: false, ended: Ended::Incomplete, inside: None }
+        Self { header, notes, host, id: None, execs: None, ended: Ended::Incomplete, inside: None }
     }
 
     /// When it began, on its host's monotonic clock.
@@ -56,7 +56,7 @@ impl TracedProcess {
             // The validation layer aborted it.
             Some(footer) if footer.how == "abort" => (Ended::Killed, End::Killed),
             Some(_) => (Ended::Exited, End::Exited),
-            None if self.execs => (Ended::Exec, End::Exec),
+            None if self.execs.is_some() => (Ended::Exec, End::Exec),
             None if self.notes.closed => (Ended::Incomplete, End::Incomplete),
             None if is_alive(&self.header) => (Ended::Running, End::Running),
             None => (Ended::Killed, End::Killed),

@@ -53,6 +53,10 @@ pub(super) fn get(tracker: &Tracker, who: ProcessId, kind: Kind, values: &Values
 pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> Operation {
     let who = at.process;
     let Some(data) = tracker.state_mut(who).and_then(|state| state.handles.get_mut(&handle)) else {
+        let is_inherited = tracker.state(who).is_some_and(|state| state.state(handle) == State::Inherited);
+        if let Some(born) = born_in_ancestor(tracker, who, handle).filter(|_| is_inherited) {
+            return Operation::PutInherited { handle, born };
+        }
         super::end_wrongly(tracker, who, handle.kind, handle.value);
         return Operation::Nothing;
     };
@@ -66,6 +70,21 @@ pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> Operation
         }
     }
     Operation::Put { handle, serial }
+}
+
+/// The get of handle data that a forked process has from the process it is a copy of.
+fn born_in_ancestor(tracker: &Tracker, who: ProcessId, handle: Handle) -> Option<Place> {
+    let parent = tracker.state(tracker.process(who)?.forked_from?)?;
+    let data = parent.handles.get(&handle).map(|data| data.born);
+    data.or_else(|| parent.tombstones.get(handle).map(|tombstone| tombstone.born))
+}
+
+/// A forked child has put its copy of what its parent got.
+pub(super) fn inherited_put(tracker: &mut Tracker, died: Place, handle: Handle, born: Place) {
+    if let Some(state) = tracker.state_mut(died.process) {
+        let (size, fingerprint) = (None, None);
+        state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused: false });
+    }
 }
 
 /// It has been ended in a wrong way, which is reported at that call: from here on nothing depends on it.
@@ -115,7 +134,8 @@ pub(super) fn got(
     let exported = aimed.or(memory.map(|(_, serial, _)| serial));
     let host = tracker.process(who).map_or(0, |process| process.host);
     let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size };
-    let export = fingerprint.map(|bytes| tracker.exports.export((host, bytes), subject, born, took));
+    let previous = memory.and_then(|(base, ..)| tracker.state(who)?.allocations.get(base)?.exports.last().copied());
+    let export = fingerprint.map(|bytes| tracker.exports.export((host, bytes), subject, (born, took), previous));
     let (export, again) = (export.map(|(id, _)| id), export.and_then(|(_, again)| again));
     let serial = tracker.next_serial();
     let Tracker { states, exports, .. } = tracker;

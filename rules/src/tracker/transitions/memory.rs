@@ -68,10 +68,12 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
     let allocation = tracker.state(at.process)?.allocations.get(pointer)?;
     let what = Handle { kind: Kind::Usm, value: pointer };
     let mut freed = Freed { how, ..Freed::new(what, allocation.serial, allocation.requested.size) };
-    for export in allocation.exports.iter().filter_map(|id| tracker.exports.get(*id)) {
+    for (id, export) in allocation.exports.iter().filter_map(|id| Some((id, tracker.exports.get(*id)?))) {
         if export.handles > 0 {
             freed.handles += export.handles;
-            freed.got = Some(export.got);
+            // The latest of them may have been put.
+            let state = tracker.state(at.process).filter(|_| export.handles < export.gets);
+            freed.got = state.and_then(|state| state.latest_got(|data| data.export == Some(*id))).or(Some(export.got));
             freed.fingerprint = Some(export.fingerprint());
         }
         freed.holders.extend(export.holders.iter().filter_map(|(process, pointer)| {

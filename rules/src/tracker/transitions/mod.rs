@@ -152,6 +152,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: PendingCall, exit: &Exit, fac
         Operation::Put { handle, serial } => {
             handles::has_put(tracker, place, (handle, serial), success, took, facts);
         }
+        Operation::PutInherited { handle, born } if success => handles::inherited_put(tracker, place, handle, born),
         Operation::Close { pointer, serial, open, wrongly } => {
             mappings::closed(tracker, place, (pointer, serial), open, (success, wrongly), facts);
         }
@@ -176,7 +177,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: PendingCall, exit: &Exit, fac
                 contexts::created(tracker, place, context, device);
             }
         }
-        Operation::Nothing | Operation::Wait(_) | Operation::Ask(_) => {}
+        Operation::Nothing | Operation::Wait(_) | Operation::Ask(_) | Operation::PutInherited { .. } => {}
     }
 }
 
@@ -185,7 +186,7 @@ pub(super) fn exit(tracker: &mut Tracker, pending: PendingCall, exit: &Exit, fac
 pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(who.0 as usize) else { return };
-    let may_hold = matches!(how, End::Killed | End::Incomplete);
+    let may_hold = how != End::Exited && how != End::Running;
     let mut mappings = std::mem::take(&mut state.mappings);
     if !may_hold {
         release_all(exports, who, &mut mappings);

@@ -137,7 +137,9 @@ pub(super) fn released(
         return;
     }
     remove(state, object, &gone, died, false);
-    let (handles, got) = (gone.handles, gone.got);
+    let handles = gone.handles;
+    let not_put = (handles > 0).then(|| state.latest_got(|data| data.exported == Some(serial))).flatten();
+    let got = not_put.or(gone.got);
     let freed = Freed { handles, got, ..Freed::new(object, serial, gone.size) };
     tracker.emit(facts, died, What::Freed(&freed));
 }

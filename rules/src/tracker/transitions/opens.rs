@@ -30,10 +30,11 @@ pub(super) fn open(tracker: &mut Tracker, who: ProcessId, (kind, of): (Kind, Kin
         if let (Some(state), Some(data)) = (tracker.state_mut(who), data)
             && state.opened_at.len() < OPENED_AT
         {
-            state.opened_at.insert(data);
+            state.opened_at.insert(data, id);
         }
     }
-    Operation::Open(Opens { kind, context, fingerprint, export, expired, data, size })
+    let named = values.exporter.zip(values.exported);
+    Operation::Open(Opens { kind, context, fingerprint, export, expired, named, data, size })
 }
 
 fn expired(tracker: &Tracker, id: ExportId, data: Option<u64>) -> Option<Expired> {

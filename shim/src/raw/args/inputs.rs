@@ -9,7 +9,10 @@ use urscope_schema::{
     handle::fingerprint,
 };
 
-use super::{AdapterHandle, Arg};
+use super::{
+    AdapterHandle, Arg,
+    umf_header::{UMF_SIZES, UmfHeader},
+};
 
 /// The offset of the flags in every description: behind a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
 pub(super) const FLAGS: usize = 16;
@@ -116,6 +119,12 @@ impl Arguments {
         if let (Some(data), Some(size)) = (values.data, values.data_size) {
             // SAFETY: the caller passes so many bytes of handle data to the adapter, which is about to read them.
             values.fingerprint = unsafe { data_fingerprint(data as usize, size as usize) };
+            if values.fingerprint.is_some() && UMF_SIZES.contains(&(size as usize)) {
+                // SAFETY: as above.
+                let header = unsafe { UmfHeader::read(data as usize, size as usize) };
+                values.exporter = header.as_ref().map(|header| header.process.into());
+                values.exported = header.and_then(|header| header.exported());
+            }
         }
         (values, CallerOutParams(out))
     }

@@ -15,6 +15,7 @@ use urscope_schema::api::{
 pub mod caller;
 pub mod inputs;
 pub mod out_params;
+mod umf_header;
 
 /// An argument of a call, in the role that the function's row gives it.
 ///

@@ -17,17 +17,11 @@ use urscope_schema::{
 use super::{
     Arg,
     inputs::{CallerOutParams, LARGEST_DATA, data_fingerprint},
+    umf_header::{UMF_SIZES, UmfHeader},
 };
 
 /// What a variable holds that the callee has not written to; no address and no size that an adapter would give.
 const UNTOUCHED: usize = 0x5a5a_5a5a_5a5a_5a5a;
-
-/// The size of libumf's header in handle data of memory, in bytes.
-const UMF_HEADER: usize = 40;
-
-/// The sizes of handle data of memory that begin with libumf's header, in bytes: those of UR's adapters for CUDA and for Level Zero, v1
-/// and v2. Ours have another size.
-const UMF_SIZES: [usize; 3] = [104, 108, 120];
 
 /// Variables of ours that stand in for the caller's while a call is under way.
 pub struct RedirectedOutParams {
@@ -86,18 +80,16 @@ impl RedirectedOutParams {
         (self.has_opened, self.opened_size) = (true, size);
     }
 
-    /// How many bytes from the exported address on the driver maps, as libumf's header in the opened data says
-    /// ([`add_allocation`] has its layout): its allocation may be larger than the exported one.
+    /// How many bytes from the exported address on the driver maps, as libumf's header in the opened data says: the driver's
+    /// allocation may be larger than the exported one.
     fn opened_extent(&self) -> Option<u64> {
-        let word = |at: usize| {
-            // SAFETY: the first bytes are initialised (`has_opened`), and the variable has room for more than a header.
-            unsafe { self.opened.as_ptr().cast::<u8>().add(at).cast::<u64>().read_unaligned() }
-        };
         if !UMF_SIZES.contains(&self.opened_size) {
             return None;
         }
-        let (size, offset) = (word(24), word(32));
-        size.checked_sub(offset).filter(|extent| *extent > 0)
+        let address = (&raw const self.opened).expose_provenance();
+        // SAFETY: so many bytes are initialised (`has_opened`).
+        let header = unsafe { UmfHeader::read(address, self.opened_size) }?;
+        header.size.checked_sub(header.offset).filter(|extent| *extent > 0)
     }
 
     /// Their addresses. They are valid until [`Self::carry_over`].
@@ -172,8 +164,7 @@ unsafe fn carry(ours: &usize, callers: usize) -> Option<u64> {
 
 /// Adds the driver's allocation that handle data exports, which was got for the address `exported`: its address and size.
 ///
-/// The Level Zero adapters put libumf's header into the data: at offset 8 the address of the allocation, at 16 the process, at
-/// 24 the size, and at 32 the offset of the exported address in it. Data with another header fails the comparison.
+/// Data with another header than libumf's fails the comparison.
 ///
 /// # Safety
 ///
@@ -185,16 +176,11 @@ unsafe fn add_allocation(exported: Option<u64>, values: &mut Values) {
     else {
         return;
     };
-    if size as usize <= UMF_HEADER {
-        return;
-    }
-    let word = |at: usize| {
-        // SAFETY: the caller's promise; `at` lies within the first `UMF_HEADER` bytes.
-        unsafe { std::ptr::with_exposed_provenance::<u64>(data as usize + at).read_unaligned() }
-    };
-    let (base, process, size, offset) = (word(8), word(16) as u32, word(24), word(32));
-    if base.checked_add(offset) == Some(pointer) && offset < size && process == std::process::id() {
-        (values.pointer, values.size) = (Some(base), Some(size));
+    // SAFETY: the caller's promise.
+    let Some(header) = (unsafe { UmfHeader::read(data as usize, size as usize) }) else { return };
+    let is_it = header.exported() == Some(pointer) && header.process == std::process::id();
+    if is_it && header.offset < header.size {
+        (values.pointer, values.size) = (Some(header.base), Some(header.size));
     }
 }
 

@@ -1,8 +1,7 @@
 //! Mistakes with handle data of memory in the process that got it.
 
-use super::forget_other_gets;
 use crate::hunt::draft::{Draft, Id};
-use crate::hunt::mistake::{Gap, Mistake};
+use crate::hunt::mistake::Mistake;
 use crate::hunt::sharing::{Got, Sharing};
 
 /// Plants one of these mistakes. Returns false for another one.
@@ -20,23 +19,13 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
             draft.remove(put);
             draft.remove(end);
             draft.exec(process);
-            if Gap::TimeOfExec.is_on(draft.stage) {
-                let closes: Vec<Id> = sharing.openings.iter().map(|opening| opening.close).collect();
-                draft.add(process, "context", "c9".to_owned(), &closes);
-            }
             draft.expect("warning leaked-handle", Some(get), None);
         }
         Mistake::NeverPut => {
-            if Gap::OneOfTwoPut.is_on(draft.stage) {
-                forget_other_gets(draft, sharing);
-            }
             draft.remove(put);
             draft.expect("note freed-while-exported", Some(end), Some(get));
         }
         Mistake::FreedBeforePut => {
-            if Gap::OneOfTwoPut.is_on(draft.stage) {
-                forget_other_gets(draft, sharing);
-            }
             draft.release(put, end);
             draft.order(end, put);
             draft.expect("note freed-while-exported", Some(end), Some(get));

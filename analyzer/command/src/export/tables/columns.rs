@@ -98,6 +98,10 @@ tables! {
         property: Option<Hex>,
         /// The result of a query.
         value: Option<u64>,
+        /// The process that opened handle data names as its exporter.
+        exporter: Option<u64>,
+        /// The address in its exporter that opened handle data names.
+        exported: Option<Hex>,
         /// The number of the call stack in the process's trace.
         stack: Option<u64>,
     }

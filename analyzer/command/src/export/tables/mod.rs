@@ -271,6 +271,8 @@ impl EventSink for Tables {
             fingerprint: hex(|values| values.fingerprint),
             property: hex(|values| values.property),
             value: number(|values| values.value),
+            exporter: number(|values| values.exporter),
+            exported: hex(|values| values.exported),
             stack: number(|values| values.stack),
         });
     }
