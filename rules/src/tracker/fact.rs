@@ -10,7 +10,7 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-pub use super::freeing::{Freed, Freeing, OpenMapping};
+pub use super::freeing::{Freed, Freeing, OpenMapping, StillMapped};
 use super::{
     End, Tracker,
     exports::ExportId,

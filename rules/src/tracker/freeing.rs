@@ -32,6 +32,20 @@ pub struct OpenMapping {
     pub is_certain: bool,
 }
 
+/// Where physical memory was mapped in its process when the release of its last reference began. What another call was unmapping by
+/// then is left out.
+#[derive(Clone, Copy, Debug)]
+pub struct StillMapped {
+    /// The first of the calls that mapped it.
+    pub mapped: Place,
+    /// The first address of that range.
+    pub pointer: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// How many other ranges there were.
+    pub others: u64,
+}
+
 /// Memory that has been freed, or an object whose last reference has been released, with what depended on it when that began.
 #[derive(Clone, Debug)]
 pub struct Freed {
@@ -51,11 +65,23 @@ pub struct Freed {
     pub got: Option<Place>,
     /// The mappings of it that were open, those that are certain first, and of these those of other processes.
     pub holders: Vec<OpenMapping>,
+    /// Where it was mapped, if it is physical memory.
+    pub mapped: Option<StillMapped>,
 }
 
 impl Freed {
     /// With nothing that depends on it.
     pub(super) const fn new(what: Handle, serial: Serial, size: Option<u64>) -> Self {
-        Self { how: Freeing::Call, what, serial, size, fingerprint: None, handles: 0, got: None, holders: Vec::new() }
+        Self {
+            how: Freeing::Call,
+            what,
+            serial,
+            size,
+            fingerprint: None,
+            handles: 0,
+            got: None,
+            holders: Vec::new(),
+            mapped: None,
+        }
     }
 }

@@ -12,6 +12,7 @@ pub mod fact;
 mod freeing;
 mod hash;
 mod leaving;
+mod mapped;
 pub mod pending;
 pub(crate) mod process_state;
 mod ranges;

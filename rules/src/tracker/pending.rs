@@ -4,8 +4,8 @@ use urscope_schema::handle::{Handle, Kind};
 
 use super::{
     exports::ExportId,
-    fact::{DanglingUse, Expired, Freed, Freeing, Support},
-    records::{Open, Origin, Requested, Serial},
+    fact::{DanglingUse, Expired, Freed, Freeing, StillMapped, Support},
+    records::{MappedRange, Open, Origin, Requested, Serial},
 };
 use crate::finding::Place;
 
@@ -72,7 +72,15 @@ pub enum Operation {
         object: Handle,
         /// Which life of that.
         serial: Serial,
+        /// Where physical memory was mapped when the release of its last reference began.
+        mapped: Option<Box<StillMapped>>,
     },
+    /// It maps physical memory at addresses from here on.
+    Map(u64, MappedRange),
+    /// It unmaps these, by their first addresses.
+    Unmap(Vec<(u64, MappedRange)>),
+    /// It unmaps what is not known, because its enter is missing.
+    UnmapUnknown,
     /// It opens handle data.
     Open(Opens),
     /// It closes a mapping.

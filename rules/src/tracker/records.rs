@@ -3,7 +3,7 @@
 //! Plain data: the transitions change it, facts refer to it.
 
 use smallvec::SmallVec;
-use urscope_schema::{api::Function, call::Nanos};
+use urscope_schema::{api::Function, call::Nanos, handle::Handle};
 
 use super::exports::ExportId;
 use crate::{finding::Place, lifecycle::State};
@@ -160,6 +160,19 @@ pub enum Origin {
     Plain,
     /// Opened from handle data.
     Imported,
+}
+
+/// Addresses that physical memory is mapped at.
+#[derive(Clone, Copy, Debug)]
+pub struct MappedRange {
+    /// The address behind the last one.
+    pub end: u64,
+    /// The physical memory.
+    pub memory: Handle,
+    /// Which life of that.
+    pub serial: Serial,
+    /// The call that mapped it.
+    pub place: Place,
 }
 
 /// The type of USM (`ur_usm_type_t`).

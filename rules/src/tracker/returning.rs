@@ -137,6 +137,7 @@ fn operation_without_enter(function: Function) -> Operation {
             Operation::Allocate(Requested { usm: UsmType::of(function), ..Requested::default() })
         }
         Effect::Makes(Kind::Context) => Operation::CreateContext(None),
+        _ if function == Function::urVirtualMemUnmap => Operation::UnmapUnknown,
         _ => Operation::Nothing,
     }
 }

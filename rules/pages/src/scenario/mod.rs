@@ -19,6 +19,7 @@
 //! | `open h -> m`, `close m` | a mapping in the consumer; `-> m` may likewise be left out |
 //! | `physical m ipc`, `retain-physical m`, `release-physical m` | physical memory, with or without the IPC flag |
 //! | `get-physical m -> h`, `put-physical h`, `open-physical h -> n`, `close-physical n` | its handle data |
+//! | `map m -> v`, `unmap v` | addresses at which physical memory is mapped; all of it, or as much as `sized` says |
 //! | `event e ipc`, `retain-event e`, `release-event e` | an event, with or without the IPC flag |
 //! | `get-event e -> h`, `put-event h`, `open-event h -> f` | its handle data |
 //! | `wait e` | a wait on the host for an event |
@@ -30,8 +31,8 @@
 //! | `seen`, `gone` | somebody sees from outside that the process runs, or that it is not there any more |
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!
-//! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside), `in CONTEXT`, `on DEVICE` (of a context: its only one), `sized NUMBER` (of the handle
-//! data of an open), `exposes NUMBER` (of a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), and `fails` (with 45, or the `ur_result_t` behind it) or `begins`. A name is
+//! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside; of a `map`, inside of what it makes), `in CONTEXT`, `on DEVICE` (of a context: its only one), `sized NUMBER` (of the handle
+//! data of an open, or of what is mapped), `exposes NUMBER` (of a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), and `fails` (with 45, or the `ur_result_t` behind it) or `begins`. A name is
 //! an address: named again as a result, the same address comes again. The bytes of handle data depend on the exported address alone;
 //! those of physical memory also on the name of the handle data, unless it is `like` another.
 //! What stands between a line `NUMBER times` and a line `end` happens so often; `$` in it is the number of the repetition.
@@ -111,7 +112,7 @@ pub struct Call {
     pub verb: Verb,
     /// The object that is handed in, or the one that is made.
     pub object: Option<String>,
-    /// How far behind the object's address.
+    /// How far behind the object's address; of a map, behind that of its result.
     pub offset: u64,
     /// The name of what comes back.
     pub result: Option<String>,
@@ -125,7 +126,7 @@ pub struct Call {
     pub shared: bool,
     /// Whether it is made with profiling.
     pub profiled: bool,
-    /// The size that is asked for, or that of handle data that is not what its get gave.
+    /// The size that is asked for, of what is mapped where that is not all, or of handle data that is not what its get gave.
     pub size: Option<u64>,
     /// Of a get: how many bytes the driver exports, from the address without its offset on.
     pub exposes: Option<u64>,
@@ -184,6 +185,10 @@ pub enum Verb {
     OpenPhysical,
     /// `urIPCClosePhysMemHandleExp`
     ClosePhysical,
+    /// `urVirtualMemMap`
+    Map,
+    /// `urVirtualMemUnmap`
+    Unmap,
     /// `urEventCreateExp`
     Event,
     /// `urEventRetain`

@@ -22,7 +22,7 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-const VERBS: [(&str, Verb); 27] = [
+const VERBS: [(&str, Verb); 29] = [
     ("context", Verb::Context),
     ("retain", Verb::Retain),
     ("release", Verb::Release),
@@ -42,6 +42,8 @@ const VERBS: [(&str, Verb); 27] = [
     ("put-physical", Verb::PutPhysical),
     ("open-physical", Verb::OpenPhysical),
     ("close-physical", Verb::ClosePhysical),
+    ("map", Verb::Map),
+    ("unmap", Verb::Unmap),
     ("event", Verb::Event),
     ("retain-event", Verb::RetainEvent),
     ("release-event", Verb::ReleaseEvent),
@@ -297,7 +299,8 @@ mod tests {
     fn a_story_is_written_as_it_was_read() {
         let text = "producer: alloc p 4096\nproducer@2/3: get p + 8 -> h in c begins\nproducer@2/3: fails\n\
                     producer: fork child\nchild: close m fails\nchild: uid 7\nchild: descriptors 9\n\
-                    child: open h sized 7 -> m takes 3 fails 4\nchild: alloc q 8 in c on d\nchild: get q -> h exposes 9\nchild: event e ipc profiled\nchild: killed\n";
+                    child: open h sized 7 -> m takes 3 fails 4\nchild: alloc q 8 in c on d\nchild: get q -> h exposes 9\nchild: event e ipc profiled\n\
+                    child: map m sized 4096 + 8 -> v in c\nchild: unmap v sized 4096 + 8\nchild: killed\n";
         let scenario: Scenario = text.parse().unwrap();
         assert_eq!(scenario.to_string(), text);
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use urscope_rules::{Checker, End, Finding, Process, ProcessId, Rights, Tracker};
 use urscope_schema::{
     api::{
-        Function, UrResult,
+        Function, UrResult, constants,
         demand::{IPC, PROFILING},
     },
     call::{Enter, Exit, Nanos, Values},
@@ -33,6 +33,12 @@ pub enum Event {
 
 /// The device of a call that names none.
 const DEVICE: u64 = 0xd0;
+
+/// The size of physical memory.
+const PHYSICAL: u64 = 1 << 16;
+
+/// How physical memory is mapped.
+const READ_WRITE: u64 = constants::UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE as u64;
 
 /// How long a step takes.
 const STEP: u64 = 1000;
@@ -302,7 +308,7 @@ impl Player {
             Verb::PutEvent => (F::urIPCPutEventHandleExp, put, nothing),
             Verb::OpenEvent => (F::urIPCOpenEventHandleExp, open, opened),
             Verb::Wait => (F::urEventWait, Values { count: Some(1), ..of }, nothing),
-            _ => (F::urPhysicalMemCreate, Values { flags, device, size: Some(1 << 16), ..within }, of),
+            _ => (F::urPhysicalMemCreate, Values { flags, device, size: Some(PHYSICAL), ..within }, of),
         }
     }
 
@@ -379,6 +385,12 @@ impl Player {
                 let yes = call.result.as_deref() == Some("yes");
                 (Function::urDeviceGetInfo, ask, Values { value: Some(u64::from(yes)), ..nothing })
             }
+            Verb::Map => {
+                let (pointer, size) = (result.map(|start| start + call.offset), call.size.or(Some(PHYSICAL)));
+                let (object, offset, flags) = (Some(object - call.offset), Some(0), Some(READ_WRITE));
+                (Function::urVirtualMemMap, Values { pointer, size, object, offset, flags, ..within }, nothing)
+            }
+            Verb::Unmap => (Function::urVirtualMemUnmap, Values { size: call.size.or(Some(PHYSICAL)), ..on }, nothing),
             _ => self.of_object(actor, call, object, result, within),
         }
     }

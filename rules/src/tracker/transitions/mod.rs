@@ -10,6 +10,7 @@ mod memory;
 mod objects;
 mod opens;
 mod pools;
+mod virtual_memory;
 
 use urscope_schema::{
     api::{Effect, Function},
@@ -66,6 +67,7 @@ pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
             memory::free(tracker, place, pointer, how)
         }
         (Effect::Uses(Kind::Event), ..) => wait(enter),
+        (Effect::Uses(Kind::PhysicalMem), ..) => virtual_memory::begin(tracker, place, enter),
         (Effect::Retains(Kind::Context), ..) => contexts::retain(tracker, who, values.context),
         (Effect::Releases(Kind::Context), ..) => contexts::release(tracker, place, values.context),
         _ => Operation::Nothing,
@@ -136,9 +138,12 @@ pub(super) fn exit(tracker: &mut Tracker, pending: PendingCall, exit: &Exit, fac
             }
         }
         Operation::Retain { object, serial } => objects::retained(tracker, place.process, object, serial, success),
-        Operation::Release { object, serial } => {
-            objects::released(tracker, place, (object, serial), success, facts);
+        Operation::Release { object, serial, mapped } => {
+            objects::released(tracker, place, (object, serial), mapped, success, facts);
         }
+        Operation::Map(start, range) if success => virtual_memory::mapped(tracker, place.process, start, range),
+        Operation::Unmap(ranges) if !success => virtual_memory::unmap_refused(tracker, place.process, ranges),
+        Operation::UnmapUnknown if success => virtual_memory::unmapped_somewhere(tracker, place.process),
         Operation::Open(open) => opens::returned(tracker, place, &open, values, success, facts),
         Operation::Ask(support) if success => {
             tracker.emit(facts, place, What::Support(Support { value: values.value, ..support }));
@@ -177,7 +182,13 @@ pub(super) fn exit(tracker: &mut Tracker, pending: PendingCall, exit: &Exit, fac
                 contexts::created(tracker, place, context, device);
             }
         }
-        Operation::Nothing | Operation::Wait(_) | Operation::Ask(_) | Operation::PutInherited { .. } => {}
+        Operation::Nothing
+        | Operation::Wait(_)
+        | Operation::Ask(_)
+        | Operation::PutInherited { .. }
+        | Operation::Map(..)
+        | Operation::Unmap(_)
+        | Operation::UnmapUnknown => {}
     }
 }
 

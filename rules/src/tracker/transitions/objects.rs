@@ -7,13 +7,13 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-use super::end_wrongly;
+use super::{end_wrongly, virtual_memory};
 use crate::{
     finding::Place,
     lifecycle::{Event, State, step},
     tracker::{
         ProcessId, Tracker,
-        fact::{FactConsumer, Freed, Opened, What},
+        fact::{FactConsumer, Freed, Opened, StillMapped, What},
         pending::{Opens, Operation},
         process_state::ProcessState,
         records::{Object, Origin, Serial, Tombstone},
@@ -112,7 +112,10 @@ pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: 
     if counted.references == 0 {
         counted.state = step(counted.state, Event::Ending).next;
     }
-    Operation::Release { object, serial: counted.serial }
+    let (serial, is_last) = (counted.serial, counted.references == 0);
+    let state = tracker.state(who).filter(|_| is_last);
+    let mapped = state.and_then(|state| virtual_memory::still_mapped(state, serial)).map(Box::new);
+    Operation::Release { object, serial, mapped }
 }
 
 /// A release has returned.
@@ -120,6 +123,7 @@ pub(super) fn released(
     tracker: &mut Tracker,
     died: Place,
     (object, serial): (Handle, Serial),
+    mapped: Option<Box<StillMapped>>,
     success: bool,
     facts: &mut dyn FactConsumer,
 ) {
@@ -137,10 +141,11 @@ pub(super) fn released(
         return;
     }
     remove(state, object, &gone, died, false);
-    let handles = gone.handles;
+    state.mapped.forget(serial);
+    let (handles, mapped) = (gone.handles, mapped.map(|mapped| *mapped));
     let not_put = (handles > 0).then(|| state.latest_got(|data| data.exported == Some(serial))).flatten();
     let got = not_put.or(gone.got);
-    let freed = Freed { handles, got, ..Freed::new(object, serial, gone.size) };
+    let freed = Freed { handles, got, mapped, ..Freed::new(object, serial, gone.size) };
     tracker.emit(facts, died, What::Freed(&freed));
 }
 

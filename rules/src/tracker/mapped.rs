@@ -1,0 +1,113 @@
+//! Addresses that physical memory is mapped at: found by address, and by the physical memory.
+
+use std::collections::BTreeSet;
+
+use smallvec::SmallVec;
+
+use super::{
+    ranges::Ranges,
+    records::{MappedRange, Serial},
+};
+
+/// Ranges that do not overlap, by their first addresses.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MappedRanges {
+    ranges: Ranges<MappedRange>,
+    /// The life of the physical memory and the first address of each range.
+    by_memory: BTreeSet<(Serial, u64)>,
+}
+
+impl MappedRanges {
+    /// Adds a range. What was mapped at these addresses is mapped there no more.
+    pub(crate) fn insert(&mut self, start: u64, range: MappedRange) {
+        self.take(start, range.end);
+        self.add(start, range);
+    }
+
+    /// Takes out what is mapped from `start` to `end`. Of a range that lies there in part, the other parts stay.
+    pub(crate) fn take(&mut self, start: u64, end: u64) -> Vec<(u64, MappedRange)> {
+        let mut taken = Vec::new();
+        if start >= end {
+            return taken;
+        }
+        let before = self.ranges.before(start).filter(|(_, range)| range.end > start);
+        let touched = before.into_iter().chain(self.ranges.within(start..end));
+        let touched: SmallVec<[u64; 4]> = touched.map(|(from, _)| from).collect();
+        for from in touched {
+            let Some(range) = self.remove(from) else { continue };
+            self.add(from, MappedRange { end: start, ..range });
+            self.add(end, range);
+            taken.push((from.max(start), MappedRange { end: range.end.min(end), ..range }));
+        }
+        taken
+    }
+
+    /// The ranges of one life of physical memory, in the order of addresses.
+    pub(crate) fn of(&self, memory: Serial) -> impl Iterator<Item = (u64, &MappedRange)> {
+        let starts = self.by_memory.range((memory, 0)..=(memory, u64::MAX));
+        starts.filter_map(|(_, start)| Some((*start, self.ranges.get(*start)?)))
+    }
+
+    /// Takes out the ranges of one life of physical memory.
+    pub(crate) fn forget(&mut self, memory: Serial) {
+        let starts: SmallVec<[u64; 4]> = self.of(memory).map(|(start, _)| start).collect();
+        for start in starts {
+            self.remove(start);
+        }
+    }
+
+    /// Adds a range at addresses where nothing is mapped, unless it is empty.
+    fn add(&mut self, start: u64, range: MappedRange) {
+        if start < range.end {
+            self.ranges.insert(start, range);
+            self.by_memory.insert((range.serial, start));
+        }
+    }
+
+    fn remove(&mut self, start: u64) -> Option<MappedRange> {
+        let removed = self.ranges.remove(start)?;
+        self.by_memory.remove(&(removed.serial, start));
+        Some(removed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use urscope_schema::{
+        call::Nanos,
+        handle::{Handle, Kind},
+    };
+
+    use super::*;
+    use crate::tracker::{ProcessId, end_of};
+
+    fn range(serial: Serial, end: u64) -> MappedRange {
+        let memory = Handle { kind: Kind::PhysicalMem, value: serial };
+        MappedRange { end, memory, serial, place: end_of(ProcessId(0), Nanos(0)) }
+    }
+
+    fn of(ranges: &MappedRanges, memory: Serial) -> Vec<(u64, u64)> {
+        ranges.of(memory).map(|(start, range)| (start, range.end)).collect()
+    }
+
+    #[test]
+    fn what_is_taken_out_leaves_what_is_beside_it() {
+        let mut ranges = MappedRanges::default();
+        for (start, memory, end) in [(10, 1, 20), (20, 2, 30), (40, 1, 50)] {
+            ranges.insert(start, range(memory, end));
+        }
+        assert_eq!((of(&ranges, 1), of(&ranges, 2)), (vec![(10, 20), (40, 50)], vec![(20, 30)]));
+        let taken: Vec<_> = ranges.take(15, 45).into_iter().map(|(start, range)| (start, range.end)).collect();
+        assert_eq!(taken, [(15, 20), (20, 30), (40, 45)]);
+        assert_eq!((of(&ranges, 1), of(&ranges, 2)), (vec![(10, 15), (45, 50)], vec![]));
+        assert_eq!(ranges.take(12, 14).len(), 1);
+        assert_eq!(of(&ranges, 1), [(10, 12), (14, 15), (45, 50)]);
+        for (start, end) in [(12, 14), (15, 45), (11, 11), (50, u64::MAX), (14, 10)] {
+            assert!(ranges.take(start, end).is_empty(), "{start} to {end}");
+        }
+        ranges.insert(0, range(3, u64::MAX));
+        assert_eq!((of(&ranges, 1), of(&ranges, 3)), (vec![], vec![(0, u64::MAX)]));
+        ranges.forget(3);
+        assert!(of(&ranges, 3).is_empty() && ranges.take(0, u64::MAX).is_empty());
+    }
+}
