@@ -11,11 +11,12 @@ use scenarios::{
 };
 
 /// What a process `q` does, and what is found of it. `HANDLE` is handle data of USM that is not put there.
-const CIRCUMSTANCES: [(&str, &[&str]); 10] = [
+const CIRCUMSTANCES: [(&str, &[&str]); 11] = [
     ("size-mismatch", &["open HANDLE sized 7 -> never fails 4"]),
     ("profiled-ipc-event", &["event timed ipc profiled fails 4"]),
     ("permission-denied", &["open HANDLE -> never fails 45"]),
     ("unsupported-device", &["support physical -> no", "physical denied ipc", "release-physical denied"]),
+    ("released-while-mapped", &["physical own", "map own -> at", "release-physical own", "unmap at"]),
     ("garbage-handle", &["open unknown -> never fails 45"]),
     ("untraced-peer", &["open unknown -> mapping", "close mapping"]),
     ("churn", &["alloc own 64", "101 times", "get own -> mine", "put mine", "end", "free own"]),

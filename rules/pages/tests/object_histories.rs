@@ -56,6 +56,8 @@ enum What {
     Made(Sort, String),
     /// It was opened.
     Opened(Sort, String),
+    /// Physical memory was unmapped from these addresses.
+    Unmapped(Sort, String),
     Other,
 }
 
@@ -79,6 +81,14 @@ struct HandleData {
     busy: usize,
 }
 
+/// Physical memory at addresses.
+#[derive(Clone, Debug)]
+struct Mapped {
+    process: usize,
+    addresses: String,
+    object: String,
+}
+
 /// What a call under way does when it returns.
 #[derive(Clone, Debug)]
 enum Then {
@@ -88,6 +98,9 @@ enum Then {
     /// The end was refused, or a reference is one more: what it was about is left as it is here.
     Puts(HandleData),
     Referred(Object),
+    Maps(Mapped),
+    /// As with a put. One that succeeds counts as soon as it begins.
+    Unmaps(Mapped),
 }
 
 #[derive(Default)]
@@ -96,6 +109,7 @@ struct History {
     lines: Vec<Line>,
     objects: Vec<Object>,
     got: Vec<HandleData>,
+    mapped: Vec<Mapped>,
     under_way: BTreeMap<(usize, usize), (bool, Then)>,
     names: BTreeSet<String>,
 }
@@ -131,7 +145,7 @@ impl History {
             self.add_line(process, thread, if success { "returns" } else { "fails" }, What::Other);
             return self.settle(success, then);
         }
-        let (what, which, how) = (self.choose(7), self.choose(8), self.choose(6));
+        let (what, which, how) = (self.choose(9), self.choose(8), self.choose(6));
         // 0 and 1: the call overlaps others; 1 and 2: it is refused.
         let how = (how < 2, how == 0 || how > 2);
         let sort = if which.is_multiple_of(2) { Physical } else { Event };
@@ -175,9 +189,24 @@ impl History {
                 let (text, then) = (format!("retain-{} {}", object.sort.word(), object.name), object.clone());
                 self.call((process, thread), &text, What::Other, how, Then::Referred(then));
             }
+            6 => {
+                let fits = |object: &Object| object.process == process && object.sort == Physical;
+                let Some(index) = pick(&self.objects, which, fits) else { return };
+                self.objects[index].busy += 1;
+                let object = self.objects[index].name.clone();
+                let mapped = Mapped { process, addresses: self.name("v", process), object };
+                let text = format!("map {} -> {}", mapped.object, mapped.addresses);
+                self.call((process, thread), &text, What::Other, how, Then::Maps(mapped));
+            }
+            7 => {
+                let Some(index) = pick(&self.mapped, which, |mapped| mapped.process == process) else { return };
+                self.unmap(index, thread, how);
+            }
             _ => {
+                let mapped = |object: &Object| self.mapped.iter().any(|mapped| mapped.object == object.name);
+                let may_end = |object: &Object| object.references > 1 || !mapped(object);
                 let idle = |object: &Object| object.process == process && object.busy == 0;
-                if let Some(index) = pick(&self.objects, which, idle) {
+                if let Some(index) = pick(&self.objects, which, |object| idle(object) && may_end(object)) {
                     self.release(index, thread, how);
                 }
             }
@@ -225,6 +254,19 @@ impl History {
             }
             Then::Puts(got) => self.got.push(got),
             Then::Referred(object) => self.object(&object.name).busy -= 1,
+            Then::Maps(mapped) => {
+                self.object(&mapped.object).busy -= 1;
+                if success {
+                    self.mapped.push(mapped);
+                } else {
+                    self.names.remove(&mapped.addresses);
+                }
+            }
+            Then::Unmaps(mapped) if success => drop(self.names.remove(&mapped.addresses)),
+            Then::Unmaps(mapped) => {
+                self.object(&mapped.object).busy -= 1;
+                self.mapped.push(mapped);
+            }
         }
     }
 
@@ -239,6 +281,16 @@ impl History {
         let last = !self.got.iter().any(|other| other.object == got.object);
         let kind = if last { What::Put(got.sort, got.name.clone()) } else { What::Other };
         self.call((process, thread), &text, kind, how, Then::Puts(got));
+    }
+
+    fn unmap(&mut self, index: usize, thread: usize, how: (bool, bool)) {
+        let mapped = self.mapped.remove(index);
+        if !how.1 {
+            self.object(&mapped.object).busy += 1;
+        }
+        let (process, text) = (mapped.process, format!("unmap {}", mapped.addresses));
+        let kind = What::Unmapped(Physical, mapped.addresses.clone());
+        self.call((process, thread), &text, kind, how, Then::Unmaps(mapped));
     }
 
     fn release(&mut self, index: usize, thread: usize, (slow, success): (bool, bool)) {
@@ -269,6 +321,9 @@ impl History {
         while !self.got.is_empty() {
             self.put(0, 0, (false, true));
         }
+        while !self.mapped.is_empty() {
+            self.unmap(0, 0, (false, true));
+        }
         while !self.objects.is_empty() {
             self.release(0, 0, (false, true));
         }
@@ -293,9 +348,10 @@ impl History {
             !self.lines[index + 1..].iter().any(|line| born(&line.text))
         };
         let fits = |index: &usize| match (&self.lines[*index].kind, fault) {
-            (What::Put(_, name), 0) | (What::EndOfImport(_, name), 3) | (What::EndOfImport(Physical, name), 4) => {
-                never_again(*index, name)
-            }
+            (What::Put(_, name), 0)
+            | (What::EndOfImport(_, name), 3)
+            | (What::EndOfImport(Physical, name), 4)
+            | (What::Unmapped(_, name), 9) => never_again(*index, name),
             (What::Put(..), 1 | 2)
             | (What::Made(Physical, _), 5)
             | (What::Opened(Event, _), 6)
@@ -306,8 +362,11 @@ impl History {
         let places: Vec<_> = (0..self.lines.len()).filter(fits).collect();
         let index = *places.get(place % places.len().max(1))?;
         let line = self.lines[index].clone();
-        let (What::Put(sort, name) | What::EndOfImport(sort, name) | What::Made(sort, name) | What::Opened(sort, name)) =
-            &line.kind
+        let (What::Put(sort, name)
+        | What::EndOfImport(sort, name)
+        | What::Made(sort, name)
+        | What::Opened(sort, name)
+        | What::Unmapped(sort, name)) = &line.kind
         else {
             return None;
         };
@@ -348,6 +407,10 @@ impl History {
                 self.insert(index + 1, process, &format!("get-{} {name} -> never fails", sort.other().word()));
                 Some(vec!["wrong-kind"])
             }
+            9 => {
+                self.lines.remove(index);
+                Some(vec!["released-while-mapped"])
+            }
             _ => {
                 let handle = line.text.split("open-physical ").nth(1)?.split(' ').next()?.to_owned();
                 self.insert(index, other, &format!("open-event {handle} -> never fails"));
@@ -357,7 +420,7 @@ impl History {
     }
 }
 
-const FAULTS: usize = 9;
+const FAULTS: usize = 10;
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
@@ -381,13 +444,13 @@ proptest! {
 fn histories_are_long_and_every_fault_occurs() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let (mut calls, mut faults) = (0, [0; FAULTS]);
-    for _ in 0..50 {
+    for _ in 0..60 {
         let choices = choices().new_tree(&mut runner).unwrap().current();
         calls += History::of(choices.clone()).lines.len();
         for (fault, count) in faults.iter_mut().enumerate() {
             *count += usize::from(History::of(choices.clone()).violation(fault, 1).is_some());
         }
     }
-    assert!(calls > 50 * 40, "{calls} lines");
+    assert!(calls > 60 * 40, "{calls} lines");
     assert!(faults.iter().all(|count| *count > 20), "{faults:?}");
 }

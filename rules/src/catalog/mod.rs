@@ -50,6 +50,7 @@ register! {
     profiled_ipc_event;
     put_of_unknown;
     refused_open;
+    released_while_mapped;
     size_mismatch;
     slab_exposed;
     slow_call;

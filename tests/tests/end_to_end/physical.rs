@@ -83,8 +83,13 @@ fn memory_that_is_released_while_another_has_it_open_stays_as_it_was() {
 
 #[test]
 fn the_programs_are_the_same_traced_and_bare() {
-    let apps = ["clean_physical", "physical_leaked_handle", "physical_leaked_memory", "physical_released_while_open"];
-    for app in apps {
+    for app in [
+        "clean_physical",
+        "physical_leaked_handle",
+        "physical_leaked_memory",
+        "physical_released_while_mapped",
+        "physical_released_while_open",
+    ] {
         let test_run = || TestRun::of(app, Release::R2026_2, Adapter::V2).option("--no-check");
         let (bare, traced) = (test_run().option("--no-shim").run(), test_run().run());
         assert!(bare.trace_files().is_empty() && !traced.trace_files().is_empty(), "{app}: {}", traced.stderr);

@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 70] = [
+const PROGRAMS: [(&str, Shares, Runs); 71] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -84,6 +84,7 @@ const PROGRAMS: [(&str, Shares, Runs); 70] = [
     ("physical_leaked_handle", AllKinds, Once),
     ("physical_leaked_memory", AllKinds, Once),
     ("physical_puts_of_one_descriptor", AllKinds, Once),
+    ("physical_released_while_mapped", AllKinds, Once),
     ("physical_released_while_open", AllKinds, Once),
     ("physical_use_after_put", AllKinds, Once),
     ("plain_c", AllKinds, Once),

@@ -133,6 +133,8 @@ violations_at! {
         "open as memory refused";
     opened_physical_memory_that_is_never_closed: "physical_leaked_memory" on V2, ["warning leaked-physical-memory"],
         "ipc_physical::open(", "consumer keeps 1 granule";
+    opened_physical_memory_that_is_closed_while_it_is_mapped: "physical_released_while_mapped" on V2,
+        ["note released-while-mapped"], "memory.reset();", "consumer unmapped it afterwards";
     an_opened_event_that_is_never_released: "event_leaked" on V2, ["warning leaked-event"], "ipc_event::open(",
         "consumer keeps an event that is complete";
     handle_data_of_an_event_that_is_never_put: "event_leaked_handle" on V2, ["note leaked-handle"], "ipc_event::get(",

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::pick;
-use What::{Close, End, Get, Make, Open, Put};
+use What::{Close, End, Get, Make, Map, Open, Put, Unmap};
 
 pub(crate) const PROCESSES: usize = 3;
 
@@ -18,6 +18,8 @@ pub(crate) enum What {
     Open,
     Close,
     End,
+    Map,
+    Unmap,
 }
 
 /// A call that returns at once.
@@ -36,11 +38,14 @@ pub(crate) struct Call {
     pub(crate) memory: String,
     pub(crate) data: String,
     pub(crate) opened: String,
+    /// Where physical memory is mapped, in a map and an unmap.
+    pub(crate) addresses: String,
 }
 
 impl Call {
     pub(crate) fn text(&self) -> String {
-        let Self { process, thread, memory, data, opened, .. } = self;
+        let Self { process, thread, memory, data, opened, addresses, .. } = self;
+        let object = if opened.is_empty() { memory } else { opened };
         let text = match (self.what, self.physical) {
             (Make, false) => format!("alloc {memory} 4096"),
             (Make, true) => format!("physical {memory} ipc"),
@@ -54,6 +59,8 @@ impl Call {
             (Close, true) => format!("close-physical {opened}"),
             (End, false) => format!("free {memory}"),
             (End, true) => format!("release-physical {memory}"),
+            (Map, _) => format!("map {object} -> {addresses}"),
+            (Unmap, _) => format!("unmap {addresses}"),
         };
         format!("p{process}/{}: {text}", thread + 1)
     }
@@ -69,6 +76,7 @@ struct Memory {
     made: Call,
     handles: Vec<Call>,
     opens: Vec<Call>,
+    maps: Vec<Call>,
 }
 
 #[derive(Default)]
@@ -85,7 +93,7 @@ impl History {
         let mut history = Self::default();
         let mut choices = choices.into_iter().map(|choice| choice as usize);
         while let (Some(what), Some(which), Some(who)) = (choices.next(), choices.next(), choices.next()) {
-            history.step(what % 7, which, who);
+            history.step(what % 9, which, who);
         }
         while !history.memory.is_empty() {
             history.tidy();
@@ -106,11 +114,12 @@ impl History {
             0 => {
                 self.lives += 1;
                 let memory = self.name(if physical { "o" } else { "a" }, process);
-                let (data, opened) = (String::new(), String::new());
+                let (data, opened, addresses) = (String::new(), String::new(), String::new());
+                let life = self.lives;
                 let made =
-                    Call { process, thread, what: Make, physical, life: self.lives, handle: 0, memory, data, opened };
+                    Call { process, thread, what: Make, physical, life, handle: 0, memory, data, opened, addresses };
                 self.calls.push(made.clone());
-                self.memory.push(Memory { made, handles: Vec::new(), opens: Vec::new() });
+                self.memory.push(Memory { made, handles: Vec::new(), opens: Vec::new(), maps: Vec::new() });
             }
             1 | 2 => {
                 let Some(at) = pick(&self.memory, which, |_| true) else { return };
@@ -138,6 +147,12 @@ impl History {
                     self.end(which);
                 }
             }
+            6 => self.map(which, who),
+            7 => {
+                let Some(at) = pick(&self.memory, which, |memory| !memory.maps.is_empty()) else { return };
+                let map = who % self.memory[at].maps.len();
+                self.unmap(at, map);
+            }
             _ => {
                 if let Some(at) = pick(&self.memory, which, |memory| !memory.opens.is_empty()) {
                     self.close(at, who);
@@ -155,9 +170,33 @@ impl History {
         self.calls.push(Call { what: Put, ..got });
     }
 
+    /// Maps physical memory that was made here or opened.
+    fn map(&mut self, which: usize, who: usize) {
+        let Some(at) = pick(&self.memory, which, |memory| memory.made.physical) else { return };
+        let memory = &self.memory[at];
+        let of = memory.opens.get(who % (memory.opens.len() + 1)).unwrap_or(&memory.made).clone();
+        let map = Call { what: Map, addresses: self.name("v", of.process), ..of };
+        self.calls.push(map.clone());
+        self.memory[at].maps.push(map);
+    }
+
+    fn unmap(&mut self, at: usize, map: usize) {
+        let map = self.memory[at].maps.remove(map);
+        self.names.remove(&map.addresses);
+        self.calls.push(Call { what: Unmap, ..map });
+    }
+
+    /// Unmaps an object everywhere.
+    fn unmap_all(&mut self, at: usize, object: &Call) {
+        while let Some(map) = self.memory[at].maps.iter().position(|map| map.same_opened(object)) {
+            self.unmap(at, map);
+        }
+    }
+
     fn close(&mut self, at: usize, who: usize) {
         let opens = &mut self.memory[at].opens;
         let open = opens.remove(who % opens.len());
+        self.unmap_all(at, &open);
         self.names.remove(&open.opened);
         self.calls.push(Call { what: Close, ..open });
     }
@@ -165,6 +204,7 @@ impl History {
     fn end(&mut self, which: usize) {
         let idle = |memory: &Memory| memory.handles.is_empty() && memory.opens.is_empty();
         let Some(at) = pick(&self.memory, which, idle) else { return };
+        self.unmap_all(at, &self.memory[at].made.clone());
         let made = self.memory.remove(at).made;
         self.names.remove(&made.memory);
         self.calls.push(Call { what: End, ..made });
@@ -180,6 +220,7 @@ impl History {
         } else if memory.made.life.is_multiple_of(3) {
             self.memory.remove(0);
         } else {
+            self.unmap_all(0, &self.memory[0].made.clone());
             let made = self.memory.remove(0).made;
             self.names.remove(&made.memory);
             self.calls.push(Call { what: End, ..made });

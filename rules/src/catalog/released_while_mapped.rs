@@ -1,0 +1,91 @@
+//! # What it does
+//!
+//! Reports physical memory whose last reference is released, by `urPhysicalMemRelease` or `urIPCClosePhysMemHandleExp`,
+//! while the same process has it mapped at addresses (`urVirtualMemMap`). Addresses that another thread is unmapping by then
+//! count as unmapped.
+//!
+//! # Why it is bad
+//!
+//! The release does not unmap. SYCL asks the program to unmap before a `physical_mem` object is destroyed, and Level Zero asks
+//! it to make sure that the device does not refer to the memory any more. Intel's driver deletes its object for the memory,
+//! and reads that object again when the addresses are unmapped.
+//!
+//! It is a note because `ur_api.h` says nothing about it, and because drivers differ: CUDA's keeps the memory until it is
+//! unmapped.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: get-physical m -> h
+//! consumer: open-physical h -> n
+//! consumer: map n -> v
+//! consumer: close-physical n
+//! consumer: unmap v
+//! producer: put-physical h
+//! producer: release-physical m
+//! ```
+//!
+//! # Good trace
+//!
+//! As long as there is another reference, the memory may stay mapped.
+//!
+//! ```text
+//! producer: physical m ipc
+//! producer: map m -> v
+//! producer: get-physical m -> h
+//! consumer: open-physical h -> n
+//! consumer: retain-physical n
+//! consumer: map n -> w
+//! consumer: close-physical n
+//! consumer: unmap w
+//! consumer: release-physical n
+//! producer: put-physical h
+//! producer: unmap v
+//! producer: release-physical m
+//! ```
+//!
+//! # What to do
+//!
+//! Unmap all addresses of the memory before its last reference is released; in SYCL, call `unmap` before the
+//! `physical_mem` object is destroyed.
+
+use urscope_schema::{api::Function, counted};
+
+use super::{
+    Check, Rule, When,
+    wording::{call, of_size},
+};
+use crate::{
+    finding::{Finding, Severity},
+    tracker::fact::{Fact, FactKind, What},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "released-while-mapped",
+    severity: Severity::Note,
+    when: When::Exit,
+    title: "physical memory is released or closed while it is mapped",
+    facts: &[FactKind::Freed],
+    check: Check::Stateless(check),
+};
+
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::Freed(freed) = fact.what else { return None };
+    let still = freed.mapped?;
+    let (who, what, size, at) = (fact.actor(), freed.what, of_size(freed.size), call(fact.at));
+    let releases = if fact.at.function.is_some_and(Function::is_ipc) { "closes" } else { "releases" };
+    let others = match still.others {
+        0 => String::new(),
+        others => format!(", and at {} more", counted(others, "range")),
+    };
+    let message = format!(
+        "{who} {releases} {what}{size} in {at} while {} bytes are mapped at {:#x}, since {}{others}",
+        still.size,
+        still.pointer,
+        call(still.mapped)
+    );
+    let finding = Finding::new(&RULE, fact.at, what, message).other(Some(still.mapped));
+    let advice = "unmap it before its last reference is released; in SYCL, before the physical_mem object is destroyed";
+    Some(finding.values(freed.size, freed.fingerprint).advice(advice))
+}
