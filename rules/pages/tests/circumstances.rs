@@ -16,7 +16,7 @@ const CIRCUMSTANCES: [(&str, &[&str]); 11] = [
     ("profiled-ipc-event", &["event timed ipc profiled fails 4"]),
     ("permission-denied", &["open HANDLE -> never fails 45"]),
     ("unsupported-device", &["support physical -> no", "physical denied ipc", "release-physical denied"]),
-    ("released-while-mapped", &["physical own", "map own -> at", "release-physical own", "unmap at"]),
+    ("released-while-mapped", &["physical own ipc", "map own -> at", "release-physical own", "unmap at"]),
     ("garbage-handle", &["open unknown -> never fails 45"]),
     ("untraced-peer", &["open unknown -> mapping", "close mapping"]),
     ("churn", &["alloc own 64", "101 times", "get own -> mine", "put mine", "end", "free own"]),

@@ -22,12 +22,17 @@ fn expect(scenario: &str, codes: &[&str]) -> Vec<Finding> {
 /// Physical memory `m` of 65536 bytes, mapped at `v`, and then.
 #[track_caller]
 fn of_own(rest: &str, codes: &[&str]) {
-    expect(&format!("p: physical m\np: map m -> v\n{rest}"), codes);
+    expect(&format!("p: physical m ipc\np: map m -> v\n{rest}"), codes);
+}
+
+#[test]
+fn memory_that_cannot_be_shared_is_left_out() {
+    expect("p: physical m\np: map m -> v\np: release-physical m\np: unmap v", &[]);
 }
 
 #[test]
 fn the_finding_names_both_calls_and_the_addresses() {
-    let found = expect("p: physical m\np: map m -> v\np: release-physical m\np: unmap v", MAPPED);
+    let found = expect("p: physical m ipc\np: map m -> v\np: release-physical m\np: unmap v", MAPPED);
     let message = &found[0].message;
     for part in
         ["p (pid 100) releases physical", "of 65536 bytes in call 3 (urPhysicalMemRelease", "call 2 (urVirtualMemMap"]
@@ -68,7 +73,7 @@ fn each_range_is_mapped_until_it_is_unmapped_itself() {
     of_own("p: map m -> w fails\np: unmap v\np: release-physical m", &[]);
     of_own("p: unmap v fails\np: release-physical m", MAPPED);
     of_own("p: unmap v fails\np: unmap v\np: release-physical m", &[]);
-    let found = expect("p: physical m\np: map m -> w\np: map m -> v\np: map m -> u\np: release-physical m", MAPPED);
+    let found = expect("p: physical m ipc\np: map m -> w\np: map m -> v\np: map m -> u\np: release-physical m", MAPPED);
     assert!(found[0].message.contains("call 2 (urVirtualMemMap") && found[0].message.ends_with("and at 2 ranges more"));
 }
 
@@ -79,7 +84,7 @@ fn a_part_that_is_unmapped_leaves_the_others() {
     of_own(&format!("p: unmap v + 32768 {half}\np: release-physical m"), MAPPED);
     of_own(&format!("p: unmap v {half}\np: unmap v + 32768 {half}\np: release-physical m"), &[]);
     of_own("p: unmap v + 4096 sized 4096\np: release-physical m", MAPPED);
-    let found = expect("p: physical m\np: map m -> v\np: unmap v + 4096 sized 4096\np: release-physical m", MAPPED);
+    let found = expect("p: physical m ipc\np: map m -> v\np: unmap v + 4096 sized 4096\np: release-physical m", MAPPED);
     assert!(found[0].message.contains("while 4096 bytes") && found[0].message.ends_with("and at 1 range more"));
     of_own("p: unmap v + 4096 sized 4096 fails\np: unmap v\np: release-physical m", &[]);
     of_own("p: unmap v sized 0\np: release-physical m", MAPPED);
@@ -88,7 +93,7 @@ fn a_part_that_is_unmapped_leaves_the_others() {
 
 #[test]
 fn one_unmap_may_cover_ranges_of_several_objects() {
-    let side_by_side = "p: physical m\np: physical n\np: map m -> v\np: map n -> v + 65536\n";
+    let side_by_side = "p: physical m ipc\np: physical n ipc\np: map m -> v\np: map n -> v + 65536\n";
     let both = "p: release-physical m\np: release-physical n";
     expect(&format!("{side_by_side}p: unmap v sized 131072\n{both}"), &[]);
     expect(&format!("{side_by_side}p: unmap v + 32768 sized 98304\n{both}"), MAPPED);
@@ -105,30 +110,36 @@ fn what_is_being_unmapped_when_the_release_begins_counts_as_unmapped() {
     of_own("p: unmap v sized 4096 begins\np/2: release-physical m\np: returns", MAPPED);
     of_own("p: release-physical m begins\np/2: unmap v\np: returns", MAPPED);
     // A map that has not returned may fail.
-    expect("p: physical m\np: map m -> v begins\np/2: release-physical m\np: returns", &[]);
+    expect("p: physical m ipc\np: map m -> v begins\np/2: release-physical m\np: returns", &[]);
     expect(
-        "p: physical m\np: map m -> v begins\np/2: release-physical m fails\np: returns\np: release-physical m",
+        "p: physical m ipc\np: map m -> v begins\np/2: release-physical m fails\np: returns\np: release-physical m",
         MAPPED,
     );
 }
 
 #[test]
 fn a_new_object_at_an_old_address_is_not_mapped() {
-    of_own("p: release-physical m\np: physical m\np: release-physical m\np: unmap v", MAPPED);
-    of_own("p: release-physical m\np: physical m\np: map m -> w\np: release-physical m", &["released-while-mapped"; 2]);
+    of_own("p: release-physical m\np: physical m ipc\np: release-physical m\np: unmap v", MAPPED);
+    of_own(
+        "p: release-physical m\np: physical m ipc\np: map m -> w\np: release-physical m",
+        &["released-while-mapped"; 2],
+    );
     of_own("p: unmap v begins\np/2: release-physical m\np/2: physical m\np: fails\np: release-physical m", &[]);
     // Neither end of the first object was seen.
-    of_own("p: physical m\np: release-physical m", &[]);
+    of_own("p: physical m ipc\np: release-physical m", &[]);
     // Addresses that can be mapped again were unmapped where we do not see.
-    of_own("p: physical n\np: map n -> v\np: release-physical m\np: unmap v\np: release-physical n", &[]);
-    of_own("p: physical n\np: map n -> v sized 4096\np: release-physical m\np: unmap v\np: release-physical n", MAPPED);
+    of_own("p: physical n ipc\np: map n -> v\np: release-physical m\np: unmap v\np: release-physical n", &[]);
+    of_own(
+        "p: physical n ipc\np: map n -> v sized 4096\np: release-physical m\np: unmap v\np: release-physical n",
+        MAPPED,
+    );
 }
 
 #[test]
 fn unknown_memory_and_other_processes_are_left_alone() {
     expect("p: map x -> v\np: release-physical x", &[]);
     expect("p: map x -> v\np: physical x\np: release-physical x", &[]);
-    expect("p: unmap v\np: physical m\np: release-physical m", &[]);
+    expect("p: unmap v\np: physical m ipc\np: release-physical m", &[]);
     of_own("p: fork c\nc: release-physical m\nc: unmap v\np: unmap v\np: release-physical m", &[]);
     of_own("p: fork c\nc: unmap v\np: release-physical m", MAPPED);
     for end in ["exit", "exec", "killed", "running"] {
@@ -139,7 +150,7 @@ fn unknown_memory_and_other_processes_are_left_alone() {
 /// Records may be lost. What an unmap was about is not known without its enter.
 #[test]
 fn an_unmap_whose_enter_is_missing_may_have_unmapped_anything() {
-    let scenario: Scenario = "p: physical m\np: map m -> v\np: unmap v\np: release-physical m".parse().unwrap();
+    let scenario: Scenario = "p: physical m ipc\np: map m -> v\np: unmap v\np: release-physical m".parse().unwrap();
     let (mut tracker, mut checker) = (Tracker::new(), Checker::new());
     for event in scenario.events().unwrap() {
         match event {

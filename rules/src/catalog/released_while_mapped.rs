@@ -2,7 +2,7 @@
 //!
 //! Reports physical memory whose last reference is released, by `urPhysicalMemRelease` or `urIPCClosePhysMemHandleExp`,
 //! while the same process has it mapped at addresses (`urVirtualMemMap`). Addresses that another thread is unmapping by then
-//! count as unmapped.
+//! count as unmapped. Memory that cannot be shared, because it was made without the IPC flag, is left out.
 //!
 //! # Why it is bad
 //!

@@ -112,8 +112,8 @@ pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: 
     if counted.references == 0 {
         counted.state = step(counted.state, Event::Ending).next;
     }
-    let (serial, is_last) = (counted.serial, counted.references == 0);
-    let state = tracker.state(who).filter(|_| is_last);
+    let (serial, ends) = (counted.serial, counted.references == 0 && counted.origin != Origin::Plain);
+    let state = tracker.state(who).filter(|_| ends);
     let mapped = state.and_then(|state| virtual_memory::still_mapped(state, serial)).map(Box::new);
     Operation::Release { object, serial, mapped }
 }
