@@ -125,6 +125,19 @@ inline int run_cases(int argc, char **argv, const Cases &cases) {
   });
 }
 
+// Bytes that somebody else owns.
+class View {
+public:
+  View(const Bytes &bytes) : View(bytes.data(), bytes.size()) {}
+  View(const std::byte *begin, size_t length) : begin(begin), length(length) {}
+  const std::byte *data() const { return begin; }
+  size_t size() const { return length; }
+
+private:
+  const std::byte *begin;
+  size_t length;
+};
+
 // The result of a get.
 struct Data {
   void *data = nullptr;

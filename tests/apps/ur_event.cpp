@@ -46,7 +46,7 @@ struct Event {
 
   using Opened = ur_event_handle_t;
   static ur_result_t put(Ur &ur, const Data &data) { return urIPCPutEventHandleExp(ur.context, data.data); }
-  static ur_result_t open(Ur &ur, const Bytes &data, Opened *event) {
+  static ur_result_t open(Ur &ur, const View &data, Opened *event) {
     return urIPCOpenEventHandleExp(ur.context, data.data(), data.size(), event);
   }
   static ur_result_t close(Ur &, Opened event) { return urEventRelease(event); }

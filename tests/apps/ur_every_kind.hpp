@@ -6,18 +6,19 @@
 //   ur_result_t release()                 ends it before its case does
 //   Kind::Opened                          the result of opening its data
 //   Kind::put(Ur &, const Data &)         put
-//   Kind::open(Ur &, const Bytes &, Opened *), Kind::close(Ur &, Opened)
+//   Kind::open(Ur &, const View &, Opened *), Kind::close(Ur &, Opened)
 #pragma once
 
 #include "ur_cases.hpp"
 
 #include <dirent.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 namespace app {
 
 // Opens bytes, and closes the result. Reports a success that opened nothing, and an error that returned something.
-template <typename Kind> void open_and_close(Ur &ur, Answers &answers, const Bytes &data) {
+template <typename Kind> void open_and_close(Ur &ur, Answers &answers, const View &data) {
   const auto untouched = reinterpret_cast<typename Kind::Opened>(&answers);
   auto opened = untouched;
   const ur_result_t result = Kind::open(ur, data, &opened);
@@ -31,13 +32,19 @@ template <typename Kind> void open_and_close(Ur &ur, Answers &answers, const Byt
   }
 }
 
-// The same with data of a length that no get returns.
+// The same with a length that no get returns. Behind the data is memory that cannot be read: an adapter refuses the length first.
 template <typename Kind> void open_resized(Ur &ur, Answers &answers, int by) {
   Kind object(ur);
   const Data data = object.get();
-  Bytes bytes = data.copy();
-  bytes.resize(static_cast<size_t>(static_cast<int>(bytes.size()) + by));
-  open_and_close<Kind>(ur, answers, bytes);
+  const Bytes bytes = data.copy();
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void *pages = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  require(pages != MAP_FAILED, "no memory");
+  auto *end = static_cast<std::byte *>(pages) + page;
+  require(mprotect(end, page, PROT_NONE) == 0, "cannot protect memory");
+  std::byte *begin = std::copy(bytes.begin(), bytes.end(), end - bytes.size()) - bytes.size();
+  open_and_close<Kind>(ur, answers, View(begin, static_cast<size_t>(static_cast<int>(bytes.size()) + by)));
+  munmap(pages, 2 * page);
   CHECK(Kind::put(ur, data));
 }
 

@@ -47,7 +47,7 @@ struct Memory {
 
   using Opened = void *;
   static ur_result_t put(Ur &ur, const Data &data) { return urIPCPutMemHandleExp(ur.context, data.data); }
-  static ur_result_t open(Ur &ur, const Bytes &data, Opened *pointer) {
+  static ur_result_t open(Ur &ur, const View &data, Opened *pointer) {
     return urIPCOpenMemHandleExp(ur.context, ur.device, const_cast<std::byte *>(data.data()), data.size(), pointer);
   }
   static ur_result_t close(Ur &ur, Opened pointer) { return urIPCCloseMemHandleExp(ur.context, pointer); }

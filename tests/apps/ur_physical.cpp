@@ -37,7 +37,7 @@ struct Memory {
 
   using Opened = ur_physical_mem_handle_t;
   static ur_result_t put(Ur &ur, const Data &data) { return urIPCPutPhysMemHandleExp(ur.context, data.data); }
-  static ur_result_t open(Ur &ur, const Bytes &data, Opened *memory) {
+  static ur_result_t open(Ur &ur, const View &data, Opened *memory) {
     return urIPCOpenPhysMemHandleExp(ur.context, ur.device, data.data(), data.size(), memory);
   }
   static ur_result_t close(Ur &ur, Opened memory) { return urIPCClosePhysMemHandleExp(ur.context, memory); }

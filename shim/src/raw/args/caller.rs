@@ -13,20 +13,14 @@ use urscope_schema::api::{
 #[cfg(test)]
 use urscope_schema::api::role::Data;
 
-use super::{
-    Arg,
-    inputs::{FLAGS, LARGEST_DATA},
-};
+use super::{Arg, handed_in, inputs::FLAGS};
 
 impl Arg<OpenedData> {
-    /// A copy of the handle data that the caller hands in; `None` for a null pointer, or where they are longer than anybody's.
+    /// A copy of the handle data that the caller hands in; `None` for a null pointer, or where it is longer than anybody's, or shorter
+    /// than the caller says.
     pub fn copy(self, size: Arg<DataSize>) -> Option<Vec<u8>> {
-        let (data, size) = (self.0.0, size.0.0);
-        if data == 0 || size > LARGEST_DATA {
-            return None;
-        }
-        // SAFETY: the caller passes so many bytes of handle data (`urIPCOpenMemHandleExp` and its like).
-        Some(unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(data), size) }.to_vec())
+        // SAFETY: the caller passes handle data (`urIPCOpenMemHandleExp` and its like), which is read if it has a size that adapters make.
+        unsafe { handed_in::read(self.0.0, size.0.0, <[u8]>::to_vec) }
     }
 }
 
@@ -256,7 +250,7 @@ mod tests {
         let mut bytes = [1_u8, 2, 3];
         let copy = |data: Arg<OpenedData>, size| data.copy(size);
         assert_eq!(with_data(&mut bytes, copy), Some(vec![1, 2, 3]));
-        assert_eq!(with_data(&mut bytes, |data, _| data.copy(Arg(DataSize(LARGEST_DATA + 1)))), None);
+        assert_eq!(with_data(&mut bytes, |data, _| data.copy(Arg(DataSize(handed_in::LARGEST + 1)))), None);
         assert_eq!(Arg(OpenedData(0)).copy(Arg(DataSize(1))), None);
     }
 }

@@ -1,7 +1,7 @@
 //! What a hooked function reads of its caller's memory before the call is passed on.
 //!
 //! The adapter is about to read the same memory. Only the first few words of what the header describes are read, never more
-//! than the caller says is there.
+//! than the caller says is there. Handle data, whose size the adapter checks first, has a module of its own (`handed_in`).
 
 use urscope_schema::{
     api::role::{OutParams, Role, Sources},
@@ -10,16 +10,12 @@ use urscope_schema::{
 };
 
 use super::{
-    AdapterHandle, Arg,
+    AdapterHandle, Arg, handed_in,
     umf_header::{UMF_SIZES, UmfHeader},
 };
 
 /// The offset of the flags in every description: behind a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
 pub(super) const FLAGS: usize = 16;
-
-/// The most bytes of handle data that are read. Adapters make 108 or 120 bytes for memory, 64 for events and 16 for physical
-/// memory, and ours have 128; a caller may pass any size, and only the adapter knows which are right.
-pub(super) const LARGEST_DATA: usize = 256;
 
 /// Where the arguments of one call lead to: descriptions, and lists of events and devices.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,10 +113,10 @@ impl Arguments {
         let Self { mut values, out } = self;
         inputs.describe(&mut values);
         if let (Some(data), Some(size)) = (values.data, values.data_size) {
-            // SAFETY: the caller passes so many bytes of handle data to the adapter, which is about to read them.
-            values.fingerprint = unsafe { data_fingerprint(data as usize, size as usize) };
+            // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size that adapters make.
+            values.fingerprint = unsafe { handed_in::read(data as usize, size as usize, fingerprint) };
             if values.fingerprint.is_some() && UMF_SIZES.contains(&(size as usize)) {
-                // SAFETY: as above.
+                // SAFETY: so many bytes have just been read.
                 let header = unsafe { UmfHeader::read(data as usize, size as usize) };
                 values.exporter = header.as_ref().map(|header| header.process.into());
                 values.exported = header.and_then(|header| header.exported());
@@ -143,14 +139,14 @@ impl Arguments {
     }
 }
 
-/// The fingerprint of handle data in the application's memory; `None` for a null pointer or a size that cannot be right.
+/// The fingerprint of handle data that a get has returned; `None` for a null pointer or a size that cannot be right.
 ///
 /// # Safety
 ///
 /// `address` is null, or `size` bytes can be read there.
 #[inline]
 pub(super) unsafe fn data_fingerprint(address: usize, size: usize) -> Option<u64> {
-    if address == 0 || size == 0 || size > LARGEST_DATA {
+    if address == 0 || size == 0 || size > handed_in::LARGEST {
         return None;
     }
     // SAFETY: the caller's promise.

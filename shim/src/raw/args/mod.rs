@@ -13,6 +13,7 @@ use urscope_schema::api::{
 };
 
 pub mod caller;
+mod handed_in;
 pub mod inputs;
 pub mod out_params;
 mod umf_header;

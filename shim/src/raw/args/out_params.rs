@@ -15,8 +15,8 @@ use urscope_schema::{
 };
 
 use super::{
-    Arg,
-    inputs::{CallerOutParams, LARGEST_DATA, data_fingerprint},
+    Arg, handed_in,
+    inputs::{CallerOutParams, data_fingerprint},
     umf_header::{UMF_SIZES, UmfHeader},
 };
 
@@ -31,7 +31,7 @@ pub struct RedirectedOutParams {
     data_size: usize,
     object: usize,
     /// The handle data that is opened, as long as it is.
-    opened: MaybeUninit<[u8; LARGEST_DATA]>,
+    opened: MaybeUninit<[u8; handed_in::LARGEST]>,
     has_opened: bool,
     opened_size: usize,
 }
@@ -64,20 +64,18 @@ impl RedirectedOutParams {
         }
     }
 
-    /// Copies the handle data that a call opens, so that the callee writes into the copy. Data of a size that no adapter makes
-    /// is passed on as it is, and refused.
+    /// Copies the handle data that a call opens, so that the callee writes into the copy. Data that is longer than any adapter's, or
+    /// shorter than the caller says, is passed on as it is, and refused.
     #[inline]
     pub fn copy_opened(&mut self, arguments: &Values) {
         let (Some(data), Some(size)) = (arguments.data, arguments.data_size) else { return };
-        let size = size as usize;
-        if data == 0 || size == 0 || size > LARGEST_DATA {
-            return;
+        let to = self.opened.as_mut_ptr().cast::<u8>();
+        // SAFETY: there is room for so many bytes in a variable of ours, which is no part of the caller's memory.
+        let copy = |bytes: &[u8]| unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, bytes.len()) };
+        // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size that adapters make.
+        if unsafe { handed_in::read(data as usize, size as usize, copy) }.is_some() {
+            (self.has_opened, self.opened_size) = (true, size as usize);
         }
-        let from = std::ptr::with_exposed_provenance::<u8>(data as usize);
-        // SAFETY: the caller passes so many bytes of handle data to the adapter, which is about to read them, and there is room
-        // for that many in a variable of ours.
-        unsafe { from.copy_to_nonoverlapping(self.opened.as_mut_ptr().cast(), size) };
-        (self.has_opened, self.opened_size) = (true, size);
     }
 
     /// How many bytes from the exported address on the driver maps, as libumf's header in the opened data says: the driver's
