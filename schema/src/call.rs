@@ -94,7 +94,7 @@ values! {
 impl Values {
     /// The address or handle that a call is about: handle data, or else memory, or else an object.
     pub fn subject(&self) -> Option<u64> {
-        self.data.or(self.pointer).or(self.object)
+        [self.data, self.pointer, self.object].into_iter().flatten().find(|value| *value != 0)
     }
 }
 

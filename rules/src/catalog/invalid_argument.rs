@@ -26,8 +26,8 @@
 //!
 //! # What to do
 //!
-//! Check the result of the call that should have made the object. Traces do not contain out-parameters, so only the
-//! preloaded library reports a missing one.
+//! Check the result of the call that should have made the object. A query of a property without any out-parameter is reported
+//! by the preloaded library only, because traces do not show it.
 
 use urscope_schema::api::demand::Wrong;
 

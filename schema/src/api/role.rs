@@ -86,7 +86,7 @@ impl OutParams {
 }
 
 macro_rules! roles {
-    ($($(#[$doc:meta])* $name:ident($word:ty) $(enter $field:ident)? $(source $source:ident)? $(out $place:ident)? $(null $null:ident $(in $seen:ident)?)?;)*) => {
+    ($($(#[$doc:meta])* $name:ident($word:ty) $(enter $field:ident)? $(absent $absent:ident)? $(source $source:ident)? $(out $place:ident)? $(null $null:ident $(in $seen:ident)?)?;)*) => {
         $(
             $(#[$doc])*
             #[repr(transparent)]
@@ -98,6 +98,15 @@ macro_rules! roles {
                     #[inline]
                     fn enter(self, values: &mut Values) {
                         values.$field = Some(self.0 as u64);
+                    }
+                )?
+                $(
+                    // A null out-parameter is an argument to be recorded; the answer in another one is recorded later.
+                    #[inline]
+                    fn enter(self, values: &mut Values) {
+                        if self.0 == 0 {
+                            values.$absent = Some(0);
+                        }
                     }
                 )?
                 $(
@@ -157,11 +166,11 @@ roles! {
     /// A `ur_event_handle_t`.
     Event(usize) enter object source event null Handle in object;
     /// A `const ur_device_handle_t *`.
-    Devices(usize) source devices null Pointer;
+    Devices(usize) absent device source devices null Pointer in device;
     /// A `const ur_usm_desc_t *`, or null.
     UsmDesc(usize) source usm_desc;
     /// A `const ur_event_handle_t *`.
-    Events(usize) source events null Pointer;
+    Events(usize) absent object source events null Pointer in object;
     /// The `uint32_t` that counts the objects of a list.
     Count(u32) enter count source count null Count in count;
     /// A `ur_usm_pool_handle_t`.
@@ -173,21 +182,21 @@ roles! {
     /// The `size_t` of the handle data in bytes.
     DataSize(usize) enter data_size;
     /// A `void **` that receives the memory.
-    OutPointer(usize) out pointer null Pointer;
+    OutPointer(usize) absent pointer out pointer null Pointer in pointer;
     /// A `void **` that receives the handle data, or null.
-    OutData(usize) out data null Answer;
+    OutData(usize) absent data out data null Answer in data;
     /// A `size_t *` that receives the size of the handle data, or null.
-    OutDataSize(usize) out data_size null Answer;
+    OutDataSize(usize) absent data_size out data_size null Answer in data_size;
     /// A `ur_context_handle_t *`.
-    OutContext(usize) out context null Pointer;
+    OutContext(usize) absent context out context null Pointer in context;
     /// A `ur_physical_mem_handle_t *`, `ur_event_handle_t *` or `ur_usm_pool_handle_t *`.
-    OutObject(usize) out object null Pointer;
+    OutObject(usize) absent object out object null Pointer in object;
     /// A `ur_bool_t *` that receives the value of a property, or null.
-    OutBool(usize) out value null Value;
+    OutBool(usize) absent value out value null Value in value;
     /// Room for the value of a property that is not recorded, or null.
-    OutValue(usize) null Value;
+    OutValue(usize) absent value null Value in value;
     /// The size of that room in bytes, a `size_t`.
-    ValueSize(usize) null ValueSize;
+    ValueSize(usize) absent size null ValueSize in size;
     /// A `size_t *` that receives the size of the value, or null.
     OutValueSize(usize) null AnswerSize;
     /// A word that is passed on but not recorded.

@@ -1,6 +1,8 @@
 //! Arguments that the header forbids. With `URSCOPE_ON_ERROR=refuse` they get the result of Unified Runtime's own validation
 //! layer; without it they are only reported. A correct call is never refused.
 
+use std::collections::BTreeMap;
+
 use urscope_tests::{Adapter, Outcome, Release, TestRun};
 
 /// Each case, the specified answer, and that of the v2 adapter alone; `None` where it crashes, or may.
@@ -35,6 +37,28 @@ fn what_the_header_forbids_is_refused_as_the_runtimes_own_validation_does() {
     assert_eq!((refusing.code, lines(&refusing)), (0, promised.iter().map(String::as_str).collect()));
     let checked = test_run().option("--no-shim").env("UR_ENABLE_LAYERS", "UR_LAYER_PARAMETER_VALIDATION").run();
     assert_eq!((checked.code, &checked.stdout), (0, &refusing.stdout), "{}", checked.stderr);
+}
+
+/// A trace shows null out-parameters, too. It does not show a query without any.
+#[test]
+fn what_is_reported_at_the_call_is_found_in_the_trace() {
+    let test_run = TestRun::of("ur_arguments", Release::R2026_2, Adapter::V2).env("URSCOPE_ON_ERROR", "refuse");
+    let outcome = test_run.arg("alone").run();
+    let mut live = BTreeMap::new();
+    let lines = outcome.stderr.lines().filter(|line| line.contains(": error: invalid-argument: "));
+    for line in lines.filter(|line| !line.contains("like all other out-parameters") || line.contains("urIPCGet")) {
+        let call = line.rsplit_once(" in call ").expect("a call is named").1;
+        let function = call.split_once('(').and_then(|(_, rest)| rest.split_once(',')).expect("its function, too").0;
+        *live.entry(function.to_owned()).or_insert(0) += 1;
+    }
+    let mut found = BTreeMap::new();
+    let report = outcome.report();
+    for finding in report.findings().iter().filter(|finding| finding["rule"] == "invalid-argument") {
+        let function = finding["function"].as_str().expect("a finding about a call has its function");
+        *found.entry(function.to_owned()).or_insert(0) += finding["count"].as_u64().expect("a number");
+    }
+    assert!(["urDeviceGetInfo", "urEventGetInfo", "urContextCreate"].iter().all(|name| live.contains_key(*name)));
+    assert_eq!(live, found, "{}", outcome.stderr);
 }
 
 /// By default the answers are those of the adapter, and each mistake is reported with its argument.

@@ -95,7 +95,7 @@ fn ask(values: &Values) -> Operation {
 /// A wait for one event. Of several it is not known which one it is that does not come.
 fn wait(enter: &Enter) -> Operation {
     let waits = enter.function == Function::urEventWait && enter.values.count.is_none_or(|count| count == 1);
-    let event = enter.values.object.filter(|_| waits);
+    let event = enter.values.object.filter(|event| waits && *event != 0);
     event.map_or(Operation::Nothing, |value| Operation::Wait(Handle { kind: Kind::Event, value }))
 }
 
