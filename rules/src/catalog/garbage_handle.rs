@@ -38,7 +38,7 @@ use urscope_schema::api::UrResult;
 use super::{
     Check, Rule, RuleState, When,
     memory::{CHANGED, First, UnknownOpens, changed},
-    wording::{call, name, times},
+    wording::{call, name, one, times},
 };
 use crate::{
     finding::{Finding, Place, Severity},
@@ -102,10 +102,10 @@ fn report(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Option<
     let First { first: (at, handle), count } = *unknown;
     let Outcome::Refused(result) = handle.outcome else { return None };
     let changed = changed(tracker, unknown);
-    let (who, noun) = (name(tracker, at.process), handle.handle.kind.noun());
+    let (who, what) = (name(tracker, at.process), one(handle.handle.kind));
     let first = if count > 1 { ", the first time" } else { "" };
     let message = format!(
-        "{who} tried {} to open bytes as a {noun} that no traced process of this host got; the open was refused{first} in {}, which \
+        "{who} tried {} to open bytes as {what} that no traced process of this host got; the open was refused{first} in {}, which \
          returned {result}{}",
         times(count),
         call(at),

@@ -31,7 +31,11 @@
 //! Let the exporter live until all processes have opened, and let all of them use the same adapter and device. The adapter logs
 //! the reason with `UR_LOG_LEVEL_ZERO=level:debug;output:stderr`.
 
-use urscope_schema::{api::UrResult, handle::Handle};
+use urscope_schema::{
+    api::UrResult,
+    counted,
+    handle::{Handle, Kind},
+};
 
 use super::{
     Check, Rule, RuleState, When,
@@ -94,12 +98,19 @@ fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
         Some(_) => format!("its exporter, {}, had ended", name(fact.tracker, producer)),
         None => format!("its exporter, {}, was there", name(fact.tracker, producer)),
     };
-    let size = match refused.result {
-        UrResult::INVALID_VALUE => "; an adapter returns this for handle data of another adapter, or of another size",
-        _ => "",
+    let put = export.gets.saturating_sub(export.handles);
+    let reason = match refused.result {
+        _ if kind == Kind::PhysicalMemHandle && put > 0 => format!(
+            "; {} with the same bytes had been put, and the put of the v2 adapter closes the descriptor that they name",
+            counted(put, "handle")
+        ),
+        UrResult::INVALID_VALUE => {
+            "; an adapter returns this for handle data of another adapter, or of another size".to_owned()
+        }
+        _ => String::new(),
     };
     let message = format!(
-        "{} opens {what} in {}, {}; the bytes are those of {}; {known}{size}",
+        "{} opens {what} in {}, {}; the bytes are those of {}; {known}{reason}",
         fact.actor(),
         call(fact.at),
         which(Outcome::Refused(refused.result)),

@@ -34,7 +34,10 @@
 
 use urscope_schema::{api::UrResult, handle::Handle};
 
-use super::{Check, Rule, When, wording::call};
+use super::{
+    Check, Rule, When,
+    wording::{call, one},
+};
 use crate::{
     finding::{Finding, Severity},
     tracker::{
@@ -63,9 +66,9 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (size, kind) = (open.size?, refused.opens?);
     let given = fact.tracker.other_size(fact.at.process, kind, size)?;
     let what = Handle { kind, value: open.data.unwrap_or_default() };
-    let (who, noun, at) = (fact.actor(), kind.noun(), call(fact.at));
+    let (who, kind, at) = (fact.actor(), one(kind), call(fact.at));
     let message = format!(
-        "{who} opens {size} bytes as a {noun} in {at}, which was refused: a get returns {} bytes, as in {}",
+        "{who} opens {size} bytes as {kind} in {at}, which was refused: a get returns {} bytes, as in {}",
         given.size,
         fact.place(given.got)
     );

@@ -61,15 +61,21 @@ pub(super) static RULE: Rule = Rule {
 /// From how many handles of one object on that are not put.
 const MANY: u64 = 256;
 
-/// The get that makes it so many is reported, once for each export.
+/// The get that makes it so many is reported. Gets of one allocation count together, because they may return different bytes.
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Exported(exported) = fact.what else { return None };
     let export = fact.tracker.exports().get(exported.data.export?)?;
+    let state = fact.tracker.state(fact.at.process)?;
+    let is_memory = exported.handle.kind == Kind::MemHandle;
+    let memory = exported.data.pointer.filter(|_| is_memory).and_then(|pointer| state.allocation_at(pointer));
+    let handles = memory.map_or(export.handles, |(_, memory)| memory.handles);
     // SYCL keeps the handle data of an event with the event, and calls its put optional.
-    if export.handles != MANY || exported.handle.kind == Kind::EventHandle {
+    if handles != MANY || exported.handle.kind == Kind::EventHandle {
         return None;
     }
-    let first = export.first_got();
+    let mut exports = memory.into_iter().flat_map(|(_, memory)| &memory.exports);
+    let oldest = exports.find_map(|id| fact.tracker.exports().get(*id));
+    let first = oldest.unwrap_or(export).first_got();
     let seconds = fact.at.time.0.saturating_sub(first.time.0) as f64 / 1e9;
     let rate = if seconds > 0.0 { format!(", {:.0} per second", (MANY - 1) as f64 / seconds) } else { String::new() };
     let (who, size, at) = (fact.actor(), of_size(exported.data.size), call(fact.at));

@@ -32,7 +32,7 @@
 use super::{
     Check, Rule, RuleState, When,
     memory::{CHANGED, First, UnknownOpens, changed},
-    wording::{call, name, times},
+    wording::{call, name, one, times},
 };
 use crate::{
     finding::{Finding, Place, Severity},
@@ -71,12 +71,12 @@ impl RuleState for Opens {
 
 fn report(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Finding {
     let First { first: (at, handle), count } = *unknown;
-    let (who, noun) = (name(tracker, at.process), handle.handle.kind.noun());
+    let (who, what) = (name(tracker, at.process), one(handle.handle.kind));
     let first = if count > 1 { ", first" } else { "" };
     let changed = changed(tracker, unknown);
     let known = changed.as_ref().map_or("; urscope does not see what its producer does", |(_, text)| text);
     let message = format!(
-        "{who} opened a {noun} that no traced process of this host exported, {}{first} in {}{known}",
+        "{who} opened {what} that no traced process of this host exported, {}{first} in {}{known}",
         times(count),
         call(at)
     );

@@ -46,6 +46,12 @@ pub(super) fn call(place: Place) -> String {
     }
 }
 
+/// `a memory handle`, `an event handle`
+pub(super) fn one(kind: Kind) -> String {
+    let noun = kind.noun();
+    format!("{} {noun}", if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" })
+}
+
 /// ` of 4096 bytes`, or nothing.
 pub(super) fn of_size(size: Option<u64>) -> String {
     size.map_or_else(String::new, |size| format!(" of {size} bytes"))

@@ -188,8 +188,8 @@ impl Exports {
         self.retire(id);
     }
 
-    /// A get has returned that took so many nanoseconds; `previous` is the latest export of the same allocation. Returns also how
-    /// often all handle data of the export had been put before a get, if that is so of this one.
+    /// A get has returned that took so many nanoseconds; `previous` is the latest export of the same allocation, if all its handle data
+    /// had been put. Returns also how often all handle data of the export had been put before a get, if that is so of this one.
     pub(crate) fn export(
         &mut self,
         (host, fingerprint): (u64, u64),
@@ -214,8 +214,7 @@ impl Exports {
             return (latest.id, again.then_some(export.again));
         }
         // Where every get returns other bytes, as with our backend, one export follows another.
-        let previous = previous.and_then(|id| self.all.get(&id));
-        let followed = previous.filter(|previous| previous.subject == subject && previous.handles == 0);
+        let followed = previous.and_then(|id| self.all.get(&id)).filter(|previous| previous.subject == subject);
         let again = followed.map(|followed| followed.again + 1);
         let (gets, spent) = followed.map_or((1, took), |followed| (followed.gets + 1, followed.spent + took));
         self.next += 1;

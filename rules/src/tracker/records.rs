@@ -235,6 +235,8 @@ pub struct Allocation {
     pub dying: bool,
     /// The free that ended it: it is kept for a while, so that a later get of it is recognised.
     pub freed: Option<Place>,
+    /// How much handle data of it is not put.
+    pub handles: u64,
     /// Its exports, one for each pointer into it that was exported, in rising order.
     pub exports: SmallVec<[ExportId; 1]>,
 }

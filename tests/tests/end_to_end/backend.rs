@@ -51,6 +51,13 @@ on_both_adapters! {
         assert_eq!((ours.report().verdict(), ours.report().violations()), ("clean", theirs.report().violations()));
     }
 
+    /// Every get returns other bytes there.
+    fn gets_of_one_allocation_are_counted_together(adapter) {
+        let outcome = run("unreturned_gets", Release::R2026_2, adapter);
+        let theirs = TestRun::of("unreturned_gets", Release::R2026_2, adapter).run();
+        assert_eq!(outcome.report().violations(), theirs.report().violations(), "{}", outcome.stderr);
+    }
+
     /// The handle data have the size of ours, so no call reached the adapter's entry points.
     fn the_handle_data_are_ours(adapter) {
         let traces = is_clean("clean", Release::R2026_2, adapter).traces();

@@ -100,9 +100,18 @@ pub(super) fn end_wrongly(tracker: &mut Tracker, who: ProcessId, handle: Handle)
     }
 }
 
-/// Changes how much handle data there is of the physical memory or event that a handle was got of.
+/// Changes how much handle data there is of the memory, physical memory or event that a handle was got of.
 fn count(tracker: &mut Tracker, who: ProcessId, handle: Handle, change: impl FnOnce(u64) -> u64) {
-    let Some(state) = tracker.state_mut(who).filter(|_| handle.kind != Kind::MemHandle) else { return };
+    let Some(state) = tracker.state_mut(who) else { return };
+    if handle.kind == Kind::MemHandle {
+        let data = state.handles.get(&handle).filter(|data| data.export.is_some());
+        let Some((pointer, serial)) = data.and_then(|data| data.pointer.zip(data.exported)) else { return };
+        let base = state.allocation_at(pointer).filter(|(_, known)| known.serial == serial).map(|(base, _)| base);
+        if let Some(known) = base.and_then(|base| state.allocations.get_mut(base)) {
+            known.handles = change(known.handles);
+        }
+        return;
+    }
     let ProcessState { handles, objects, .. } = state;
     let Some(data) = handles.get(&handle) else { return };
     let object = handle.kind.shares().zip(data.pointer).map(|(kind, value)| Handle { kind, value });
@@ -134,7 +143,8 @@ pub(super) fn got(
     let exported = aimed.or(memory.map(|(_, serial, _)| serial));
     let host = tracker.process(who).map_or(0, |process| process.host);
     let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size };
-    let previous = memory.and_then(|(base, ..)| tracker.state(who)?.allocations.get(base)?.exports.last().copied());
+    let allocation = memory.and_then(|(base, ..)| tracker.state(who)?.allocations.get(base));
+    let previous = allocation.filter(|known| known.handles == 0).and_then(|known| known.exports.last().copied());
     let export = fingerprint.map(|bytes| tracker.exports.export((host, bytes), subject, (born, took), previous));
     let (export, again) = (export.map(|(id, _)| id), export.and_then(|(_, again)| again));
     let serial = tracker.next_serial();
@@ -142,11 +152,12 @@ pub(super) fn got(
     let Some(state) = states.get_mut(who.0 as usize) else { return };
     if let (Some((base, ..)), Some(export)) = (memory, export)
         && let Some(allocation) = state.allocations.get_mut(base)
-        && allocation.add_export(export)
-        && allocation.exports.len() >= MANY_EXPORTS
-        && allocation.exports.len().is_power_of_two()
     {
-        allocation.exports.retain(|id| exports.get(*id).is_some());
+        allocation.handles += 1;
+        let is_new = allocation.add_export(export);
+        if is_new && allocation.exports.len() >= MANY_EXPORTS && allocation.exports.len().is_power_of_two() {
+            allocation.exports.retain(|id| exports.get(*id).is_some());
+        }
     }
     let known = object.and_then(|object| state.objects.get_mut(&object));
     if let Some(known) = known.filter(|known| exported == Some(known.serial)) {

@@ -114,7 +114,9 @@ pub(super) fn allocated(
     }
     let Some(state) = tracker.state_mut(who) else { return };
     let exports = SmallVec::new();
-    state.allocations.insert(pointer, Allocation { serial, requested, born, dying: false, freed: None, exports });
+    state
+        .allocations
+        .insert(pointer, Allocation { serial, requested, born, dying: false, freed: None, handles: 0, exports });
 }
 
 /// A free has returned: what is remembered of the memory is bounded.
