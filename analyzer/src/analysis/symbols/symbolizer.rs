@@ -60,6 +60,7 @@ impl Symbolizer {
             }
         }
         named.retain(|frame| frame.function.is_some() || frame.line.is_some());
+        name_lambdas(&mut named);
         if named.is_empty() {
             let symbol =
                 loader.find_symbol(place).map(|symbol| addr2line::demangle_auto(symbol.into(), None).into_owned());
@@ -72,6 +73,19 @@ impl Symbolizer {
         let key = (module.path.clone(), module.build_id.clone());
         let directories = &self.directories;
         self.loaders.entry(key).or_insert_with(|| open(module, directories)).as_ref()
+    }
+}
+
+/// Adds to the name of an inlined C++ lambda, which is the same for all of them, the function that it was inlined into.
+fn name_lambdas(frames: &mut [Frame]) {
+    const LAMBDA: &str = "operator()";
+    for index in (1..frames.len()).rev() {
+        let [inlined, outer] = frames.get_mut(index - 1..=index).unwrap_or_default() else { return };
+        if inlined.function.as_deref() == Some(LAMBDA)
+            && let Some(outer) = &outer.function
+        {
+            inlined.function = Some(format!("{LAMBDA} in {outer}"));
+        }
     }
 }
 
@@ -133,6 +147,17 @@ mod tests {
         let frame = frames.last().unwrap();
         assert!(frame.function.as_ref().unwrap().contains("this_program"), "{frames:?}");
         assert!(frame.file.as_ref().unwrap().ends_with("symbolizer.rs") && frame.line > Some(0), "{frames:?}");
+    }
+
+    #[test]
+    fn an_inlined_lambda_is_named_after_its_surroundings() {
+        let frame = |name: &str| Frame { function: Some(name.to_owned()), ..Frame::default() };
+        let mut frames = ["operator()", "operator()", "work", "main()::{lambda()#1}::operator()"].map(frame);
+        name_lambdas(&mut frames);
+        let names = frames.each_ref().map(|frame| frame.function.as_deref().unwrap_or_default());
+        let expected = "operator() in operator() in work, operator() in work, work, main()::{lambda()#1}::operator()";
+        assert_eq!(names.join(", "), expected);
+        name_lambdas(&mut []);
     }
 
     #[test]
