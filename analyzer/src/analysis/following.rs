@@ -22,8 +22,8 @@ use std::{
 use urscope_schema::{call::Nanos, trace::records::Header};
 
 use super::{
-    Analysis, AnalysisError, Observer, Options,
-    merging::Merger,
+    Analysis, AnalysisError, Ended, Observer, Options,
+    merging::{Merger, TracedProcess},
     node_report::Locator,
     reading::{Cursor, Growth, Moment, Notes, ObservedTimes, Opened, TraceEvent, is_alive, stay_open},
     traces,
@@ -199,8 +199,10 @@ impl<O: Observer + Clone> Following<O> {
         }
         let times = ObservedTimes::beside(files);
         let is_new = |header: &Header| times.of(header) != self.merger.times.of(header);
-        let mut ended = self.files.iter().filter(|file| file.done);
-        if ended.any(|file| is_new(file.cursor.header())) {
+        // The others recorded their ends themselves.
+        let killed = |process: &TracedProcess| matches!(process.ended, Ended::Killed | Ended::Incomplete);
+        let mut done = self.files.iter().zip(&self.merger.processes).filter(|(file, _)| file.done);
+        if done.any(|(file, process)| killed(process) && is_new(file.cursor.header())) {
             return Err(Halt::Restart);
         }
         self.merger.times = times;
