@@ -104,6 +104,9 @@ fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
             "; {} with the same bytes had been put, and the put of the v2 adapter closes the descriptor that they name",
             counted(put, "handle")
         ),
+        _ if let Some((theirs, ours)) = other_adapter(fact, producer) => {
+            format!("; the exporter's adapter is {theirs}, and that of this process is {ours}")
+        }
         UrResult::INVALID_VALUE => {
             "; an adapter returns this for handle data of another adapter, or of another size".to_owned()
         }
@@ -121,4 +124,11 @@ fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
         "keep the exporter alive until all have opened, use one adapter and one device in all processes, and set \
          UR_LOG_LEVEL_ZERO=level:debug;output:stderr to see the adapter's reason",
     ))
+}
+
+/// The adapters of the exporter and of the process that opens, if each has one and they differ.
+fn other_adapter<'t>(fact: &Fact<'t>, producer: ProcessId) -> Option<(&'t str, &'t str)> {
+    let adapter = |who| fact.tracker.state(who)?.only_adapter();
+    let adapters = (adapter(producer)?, adapter(fact.at.process)?);
+    (adapters.0 != adapters.1).then_some(adapters)
 }

@@ -140,6 +140,16 @@ impl Tracker {
         self.emit(facts, end_of(who, at), What::Descriptors(Descriptors { open, held, calls }));
     }
 
+    /// A process has an adapter, with a library of that file name.
+    pub fn adapter(&mut self, who: ProcessId, library: &str) {
+        if let Some(state) = self.state_mut(who)
+            && !library.is_empty()
+            && !state.adapters.iter().any(|known| known == library)
+        {
+            state.adapters.push(library.to_owned());
+        }
+    }
+
     /// Calls are missing of a process that is about to end as [`End::Incomplete`]: so many records were lost, and so many lines
     /// of its trace could not be used.
     pub fn missing(&mut self, who: ProcessId, lost: u64, lines: u64) {

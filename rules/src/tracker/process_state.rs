@@ -69,6 +69,8 @@ pub(crate) struct ProcessState {
     /// Where handle data lay that was opened and that a traced process had exported, and what it was of.
     pub(crate) opened_at: Map<u64, ExportId>,
     pub(crate) missing: Missing,
+    /// The file names of the libraries of its adapters.
+    pub(crate) adapters: Vec<String>,
     /// How many `urIPC*` calls have begun.
     pub(crate) ipc_calls: u64,
 }
@@ -93,6 +95,7 @@ impl ProcessState {
             inherited,
             opened_at: Map::default(),
             missing: Missing::default(),
+            adapters: Vec::new(),
             ipc_calls: 0,
         }
     }
@@ -114,6 +117,14 @@ impl ProcessState {
             (Some(_), Some((alive, _))) if time <= alive => Some(true),
             (Some(_), Some((_, gone))) if time > gone => Some(false),
             (Some(_), _) => None,
+        }
+    }
+
+    /// The library of its adapter, if it has only one.
+    pub(crate) fn only_adapter(&self) -> Option<&str> {
+        match &*self.adapters {
+            [only] => Some(only),
+            _ => None,
         }
     }
 

@@ -36,6 +36,18 @@ fn a_consumer_with_urscope_opens_what_a_producer_without_it_shares() {
     }
 }
 
+/// The note on the refusal names both libraries.
+#[test]
+fn an_adapter_refuses_what_another_one_shares() {
+    let outcome = TestRun::of("other_adapter", Release::R2026_2, Adapter::V1).run();
+    assert!(outcome.stdout.ends_with("open refused\n"), "{}", outcome.stdout);
+    let report = outcome.report();
+    let message = report.finding("refused-open")["message"].as_str().expect("a finding has a message");
+    let adapters = "; the exporter's adapter is libur_adapter_level_zero.so.0, and that of this process is \
+                    libur_adapter_level_zero_v2.so.0";
+    assert!(message.ends_with(adapters), "{message}");
+}
+
 #[test]
 fn an_adapter_refuses_what_our_backend_shares() {
     let found = |adapter, expected| {

@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 71] = [
+const PROGRAMS: [(&str, Shares, Runs); 72] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -79,6 +79,7 @@ const PROGRAMS: [(&str, Shares, Runs); 71] = [
     ("open_in_producer", Memory, Once),
     ("open_of_another_kind", AllKinds, Once),
     ("open_of_ended", Memory, Once),
+    ("other_adapter", Memory, Once),
     ("other_backend", Memory, With(&["adapter"])),
     ("overwritten_bytes", Memory, Once),
     ("physical_leaked_handle", AllKinds, Once),

@@ -238,6 +238,7 @@ impl Merger {
                 observer.exit(&self.tracker, id, at, exit);
             }
             (TraceEvent::Thread(tid, name), Some(id)) => observer.thread(&self.tracker, id, *tid, name.text()),
+            (TraceEvent::Adapter(library), Some(id)) => self.tracker.adapter(id, library.text()),
             (TraceEvent::Descriptors(open, at), Some(id)) => {
                 let (time, at) = (*at, alignment.at(*at));
                 self.tracker.descriptors(

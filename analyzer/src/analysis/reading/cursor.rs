@@ -50,7 +50,8 @@ pub(crate) struct Cursor {
     /// The time of the latest event.
     now: Nanos,
     ahead: Option<TraceEvent>,
-    /// Thread names, which are returned before the next event: a thread is named before its first call, and names have no time.
+    /// Names of threads and adapters, which are returned before the next event: they are named before their first call, and names have
+    /// no time.
     names: Vec<TraceEvent>,
     over: bool,
     /// How much of a growing file could be read when it was last checked; `None` if the file is read to its end.
@@ -286,8 +287,10 @@ impl Cursor {
             self.push(&event, events);
         }
         if !self.begun
-            && let Some((moment, event)) =
-                events.iter().skip(first).find(|(_, event)| !matches!(event, TraceEvent::Thread(..)))
+            && let Some((moment, event)) = events
+                .iter()
+                .skip(first)
+                .find(|(_, event)| !matches!(event, TraceEvent::Thread(..) | TraceEvent::Adapter(_)))
         {
             self.begun = true;
             self.misdated = matches!(event, TraceEvent::Enter(_)) && moment.0 < Nanos(self.header.clock.monotonic_ns);
@@ -295,7 +298,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Adds an event that was read, after the thread names that precede it.
+    /// Adds an event that was read, after the names that precede it.
     fn push(&mut self, event: &TraceEvent, events: &mut Vec<(Moment, TraceEvent)>) {
         let moment = event.order(self.now);
         events.extend(self.names.drain(..).map(|name| (moment, name)));
@@ -358,6 +361,7 @@ impl Cursor {
                     self.names.push(TraceEvent::Thread(tid, Label::of(&name)));
                 }
                 Ok(Record::EntryPoint(entry_point)) if notes.entry_points.len() < ENTRY_POINTS_KEPT => {
+                    self.names.push(TraceEvent::Adapter(Label::of(&entry_point.library)));
                     notes.entry_points.push(*entry_point);
                 }
                 Ok(Record::Module(_)) => notes.stack_index.put_module(offset),

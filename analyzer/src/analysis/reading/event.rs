@@ -11,6 +11,8 @@ use urscope_schema::{
 pub(crate) enum TraceEvent {
     Begin(Nanos),
     Thread(u32, Label),
+    /// An adapter, by the file name of its library.
+    Adapter(Label),
     Enter(Enter),
     Exit(Exit),
     Descriptors(u64, Nanos),
@@ -26,14 +28,15 @@ impl TraceEvent {
     pub(crate) fn order(&self, now: Nanos) -> Moment {
         match self {
             Self::Begin(time) => (*time, 0),
-            Self::Thread(..) | Self::Exit(_) | Self::Descriptors(..) => (now, 1),
+            Self::Thread(..) | Self::Adapter(_) | Self::Exit(_) | Self::Descriptors(..) => (now, 1),
             Self::End(time) => ((*time).max(now), 1),
             Self::Enter(enter) => (now, if enter.function == Function::urUSMFree { 3 } else { 2 }),
         }
     }
 }
 
-/// The name of a thread. The kernel keeps 15 bytes of it, each of which may be replaced by a replacement character of 3 bytes.
+/// The name of a thread, of which the kernel keeps 15 bytes, each of which may be replaced by a replacement character of 3 bytes; or of
+/// a library.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Label {
     bytes: [u8; Self::CAPACITY],

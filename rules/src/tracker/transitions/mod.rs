@@ -208,9 +208,10 @@ pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
     for export in state.allocations.iter().flat_map(|(_, allocation)| &allocation.exports) {
         exports.retire(*export);
     }
-    let (process, ipc_calls) = (state.process.clone(), state.ipc_calls);
+    let (process, ipc_calls, adapters) = (state.process.clone(), state.ipc_calls, std::mem::take(&mut state.adapters));
     let (ended, observed) = (Some((how, at)), state.observed);
-    *state = ProcessState { ended, observed, mappings, ipc_calls, ..ProcessState::new(process, Inherited::Nothing) };
+    let none = ProcessState::new(process, Inherited::Nothing);
+    *state = ProcessState { ended, observed, mappings, adapters, ipc_calls, ..none };
 }
 
 fn release_all(exports: &mut Exports, who: ProcessId, mappings: &mut Ranges<Mapping>) {
