@@ -1,4 +1,4 @@
-//! The mistakes that can be planted. `plant.rs` shows how.
+//! The mistakes that can be planted. `plant/` shows how.
 
 use super::Stage;
 use super::sharing::Kind;

@@ -8,7 +8,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
     mem::MaybeUninit,
-    os::{fd::OwnedFd, unix::fs::MetadataExt as _},
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
     thread::{self, JoinHandle},
     time::Duration,
@@ -21,7 +21,7 @@ use rustix::{
     process::{Pid, PidfdFlags, pidfd_open},
     time::{ClockId, clock_gettime},
 };
-use urscope_analyzer::analysis::is_running;
+use urscope_analyzer::analysis::{boot_id, is_running, pid_namespace};
 use urscope_schema::trace::{
     process_times::{FILE, ProcessTimes},
     write::writer_of,
@@ -87,10 +87,9 @@ struct Processes {
 
 impl Processes {
     fn new(folder: PathBuf) -> Self {
-        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
-        let pid_namespace = fs::metadata("/proc/self/ns/pid").map(|file| file.ino()).unwrap_or_default();
         let created = created_in(&folder).ok();
         let (known, running) = (HashSet::new(), HashMap::new());
+        let (boot_id, pid_namespace) = (boot_id(), pid_namespace());
         let mut processes = Self { folder, boot_id, pid_namespace, created, known, running, file: None };
         for writer in processes.writers() {
             if is_running(writer.0, writer.1) {

@@ -6,11 +6,19 @@ use urscope_schema::{proc_stat::ProcStat, trace::records::Header};
 
 /// Whether the process that a header describes still runs. Always false for a process of another boot or pid namespace.
 pub(crate) fn is_alive(header: &Header) -> bool {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let same_boot = !header.boot_id.is_empty() && read("/proc/sys/kernel/random/boot_id").trim() == header.boot_id;
-    let namespace = fs::metadata("/proc/self/ns/pid").map(|file| file.ino()).unwrap_or_default();
-    let same_namespace = header.pid_namespace == 0 || header.pid_namespace == namespace;
+    let same_boot = !header.boot_id.is_empty() && boot_id() == header.boot_id;
+    let same_namespace = header.pid_namespace == 0 || header.pid_namespace == pid_namespace();
     same_boot && same_namespace && is_running(header.pid, header.start)
+}
+
+/// The kernel's boot id, as in the header of a trace; empty if it cannot be read.
+pub fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// The inode of the pid namespace of this process, as in the header of a trace; 0 if it cannot be read.
+pub fn pid_namespace() -> u64 {
+    fs::metadata("/proc/self/ns/pid").map(|file| file.ino()).unwrap_or_default()
 }
 
 /// Whether the process `pid` runs and started at `start`, in clock ticks since boot as in `/proc/PID/stat`.

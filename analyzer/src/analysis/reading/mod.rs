@@ -15,7 +15,7 @@ mod source;
 mod stack_index;
 
 pub(crate) use alive::is_alive;
-pub use alive::is_running;
+pub use alive::{boot_id, is_running, pid_namespace};
 pub(crate) use cursor::{Cursor, Growth, Notes, Opened};
 pub(crate) use event::{Moment, TraceEvent};
 pub(crate) use extent::{end_of_text, is_blank};
