@@ -15,7 +15,7 @@ use std::{
 
 use urscope_schema::trace::write::writer_of;
 
-use crate::analysis::{end_of_text, is_blank, is_running, traces};
+use crate::analysis::{ChunkExtent, end_of_text, is_binary, is_blank, is_running, traces};
 
 /// The minimum time between the starts of two analyses.
 pub const PACE: Duration = Duration::from_secs(1);
@@ -29,7 +29,7 @@ const PAUSE_RATIO: u32 = 4;
 /// The number of bytes after the end of a trace that are checked for growth.
 const PEEK: usize = 64;
 
-/// Watches files, and directories for `urscope-*.json` files in them. Files and directories may appear later.
+/// Watches files, and directories for trace files in them. Files and directories may appear later.
 #[derive(Debug)]
 pub struct Follower {
     paths: Vec<PathBuf>,
@@ -47,6 +47,8 @@ struct Shape {
     written: (i64, i64),
     /// The end of the text, in bytes: only spaces follow.
     used: u64,
+    /// The extent of a binary trace.
+    chunks: ChunkExtent,
     /// Whether its process still runs. A process that is killed does not change its file.
     running: bool,
 }
@@ -101,12 +103,18 @@ impl Follower {
         let before = self.known.get(path).filter(|shape| shape.identity == identity && shape.used <= size);
         let from = before.map_or(0, |shape| shape.used);
         let as_before = before.is_some_and(|shape| shape.size == size && shape.written == written);
-        let used = if as_before && is_blank::<PEEK>(&file, from) { from } else { end_of_text(&file, from, size) };
+        let (mut used, mut chunks) = (from, ChunkExtent::default());
+        if is_binary(&file) {
+            chunks = before.map(|shape| shape.chunks.clone()).unwrap_or_default().now(&file, size);
+        } else if !as_before || !is_blank::<PEEK>(&file, from) {
+            used = end_of_text(&file, from, size);
+        }
         Some(Shape {
             identity,
             size,
             written,
             used,
+            chunks,
             running: writer(path).is_some_and(|(pid, start)| is_running(pid, start)),
         })
     }

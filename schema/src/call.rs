@@ -26,6 +26,12 @@ macro_rules! values {
             $($(#[$doc])* #[serde(deserialize_with = "crate::trace::read::word")] pub $field: Option<u64>,)*
         }
 
+        /// The positions of the fields in [`Values::FIELDS`].
+        #[expect(non_camel_case_types, reason = "the variants have the names of the fields")]
+        enum Place {
+            $($field,)*
+        }
+
         impl Values {
             /// Names and shapes of the fields, in the order in which they are written.
             pub const FIELDS: &'static [(&'static str, Shape)] = &[$((stringify!($field), Shape::$shape),)*];
@@ -47,6 +53,18 @@ macro_rules! values {
             #[inline]
             pub fn for_each(&self, mut each: impl FnMut(&'static str, Shape, u64)) {
                 $(if let Some(value) = self.$field { each(stringify!($field), Shape::$shape, value); })*
+            }
+
+            /// Calls `each` for every field that is present, in order, with its position in [`Self::FIELDS`].
+            #[inline]
+            pub fn for_each_place(&self, mut each: impl FnMut(usize, Shape, u64)) {
+                $(if let Some(value) = self.$field { each(Place::$field as usize, Shape::$shape, value); })*
+            }
+
+            /// Sets the field at a position of [`Self::FIELDS`]; any other position has no effect.
+            #[inline]
+            pub fn set(&mut self, place: usize, value: u64) {
+                $(if place == Place::$field as usize { self.$field = Some(value); })*
             }
         }
     };

@@ -7,7 +7,7 @@
 use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
 use parking_lot::Mutex;
-use urscope_schema::placeholders;
+use urscope_schema::{placeholders, trace::Form};
 
 use crate::raw::process;
 
@@ -39,6 +39,8 @@ macro_rules! knobs {
 knobs! {
     /// The directory for trace files; it is created if it does not exist. `%h` stands for the host's name, `%p` for the process id, `%r` for the rank under an MPI launcher (from PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK, SLURM_PROCID or PALS_RANKID; `none` without one), `%%` for a percent sign.
     directory: PathBuf = "URSCOPE_DIR", default ".", example "/tmp/traces";
+    /// The form of the trace: `chrome` (lines of JSON, which many tools read) or `binary` (a Fuchsia trace, which costs the program less). Perfetto opens both.
+    format: Format = "URSCOPE_FORMAT", default "chrome", example "binary";
     /// 1: prints nothing on stderr unless there is a problem.
     quiet: bool = "URSCOPE_QUIET", default "0", example "1";
     /// 0: records no call stacks. Findings then have no source lines.
@@ -127,6 +129,24 @@ impl Knob for OnOff {
 
     fn fallback(default: &str) -> Self {
         Self(default == "on")
+    }
+}
+
+/// The form of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format(pub Form);
+
+impl Knob for Format {
+    fn parse(text: &OsString) -> Result<Self, &'static str> {
+        match text.to_str() {
+            Some("chrome") => Ok(Self(Form::Chrome)),
+            Some("binary") => Ok(Self(Form::Binary)),
+            _ => Err("chrome or binary"),
+        }
+    }
+
+    fn fallback(default: &str) -> Self {
+        Self::parse(&default.into()).unwrap_or(Self(Form::Chrome))
     }
 }
 

@@ -29,6 +29,7 @@ mod stacks;
 /// It opens no file and prints nothing: a process without Unified Runtime must not notice the library.
 pub fn start() {
     knobs::read();
+    raw::fork_mark::install();
     entry::dlsym::resolve();
     layer::trace::notices::install();
     layer::validate::send_findings_to(&layer::trace::Trace);

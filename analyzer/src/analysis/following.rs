@@ -206,7 +206,7 @@ impl<O: Observer + Clone> Following<O> {
             return Err(Halt::Restart);
         }
         self.merger.times = times;
-        self.open(files)?;
+        self.open(files, written)?;
         let release = !stay_open(files.len());
         for (file, process) in self.files.iter_mut().zip(&self.merger.processes) {
             if file.ended {
@@ -217,7 +217,7 @@ impl<O: Observer + Clone> Following<O> {
                 // This check comes before reading the size: otherwise records written in between would be lost.
                 file.ended = process.execs.is_some() || !is_alive(&process.header);
                 file.size = file.cursor.size();
-                if file.cursor.grow(file.ended)? == Growth::Replaced {
+                if file.cursor.grow((!file.ended).then_some(written))? == Growth::Replaced {
                     return Err(Halt::Restart);
                 }
             }
@@ -230,11 +230,11 @@ impl<O: Observer + Clone> Following<O> {
     }
 
     /// Opens new files. Their processes must have begun after the known ones; otherwise the analysis must restart.
-    fn open(&mut self, files: &[PathBuf]) -> Result<(), Halt> {
+    fn open(&mut self, files: &[PathBuf], written: Nanos) -> Result<(), Halt> {
         let mut cursors = Vec::new();
         self.merger.empty.clear();
         for path in files.iter().filter(|path| !self.known.contains(*path)) {
-            match Cursor::open_growing(path, BUFFER)? {
+            match Cursor::open_growing(path, BUFFER, written)? {
                 Opened::Nothing => self.merger.empty.push(path.clone()),
                 Opened::Trace(cursor) => cursors.push(cursor),
             }

@@ -1,13 +1,43 @@
-//! The trace record: one JSON line of a Chrome trace, which Perfetto opens as it is.
+//! The trace, in two forms that Perfetto opens as they are: a Chrome trace with one JSON line per record, and a binary one.
 //!
-//! [`write`] makes lines without allocating, [`read`] reads them back, [`records`] are those that are not calls. [`process_times`] describes a file beside the traces. `FORMAT.md` in
-//! this folder specifies the format, with its history. Nothing here opens a file.
+//! [`write`] makes lines without allocating, and [`read`] reads them back. [`fxt`] does both for the binary form. [`records`] are the
+//! records that are not calls. [`process_times`] describes a file beside the traces. `FORMAT.md` in this folder specifies the
+//! format, with its history. Nothing here opens a file.
 
+pub mod fxt;
 pub mod process_times;
 pub mod read;
 pub mod records;
 mod scan;
 pub mod write;
+
+/// The two forms of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A Chrome trace: lines of JSON.
+    Chrome,
+    /// A Fuchsia trace ([`fxt`]), which costs the program less.
+    Binary,
+}
+
+impl Form {
+    /// Both forms.
+    pub const ALL: [Self; 2] = [Self::Chrome, Self::Binary];
+
+    /// The ending of the names of its files.
+    pub const fn ending(self) -> &'static str {
+        match self {
+            Self::Chrome => ".json",
+            Self::Binary => ".fxt",
+        }
+    }
+
+    /// Splits the name of a trace file into what stands before its ending, and its form. `None` for another file.
+    pub fn split(name: &str) -> Option<(&str, Self)> {
+        let stem = |form: Self| Some((name.strip_suffix(form.ending())?, form));
+        Self::ALL.into_iter().find_map(stem).filter(|(stem, _)| stem.starts_with("urscope-"))
+    }
+}
 
 /// The version of the format that this crate writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;

@@ -6,7 +6,7 @@
 use serde_json::json;
 
 use super::{
-    CALL, NOTE,
+    CALL, Form, NOTE,
     records::{Clock, Footer, Found, Named},
 };
 use crate::{
@@ -99,7 +99,11 @@ impl Line {
 ///
 /// It is formatted by hand, and not by serde like the header, because a process may end inside a signal handler, where nothing
 /// can be allocated. [`super::records::Footer`] describes its fields.
-pub struct End(Buffer<END_LENGTH>);
+pub struct End {
+    text: Buffer<END_LENGTH>,
+    /// Where its fields are, as one JSON object.
+    args: std::ops::Range<usize>,
+}
 
 /// The counts in a footer.
 pub struct Totals<'a> {
@@ -116,7 +120,9 @@ impl End {
     pub fn new(pid: u32, how: &str, totals: &Totals<'_>, clock: &Clock) -> Self {
         let mut end = Buffer::default();
         end.text("\n,{\"ph\":\"M\",\"name\":\"").text(Footer::NAME).text(r#"","pid":"#).decimal(u64::from(pid));
-        end.text(r#","tid":"#).decimal(u64::from(pid)).text(r#","args":{"how":""#).text(how);
+        end.text(r#","tid":"#).decimal(u64::from(pid)).text(r#","args":"#);
+        let args = end.len;
+        end.text(r#"{"how":""#).text(how);
         let calls = Function::ALL.iter().map(|function| (totals.called)(*function)).sum();
         end.text(r#"","calls":"#).decimal(calls).text(r#","returned":"#).decimal(totals.returned);
         end.text(r#","lost":"#).decimal(totals.lost).text(r#","per_function":{"#);
@@ -127,13 +133,20 @@ impl End {
         end.text(r#"},"clock":{"base_ns":"#).decimal(clock.base_ns);
         end.text(r#","monotonic_ns":"#).decimal(clock.monotonic_ns);
         end.text(r#","boottime_ns":"#).decimal(clock.boottime_ns);
-        end.text(r#","realtime_ns":"#).decimal(clock.realtime_ns).text("}}}").text(CLOSE);
-        Self(end)
+        end.text(r#","realtime_ns":"#).decimal(clock.realtime_ns).text("}}");
+        let args = args..end.len;
+        end.text("}").text(CLOSE);
+        Self { text: end, args }
     }
 
     /// The bytes; `None` if they did not fit.
     pub fn bytes(&self) -> Option<&[u8]> {
-        self.0.bytes()
+        self.text.bytes()
+    }
+
+    /// The fields of the footer as a JSON object, without what makes them a line; `None` if they did not fit.
+    pub fn args(&self) -> Option<&str> {
+        std::str::from_utf8(self.bytes()?.get(self.args.clone())?).ok()
     }
 }
 
@@ -257,23 +270,24 @@ pub const CLOSE: &str = "\n]";
 /// The largest part of a command line that a header holds, in bytes.
 pub const COMMAND_LIMIT: usize = 4096;
 
-/// The name of a trace file: `urscope-<exe>-<pid>-<start>.json`, with a number `again` where that name is taken.
-pub fn file_name(executable: &str, pid: u32, start: u64, again: u32) -> String {
+/// The name of a trace file: `urscope-<exe>-<pid>-<start>`, with a number `again` where that name is taken, and the ending of its
+/// form.
+pub fn file_name(form: Form, executable: &str, pid: u32, start: u64, again: u32) -> String {
     let plain: String = executable
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+') { c } else { '_' })
         .take(64)
         .collect();
     match again {
-        0 => format!("urscope-{plain}-{pid}-{start}.json"),
-        n => format!("urscope-{plain}-{pid}-{start}-{n}.json"),
+        0 => format!("urscope-{plain}-{pid}-{start}{}", form.ending()),
+        n => format!("urscope-{plain}-{pid}-{start}-{n}{}", form.ending()),
     }
 }
 
 /// The number and start of the process that wrote the trace file of this name, or `None` for the name of another file.
 pub fn writer_of(name: &str) -> Option<(u32, u64)> {
     // The executable's name has no hyphen in a file name.
-    let mut parts = name.strip_prefix("urscope-")?.strip_suffix(".json")?.split('-').skip(1);
+    let mut parts = Form::split(name)?.0.strip_prefix("urscope-")?.split('-').skip(1);
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
@@ -283,8 +297,8 @@ mod tests {
 
     #[test]
     fn the_name_of_a_file_leads_to_its_writer() {
-        assert_eq!(writer_of(&file_name("a-b c", 7, 99, 0)), Some((7, 99)));
-        assert_eq!(writer_of(&file_name("a", 7, 99, 3)), Some((7, 99)));
+        assert_eq!(writer_of(&file_name(Form::Chrome, "a-b c", 7, 99, 0)), Some((7, 99)));
+        assert_eq!(writer_of(&file_name(Form::Binary, "a", 7, 99, 3)), Some((7, 99)));
         for other in ["urscope-a-7.json", "urscope-a-7-99.jsonl", "a-7-99.json", "urscope-a-x-99.json"] {
             assert_eq!(writer_of(other), None, "{other}");
         }
@@ -416,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_file_name_holds_no_path_and_never_repeats() {
-        assert_eq!(file_name("../my app", 7, 99, 0), "urscope-.._my_app-7-99.json");
-        assert_eq!(file_name("python3.11", 7, 99, 2), "urscope-python3.11-7-99-2.json");
+        assert_eq!(file_name(Form::Chrome, "../my app", 7, 99, 0), "urscope-.._my_app-7-99.json");
+        assert_eq!(file_name(Form::Binary, "python3.11", 7, 99, 2), "urscope-python3.11-7-99-2.fxt");
     }
 }

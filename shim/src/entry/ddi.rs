@@ -223,7 +223,7 @@ fn unknown_version(via: usize, version: u32) {
             VERSION >> 16,
             VERSION & 0xffff,
         );
-        report(entry_point);
+        report(&entry_point);
     }
 }
 
@@ -255,7 +255,7 @@ fn first_handle(via: usize, handle: AdapterHandle) {
     }
     entry_point.slots = entry_point.functions.len() as u32;
     entry_point.problem = problems.join("; ");
-    report(entry_point);
+    report(&entry_point);
 }
 
 /// The one position in `room` slots from `table` on at which the pointers of `filled` are.
@@ -277,9 +277,8 @@ unsafe fn find(table: *mut *mut c_void, room: usize, filled: &[*mut c_void]) -> 
     }
 }
 
-fn report(entry_point: EntryPoint) {
-    let (library, slots, ipc) = (entry_point.library.clone(), entry_point.slots, entry_point.ipc_slots);
-    let problem = entry_point.problem.clone();
+fn report(entry_point: &EntryPoint) {
+    let EntryPoint { library, slots, ipc_slots: ipc, problem, .. } = entry_point;
     let ours = Family::ALL.into_iter().any(|family| family.is_ours(entry_point.via as usize));
     let seen =
         entry_point.functions.iter().filter(|name| Function::from_name(name).is_some_and(Function::is_ipc)).count();

@@ -65,7 +65,7 @@ fn look(function: Function) -> *mut c_void {
 fn report(function: Function, next: *mut c_void) {
     let module = if next == ABSENT { None } else { Module::of(next as usize) };
     let ours = module.is_none() && (0..ADAPTERS).any(|via| backend::is_ours(function, via));
-    trace::entry_point(EntryPoint {
+    trace::entry_point(&EntryPoint {
         kind: "exported-symbol".into(),
         library: module.as_ref().map(Module::file_name).unwrap_or_default(),
         directory: module.as_ref().map(Module::directory).unwrap_or_default(),

@@ -4,8 +4,11 @@
 //! shim, and no safe function here may have undefined behaviour for any argument.
 
 pub mod args;
+pub mod chunks;
 pub mod clock;
+pub mod fork_mark;
 pub mod fork_reset;
+pub mod lock;
 pub mod pages;
 pub mod process;
 pub mod stack;

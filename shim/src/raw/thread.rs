@@ -1,6 +1,6 @@
 //! The current thread's number and name. The kernel is asked once per thread, never per call.
 
-use std::cell::Cell;
+use std::{cell::Cell, ffi::c_void, sync::OnceLock};
 
 thread_local! {
     static ID: Cell<u32> = const { Cell::new(0) };
@@ -31,6 +31,30 @@ pub fn name_once() -> Option<String> {
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     let name = std::ffi::CStr::from_bytes_until_nul(&name).ok()?;
     Some(name.to_string_lossy().into_owned())
+}
+
+/// Has `end` called when this thread ends, after the destructors of its thread-local C++ objects. Always the same function.
+pub fn at_end(end: fn()) {
+    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+    static END: OnceLock<fn()> = OnceLock::new();
+
+    extern "C" fn call_end(_: *mut c_void) {
+        if let Some(end) = END.get() {
+            end();
+        }
+    }
+
+    END.get_or_init(|| end);
+    let key = KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: it fills the variable; the destructor is a function of a library that is never unloaded.
+        (unsafe { libc::pthread_key_create(&raw mut key, Some(call_end)) } == 0).then_some(key)
+    });
+    if let Some(key) = key {
+        // A destructor is called for values that are not null; it does not use the value.
+        // SAFETY: the key was created and is never deleted.
+        unsafe { libc::pthread_setspecific(*key, std::ptr::without_provenance(1)) };
+    }
 }
 
 /// Forgets number and name: after a `fork`, this is another thread.

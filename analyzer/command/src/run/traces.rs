@@ -6,25 +6,20 @@
 use std::{
     collections::HashSet,
     ffi::OsString,
-    fs::{self, File},
-    io::{self, BufReader},
+    fs,
+    io,
     path::{Path, PathBuf},
     process,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use urscope_schema::trace::{
-    read::{Reader, Record},
-    records::Header,
-};
+use urscope_analyzer::analysis::header_of;
+use urscope_schema::trace::Form;
 
 use super::error::RunError;
 
 /// The parent of new directories if the user names none.
 pub(crate) const HOME: &str = "urscope-traces";
-
-/// How many records are searched for the header, which is the first record or follows a name.
-const HEAD: usize = 8;
 
 /// The directory of a run's traces.
 #[derive(Clone, Debug)]
@@ -75,7 +70,7 @@ impl Traces {
     /// The traces of this run. A new file without a readable header also belongs to it: a process may have died early, and a
     /// damaged trace must not be ignored silently.
     pub(crate) fn of_this_run(&self) -> io::Result<Vec<PathBuf>> {
-        let ours = |path: &PathBuf| match header(path) {
+        let ours = |path: &PathBuf| match header_of(path) {
             Some(header) => header.run == self.run,
             None => name(path).is_some_and(|name| !self.before.contains(&name)),
         };
@@ -112,19 +107,11 @@ fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        if name.to_str().and_then(|name| name.strip_prefix("urscope-")?.strip_suffix(".json")).is_some() {
+        if name.to_str().and_then(|name| Form::split(name)).is_some() {
             files.push(entry.path());
         }
     }
     Ok(files)
-}
-
-fn header(path: &Path) -> Option<Header> {
-    let records = Reader::new(BufReader::new(File::open(path).ok()?)).take(HEAD);
-    records.filter_map(|record| record.ok()?.ok()).find_map(|record| match record {
-        Record::Header(header) => Some(*header),
-        _ => None,
-    })
 }
 
 /// Creates the directory `<home>/<program>-<N>` with the next free number.
@@ -162,6 +149,8 @@ fn run_name() -> String {
 
 #[cfg(test)]
 mod tests {
+    use urscope_schema::trace::records::Header;
+
     use super::*;
 
     fn write_header(folder: &Path, file: &str, run: &str) -> PathBuf {

@@ -3,24 +3,22 @@
 //! The cursor finds the header first, collects notes about the process, and returns its events with times that never decrease:
 //! the order of the lines in a file is the order of the events.
 
-use std::{
-    io::{BufRead as _, BufReader},
-    path::Path,
-};
+use std::{io, path::Path};
 
 use urscope_schema::{
     api::Function,
     call::{Enter, Nanos},
     trace::{
         FORMAT_VERSION,
-        read::{Reader, Record, Skipped, Why},
+        read::{Record, Skipped, Why},
         records::{EntryPoint, Footer, Header},
     },
 };
 
 use super::{
     event::{Label, Moment, TraceEvent},
-    source::{Extent, Source},
+    input::{Input, Kind},
+    source::Source,
     stack_index::StackIndex,
 };
 use crate::analysis::{AnalysisError, SkippedLine};
@@ -31,8 +29,19 @@ const SKIPS_LISTED: usize = 20;
 /// The number of entry points of a process that are kept.
 const ENTRY_POINTS_KEPT: usize = 64;
 
+/// The size of the buffer that reads a header, in bytes.
+const HEADER_BUFFER: usize = 1 << 14;
+
 /// The number of foreign lines that are read in search of a header.
 const FOREIGN_LINES: usize = 1000;
+
+/// The header of the trace at a path; `None` if there is no trace with a header.
+pub fn header_of(path: &Path) -> Option<Header> {
+    match Cursor::open(path, HEADER_BUFFER) {
+        Ok(Opened::Trace(cursor)) => Some(cursor.header),
+        _ => None,
+    }
+}
 
 /// An opened file.
 pub(crate) enum Opened {
@@ -46,7 +55,7 @@ pub(crate) enum Opened {
 pub(crate) struct Cursor {
     header: Header,
     pub(crate) notes: Notes,
-    reader: Reader<BufReader<Source>>,
+    input: Input,
     /// The time of the latest event.
     now: Nanos,
     ahead: Option<TraceEvent>,
@@ -54,8 +63,6 @@ pub(crate) struct Cursor {
     /// no time.
     names: Vec<TraceEvent>,
     over: bool,
-    /// How much of a growing file could be read when it was last checked; `None` if the file is read to its end.
-    growing: Option<Extent>,
     /// Whether an event has been read.
     begun: bool,
     /// The first call began before the time of the header, which was used as the beginning of the process.
@@ -87,7 +94,7 @@ pub(crate) struct Notes {
     pub(crate) skipped: Vec<SkippedLine>,
     pub(crate) skipped_lines: u64,
     pub(crate) torn: bool,
-    /// Whether the file has its closing bracket, which only a normal exit writes.
+    /// Whether the file has its closing bracket or its footer, which only a normal exit writes.
     pub(crate) closed: bool,
     pub(crate) calls: Vec<u64>,
     pub(crate) stack_index: StackIndex,
@@ -101,37 +108,24 @@ impl Cursor {
         Self::open_up_to(path, buffer, None)
     }
 
-    /// Opens a file that is still being written. It is read up to its last complete line; [`Self::grow`] moves this limit.
-    pub(crate) fn open_growing(path: &Path, buffer: usize) -> Result<Opened, AnalysisError> {
-        let unreadable = |source| AnalysisError::Unreadable { path: path.to_owned(), source };
-        let mut source = Source::open(path).map_err(unreadable)?;
-        let extent = source.extent(Extent { lines: 0, text: 0 }).map_err(unreadable)?;
-        let extent = extent.unwrap_or(Extent { lines: 0, text: 0 });
-        let opened = Self::open_up_to(path, buffer, Some(extent))?;
-        if matches!(opened, Opened::Nothing) && extent.text > extent.lines {
-            // An incomplete header may be completed later. A foreign file is an error now.
-            Self::open(path, buffer)?;
-        }
-        Ok(opened)
+    /// Opens a file that is still being written. It is read up to its last complete line, or up to the time `written`, before which
+    /// all records have arrived; [`Self::grow`] moves this limit.
+    pub(crate) fn open_growing(path: &Path, buffer: usize, written: Nanos) -> Result<Opened, AnalysisError> {
+        Self::open_up_to(path, buffer, Some(written))
     }
 
-    fn open_up_to(path: &Path, buffer: usize, growing: Option<Extent>) -> Result<Opened, AnalysisError> {
+    fn open_up_to(path: &Path, buffer: usize, growing: Option<Nanos>) -> Result<Opened, AnalysisError> {
         let unreadable = |source| AnalysisError::Unreadable { path: path.to_owned(), source };
         let not_a_trace = |found: String| AnalysisError::NotATrace { path: path.to_owned(), found };
-        let mut source = Source::open(path).map_err(unreadable)?;
-        source.set_limit(growing.map(|extent| extent.lines));
-        let mut input = BufReader::with_capacity(buffer, source);
-        let start = input.fill_buf().map_err(unreadable)?.trim_ascii_start();
-        match start.first() {
-            None | Some(b'[') => {}
-            Some(b'{') => return Err(not_a_trace("it begins with { and is other JSON".into())),
-            Some(_) => return Err(not_a_trace("it is not JSON".into())),
-        }
-        let mut reader = Reader::new(input);
+        let source = Source::open(path).map_err(unreadable)?;
+        let mut input = match Input::open(source, buffer, growing).map_err(unreadable)? {
+            Kind::Trace(input) => input,
+            Kind::NotATrace(found) => return Err(not_a_trace(found.into())),
+        };
         let mut foreign = 0;
-        while let Some(item) = reader.next() {
-            let found = match item.map_err(unreadable)? {
-                Ok(Record::Header(header)) => return Self::with(path, *header, reader, growing).map(Opened::Trace),
+        while let Some(item) = input.next() {
+            let found = match item.map_err(unreadable)?.1 {
+                Ok(Record::Header(header)) => return Self::with(path, *header, input).map(Opened::Trace),
                 Ok(Record::ProcessName(_) | Record::ThreadName(..) | Record::Note(..) | Record::Finding(..))
                 | Err(Skipped { why: Why::Torn, line: 2.., .. }) => continue,
                 Ok(Record::Enter(enter)) => format!("a call of {}", enter.function.name()),
@@ -151,6 +145,8 @@ impl Cursor {
             return Err(AnalysisError::NoHeader { path: path.to_owned(), found });
         }
         match foreign {
+            // An incomplete header may be completed later. A foreign file is an error now.
+            0 if input.has_part_of_a_line() => Self::open(path, buffer).map(|_| Opened::Nothing),
             0 => Ok(Opened::Nothing),
             _ => Err(not_a_trace("none of its lines is a urscope record".into())),
         }
@@ -159,8 +155,7 @@ impl Cursor {
     fn with(
         path: &Path,
         header: Header,
-        mut reader: Reader<BufReader<Source>>,
-        growing: Option<Extent>,
+        mut input: Input,
     ) -> Result<Box<Self>, AnalysisError> {
         let path = path.to_owned();
         if header.format == 0 {
@@ -170,18 +165,17 @@ impl Cursor {
             let Header { format, urscope: writer, .. } = header;
             return Err(AnalysisError::Newer { path, format, writer, ours: FORMAT_VERSION });
         }
-        let identity = reader.input_mut().get_ref().identity();
-        let stack_index = StackIndex::of(path, identity);
+        let identity = input.source().identity();
+        let stack_index = StackIndex::of(path, identity, input.strings());
         let notes = Notes { stack_index, calls: vec![0; Function::COUNT], ..Notes::default() };
         let mut cursor = Self {
             header,
             notes,
-            reader,
+            input,
             now: Nanos(0),
             ahead: None,
             names: Vec::new(),
             over: false,
-            growing,
             begun: false,
             misdated: false,
         };
@@ -215,33 +209,33 @@ impl Cursor {
 
     /// The number of bytes that have been read.
     pub(crate) fn offset(&self) -> u64 {
-        self.reader.offset()
+        self.input.offset()
     }
 
     /// Closes the file's descriptor until the next read.
     pub(crate) fn release(&mut self) {
-        self.reader.input_mut().get_mut().release();
+        self.input.release();
     }
 
-    /// Checks how much more can be read. If the process has `ended`, its file is read to the end.
-    pub(crate) fn grow(&mut self, ended: bool) -> Result<Growth, AnalysisError> {
-        let Some(before) = self.growing else { return Ok(Growth::Same) };
-        let source = self.reader.input_mut().get_mut();
-        let unreadable = |source| AnalysisError::Unreadable { path: self.notes.stack_index.path.clone(), source };
-        let Some(extent) = source.extent(before).map_err(unreadable)? else { return Ok(Growth::Replaced) };
-        self.growing = (!ended).then_some(extent);
-        source.set_limit(self.growing.map(|extent| extent.lines));
-        Ok(Growth::Same)
+    /// Checks how much more can be read: before the time `written` all records have arrived. Without one, the process has ended, and
+    /// its file is read to the end.
+    pub(crate) fn grow(&mut self, written: Option<Nanos>) -> Result<Growth, AnalysisError> {
+        match self.input.grow(written) {
+            Ok(true) => Ok(Growth::Same),
+            Ok(false) => Ok(Growth::Replaced),
+            Err(source) => Err(self.unreadable(source)),
+        }
     }
 
     /// The size of the file in bytes; `None` if it was removed or replaced.
     pub(crate) fn size(&mut self) -> Option<u64> {
-        self.reader.input_mut().get_ref().size()
+        self.input.source().size()
     }
 
-    /// Whether the first call was written after the header was read and began before the time of the header.
+    /// Whether an event contradicts what was returned before: the first call was written after the header was read and began before
+    /// the time of the header, or a record arrived after later ones had been returned.
     pub(crate) fn is_misdated(&self) -> bool {
-        self.misdated
+        self.misdated || self.input.is_late()
     }
 
     /// Whether the last event has been read.
@@ -252,20 +246,15 @@ impl Cursor {
     /// The rest of a file that is still being written, as if its process had ended now: the text after the last complete line,
     /// and the end of the process.
     pub(crate) fn remainder(&self) -> Result<(Vec<(Moment, TraceEvent)>, Notes), AnalysisError> {
-        let unreadable = |source| AnalysisError::Unreadable { path: self.notes.stack_index.path.clone(), source };
-        let Some(Extent { lines, text }) = self.growing.filter(|extent| extent.text > extent.lines) else {
+        let input = self.input.remainder(|| Source::open(&self.notes.stack_index.path));
+        let Some(input) = input.map_err(|source| self.unreadable(source))? else {
             let end = TraceEvent::End(self.ended());
             let moment = end.order(self.now);
             let rest = self.names.iter().copied().chain([end]).map(|event| (moment, event));
             return Ok((rest.collect(), self.notes.clone()));
         };
-        let mut source = Source::open(&self.notes.stack_index.path).map_err(unreadable)?;
-        source.go_to(lines).map_err(unreadable)?;
-        source.set_limit(Some(text));
-        let reader = self.reader.continued(BufReader::with_capacity(1 << 12, source));
         let (header, notes, names) = (self.header.clone(), self.notes.clone(), self.names.clone());
-        let mut rest =
-            Self { header, notes, reader, now: self.now, ahead: None, names, over: false, growing: None, ..*self };
+        let mut rest = Self { header, notes, input, now: self.now, ahead: None, names, over: false, ..*self };
         let mut events = Vec::new();
         rest.fill(&mut events, usize::MAX)?;
         Ok((events, rest.notes))
@@ -308,7 +297,7 @@ impl Cursor {
     /// Reads events as long as the records are calls. Nearly all records are calls, and copying one costs as much as reading it.
     fn fill_with_calls(&mut self, events: &mut Vec<(Moment, TraceEvent)>, limit: usize) {
         while events.len() < limit {
-            let Some(call) = self.reader.next_call() else { return };
+            let Some(call) = self.input.next_call() else { return };
             let event = match call {
                 Record::Enter(enter) => {
                     self.entered(&enter);
@@ -334,16 +323,12 @@ impl Cursor {
 
     fn read(&mut self) -> Result<Option<TraceEvent>, AnalysisError> {
         loop {
-            let offset = self.reader.offset();
-            let Some(item) = self.reader.next() else {
-                self.notes.closed = self.reader.closed();
-                // Nothing follows the closing bracket, which a normal exit writes.
-                let over = self.growing.is_none() || self.notes.closed;
-                return Ok(over.then(|| TraceEvent::End(self.ended())));
+            let Some(found) = self.input.next() else {
+                self.notes.closed = self.input.closed();
+                return Ok(self.input.is_complete().then(|| TraceEvent::End(self.ended())));
             };
+            let (offset, item) = found.map_err(|source| self.unreadable(source))?;
             let notes = &mut self.notes;
-            let item =
-                item.map_err(|source| AnalysisError::Unreadable { path: notes.stack_index.path.clone(), source })?;
             match item {
                 Ok(Record::Enter(enter)) => {
                     self.entered(&enter);
@@ -366,7 +351,13 @@ impl Cursor {
                 }
                 Ok(Record::Module(_)) => notes.stack_index.put_module(offset),
                 Ok(Record::Stack(stack)) => notes.stack_index.put_stack(stack.stack, offset),
-                Ok(Record::Footer(footer)) => notes.footer = Some(*footer),
+                Ok(Record::Footer(footer)) => {
+                    // A call in the teardown of libraries adds a footer to a binary trace.
+                    let later = |known: &Footer| known.clock.monotonic_ns <= footer.clock.monotonic_ns;
+                    if notes.footer.as_ref().is_none_or(later) {
+                        notes.footer = Some(*footer);
+                    }
+                }
                 Ok(_) => {}
                 Err(Skipped { why: Why::Torn, .. }) => notes.torn = true,
                 Err(Skipped { offset, line, why }) => {
@@ -378,6 +369,10 @@ impl Cursor {
                 }
             }
         }
+    }
+
+    fn unreadable(&self, source: io::Error) -> AnalysisError {
+        AnalysisError::Unreadable { path: self.notes.stack_index.path.clone(), source }
     }
 
     fn ended(&self) -> Nanos {

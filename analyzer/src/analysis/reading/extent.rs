@@ -1,8 +1,11 @@
-//! Finds the end of the text in a file that is still being written.
+//! Finds the end of what was written to a file that is still being written.
 //!
-//! A writer maps its file and fills the unused part with spaces. A record counts once its line is complete.
+//! A writer maps its file and fills the unused part with spaces, or with unwritten words in a binary trace. A record in a line counts
+//! once its line is complete.
 
-use std::{fs::File, os::unix::fs::FileExt as _};
+use std::{collections::BTreeMap, fs::File, os::unix::fs::FileExt as _};
+
+use urscope_schema::trace::fxt::{CHUNK_BYTES, MAGIC, UNWRITTEN, write::head};
 
 /// The number of bytes that are read at once.
 const BLOCK: usize = 4096;
@@ -30,6 +33,48 @@ fn read<const LENGTH: usize, A>(file: &File, at: u64, check: impl FnOnce(&[u8]) 
     let mut buffer = [0; LENGTH];
     let count = file.read_at(&mut buffer, at).unwrap_or(0);
     check(buffer.get(..count).unwrap_or_default())
+}
+
+/// How much was written to a binary trace. Equal values mean that nothing was added in between.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChunkExtent {
+    /// The number of chunks whose lanes are known.
+    chunks: u64,
+    /// The last chunk of each lane, and the number of bytes that were written to it.
+    lanes: BTreeMap<u32, (u64, u64)>,
+}
+
+/// Whether a file is a binary trace.
+pub(crate) fn is_binary(file: &File) -> bool {
+    read_word(file, 0) == Some(MAGIC)
+}
+
+impl ChunkExtent {
+    /// The extent of the file now, which was `self` before. Only the last chunk of each lane is read.
+    pub(crate) fn now(mut self, file: &File, size: u64) -> Self {
+        while (self.chunks + 1) * CHUNK_BYTES <= size {
+            let start = self.chunks * CHUNK_BYTES;
+            let lane = match read_word(file, start) {
+                // The first chunk begins with the strings.
+                _ if start == 0 => 0,
+                Some(first) if first == head(0)[0] => read_word(file, start + 8).unwrap_or_default() as u32,
+                _ => break,
+            };
+            self.lanes.insert(lane, (self.chunks, 0));
+            self.chunks += 1;
+        }
+        for (chunk, written) in self.lanes.values_mut() {
+            *written = read::<{ CHUNK_BYTES as usize }, _>(file, *chunk * CHUNK_BYTES, |bytes| {
+                let words = bytes.as_chunks().0;
+                words.iter().rposition(|word| u64::from_le_bytes(*word) != UNWRITTEN).map_or(0, |last| last as u64 + 1)
+            });
+        }
+        self
+    }
+}
+
+fn read_word(file: &File, at: u64) -> Option<u64> {
+    read::<8, _>(file, at, |bytes| bytes.try_into().ok().map(u64::from_le_bytes))
 }
 
 /// The end of the last complete line in `from..to`, in bytes; `from` if there is none.

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use urscope_schema::trace::Form;
+
 use crate::AnalysisError;
 
 /// The trace files that `paths` name or that directories in `paths` contain, without duplicates.
@@ -34,7 +36,7 @@ fn inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with("urscope-") && name.ends_with(".json") && path.is_file() {
+        if Form::split(&name).is_some() && path.is_file() {
             files.push(path);
         }
     }

@@ -11,11 +11,12 @@ use std::{
 };
 
 use urscope_schema::trace::{
+    fxt::read::Strings,
     read::{LINE_LIMIT, Reader, Record},
     records::{Hex, Module},
 };
 
-use super::source::Source;
+use super::{chunks::record_at, source::Source};
 
 /// The number of modules of a process that are kept.
 const MODULES_KEPT: usize = 1 << 12;
@@ -30,14 +31,16 @@ pub(crate) struct StackIndex {
     /// Device and inode: a file that replaced the trace is not read.
     identity: (u64, u64),
     modules: Vec<u64>,
+    /// The strings of a binary trace.
+    strings: Option<Arc<Strings>>,
     /// The offset of each stack, by number. Shared with the copies in snapshots of a growing run.
     stacks: Arc<HashMap<u64, u64>>,
 }
 
 impl StackIndex {
     /// An empty index of a file.
-    pub(crate) fn of(path: PathBuf, identity: (u64, u64)) -> Self {
-        Self { path, identity, ..Self::default() }
+    pub(crate) fn of(path: PathBuf, identity: (u64, u64), strings: Option<Arc<Strings>>) -> Self {
+        Self { path, identity, strings, ..Self::default() }
     }
 
     /// Adds the module record at `offset`.
@@ -56,7 +59,7 @@ impl StackIndex {
 
     /// The addresses of a stack, innermost first; `None` if there is no such stack or the file is gone.
     pub(crate) fn stack(&self, number: u64) -> Option<Vec<Hex>> {
-        match read(&mut self.open()?, *self.stacks.get(&number)?)? {
+        match self.read(&mut self.open()?, *self.stacks.get(&number)?)? {
             Record::Stack(stack) => Some(stack.frames),
             _ => None,
         }
@@ -65,7 +68,7 @@ impl StackIndex {
     /// All modules; empty if the file is gone.
     pub(crate) fn modules(&self) -> Vec<Module> {
         let Some(mut source) = self.open() else { return Vec::new() };
-        let records = self.modules.iter().filter_map(|offset| read(&mut source, *offset));
+        let records = self.modules.iter().filter_map(|offset| self.read(&mut source, *offset));
         records.filter_map(|record| if let Record::Module(module) = record { Some(*module) } else { None }).collect()
     }
 
@@ -74,14 +77,18 @@ impl StackIndex {
         self.modules.len()
     }
 
+    /// The record at an offset.
+    fn read(&self, source: &mut Source, offset: u64) -> Option<Record> {
+        if let Some(strings) = &self.strings {
+            return record_at(source, offset, strings);
+        }
+        source.go_to(offset).ok()?;
+        let limited = source.take(2 * LINE_LIMIT as u64);
+        Reader::new(BufReader::with_capacity(1 << 12, limited)).next()?.ok()?.ok()
+    }
+
     fn open(&self) -> Option<Source> {
         Source::open(&self.path).ok().filter(|source| source.identity() == self.identity)
     }
 }
 
-/// The first record at or after an offset.
-fn read(source: &mut Source, offset: u64) -> Option<Record> {
-    source.go_to(offset).ok()?;
-    let limited = source.take(2 * LINE_LIMIT as u64);
-    Reader::new(BufReader::with_capacity(1 << 12, limited)).next()?.ok()?.ok()
-}

@@ -8,12 +8,8 @@ use std::{
     time::Duration,
 };
 
-use urscope_schema::{
-    call::{Exit, Nanos},
-    trace::write::Line,
-};
+use urscope_schema::call::{Exit, Nanos};
 
-use super::{append, base, pid};
 use crate::raw::{clock, process};
 
 /// The pause between two samples: a part of the time since the first one, within these limits.
@@ -45,9 +41,7 @@ fn sample(exit: &Exit, next: u64) {
     }
     let (now, used) = (clock::now(), clock::of_this_thread());
     if let Some(open) = process::open_descriptors() {
-        let mut line = Line::default();
-        line.descriptors(pid(), exit.tid, now, base(), open);
-        append(&line);
+        super::descriptors(exit.tid, now, open);
     }
     let cost = clock::of_this_thread().saturating_sub(used);
     let _ = FIRST.compare_exchange(0, now.0, Ordering::Relaxed, Ordering::Relaxed);

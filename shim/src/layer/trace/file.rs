@@ -1,116 +1,57 @@
-//! The trace file of this process: created, appended to, and closed so that it is strict JSON.
-//!
-//! An error here must never reach the program: it is reported once, and records are counted as lost.
+//! What the trace files of both forms have in common: where they are created, and what is reported of errors.
 
-use std::{io, path::PathBuf};
+use std::{io, path::Path};
 
-use urscope_schema::trace::{
-    records::EntryPoint,
-    write::{self, End},
-};
+use urscope_schema::trace::{Form, records::Header, write};
 
 use crate::{
     knobs,
-    raw::{pages::Pages, process, stderr},
+    raw::{process, stderr},
 };
-
-/// The bytes that are kept free for the footer, so that a file on a full disk can still be closed.
-const RESERVE: u64 = 16 << 10;
 
 /// The most files of one process: one for each program that it executes by `exec`.
 const AGAIN: u32 = 10_000;
 
-/// The file; without pages where it could not be created.
-pub(super) struct TraceFile {
-    pages: Option<Pages>,
-    full: bool,
-    closed: bool,
+/// The header of this process. Reports what is wrong with the environment, because now tracing begins.
+pub(super) fn header(forked: bool) -> Header {
+    let knobs = knobs::read();
+    for complaint in knobs::complaints() {
+        stderr::say(&complaint);
+    }
+    // From now on, the end of this process is that of its trace.
+    super::pid();
+    process::describe(&knobs.run, forked, knobs::rank())
 }
 
-impl TraceFile {
-    /// Creates the file and writes the header and the entry points so far.
-    pub(super) fn begin(forked: bool, entry_points: &[EntryPoint]) -> Self {
-        let knobs = knobs::read();
-        for complaint in knobs::complaints() {
-            stderr::say(&complaint);
-        }
-        let header = process::describe(&knobs.run, forked, knobs::rank());
-        let name = process::name(&header);
-        let mut beginning = write::start(header.pid, name, &format!("{}-{}-{}", header.run, header.pid, header.start));
-        beginning.extend(write::record(header.pid, &header));
-        beginning.extend(entry_points.iter().flat_map(|entry_point| write::record(header.pid, entry_point)));
-
-        let pages = create(|again| write::file_name(name, header.pid, header.start, again));
-        if let Err(error) = &pages {
-            stderr::say(&format!(
-                "cannot write a trace into {}: {error}; set URSCOPE_DIR to a directory with room that this user can write \
-                 to; the program continues without a trace",
-                knobs.directory.display()
-            ));
-        }
-        let mut file = Self { pages: pages.ok(), full: false, closed: false };
-        file.write(&beginning);
-        file
-    }
-
-    /// The path, if the file could be created.
-    pub(super) fn path(&self) -> Option<PathBuf> {
-        self.pages.as_ref().map(|pages| pages.path().into())
-    }
-
-    /// Appends a record; false if it could not. Where the process has `ended`, the file is closed again behind it.
-    pub(super) fn append(&mut self, bytes: &[u8], ended: Option<&str>, footer: impl Fn(&str) -> End) -> bool {
-        if let Some(how) = ended {
-            if !self.closed {
-                self.end(&footer(how));
-            }
-            let Some(pages) = &mut self.pages else { return false };
-            return !self.full && pages.append_closed(bytes, footer(how).bytes().unwrap_or_default()).is_ok();
-        }
-        self.write(bytes)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> bool {
-        let Some(pages) = &mut self.pages else { return false };
-        while !self.full && bytes.len() as u64 + RESERVE > pages.room() {
-            if let Err(error) = pages.grow() {
-                self.full = true;
-                stderr::say(&format!(
-                    "the trace {} ends here: {error}; the program continues, and further calls are counted but not recorded",
-                    pages.path().display()
-                ));
-            }
-        }
-        !self.full && pages.append(bytes)
-    }
-
-    /// Closes the file with `footer`.
-    pub(super) fn end(&mut self, footer: &End) {
-        self.closed = true;
-        let footer = footer.bytes().unwrap_or_default();
-        let Some(pages) = &mut self.pages else { return };
-        if pages.close(footer).is_err() {
-            // The file cannot be truncated (its directory may have become unreachable), but its mapping can still be written to.
-            pages.append(footer);
-        }
-    }
-
-    /// Leaves the file to the parent of a forked child.
-    pub(super) fn abandon(self) {
-        if let Some(pages) = self.pages {
-            pages.abandon();
-        }
-    }
-}
-
-fn create(name: impl Fn(u32) -> String) -> io::Result<Pages> {
+/// Creates the trace file by `make`; `None`, with a message, where that is not possible.
+pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io::Result<F>) -> Option<F> {
     let directory = &knobs::read().directory;
-    std::fs::create_dir_all(directory)?;
-    for again in 0..AGAIN {
-        match Pages::create(&directory.join(name(again))) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            done => return done,
+    let create = || {
+        std::fs::create_dir_all(directory)?;
+        for again in 0..AGAIN {
+            let name = write::file_name(form, process::name(header), header.pid, header.start, again);
+            match make(&directory.join(name)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                done => return done,
+            }
         }
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, "every name for the file is taken"))
+    };
+    let created = create();
+    if let Err(error) = &created {
+        stderr::say(&format!(
+            "cannot write a trace into {}: {error}; set URSCOPE_DIR to a directory with room that this user can write to; the \
+             program continues without a trace",
+            directory.display()
+        ));
     }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, "every name for the file is taken"))
+    created.ok()
+}
+
+/// Reports that a file does not grow any more.
+pub(super) fn ends_here(path: &Path, error: &io::Error) {
+    stderr::say(&format!(
+        "the trace {} ends here: {error}; the program continues, and further calls are counted but not recorded",
+        path.display()
+    ));
 }

@@ -1,32 +1,41 @@
-//! The trace layer: writes every call into one file per process.
+//! The trace layer: writes every call into one file per process, in one of two forms.
 //!
-//! A record is formatted on the thread's own stack and appended under a short lock, which is never held across the real call. The
+//! In the binary form a thread writes into its own chunk of the file, without a lock ([`binary`]). In the Chrome form a record is
+//! formatted on the thread's own stack and appended under a short lock ([`chrome`]), which is never held across the real call. The
 //! file is made when there is something to write, so a process without Unified Runtime leaves none. What cannot be written (a full
-//! disk, an unwritable directory) is reported once and counted.
+//! disk, an unwritable directory, a call in a signal handler that interrupted a write) is counted as lost.
 
 use std::{
     cell::Cell,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
 };
 
-use parking_lot::{Mutex, MutexGuard};
 use urscope_schema::{
     api::{Function, demand::Nulls},
-    call::{Enter, Exit},
+    call::{Enter, Exit, Nanos},
     trace::{
+        Form, fxt,
         records::{EntryPoint, Found, Module, Named, Stack},
         write::{self, End, Line, Totals},
     },
 };
 
-use self::file::TraceFile;
+use self::{binary::BinaryFile, chrome::ChromeFile};
 use super::{FindingSink, Layer, Verdict};
 use crate::{
-    raw::{clock, fork_reset::ForkReset, process, thread},
+    knobs,
+    raw::{
+        clock, fork_mark,
+        fork_reset::ForkReset,
+        lock::{Held, Lock},
+        process, thread,
+    },
     stacks::StackSink,
 };
 
+mod binary;
+mod chrome;
 mod descriptor_sampler;
 mod file;
 pub mod notices;
@@ -34,7 +43,10 @@ pub mod notices;
 /// The layer.
 pub struct Trace;
 
-static STATE: ForkReset<Mutex<State>> = ForkReset::new(|| Mutex::new(State::default()));
+static STATE: ForkReset<Lock<State>> = ForkReset::new(Lock::default);
+
+/// The entry points so far: a forked child's file begins with them.
+static ENTRY_POINTS: Lock<Vec<EntryPoint>> = Lock::new(Vec::new());
 
 /// Not under the lock, so that a call is counted even where it cannot be recorded.
 static CALLED: [AtomicU64; Function::COUNT] = [const { AtomicU64::new(0) }; Function::COUNT];
@@ -44,21 +56,40 @@ static LOST: AtomicU64 = AtomicU64::new(0);
 #[derive(Default)]
 struct State {
     /// `None` before the first record.
-    file: Option<TraceFile>,
-    /// The entry points so far: a forked child's file begins with them.
-    entry_points: Vec<EntryPoint>,
+    file: Option<File>,
     forked: bool,
     /// How the process ended; later calls come from the teardown of libraries.
     ended: Option<&'static str>,
 }
 
+/// The trace file in its form.
+enum File {
+    Chrome(ChromeFile),
+    Binary(Box<BinaryFile>),
+}
+
 impl State {
-    fn append(&mut self, bytes: &[u8]) {
-        let file = self.file.get_or_insert_with(|| TraceFile::begin(self.forked, &self.entry_points));
-        if !file.append(bytes, self.ended, footer) {
-            LOST.fetch_add(1, Ordering::Relaxed);
+    fn chrome(&mut self) -> Option<&mut ChromeFile> {
+        let forked = self.forked;
+        match self.file.get_or_insert_with(|| File::Chrome(ChromeFile::begin(forked))) {
+            File::Chrome(file) => Some(file),
+            File::Binary(_) => None,
         }
     }
+
+    fn binary(&mut self) -> Option<&mut BinaryFile> {
+        let forked = self.forked;
+        match self.file.get_or_insert_with(|| File::Binary(Box::new(BinaryFile::begin(forked)))) {
+            File::Binary(file) => Some(file),
+            File::Chrome(_) => None,
+        }
+    }
+}
+
+/// Whether the trace is written in the binary form.
+#[inline]
+fn is_binary() -> bool {
+    knobs::read().format.0 == Form::Binary
 }
 
 impl Layer for Trace {
@@ -67,22 +98,29 @@ impl Layer for Trace {
         if let Some(called) = CALLED.get(enter.function as usize) {
             called.fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(name) = thread::name_once() {
-            let name = write::thread_name(pid(), enter.tid, &name);
-            STATE.get().lock().append(&name);
+        if is_binary() {
+            binary::append(&binary::Begins(enter));
+        } else {
+            if let Some(name) = thread::name_once() {
+                chrome::append(&write::thread_name(pid(), enter.tid, &name));
+            }
+            let mut line = Line::default();
+            line.enter(pid(), base(), enter);
+            chrome::append_line(&line);
         }
-        let mut line = Line::default();
-        line.enter(pid(), base(), enter);
-        append(&line);
         Verdict::Passed
     }
 
     #[inline]
     fn exit(&self, exit: &Exit) -> Verdict {
         RETURNED.fetch_add(1, Ordering::Relaxed);
-        let mut line = Line::default();
-        line.exit(pid(), base(), exit);
-        append(&line);
+        if is_binary() {
+            binary::append(&binary::Returns(exit));
+        } else {
+            let mut line = Line::default();
+            line.exit(pid(), base(), exit);
+            chrome::append_line(&line);
+        }
         if exit.function.is_ipc() {
             descriptor_sampler::take(exit);
         }
@@ -94,40 +132,74 @@ impl Layer for Trace {
     }
 }
 
-fn append(line: &Line) {
-    // A line has room for the longest record, so there always are bytes.
-    if let Some(bytes) = line.bytes() {
-        STATE.get().lock().append(bytes);
-    }
+/// Counts a record that could not be written.
+fn lost() {
+    LOST.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Records an entry point, and what came of it.
-pub fn entry_point(entry_point: EntryPoint) {
-    let line = write::record(pid(), &entry_point);
-    let mut state = STATE.get().lock();
-    state.append(&line);
-    state.entry_points.push(entry_point);
+pub fn entry_point(entry_point: &EntryPoint) {
+    if let Some(mut known) = ENTRY_POINTS.get() {
+        known.push(entry_point.clone());
+    }
+    if !make_file() {
+        record(entry_point);
+    }
+}
+
+/// Creates the file, which begins with what is known so far; false if there is one already.
+fn make_file() -> bool {
+    let Some(mut state) = STATE.get().get() else { return false };
+    let is_new = state.file.is_none();
+    if is_binary() {
+        state.binary();
+    } else {
+        state.chrome();
+    }
+    is_new
 }
 
 /// Records what later calls refer to.
 fn record<R: Named>(record: &R) {
-    let line = write::record(pid(), record);
-    STATE.get().lock().append(&line);
+    if is_binary() {
+        binary::append_words(&fxt::write::record(record).unwrap_or_default());
+    } else {
+        chrome::append(&write::record(pid(), record));
+    }
 }
 
 /// Records a note of urscope, if there is a file.
 pub fn note(text: &str) {
-    let line = write::note(pid(), thread::id(), clock::now(), base(), text);
-    let mut state = STATE.get().lock();
-    if state.file.is_some() {
-        state.append(&line);
+    if path().is_none() {
+        return;
+    }
+    let now = clock::now();
+    if is_binary() {
+        binary::append_words(&fxt::write::note(now, text));
+    } else {
+        chrome::append(&write::note(pid(), thread::id(), now, base(), text));
+    }
+}
+
+/// Records the number of open descriptors.
+fn descriptors(tid: u32, now: Nanos, open: u64) {
+    if is_binary() {
+        binary::append_words(&fxt::write::descriptors(now, open));
+    } else {
+        let mut line = Line::default();
+        line.descriptors(pid(), tid, now, base(), open);
+        chrome::append_line(&line);
     }
 }
 
 impl FindingSink for Trace {
     fn finding(&self, found: &Found) {
-        let line = write::finding(pid(), thread::id(), clock::now(), base(), found);
-        STATE.get().lock().append(&line);
+        let now = clock::now();
+        if is_binary() {
+            binary::append_words(&fxt::write::finding(now, found));
+        } else {
+            chrome::append(&write::finding(pid(), thread::id(), now, base(), found));
+        }
     }
 
     fn end(&self, how: &'static str) {
@@ -146,25 +218,28 @@ impl StackSink for Trace {
 }
 
 /// The path of this process's trace, if there is one.
-pub fn path() -> Option<std::path::PathBuf> {
-    STATE.get().lock().file.as_ref().and_then(TraceFile::path)
+pub fn path() -> Option<PathBuf> {
+    let state = STATE.get().get()?;
+    match state.file.as_ref()? {
+        File::Chrome(file) => file.path().map(Path::to_owned),
+        File::Binary(file) => file.path().map(Path::to_owned),
+    }
 }
 
-/// How long the end of a process waits for another thread to finish its record. A signal handler may end the process on
-/// the thread that holds the lock: then the file stays open, as that of a killed process.
-const END_TIMEOUT: Duration = Duration::from_millis(200);
-
-/// Closes the file at the normal end of the process. Allocates nothing, because a signal handler may end a process.
+/// Closes the file at the normal end of the process. Allocates nothing, because a signal handler may end a process. Where that
+/// interrupted a write, or another thread does not finish its own, the file stays open, as that of a killed process.
 pub fn end(how: &'static str) {
     // A process without a file has no pid here; a child of `vfork` shares our memory, but its end is not ours.
     if PID.load(Ordering::Relaxed) != u64::from(process::id()) {
         return;
     }
-    let Some(mut state) = STATE.get().try_lock_for(END_TIMEOUT) else { return };
+    let Some(mut state) = STATE.get().get() else { return };
     if state.ended.is_none() {
         state.ended = Some(how);
-        if let Some(file) = &mut state.file {
-            file.end(&footer(how));
+        match &mut state.file {
+            Some(File::Chrome(file)) => file.end(&footer(how)),
+            Some(File::Binary(file)) => file.end(&footer(how)),
+            None => {}
         }
     }
 }
@@ -205,12 +280,12 @@ fn footer(how: &str) -> End {
 
 thread_local! {
     /// The lock, while this thread forks.
-    static HELD: Cell<Option<MutexGuard<'static, State>>> = const { Cell::new(None) };
+    static HELD: Cell<Option<Held<'static, State>>> = const { Cell::new(None) };
 }
 
 /// Takes the lock, so that the child does not inherit a file with half a record.
 pub fn before_fork() {
-    HELD.set(Some(STATE.get().lock()));
+    HELD.set(STATE.get().get());
 }
 
 /// Releases the lock.
@@ -220,17 +295,17 @@ pub fn after_fork_in_parent() {
 
 /// Starts over: the file belongs to the parent, and so do the threads that may wait for the lock.
 pub fn after_fork_in_child() {
-    let mut entry_points = Vec::new();
     if let Some(mut parents) = HELD.take() {
-        entry_points = std::mem::take(&mut parents.entry_points);
-        if let Some(file) = parents.file.take() {
+        if let Some(File::Chrome(file)) = parents.file.take() {
             file.abandon();
         }
         // Unlocking it would wake threads that do not exist here.
         std::mem::forget(parents);
     }
-    STATE.reset(Mutex::new(State { entry_points, forked: true, ..State::default() }));
+    STATE.reset(Lock::new(State { forked: true, ..State::default() }));
+    binary::after_fork_in_child();
     thread::forget();
+    fork_mark::note();
     descriptor_sampler::restart();
     PID.store(0, Ordering::Relaxed);
     for count in CALLED.iter().chain([&RETURNED, &LOST]) {

@@ -1,0 +1,234 @@
+//! Reads records of the binary form, from files that may be cut short, damaged or not written by urscope.
+//!
+//! A function, a field or a record that this version does not know is skipped: the file itself names its strings.
+
+use serde::de::DeserializeOwned;
+
+use super::{INLINE, MAGIC, Name, kind, write::length};
+use crate::{
+    api::{Function, UrResult},
+    call::{Enter, Exit, Nanos, Values},
+    trace::{
+        read::{Record, Why},
+        records::Found,
+    },
+};
+
+/// The strings of a file, by the numbers that its records use.
+#[derive(Clone, Debug, Default)]
+pub struct Strings(Vec<Meaning>);
+
+/// What a string of a file stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Meaning {
+    #[default]
+    Unknown,
+    /// The field of [`Values`] at this position.
+    Field(u8),
+    Name(Name),
+    Function(Function),
+}
+
+impl Meaning {
+    fn of(text: &[u8]) -> Self {
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        let field = Values::FIELDS.iter().position(|(field, _)| *field == text);
+        if let Some(place) = field {
+            return Self::Field(place as u8);
+        }
+        let name = Name::ALL.iter().find(|(_, name)| *name == text).map(|(name, _)| Self::Name(*name));
+        name.or_else(|| Function::from_name(text).map(Self::Function)).unwrap_or_default()
+    }
+}
+
+impl Strings {
+    #[inline]
+    fn get(&self, reference: u64) -> Meaning {
+        self.0.get(reference as usize).copied().unwrap_or_default()
+    }
+
+    fn put(&mut self, index: u64, text: &[u8]) {
+        let index = index as usize;
+        if self.0.len() <= index {
+            self.0.resize(index + 1, Meaning::Unknown);
+        }
+        if let Some(place) = self.0.get_mut(index) {
+            *place = Meaning::of(text);
+        }
+    }
+}
+
+/// What stands at the beginning of some words.
+#[derive(Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "an item is consumed at once, and nearly all are records")]
+pub enum Item {
+    /// A word that nothing was written to.
+    Unwritten,
+    /// Room that a writer has claimed and not used yet: a record may appear there.
+    Claimed,
+    /// A chunk of the writer with this number begins.
+    Head(u32),
+    /// Further events come from this thread.
+    Thread(u32),
+    /// A record of urscope.
+    Record(Record),
+    /// A record of Fuchsia's format that is nothing to urscope, or a string.
+    Other,
+    /// Words that are not a record, or a record of urscope that is not complete.
+    Damaged(Why),
+}
+
+/// Reads the record at the beginning of `words`, which go to the end of its chunk. Returns the number of its words, at least 1: all
+/// words where its length makes no sense. `tid` is the thread of the lane.
+#[inline]
+pub fn next(words: &[u64], tid: u32, strings: &mut Strings) -> (Item, usize) {
+    let Some(first) = words.first().copied() else { return (Item::Other, 1) };
+    if first == MAGIC {
+        return (Item::Other, 1);
+    }
+    let count = length(first);
+    let Some((_, body)) = words.get(..count).and_then(<[u64]>::split_first) else {
+        let why = format!("a record of {count} words where {} are left", words.len());
+        return (Item::Damaged(Why::Damaged(why)), words.len());
+    };
+    let item = match first & 0xf {
+        kind::EVENT => event(first, body, tid, strings),
+        kind::METADATA => match (first >> 16 & 0xf, body) {
+            (kind::METADATA_HOLE, []) => Item::Unwritten,
+            (kind::METADATA_HOLE, _) => Item::Claimed,
+            (kind::METADATA_CHUNK, [lane]) => Item::Head(*lane as u32),
+            _ => Item::Other,
+        },
+        kind::STRING => {
+            strings.put(first >> 16 & 0x7fff, &bytes(body, (first >> 32 & 0x7fff) as usize));
+            Item::Other
+        }
+        kind::THREAD => body.get(1).map_or(Item::Other, |tid| Item::Thread(*tid as u32)),
+        kind::BLOB => blob(strings.get(first >> 16 & 0xffff), &bytes(body, (first >> 32 & 0x007f_ffff) as usize)),
+        kind::KERNEL_OBJECT => named(first, body),
+        _ => Item::Other,
+    };
+    (item, count)
+}
+
+#[inline]
+fn event(first: u64, body: &[u64], tid: u32, strings: &Strings) -> Item {
+    let Some((time, arguments)) = body.split_first() else { return damaged("an event without a time") };
+    let time = Nanos(*time);
+    match (strings.get(first >> 32 & 0xffff), strings.get(first >> 48)) {
+        (Meaning::Name(Name::Calls), Meaning::Function(function)) => {
+            let mut values = Values::NONE;
+            let (mut call, mut result) = (None, 0);
+            let mut set = |meaning, value| match meaning {
+                Meaning::Field(place) => values.set(usize::from(place), value),
+                Meaning::Name(Name::Call) => call = Some(value),
+                Meaning::Name(Name::Result) => result = value,
+                _ => {}
+            };
+            if !numbers(first, arguments, strings, &mut set) {
+                return damaged("an argument that goes beyond its event");
+            }
+            let Some(call) = call else { return damaged("a call without a number") };
+            match first >> 16 & 0xf {
+                kind::BEGIN => Item::Record(Record::Enter(Enter { function, call, tid, time, values })),
+                kind::END => {
+                    let result = UrResult(result as u32);
+                    Item::Record(Record::Exit(Exit { function, call, tid, time, result, values }))
+                }
+                _ => Item::Other,
+            }
+        }
+        (Meaning::Name(Name::Own), Meaning::Name(Name::Descriptors)) => {
+            let mut open = 0;
+            numbers(first, arguments, strings, &mut |_, value| open = value);
+            Item::Record(Record::Descriptors(time, open))
+        }
+        (Meaning::Name(Name::Own), Meaning::Name(Name::Note)) => {
+            let mut note = String::new();
+            texts(first, arguments, strings, |_, text| note = text);
+            Item::Record(Record::Note(time, note))
+        }
+        (Meaning::Name(Name::Own), Meaning::Name(Name::Finding)) => {
+            let mut found = Found::default();
+            texts(first, arguments, strings, |name, text| match name {
+                Name::Rule => found.rule = text,
+                Name::Severity => found.severity = text,
+                Name::Message => found.message = text,
+                _ => {}
+            });
+            Item::Record(Record::Finding(time, Box::new(found)))
+        }
+        _ => Item::Other,
+    }
+}
+
+/// Calls `each` for every argument that is a number; false if one goes beyond the event.
+#[inline]
+fn numbers(first: u64, mut words: &[u64], strings: &Strings, each: &mut impl FnMut(Meaning, u64)) -> bool {
+    for _ in 0..first >> 20 & 0xf {
+        let Some(head) = words.first().copied() else { return false };
+        let Some((argument, rest)) = words.split_at_checked(length(head).max(1)) else { return false };
+        let name = strings.get(head >> 16 & 0xffff);
+        match (head & 0xf, argument) {
+            (kind::UINT32, _) => each(name, head >> 32),
+            (kind::UINT64 | kind::POINTER, [_, value]) => each(name, *value),
+            _ => {}
+        }
+        words = rest;
+    }
+    true
+}
+
+fn texts(first: u64, mut words: &[u64], strings: &Strings, mut each: impl FnMut(Name, String)) {
+    for _ in 0..first >> 20 & 0xf {
+        let Some(head) = words.first().copied() else { return };
+        let Some((argument, rest)) = words.split_at_checked(length(head).max(1)) else { return };
+        if let (kind::STRING_ARG, Meaning::Name(name)) = (head & 0xf, strings.get(head >> 16 & 0xffff)) {
+            each(name, inline(head >> 32 & 0xffff, argument.get(1..).unwrap_or_default()));
+        }
+        words = rest;
+    }
+}
+
+fn blob(name: Meaning, payload: &[u8]) -> Item {
+    let Meaning::Name(name) = name else { return Item::Other };
+    let record = match name {
+        Name::Header => unfit(payload).map(Record::Header),
+        Name::EntryPoint => unfit(payload).map(Record::EntryPoint),
+        Name::Module => unfit(payload).map(Record::Module),
+        Name::Stack => unfit(payload).map(Record::Stack),
+        Name::Footer => unfit(payload).map(Record::Footer),
+        _ => return Item::Other,
+    };
+    record.map_or_else(Item::Damaged, Item::Record)
+}
+
+fn unfit<T: DeserializeOwned>(payload: &[u8]) -> Result<T, Why> {
+    serde_json::from_slice(payload).map_err(|error| Why::Unfit(error.to_string()))
+}
+
+/// The name of a process or a thread.
+fn named(first: u64, body: &[u64]) -> Item {
+    let reference = first >> 24 & 0xffff;
+    let [koid, rest @ ..] = body else { return damaged("the name of nothing") };
+    let name = inline(reference, rest);
+    match first >> 16 & 0xff {
+        kind::PROCESS => Item::Record(Record::ProcessName(name)),
+        kind::THREAD_OBJECT => Item::Record(Record::ThreadName(*koid as u32, name)),
+        _ => Item::Other,
+    }
+}
+
+/// A string that stands inline at the beginning of `words`; empty for one that does not.
+fn inline(reference: u64, words: &[u64]) -> String {
+    let length = if reference & INLINE == 0 { 0 } else { reference & !INLINE };
+    String::from_utf8_lossy(&bytes(words, length as usize)).into_owned()
+}
+
+fn bytes(words: &[u64], length: usize) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).take(length).collect()
+}
+
+fn damaged(why: &str) -> Item {
+    Item::Damaged(Why::Damaged(why.into()))
+}

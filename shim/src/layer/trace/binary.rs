@@ -1,0 +1,187 @@
+//! The binary form: each thread appends to its own chunk of the file; only a thread that needs another chunk takes the lock.
+//!
+//! An error here must never reach the program: it is reported once, and records are counted as lost.
+
+use std::path::Path;
+
+use urscope_schema::{
+    call::{Enter, Exit},
+    trace::{
+        Form, fxt,
+        records::Header,
+        write::End,
+    },
+};
+
+use super::{ENTRY_POINTS, STATE, file, footer, lost, pid};
+use crate::raw::{
+    chunks::{self, Appended, Chunks, Record},
+    clock, process, thread,
+};
+
+/// After an error, the growth of the file is tried again only after so many nanoseconds.
+const RETRY: u64 = 100_000_000;
+
+/// The record of a call that begins.
+pub(super) struct Begins<'a>(pub(super) &'a Enter);
+
+/// The record of a call that returns.
+pub(super) struct Returns<'a>(pub(super) &'a Exit);
+
+/// A footer, from its fields as JSON.
+struct Ends<'a>(&'a str);
+
+impl Record for Begins<'_> {
+    #[inline]
+    fn words(&self, to: &mut impl fxt::write::Sink) -> Option<u64> {
+        fxt::write::enter(self.0, to)
+    }
+}
+
+impl Record for Returns<'_> {
+    #[inline]
+    fn words(&self, to: &mut impl fxt::write::Sink) -> Option<u64> {
+        fxt::write::exit(self.0, to)
+    }
+}
+
+impl Record for Ends<'_> {
+    fn words(&self, to: &mut impl fxt::write::Sink) -> Option<u64> {
+        fxt::write::footer(self.0, to)
+    }
+}
+
+/// Appends a record of a call.
+#[inline]
+pub(super) fn append(record: &impl Record) {
+    if chunks::append_with(record) != Appended::Yes {
+        append_slowly(&|| chunks::append_with(record));
+    }
+}
+
+/// Appends a record whose words are known; none stand for one that is too long.
+pub(super) fn append_words(words: &[u64]) {
+    if chunks::append(words) != Appended::Yes {
+        append_slowly(&|| chunks::append(words));
+    }
+}
+
+/// Gives this thread another chunk, and tries again there.
+#[cold]
+fn append_slowly(append: &dyn Fn() -> Appended) {
+    let mut appended = append();
+    if appended == Appended::NoRoom
+        && let Some(mut state) = STATE.get().get()
+    {
+        let ended = state.ended;
+        if let Some(file) = state.binary()
+            && file.renew()
+        {
+            appended = append();
+            if let Some(how) = ended {
+                file.end(&footer(how));
+            }
+        }
+    }
+    if appended != Appended::Yes {
+        lost();
+    }
+}
+
+/// The file; without chunks where it could not be created.
+pub(super) struct BinaryFile {
+    chunks: Option<Chunks>,
+    /// When the growth of the file failed, in nanoseconds; 0 if it did not.
+    failed: u64,
+}
+
+impl BinaryFile {
+    /// Creates the file and writes the header and the entry points so far.
+    pub(super) fn begin(forked: bool) -> Self {
+        let header = file::header(forked);
+        let mut chunks = file::create(Form::Binary, &header, Chunks::create);
+        let beginning = fxt::write::beginning(header.pid, process::name(&header));
+        if let Some(chunks) = &mut chunks
+            // The file has just been created with room.
+            && chunks.renew(header.pid, thread::id(), &beginning).is_ok()
+        {
+            let without_command = || fxt::write::record(&Header { command: Vec::new(), ..header.clone() });
+            let record = fxt::write::record(&header).or_else(without_command);
+            chunks::append(&record.unwrap_or_default());
+            for entry_point in ENTRY_POINTS.get().iter().flat_map(|known| known.iter()) {
+                let words = fxt::write::record(entry_point).unwrap_or_default();
+                if chunks::append(&words) == Appended::NoRoom && chunks.renew(header.pid, thread::id(), &[]).is_ok() {
+                    chunks::append(&words);
+                }
+            }
+            name_thread(header.pid);
+        }
+        Self { chunks, failed: 0 }
+    }
+
+    /// The path, if the file could be created.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.chunks.as_ref().map(Chunks::path)
+    }
+
+    /// Gives this thread another chunk; false if there is none.
+    fn renew(&mut self) -> bool {
+        let Some(chunks) = &mut self.chunks else { return false };
+        if self.failed != 0 && clock::now().0 < self.failed + RETRY {
+            return false;
+        }
+        match chunks.renew(pid(), thread::id(), &[]) {
+            Ok(()) => {
+                self.failed = 0;
+                name_thread(pid());
+                true
+            }
+            Err(error) => {
+                if self.failed == 0 {
+                    file::ends_here(chunks.path(), &error);
+                }
+                self.failed = clock::now().0.max(1);
+                false
+            }
+        }
+    }
+
+    /// Writes a footer and truncates the file.
+    pub(super) fn end(&mut self, footer: &End) {
+        let ends = Ends(footer.args().unwrap_or_default());
+        if chunks::append_with(&ends) == Appended::NoRoom && self.renew() {
+            chunks::append_with(&ends);
+        }
+        if let Some(chunks) = &mut self.chunks {
+            // Where the file cannot be truncated, free room stays behind the records.
+            let _ = chunks.close();
+        }
+    }
+
+}
+
+/// Records the name of this thread, once, and arranges that its chunk is used further when it ends.
+fn name_thread(pid: u32) {
+    if process::may_be_in_signal_handler() {
+        return;
+    }
+    if let Some(name) = thread::name_once() {
+        chunks::append(&fxt::write::thread_name(pid, thread::id(), &name));
+        thread::at_end(leave);
+    }
+}
+
+/// Takes over the chunk of a thread that ends.
+fn leave() {
+    if let Some(mut state) = STATE.get().get()
+        && let Some(super::File::Binary(file)) = &mut state.file
+        && let Some(chunks) = &mut file.chunks
+    {
+        chunks.leave();
+    }
+}
+
+/// Starts over in a forked child, which has no mapping of its parent's file.
+pub(super) fn after_fork_in_child() {
+    chunks::forget();
+}

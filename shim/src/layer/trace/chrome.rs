@@ -1,0 +1,107 @@
+//! The Chrome form: lines of JSON, appended under a lock, in a file that is closed so that it is strict JSON.
+//!
+//! An error here must never reach the program: it is reported once, and records are counted as lost.
+
+use std::path::Path;
+
+use urscope_schema::trace::{
+    Form,
+    write::{self, End, Line},
+};
+
+use super::{ENTRY_POINTS, STATE, file, footer, lost};
+use crate::raw::{pages::Pages, process};
+
+/// The bytes that are kept free for the footer, so that a file on a full disk can still be closed.
+const RESERVE: u64 = 16 << 10;
+
+/// Appends a line.
+#[inline]
+pub(super) fn append_line(line: &Line) {
+    // A line has room for the longest record, so there always are bytes.
+    if let Some(bytes) = line.bytes() {
+        append(bytes);
+    }
+}
+
+/// Appends lines.
+#[inline]
+pub(super) fn append(bytes: &[u8]) {
+    let appended = STATE.get().get().is_some_and(|mut state| {
+        let ended = state.ended;
+        state.chrome().is_some_and(|file| file.append(bytes, ended))
+    });
+    if !appended {
+        lost();
+    }
+}
+
+/// The file; without pages where it could not be created.
+pub(super) struct ChromeFile {
+    pages: Option<Pages>,
+    full: bool,
+    closed: bool,
+}
+
+impl ChromeFile {
+    /// Creates the file and writes the header and the entry points so far.
+    pub(super) fn begin(forked: bool) -> Self {
+        let header = file::header(forked);
+        let run = format!("{}-{}-{}", header.run, header.pid, header.start);
+        let mut beginning = write::start(header.pid, process::name(&header), &run);
+        beginning.extend(write::record(header.pid, &header));
+        if let Some(entry_points) = ENTRY_POINTS.get() {
+            beginning.extend(entry_points.iter().flat_map(|entry_point| write::record(header.pid, entry_point)));
+        }
+        let pages = file::create(Form::Chrome, &header, Pages::create);
+        let mut file = Self { pages, full: false, closed: false };
+        file.write(&beginning);
+        file
+    }
+
+    /// The path, if the file could be created.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.pages.as_ref().map(Pages::path)
+    }
+
+    /// Appends a record; false if it could not. Where the process has `ended`, the file is closed again behind it.
+    fn append(&mut self, bytes: &[u8], ended: Option<&str>) -> bool {
+        if let Some(how) = ended {
+            if !self.closed {
+                self.end(&footer(how));
+            }
+            let Some(pages) = &mut self.pages else { return false };
+            return !self.full && pages.append_closed(bytes, footer(how).bytes().unwrap_or_default()).is_ok();
+        }
+        self.write(bytes)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> bool {
+        let Some(pages) = &mut self.pages else { return false };
+        while !self.full && bytes.len() as u64 + RESERVE > pages.room() {
+            if let Err(error) = pages.grow() {
+                self.full = true;
+                file::ends_here(pages.path(), &error);
+            }
+        }
+        !self.full && pages.append(bytes)
+    }
+
+    /// Closes the file with `footer`.
+    pub(super) fn end(&mut self, footer: &End) {
+        self.closed = true;
+        let footer = footer.bytes().unwrap_or_default();
+        let Some(pages) = &mut self.pages else { return };
+        if pages.close(footer).is_err() {
+            // The file cannot be truncated (its directory may have become unreachable), but its mapping can still be written to.
+            pages.append(footer);
+        }
+    }
+
+    /// Leaves the file to the parent of a forked child.
+    pub(super) fn abandon(self) {
+        if let Some(pages) = self.pages {
+            pages.abandon();
+        }
+    }
+}

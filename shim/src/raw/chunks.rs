@@ -1,0 +1,358 @@
+//! A file that grows by mapped chunks, which threads write to without a lock.
+//!
+//! The file consists of chunks of [`CHUNK_BYTES`], each of which belongs to one thread at a time. Every word that nothing was written to
+//! holds [`UNWRITTEN`], so the file can be read at any time. A record is appended in three steps: its room is claimed in the
+//! thread's own position by one instruction, the first word says how long the room is, and the first word of the record replaces it
+//! when all others are there. So a signal handler may append on the same thread at any instruction, and a process that is killed
+//! leaves only whole records. As in [`super::pages`], no descriptor is kept.
+
+use std::{
+    arch::asm,
+    cell::Cell,
+    fs::{File, OpenOptions},
+    io,
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _},
+    },
+    path::{Path, PathBuf},
+    ptr::NonNull,
+    sync::atomic::{AtomicU32, Ordering, compiler_fence},
+};
+
+use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
+
+/// The number of bytes by which the file grows, and of one mapping.
+pub const PIECE: u64 = 1 << 20;
+
+/// The size of a word in bytes.
+const WORD: usize = size_of::<u64>();
+
+/// The contents of new parts of the file.
+static FREE: [u64; CHUNK] = [UNWRITTEN; CHUNK];
+
+/// A growing file. The chunks that it hands out are used by [`append`].
+pub struct Chunks {
+    path: PathBuf,
+    inode: (u64, u64),
+    /// The size of the file in bytes.
+    size: u64,
+    /// The mapping of the last piece, and the position in the file of the next chunk to be handed out.
+    piece: Option<NonNull<u8>>,
+    next: u64,
+    lanes: u32,
+    /// Chunks that are full, until they are unmapped together.
+    spent: [Option<NonNull<u8>>; 32],
+    /// Chunks of threads that have ended: the first free word, the end, and the number of the lane.
+    left: Vec<Position>,
+}
+
+// SAFETY: the mappings belong to this value and to the threads that were given chunks of them; a mapping is not bound to a thread.
+unsafe impl Send for Chunks {}
+
+/// Where a thread writes: addresses in a chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Position {
+    next: usize,
+    end: usize,
+    lane: u32,
+}
+
+/// The position of a thread. It has no destructor, and a signal handler may use it at any instruction.
+struct Lane {
+    next: Cell<usize>,
+    end: Cell<usize>,
+    number: Cell<u32>,
+    epoch: Cell<u32>,
+    /// The thread is in [`Chunks::renew`].
+    busy: Cell<bool>,
+}
+
+thread_local! {
+    static LANE: Lane = const {
+        Lane { next: Cell::new(0), end: Cell::new(0), number: Cell::new(0), epoch: Cell::new(0), busy: Cell::new(false) }
+    };
+}
+
+/// Changes when the file does: in a forked child, and at the end of the process.
+static EPOCH: AtomicU32 = AtomicU32::new(1);
+
+impl Chunks {
+    /// Creates a file. An existing one is not touched (`AlreadyExists`).
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        let mut chunks = Self {
+            path: path.into(),
+            inode: identity(&file)?,
+            size: 0,
+            piece: None,
+            next: 0,
+            lanes: 0,
+            spent: [None; 32],
+            left: Vec::new(),
+        };
+        if let Err(error) = chunks.grow_with(&file) {
+            // Nothing has been recorded in it yet, and an empty file is no trace.
+            drop(file);
+            let _ = std::fs::remove_file(path);
+            return Err(error);
+        }
+        Ok(chunks)
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives this thread a chunk with room for at least one record of any length. `beginning` comes before the head of the chunk. An
+    /// error is that of the growth of the file.
+    pub fn renew(&mut self, pid: u32, tid: u32, beginning: &[u64]) -> io::Result<()> {
+        LANE.with(|lane| {
+            lane.busy.set(true);
+            let renewed = self.renew_lane(lane, pid, tid, beginning);
+            lane.busy.set(false);
+            renewed
+        })
+    }
+
+    fn renew_lane(&mut self, lane: &Lane, pid: u32, tid: u32, beginning: &[u64]) -> io::Result<()> {
+        let old = lane.take();
+        if old.end != 0 {
+            self.spend(old.end - CHUNK_BYTES as usize);
+        } else if let Some(at) = self.left.iter().position(|left| left.end - left.next >= WORD * CHUNK / 2) {
+            let position = self.left.swap_remove(at);
+            lane.set(position);
+            append(&write::thread(pid, tid));
+            return Ok(());
+        }
+        let start = self.chunk()?;
+        let number = if old.end == 0 { self.lanes } else { old.lane };
+        self.lanes += u32::from(old.end == 0);
+        lane.set(Position { next: start, end: start + CHUNK_BYTES as usize, lane: number });
+        if !beginning.is_empty() {
+            append_all(beginning);
+        }
+        append(&write::head(number));
+        append(&write::thread(pid, tid));
+        Ok(())
+    }
+
+    /// Takes over the chunk of this thread, which ends.
+    pub fn leave(&mut self) {
+        let position = LANE.with(Lane::take);
+        if position.end != 0 {
+            self.left.push(position);
+        }
+    }
+
+    /// The address of a new chunk.
+    fn chunk(&mut self) -> io::Result<usize> {
+        if self.next == self.size {
+            let file = self.reopen()?;
+            self.grow_with(&file)?;
+        }
+        let Some(piece) = self.piece else { return Err(io::Error::other("the trace has no mapping")) };
+        let start = piece.as_ptr().expose_provenance() + (self.next - (self.size - PIECE)) as usize;
+        self.next += CHUNK_BYTES;
+        Ok(start)
+    }
+
+    fn grow_with(&mut self, file: &File) -> io::Result<()> {
+        let size = self.size + PIECE;
+        if size > super::process::file_size_limit() {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
+        }
+        for at in (self.size..size).step_by(CHUNK_BYTES as usize) {
+            file.write_all_at(zerocopy::IntoBytes::as_bytes(&FREE), at)?;
+        }
+        let (protection, length) = (libc::PROT_READ | libc::PROT_WRITE, PIECE as usize);
+        // SAFETY: a new shared mapping of a part of the file that has just been written.
+        let mapping = unsafe {
+            libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, file.as_raw_fd(), self.size as i64)
+        };
+        if mapping == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // A child must not write into the file of its parent. Populating all pages at once costs half as much as one by one.
+        // SAFETY: the mapping that has just been made; its contents stay as they are.
+        unsafe {
+            libc::madvise(mapping, length, libc::MADV_DONTFORK);
+            libc::madvise(mapping, length, libc::MADV_POPULATE_WRITE);
+        }
+        self.piece = NonNull::new(mapping.cast());
+        self.size = size;
+        Ok(())
+    }
+
+    /// Unmaps a full chunk, together with others.
+    fn spend(&mut self, start: usize) {
+        if let Some(place) = self.spent.iter_mut().find(|place| place.is_none()) {
+            *place = NonNull::new(std::ptr::with_exposed_provenance_mut(start));
+        }
+        if self.spent.iter().any(Option::is_none) {
+            return;
+        }
+        let mut starts = self.spent.map(|start| start.map_or(0, |start| start.as_ptr().addr()));
+        starts.sort_unstable();
+        for run in starts.chunk_by(|one, next| one + CHUNK_BYTES as usize == *next) {
+            if let Some(first) = run.first() {
+                // SAFETY: these chunks are full: no thread has a position in them, and none will.
+                unsafe {
+                    libc::munmap(std::ptr::with_exposed_provenance_mut(*first), run.len() * CHUNK_BYTES as usize)
+                };
+            }
+        }
+        self.spent = [None; 32];
+    }
+
+    /// Truncates the file behind the last chunk that was handed out. Further chunks are errors.
+    pub fn close(&mut self) -> io::Result<()> {
+        self.piece = None;
+        let file = self.reopen()?;
+        file.set_len(self.next)?;
+        self.size = self.next;
+        Ok(())
+    }
+
+    fn reopen(&self) -> io::Result<File> {
+        let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+        if identity(&file)? == self.inode {
+            Ok(file)
+        } else {
+            Err(io::Error::new(io::ErrorKind::NotFound, "another file is at the path of the trace"))
+        }
+    }
+}
+
+impl Lane {
+    /// Takes the position away: until [`Self::set`], nothing can be appended.
+    fn take(&self) -> Position {
+        let current = self.epoch.get() == EPOCH.load(Ordering::Relaxed);
+        let position = Position { next: self.next.get(), end: self.end.get(), lane: self.number.get() };
+        // Without an end there is no room, whatever a handler does in between.
+        self.end.set(0);
+        compiler_fence(Ordering::SeqCst);
+        if current { position } else { Position::default() }
+    }
+
+    fn set(&self, position: Position) {
+        self.next.set(position.next);
+        self.number.set(position.lane);
+        self.epoch.set(EPOCH.load(Ordering::Relaxed));
+        compiler_fence(Ordering::SeqCst);
+        self.end.set(position.end);
+    }
+
+    /// Claims room for so many bytes; `None` where the chunk has not so much.
+    #[inline]
+    fn claim(&self, bytes: usize) -> Option<*mut u64> {
+        if self.epoch.get() != EPOCH.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut start = bytes;
+        // SAFETY: the cell is this thread's own. One instruction, so that a handler that claims room comes before or after it.
+        unsafe {
+            asm!("xadd qword ptr [{next}], {start}", next = in(reg) self.next.as_ptr(), start = inout(reg) start,
+                options(nostack));
+        }
+        // A position behind the end stays there until the next chunk; adding to it cannot overflow before 2^47 records.
+        let fits = start.checked_add(bytes).is_some_and(|behind| behind <= self.end.get());
+        fits.then(|| std::ptr::with_exposed_provenance_mut(start))
+    }
+}
+
+/// The words of a record behind its first one, as they are stored.
+struct Words(*mut u64);
+
+impl write::Sink for Words {
+    #[inline]
+    fn word(&mut self, word: u64) {
+        // SAFETY: `append_with` has claimed room for all words that the same function made for `Measure`.
+        unsafe {
+            self.0.write_volatile(word);
+            self.0 = self.0.add(1);
+        }
+    }
+}
+
+/// A record that [`append_with`] can store.
+pub trait Record {
+    /// Passes the words behind the first one to `to`, and returns the first one, which contains the length; `None` for a record that
+    /// cannot be written. Must do the same each time.
+    fn words(&self, to: &mut impl write::Sink) -> Option<u64>;
+}
+
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// It is in the file.
+    Yes,
+    /// This thread needs another chunk.
+    NoRoom,
+    /// It cannot be written: it is too long, or a signal handler interrupted [`Chunks::renew`].
+    Never,
+}
+
+/// Appends a record to this thread's chunk.
+#[inline]
+pub fn append_with(record: &impl Record) -> Appended {
+    let Some(first) = record.words(&mut write::Measure) else { return Appended::Never };
+    LANE.with(|lane| {
+        let Some(place) = lane.claim(write::length(first) * WORD) else {
+            return if lane.busy.get() { Appended::Never } else { Appended::NoRoom };
+        };
+        // SAFETY: `claim` gave room for the record, in a chunk that stays mapped while this thread has a position in it.
+        unsafe {
+            place.write_volatile(hole(write::length(first)));
+            record.words(&mut Words(place.add(1)));
+            place.write_volatile(first);
+        }
+        Appended::Yes
+    })
+}
+
+/// A record whose words are known.
+struct Made<'a>(&'a [u64]);
+
+impl Record for Made<'_> {
+    fn words(&self, to: &mut impl write::Sink) -> Option<u64> {
+        let (first, rest) = self.0.split_first()?;
+        for word in rest {
+            to.word(*word);
+        }
+        Some(*first)
+    }
+}
+
+/// Appends a record whose words are known.
+pub fn append(words: &[u64]) -> Appended {
+    let fits = words.first().is_some_and(|first| write::length(*first) == words.len()) && words.len() <= CHUNK - HEAD;
+    if fits { append_with(&Made(words)) } else { Appended::Never }
+}
+
+/// Appends several records at once, to a chunk that nothing was written to.
+fn append_all(words: &[u64]) {
+    LANE.with(|lane| {
+        if let Some(place) = lane.claim(words.len() * WORD) {
+            for (at, word) in words.iter().enumerate() {
+                // SAFETY: as in `append_with`.
+                unsafe { place.add(at).write_volatile(*word) };
+            }
+        }
+    });
+}
+
+/// Takes the chunks away from all threads, in a forked child: they belong to the file of the parent.
+pub fn forget() {
+    EPOCH.fetch_add(1, Ordering::Relaxed);
+    LANE.with(|lane| lane.busy.set(false));
+}
+
+fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(test)]
+mod tests;

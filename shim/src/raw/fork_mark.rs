@@ -1,0 +1,45 @@
+//! Detects that this process was forked without the C library's handlers (`_Fork`, a bare `clone`): a page that the kernel wipes in
+//! every child.
+
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+/// What stands in the page of a process whose fork has been noticed.
+const NOTICED: u32 = 1;
+
+/// The page; a static variable, which no fork wipes, until it is made.
+static MARK: AtomicPtr<AtomicU32> = AtomicPtr::new((&raw const UNWIPED).cast_mut());
+
+static UNWIPED: AtomicU32 = AtomicU32::new(NOTICED);
+
+/// Makes the page. Where the kernel refuses (before Linux 4.14), only forks by the C library are noticed.
+pub fn install() {
+    const PAGE: usize = 4096;
+    // SAFETY: a new anonymous mapping; the advice applies to it alone.
+    let page = unsafe {
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let page = libc::mmap(std::ptr::null_mut(), PAGE, protection, flags, -1, 0);
+        if page == libc::MAP_FAILED {
+            return;
+        }
+        if libc::madvise(page, PAGE, libc::MADV_WIPEONFORK) != 0 {
+            libc::munmap(page, PAGE);
+            return;
+        }
+        page
+    };
+    MARK.store(page.cast(), Ordering::Release);
+    note();
+}
+
+/// Whether this is a child of a fork that [`note`] has not been called for.
+#[inline]
+pub fn is_unnoticed() -> bool {
+    // SAFETY: the variable or the page, which is zeroed or holds what `note` stored, and is never unmapped.
+    unsafe { &*MARK.load(Ordering::Relaxed) }.load(Ordering::Relaxed) != NOTICED
+}
+
+/// Notes that the fork of this process was noticed.
+pub fn note() {
+    // SAFETY: as above.
+    unsafe { &*MARK.load(Ordering::Relaxed) }.store(NOTICED, Ordering::Relaxed);
+}
