@@ -16,10 +16,13 @@ use urscope_schema::{
 use crate::{
     backend, chain,
     event_filter::{self, Recording},
-    raw::args::{
-        Arg,
-        inputs::{Arguments, Inputs},
-        out_params::RedirectedOutParams,
+    raw::{
+        args::{
+            Arg,
+            inputs::{Arguments, Inputs},
+            out_params::RedirectedOutParams,
+        },
+        process,
     },
     stacks,
 };
@@ -31,6 +34,7 @@ macro_rules! stand_ins {
 
             $(
                 pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
+                    process::notice_fork();
                     let real = backend::$name::<VIA>();
                     let mut inputs = Inputs::default();
                     $(inputs.add($param);)*

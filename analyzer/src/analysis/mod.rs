@@ -34,8 +34,8 @@ use merging::Merger;
 use node_report::Locator;
 pub use observer::Observer;
 pub use progress::Progress;
-pub use reading::{boot_id, header_of, is_running, pid_namespace, traces};
 pub(crate) use reading::{ChunkExtent, end_of_text, is_binary, is_blank};
+pub use reading::{boot_id, header_of, is_running, pid_namespace, traces};
 pub use symbols::file_name;
 
 /// The options of an analysis.

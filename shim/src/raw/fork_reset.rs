@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use super::interruptions;
+
 /// A value that is made at first use and can be replaced. The old value is never freed, because other threads may use it.
 pub struct ForkReset<T: 'static> {
     value: AtomicPtr<T>,
@@ -32,6 +34,7 @@ impl<T: Send + Sync> ForkReset<T> {
 
     #[cold]
     fn first(&self) -> &'static T {
+        let _held_off = interruptions::hold_off();
         let ours = Box::into_raw(Box::new((self.make)()));
         match self.value.compare_exchange(std::ptr::null_mut(), ours, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: just leaked, and never freed.

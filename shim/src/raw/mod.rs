@@ -8,6 +8,7 @@ pub mod chunks;
 pub mod clock;
 pub mod fork_mark;
 pub mod fork_reset;
+pub mod interruptions;
 pub mod lock;
 pub mod pages;
 pub mod process;

@@ -19,6 +19,8 @@ use urscope_schema::{
     },
 };
 
+use super::{fork_mark, interruptions};
+
 /// The process id; the kernel is asked each time.
 pub fn id() -> u32 {
     std::process::id()
@@ -121,22 +123,38 @@ fn command() -> Vec<String> {
     words
 }
 
+static BEFORE_FORK: AtomicUsize = AtomicUsize::new(0);
+static IN_PARENT: AtomicUsize = AtomicUsize::new(0);
+static IN_CHILD: AtomicUsize = AtomicUsize::new(0);
+
+/// Calls a handler of [`on_fork`].
+fn call(handler: &AtomicUsize) {
+    let address = handler.load(Ordering::Acquire);
+    if address != 0 {
+        // SAFETY: only `on_fork` stores here, and it stores addresses of `fn()`.
+        let handler = unsafe { std::mem::transmute::<usize, fn()>(address) };
+        handler();
+    }
+}
+
+/// In a child of a fork that the C library did not notice (`_Fork`, a bare `clone`), calls what [`on_fork`] arranged for a child.
+#[inline]
+pub fn notice_fork() {
+    if fork_mark::is_unnoticed() {
+        call_in_unnoticed_child();
+    }
+}
+
+#[cold]
+fn call_in_unnoticed_child() {
+    let _held_off = interruptions::hold_off();
+    call(&IN_CHILD);
+}
+
 /// Has the three called around every `fork` of the C library.
 pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
-    static BEFORE: AtomicUsize = AtomicUsize::new(0);
-    static IN_PARENT: AtomicUsize = AtomicUsize::new(0);
-    static IN_CHILD: AtomicUsize = AtomicUsize::new(0);
-
-    fn call(handler: &AtomicUsize) {
-        let address = handler.load(Ordering::Acquire);
-        if address != 0 {
-            // SAFETY: only `on_fork` stores here, and it stores addresses of `fn()`.
-            let handler = unsafe { std::mem::transmute::<usize, fn()>(address) };
-            handler();
-        }
-    }
     extern "C" fn call_before() {
-        call(&BEFORE);
+        call(&BEFORE_FORK);
     }
     extern "C" fn call_in_parent() {
         call(&IN_PARENT);
@@ -145,7 +163,7 @@ pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
         call(&IN_CHILD);
     }
 
-    BEFORE.store(before as usize, Ordering::Release);
+    BEFORE_FORK.store(before as usize, Ordering::Release);
     IN_PARENT.store(in_parent as usize, Ordering::Release);
     IN_CHILD.store(in_child as usize, Ordering::Release);
     // SAFETY: the handlers are `extern "C"` functions of a library that is never unloaded.

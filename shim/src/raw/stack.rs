@@ -10,6 +10,8 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
+use super::interruptions;
+
 /// The most frames that are kept, innermost first.
 pub const DEPTH: usize = 24;
 
@@ -28,6 +30,7 @@ struct Kept {
     frames: [(usize, usize); DEPTH],
 }
 
+/// No stack.
 const NOTHING: Kept = Kept { at: 0, generation: 0, id: 0, len: 0, frames: [(0, 0); DEPTH] };
 
 struct Cache {
@@ -36,7 +39,8 @@ struct Cache {
 }
 
 thread_local! {
-    static CACHE: RefCell<Cache> = const { RefCell::new(Cache { kept: [NOTHING; KEPT], next: 0 }) };
+    /// On the heap, because every thread of the process has room for its thread-local variables, whether it makes calls or not.
+    static CACHE: RefCell<Option<Box<Cache>>> = const { RefCell::new(None) };
 }
 
 static GENERATION: AtomicU32 = AtomicU32::new(1);
@@ -44,21 +48,25 @@ static GENERATION: AtomicU32 = AtomicU32::new(1);
 /// The number of the current call stack, as `register` gave it for the same frames before; 0 where `register` gave none.
 ///
 /// `register` gets the addresses that the calls return to, innermost first, without those in `own`, the addresses of this
-/// library.
+/// library. It is not called in a signal handler, which may have interrupted malloc(3): such a call has the number 0.
 #[inline(never)]
 pub fn number(own: &std::ops::Range<usize>, register: impl FnOnce(&[usize]) -> u32) -> u32 {
     let marker = 0_u8;
     let at = (&raw const marker).addr();
     let generation = GENERATION.load(Ordering::Relaxed);
-    CACHE.with(|cache| {
+    // A thread that ends has none any more.
+    let number = CACHE.try_with(|cache| {
         // Unwinding runs no code of the application, but a signal handler may have come in between.
         let Ok(mut cache) = cache.try_borrow_mut() else { return 0 };
+        let cache = cache.get_or_insert_with(new_cache);
         let known = cache.kept.iter().find(|kept| kept.at == at && kept.generation == generation && kept.is_current());
         if let Some(kept) = known {
             return kept.id;
         }
         let mut kept = Kept { at, generation, ..NOTHING };
-        unwind(own, &mut kept);
+        if unwind(own, &mut kept) {
+            return 0;
+        }
         let mut addresses = [0; DEPTH];
         for (address, (_, found)) in addresses.iter_mut().zip(&kept.frames) {
             *address = *found;
@@ -71,7 +79,14 @@ pub fn number(own: &std::ops::Range<usize>, register: impl FnOnce(&[usize]) -> u
             cache.next = (next + 1) % KEPT;
         }
         kept.id
-    })
+    });
+    number.unwrap_or(0)
+}
+
+#[cold]
+fn new_cache() -> Box<Cache> {
+    let _held_off = interruptions::hold_off();
+    Box::new(Cache { kept: [NOTHING; KEPT], next: 0 })
 }
 
 /// Forgets the kept stacks of all threads: numbers start over.
@@ -93,22 +108,29 @@ impl Kept {
 struct Unwinding<'a> {
     own: &'a std::ops::Range<usize>,
     kept: &'a mut Kept,
+    /// A signal's frame was found.
+    in_handler: bool,
 }
 
 unsafe extern "C" {
     // unwind.h of libgcc_s, which Rust's own library links.
     fn _Unwind_Backtrace(each: extern "C" fn(*mut c_void, *mut c_void) -> c_int, data: *mut c_void) -> c_int;
-    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    fn _Unwind_GetIPInfo(context: *mut c_void, before_instruction: *mut c_int) -> usize;
     fn _Unwind_GetCFA(context: *mut c_void) -> usize;
 }
 
-fn unwind(own: &std::ops::Range<usize>, kept: &mut Kept) {
+/// Fills `kept`; true in a signal handler.
+fn unwind(own: &std::ops::Range<usize>, kept: &mut Kept) -> bool {
     extern "C" fn each(context: *mut c_void, data: *mut c_void) -> c_int {
         const CONTINUE: c_int = 0;
         const END: c_int = 5;
         // SAFETY: `_Unwind_Backtrace` hands in what it was given, and a context to ask.
-        let (unwinding, address, frame) =
-            unsafe { (&mut *data.cast::<Unwinding<'_>>(), _Unwind_GetIP(context), _Unwind_GetCFA(context)) };
+        let (unwinding, frame) = unsafe { (&mut *data.cast::<Unwinding<'_>>(), _Unwind_GetCFA(context)) };
+        // What a signal interrupted goes on at its address; what made a call, behind the call.
+        let mut interrupted = 0;
+        // SAFETY: as above; it fills the variable.
+        let address = unsafe { _Unwind_GetIPInfo(context, &raw mut interrupted) };
+        unwinding.in_handler |= interrupted != 0;
         if address == 0 {
             return END;
         }
@@ -127,9 +149,10 @@ fn unwind(own: &std::ops::Range<usize>, kept: &mut Kept) {
         CONTINUE
     }
 
-    let mut unwinding = Unwinding { own, kept };
+    let mut unwinding = Unwinding { own, kept, in_handler: false };
     // SAFETY: the callback has the signature of `_Unwind_Trace_Fn` and does not unwind; the data outlives the call.
     unsafe { _Unwind_Backtrace(each, (&raw mut unwinding).cast()) };
+    unwinding.in_handler
 }
 
 #[cfg(test)]

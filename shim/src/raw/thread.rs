@@ -1,6 +1,11 @@
 //! The current thread's number and name. The kernel is asked once per thread, never per call.
 
-use std::{cell::Cell, ffi::c_void, sync::OnceLock};
+use std::{
+    borrow::Cow,
+    cell::Cell,
+    ffi::{CStr, c_void},
+    sync::OnceLock,
+};
 
 thread_local! {
     static ID: Cell<u32> = const { Cell::new(0) };
@@ -21,16 +26,25 @@ pub fn id() -> u32 {
     }
 }
 
+/// The name of a thread, as the kernel keeps it.
+pub struct Name([u8; 16]);
+
+impl Name {
+    /// The name as text. Allocates only if it is not UTF-8.
+    pub fn text(&self) -> Cow<'_, str> {
+        CStr::from_bytes_until_nul(&self.0).unwrap_or_default().to_string_lossy()
+    }
+}
+
 /// The thread's name on the first call, then `None`.
-pub fn name_once() -> Option<String> {
+pub fn name_once() -> Option<Name> {
     if NAMED.replace(true) {
         return None;
     }
     let mut name = [0_u8; 16];
     // SAFETY: PR_GET_NAME writes at most 16 bytes, the last of them a NUL (prctl(2)).
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
-    let name = std::ffi::CStr::from_bytes_until_nul(&name).ok()?;
-    Some(name.to_string_lossy().into_owned())
+    Some(Name(name))
 }
 
 /// Has `end` called when this thread ends, after the destructors of its thread-local C++ objects. Always the same function.

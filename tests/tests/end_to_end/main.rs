@@ -9,6 +9,7 @@
 
 mod arguments;
 mod backend;
+mod binary_form;
 mod browser;
 mod call_counts;
 mod circumstances;
@@ -25,6 +26,7 @@ mod event;
 mod export;
 mod fork;
 mod hunt;
+mod interrupted;
 mod kill;
 mod launchers;
 mod live_equals_offline;

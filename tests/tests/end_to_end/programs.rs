@@ -112,9 +112,10 @@ const PROGRAMS: [(&str, Shares, Runs); 72] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 5] = [
+const LEFT_OUT: [(&str, &str); 6] = [
     ("clean_ranks", "a launcher starts it"),
     ("hunt", "it runs generated scripts"),
+    ("interrupted", "the tests of interrupted calls run it"),
     ("no_ipc", "it is a script that makes no IPC call"),
     ("unknown_adapter", "it brings an adapter that urscope leaves alone, so that nothing is seen"),
     ("ur_other_adapter", "it needs an adapter that refuses what it passes"),

@@ -6,8 +6,7 @@
 use std::{
     collections::HashSet,
     ffi::OsString,
-    fs,
-    io,
+    fs, io,
     path::{Path, PathBuf},
     process,
     time::{SystemTime, UNIX_EPOCH},

@@ -97,7 +97,9 @@ impl ChunkReader {
 
     /// Reads the file further, up to a later time. False if it was truncated, removed or replaced.
     pub(crate) fn grow(&mut self, until: Option<Nanos>) -> io::Result<bool> {
-        let Some(size) = self.source.size().filter(|size| *size >= self.indexed * CHUNK_BYTES) else { return Ok(false) };
+        let Some(size) = self.source.size().filter(|size| *size >= self.indexed * CHUNK_BYTES) else {
+            return Ok(false);
+        };
         self.until = until;
         self.index(size)?;
         for lane in std::mem::take(&mut self.idle) {

@@ -152,11 +152,7 @@ impl Cursor {
         }
     }
 
-    fn with(
-        path: &Path,
-        header: Header,
-        mut input: Input,
-    ) -> Result<Box<Self>, AnalysisError> {
+    fn with(path: &Path, header: Header, mut input: Input) -> Result<Box<Self>, AnalysisError> {
         let path = path.to_owned();
         if header.format == 0 {
             return Err(AnalysisError::NotATrace { path, found: "its header has no format number".into() });

@@ -91,4 +91,3 @@ impl StackIndex {
         Source::open(&self.path).ok().filter(|source| source.identity() == self.identity)
     }
 }
-

@@ -40,7 +40,9 @@ fn values() -> impl Strategy<Value = Values> {
     let places = prop::collection::btree_map(0..Values::FIELDS.len(), prop_oneof![any::<u64>(), 0..1_u64 << 33], 0..12);
     places.prop_map(|places| {
         let mut values = Values::NONE;
-        places.into_iter().for_each(|(place, value)| values.set(place, value));
+        for (place, value) in places {
+            values.set(place, value);
+        }
         values
     })
 }
@@ -84,14 +86,13 @@ fn the_longest_call_fits_and_a_longer_one_is_rejected() {
 #[test]
 fn other_records_are_read_back() {
     let found = Found { rule: "leaked-handle".into(), severity: "warning".into(), message: "Größe\n".repeat(3) };
-    assert_eq!(
-        read(&write::finding(Nanos(5), &found), 1),
-        Item::Record(Record::Finding(Nanos(5), Box::new(found)))
-    );
+    assert_eq!(read(&write::finding(Nanos(5), &found), 1), Item::Record(Record::Finding(Nanos(5), Box::new(found))));
     assert_eq!(read(&write::note(Nanos(5), "text"), 1), Item::Record(Record::Note(Nanos(5), "text".into())));
     assert_eq!(read(&write::note(Nanos(5), ""), 1), Item::Record(Record::Note(Nanos(5), String::new())));
     assert_eq!(read(&write::descriptors(Nanos(5), 1 << 40), 1), Item::Record(Record::Descriptors(Nanos(5), 1 << 40)));
-    assert_eq!(read(&write::thread_name(1, 7, "worker"), 1), Item::Record(Record::ThreadName(7, "worker".into())));
+    let mut words = vec![write::thread_name(1, 7, "worker", &mut Measure)];
+    write::thread_name(1, 7, "worker", &mut words);
+    assert_eq!(read(&words, 1), Item::Record(Record::ThreadName(7, "worker".into())));
     assert_eq!(read(&write::head(9), 1), Item::Head(9));
     assert_eq!(read(&write::thread(1, 7), 1), Item::Thread(7));
     assert_eq!(read(&[UNWRITTEN], 1), Item::Unwritten);

@@ -133,15 +133,15 @@ pub const fn thread(pid: u32, tid: u32) -> [u64; 3] {
     [kind::THREAD | 3 << 4 | THREAD_INDEX << 16, pid as u64, tid as u64]
 }
 
-/// The name of a thread.
-pub fn thread_name(pid: u32, tid: u32, name: &str) -> Vec<u64> {
+/// The name of a thread. Returns the first word of the record.
+pub fn thread_name(pid: u32, tid: u32, name: &str, to: &mut impl Sink) -> u64 {
     let name = limited(name, TEXT);
     let length = (4 + words_of(name.len())) as u64;
-    let sizes = length << 4 | 1 << 40;
-    let mut words = vec![kind::KERNEL_OBJECT | sizes | kind::THREAD_OBJECT << 16 | inline(name) << 24, u64::from(tid)];
-    words.extend(text_words(name));
-    words.extend([kind::KOID | 2 << 4 | reference(Name::Process) << 16, u64::from(pid)]);
-    words
+    to.word(u64::from(tid));
+    text_words(name).for_each(|word| to.word(word));
+    to.word(kind::KOID | 2 << 4 | reference(Name::Process) << 16);
+    to.word(u64::from(pid));
+    kind::KERNEL_OBJECT | length << 4 | 1 << 40 | kind::THREAD_OBJECT << 16 | inline(name) << 24
 }
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;

@@ -6,17 +6,13 @@ use std::path::Path;
 
 use urscope_schema::{
     call::{Enter, Exit},
-    trace::{
-        Form, fxt,
-        records::Header,
-        write::End,
-    },
+    trace::{Form, fxt, records::Header, write::End},
 };
 
 use super::{ENTRY_POINTS, STATE, file, footer, lost, pid};
 use crate::raw::{
     chunks::{self, Appended, Chunks, Record},
-    clock, process, thread,
+    clock, interruptions, process, thread,
 };
 
 /// After an error, the growth of the file is tried again only after so many nanoseconds.
@@ -27,6 +23,12 @@ pub(super) struct Begins<'a>(pub(super) &'a Enter);
 
 /// The record of a call that returns.
 pub(super) struct Returns<'a>(pub(super) &'a Exit);
+
+/// The name of this thread.
+struct Named<'a> {
+    pid: u32,
+    name: &'a str,
+}
 
 /// A footer, from its fields as JSON.
 struct Ends<'a>(&'a str);
@@ -42,6 +44,12 @@ impl Record for Returns<'_> {
     #[inline]
     fn words(&self, to: &mut impl fxt::write::Sink) -> Option<u64> {
         fxt::write::exit(self.0, to)
+    }
+}
+
+impl Record for Named<'_> {
+    fn words(&self, to: &mut impl fxt::write::Sink) -> Option<u64> {
+        Some(fxt::write::thread_name(self.pid, thread::id(), self.name, to))
     }
 }
 
@@ -69,6 +77,7 @@ pub(super) fn append_words(words: &[u64]) {
 /// Gives this thread another chunk, and tries again there.
 #[cold]
 fn append_slowly(append: &dyn Fn() -> Appended) {
+    let _held_off = interruptions::hold_off();
     let mut appended = append();
     if appended == Appended::NoRoom
         && let Some(mut state) = STATE.get().get()
@@ -157,16 +166,12 @@ impl BinaryFile {
             let _ = chunks.close();
         }
     }
-
 }
 
 /// Records the name of this thread, once, and arranges that its chunk is used further when it ends.
 fn name_thread(pid: u32) {
-    if process::may_be_in_signal_handler() {
-        return;
-    }
     if let Some(name) = thread::name_once() {
-        chunks::append(&fxt::write::thread_name(pid, thread::id(), &name));
+        chunks::append_with(&Named { pid, name: &name.text() });
         thread::at_end(leave);
     }
 }

@@ -10,7 +10,7 @@ use urscope_schema::trace::{
 };
 
 use super::{ENTRY_POINTS, STATE, file, footer, lost};
-use crate::raw::{pages::Pages, process};
+use crate::raw::{interruptions, pages::Pages, process};
 
 /// The bytes that are kept free for the footer, so that a file on a full disk can still be closed.
 const RESERVE: u64 = 16 << 10;
@@ -67,6 +67,7 @@ impl ChromeFile {
     /// Appends a record; false if it could not. Where the process has `ended`, the file is closed again behind it.
     fn append(&mut self, bytes: &[u8], ended: Option<&str>) -> bool {
         if let Some(how) = ended {
+            let _held_off = interruptions::hold_off();
             if !self.closed {
                 self.end(&footer(how));
             }
@@ -79,6 +80,7 @@ impl ChromeFile {
     fn write(&mut self, bytes: &[u8]) -> bool {
         let Some(pages) = &mut self.pages else { return false };
         while !self.full && bytes.len() as u64 + RESERVE > pages.room() {
+            let _held_off = interruptions::hold_off();
             if let Err(error) = pages.grow() {
                 self.full = true;
                 file::ends_here(pages.path(), &error);

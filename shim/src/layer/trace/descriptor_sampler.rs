@@ -10,7 +10,7 @@ use std::{
 
 use urscope_schema::call::{Exit, Nanos};
 
-use crate::raw::{clock, process};
+use crate::raw::{clock, interruptions, process};
 
 /// The pause between two samples: a part of the time since the first one, within these limits.
 const PART: u64 = 64;
@@ -35,6 +35,7 @@ pub(super) fn take(exit: &Exit) {
 
 #[cold]
 fn sample(exit: &Exit, next: u64) {
+    let _held_off = interruptions::hold_off();
     // The first thread takes the sample, and no other does meanwhile.
     if NEXT.compare_exchange(next, u64::MAX, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         return;

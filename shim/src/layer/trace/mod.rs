@@ -28,6 +28,7 @@ use crate::{
     raw::{
         clock, fork_mark,
         fork_reset::ForkReset,
+        interruptions,
         lock::{Held, Lock},
         process, thread,
     },
@@ -69,9 +70,13 @@ enum File {
 }
 
 impl State {
+    #[inline]
     fn chrome(&mut self) -> Option<&mut ChromeFile> {
         let forked = self.forked;
-        match self.file.get_or_insert_with(|| File::Chrome(ChromeFile::begin(forked))) {
+        match self.file.get_or_insert_with(|| {
+            let _held_off = interruptions::hold_off();
+            File::Chrome(ChromeFile::begin(forked))
+        }) {
             File::Chrome(file) => Some(file),
             File::Binary(_) => None,
         }
@@ -102,7 +107,7 @@ impl Layer for Trace {
             binary::append(&binary::Begins(enter));
         } else {
             if let Some(name) = thread::name_once() {
-                chrome::append(&write::thread_name(pid(), enter.tid, &name));
+                chrome::append(&write::thread_name(pid(), enter.tid, &name.text()));
             }
             let mut line = Line::default();
             line.enter(pid(), base(), enter);
@@ -139,6 +144,7 @@ fn lost() {
 
 /// Records an entry point, and what came of it.
 pub fn entry_point(entry_point: &EntryPoint) {
+    let _held_off = interruptions::hold_off();
     if let Some(mut known) = ENTRY_POINTS.get() {
         known.push(entry_point.clone());
     }
@@ -295,7 +301,8 @@ pub fn after_fork_in_parent() {
 
 /// Starts over: the file belongs to the parent, and so do the threads that may wait for the lock.
 pub fn after_fork_in_child() {
-    if let Some(mut parents) = HELD.take() {
+    // A fork that the C library did not notice took no lock.
+    if let Some(mut parents) = HELD.take().or_else(|| STATE.get().try_get()) {
         if let Some(File::Chrome(file)) = parents.file.take() {
             file.abandon();
         }

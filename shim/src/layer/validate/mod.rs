@@ -5,9 +5,11 @@
 //! lock is released ([`report`]). The layer must never find what the analyzer does not find in the trace of the same process, so
 //! it takes nothing that is not in the trace, but for a query of a property without any out-parameter.
 
-use std::{cell::Cell, time::Duration};
+use std::{
+    cell::Cell,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
-use parking_lot::{Mutex, MutexGuard};
 use urscope_rules::{Checker, End, Process, ProcessId, Rights, Tracker};
 use urscope_schema::{
     api::demand::Nulls,
@@ -17,7 +19,13 @@ use urscope_schema::{
 use super::{FindingSink, Layer, Verdict};
 use crate::{
     knobs,
-    raw::{clock, fork_reset::ForkReset, process},
+    raw::{
+        clock,
+        fork_reset::ForkReset,
+        interruptions,
+        lock::{Held, Lock},
+        process,
+    },
 };
 
 mod frames;
@@ -26,7 +34,11 @@ mod report;
 /// The layer.
 pub struct Validate;
 
-static STATE: ForkReset<Mutex<State>> = ForkReset::new(Mutex::default);
+static STATE: ForkReset<Lock<State>> = ForkReset::new(Lock::default);
+
+/// A call could not be followed, because a signal handler made it while this thread or another was in the tracker. Nothing is checked
+/// from then on: what follows could be misjudged. The analyzer judges the trace.
+static MISSED: AtomicBool = AtomicBool::new(false);
 
 /// What is known of this process.
 #[derive(Default)]
@@ -48,6 +60,7 @@ impl State {
         if let Some(who) = self.who {
             return who;
         }
+        let _held_off = interruptions::hold_off();
         let header = process::describe("", false, knobs::rank());
         self.pid = header.pid;
         let who = self.tracker.begin(Process {
@@ -77,7 +90,7 @@ pub fn send_findings_to(sink: &'static dyn FindingSink) {
 /// Whether the layer is switched on.
 #[inline]
 pub fn is_on() -> bool {
-    knobs::read().validate.0
+    knobs::read().validate.0 && !MISSED.load(Ordering::Relaxed)
 }
 
 impl Layer for Validate {
@@ -94,8 +107,9 @@ impl Layer for Validate {
         if !is_on() || (how == "_exit" && process::may_be_in_signal_handler()) {
             return;
         }
+        let _held_off = interruptions::hold_off();
         let mut found = Vec::new();
-        let Some(mut state) = STATE.get().try_lock_for(END_TIMEOUT) else { return };
+        let Some(mut state) = STATE.get().get() else { return };
         if state.over || state.pid != process::id() {
             return;
         }
@@ -110,16 +124,16 @@ impl Layer for Validate {
     }
 }
 
-/// How long the end of a process waits for another thread, which may have been stopped while it held the lock.
-const END_TIMEOUT: Duration = Duration::from_millis(200);
-
 #[inline]
 fn apply(step: impl FnOnce(&mut Tracker, ProcessId, &mut Checker)) -> Verdict {
     if !is_on() {
         return Verdict::Passed;
     }
     let mut found = Vec::new();
-    let mut state = STATE.get().lock();
+    let Some(mut state) = STATE.get().get() else {
+        MISSED.store(true, Ordering::Relaxed);
+        return Verdict::Passed;
+    };
     if !state.over {
         let who = state.begun();
         let State { tracker, checker, .. } = &mut *state;
@@ -132,13 +146,13 @@ fn apply(step: impl FnOnce(&mut Tracker, ProcessId, &mut Checker)) -> Verdict {
 
 thread_local! {
     /// The lock, while this thread forks.
-    static HELD: Cell<Option<MutexGuard<'static, State>>> = const { Cell::new(None) };
+    static HELD: Cell<Option<Held<'static, State>>> = const { Cell::new(None) };
 }
 
 /// Takes the lock, so that the child does not inherit a tracker in the middle of a transition.
 pub fn before_fork() {
     if is_on() {
-        HELD.set(Some(STATE.get().lock()));
+        HELD.set(STATE.get().get());
     }
 }
 
@@ -151,13 +165,16 @@ pub fn after_fork_in_parent() {
 /// parent is never held against it.
 pub fn after_fork_in_child() {
     let mut state = State::default();
-    if let Some(mut parents) = HELD.take() {
+    // A fork that the C library did not notice took no lock. Where it cannot be had now, what the parent had is unknown.
+    let parents = HELD.take().or_else(|| STATE.get().try_get());
+    state.over = parents.is_none();
+    if let Some(mut parents) = parents {
         state.tracker = std::mem::take(&mut parents.tracker);
         state.checker = std::mem::take(&mut parents.checker);
         state.parent = parents.who.or(parents.parent);
         // Unlocking it would wake threads that do not exist here.
         std::mem::forget(parents);
     }
-    STATE.reset(Mutex::new(state));
+    STATE.reset(Lock::new(state));
     report::after_fork_in_child();
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     knobs::{self, OnError},
-    raw::{fork_reset::ForkReset, stderr},
+    raw::{fork_reset::ForkReset, interruptions, stderr},
 };
 
 static SINK: OnceLock<&'static dyn FindingSink> = OnceLock::new();
@@ -80,6 +80,7 @@ impl Reported {
 /// Reports the findings at a call, and decides what is to become of the call.
 #[cold]
 pub(super) fn found(findings: &[Finding]) -> Verdict {
+    let _held_off = interruptions::hold_off();
     let serious = findings.iter().any(|finding| finding.severity > Severity::Note);
     let answer = findings.iter().find_map(|finding| finding.answer);
     report(findings);

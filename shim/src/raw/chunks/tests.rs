@@ -43,7 +43,9 @@ fn every_record_of_every_thread_is_in_the_file_whole() {
             let chunks = &chunks;
             scope.spawn(move || {
                 for number in 0..RECORDS {
-                    let words = write::thread_name(thread, number, &"x".repeat(number as usize % 50));
+                    let name = "x".repeat(number as usize % 50);
+                    let mut words = vec![write::thread_name(thread, number, &name, &mut write::Measure)];
+                    write::thread_name(thread, number, &name, &mut words);
                     while append(&words) != Appended::Yes {
                         chunks.lock().unwrap().renew(1, thread, &[]).unwrap();
                     }

@@ -1,4 +1,4 @@
-//! Raw trace files, read line by line with nothing but a JSON parser.
+//! Raw trace files, read line by line with nothing but a JSON parser, or word by word.
 //!
 //! This reader must not share code with that of the analyzer, or both could be wrong in the same way.
 
@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+mod binary;
+
 /// One trace file.
 #[derive(Debug)]
 pub struct Trace {
@@ -15,13 +17,17 @@ pub struct Trace {
     pub path: PathBuf,
     /// Its records, in the order of the file.
     pub records: Vec<Value>,
-    /// Whether it ends with the closing bracket that an orderly exit writes.
+    /// Whether it has what an orderly exit writes: the closing bracket, or the footer of a binary trace.
     pub closed: bool,
 }
 
 impl Trace {
-    /// Reads a file; fails if it holds anything but records, and white space at the end.
+    /// Reads a file; fails if it holds anything but records and room for more.
     pub fn read(path: &Path) -> Self {
+        if path.extension().is_some_and(|extension| extension == "fxt") {
+            let (records, closed) = binary::records(&fs::read(path).expect("a trace can be read"));
+            return Self { path: path.to_path_buf(), records, closed };
+        }
         let text = fs::read_to_string(path).expect("a trace is text and can be read");
         let mut lines: Vec<&str> = text.trim_end().lines().collect();
         assert_eq!(lines.first(), Some(&"["), "{} does not begin with a bracket", path.display());
@@ -96,7 +102,7 @@ pub fn files_in(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .expect("the folder of the traces is there")
         .map(|entry| entry.expect("a folder can be listed").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json" || extension == "fxt"))
         .collect();
     files.sort();
     files

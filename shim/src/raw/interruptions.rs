@@ -1,0 +1,52 @@
+//! Holds off signals and pthread_cancel(3) while the shim allocates, or reads and writes files.
+//!
+//! A signal handler that interrupts malloc(3) and calls exit(3), as programs do, would wait for itself: the exit handlers allocate.
+//! Opening and writing files are cancellation points, and a thread that is cancelled there would be unwound through Rust code that must
+//! not be unwound. Both take effect as soon as the work is done.
+
+use std::{ffi::c_int, mem::MaybeUninit};
+
+unsafe extern "C" {
+    // pthread.h; the libc crate does not declare it for this target.
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+/// `PTHREAD_CANCEL_DISABLE` of pthread.h.
+const DISABLE: c_int = 1;
+
+/// The signals of faults: a thread must take them where they arise.
+const FAULTS: [c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT];
+
+/// This thread is not interrupted as long as the value lives.
+pub struct HeldOff {
+    cancellation: c_int,
+    signals: libc::sigset_t,
+}
+
+/// Holds off what may interrupt this thread. It makes two system calls, so it is not for every call.
+#[must_use]
+pub fn hold_off() -> HeldOff {
+    let mut cancellation = 0;
+    let (mut blocked, mut signals) = (MaybeUninit::uninit(), MaybeUninit::zeroed());
+    // SAFETY: these functions fill the sets and the variable, and change only this thread.
+    unsafe {
+        pthread_setcancelstate(DISABLE, &raw mut cancellation);
+        libc::sigfillset(blocked.as_mut_ptr());
+        for fault in FAULTS {
+            libc::sigdelset(blocked.as_mut_ptr(), fault);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), signals.as_mut_ptr());
+        HeldOff { cancellation, signals: signals.assume_init() }
+    }
+}
+
+impl Drop for HeldOff {
+    fn drop(&mut self) {
+        let mut disabled = 0;
+        // SAFETY: as above, with the set and the state that the same functions gave.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.signals, std::ptr::null_mut());
+            pthread_setcancelstate(self.cancellation, &raw mut disabled);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+// Calls that are interrupted, and threads and forks of unusual kinds. The argument chooses one; "list" prints their names.
+#include "ipc_app.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <pthread.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+using namespace app;
+
+namespace {
+
+void get_and_put(const Gpu &gpu, void *memory) { put(get(memory, gpu), gpu); }
+
+// A process that gets and puts until a signal ends it. It says when it has begun.
+int cycles(int ready, void (*handler)(int)) {
+  return run_alone([=] {
+    Gpu gpu;
+    std::byte *memory = gpu.allocate(1 << 20);
+    get_and_put(gpu, memory);
+    std::signal(SIGTERM, handler);
+    require(write(ready, "r", 1) == 1, "nobody waits");
+    for (;;) get_and_put(gpu, memory);
+  });
+}
+
+// Ends processes in the middle of their calls by a handler that exits; counts those that did not end.
+void exits_in_handler() {
+  constexpr int processes = 20;
+  int hung = 0;
+  for (int number = 0; number < processes; number++) {
+    int ends[2];
+    require(pipe(ends) == 0, "no pipe");
+    char self[4096] = {};
+    require(readlink("/proc/self/exe", self, sizeof self - 1) > 0, "cannot find this program");
+    const std::string ready = std::to_string(ends[1]);
+    char mode[] = "cycles";
+    char *const arguments[] = {self, mode, const_cast<char *>(ready.c_str()), nullptr};
+    pid_t pid = 0;
+    require(posix_spawn(&pid, self, nullptr, nullptr, arguments, environ) == 0, "cannot start a process");
+    char byte = 0;
+    require(read(ends[0], &byte, 1) == 1, "the process did not begin");
+    usleep(static_cast<useconds_t>(number * 997 % 5000));
+    require(kill(pid, SIGTERM) == 0, "cannot signal");
+    int status = 0, waited = 0;
+    for (int pause = 0; pause < 3000 && waited == 0; pause++) {
+      waited = waitpid(pid, &status, WNOHANG);
+      if (waited == 0) usleep(10000);
+    }
+    if (waited == 0) {
+      hung++;
+      kill(pid, SIGKILL);
+      require(waitpid(pid, &status, 0) == pid, "cannot wait");
+    }
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  print("processes that hung: " + std::to_string(hung));
+}
+
+std::atomic<int> forks{0};
+
+void forks_in_handler() {
+  Gpu gpu;
+  std::byte *memory = gpu.allocate(1 << 20);
+  get_and_put(gpu, memory);
+  std::signal(SIGALRM, [](int) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    int status = 0;
+    if (child > 0 && waitpid(child, &status, 0) == child && status == 0) forks++;
+  });
+  constexpr suseconds_t pause = 2000;
+  const itimerval timer = {{0, pause}, {0, pause}};
+  require(setitimer(ITIMER_REAL, &timer, nullptr) == 0, "no timer");
+  while (forks < 50) get_and_put(gpu, memory);
+  const itimerval none = {};
+  require(setitimer(ITIMER_REAL, &none, nullptr) == 0, "cannot stop the timer");
+  gpu.free(memory);
+  print("forked in a handler");
+}
+
+void forks_unnoticed() {
+  Gpu gpu;
+  std::byte *memory = gpu.allocate(1 << 20);
+  get_and_put(gpu, memory);
+  const pid_t child = _Fork();
+  require(child >= 0, "cannot fork");
+  if (child == 0) {
+    for (int i = 0; i < 3; i++) get_and_put(gpu, memory);
+    _exit(0);
+  }
+  int status = 0;
+  require(waitpid(child, &status, 0) == child && status == 0, "the child failed");
+  for (int i = 0; i < 5; i++) get_and_put(gpu, memory);
+  gpu.free(memory);
+  print("child called get 3, put 3; parent called get 6, put 6");
+}
+
+// Runs a function on a thread of its own, with a stack of that size.
+void *on_thread(size_t stack, void *(*body)(void *), void *argument) {
+  pthread_attr_t attributes;
+  require(pthread_attr_init(&attributes) == 0, "no attributes");
+  require(pthread_attr_setstacksize(&attributes, stack) == 0, "no such stack");
+  pthread_t thread;
+  require(pthread_create(&thread, &attributes, body, argument) == 0, "no thread");
+  void *result = nullptr;
+  require(pthread_join(thread, &result) == 0, "cannot join");
+  return result;
+}
+
+struct Work {
+  Gpu gpu;
+  std::byte *memory = gpu.allocate(1 << 20);
+};
+
+// A thread that is cancelled before its first call, and whose calls are no cancellation points.
+void is_cancelled() {
+  Work work;
+  get_and_put(work.gpu, work.memory);
+  void *result = on_thread(8 << 20, [](void *argument) -> void * {
+    auto &work = *static_cast<Work *>(argument);
+    int before = 0;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    pthread_cancel(pthread_self());
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);
+    get_and_put(work.gpu, work.memory);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    print("the calls returned");
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);
+    pthread_testcancel();
+    return nullptr;
+  }, &work);
+  require(result == PTHREAD_CANCELED, "the thread was not cancelled");
+  work.gpu.free(work.memory);
+  print("the thread was cancelled");
+}
+
+void has_a_small_stack() {
+  Work work;
+  get_and_put(work.gpu, work.memory);
+  on_thread(16 << 10, [](void *argument) -> void * {
+    auto &work = *static_cast<Work *>(argument);
+    get_and_put(work.gpu, work.memory);
+    return nullptr;
+  }, &work);
+  work.gpu.free(work.memory);
+  print("called with a small stack");
+}
+
+const struct {
+  const char *name;
+  void (*run)();
+} modes[] = {
+    {"exits_in_handler", exits_in_handler}, {"forks_in_handler", forks_in_handler}, {"forks_unnoticed", forks_unnoticed},
+    {"is_cancelled", is_cancelled},         {"has_a_small_stack", has_a_small_stack},
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  if (mode == "cycles") return cycles(std::atoi(argv[2]), [](int) { exit(0); });
+  for (const auto &[name, run] : modes) {
+    if (mode == "list") printf("%s\n", name);
+    if (mode == name) return run_alone(run);
+  }
+  return mode == "list" ? 0 : 2;
+}

@@ -1,0 +1,64 @@
+//! Signal handlers, cancelled threads, small stacks, and forks that the C library does not announce: the program does what it
+//! does without urscope, in both forms of the trace.
+
+use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace};
+
+const FORMS: [&str; 2] = ["chrome", "binary"];
+
+fn run(mode: &str, form: &str, adapter: Adapter) -> Outcome {
+    TestRun::of("interrupted", Release::R2026_2, adapter).arg(mode).env("URSCOPE_FORMAT", form).run()
+}
+
+/// Runs a mode bare and in both forms, and compares what the program prints.
+fn is_undisturbed(mode: &str, adapter: Adapter) -> Vec<Outcome> {
+    let bare = TestRun::of("interrupted", Release::R2026_2, adapter).arg(mode).untraced().run();
+    assert_eq!(bare.code, 0, "{mode} without urscope: {}", bare.stderr);
+    let outcomes: Vec<Outcome> = FORMS.iter().map(|form| run(mode, form, adapter)).collect();
+    for (form, outcome) in FORMS.iter().zip(&outcomes) {
+        assert_eq!(outcome.stdout, bare.stdout, "{mode}, {form}: {}", outcome.stderr);
+        outcome.traces().iter().for_each(Trace::assert_whole);
+    }
+    outcomes
+}
+
+fn gets_and_puts(trace: &Trace) -> (usize, usize) {
+    (trace.count("E", "urIPCGetMemHandleExp"), trace.count("E", "urIPCPutMemHandleExp"))
+}
+
+on_both_adapters! {
+    /// Each process ends, although its handler interrupted a call that was being recorded.
+    fn a_handler_that_exits_ends_the_process(adapter) {
+        for outcome in is_undisturbed("exits_in_handler", adapter) {
+            assert_eq!(outcome.stdout, "processes that hung: 0\n");
+            assert_eq!(outcome.traces().len(), 20);
+        }
+    }
+
+    fn a_handler_may_fork(adapter) {
+        for outcome in is_undisturbed("forks_in_handler", adapter) {
+            assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
+        }
+    }
+
+    /// The child writes its own file, and nothing into its parent's.
+    fn a_fork_without_the_handlers_of_the_c_library_is_noticed(adapter) {
+        for outcome in is_undisturbed("forks_unnoticed", adapter) {
+            assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
+            let mut counts: Vec<(usize, usize)> = outcome.traces().iter().map(gets_and_puts).collect();
+            counts.sort_unstable();
+            assert_eq!(counts, [(3, 3), (6, 6)]);
+        }
+    }
+
+    fn recording_is_no_cancellation_point(adapter) {
+        for outcome in is_undisturbed("is_cancelled", adapter) {
+            assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
+        }
+    }
+
+    fn a_small_stack_suffices(adapter) {
+        for outcome in is_undisturbed("has_a_small_stack", adapter) {
+            assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
+        }
+    }
+}
