@@ -2,6 +2,8 @@
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace, perfetto, run};
 
+use crate::on_both_adapters;
+
 /// Programs with several processes and threads, forks, kills, findings on both sides, and notes.
 const PROGRAMS: [(&str, &[&str]); 9] = [
     ("clean", &[]),

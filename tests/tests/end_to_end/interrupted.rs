@@ -3,6 +3,8 @@
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace};
 
+use crate::on_both_adapters;
+
 const FORMS: [&str; 2] = ["chrome", "binary"];
 
 fn run(mode: &str, form: &str, adapter: Adapter) -> Outcome {
