@@ -43,7 +43,7 @@ use self::{
     exports::Exports,
     fact::{Descriptors, Fact, FactConsumer, Missing, What},
     process_state::{Inherited, ProcessState},
-    records::Serial,
+    records::{Device, Serial},
 };
 use crate::finding::Place;
 
@@ -89,6 +89,9 @@ pub enum End {
     /// Unknown: its trace stopped, or calls are missing in it.
     Incomplete,
 }
+
+/// How many devices of a process are described.
+const DEVICES: usize = 256;
 
 /// All handles of all processes.
 #[derive(Clone, Debug, Default)]
@@ -147,6 +150,15 @@ impl Tracker {
             && !state.adapters.iter().any(|known| known == library)
         {
             state.adapters.push(library.to_owned());
+        }
+    }
+
+    /// A process has a device: its index among the devices of its platform, if it is one of these, and its name, which may be empty.
+    pub fn device(&mut self, who: ProcessId, handle: u64, index: Option<u32>, name: &str) {
+        if let Some(state) = self.state_mut(who)
+            && (state.devices.len() < DEVICES || state.devices.contains_key(&handle))
+        {
+            state.devices.insert(handle, Device { index, name: name.into() });
         }
     }
 

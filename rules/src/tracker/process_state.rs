@@ -16,7 +16,7 @@ use super::{
     mapped::MappedRanges,
     pending::PendingCall,
     ranges::Ranges,
-    records::{Allocation, Context, HandleData, Mapping, Object, Origin, Pool, Serial},
+    records::{Allocation, Context, Device, HandleData, Mapping, Object, Origin, Pool, Serial},
     tombstones::Tombstones,
 };
 use crate::{finding::Place, lifecycle::State};
@@ -71,6 +71,8 @@ pub(crate) struct ProcessState {
     pub(crate) missing: Missing,
     /// The file names of the libraries of its adapters.
     pub(crate) adapters: Vec<String>,
+    /// Its devices, by their handles.
+    pub(crate) devices: Map<u64, Device>,
     /// How many `urIPC*` calls have begun.
     pub(crate) ipc_calls: u64,
 }
@@ -96,6 +98,7 @@ impl ProcessState {
             opened_at: Map::default(),
             missing: Missing::default(),
             adapters: Vec::new(),
+            devices: Map::default(),
             ipc_calls: 0,
         }
     }

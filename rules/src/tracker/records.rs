@@ -263,6 +263,15 @@ pub struct Pool {
     pub references: u64,
 }
 
+/// A device, as its adapter describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Its index among the devices of its platform; none of a sub-device.
+    pub index: Option<u32>,
+    /// Its name; empty where it is not known.
+    pub name: Box<str>,
+}
+
 /// A context that was seen being created.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {

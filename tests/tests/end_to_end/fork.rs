@@ -1,12 +1,13 @@
 //! A process that forks without exec: the child never writes into its parent's trace.
 
-use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace, perfetto};
+use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace, perfetto, record_fields};
 
 fn run(mode: &str, adapter: Adapter) -> (Outcome, Vec<Trace>) {
     let outcome = TestRun::of("fork_child", Release::R2026_2, adapter).arg(mode).run();
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let traces = outcome.traces();
     traces.iter().for_each(Trace::assert_whole);
+    traces.iter().for_each(record_fields::assert_devices);
     perfetto::opinions(&outcome.trace_files(), &[]).iter().for_each(perfetto::Opinion::assert_ok);
     (outcome, traces)
 }

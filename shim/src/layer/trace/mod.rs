@@ -15,7 +15,7 @@ use urscope_schema::{
     api::{Function, demand::Nulls},
     call::{Enter, Exit},
     trace::{
-        records::{EntryPoint, Found, Module, Named, Stack},
+        records::{Device, EntryPoint, Found, Module, Named, Stack},
         write::{self, End, Line, Totals},
     },
 };
@@ -75,6 +75,10 @@ impl Layer for Trace {
         line.enter(pid(), base(), enter);
         append(&line);
         Verdict::Passed
+    }
+
+    fn device(&self, device: &Device) {
+        record(device);
     }
 
     #[inline]

@@ -12,6 +12,7 @@ use urscope_rules::{Checker, End, Process, ProcessId, Rights, Tracker};
 use urscope_schema::{
     api::demand::Nulls,
     call::{Enter, Exit},
+    trace::records::Device,
 };
 
 use super::{FindingSink, Layer, Verdict};
@@ -83,6 +84,10 @@ pub fn is_on() -> bool {
 impl Layer for Validate {
     fn enter(&self, enter: &Enter, nulls: &Nulls) -> Verdict {
         apply(|tracker, who, checker| tracker.enter_with(who, enter, nulls, checker))
+    }
+
+    fn device(&self, device: &Device) {
+        let _ = apply(|tracker, who, _| tracker.device(who, device.device.0, device.index, &device.name));
     }
 
     fn exit(&self, exit: &Exit) -> Verdict {
