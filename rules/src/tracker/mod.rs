@@ -44,6 +44,7 @@ use self::{
     fact::{Descriptors, Fact, FactConsumer, Missing, What},
     process_state::{Inherited, ProcessState},
     records::{Device, Serial},
+    tombstones::Tombstones,
 };
 use crate::finding::Place;
 
@@ -71,6 +72,8 @@ pub struct Process {
     pub rank: Option<u32>,
     /// The process it is a forked copy of; [`ProcessId::UNKNOWN`] if it is a copy of one that was not traced.
     pub forked_from: Option<ProcessId>,
+    /// When it was forked, at the latest; what its parent had ended by then is ended in it, too.
+    pub forked_at: Option<Nanos>,
     /// What the kernel lets it do.
     pub rights: Rights,
 }
@@ -110,12 +113,15 @@ impl Tracker {
 
     /// A process begins.
     pub fn begin(&mut self, process: Process) -> ProcessId {
-        let inherited = match process.forked_from {
-            None => Inherited::Nothing,
-            Some(parent) => self.state(parent).map_or(Inherited::Anything, ProcessState::bequest),
+        let forked_at = process.forked_at;
+        let (inherited, tombstones) = match process.forked_from {
+            None => (Inherited::Nothing, Tombstones::default()),
+            Some(parent) => self
+                .state(parent)
+                .map_or((Inherited::Anything, Tombstones::default()), |parent| parent.bequest(forked_at)),
         };
         let id = ProcessId(self.states.len() as u32);
-        self.states.push(ProcessState::new(process, inherited));
+        self.states.push(ProcessState { tombstones, ..ProcessState::new(process, inherited) });
         id
     }
 

@@ -138,8 +138,10 @@ impl ProcessState {
         (self.handles.len() + objects + opens) as u64
     }
 
-    /// What a child that is forked now has from this process.
-    pub(crate) fn bequest(&self) -> Inherited {
+    /// What a child has from this process that was forked at that time, which is not later than now: what may be alive in it, and what
+    /// was over by then.
+    pub(crate) fn bequest(&self, forked: Option<Nanos>) -> (Inherited, Tombstones) {
+        let over = forked.map_or_else(Tombstones::default, |forked| self.tombstones.until(forked));
         let mine = self
             .handles
             .keys()
@@ -147,13 +149,14 @@ impl ProcessState {
             .copied()
             .chain(self.mappings.iter().map(|(value, _)| Handle { kind: Kind::Mapping, value }))
             // What is ended already may have been ended after the fork, for the child's trace begins a little later.
-            .chain(self.tombstones.handles());
-        match &self.inherited {
+            .chain(self.tombstones.handles().filter(|handle| over.get(*handle).is_none()));
+        let inherited = match &self.inherited {
             _ if self.ended.is_some() => Inherited::Anything,
             Inherited::Anything => Inherited::Anything,
             Inherited::Nothing => Inherited::These(mine.collect()),
             Inherited::These(older) => Inherited::These(mine.chain(older.iter().copied()).collect()),
-        }
+        };
+        (inherited, over)
     }
 
     /// Whether handle data has to be put: freeing the memory ends its handles, too.

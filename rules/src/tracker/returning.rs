@@ -21,6 +21,7 @@ impl Tracker {
     /// afterwards.
     pub fn exit(&mut self, who: ProcessId, exit: &Exit, facts: &mut dyn FactConsumer) {
         let Some(state) = self.state_mut(who) else { return };
+        state.tombstones.returned(exit.time);
         let pending = match state.pending.remove(&exit.call) {
             Some(pending) => {
                 self.facts_of_return(&pending, exit, facts);

@@ -33,6 +33,9 @@ pub struct Header {
     pub parent: u32,
     /// Whether the process came from a `fork` of a traced process, without an `exec`.
     pub forked: bool,
+    /// When it was forked, in nanoseconds of `CLOCK_MONOTONIC`, read by the parent before the fork; absent if it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_ns: Option<u64>,
     /// The effective user id.
     pub uid: u32,
     /// What the kernel allows the process to do.

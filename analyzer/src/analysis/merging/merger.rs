@@ -221,6 +221,7 @@ impl Merger {
                     executable: header.executable.clone(),
                     rank: header.rank,
                     forked_from: parent,
+                    forked_at: header.forked_ns.map(Nanos),
                     rights: rights(header),
                 });
                 process.id = Some(id);

@@ -121,6 +121,7 @@ impl Player {
             executable: format!("/app/{name}"),
             rank: None,
             forked_from: parent.map(|parent| ProcessId(parent as u32)),
+            forked_at: parent.map(|_| Nanos(self.now)),
             rights: Rights::default(),
         };
         self.events.push(Event::Begin(process, Nanos(self.now)));

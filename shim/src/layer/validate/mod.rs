@@ -58,6 +58,7 @@ impl State {
             executable: header.executable,
             rank: header.rank,
             forked_from: self.parent,
+            forked_at: self.parent.and_then(|_| process::forked_at()),
             rights: Rights::default(),
         });
         // What the child has from its parent is known now; nothing more comes from the parent into this copy of the tracker.
