@@ -51,7 +51,8 @@ fn a_put_before_the_fork_is_a_put_of_the_childs_copy() {
         "q: alloc a 8\nq: get a -> h\np: open h -> m\np: close m\np: fork c\nc: close m\nq: put h",
         &["double-close"],
     );
-    expect("p: physical m ipc\np: release-physical m\np: fork c\nc: release-physical m", &["double-release"]);
+    let physical = "p: physical m ipc\np: get-physical m -> h\np: put-physical h\np: release-physical m\n";
+    expect(&format!("{physical}p: fork c\nc: release-physical m"), &["double-release"]);
 }
 
 #[test]
@@ -82,4 +83,39 @@ fn a_put_after_the_fork_is_no_put_of_the_childs_copy() {
 #[test]
 fn what_the_child_gets_at_the_same_address_is_its_own() {
     expect("p: alloc a 64\np: get a -> h\np: put h\np: fork c\nc: get a -> h\nc: put h", &[]);
+}
+
+const CHILD_GETS: &str = "p: alloc a 64\np: fork c\nc: get a + 8 -> h\nq: open h -> m\n";
+
+#[test]
+fn a_free_by_the_parent_of_what_its_child_exported_is_found() {
+    let found = expect(&format!("{CHILD_GETS}p: free a\nq: close m\nc: put h"), &["freed-while-open"]);
+    assert_eq!(found[0].other.unwrap().process, urscope_rules::ProcessId(2));
+    // Of a grandchild, too.
+    let grandchild = CHILD_GETS.replace("c: get", "c: fork d\nd: get");
+    expect(&format!("{grandchild}p: free a\nq: close m\nd: put h"), &["freed-while-open"]);
+    // It is the child's handle data: the parent need not wait for its put.
+    expect(&format!("{CHILD_GETS}q: close m\np: free a\nc: put h"), &[]);
+    // The child's copy may live on, so its bytes have not expired.
+    expect(&format!("{CHILD_GETS}q: close m\np: free a\nq: open h -> n\nq: close n\nc: put h"), &[]);
+}
+
+#[test]
+fn memory_that_is_not_the_parents_of_before_the_fork_is_left_alone() {
+    let own = |get: &str| format!("{get}q: open h -> m\np: free a\nq: close m\nc: put h");
+    // Both have allocated the same address for themselves after the fork.
+    expect(&own("p: fork c\np: alloc a 64\nc: alloc a 64\nc: get a -> h\n"), &[]);
+    expect(&own("p: fork c\np: alloc a 64\nc: get a -> h\n"), &[]);
+    expect(&own("p: alloc a 64\np: fork c\nc: alloc a 64\nc: get a -> h\n"), &[]);
+    expect(&own("p: alloc a 64\np: free a\np: fork c\np: alloc a 64\nc: get a -> h\n"), &[]);
+    // Without the time of the fork nothing is known.
+    let scenario = own("p: alloc a 64\np: fork c\nc: get a -> h\n");
+    let found = found_after(&scenario, |events| {
+        for event in events {
+            if let Event::Begin(process, _) = event {
+                process.forked_at = None;
+            }
+        }
+    });
+    assert!(found.is_empty(), "{found:?}");
 }

@@ -5,7 +5,7 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-use super::memory::allocated;
+use super::memory::{allocated, exported_by_child};
 use crate::{
     finding::Place,
     lifecycle::{Event, State, step},
@@ -166,6 +166,7 @@ pub(super) fn got(
     }
     state.tombstones.forget(handle);
     let alive = State::Alive;
+    let is_met = memory.is_some_and(|(base, ..)| state.allocations.get(base).is_some_and(|known| known.born.is_none()));
     let new = HandleData {
         serial,
         state: alive,
@@ -187,6 +188,9 @@ pub(super) fn got(
     }
     if let Some(data) = tracker.state(who).and_then(|state| state.handles.get(&handle)) {
         tracker.emit(facts, born, What::Exported(Exported { handle, data, answer, again, replaced }));
+    if let (Some(pointer), Some(export), true) = (pointer, export, is_met) {
+        exported_by_child(tracker, who, pointer, export);
+    }
     }
 }
 
