@@ -123,6 +123,7 @@ fn operation_without_enter(function: Function) -> Operation {
         Effect::Makes(kind) if function.opens().is_some() => Operation::Open(Opens {
             kind,
             context: None,
+            device: None,
             fingerprint: None,
             export: None,
             expired: None,
