@@ -253,6 +253,19 @@ impl Tracker {
         self.exports.iter().filter(is_named).max_by_key(|export| (export.got.time, export.got.call))
     }
 
+    /// The process with that number on the host and in the pid namespace of another one, as far as that is known; the latest of several.
+    pub(crate) fn process_with_pid(&self, who: ProcessId, pid: u64) -> Option<ProcessId> {
+        let own = self.process(who)?;
+        let namespace = own.rights.pid_namespace;
+        let is_it = |state: &&ProcessState| {
+            let Process { pid: its, host, rights, .. } = &state.process;
+            let same = namespace.is_none() || rights.pid_namespace.is_none() || namespace == rights.pid_namespace;
+            u64::from(*its) == pid && *host == own.host && same
+        };
+        let index = self.states.iter().rposition(|state| is_it(&state))?;
+        Some(ProcessId(index as u32))
+    }
+
     /// All exports, for rules.
     pub(crate) fn exports(&self) -> &Exports {
         &self.exports
