@@ -15,7 +15,7 @@ use urscope_schema::{
     call::{Enter, Exit, Nanos, Values},
     trace::{
         read::{Reader, Record, Skipped, Why},
-        records::{Clock, EntryPoint, Footer, Found, Header, Hex, Module, Rights, Stack},
+        records::{Clock, Device, EntryPoint, Footer, Found, Header, Hex, Module, Rights, Stack},
         write::{self, CLOSE, End, Line, Totals},
     },
 };
@@ -35,6 +35,7 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
                 Record::Exit(exit) => line.exit(42, base, exit),
                 Record::Header(header) => return write::record(42, &**header),
                 Record::EntryPoint(entry_point) => return write::record(42, &**entry_point),
+                Record::Device(device) => return write::record(42, &**device),
                 Record::Module(module) => return write::record(42, &**module),
                 Record::Stack(stack) => return write::record(42, &**stack),
                 Record::Footer(footer) => {
@@ -82,6 +83,8 @@ fn sample_trace() -> (u64, Vec<Record>) {
         Record::Header(Box::new(header)),
         Record::ThreadName(43, "wörker\n".into()),
         Record::EntryPoint(Box::new(entry_point)),
+        Record::Device(Box::new(Device { via: 1, device: Hex(0xd0), index: Some(3), name: "Software Device".into() })),
+        Record::Device(Box::new(Device { device: Hex(0xd1), ..Device::default() })),
         Record::Module(Box::new(Module { path: "/opt/app".into(), start: Hex(1 << 63), ..Module::default() })),
         Record::Stack(Box::new(Stack { stack: 1, frames: vec![Hex(0x1234), Hex(u64::MAX)] })),
         Record::Enter(enter),

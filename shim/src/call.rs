@@ -14,7 +14,7 @@ use urscope_schema::{
 };
 
 use crate::{
-    backend, chain,
+    backend, chain, devices,
     event_filter::{self, Recording},
     raw::{
         args::{
@@ -51,6 +51,8 @@ macro_rules! stand_ins {
                     values.stack = stacks::current();
                     values.object = event.map_or(values.object, |event| Some(event as u64));
                     let (flags, pointer) = (values.flags, values.pointer);
+                    let device = inputs.device();
+                    devices::before(Function::$name, VIA, device);
                     let entered = chain::enter(Function::$name, values, &nulls);
                     if let Some(answer) = entered.answer {
                         return chain::exit(Function::$name, entered.call, answer, Values::NONE);
@@ -65,6 +67,9 @@ macro_rules! stand_ins {
                     let result = real($(ours.redirect($param)),*);
                     std::mem::forget(thrown);
                     let values = out_params.carry_over(result, pointer);
+                    if result.is_success() {
+                        devices::after(VIA, device);
+                    }
                     event_filter::exit(Function::$name, event, flags, result, &values);
                     chain::exit(Function::$name, entered.call, result, values)
                 }

@@ -12,6 +12,7 @@ use std::{
 use urscope_schema::{
     api::{Function, UrResult, demand::Nulls},
     call::{Enter, Exit, Values},
+    trace::records::Device,
 };
 
 use crate::{
@@ -50,6 +51,16 @@ pub fn enter(function: Function, values: Values, nulls: &Nulls) -> Entered {
         }
     }
     Entered { call, answer: None }
+}
+
+/// Describes a device to every layer.
+pub fn device(device: &Device) {
+    for layer in &LAYERS {
+        let _ = layer.show(|layer| {
+            layer.device(device);
+            Verdict::Passed
+        });
+    }
 }
 
 /// Shows a call that returned to every layer, the last one first; gives the result for the caller.

@@ -15,6 +15,7 @@
 pub mod backend;
 pub mod call;
 pub mod chain;
+mod devices;
 #[expect(unsafe_code, reason = "it replaces function pointers in tables of others, and is called by C")]
 pub mod entry;
 mod event_filter;
@@ -41,6 +42,7 @@ pub fn start() {
         event_filter::after_fork_in_child();
         backend::after_fork_in_child();
         stacks::after_fork_in_child();
+        devices::after_fork_in_child();
     };
     let before = || {
         layer::validate::before_fork();

@@ -13,8 +13,11 @@ int main(int argc, char **argv) {
     const pid_t child = fork();
     require(child >= 0, "cannot fork");
     if (child == 0) {
-      if (calls)
+      if (calls) {
         for (int i = 0; i < 3; i++) put(get(memory, gpu), gpu);
+        // The driver refuses it in a child. The trace describes the device again all the same, without asking the adapter.
+        require(sycl::malloc_device(4096, gpu.device, gpu.context) == nullptr, "memory in a child");
+      }
       print(calls ? "child called get 3, put 3" : "child called nothing");
       _exit(0); // The device's threads live in the parent only: no teardown here.
     }

@@ -4,6 +4,7 @@
 // the order of all steps. Nothing is destroyed unless a step says so, so that what a script leaves open stays open.
 #include "ipc_app.hpp"
 
+#include "async_app.hpp"
 #include "event_app.hpp"
 #include "hunt_sites.hpp"
 #include "hunt_turns.hpp"
@@ -23,6 +24,7 @@ struct Registers {
   std::byte *memory[count] = {};
   std::optional<Handle> handles[count];
   Bytes bytes[count];
+  std::unique_ptr<async::memory_pool> pools[count];
   std::unique_ptr<physical_mem> physical[count];
   std::unique_ptr<Addresses> mapped[count];
   std::unique_ptr<sycl::event> events[count];
@@ -64,6 +66,11 @@ static void compare(const Step &step, const std::byte *from, unsigned context, u
   Bytes found;
   call(step, [&] { found = gpu(context).read(from, probe); });
   require(found == pattern(probe, seed), "read other bytes than were written");
+}
+
+static void keep_memory(unsigned number, void *memory) {
+  require(memory != nullptr, "no memory");
+  registers.memory[number] = static_cast<std::byte *>(memory);
 }
 
 static void keep_handle(const Step &step, Handle handle) {
@@ -136,6 +143,52 @@ static const std::map<std::string, Operation> memory_operations = {
        Gpu &where = gpu(step[1]);
        for (unsigned i = 0; i < step[2]; ++i) call(step, [&] { put(get(registers.memory[step[0]], where), where); });
      }},
+};
+
+// Memory that a command of a queue allocates and frees, memory of a pool, and memory that cannot be shared.
+static const std::map<std::string, Operation> other_memory_operations = {
+    {"alloc-queued",
+     [](auto &step) {
+       call(step, [&] {
+         Gpu &where = gpu(step[1]);
+         keep_memory(step[0], async::async_malloc(where.queue, sycl::usm::alloc::device, step[2]));
+         where.queue.wait();
+       });
+     }},
+    {"make-pool",
+     [](auto &step) {
+       call(step, [&] {
+         registers.pools[step[0]] = std::make_unique<async::memory_pool>(gpu(step[1]).queue, sycl::usm::alloc::device);
+       });
+     }},
+    {"drop-pool", [](auto &step) { call(step, [&] { registers.pools[step[0]].reset(); }); }},
+    {"alloc-from",
+     [](auto &step) {
+       call(step, [&] {
+         Gpu &where = gpu(step[1]);
+         auto &pool = *present(registers.pools[step[3]], "pool");
+         keep_memory(step[0], async::async_malloc_from_pool(where.queue, step[2], pool));
+         where.queue.wait();
+       });
+     }},
+    {"free-queued",
+     [](auto &step) {
+       call(step, [&] {
+         async::async_free(gpu(step[1]).queue, registers.memory[step[0]]);
+         gpu(step[1]).queue.wait();
+       });
+     }},
+    {"alloc-host",
+     [](auto &step) {
+       call(step, [&] { keep_memory(step[0], sycl::malloc_host(step[2], gpu(step[1]).context)); });
+     }},
+    {"alloc-shared",
+     [](auto &step) {
+       call(step, [&] {
+         keep_memory(step[0], sycl::malloc_shared(step[2], gpu(step[1]).device, gpu(step[1]).context));
+       });
+     }},
+    {"get-put", [](auto &step) { call(step, [&] { put(get(registers.memory[step[0]], gpu(step[1])), gpu(step[1])); }); }},
 };
 
 static const std::map<std::string, Operation> physical_operations = {
@@ -257,7 +310,8 @@ static void look_after_children() {
 }
 
 static void execute(const Step &step) {
-  for (auto *operations : {&memory_operations, &physical_operations, &event_operations, &process_operations})
+  for (auto *operations : {&memory_operations, &other_memory_operations, &physical_operations, &event_operations,
+                           &process_operations})
     if (const auto found = operations->find(step.operation); found != operations->end()) return found->second(step);
   require(false, "no operation '" + step.operation + "'");
 }

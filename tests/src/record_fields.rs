@@ -69,6 +69,35 @@ pub fn assert_as_declared(trace: &Trace) {
     }
 }
 
+/// Checks that every device that a successful call names has one `urscope_device` record, before that call's end, with the software
+/// device's name and an index of its own.
+pub fn assert_devices(trace: &Trace) {
+    let (mut described, mut named) = (BTreeMap::new(), BTreeMap::new());
+    for record in &trace.records {
+        let args = &record["args"];
+        let device = args["device"].as_str();
+        match (record["ph"].as_str(), device) {
+            (Some("M"), Some(device)) => {
+                assert_eq!(record["name"], "urscope_device", "{record}");
+                assert_eq!(fields_of(record), words("via device index name"), "{record}");
+                assert_eq!(args["name"], "urscope software device", "{record}");
+                let index = args["index"].as_u64();
+                assert!(index.is_some() && !described.values().any(|known| *known == index), "{record}");
+                assert_eq!(described.insert(device.to_owned(), index), None, "described again: {record}");
+            }
+            (Some("B"), Some(device)) => {
+                named.insert(number(record), device);
+            }
+            (Some("E"), _) if args["result"] == 0 => {
+                if let Some(device) = named.get(&number(record)) {
+                    assert!(described.contains_key(*device), "not described before its end: {record}");
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 /// The values of one field in the begin or end records of a function, in the order of the traces.
 pub fn values(traces: &[Trace], phase: &str, function: &str, field: &str) -> Vec<Value> {
     let calls = traces.iter().flat_map(|trace| trace.calls(phase)).filter(|record| record["name"] == function);
@@ -85,6 +114,10 @@ pub fn sorted(traces: &[Trace], phase: &str, function: &str, field: &str) -> Vec
 fn fields(record: &Value) -> BTreeSet<&str> {
     let found = record["args"].as_object().expect("a call has its fields");
     found.keys().map(String::as_str).filter(|field| !COMMON.contains(field)).collect()
+}
+
+fn fields_of(record: &Value) -> BTreeSet<&str> {
+    record["args"].as_object().expect("a record has its fields").keys().map(String::as_str).collect()
 }
 
 fn words(text: &str) -> BTreeSet<&str> {

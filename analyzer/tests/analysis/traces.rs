@@ -12,7 +12,7 @@ use urscope_schema::{
     call::Nanos,
     trace::{
         process_times::{FILE, ProcessTimes},
-        records::{Clock, EntryPoint, Header, Rights},
+        records::{Clock, Device, EntryPoint, Header, Hex, Rights},
         write::{self, End, Line, Totals},
     },
 };
@@ -54,6 +54,7 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
                     command: vec![process.executable.clone(), "--role".into()],
                     uid: rights.uid.unwrap_or_default(),
                     pid_namespace: rights.pid_namespace.unwrap_or(u64::from(rights.uid.is_some())),
+                    forked_ns: process.forked_at.map(|at| START + at.0),
                     rights: Rights {
                         ptrace_scope: rights.ptrace_scope,
                         sys_ptrace: rights.traces_any,
@@ -89,6 +90,10 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
                 let mut line = Line::default();
                 line.exit(pids[who.0 as usize], base, &exit);
                 files[who.0 as usize].1.extend_from_slice(line.bytes().unwrap());
+            }
+            Event::Device(who, handle, index, name) => {
+                let device = Device { via: 1, device: Hex(handle), index, name };
+                files[who.0 as usize].1.extend(write::record(pids[who.0 as usize], &device));
             }
             Event::Descriptors(who, open, at) => {
                 let (pid, mut line) = (pids[who.0 as usize], Line::default());

@@ -39,7 +39,11 @@ fn a_call_of_a_correct_program_allocates_nothing() {
                         (exit.call, exit.time) = later(exit.call, exit.time);
                         tracker.exit(*who, &exit, &mut checker);
                     }
-                    Event::Begin(..) | Event::Descriptors(..) | Event::End(..) | Event::Observed(..) => {}
+                    Event::Begin(..)
+                    | Event::Device(..)
+                    | Event::Descriptors(..)
+                    | Event::End(..)
+                    | Event::Observed(..) => {}
                 }
             }
             calls += 10;

@@ -135,7 +135,9 @@ fn an_export_of_an_interior_pointer_shows_what_lies_behind_it() {
 #[test]
 fn what_a_child_inherits_is_its_own_copy() {
     let scenario = "p: alloc a 64\np: get a -> h\np: open h -> m\np: get a -> g\np: put g\np: fork q\n";
-    expect(&format!("{scenario}q: put h\nq: close m\nq: put g\nq: fork r\nr: close m\np: close m\np: put h"), &[]);
+    expect(&format!("{scenario}q: put h\nq: close m\nq: fork r\nr: close m\np: close m\np: put h"), &[]);
+    // What was over before the fork is over in the copy, too.
+    expect(&format!("{scenario}q: put g\np: close m\np: put h"), &["double-put"]);
     expect(&format!("{scenario}p: close m\np: put h"), &[]);
     expect(&format!("{scenario}p: close m\np: put h\np: exit\nq: put h"), &[]);
     expect(&format!("{scenario}q: get a -> k\np: close m\np: put h"), &["leaked-handle"]);

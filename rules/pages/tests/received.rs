@@ -141,3 +141,50 @@ fn growing_descriptors_are_attributed_by_the_objects_held() {
     let found = expect(&format!("{GET}{own}p: free a"), &["freed-while-exported", "descriptor-growth"]);
     assert!(found[1].message.contains("the program leaves them open"), "{}", found[1].message);
 }
+
+fn garbage(scenario: &str, change: impl Fn(&mut urscope_schema::call::Values)) -> String {
+    use urscope_rule_pages::scenario::{Event, Scenario};
+    let (mut tracker, mut checker) = (urscope_rules::Tracker::new(), urscope_rules::Checker::new());
+    for event in scenario.parse::<Scenario>().unwrap().events().unwrap() {
+        match event {
+            Event::Begin(process, _) => {
+                tracker.begin(process);
+            }
+            Event::Enter(who, mut enter) => {
+                if enter.function.opens().is_some() {
+                    change(&mut enter.values);
+                }
+                tracker.enter(who, &enter, &mut checker);
+            }
+            Event::Exit(who, exit) => tracker.exit(who, &exit, &mut checker),
+            Event::End(who, how, at) => tracker.end(who, how, at, &mut checker),
+            other => panic!("{other:?} is in no scenario here"),
+        }
+    }
+    tracker.finish(&mut checker);
+    let found = checker.take();
+    found.iter().find(|finding| finding.rule.code == "garbage-handle").unwrap().message.clone()
+}
+
+#[test]
+fn garbage_is_described_by_its_size_and_by_the_process_that_it_names() {
+    let message = garbage(&format!("{GET}c: open x -> m sized 7 fails 45\np: put h"), |_| {});
+    assert!(message.contains("; they are 7 bytes, and a get of p (pid 100) returned 120, in call 2 ("), "{message}");
+    let named = |pid: u64| {
+        garbage(&format!("{GET}c: open x -> m fails 45\np: put h"), move |values| {
+            (values.exporter, values.exported) = (Some(pid), Some(0x77));
+        })
+    };
+    for (pid, text) in [
+        (100, "; they name 0x77 of p (pid 100), which got no handle data of memory there"),
+        (4242, "; they name process 4242, which was not traced"),
+        (0, "; they name 0 as the process that exported them, and no process has that number"),
+        (1 << 22, "; they name 4194304 as the process that exported them, and no process has that number"),
+    ] {
+        let message = named(pid);
+        assert!(message.ends_with(text), "{message}");
+    }
+    // Nothing is known of bytes of the usual size without a header.
+    let message = garbage(&format!("{GET}c: open x -> m fails 45\np: put h"), |_| {});
+    assert!(message.ends_with("which returned UR_RESULT_ERROR_INVALID_ARGUMENT (45)"), "{message}");
+}

@@ -70,7 +70,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, what) = (fact.actor(), ending.object);
     let before = match (opened, closed) {
         (Some(opened), Some(closed)) => {
-            format!("it was opened in {} and closed for the last time in {}", call(opened), call(closed))
+            format!("it was opened in {} and closed for the last time in {}", fact.place(opened), fact.place(closed))
         }
         _ => "another call is still closing its last open".into(),
     };

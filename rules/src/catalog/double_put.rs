@@ -67,7 +67,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         Target::Handle(got) => (got.born, None, got.size, got.fingerprint),
         _ => return None,
     };
-    let before = died.map_or_else(|| "another call is putting it".into(), |died| format!("was put in {}", call(died)));
+    let before =
+        died.map_or_else(|| "another call is putting it".into(), |died| format!("was put in {}", fact.place(died)));
     let (who, what) = (fact.actor(), ending.object);
     let is_own = born.process == fact.at.process;
     let of = if is_own { String::new() } else { format!(" of {}", name(fact.tracker, born.process)) };

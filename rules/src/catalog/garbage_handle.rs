@@ -7,7 +7,8 @@
 //! The bytes were damaged in transit, were never handle data, or come from a process that is not traced. The
 //! specification guarantees nothing for such bytes: one adapter refuses them, another opens what they happen to name.
 //! It is a note, because a trace cannot show which of the three cases it is. If the bytes name memory that a traced process
-//! exported, the message says so: they were changed on their way. The v1 adapter overwrites the descriptor in bytes that it opens.
+//! exported, the message says so: they were changed on their way. Otherwise it says what else is known of them: that gets return another
+//! size, or which process their header names. The v1 adapter overwrites the descriptor in bytes that it opens.
 //!
 //! # Bad trace
 //!
@@ -43,7 +44,7 @@ use super::{
 use crate::{
     finding::{Finding, Place, Severity},
     tracker::{
-        Tracker,
+        ProcessId, Tracker,
         fact::{Fact, FactKind, Outcome, UnknownHandle, What},
     },
 };
@@ -109,7 +110,7 @@ fn report(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Option<
          returned {result}{}",
         times(count),
         call(at),
-        changed.as_ref().map_or("", |(_, text)| text)
+        changed.as_ref().map_or_else(|| difference(tracker, at.process, &handle), |(_, text)| text.clone())
     );
     let advice = match changed {
         Some(_) => CHANGED,
@@ -117,4 +118,28 @@ fn report(tracker: &Tracker, unknown: &First<(Place, UnknownHandle)>) -> Option<
     };
     let finding = Finding::new(&RULE, at, handle.handle, message).advice(advice);
     Some(finding.other(changed.map(|(got, _)| got)).values(None, Some(handle.fingerprint)))
+}
+
+/// Linux gives no process a number from here on (`PID_MAX_LIMIT`).
+const NO_PROCESS: u64 = 1 << 22;
+
+/// How bytes that name no exported memory differ from handle data of the same kind, in words; nothing where that is not known.
+fn difference(tracker: &Tracker, who: ProcessId, unknown: &UnknownHandle) -> String {
+    if let Some(size) = unknown.size
+        && let Some(given) = tracker.other_size(who, unknown.handle.kind, size)
+    {
+        let of = name(tracker, given.got.process);
+        return format!("; they are {size} bytes, and a get of {of} returned {}, in {}", given.size, call(given.got));
+    }
+    let Some((pid, address)) = unknown.named else { return String::new() };
+    if pid == 0 || pid >= NO_PROCESS {
+        return format!("; they name {pid} as the process that exported them, and no process has that number");
+    }
+    match tracker.process_with_pid(who, pid) {
+        Some(named) => {
+            let of = name(tracker, named);
+            format!("; they name {address:#x} of {of}, which got no handle data of memory there")
+        }
+        None => format!("; they name process {pid}, which was not traced"),
+    }
 }

@@ -5,7 +5,8 @@
 //! # Why it is bad
 //!
 //! The consumer does not get the memory. The bytes are those of a get, so the reason lies elsewhere: the exporter has ended, the
-//! two processes use different adapters, or the device or the context of the open is another one. The note says what is known.
+//! two processes use different adapters, or the device or the context of the open is another one. The note says what is known: it names
+//! both devices where their processes describe them otherwise. (An index counts the devices that its process sees.)
 //!
 //! # Bad trace
 //!
@@ -39,14 +40,15 @@ use urscope_schema::{
 
 use super::{
     Check, Rule, RuleState, When,
-    wording::{call, name, which},
+    wording::{call, device, name, which},
 };
 use crate::{
     finding::{Finding, Severity},
     tracker::{
         End, ProcessId,
+        exports::Export,
         fact::{Fact, FactKind, Outcome, Refused, What},
-        pending::Operation,
+        pending::{Opens, Operation},
     },
 };
 
@@ -113,11 +115,12 @@ fn report(fact: &Fact<'_>, refused: &Refused<'_>) -> Option<Finding> {
         _ => String::new(),
     };
     let message = format!(
-        "{} opens {what} in {}, {}; the bytes are those of {}; {known}{reason}",
+        "{} opens {what} in {}, {}; the bytes are those of {}; {known}{reason}{}",
         fact.actor(),
         call(fact.at),
         which(Outcome::Refused(refused.result)),
         fact.place(export.got),
+        other_device(fact, export, open).unwrap_or_default(),
     );
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.got));
     Some(finding.values(open.size, open.fingerprint).advice(
@@ -131,4 +134,25 @@ fn other_adapter<'t>(fact: &Fact<'t>, producer: ProcessId) -> Option<(&'t str, &
     let adapter = |who| fact.tracker.state(who)?.only_adapter();
     let adapters = (adapter(producer)?, adapter(fact.at.process)?);
     (adapters.0 != adapters.1).then_some(adapters)
+}
+
+/// The device of the exported object, and that of the open, or of its context, if their processes describe them and differ in it.
+/// Handles of two processes say nothing.
+fn other_device(fact: &Fact<'_>, export: &Export, open: &Opens) -> Option<String> {
+    let (producer, consumer) = (export.got.process, fact.at.process);
+    let of_context = |who: ProcessId, context: Option<u64>| {
+        fact.tracker.state(who)?.contexts.get(&context?).and_then(|it| it.device)
+    };
+    let theirs = export.subject.device.filter(|_| producer != consumer)?;
+    let (ours, says) = match open.device {
+        Some(device) => (device, "the open names"),
+        None => (of_context(consumer, open.context)?, "the context of the open has only"),
+    };
+    let described = |who: ProcessId, handle: u64| {
+        let is_known = fact.tracker.state(who)?.devices.contains_key(&handle);
+        is_known.then(|| device(fact.tracker, who, handle))
+    };
+    let (theirs, ours) = (described(producer, theirs)?, described(consumer, ours)?);
+    let of = if open.kind == Kind::Mapping { "the memory" } else { "the exported object" };
+    (theirs != ours).then(|| format!("; {of} is on {theirs} of its process, and {says} {ours} of this one"))
 }

@@ -43,7 +43,7 @@ use urscope_schema::{
 use super::{
     Check, Rule, RuleState, When,
     memory::PerProcess,
-    wording::{call, which},
+    wording::{call, device, which},
 };
 use crate::{
     finding::{Finding, Place, Severity},
@@ -159,7 +159,8 @@ fn shares(enter: &Enter) -> Option<(Kind, Option<u64>)> {
 fn report(fact: &Fact<'_>, denied: &Denied, outcome: Outcome) -> Finding {
     let most = if outcome == Outcome::Done { Severity::Warning } else { Severity::Note };
     let what = if denied.kind == Kind::Usm { "memory" } else { denied.kind.noun() };
-    let device = Handle { kind: Kind::Device, value: denied.device };
+    let (subject, device) =
+        (Handle { kind: Kind::Device, value: denied.device }, device(fact.tracker, fact.at.process, denied.device));
     let message = format!(
         "{} shares {what} on {device} in {}, {}: the device reported in {} that it does not support this",
         fact.actor(),
@@ -167,6 +168,6 @@ fn report(fact: &Fact<'_>, denied: &Denied, outcome: Outcome) -> Finding {
         which(outcome),
         call(denied.asked)
     );
-    let finding = Finding::new(&RULE, fact.at, device, message).other(Some(denied.asked)).at_most(most);
+    let finding = Finding::new(&RULE, fact.at, subject, message).other(Some(denied.asked)).at_most(most);
     finding.advice("use another way where the device reports no support: a copy through the host, or another device")
 }

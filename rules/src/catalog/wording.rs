@@ -37,6 +37,30 @@ pub(super) fn name(tracker: &Tracker, who: ProcessId) -> String {
     if file.is_empty() { format!("{rank}pid {}", process.pid) } else { format!("{file} ({rank}pid {})", process.pid) }
 }
 
+/// A device of a process: `device 0 (Software Device)`; with its handle where its index or its name is not known.
+pub(super) fn device(tracker: &Tracker, who: ProcessId, handle: u64) -> String {
+    let Some(known) = tracker.state(who).and_then(|state| state.devices.get(&handle)) else {
+        return format!("device {handle:#x}");
+    };
+    let name: String = known.name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    match (known.index, name.trim()) {
+        (Some(index), "") => format!("device {index} {handle:#x}"),
+        (Some(index), name) => format!("device {index} ({name})"),
+        (None, "") => format!("device {handle:#x}"),
+        (None, name) => format!("device {handle:#x} ({name})"),
+    }
+}
+
+/// Two devices of a process that a message tells apart: with their handles, too, where they look the same. Each platform counts its
+/// devices from 0 on.
+pub(super) fn two_devices(tracker: &Tracker, who: ProcessId, handles: [u64; 2]) -> [String; 2] {
+    let [one, other] = handles.map(|handle| device(tracker, who, handle));
+    if one != other {
+        return [one, other];
+    }
+    [(one, handles[0]), (other, handles[1])].map(|(text, handle)| format!("{text} at {handle:#x}"))
+}
+
 /// `call 17 (urIPCGetMemHandleExp, thread 42)`
 pub(super) fn call(place: Place) -> String {
     let function = place.function.map_or("", |function| function.name());

@@ -49,7 +49,7 @@ use urscope_schema::{
 
 use super::{
     Check, Rule, RuleState, When,
-    wording::{call, which},
+    wording::{call, two_devices, which},
 };
 use crate::{
     finding::{Finding, Place, Severity},
@@ -143,18 +143,19 @@ fn report(fact: &Fact<'_>, wrong: &WrongDevice, outcome: Outcome) -> Option<Find
         Outcome::Refused(result) if !RESULTS.contains(&result) => return None,
         Outcome::Refused(_) => Severity::Error,
     };
-    let device = |value| Handle { kind: Kind::Device, value };
+    let [device, right] = two_devices(fact.tracker, fact.at.process, [wrong.device, wrong.right]);
     let belongs = if wrong.of.kind == Kind::Context { "has only" } else { "is on" };
     let made = wrong.made.map_or_else(String::new, |made| format!(" since {}", call(made)));
     let message = format!(
         "{} names {} in {}, {}: {} {belongs} {}{made}",
         fact.actor(),
-        device(wrong.device),
+        device,
         call(fact.at),
         which(outcome),
         wrong.of,
-        device(wrong.right)
+        right
     );
-    let finding = Finding::new(&RULE, fact.at, device(wrong.device), message).other(wrong.made).at_most(most);
+    let subject = Handle { kind: Kind::Device, value: wrong.device };
+    let finding = Finding::new(&RULE, fact.at, subject, message).other(wrong.made).at_most(most);
     Some(finding.advice("open it on the device that the memory is on, in a context of that device"))
 }

@@ -34,6 +34,8 @@ pub(crate) struct Subject {
     pub(crate) serial: Option<Serial>,
     /// What can be seen through it.
     pub(crate) size: Option<u64>,
+    /// The device that it is on, in its process.
+    pub(crate) device: Option<u64>,
 }
 
 /// Memory or an event that can be opened elsewhere.

@@ -43,7 +43,8 @@ use self::{
     exports::Exports,
     fact::{Descriptors, Fact, FactConsumer, Missing, What},
     process_state::{Inherited, ProcessState},
-    records::Serial,
+    records::{Device, Serial},
+    tombstones::Tombstones,
 };
 use crate::finding::Place;
 
@@ -71,6 +72,8 @@ pub struct Process {
     pub rank: Option<u32>,
     /// The process it is a forked copy of; [`ProcessId::UNKNOWN`] if it is a copy of one that was not traced.
     pub forked_from: Option<ProcessId>,
+    /// When it was forked, at the latest; what its parent had ended by then is ended in it, too.
+    pub forked_at: Option<Nanos>,
     /// What the kernel lets it do.
     pub rights: Rights,
 }
@@ -90,6 +93,9 @@ pub enum End {
     Incomplete,
 }
 
+/// How many devices of a process are described.
+const DEVICES: usize = 256;
+
 /// All handles of all processes.
 #[derive(Clone, Debug, Default)]
 pub struct Tracker {
@@ -107,12 +113,15 @@ impl Tracker {
 
     /// A process begins.
     pub fn begin(&mut self, process: Process) -> ProcessId {
-        let inherited = match process.forked_from {
-            None => Inherited::Nothing,
-            Some(parent) => self.state(parent).map_or(Inherited::Anything, ProcessState::bequest),
+        let forked_at = process.forked_at;
+        let (inherited, tombstones) = match process.forked_from {
+            None => (Inherited::Nothing, Tombstones::default()),
+            Some(parent) => self
+                .state(parent)
+                .map_or((Inherited::Anything, Tombstones::default()), |parent| parent.bequest(forked_at)),
         };
         let id = ProcessId(self.states.len() as u32);
-        self.states.push(ProcessState::new(process, inherited));
+        self.states.push(ProcessState { tombstones, ..ProcessState::new(process, inherited) });
         id
     }
 
@@ -147,6 +156,15 @@ impl Tracker {
             && !state.adapters.iter().any(|known| known == library)
         {
             state.adapters.push(library.to_owned());
+        }
+    }
+
+    /// A process has a device: its index among the devices of its platform, if it is one of these, and its name, which may be empty.
+    pub fn device(&mut self, who: ProcessId, handle: u64, index: Option<u32>, name: &str) {
+        if let Some(state) = self.state_mut(who)
+            && (state.devices.len() < DEVICES || state.devices.contains_key(&handle))
+        {
+            state.devices.insert(handle, Device { index, name: name.into() });
         }
     }
 
@@ -233,6 +251,19 @@ impl Tracker {
                 && exporter.is_some_and(|exporter| u64::from(exporter.pid) == pid)
         };
         self.exports.iter().filter(is_named).max_by_key(|export| (export.got.time, export.got.call))
+    }
+
+    /// The process with that number on the host and in the pid namespace of another one, as far as that is known; the latest of several.
+    pub(crate) fn process_with_pid(&self, who: ProcessId, pid: u64) -> Option<ProcessId> {
+        let own = self.process(who)?;
+        let namespace = own.rights.pid_namespace;
+        let is_it = |state: &&ProcessState| {
+            let Process { pid: its, host, rights, .. } = &state.process;
+            let same = namespace.is_none() || rights.pid_namespace.is_none() || namespace == rights.pid_namespace;
+            u64::from(*its) == pid && *host == own.host && same
+        };
+        let index = self.states.iter().rposition(|state| is_it(&state))?;
+        Some(ProcessId(index as u32))
     }
 
     /// All exports, for rules.

@@ -164,6 +164,8 @@ pub struct Opens {
     pub kind: Kind,
     /// In which context.
     pub context: Option<u64>,
+    /// On which device; of an event, none.
+    pub device: Option<u64>,
     /// The fingerprint of the handle data.
     pub fingerprint: Option<u64>,
     /// The export that the bytes are of.

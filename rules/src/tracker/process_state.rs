@@ -16,7 +16,7 @@ use super::{
     mapped::MappedRanges,
     pending::PendingCall,
     ranges::Ranges,
-    records::{Allocation, Context, HandleData, Mapping, Object, Origin, Pool, Serial},
+    records::{Allocation, Context, Device, HandleData, Mapping, Object, Origin, Pool, Serial},
     tombstones::Tombstones,
 };
 use crate::{finding::Place, lifecycle::State};
@@ -71,6 +71,8 @@ pub(crate) struct ProcessState {
     pub(crate) missing: Missing,
     /// The file names of the libraries of its adapters.
     pub(crate) adapters: Vec<String>,
+    /// Its devices, by their handles.
+    pub(crate) devices: Map<u64, Device>,
     /// How many `urIPC*` calls have begun.
     pub(crate) ipc_calls: u64,
 }
@@ -96,6 +98,7 @@ impl ProcessState {
             opened_at: Map::default(),
             missing: Missing::default(),
             adapters: Vec::new(),
+            devices: Map::default(),
             ipc_calls: 0,
         }
     }
@@ -135,8 +138,10 @@ impl ProcessState {
         (self.handles.len() + objects + opens) as u64
     }
 
-    /// What a child that is forked now has from this process.
-    pub(crate) fn bequest(&self) -> Inherited {
+    /// What a child has from this process that was forked at that time, which is not later than now: what may be alive in it, and what
+    /// was over by then.
+    pub(crate) fn bequest(&self, forked: Option<Nanos>) -> (Inherited, Tombstones) {
+        let over = forked.map_or_else(Tombstones::default, |forked| self.tombstones.until(forked));
         let mine = self
             .handles
             .keys()
@@ -144,13 +149,14 @@ impl ProcessState {
             .copied()
             .chain(self.mappings.iter().map(|(value, _)| Handle { kind: Kind::Mapping, value }))
             // What is ended already may have been ended after the fork, for the child's trace begins a little later.
-            .chain(self.tombstones.handles());
-        match &self.inherited {
+            .chain(self.tombstones.handles().filter(|handle| over.get(*handle).is_none()));
+        let inherited = match &self.inherited {
             _ if self.ended.is_some() => Inherited::Anything,
             Inherited::Anything => Inherited::Anything,
             Inherited::Nothing => Inherited::These(mine.collect()),
             Inherited::These(older) => Inherited::These(mine.chain(older.iter().copied()).collect()),
-        }
+        };
+        (inherited, over)
     }
 
     /// Whether handle data has to be put: freeing the memory ends its handles, too.

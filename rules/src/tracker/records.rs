@@ -239,6 +239,8 @@ pub struct Allocation {
     pub handles: u64,
     /// Its exports, one for each pointer into it that was exported, in rising order.
     pub exports: SmallVec<[ExportId; 1]>,
+    /// The exports of it by forked children, in rising order.
+    pub by_children: Vec<ExportId>,
 }
 
 impl Allocation {
@@ -254,6 +256,20 @@ impl Allocation {
     }
 }
 
+impl Allocation {
+    /// Adds an export by a forked child; of very many only the first are kept.
+    pub(super) fn add_export_of_child(&mut self, id: ExportId) {
+        if let Err(index) = self.by_children.binary_search(&id)
+            && self.by_children.len() < EXPORTS_OF_CHILDREN
+        {
+            self.by_children.insert(index, id);
+        }
+    }
+}
+
+/// How many exports by forked children are kept of one allocation.
+const EXPORTS_OF_CHILDREN: usize = 4096;
+
 /// A USM pool that was seen being created.
 #[derive(Clone, Copy, Debug)]
 pub struct Pool {
@@ -261,6 +277,15 @@ pub struct Pool {
     pub serial: Serial,
     /// How many references there are.
     pub references: u64,
+}
+
+/// A device, as its adapter describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Its index among the devices of its platform; none of a sub-device.
+    pub index: Option<u32>,
+    /// Its name; empty where it is not known.
+    pub name: Box<str>,
 }
 
 /// A context that was seen being created.

@@ -21,6 +21,7 @@ impl Tracker {
     /// afterwards.
     pub fn exit(&mut self, who: ProcessId, exit: &Exit, facts: &mut dyn FactConsumer) {
         let Some(state) = self.state_mut(who) else { return };
+        state.tombstones.returned(exit.time);
         let pending = match state.pending.remove(&exit.call) {
             Some(pending) => {
                 self.facts_of_return(&pending, exit, facts);
@@ -122,6 +123,7 @@ fn operation_without_enter(function: Function) -> Operation {
         Effect::Makes(kind) if function.opens().is_some() => Operation::Open(Opens {
             kind,
             context: None,
+            device: None,
             fingerprint: None,
             export: None,
             expired: None,

@@ -66,6 +66,12 @@ constants! {
     UR_PHYSICAL_MEM_INFO_PROPERTIES = 3;
     /// `ur_physical_mem_info_t`: the number of references, as a `uint32_t`.
     UR_PHYSICAL_MEM_INFO_REFERENCE_COUNT = 4;
+    /// `ur_device_type_t`: devices of all types.
+    UR_DEVICE_TYPE_ALL = 2;
+    /// `ur_device_info_t`: the `ur_platform_handle_t` that a device belongs to.
+    UR_DEVICE_INFO_PLATFORM = 63;
+    /// `ur_device_info_t`: the name, a text that ends with a zero byte.
+    UR_DEVICE_INFO_NAME = 66;
     /// `ur_device_info_t`: the `ur_device_handle_t` that a sub-device is a part of; null for another device.
     UR_DEVICE_INFO_PARENT_DEVICE = 75;
     /// `ur_device_info_t`: whether USM can be shared, as a `ur_bool_t`.

@@ -55,6 +55,8 @@ pub struct Sources {
     pub event: usize,
     /// Of a list of events that the call is about.
     pub events: usize,
+    /// A device that the call names.
+    pub device: usize,
     /// Of a list of devices.
     pub devices: usize,
     /// The number of events or devices in the list.
@@ -148,7 +150,7 @@ roles! {
     /// A `ur_adapter_handle_t`.
     Adapter(usize) enter adapter null Handle in adapter;
     /// A `ur_device_handle_t`.
-    Device(usize) enter device null Handle in device;
+    Device(usize) enter device source device null Handle in device;
     /// A `ur_context_handle_t`.
     Context(usize) enter context null Handle in context;
     /// A `void *` into memory that the caller already has.

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::{
     CALL, NOTE,
-    records::{EntryPoint, Footer, Found, Header, Module, Named, Stack},
+    records::{Device, EntryPoint, Footer, Found, Header, Module, Named, Stack},
     scan,
 };
 use crate::{
@@ -39,6 +39,8 @@ pub enum Record {
     ThreadName(u32, String),
     /// An entry point of calls into urscope.
     EntryPoint(Box<EntryPoint>),
+    /// A device.
+    Device(Box<Device>),
     /// A library that call stacks lead through.
     Module(Box<Module>),
     /// A call stack.
@@ -281,6 +283,7 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
     match (event.ph.as_ref(), event.name.as_ref()) {
         ("M", Header::NAME) => Ok(Record::Header(unfit(args)?)),
         ("M", EntryPoint::NAME) => Ok(Record::EntryPoint(unfit(args)?)),
+        ("M", Device::NAME) => Ok(Record::Device(unfit(args)?)),
         ("M", Module::NAME) => Ok(Record::Module(unfit(args)?)),
         ("M", Stack::NAME) => Ok(Record::Stack(unfit(args)?)),
         ("M", Footer::NAME) => Ok(Record::Footer(unfit(args)?)),

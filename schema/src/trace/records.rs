@@ -33,6 +33,9 @@ pub struct Header {
     pub parent: u32,
     /// Whether the process came from a `fork` of a traced process, without an `exec`.
     pub forked: bool,
+    /// When it was forked, in nanoseconds of `CLOCK_MONOTONIC`, read by the parent before the fork; absent if it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_ns: Option<u64>,
     /// The effective user id.
     pub uid: u32,
     /// What the kernel allows the process to do.
@@ -119,6 +122,27 @@ pub struct EntryPoint {
     pub functions: Vec<String>,
     /// Why functions were not replaced; empty if all were.
     pub problem: String,
+}
+
+/// `urscope_device`: a device that calls name by its handle.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Device {
+    /// The number of its adapter, which call records have as `via`.
+    pub via: u64,
+    /// Its handle.
+    pub device: Hex,
+    /// Its position among the devices of its platform, as `urDeviceGet` lists them, from 0 on; absent for one that is not in that
+    /// list, such as a sub-device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
+    /// Its name, cut off after [`Self::NAME_LIMIT`] bytes; empty where the adapter gives none.
+    pub name: String,
+}
+
+impl Device {
+    /// The most bytes of a name.
+    pub const NAME_LIMIT: usize = 64;
 }
 
 /// `urscope_footer`: the process ended normally.
@@ -214,6 +238,10 @@ impl Named for Header {
 
 impl Named for EntryPoint {
     const NAME: &'static str = "urscope_door";
+}
+
+impl Named for Device {
+    const NAME: &'static str = "urscope_device";
 }
 
 impl Named for Module {

@@ -6,7 +6,7 @@
 use urscope_schema::{
     api::{UrResult, demand::Nulls},
     call::{Enter, Exit},
-    trace::records::Found,
+    trace::records::{Device, Found},
 };
 
 pub mod trace;
@@ -35,6 +35,9 @@ pub trait FindingSink: Sync {
 pub trait Layer: Sync {
     /// The call begins; `nulls` are the arguments that are missing.
     fn enter(&self, enter: &Enter, nulls: &Nulls) -> Verdict;
+
+    /// A device is described, before the return of the first successful call that names it.
+    fn device(&self, device: &Device);
 
     /// The call has returned, or was answered by a layer.
     fn exit(&self, exit: &Exit) -> Verdict;

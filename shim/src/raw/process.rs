@@ -7,10 +7,11 @@ use std::{
     fs, io,
     os::unix::fs::MetadataExt as _,
     path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 use urscope_schema::{
+    call::Nanos,
     proc_stat::ProcStat,
     trace::{
         FORMAT_VERSION,
@@ -19,7 +20,7 @@ use urscope_schema::{
     },
 };
 
-use super::{fork_mark, interruptions};
+use super::{clock, fork_mark, interruptions};
 
 /// The process id; the kernel is asked each time.
 pub fn id() -> u32 {
@@ -41,13 +42,14 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
         start: start_of(id()).unwrap_or(0),
         parent: std::os::unix::process::parent_id(),
         forked,
+        forked_ns: if forked { forked_at().map(|at| at.0) } else { None },
         // SAFETY: geteuid(2) has no arguments and cannot fail.
         uid: unsafe { libc::geteuid() },
         rights: rights(),
         executable: executable.to_string_lossy().into_owned(),
         command: command(),
         rank,
-        clock: super::clock::snapshot(),
+        clock: clock::snapshot(),
     }
 }
 
@@ -148,18 +150,34 @@ pub fn notice_fork() {
 #[cold]
 fn call_in_unnoticed_child() {
     let _held_off = interruptions::hold_off();
+    // Nobody read the clock before this fork.
+    FORKED_AT.store(0, Ordering::Release);
     call(&IN_CHILD);
+}
+
+/// `CLOCK_MONOTONIC` in nanoseconds at the latest fork of this process, read before it. A forked child has its parent's in here.
+static FORKS_AT: AtomicU64 = AtomicU64::new(0);
+
+/// The same of the fork that this process comes from; 0 if it comes from none.
+static FORKED_AT: AtomicU64 = AtomicU64::new(0);
+
+/// When this process was forked, as its parent's clock was before the fork; `None` if it was not, or without its handlers.
+pub fn forked_at() -> Option<Nanos> {
+    Some(Nanos(FORKED_AT.load(Ordering::Acquire))).filter(|at| at.0 != 0)
 }
 
 /// Has the three called around every `fork` of the C library.
 pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
     extern "C" fn call_before() {
         call(&BEFORE_FORK);
+        // Behind the handler, which takes a lock: of two threads that fork, one comes after the other.
+        FORKS_AT.store(clock::now().0, Ordering::Release);
     }
     extern "C" fn call_in_parent() {
         call(&IN_PARENT);
     }
     extern "C" fn call_in_child() {
+        FORKED_AT.store(FORKS_AT.load(Ordering::Acquire), Ordering::Release);
         call(&IN_CHILD);
     }
 

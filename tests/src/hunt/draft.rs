@@ -55,6 +55,8 @@ pub(super) struct Draft {
     /// One in this many steps has others beside it.
     pub(super) concurrency: usize,
     pub(super) lives: Vec<Life>,
+    /// No process shares events: a command of a queue might wait for one of another process.
+    pub(super) without_events: bool,
     registers: usize,
     sites: usize,
     /// Steps that wait for the end of a process.
@@ -72,6 +74,7 @@ impl Draft {
             expected: Vec::new(),
             concurrency: 1,
             lives: Vec::new(),
+            without_events: false,
             registers: 0,
             // Site 0 is that of calls that no finding is about.
             sites: 1,

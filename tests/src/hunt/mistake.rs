@@ -17,6 +17,10 @@ pub enum Mistake {
     ClosedOnceOfTwo,
     ClosedThriceOfTwo,
     FreedWhileOpen,
+    QueuedFreeWhileOpen,
+    PoolDroppedWhileOpen,
+    GetOfHost,
+    PutBeforeFork,
     FreedBeforePut,
     NeverPut,
     UseAfterPut,
@@ -50,10 +54,10 @@ pub enum Mistake {
 use Mistake::{
     Churn, CloseInOtherContext, CloseInside, CloseOfOwn, ClosedOnceOfTwo, ClosedThriceOfTwo, CutBytes, DoubleClose,
     DoublePut, DoublePutInChild, ExportOfImport, FreeOfMapping, FreedBeforePut, FreedWhileOpen, GarbageBytes,
-    GetOfFreed, KilledHolder, LeakedByExec, LeakedEvent, LeakedEventHandle, LeakedHandle, LeakedMapping,
+    GetOfFreed, GetOfHost, KilledHolder, LeakedByExec, LeakedEvent, LeakedEventHandle, LeakedHandle, LeakedMapping,
     LeakedPhysicalHandle, LeakedPhysicalMemory, NeverOpened, NeverPut, OpenAtHome, OtherKind, OwnerEnds,
-    PhysicalDoublePut, PhysicalFreedBeforePut, PhysicalUseAfterPut, PutOfCopy, PutOfNull, StaleHandle, UseAfterClose,
-    UseAfterFree, UseAfterPut,
+    PhysicalDoublePut, PhysicalFreedBeforePut, PhysicalUseAfterPut, PoolDroppedWhileOpen, PutBeforeFork, PutOfCopy,
+    PutOfNull, QueuedFreeWhileOpen, StaleHandle, UseAfterClose, UseAfterFree, UseAfterPut,
 };
 
 const MEMORY: &[Kind] = &[Kind::Pooled, Kind::Unpooled];
@@ -63,7 +67,7 @@ const EVENT: &[Kind] = &[Kind::Event];
 const ALL: &[Kind] = &[Kind::Pooled, Kind::Unpooled, Kind::Physical, Kind::Event];
 
 /// Every mistake, its name, and the kinds of objects that it is made with.
-const TABLE: [(Mistake, &str, &[Kind]); 38] = [
+const TABLE: [(Mistake, &str, &[Kind]); 42] = [
     (LeakedHandle, "leaked-handle", MEMORY),
     (LeakedMapping, "leaked-mapping", MEMORY),
     (LeakedByExec, "leaked-by-exec", MEMORY),
@@ -74,6 +78,10 @@ const TABLE: [(Mistake, &str, &[Kind]); 38] = [
     (ClosedOnceOfTwo, "closed-once-of-two", MEMORY),
     (ClosedThriceOfTwo, "closed-thrice-of-two", UNPOOLED),
     (FreedWhileOpen, "freed-while-open", MEMORY),
+    (QueuedFreeWhileOpen, "queued-free-while-open", &[Kind::Queued, Kind::FromPool]),
+    (PoolDroppedWhileOpen, "pool-dropped-while-open", &[Kind::FromPool]),
+    (GetOfHost, "get-of-host", MEMORY),
+    (PutBeforeFork, "put-before-fork", MEMORY),
     (FreedBeforePut, "freed-before-put", MEMORY),
     (NeverPut, "never-put", MEMORY),
     (UseAfterPut, "use-after-put", MEMORY),
@@ -119,6 +127,11 @@ impl Mistake {
     /// Its name.
     pub fn name(self) -> &'static str {
         self.row().1
+    }
+
+    /// Whether it is about a command of a queue, which may wait for an event of another process.
+    pub(super) fn is_of_a_queue(self) -> bool {
+        self == QueuedFreeWhileOpen
     }
 
     /// The kinds of objects that it can be made with on a stage.

@@ -35,8 +35,12 @@ impl Program {
             let last = draft.processes() - 1;
             draft.exec(last);
         }
+        draft.without_events = mistake.is_some_and(Mistake::is_of_a_queue);
         for _ in 0..draft.random.choose(&[1, 2, 2, 3]) {
             correct_sharing(&mut draft);
+        }
+        if draft.random.one_in(3) {
+            unshared_memory(&mut draft);
         }
         let children: Vec<Process> =
             draft.able().into_iter().filter(|process| draft.is_plain_child(*process)).collect();
@@ -69,8 +73,9 @@ impl Program {
 
 /// One or two exchanges of one kind. The second may get the address of the first.
 fn correct_sharing(draft: &mut Draft) {
-    let kinds = [Kind::Pooled, Kind::Pooled, Kind::Unpooled, Kind::Physical, Kind::Event];
-    let kinds: Vec<Kind> = kinds.into_iter().filter(|kind| kind.is_on(draft.stage)).collect();
+    let kinds = [Kind::Pooled, Kind::Pooled, Kind::Unpooled, Kind::Queued, Kind::FromPool, Kind::Physical, Kind::Event];
+    let is_allowed = |kind: &Kind| kind.is_on(draft.stage) && !(draft.without_events && *kind == Kind::Event);
+    let kinds: Vec<Kind> = kinds.into_iter().filter(is_allowed).collect();
     let kind = draft.random.choose(&kinds);
     let processes = draft.able();
     let owner = draft.random.choose(&processes);
@@ -91,7 +96,7 @@ fn correct_sharing(draft: &mut Draft) {
     if let Some(process) = forwarded {
         let to = draft.place(process);
         match kind {
-            Kind::Pooled | Kind::Unpooled if draft.random.one_in(2) => sharing.share_part(draft, to),
+            kind if kind.is_memory() && draft.random.one_in(2) => sharing.share_part(draft, to),
             Kind::Physical if draft.random.one_in(2) => sharing.share_on(draft, to),
             _ => sharing.forward(draft, to),
         }
@@ -99,7 +104,7 @@ fn correct_sharing(draft: &mut Draft) {
     if draft.random.one_in(5) {
         child_puts(draft, &sharing);
     }
-    if kind.is_memory() && draft.random.one_in(3) {
+    if kind.is_memory() && kind != Kind::FromPool && draft.random.one_in(3) {
         let again = Sharing::new(draft, kind, owner, &openers, &[sharing.end]);
         draft.nodes[again.make.0].arguments = format!("m{} c{} {}", again.object, owner.context, sharing.size);
     }
@@ -108,6 +113,20 @@ fn correct_sharing(draft: &mut Draft) {
             draft.drop_place(place, since);
         }
     }
+}
+
+/// Host and shared USM, which one process uses alone.
+fn unshared_memory(draft: &mut Draft) {
+    let processes = draft.able();
+    let process = draft.random.choose(&processes);
+    let place = draft.place(process);
+    let (memory, context) = (draft.register(), place.context);
+    let (make, size) = (draft.random.choose(&["alloc-host", "alloc-shared"]), draft.random.choose(&[4096, 5 << 20]));
+    let seed = draft.random.below(1000);
+    let make = draft.add(process, make, format!("m{memory} c{context} {size}"), &[place.ready]);
+    let write = draft.add(process, "write", format!("m{memory} c{context} seed{seed} +0"), &[make]);
+    let compare = draft.add(process, "compare", format!("m{memory} c{context} seed{seed} +0"), &[write]);
+    draft.add(process, "free", format!("m{memory} c{context}"), &[compare]);
 }
 
 /// A context of the process, and whether it is one that only this exchange uses, and that is dropped behind it.

@@ -12,6 +12,10 @@ pub(super) enum Kind {
     Pooled,
     /// Device memory that is the driver's own allocation.
     Unpooled,
+    /// Device memory that a command of a queue allocates and frees.
+    Queued,
+    /// The same, from a pool that the program makes.
+    FromPool,
     /// Physical memory.
     Physical,
     /// An event.
@@ -19,15 +23,15 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Memory of either origin.
+    /// Device memory of any origin.
     pub(super) fn is_memory(self) -> bool {
-        matches!(self, Self::Pooled | Self::Unpooled)
+        matches!(self, Self::Pooled | Self::Unpooled | Self::Queued | Self::FromPool)
     }
 
     /// Whether it can be shared on a stage.
     pub(super) fn is_on(self, stage: Stage) -> bool {
         match self {
-            Self::Pooled | Self::Unpooled => true,
+            Self::Pooled | Self::Unpooled | Self::Queued | Self::FromPool => true,
             Self::Physical => stage.shares_physical_memory(),
             Self::Event => stage.shares_events(),
         }
@@ -44,6 +48,7 @@ impl Kind {
             (Self::Event, "put") => "put-event",
             (Self::Event, "open") => "open-event",
             (Self::Event, _) => "drop-event",
+            (Self::Queued | Self::FromPool, "drop") => "free-queued",
             (_, "get") => "get",
             (_, "put") => "put",
             (_, "open") => "open",
@@ -89,6 +94,8 @@ pub(super) struct Sharing {
     pub(super) openings: Vec<Opening>,
     /// The free or release of the object.
     pub(super) end: Id,
+    /// The end of the pool that the object comes from.
+    pub(super) pool_end: Option<Id>,
 }
 
 /// The arguments of a make, a use, and an end of an object.
@@ -107,10 +114,7 @@ impl Arguments {
     }
 
     fn end(&self) -> String {
-        match self.kind {
-            Kind::Pooled | Kind::Unpooled => format!("m{} c{}", self.object, self.context),
-            _ => format!("m{}", self.object),
-        }
+        if self.kind.is_memory() { format!("m{} c{}", self.object, self.context) } else { format!("m{}", self.object) }
     }
 }
 
@@ -120,18 +124,26 @@ impl Sharing {
         let object = draft.register();
         let size = match kind {
             Kind::Pooled => draft.random.choose(&[4096, 8192, 65536, 300_000, 1 << 19]),
-            Kind::Unpooled => draft.random.choose(&[5 << 20, 8 << 20, 16 << 20]),
+            Kind::Unpooled | Kind::Queued | Kind::FromPool => draft.random.choose(&[5 << 20, 8 << 20, 16 << 20]),
             Kind::Physical | Kind::Event => 1 + draft.random.below(2),
         };
         let arguments = Arguments { kind, object, context: owner.context };
         let make = match kind {
             Kind::Pooled | Kind::Unpooled => "alloc",
+            Kind::Queued => "alloc-queued",
+            Kind::FromPool => "alloc-from",
             Kind::Physical => "make-physical",
             Kind::Event => "make-event",
         };
-        let before: Vec<Id> = after.iter().copied().chain([owner.ready]).collect();
-        let make = draft.add(owner.process, make, arguments.make(size), &before);
+        let mut before: Vec<Id> = after.iter().copied().chain([owner.ready]).collect();
+        let pool = (kind == Kind::FromPool).then(|| draft.register());
+        before.extend(
+            pool.map(|pool| draft.add(owner.process, "make-pool", format!("q{pool} c{}", owner.context), &before)),
+        );
+        let from = pool.map_or_else(String::new, |pool| format!(" q{pool}"));
+        let make = draft.add(owner.process, make, arguments.make(size) + &from, &before);
         let end = draft.add(owner.process, kind.operation("drop"), arguments.end(), &[make]);
+        let pool_end = pool.map(|pool| draft.add(owner.process, "drop-pool", format!("q{pool}"), &[end]));
         let offset = if kind.is_memory() { draft.random.choose(&[0, 0, 0, 256, 2048]) } else { 0 };
         let seed = draft.random.below(1000);
         let written = Self::write(draft, kind, &owner, object, make, seed, offset, end);
@@ -139,8 +151,8 @@ impl Sharing {
         let slot = draft.register();
         let send = draft.add(owner.process, "send", format!("h{} s{slot}", got.handle), &[got.get]);
         draft.order(send, got.put);
-        let mut sharing =
-            Self { kind, owner, object, size, offset, make, got: vec![got], slot, send, openings: Vec::new(), end };
+        let (got, openings) = (vec![got], Vec::new());
+        let mut sharing = Self { kind, owner, object, size, offset, make, got, slot, send, openings, end, pool_end };
         if kind.is_memory() && draft.random.one_in(4) {
             sharing.get_again(draft, offset);
         }
@@ -153,8 +165,8 @@ impl Sharing {
     fn get(draft: &mut Draft, kind: Kind, owner: &Place, object: usize, offset: usize, make: Id, end: Id) -> Got {
         let handle = draft.register();
         let arguments = match kind {
-            Kind::Pooled | Kind::Unpooled => format!("h{handle} m{object} c{} +{offset}", owner.context),
-            _ => format!("h{handle} m{object}"),
+            Kind::Physical | Kind::Event => format!("h{handle} m{object}"),
+            _ => format!("h{handle} m{object} c{} +{offset}", owner.context),
         };
         let get = draft.add(owner.process, kind.operation("get"), arguments, &[make]);
         let put = draft.add(owner.process, kind.operation("put"), format!("h{handle} c{}", owner.context), &[get]);
@@ -183,9 +195,6 @@ impl Sharing {
     ) -> Vec<Id> {
         let context = owner.context;
         let write = match kind {
-            Kind::Pooled | Kind::Unpooled => {
-                draft.add(owner.process, "write", format!("m{object} c{context} seed{seed} +{offset}"), &[make])
-            }
             Kind::Physical => {
                 let map = draft.add(owner.process, "map", format!("m{object} c{context}"), &[make]);
                 let write =
@@ -195,6 +204,7 @@ impl Sharing {
                 write
             }
             Kind::Event => draft.add(owner.process, "signal", format!("e{object} c{context}"), &[make]),
+            _ => draft.add(owner.process, "write", format!("m{object} c{context} seed{seed} +{offset}"), &[make]),
         };
         draft.order(write, end);
         vec![write]
@@ -209,8 +219,8 @@ impl Sharing {
         let open = draft.add(process, opens, format!("m{object} b{bytes} c{context}"), &[receive, place.ready]);
         let mut uses = Vec::new();
         let close = match kind {
-            Kind::Pooled | Kind::Unpooled => draft.add(process, "close", format!("m{object} c{context} +0"), &[open]),
-            _ => draft.add(process, kind.operation("drop"), format!("m{object}"), &[open]),
+            Kind::Physical | Kind::Event => draft.add(process, kind.operation("drop"), format!("m{object}"), &[open]),
+            _ => draft.add(process, "close", format!("m{object} c{context} +0"), &[open]),
         };
         if !written.is_empty() && draft.random.one_in(2) {
             uses = Self::read(draft, kind, &place, object, seed);
@@ -234,9 +244,6 @@ impl Sharing {
     fn read(draft: &mut Draft, kind: Kind, place: &Place, object: usize, seed: usize) -> Vec<Id> {
         let Place { process, context, .. } = *place;
         match kind {
-            Kind::Pooled | Kind::Unpooled => {
-                vec![draft.add(process, "compare", format!("m{object} c{context} seed{seed} +0"), &[])]
-            }
             Kind::Physical => {
                 let map = draft.add(process, "map", format!("m{object} c{context}"), &[]);
                 let compares = format!("m{object} c{context} seed{seed}");
@@ -244,6 +251,7 @@ impl Sharing {
                 vec![map, compare, draft.add(process, "unmap", format!("m{object}"), &[compare])]
             }
             Kind::Event => vec![draft.add(process, "wait", format!("e{object}"), &[])],
+            _ => vec![draft.add(process, "compare", format!("m{object} c{context} seed{seed} +0"), &[])],
         }
     }
 

@@ -98,11 +98,12 @@ fn a_device_that_is_not_that_of_the_context_or_the_memory_is_found() {
         let outcome = violation("a_device_that_is_not_the_contexts", adapter, backend);
         assert_eq!(outcome.stdout, format!("open on another device: {answer}\n"), "{}", outcome.stderr);
         assert_eq!(outcome.report().violations(), [WRONG_DEVICE]);
-        message_contains(&outcome, "wrong-device", " has only device 0x");
+        message_contains(&outcome, "wrong-device", " names device 1 (urscope software device) in call ");
+        message_contains(&outcome, "wrong-device", " has only device 0 (urscope software device) since call ");
         let outcome = violation("a_device_that_is_not_the_memorys", adapter, backend);
         assert_eq!(outcome.stdout, "open on another device: 0\n", "{}", outcome.stderr);
         assert_eq!(outcome.report().violations(), ["note open-in-producer", "note wrong-device"]);
-        message_contains(&outcome, "wrong-device", " is on device 0x");
+        message_contains(&outcome, "wrong-device", " is on device 0 (urscope software device) since call ");
     }
 }
 

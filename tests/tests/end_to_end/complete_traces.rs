@@ -9,6 +9,7 @@ pub(crate) fn complete_traces(outcome: &Outcome) -> Vec<Trace> {
         trace.assert_whole();
         assert!(trace.closed, "{} was not closed at the end of its process", trace.path.display());
         record_fields::assert_as_declared(trace);
+        record_fields::assert_devices(trace);
     }
     for opinion in perfetto::opinions(&outcome.trace_files(), &[]) {
         opinion.assert_ok();

@@ -1,12 +1,13 @@
 //! A process that forks without exec: the child never writes into its parent's trace.
 
-use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace, perfetto};
+use urscope_tests::{Adapter, Outcome, Release, TestRun, Trace, perfetto, record_fields};
 
 fn run(mode: &str, adapter: Adapter) -> (Outcome, Vec<Trace>) {
     let outcome = TestRun::of("fork_child", Release::R2026_2, adapter).arg(mode).run();
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let traces = outcome.traces();
     traces.iter().for_each(Trace::assert_whole);
+    traces.iter().for_each(record_fields::assert_devices);
     perfetto::opinions(&outcome.trace_files(), &[]).iter().for_each(perfetto::Opinion::assert_ok);
     (outcome, traces)
 }
@@ -24,6 +25,17 @@ fn a_child_with_calls_writes_its_own_file() {
         let made: Vec<(usize, usize)> = traces.iter().map(gets_and_puts).collect();
         assert_eq!(made, [(1, 1), (3, 3)], "{:?}", outcome.trace_files());
         assert_ne!(traces[0].pid(), traces[1].pid());
+        for trace in &traces {
+            let devices = trace.records.iter().filter(|record| record["name"] == "urscope_device").count();
+            assert_eq!(devices, 1, "{}", trace.path.display());
+        }
+        let headers = traces.iter().map(|trace| trace.records.iter().find(|record| record["name"] == "urscope_header"));
+        let headers: Vec<_> = headers.map(|header| &header.expect("a header")["args"]).collect();
+        let forked: Vec<bool> = headers.iter().map(|header| header["forked_ns"].is_u64()).collect();
+        assert_eq!(forked, [false, true], "only the child has the time of its fork");
+        let began = |header: &serde_json::Value| header["clock"]["monotonic_ns"].as_u64().expect("a clock");
+        let fork = headers[1]["forked_ns"].as_u64().expect("just seen");
+        assert!(began(headers[0]) < fork && fork <= began(headers[1]), "{headers:?}");
     }
 }
 

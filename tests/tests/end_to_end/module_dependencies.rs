@@ -39,7 +39,7 @@ const ROWS: &[Row] = &[
     row("analyzer/command/src", "top", &["commands"]),
     row("analyzer/command/src", "view", &["commands"]),
     // A backend knows no entry point, and nothing of what stands in front of it.
-    row("shim/src", "backend", &["entry", "call", "chain", "layer", "stacks", "event_filter"]),
+    row("shim/src", "backend", &["entry", "call", "chain", "layer", "stacks", "event_filter", "devices"]),
     row("shim/src", "backend/adapter", &["backend::level_zero", "knobs"]),
     // A layer knows no other layer and not the chain that it is a part of.
     row("shim/src", "layer/trace", &["layer::validate", "chain", "call", "entry", "backend", "event_filter"]),
@@ -52,6 +52,7 @@ const ROWS: &[Row] = &[
     row("shim/src", "raw", &["backend", "call", "chain", "entry", "event_filter", "knobs", "layer", "stacks"]),
     row("shim/src", "knobs.rs", &["backend", "call", "chain", "entry", "event_filter", "layer", "stacks"]),
     row("shim/src", "stacks.rs", &["backend", "call", "chain", "entry", "event_filter", "layer"]),
+    row("shim/src", "devices.rs", &["call", "entry", "event_filter", "layer", "stacks"]),
     row("shim/src", "event_filter.rs", &["backend", "call", "chain", "entry", "layer", "stacks"]),
 ];
 

@@ -123,6 +123,7 @@ impl Generator {
             start: 100,
             parent: 1,
             forked: false,
+            forked_ns: None,
             uid: 1000,
             rights: Rights::default(),
             executable: "/opt/generator/generator".into(),

@@ -221,6 +221,7 @@ impl Merger {
                     executable: header.executable.clone(),
                     rank: header.rank,
                     forked_from: parent,
+                    forked_at: header.forked_ns.map(Nanos),
                     rights: rights(header),
                 });
                 process.id = Some(id);
@@ -239,6 +240,9 @@ impl Merger {
             }
             (TraceEvent::Thread(tid, name), Some(id)) => observer.thread(&self.tracker, id, *tid, name.text()),
             (TraceEvent::Adapter(library), Some(id)) => self.tracker.adapter(id, library.text()),
+            (TraceEvent::Device(handle, index, name), Some(id)) => {
+                self.tracker.device(id, *handle, *index, name.text());
+            }
             (TraceEvent::Descriptors(open, at), Some(id)) => {
                 let (time, at) = (*at, alignment.at(*at));
                 self.tracker.descriptors(

@@ -59,7 +59,7 @@ pub(crate) struct Cursor {
     /// The time of the latest event.
     now: Nanos,
     ahead: Option<TraceEvent>,
-    /// Names of threads and adapters, which are returned before the next event: they are named before their first call, and names have
+    /// Names of threads, adapters and devices, which are returned before the next event: they are named before their first call, and names have
     /// no time.
     names: Vec<TraceEvent>,
     over: bool,
@@ -132,6 +132,7 @@ impl Cursor {
                 Ok(Record::Exit(exit)) => format!("the return of {}", exit.function.name()),
                 Ok(Record::Descriptors(..)) => "a descriptor count".into(),
                 Ok(Record::EntryPoint(_)) => "an entry point".into(),
+                Ok(Record::Device(_)) => "a device".into(),
                 Ok(Record::Module(_) | Record::Stack(_)) => "a call stack".into(),
                 Ok(Record::Footer(_)) => "the footer".into(),
                 Ok(Record::Foreign) | Err(_) => {
@@ -272,10 +273,9 @@ impl Cursor {
             self.push(&event, events);
         }
         if !self.begun
-            && let Some((moment, event)) = events
-                .iter()
-                .skip(first)
-                .find(|(_, event)| !matches!(event, TraceEvent::Thread(..) | TraceEvent::Adapter(_)))
+            && let Some((moment, event)) = events.iter().skip(first).find(|(_, event)| {
+                !matches!(event, TraceEvent::Thread(..) | TraceEvent::Adapter(_) | TraceEvent::Device(..))
+            })
         {
             self.begun = true;
             self.misdated = matches!(event, TraceEvent::Enter(_)) && moment.0 < Nanos(self.header.clock.monotonic_ns);
@@ -344,6 +344,10 @@ impl Cursor {
                 Ok(Record::EntryPoint(entry_point)) if notes.entry_points.len() < ENTRY_POINTS_KEPT => {
                     self.names.push(TraceEvent::Adapter(Label::of(&entry_point.library)));
                     notes.entry_points.push(*entry_point);
+                }
+                Ok(Record::Device(device)) => {
+                    let name = Label::of(&device.name);
+                    self.names.push(TraceEvent::Device(device.device.0, device.index, name));
                 }
                 Ok(Record::Module(_)) => notes.stack_index.put_module(offset),
                 Ok(Record::Stack(stack)) => notes.stack_index.put_stack(stack.stack, offset),

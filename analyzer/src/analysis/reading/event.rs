@@ -3,6 +3,7 @@
 use urscope_schema::{
     api::Function,
     call::{Enter, Exit, Nanos},
+    trace::records::Device,
 };
 
 /// An event of a process. Many events wait between the reading threads and the analysis, so the type is `Copy`, without
@@ -13,6 +14,8 @@ pub(crate) enum TraceEvent {
     Thread(u32, Label),
     /// An adapter, by the file name of its library.
     Adapter(Label),
+    /// A device, by its handle: its index and its name.
+    Device(u64, Option<u32>, Label),
     Enter(Enter),
     Exit(Exit),
     Descriptors(u64, Nanos),
@@ -28,15 +31,15 @@ impl TraceEvent {
     pub(crate) fn order(&self, now: Nanos) -> Moment {
         match self {
             Self::Begin(time) => (*time, 0),
-            Self::Thread(..) | Self::Adapter(_) | Self::Exit(_) | Self::Descriptors(..) => (now, 1),
+            Self::Thread(..) | Self::Adapter(_) | Self::Device(..) | Self::Exit(_) | Self::Descriptors(..) => (now, 1),
             Self::End(time) => ((*time).max(now), 1),
             Self::Enter(enter) => (now, if enter.function == Function::urUSMFree { 3 } else { 2 }),
         }
     }
 }
 
-/// The name of a thread, of which the kernel keeps 15 bytes, each of which may be replaced by a replacement character of 3 bytes; or of
-/// a library.
+/// The name of a thread, of which the kernel keeps 15 bytes, each of which may be replaced by a replacement character of 3 bytes; of
+/// a library, or of a device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Label {
     bytes: [u8; Self::CAPACITY],
@@ -44,7 +47,7 @@ pub(crate) struct Label {
 }
 
 impl Label {
-    const CAPACITY: usize = 48;
+    const CAPACITY: usize = Device::NAME_LIMIT;
 
     /// A name, truncated to the capacity.
     pub(crate) fn of(name: &str) -> Self {
@@ -71,6 +74,6 @@ mod tests {
         for name in ["", "worker", "fünfzehn Zeich", &"\u{fffd}".repeat(15)] {
             assert_eq!(Label::of(name).text(), name);
         }
-        assert_eq!(Label::of(&format!("{}ü", "x".repeat(47))).text(), "x".repeat(47));
+        assert_eq!(Label::of(&format!("{}ü", "x".repeat(63))).text(), "x".repeat(63));
     }
 }

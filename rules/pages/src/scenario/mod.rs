@@ -26,6 +26,7 @@
 //! | `fork child` | a process begins as a copy of this one |
 //! | `support events -> no` | the device reports whether it can share `memory`, `physical` memory or `events` |
 //! | `uid 7`, `pid-namespace 7`, `ptrace-scope 1`, `seccomp 2`, `dumpable 0`, `traces-any 1`, `descriptor-limit 64` | what the kernel lets the process do, said before anything else |
+//! | `device d 0 Name_of_it` | the device has that index, or none with `-`, and that name, in which `_` stands for a space |
 //! | `descriptors 20` | so many descriptors are open |
 //! | `exit`, `exec`, `killed`, `running`, `incomplete` | the process ends, with `exec` as another program; where it is incomplete, one record is lost. It is killed some time after its last call |
 //! | `seen`, `gone` | somebody sees from outside that the process runs, or that it is not there any more |
@@ -80,6 +81,8 @@ pub enum Step {
     Ends(End),
     /// What the kernel lets the process do.
     May(Right, u64),
+    /// A device has an index, perhaps, and a name.
+    Device(String, Option<u32>, String),
     /// So many descriptors are open.
     Descriptors(u64),
     /// The process is seen from outside: running, or not there any more.

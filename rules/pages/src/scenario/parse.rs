@@ -171,6 +171,11 @@ fn parse(line: &str) -> Result<Line, String> {
         Step::May(*right, number(&name("a number")?)?)
     } else {
         match first {
+            "device" => {
+                let (device, index) = (name("a name")?, name("an index")?);
+                let index = if index == "-" { None } else { Some(number(&index)? as u32) };
+                Step::Device(device, index, name("what it is called")?.replace('_', " "))
+            }
             "descriptors" => Step::Descriptors(number(&name("a number")?)?),
             "returns" => Step::Returns(true),
             "fails" => Step::Returns(false),
@@ -223,6 +228,10 @@ impl fmt::Display for Line {
             Step::May(right, value) => {
                 let word = RIGHTS.iter().find(|(_, known)| known == right).map_or("", |(word, _)| word);
                 write!(f, ": {word} {value}")
+            }
+            Step::Device(device, index, name) => {
+                let index = index.map_or_else(|| "-".into(), |index| index.to_string());
+                write!(f, ": device {device} {index} {}", name.replace(' ', "_"))
             }
             Step::Descriptors(open) => write!(f, ": descriptors {open}"),
             Step::Seen(true) => f.write_str(": seen"),
@@ -299,6 +308,7 @@ mod tests {
     fn a_story_is_written_as_it_was_read() {
         let text = "producer: alloc p 4096\nproducer@2/3: get p + 8 -> h in c begins\nproducer@2/3: fails\n\
                     producer: fork child\nchild: close m fails\nchild: uid 7\nchild: descriptors 9\n\
+                    child: device d 0 Half_a_GPU\nchild: device e - GPU\n\
                     child: open h sized 7 -> m takes 3 fails 4\nchild: alloc q 8 in c on d\nchild: get q -> h exposes 9\nchild: event e ipc profiled\n\
                     child: map m sized 4096 + 8 -> v in c\nchild: unmap v sized 4096 + 8\nchild: killed\n";
         let scenario: Scenario = text.parse().unwrap();

@@ -23,6 +23,8 @@ pub enum Event {
     Enter(ProcessId, Enter),
     /// A call returns.
     Exit(ProcessId, Exit),
+    /// A process has a device: its handle, its index, and its name.
+    Device(ProcessId, u64, Option<u32>, String),
     /// So many descriptors are open in a process.
     Descriptors(ProcessId, u64, Nanos),
     /// A process ends.
@@ -59,6 +61,7 @@ impl Scenario {
                 }
                 Event::Enter(who, enter) => tracker.enter(who, &enter, &mut checker),
                 Event::Exit(who, exit) => tracker.exit(who, &exit, &mut checker),
+                Event::Device(who, handle, index, name) => tracker.device(who, handle, index, &name),
                 Event::Descriptors(who, open, at) => tracker.descriptors(who, open, at, &mut checker),
                 Event::Observed(who, alive, gone) => tracker.observed(who, alive, gone),
                 Event::End(who, how, at) => {
@@ -118,6 +121,7 @@ impl Player {
             executable: format!("/app/{name}"),
             rank: None,
             forked_from: parent.map(|parent| ProcessId(parent as u32)),
+            forked_at: parent.map(|_| Nanos(self.now)),
             rights: Rights::default(),
         };
         self.events.push(Event::Begin(process, Nanos(self.now)));
@@ -159,6 +163,10 @@ impl Player {
             Step::Ends(how) => self.end(actor, *how),
             Step::Seen(_) => {}
             Step::May(right, value) => self.may(pid, *right, *value),
+            Step::Device(device, index, name) => {
+                let handle = self.address(device);
+                self.events.push(Event::Device(pid, handle, *index, name.clone()));
+            }
             Step::Descriptors(open) => self.events.push(Event::Descriptors(pid, *open, Nanos(self.now))),
             Step::Returns(success) => {
                 let open = self.actors.get_mut(actor).and_then(|actor| actor.open.remove(&line.thread));

@@ -5,7 +5,7 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-use super::memory::allocated;
+use super::memory::{allocated, exported_by_child};
 use crate::{
     finding::Place,
     lifecycle::{Event, State, step},
@@ -142,8 +142,10 @@ pub(super) fn got(
     };
     let exported = aimed.or(memory.map(|(_, serial, _)| serial));
     let host = tracker.process(who).map_or(0, |process| process.host);
-    let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size };
     let allocation = memory.and_then(|(base, ..)| tracker.state(who)?.allocations.get(base));
+    let of_context = || tracker.state(who)?.contexts.get(&context?)?.device;
+    let device = allocation.and_then(|known| known.requested.device).or_else(of_context);
+    let subject = Subject { kind: handle.kind, value: pointer, serial: exported, size, device };
     let previous = allocation.filter(|known| known.handles == 0).and_then(|known| known.exports.last().copied());
     let export = fingerprint.map(|bytes| tracker.exports.export((host, bytes), subject, (born, took), previous));
     let (export, again) = (export.map(|(id, _)| id), export.and_then(|(_, again)| again));
@@ -164,6 +166,7 @@ pub(super) fn got(
         known.handles += 1;
         known.got = Some(born);
     }
+    let is_met = memory.is_some_and(|(base, ..)| state.allocations.get(base).is_some_and(|known| known.born.is_none()));
     state.tombstones.forget(handle);
     let alive = State::Alive;
     let new = HandleData {
@@ -184,6 +187,9 @@ pub(super) fn got(
     let replaced = old.as_ref().map(|old| old.serial);
     if let Some(export) = old.and_then(|old| old.export) {
         exports.put(export, None);
+    }
+    if let (Some(pointer), Some(export), true) = (pointer, export, is_met) {
+        exported_by_child(tracker, who, pointer, export);
     }
     if let Some(data) = tracker.state(who).and_then(|state| state.handles.get(&handle)) {
         tracker.emit(facts, born, What::Exported(Exported { handle, data, answer, again, replaced }));

@@ -11,7 +11,7 @@ use super::end_wrongly;
 use crate::{
     finding::Place,
     tracker::{
-        ProcessId, Tracker,
+        ExportId, Process, ProcessId, Tracker,
         fact::{FactConsumer, Freed, Freeing, OpenMapping, What},
         pending::{Free, Operation},
         records::{Allocation, Object, Origin, Requested, Serial},
@@ -68,8 +68,10 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
     let allocation = tracker.state(at.process)?.allocations.get(pointer)?;
     let what = Handle { kind: Kind::Usm, value: pointer };
     let mut freed = Freed { how, ..Freed::new(what, allocation.serial, allocation.requested.size) };
-    for (id, export) in allocation.exports.iter().filter_map(|id| Some((id, tracker.exports.get(*id)?))) {
-        if export.handles > 0 {
+    let ids = allocation.exports.iter().chain(&allocation.by_children);
+    for (id, export) in ids.filter_map(|id| Some((id, tracker.exports.get(*id)?))) {
+        // What its children have got, they put.
+        if export.handles > 0 && export.got.process == at.process {
             freed.handles += export.handles;
             // The latest of them may have been put.
             let state = tracker.state(at.process).filter(|_| export.handles < export.gets);
@@ -96,6 +98,32 @@ pub(super) fn dependent_on(tracker: &Tracker, at: Place, pointer: u64, how: Free
     Some(freed)
 }
 
+/// A forked child has got handle data of memory that it may have from the process that it is a copy of: a free there is a free of what
+/// other processes have open.
+pub(super) fn exported_by_child(tracker: &mut Tracker, child: ProcessId, pointer: u64, export: ExportId) {
+    let Some((owner, base)) = inherited_from(tracker, child, pointer) else { return };
+    let allocation = tracker.state_mut(owner).and_then(|state| state.allocations.get_mut(base));
+    if let Some(allocation) = allocation {
+        allocation.add_export_of_child(export);
+    }
+}
+
+/// The process that allocated an address, and the start of that allocation, if it was alive when the ancestor of `child` was forked, and
+/// still is. A child that met the address in any other way than by handing it in has memory of its own there.
+fn inherited_from(tracker: &Tracker, child: ProcessId, pointer: u64) -> Option<(ProcessId, u64)> {
+    let mut who = child;
+    loop {
+        let Process { forked_from, forked_at, .. } = *tracker.process(who)?;
+        let (parent, forked_at) = (forked_from?, forked_at?);
+        if let Some((base, memory)) = tracker.state(parent)?.allocation_at(pointer)
+            && let Some(born) = memory.born
+        {
+            return (born.time < forked_at).then_some((parent, base));
+        }
+        who = parent;
+    }
+}
+
 /// New memory: what was known at these addresses before is no more.
 pub(super) fn allocated(
     tracker: &mut Tracker,
@@ -113,10 +141,9 @@ pub(super) fn allocated(
         forget_allocation(tracker, who, base);
     }
     let Some(state) = tracker.state_mut(who) else { return };
-    let exports = SmallVec::new();
-    state
-        .allocations
-        .insert(pointer, Allocation { serial, requested, born, dying: false, freed: None, handles: 0, exports });
+    let (exports, by_children) = (SmallVec::new(), Vec::new());
+    let new = Allocation { serial, requested, born, dying: false, freed: None, handles: 0, exports, by_children };
+    state.allocations.insert(pointer, new);
 }
 
 /// A free has returned: what is remembered of the memory is bounded.
@@ -136,6 +163,8 @@ pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: Free, success: bo
             for export in std::mem::take(&mut allocation.exports) {
                 exports.free(export, freed);
             }
+            // The copy of a child may live on, so its exports have not expired.
+            allocation.by_children = Vec::new();
             state.freed.push_back((base, serial));
             if state.freed.len() > FREED
                 && let Some((base, serial)) = state.freed.pop_front()

@@ -208,10 +208,11 @@ pub(super) fn end(tracker: &mut Tracker, who: ProcessId, how: End, at: Nanos) {
     for export in state.allocations.iter().flat_map(|(_, allocation)| &allocation.exports) {
         exports.retire(*export);
     }
-    let (process, ipc_calls, adapters) = (state.process.clone(), state.ipc_calls, std::mem::take(&mut state.adapters));
+    let (process, ipc_calls) = (state.process.clone(), state.ipc_calls);
+    let (adapters, devices) = (std::mem::take(&mut state.adapters), std::mem::take(&mut state.devices));
     let (ended, observed) = (Some((how, at)), state.observed);
     let none = ProcessState::new(process, Inherited::Nothing);
-    *state = ProcessState { ended, observed, mappings, adapters, ipc_calls, ..none };
+    *state = ProcessState { ended, observed, mappings, adapters, devices, ipc_calls, ..none };
 }
 
 fn release_all(exports: &mut Exports, who: ProcessId, mappings: &mut Ranges<Mapping>) {

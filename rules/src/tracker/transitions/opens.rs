@@ -21,7 +21,7 @@ const OPENED_AT: usize = 1 << 16;
 
 /// An open begins: which export its bytes are of, and whether they have expired by now.
 pub(super) fn open(tracker: &mut Tracker, who: ProcessId, (kind, of): (Kind, Kind), values: &Values) -> Operation {
-    let Values { context, fingerprint, data, data_size: size, .. } = *values;
+    let Values { context, device, fingerprint, data, data_size: size, .. } = *values;
     let of_this_kind = |id: &ExportId| tracker.exports.get(*id).is_some_and(|found| found.subject.kind == of);
     let export = tracker.export_of(who, fingerprint).filter(of_this_kind);
     let expired = export.and_then(|id| expired(tracker, id, data)).map(Box::new);
@@ -34,7 +34,7 @@ pub(super) fn open(tracker: &mut Tracker, who: ProcessId, (kind, of): (Kind, Kin
         }
     }
     let named = values.exporter.zip(values.exported);
-    Operation::Open(Opens { kind, context, fingerprint, export, expired, named, data, size })
+    Operation::Open(Opens { kind, context, device, fingerprint, export, expired, named, data, size })
 }
 
 fn expired(tracker: &Tracker, id: ExportId, data: Option<u64>) -> Option<Expired> {

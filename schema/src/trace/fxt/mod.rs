@@ -7,7 +7,7 @@
 pub mod read;
 pub mod write;
 
-use super::records::{EntryPoint, Footer, Header, Module, Named, Stack};
+use super::records::{Device, EntryPoint, Footer, Header, Module, Named, Stack};
 
 /// The number of words in a chunk. A record never crosses the end of a chunk.
 pub const CHUNK: usize = 4096;
@@ -98,6 +98,7 @@ names! {
     Process = "process",
     Header = Header::NAME,
     EntryPoint = EntryPoint::NAME,
+    Device = Device::NAME,
     Module = Module::NAME,
     Stack = Stack::NAME,
     Footer = Footer::NAME,

@@ -195,6 +195,7 @@ fn blob(name: Meaning, payload: &[u8]) -> Item {
     let record = match name {
         Name::Header => unfit(payload).map(Record::Header),
         Name::EntryPoint => unfit(payload).map(Record::EntryPoint),
+        Name::Device => unfit(payload).map(Record::Device),
         Name::Module => unfit(payload).map(Record::Module),
         Name::Stack => unfit(payload).map(Record::Stack),
         Name::Footer => unfit(payload).map(Record::Footer),

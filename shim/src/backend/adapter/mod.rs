@@ -17,6 +17,7 @@ use urscope_schema::{
 
 use crate::raw::args::Arg;
 
+pub mod device_info;
 pub mod registry;
 
 pub use registry::ADAPTERS;

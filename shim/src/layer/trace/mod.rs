@@ -16,7 +16,7 @@ use urscope_schema::{
     call::{Enter, Exit, Nanos},
     trace::{
         Form, fxt,
-        records::{EntryPoint, Found, Module, Named, Stack},
+        records::{Device, EntryPoint, Found, Module, Named, Stack},
         write::{self, End, Line, Totals},
     },
 };
@@ -114,6 +114,10 @@ impl Layer for Trace {
             chrome::append_line(&line);
         }
         Verdict::Passed
+    }
+
+    fn device(&self, device: &Device) {
+        record(device);
     }
 
     #[inline]

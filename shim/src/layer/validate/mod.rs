@@ -14,6 +14,7 @@ use urscope_rules::{Checker, End, Process, ProcessId, Rights, Tracker};
 use urscope_schema::{
     api::demand::Nulls,
     call::{Enter, Exit},
+    trace::records::Device,
 };
 
 use super::{FindingSink, Layer, Verdict};
@@ -70,6 +71,7 @@ impl State {
             executable: header.executable,
             rank: header.rank,
             forked_from: self.parent,
+            forked_at: self.parent.and_then(|_| process::forked_at()),
             rights: Rights::default(),
         });
         // What the child has from its parent is known now; nothing more comes from the parent into this copy of the tracker.
@@ -96,6 +98,10 @@ pub fn is_on() -> bool {
 impl Layer for Validate {
     fn enter(&self, enter: &Enter, nulls: &Nulls) -> Verdict {
         apply(|tracker, who, checker| tracker.enter_with(who, enter, nulls, checker))
+    }
+
+    fn device(&self, device: &Device) {
+        let _ = apply(|tracker, who, _| tracker.device(who, device.device.0, device.index, &device.name));
     }
 
     fn exit(&self, exit: &Exit) -> Verdict {

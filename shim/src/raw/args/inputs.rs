@@ -4,7 +4,7 @@
 //! than the caller says is there. Handle data, whose size the adapter checks first, has a module of its own (`handed_in`).
 
 use urscope_schema::{
-    api::role::{OutParams, Role, Sources},
+    api::role::{Device, OutParams, Role, Sources},
     call::Values,
     handle::fingerprint,
 };
@@ -26,6 +26,19 @@ impl Inputs {
     #[inline]
     pub fn add<R: Role>(&mut self, argument: Arg<R>) {
         argument.0.source(&mut self.0);
+    }
+
+    /// The device that the call names; of a list, the first one.
+    #[inline]
+    pub fn device(&self) -> Option<Arg<Device>> {
+        let Sources { device, devices, count, .. } = self.0;
+        let handle = if devices != 0 && count > 0 {
+            // SAFETY: the caller passes a list of so many handles to the adapter, which is about to read them.
+            unsafe { std::ptr::with_exposed_provenance::<usize>(devices).read_unaligned() }
+        } else {
+            device
+        };
+        Some(Arg(Device(handle))).filter(|_| handle != 0)
     }
 
     /// The first of the call's events that `wanted` accepts.

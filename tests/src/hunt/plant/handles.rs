@@ -55,6 +55,14 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
             }
             draft.expect("error double-put", Some(again), Some(first));
         }
+        Mistake::PutBeforeFork => {
+            let child = draft.fork(&owner, &[put]);
+            // A later get may take the address.
+            draft.glue(put, child.ready);
+            let again = draft.add(child.process, "put", format!("h{handle} c{context}"), &[]);
+            draft.refusable(again);
+            draft.expect("error double-put", Some(again), Some(put));
+        }
         Mistake::PutOfCopy => {
             let copy = draft.add(process, "put-copy", format!("h{handle} c{context}"), &[get]);
             draft.refusable(copy);

@@ -11,12 +11,21 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
     let opening = &sharing.openings[0];
     let end = sharing.end;
     match mistake {
-        Mistake::FreedWhileOpen => {
+        Mistake::FreedWhileOpen | Mistake::QueuedFreeWhileOpen => {
             draft.release(opening.close, end);
             draft.order(opening.open, end);
             opening.uses.iter().for_each(|step| draft.order(*step, end));
             draft.order(end, opening.close);
             draft.expect("error freed-while-open", Some(end), Some(opening.open));
+        }
+        Mistake::PoolDroppedWhileOpen => {
+            let drop = sharing.pool_end.expect("the memory is of a pool");
+            draft.remove(end);
+            draft.release(opening.close, end);
+            draft.order(opening.open, drop);
+            opening.uses.iter().for_each(|step| draft.order(*step, drop));
+            draft.order(drop, opening.close);
+            draft.expect("error freed-while-open", Some(drop), Some(opening.open));
         }
         Mistake::UseAfterPut => {
             // The put of what was sent is the last, whether the bytes of several gets are equal or not.

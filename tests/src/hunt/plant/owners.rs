@@ -39,6 +39,18 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
                 draft.expect("error get-of-freed", Some(late), Some(end));
             }
         }
+        Mistake::GetOfHost => {
+            let memory = draft.register();
+            let make = draft.random.choose(&["alloc-host", "alloc-shared"]);
+            let make = draft.add(process, make, format!("m{memory} c{context} {}", 5 << 20), &[owner.ready]);
+            let wrong = draft.add(process, "get-put", format!("m{memory} c{context}"), &[make]);
+            draft.refusable(wrong);
+            draft.add(process, "free", format!("m{memory} c{context}"), &[wrong]);
+            draft.expect("warning wrong-usm", Some(wrong), Some(make));
+            // It may be refused.
+            draft.expect("note get-without-open", Some(wrong), None);
+            draft.optional();
+        }
         Mistake::OpenAtHome => {
             let mut sharing = sharing.clone();
             sharing.open(draft, sharing.owner, &[], 0);

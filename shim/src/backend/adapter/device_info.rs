@@ -1,0 +1,131 @@
+//! What an adapter says of its devices: their names, and their places among the devices of their platform.
+//!
+//! None of these functions has a row, so they are taken from the adapter's own table getter. The device must be one that the adapter
+//! has just accepted. Must never be called while a lock is held.
+
+use std::{ffi::c_void, ptr::null_mut, sync::OnceLock};
+
+use urscope_schema::{
+    api::{Table, UrResult, constants, role::Device},
+    trace::records,
+};
+
+use super::{ADAPTERS, registry};
+use crate::raw::args::Arg;
+
+/// `ur_platform_handle_t`, which is only passed back to its adapter.
+type Platform = *mut c_void;
+/// A function of an adapter may throw.
+type Get = unsafe extern "C-unwind" fn(Platform, u32, u32, *mut Arg<Device>, *mut u32) -> UrResult;
+type GetInfo = unsafe extern "C-unwind" fn(Arg<Device>, u32, usize, *mut c_void, *mut usize) -> UrResult;
+type Release = unsafe extern "C-unwind" fn(Arg<Device>) -> UrResult;
+
+/// The most devices of a platform that are counted.
+const MOST: u32 = 1024;
+
+/// The room for a name. The longest one of a Level Zero driver has 256 bytes.
+const ROOM: usize = 1024;
+
+/// The functions of one adapter.
+struct Functions {
+    get: Get,
+    get_info: GetInfo,
+    release: Release,
+}
+
+impl Functions {
+    /// Those of the adapter of that number, if it has all of them.
+    fn of(via: usize) -> Option<&'static Self> {
+        static ALL: [OnceLock<Option<Functions>>; ADAPTERS] = [const { OnceLock::new() }; ADAPTERS];
+        ALL.get(via)?.get_or_init(|| Self::found(via)).as_ref()
+    }
+
+    fn found(via: usize) -> Option<Self> {
+        let at = |slot| registry::function(via, Table::Device, slot);
+        let (get, get_info, release) = (at(0)?, at(1)?, at(3)?);
+        // SAFETY: these slots of `ur_device_dditable_t` are `pfnGet`, `pfnGetInfo` and `pfnRelease` in all releases (`ur_ddi.h`).
+        unsafe {
+            Some(Self {
+                get: std::mem::transmute::<*mut c_void, Get>(get),
+                get_info: std::mem::transmute::<*mut c_void, GetInfo>(get_info),
+                release: std::mem::transmute::<*mut c_void, Release>(release),
+            })
+        }
+    }
+
+    /// The devices of a device's platform in their order; `None` where the adapter does not answer.
+    fn listed(&self, device: Arg<Device>) -> Option<Vec<Arg<Device>>> {
+        let mut platform: Platform = null_mut();
+        let (property, room) = (constants::UR_DEVICE_INFO_PLATFORM, (&raw mut platform).cast());
+        // SAFETY: the variable has the size that is passed; the size of the answer may be left out.
+        let result = unsafe { (self.get_info)(device, property, size_of::<Platform>(), room, null_mut()) };
+        if !result.is_success() || platform.is_null() {
+            return None;
+        }
+        let mut count = 0;
+        // SAFETY: without room for handles, only their number is given, in a live variable.
+        let result = unsafe { (self.get)(platform, constants::UR_DEVICE_TYPE_ALL, 0, null_mut(), &raw mut count) };
+        if !result.is_success() || count == 0 || count > MOST {
+            return None;
+        }
+        // SAFETY: null is what room for a handle may hold before the call.
+        let mut devices = vec![unsafe { Arg::new(Device(0)) }; count as usize];
+        let room = devices.as_mut_ptr();
+        // SAFETY: there is room for so many handles; their number may be left out.
+        let result = unsafe { (self.get)(platform, constants::UR_DEVICE_TYPE_ALL, count, room, null_mut()) };
+        if !result.is_success() {
+            return None;
+        }
+        for listed in devices.iter().copied().filter(|listed| listed.null().is_none()) {
+            // SAFETY: each handle in the list comes with a reference, which the caller must release (`urDeviceGet`).
+            unsafe { (self.release)(listed) };
+        }
+        Some(devices)
+    }
+
+    /// The name of a device; empty where the adapter gives none.
+    fn name(&self, device: Arg<Device>) -> String {
+        let (mut bytes, mut size) = ([0_u8; ROOM], 0);
+        let (property, room) = (constants::UR_DEVICE_INFO_NAME, bytes.as_mut_ptr().cast());
+        // SAFETY: so many bytes are there, and the size of the answer goes into a live variable.
+        let result = unsafe { (self.get_info)(device, property, bytes.len(), room, &raw mut size) };
+        if result.is_success() { name_in(bytes.get(..size).unwrap_or_default()) } else { String::new() }
+    }
+}
+
+/// The text in an answer, up to its zero byte, and not longer than a record's.
+fn name_in(bytes: &[u8]) -> String {
+    let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    let mut name = String::from_utf8_lossy(text).trim().to_owned();
+    name.truncate(name.floor_char_boundary(records::Device::NAME_LIMIT));
+    name
+}
+
+/// What the adapter of that number says of one of its devices, and of the others of the same platform. Where it says nothing of the
+/// device, that is not in the answer.
+pub fn describe(via: usize, device: Arg<Device>) -> Vec<records::Device> {
+    let Some(functions) = Functions::of(via) else { return Vec::new() };
+    let listed = functions.listed(device).unwrap_or_default();
+    let outside = Some((None, device)).filter(|_| !listed.contains(&device));
+    let all = (0..).map(Some).zip(listed.iter().copied()).chain(outside);
+    let described = all.filter(|(_, device)| device.null().is_none()).map(|(index, device)| {
+        let handle = records::Hex(device.get().0 as u64);
+        records::Device { via: via as u64, device: handle, index, name: functions.name(device) }
+    });
+    described.filter(|described| described.index.is_some() || !described.name.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_ends_at_its_zero_byte_and_at_the_limit() {
+        assert_eq!(name_in(b"Software Device\0garbage"), "Software Device");
+        assert_eq!(name_in(b"  unterminated "), "unterminated");
+        assert_eq!(name_in(b"\xff\0"), "\u{fffd}");
+        assert_eq!(name_in(b""), "");
+        let long = "ü".repeat(records::Device::NAME_LIMIT);
+        assert_eq!(name_in(long.as_bytes()).len(), records::Device::NAME_LIMIT);
+    }
+}

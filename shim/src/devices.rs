@@ -1,0 +1,114 @@
+//! Describes devices: each one once per process, so that messages name it by its index and its name.
+//!
+//! An adapter is asked after a call that named the device has succeeded, because a handle that it has not accepted may be no device.
+//! It is asked about all devices of the same platform, so that a later call that fails can be described, too. The answer is kept, so that a forked child need not ask: there, a thread that held a lock of the adapter does not exist. The lock
+//! of this module is never held while an adapter is asked, and nothing is asked where this may be a signal handler.
+
+use parking_lot::RwLock;
+use urscope_schema::{
+    api::{Effect, Function, role::Device},
+    handle::Kind,
+    trace::records,
+};
+
+use crate::{
+    backend::adapter::device_info,
+    chain,
+    raw::{args::Arg, fork_reset::ForkReset, process},
+};
+
+/// The most devices that are described.
+const LIMIT: usize = 256;
+
+static KNOWN: ForkReset<RwLock<Vec<Known>>> = ForkReset::new(RwLock::default);
+
+/// A device that an adapter was asked about.
+#[derive(Clone, Debug)]
+struct Known {
+    via: usize,
+    handle: usize,
+    /// What the adapter said, if it answered.
+    description: Option<records::Device>,
+    /// The layers of this process have seen it.
+    shown: bool,
+}
+
+impl Known {
+    fn is(&self, via: usize, device: Arg<Device>) -> bool {
+        (self.via, self.handle) == (via, device.get().0)
+    }
+}
+
+/// A call is about to be shown that names a device of the adapter number `via`: a device that is known is shown first.
+#[inline]
+pub(crate) fn before(function: Function, via: usize, device: Option<Arg<Device>>) {
+    if let Some(device) = device {
+        let known = KNOWN.get().read();
+        if known.iter().any(|known| known.is(via, device) && !known.shown) {
+            drop(known);
+            show(via, device);
+        }
+    } else if function.effect() == Effect::Releases(Kind::Adapter) {
+        // The last release ends all devices, and other ones may have their addresses afterwards.
+        KNOWN.get().write().retain(|known| known.via != via);
+    }
+}
+
+/// Such a call has succeeded: the adapter is asked about a device that is not known yet.
+#[inline]
+pub(crate) fn after(via: usize, device: Option<Arg<Device>>) {
+    if let Some(device) = device
+        && !is_known(via, device)
+    {
+        ask(via, device);
+    }
+}
+
+fn is_known(via: usize, device: Arg<Device>) -> bool {
+    let known = KNOWN.get().read();
+    known.len() >= LIMIT || known.iter().any(|known| known.is(via, device))
+}
+
+#[cold]
+fn ask(via: usize, device: Arg<Device>) {
+    if process::may_be_in_signal_handler() {
+        return;
+    }
+    let described = device_info::describe(via, device);
+    let mut known = KNOWN.get().write();
+    for description in described {
+        let handle = description.device.0 as usize;
+        learn(&mut known, Known { via, handle, description: Some(description), shown: false });
+    }
+    learn(&mut known, Known { via, handle: device.get().0, description: None, shown: true });
+    drop(known);
+    show(via, device);
+}
+
+/// Adds a device, unless it is known: another thread may have asked meanwhile.
+fn learn(known: &mut Vec<Known>, new: Known) {
+    if known.len() < LIMIT && !known.iter().any(|known| (known.via, known.handle) == (new.via, new.handle)) {
+        known.push(new);
+    }
+}
+
+/// Shows a device to the layers, unless another thread has done so. The lock makes its calls come after that.
+#[cold]
+fn show(via: usize, device: Arg<Device>) {
+    let mut known = KNOWN.get().write();
+    let Some(known) = known.iter_mut().find(|known| known.is(via, device) && !known.shown) else { return };
+    known.shown = true;
+    if let Some(description) = &known.description {
+        chain::device(description);
+    }
+}
+
+/// Starts over in a forked child with a copy, whose layers have seen none of them. If a thread was just changing the list, nothing is
+/// known there.
+pub(crate) fn after_fork_in_child() {
+    let mut inherited = KNOWN.get().try_read().map(|known| known.clone()).unwrap_or_default();
+    for known in &mut inherited {
+        known.shown = false;
+    }
+    KNOWN.reset(RwLock::new(inherited));
+}
