@@ -128,11 +128,17 @@ fn unseen(report: &Report) -> Vec<String> {
             .iter()
             .map(|file| format!("{file} has no header: its process was stopped before it had written one")),
     );
+    unseen.extend(ignored(report));
     unseen.extend(report.nodes.iter().filter(|node| node.duplicates > 0).map(|node| {
         let (more, host) = (counted(node.duplicates, "more report"), &node.host);
         format!("{more} of the node {host} (boot {}) ignored: give one report for each node", node.key.boot)
     }));
     unseen
+}
+
+/// The files that are no traces.
+fn ignored(report: &Report) -> impl Iterator<Item = String> {
+    report.foreign.iter().map(|(file, found)| format!("{file} was ignored: it is not a trace ({found})"))
 }
 
 /// Why nothing was judged: there are no traces, no entry point was intercepted, or no IPC function was called.
@@ -141,9 +147,10 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
     if processes().next().is_none() && report.headless.is_empty() {
         let places: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
         let places = if places.is_empty() { String::new() } else { format!(" in {}", places.join(", ")) };
+        let ignored: String = ignored(report).map(|ignored| format!("; {ignored}")).collect();
         return format!(
             "no trace files{places}: no process loaded a Unified Runtime adapter under urscope; expected urscope-*.json files, \
-             start the program with urscope run"
+             start the program with urscope run{ignored}"
         );
     }
     let calls: u64 = processes().map(|process| process.calls).sum();

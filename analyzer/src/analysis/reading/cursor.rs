@@ -40,6 +40,18 @@ pub(crate) enum Opened {
     Trace(Box<Cursor>),
     /// The file of a process that was stopped before it had written its header.
     Nothing,
+    /// No trace, but a file of another program; with what it contains.
+    Foreign(String),
+}
+
+impl Opened {
+    /// The error that a foreign file is where a trace is expected.
+    pub(crate) fn or_not_a_trace(self, path: &Path) -> Result<Self, AnalysisError> {
+        match self {
+            Self::Foreign(found) => Err(AnalysisError::NotATrace { path: path.to_owned(), found }),
+            opened => Ok(opened),
+        }
+    }
 }
 
 /// A trace that is being read.
@@ -110,7 +122,10 @@ impl Cursor {
         let opened = Self::open_up_to(path, buffer, Some(extent))?;
         if matches!(opened, Opened::Nothing) && extent.text > extent.lines {
             // An incomplete header may be completed later. A foreign file is an error now.
-            Self::open(path, buffer)?;
+            return Self::open(path, buffer).map(|opened| match opened {
+                Opened::Foreign(found) => Opened::Foreign(found),
+                _ => Opened::Nothing,
+            });
         }
         Ok(opened)
     }
@@ -124,8 +139,10 @@ impl Cursor {
         let start = input.fill_buf().map_err(unreadable)?.trim_ascii_start();
         match start.first() {
             None | Some(b'[') => {}
-            Some(b'{') => return Err(not_a_trace("it begins with { and is other JSON".into())),
-            Some(_) => return Err(not_a_trace("it is not JSON".into())),
+            Some(b'{') => return Ok(Opened::Foreign("it begins with { and is other JSON".into())),
+            // What a file system leaves of a file that it lost a part of. It may have been a trace.
+            Some(0) => return Err(not_a_trace("its beginning is lost, and is zeros now".into())),
+            Some(_) => return Ok(Opened::Foreign("it is not JSON".into())),
         }
         let mut reader = Reader::new(input);
         let mut foreign = 0;
@@ -152,7 +169,7 @@ impl Cursor {
         }
         match foreign {
             0 => Ok(Opened::Nothing),
-            _ => Err(not_a_trace("none of its lines is a urscope record".into())),
+            _ => Ok(Opened::Foreign("none of its lines is a urscope record".into())),
         }
     }
 
