@@ -185,7 +185,7 @@ pub fn read() -> &'static Knobs {
         if let Ok(absolute) = std::path::absolute(&knobs.directory) {
             knobs.directory = absolute;
         }
-        complaints.extend(std::env::vars_os().filter_map(|(name, _)| unknown(name.to_str()?)));
+        complaints.extend(std::env::vars_os().filter_map(|(name, _)| unknown(&name.to_string_lossy())));
         *COMPLAINTS.lock() = complaints;
         knobs
     })
@@ -212,7 +212,8 @@ fn unknown(name: &str) -> Option<String> {
         return None;
     }
     let nearest = ROWS.iter().map(|row| row.0).min_by_key(|known| strsim::levenshtein(known, name))?;
-    Some(format!("{name} is not a variable of urscope; did you mean {nearest}?"))
+    // Whoever started the program chose the name.
+    Some(format!("{} is not a variable of urscope; did you mean {nearest}?", name.escape_debug()))
 }
 
 /// The text of `docs/knobs.md`.
@@ -247,6 +248,10 @@ mod tests {
         assert_eq!(
             unknown("URSCOPE_DIRECTORY").as_deref(),
             Some("URSCOPE_DIRECTORY is not a variable of urscope; did you mean URSCOPE_DIR?")
+        );
+        assert_eq!(
+            unknown("URSCOPE_DIR\x1b[2J\n").as_deref(),
+            Some("URSCOPE_DIR\\u{1b}[2J\\n is not a variable of urscope; did you mean URSCOPE_DIR?")
         );
         assert_eq!(unknown("URSCOPE_DIR"), None);
         assert_eq!(unknown("URSCOPE_LIBRARY"), None);

@@ -50,5 +50,8 @@ pub fn start() {
         layer::validate::after_fork_in_parent();
     };
     raw::process::on_fork(before, in_parent, in_child);
-    raw::process::on_exit(|| chain::end("exit"));
+    raw::process::on_exit(|| {
+        entry::unseen::report();
+        chain::end("exit");
+    });
 }

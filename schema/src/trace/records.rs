@@ -100,7 +100,7 @@ impl Clock {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EntryPoint {
-    /// `adapter-table` or `exported-symbol`.
+    /// `adapter-table`, `exported-symbol`, or [`UNSEEN_ADAPTER`].
     #[serde(rename = "door")]
     pub kind: String,
     /// The number that call records have as `via`.
@@ -120,6 +120,10 @@ pub struct EntryPoint {
     /// Why functions were not replaced; empty if all were.
     pub problem: String,
 }
+
+/// The kind of an [`EntryPoint`] for an adapter that was found loaded when the process ended, and through which calls may have come
+/// that urscope could not see.
+pub const UNSEEN_ADAPTER: &str = "unseen-adapter";
 
 /// `urscope_footer`: the process ended normally.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

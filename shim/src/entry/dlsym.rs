@@ -12,6 +12,7 @@ use std::{
 use urscope_schema::api::Table;
 
 use super::ddi;
+use crate::raw::symbols::modules::Module;
 
 /// The C library's own `dlsym`, for the trampoline to jump to. Never null once [`intercept`] or [`resolve`] has returned.
 pub static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -48,6 +49,17 @@ pub unsafe fn real(handle: *mut c_void, name: &CStr) -> *mut c_void {
     let dlsym = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(resolve()) };
     // SAFETY: the caller's promise, and a C string.
     unsafe { dlsym(handle, name.as_ptr()) }
+}
+
+/// The library or program whose `dlsym` other libraries find instead of ours, if there is one.
+pub fn in_front() -> Option<Module> {
+    // SAFETY: `RTLD_DEFAULT` is always allowed.
+    let first = unsafe { real(libc::RTLD_DEFAULT, c"dlsym") };
+    let first = Module::of(first as usize)?;
+    // The C library's is the first one where ours is not preloaded.
+    let ours = Module::of(intercept as *const () as usize)?;
+    let of_c = Module::of(resolve() as usize)?;
+    (first != ours && first != of_c).then_some(first)
 }
 
 /// What `dlsym(handle, name)` is to return; null where the real one is to answer.

@@ -7,6 +7,7 @@ pub mod args;
 pub mod clock;
 pub mod fork_reset;
 pub mod pages;
+pub mod plain_file;
 pub mod process;
 pub mod stack;
 pub mod stderr;

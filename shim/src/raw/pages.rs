@@ -11,7 +11,7 @@ use std::{
     io,
     os::{
         fd::AsRawFd as _,
-        unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _},
+        unix::fs::{FileExt as _, OpenOptionsExt as _},
     },
     path::{Path, PathBuf},
     ptr::NonNull,
@@ -183,8 +183,8 @@ impl Pages {
 }
 
 fn identity(file: &File) -> io::Result<(u64, u64)> {
-    let metadata = file.metadata()?;
-    Ok((metadata.dev(), metadata.ino()))
+    let status = super::plain_file::status_of(file)?;
+    Ok((status.st_dev, status.st_ino))
 }
 
 #[cfg(test)]

@@ -1,6 +1,11 @@
 //! Tracing changes nothing that a program sees: output, exit code and copied bytes equal those without urscope.
 
-use urscope_tests::{Adapter, Outcome, Release, TestRun};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+
+use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts};
 
 /// Programs whose output is the same in each run. It includes checksums of the bytes that they copied.
 const PROGRAMS: [&str; 15] = [
@@ -63,6 +68,57 @@ fn nothing_is_added_to_standard_error_when_it_is_quiet() {
     assert_eq!(bare.stderr, quiet.stderr);
     let loud = test_run().option("--no-check").run();
     assert_ne!(bare.stderr, loud.stderr, "the start-up line is missing");
+}
+
+/// The verdict, too, is silent where there is nothing to say. A report that was asked for is written.
+#[test]
+fn a_clean_verdict_is_silent_when_it_is_quiet() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    let urscope = |quiet: &str, program: &str| {
+        let mut command = Command::new(artefacts::command());
+        command.args(["run", "--device", "software", "--dir"]).arg(folder.path());
+        command.args(["--"]).arg(apps::executable(program, Release::R2026_2)).env("URSCOPE_QUIET", quiet);
+        let output = command.output().expect("urscope can be started");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert_eq!(urscope("1", "clean"), "");
+    assert_eq!(urscope("1", "get_without_open"), "", "a note is no problem");
+    assert!(urscope("0", "clean").contains("urscope: clean"));
+    assert!(urscope("1", "double_put").contains("double-put"));
+}
+
+/// A file name is any bytes, and so is the name of the process that the kernel derives from it.
+#[test]
+fn a_program_whose_name_is_no_utf_8_is_known_by_its_start() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    let program = folder.path().join(OsStr::from_bytes(b"cl\xffean"));
+    fs::copy(apps::executable("clean", Release::R2026_2), &program).expect("a program can be copied");
+    let outcome = TestRun::of_program(&program).adapter(Adapter::V2).run();
+    assert_eq!(outcome.report().verdict(), "clean", "{}", outcome.stderr);
+    for trace in outcome.traces() {
+        let header = trace.records.iter().find(|record| record["name"] == "urscope_header").expect("a header");
+        assert!(header["args"]["start"].as_u64().is_some_and(|start| start > 0), "{header}");
+        assert!(header["args"]["rights"]["seccomp"].is_u64(), "{header}");
+    }
+}
+
+/// Whoever sets the environment could write to the terminal of the person who reads the message.
+#[test]
+fn an_unknown_variable_controls_no_terminal() {
+    let test_run = TestRun::of("clean", Release::R2026_2, Adapter::V2).env("URSCOPE_DIRE\x1b[2J\x07", "1");
+    let outcome = test_run.run();
+    assert!(outcome.stderr.contains("is not a variable of urscope"), "{}", outcome.stderr);
+    assert!(!outcome.stderr.contains(['\x1b', '\x07']), "{:?}", outcome.stderr);
+}
+
+#[test]
+fn a_foreign_file_among_the_traces_is_named_and_the_run_is_judged() {
+    let script = "echo '{}' >\"$URSCOPE_DIR/urscope-mine.json\"; exec \"$0\"";
+    let program = apps::executable("clean", Release::R2026_2);
+    let outcome = TestRun::of_program("/bin/sh").adapter(Adapter::V2).arg("-c").arg(script).arg(program).run();
+    assert_eq!(outcome.report().verdict(), "clean", "{}", outcome.stderr);
+    let unseen = outcome.report().unseen().join("; ");
+    assert!(unseen.contains("urscope-mine.json was ignored"), "{unseen}");
 }
 
 /// The v1 adapter writes into the bytes of an open. It gets a copy of them, so a program sees no difference to v2.

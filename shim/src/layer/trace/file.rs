@@ -11,7 +11,7 @@ use urscope_schema::trace::{
 
 use crate::{
     knobs,
-    raw::{pages::Pages, process, stderr},
+    raw::{pages::Pages, plain_file, process, stderr},
 };
 
 /// The bytes that are kept free for the footer, so that a file on a full disk can still be closed.
@@ -105,7 +105,7 @@ impl TraceFile {
 
 fn create(name: impl Fn(u32) -> String) -> io::Result<Pages> {
     let directory = &knobs::read().directory;
-    std::fs::create_dir_all(directory)?;
+    plain_file::make_directory(directory)?;
     for again in 0..AGAIN {
         match Pages::create(&directory.join(name(again))) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
