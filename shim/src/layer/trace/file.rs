@@ -2,7 +2,7 @@
 //!
 //! An error here must never reach the program: it is reported once, and records are counted as lost.
 
-use std::{io, path::PathBuf};
+use std::{io, ops::RangeInclusive, path::PathBuf};
 
 use urscope_schema::trace::{
     records::EntryPoint,
@@ -11,7 +11,7 @@ use urscope_schema::trace::{
 
 use crate::{
     knobs,
-    raw::{pages::Pages, plain_file, process, stderr},
+    raw::{clock, pages::Pages, plain_file, process, stderr},
 };
 
 /// The bytes that are kept free for the footer, so that a file on a full disk can still be closed.
@@ -20,11 +20,25 @@ const RESERVE: u64 = 16 << 10;
 /// The most files of one process: one for each program that it executes by `exec`.
 const AGAIN: u32 = 10_000;
 
+/// The pause after the first attempt to grow that failed, and the longest one, in nanoseconds. Each failure doubles it.
+const PAUSES: RangeInclusive<u64> = 10_000_000..=10_000_000_000;
+
 /// The file; without pages where it could not be created.
 pub(super) struct TraceFile {
     pages: Option<Pages>,
-    full: bool,
+    /// Where the file cannot grow at the moment.
+    stalled: Option<Stalled>,
+    /// Whether the user knows that records are lost.
+    said: bool,
     closed: bool,
+}
+
+/// A file that could not grow: there may be room, or a free descriptor, later.
+struct Stalled {
+    /// When to try again, in nanoseconds of `CLOCK_MONOTONIC`.
+    next: u64,
+    /// The pause before that.
+    pause: u64,
 }
 
 impl TraceFile {
@@ -48,7 +62,7 @@ impl TraceFile {
                 knobs.directory.display()
             ));
         }
-        let mut file = Self { pages: pages.ok(), full: false, closed: false };
+        let mut file = Self { pages: pages.ok(), stalled: None, said: false, closed: false };
         file.write(&beginning);
         file
     }
@@ -65,23 +79,39 @@ impl TraceFile {
                 self.end(&footer(how));
             }
             let Some(pages) = &mut self.pages else { return false };
-            return !self.full && pages.append_closed(bytes, footer(how).bytes().unwrap_or_default()).is_ok();
+            return self.stalled.is_none()
+                && pages.append_closed(bytes, footer(how).bytes().unwrap_or_default()).is_ok();
         }
         self.write(bytes)
     }
 
     fn write(&mut self, bytes: &[u8]) -> bool {
+        if self.stalled.as_ref().is_some_and(|stalled| clock::now().0 < stalled.next) {
+            return false;
+        }
         let Some(pages) = &mut self.pages else { return false };
-        while !self.full && bytes.len() as u64 + RESERVE > pages.room() {
+        while bytes.len() as u64 + RESERVE > pages.room() {
             if let Err(error) = pages.grow() {
-                self.full = true;
-                stderr::say(&format!(
-                    "the trace {} ends here: {error}; the program continues, and further calls are counted but not recorded",
-                    pages.path().display()
-                ));
+                self.stall(&error);
+                return false;
             }
         }
-        !self.full && pages.append(bytes)
+        self.stalled = None;
+        pages.append(bytes)
+    }
+
+    /// Waits with the next attempt to grow. What is to be recorded until then is lost.
+    #[cold]
+    fn stall(&mut self, error: &io::Error) {
+        let pause = self.stalled.as_ref().map_or(*PAUSES.start(), |stalled| (2 * stalled.pause).min(*PAUSES.end()));
+        self.stalled = Some(Stalled { next: clock::now().0.saturating_add(pause), pause });
+        if let Some(pages) = self.pages.as_ref().filter(|_| !self.said) {
+            self.said = true;
+            stderr::say(&format!(
+                "the trace {} cannot grow: {error}; the program continues, and calls are counted but not recorded until it can",
+                pages.path().display()
+            ));
+        }
     }
 
     /// Closes the file with `footer`.
