@@ -49,6 +49,8 @@ knobs! {
     validate: OnOff = "URSCOPE_VALIDATE", default "on", example "off";
     /// What happens to a call that violates a rule: `report` (it is passed on), `refuse` (it returns the documented error and has no effect), or `abort` (the program ends).
     on_error: OnError = "URSCOPE_ON_ERROR", default "report", example "refuse";
+    /// What the trace shows of the command line: `full`, `program` (only its first word), or `redacted` (without the values of arguments and variables whose names are those of secrets, as in `--password=…` or `API_KEY=…`).
+    command_line: CommandLine = "URSCOPE_COMMAND_LINE", default "redacted", example "program";
     /// The name of the run that this process belongs to. `urscope run` sets it.
     run: String = "URSCOPE_RUN", default "", example "3f2a";
 }
@@ -153,6 +155,32 @@ impl Knob for OnError {
 
     fn fallback(default: &str) -> Self {
         Self::parse(&default.into()).unwrap_or(Self::Report)
+    }
+}
+
+/// What a trace shows of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandLine {
+    /// All of it.
+    Full,
+    /// Its first word.
+    Program,
+    /// All of it but what looks like a secret.
+    Redacted,
+}
+
+impl Knob for CommandLine {
+    fn parse(text: &OsString) -> Result<Self, &'static str> {
+        match text.to_str() {
+            Some("full") => Ok(Self::Full),
+            Some("program") => Ok(Self::Program),
+            Some("redacted") => Ok(Self::Redacted),
+            _ => Err("full, program or redacted"),
+        }
+    }
+
+    fn fallback(default: &str) -> Self {
+        Self::parse(&default.into()).unwrap_or(Self::Redacted)
     }
 }
 

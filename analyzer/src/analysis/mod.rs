@@ -52,12 +52,14 @@ pub struct Options {
     /// Whether the paths of files were found by listing a directory, and not named by a person. A file that is no trace is then
     /// ignored, and the judgement says so, as for files inside a directory that is given.
     pub listed: bool,
+    /// Whether the results contain the command lines of the processes. They may contain secrets, and results are published.
+    pub command_lines: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let (symbols, exemptions, progress) = (Vec::new(), Exemptions::default(), Arc::default());
-        Self { fail_on: Severity::Warning, symbols, exemptions, progress, listed: false }
+        Self { fail_on: Severity::Warning, symbols, exemptions, progress, listed: false, command_lines: false }
     }
 }
 
@@ -116,7 +118,8 @@ impl<'a> Analysis<'a> {
     /// The results of each node. Call this once, instead of [`Self::judgement`].
     pub fn report(&mut self) -> Report {
         let mut locator = self.locator.lock().unwrap_or_else(PoisonError::into_inner);
-        node_report::report(&mut self.merger, &mut locator)
+        let report = node_report::report(&mut self.merger, &mut locator);
+        if self.options.command_lines { report } else { report.without_command_lines() }
     }
 
     /// A place as a report shows it, with its call stack. Its time counts from the beginning of the run.

@@ -12,7 +12,7 @@ use std::{
 use urscope_schema::api::Table;
 
 use super::ddi;
-use crate::raw::symbols::modules::Module;
+use crate::raw::{process, symbols::modules::Module};
 
 /// The C library's own `dlsym`, for the trampoline to jump to. Never null once [`intercept`] or [`resolve`] has returned.
 pub static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -33,7 +33,7 @@ pub fn resolve() -> *mut c_void {
     let real = found.into_iter().find(|real| !real.is_null()).unwrap_or(null_mut());
     if real.is_null() {
         crate::raw::stderr::say("this C library has no known version of dlsym, so the program cannot run with urscope");
-        crate::raw::process::exit_now(127);
+        process::exit_now(127);
     }
     REAL.store(real, Ordering::Release);
     real
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char) -> 
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
     // Almost all lookups are for something else.
-    if !name.to_bytes().starts_with(b"urGet") || handle == libc::RTLD_NEXT {
+    if !name.to_bytes().starts_with(b"urGet") || handle == libc::RTLD_NEXT || process::has_gained_rights() {
         return null_mut();
     }
     match Table::of_getter(name.to_bytes()) {

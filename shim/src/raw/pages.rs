@@ -7,11 +7,11 @@
 
 use std::{
     arch::asm,
-    fs::{File, OpenOptions},
+    fs::{File, OpenOptions, Permissions},
     io,
     os::{
         fd::AsRawFd as _,
-        unix::fs::{FileExt as _, OpenOptionsExt as _},
+        unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _},
     },
     path::{Path, PathBuf},
     ptr::NonNull,
@@ -23,6 +23,9 @@ use urscope_schema::trace::write::STEP;
 pub const PIECE: u64 = 1 << 20;
 
 const PAGE: u64 = 4096;
+
+/// The mode of a file: a trace shows addresses, paths and a command line.
+const PRIVATE: u32 = 0o600;
 
 /// The contents of new parts of the file.
 static SPACES: [u8; 1 << 16] = [b' '; 1 << 16];
@@ -44,9 +47,17 @@ pub struct Pages {
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// Creates a file. An existing one is not touched (`AlreadyExists`).
+    /// Creates a file that only its owner can read and write. An existing one is not touched (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o666).open(path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(path)?;
+        // The mask of the process may have taken more away, and the file is opened again when it grows.
+        file.set_permissions(Permissions::from_mode(PRIVATE))?;
         let (path, inode) = (path.to_path_buf(), identity(&file)?);
         let mut pages = Self { path, inode, mapping: None, mapped_from: 0, used: 0, capacity: 0, truncated: false };
         if let Err(error) = pages.grow_with(&file) {
@@ -201,7 +212,7 @@ impl Pages {
     }
 
     fn reopen(&self) -> io::Result<File> {
-        let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&self.path)?;
         if identity(&file)? == self.inode {
             Ok(file)
         } else {

@@ -40,14 +40,19 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
         start: start_of(id()).unwrap_or(0),
         parent: std::os::unix::process::parent_id(),
         forked,
-        // SAFETY: geteuid(2) has no arguments and cannot fail.
-        uid: unsafe { libc::geteuid() },
+        uid: user(),
         rights: rights(),
         executable: executable.to_string_lossy().into_owned(),
         command: command(),
         rank,
         clock: super::clock::snapshot(),
     }
+}
+
+/// The effective user id.
+pub fn user() -> u32 {
+    // SAFETY: geteuid(2) has no arguments and cannot fail.
+    unsafe { libc::geteuid() }
 }
 
 /// The file name of the executable, as the name of the process.
@@ -187,6 +192,13 @@ pub fn on_exit(end: fn()) {
         __cxa_atexit(call_end_of_all, std::ptr::null_mut(), std::ptr::null_mut());
         at_quick_exit(call_end);
     }
+}
+
+/// Whether the process has rights that whoever started it does not have: it is setuid, setgid, or has file capabilities. Its environment
+/// is not to be trusted then.
+pub fn has_gained_rights() -> bool {
+    // SAFETY: getauxval(3) touches no memory of ours.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 /// The largest file that this process may write, in bytes. Writing more would kill the process with SIGXFSZ.

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts};
@@ -128,4 +129,62 @@ fn the_bytes_of_an_open_stay_as_they_were() {
         let outcome = TestRun::of("reopened_buffer", Release::R2026_2, adapter).run();
         assert!(outcome.stdout.contains("the bytes are unchanged"), "{adapter:?}: {}", outcome.stdout);
     }
+}
+
+/// Whatever the mask of the program is, its trace can be read and written by its owner only, also when it grows.
+#[test]
+fn a_trace_is_private_whatever_the_mask_is() {
+    for mask in ["0", "777"] {
+        let program = apps::executable("bench_get_put", Release::R2026_2);
+        let script = format!("umask {mask}; exec \"$0\" 1 10000");
+        let outcome = TestRun::of_program("/bin/sh").adapter(Adapter::V2).arg("-c").arg(script).arg(program).run();
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        for file in outcome.trace_files() {
+            let known = fs::metadata(&file).expect("a trace");
+            assert_eq!(known.mode() & 0o7777, 0o600, "umask {mask}");
+            assert!(known.len() > 2 << 20, "it never grew");
+        }
+    }
+}
+
+/// A trace shows the command line without its secrets, and a report does not show it at all.
+#[test]
+fn a_secret_of_the_command_line_stays_where_it_is() {
+    let run = |how: Option<&str>| {
+        let program = apps::executable("clean", Release::R2026_2);
+        // The program ignores the arguments of the shell.
+        let script = "exec \"$0\" --password=hunter2";
+        let mut test_run = TestRun::of_program("/bin/sh").adapter(Adapter::V2).arg("-c").arg(script).arg(program);
+        if let Some(how) = how {
+            test_run = test_run.env("URSCOPE_COMMAND_LINE", how);
+        }
+        let outcome = test_run.run();
+        let traces: String = outcome.trace_files().iter().map(|file| fs::read_to_string(file).expect("text")).collect();
+        (traces, format!("{:?}", outcome.report()))
+    };
+    let (traces, report) = run(None);
+    assert!(traces.contains("--password=…") && !traces.contains("hunter2"));
+    assert!(!report.contains("hunter2") && !report.contains("--password"), "{report}");
+    let (traces, report) = run(Some("full"));
+    assert!(traces.contains("hunter2") && !report.contains("hunter2"), "{report}");
+    assert!(!run(Some("program")).0.contains("--password"));
+}
+
+/// The process is told that it has gained rights, as the kernel tells a setuid program: the library leaves it alone.
+#[test]
+fn a_program_that_gains_rights_is_left_alone() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    let (source, library) = (folder.path().join("secure.c"), folder.path().join("secure.so"));
+    let text = "#define _GNU_SOURCE\n#include <dlfcn.h>\n\
+        unsigned long getauxval(unsigned long which) {\n\
+        unsigned long (*real)(unsigned long) = dlsym(RTLD_NEXT, \"getauxval\");\n\
+        return which == 23 ? 1 : real(which);\n}\n";
+    fs::write(&source, text).expect("a file can be written");
+    let compiled = Command::new("gcc").args(["-shared", "-fPIC"]).arg(&source).arg("-o").arg(&library).status();
+    assert!(compiled.expect("gcc can be started").success());
+    let test_run = || TestRun::of("direct_ur", Release::R2026_2, Adapter::V2).env("LD_PRELOAD", &library);
+    let (bare, traced) = (test_run().untraced().run(), test_run().run());
+    assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{}", traced.stderr);
+    assert!(traced.trace_files().is_empty() && !traced.stderr.contains("watching"), "{}", traced.stderr);
+    assert_eq!(traced.report().verdict(), "not-judged");
 }

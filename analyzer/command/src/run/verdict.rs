@@ -73,7 +73,8 @@ pub(crate) fn give(
     end: &End,
 ) -> u8 {
     let Reporting { exemptions, destination, outputs } = reporting;
-    let options = Options { fail_on: arguments.fail_on.into(), exemptions, listed: true, ..Options::default() };
+    let (fail_on, command_lines) = (arguments.fail_on.into(), arguments.command_lines);
+    let options = Options { fail_on, exemptions, listed: true, command_lines, ..Options::default() };
     let judgement = match traces.of_this_run() {
         Ok(files) if files.is_empty() => not_judged(&options, nothing_traced(program.obstacle())),
         Ok(files) => match analyze_watched(&files, &options) {

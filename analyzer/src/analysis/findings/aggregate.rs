@@ -43,7 +43,7 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
         verdict,
         exit: verdict.exit_code(),
         reason,
-        processes: processes(nodes),
+        processes: processes(nodes, options.command_lines),
         calls,
         findings,
         unseen,
@@ -106,7 +106,7 @@ fn combined(one: FoundFinding, two: FoundFinding) -> FoundFinding {
 }
 
 /// All processes, in the order in which they began.
-fn processes(nodes: &[Node]) -> Vec<ProcessSummary> {
+fn processes(nodes: &[Node], command_lines: bool) -> Vec<ProcessSummary> {
     let first = first(nodes);
     let began = |node: &Node, process: &ProcessSummary| {
         process.began_ns.saturating_sub(node.monotonic_ns).saturating_add(node.shift(first))
@@ -116,7 +116,12 @@ fn processes(nodes: &[Node]) -> Vec<ProcessSummary> {
         .flat_map(|node| node.processes.iter().map(move |process| (began(node, process), process)))
         .collect();
     all.sort_by_key(|(began, _)| *began);
-    all.into_iter().map(|(_, process)| process.clone()).collect()
+    let mut all: Vec<_> = all.into_iter().map(|(_, process)| process.clone()).collect();
+    if !command_lines {
+        // A report of an older version has them.
+        all.iter_mut().for_each(|process| process.command.clear());
+    }
+    all
 }
 
 /// What the verdict does not cover.

@@ -197,6 +197,13 @@ impl Report {
         Self { nodes: nodes.into_values().collect(), headless, foreign, ..Self::default() }
     }
 
+    /// The report without the command lines of the processes.
+    #[must_use]
+    pub fn without_command_lines(mut self) -> Self {
+        self.nodes.iter_mut().flat_map(|node| &mut node.processes).for_each(|process| process.command.clear());
+        self
+    }
+
     /// The judgement over all nodes. It names `paths` if there is nothing to judge.
     pub fn judgement(&self, paths: &[PathBuf], options: &Options) -> Judgement {
         aggregate::judgement(self, paths, options)

@@ -10,7 +10,7 @@ use urscope_schema::trace::{
 };
 
 use crate::{
-    knobs,
+    command_line, knobs,
     raw::{clock, pages::Pages, plain_file, process, stderr},
 };
 
@@ -48,7 +48,8 @@ impl TraceFile {
         for complaint in knobs::complaints() {
             stderr::say(&complaint);
         }
-        let header = process::describe(&knobs.run, forked, knobs::rank());
+        let mut header = process::describe(&knobs.run, forked, knobs::rank());
+        header.command = command_line::shown(header.command, knobs.command_line);
         let name = process::name(&header);
         let mut beginning = write::start(header.pid, name, &format!("{}-{}-{}", header.run, header.pid, header.start));
         beginning.extend(write::record(header.pid, &header));
@@ -133,9 +134,20 @@ impl TraceFile {
     }
 }
 
+/// Whether nobody but `user` and root can replace the files of a directory that `user` makes: it belongs to one of the two, or everyone
+/// can only remove their own files in it.
+fn is_safe(owner: u32, mode: u32, user: u32) -> bool {
+    owner == user || owner == 0 || mode & libc::S_ISVTX != 0
+}
+
 fn create(name: impl Fn(u32) -> String) -> io::Result<Pages> {
     let directory = &knobs::read().directory;
     plain_file::make_directory(directory)?;
+    let status = plain_file::status(directory)?;
+    if !is_safe(status.st_uid, status.st_mode, process::user()) {
+        let why = format!("it belongs to the user {}, who could replace the traces in it", status.st_uid);
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
     for again in 0..AGAIN {
         match Pages::create(&directory.join(name(again))) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -143,4 +155,15 @@ fn create(name: impl Fn(u32) -> String) -> io::Result<Pages> {
         }
     }
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "every name for the file is taken"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_of_somebody_else_is_not_used() {
+        assert!(is_safe(7, 0o755, 7) && is_safe(0, 0o777, 7) && is_safe(8, 0o1777, 7));
+        assert!(!is_safe(8, 0o777, 7) && !is_safe(8, 0o2775, 7) && !is_safe(8, 0o777, 0));
+    }
 }
