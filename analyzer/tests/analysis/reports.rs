@@ -1,9 +1,9 @@
 //! Tests of the exact text and JSON of a report.
 
 use serde_json::{Value, json};
-use urscope_analyzer::report;
+use urscope_analyzer::{Options, judge, report};
 
-use crate::traces::{FAULTY_RUN, files, files_with, judged};
+use crate::traces::{FAULTY_RUN, files, files_with, judged, put};
 
 fn text(scenario: &str) -> String {
     let mut out = Vec::new();

@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 72] = [
+const PROGRAMS: [(&str, Shares, Runs); 73] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -76,6 +76,7 @@ const PROGRAMS: [(&str, Shares, Runs); 72] = [
     ("missing_results", Memory, Once),
     ("never_signalled", AllKinds, Once),
     ("no_permission", Memory, Once),
+    ("no_statx", Memory, Once),
     ("open_in_producer", Memory, Once),
     ("open_of_another_kind", AllKinds, Once),
     ("open_of_ended", Memory, Once),
