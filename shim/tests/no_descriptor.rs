@@ -3,7 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it is surprised")]
 
-use std::{fs::File, thread::sleep, time::Duration};
+use std::{
+    fs::File,
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 use urscope_schema::{
     api::{Function, UrResult, demand::Nulls},
@@ -31,10 +35,11 @@ fn a_trace_goes_on_when_there_is_a_descriptor_again() {
     while let Ok(file) = File::open("/dev/null") {
         taken.push(file);
     }
+    let began = Instant::now();
     calls(CALLS);
     drop(taken);
-    // Longer than the longest pause that so many calls can have led to.
-    sleep(Duration::from_secs(2));
+    // A pause is at most as long as all before it together, and ten milliseconds.
+    sleep(began.elapsed() + Duration::from_millis(100));
     calls(10);
     trace::end("exit");
 
@@ -45,6 +50,8 @@ fn a_trace_goes_on_when_there_is_a_descriptor_again() {
     let Some(Record::Footer(footer)) = records.last() else { panic!("no footer") };
     assert!(footer.lost > 0, "the file never had to grow");
     assert_eq!(recorded + footer.lost, 2 * footer.calls, "what is not recorded is counted");
+    let gap = records.iter().find_map(|record| if let Record::Gap(gap) = record { Some(gap.lost) } else { None });
+    assert_eq!(gap, Some(footer.lost), "a killed process would have no footer");
     let later =
         records.iter().filter(|record| matches!(record, Record::Enter(enter) if enter.call > CALLS + 1)).count();
     assert_eq!(later, 10, "the trace has what was called later");

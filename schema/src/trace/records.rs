@@ -143,6 +143,14 @@ pub struct Footer {
     pub clock: Clock,
 }
 
+/// `urscope_gap`: the file could not grow for a while, and goes on here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gap {
+    /// The number of records that could not be written since the beginning of the trace.
+    pub lost: u64,
+}
+
 /// A 64-bit number that is written as `"0x…"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hex(pub u64);
@@ -226,6 +234,10 @@ impl Named for Module {
 
 impl Named for Stack {
     const NAME: &'static str = "urscope_stack";
+}
+
+impl Named for Gap {
+    const NAME: &'static str = "urscope_gap";
 }
 
 impl Named for Footer {

@@ -96,6 +96,8 @@ pub(crate) enum Left {
 pub(crate) struct Notes {
     pub(crate) entry_points: Vec<EntryPoint>,
     pub(crate) footer: Option<Footer>,
+    /// The number of records that were lost before the latest gap.
+    pub(crate) lost: u64,
     pub(crate) skipped: Vec<SkippedLine>,
     pub(crate) skipped_lines: u64,
     pub(crate) torn: bool,
@@ -157,6 +159,7 @@ impl Cursor {
                 Ok(Record::EntryPoint(_)) => "an entry point".into(),
                 Ok(Record::Module(_) | Record::Stack(_)) => "a call stack".into(),
                 Ok(Record::Footer(_)) => "the footer".into(),
+                Ok(Record::Gap(_)) => "a gap".into(),
                 Ok(Record::Foreign) | Err(_) => {
                     foreign += 1;
                     if foreign < FOREIGN_LINES {
@@ -384,6 +387,7 @@ impl Cursor {
                 Ok(Record::Module(_)) => notes.stack_index.put_module(offset),
                 Ok(Record::Stack(stack)) => notes.stack_index.put_stack(stack.stack, offset),
                 Ok(Record::Footer(footer)) => notes.footer = Some(*footer),
+                Ok(Record::Gap(gap)) => notes.lost = gap.lost,
                 Ok(_) => {}
                 Err(Skipped { why: Why::Torn, .. }) => notes.torn = true,
                 Err(Skipped { offset, line, why }) => {

@@ -2,10 +2,10 @@
 //!
 //! An error here must never reach the program: it is reported once, and records are counted as lost.
 
-use std::{io, ops::RangeInclusive, path::PathBuf};
+use std::{io, ops::RangeInclusive, path::PathBuf, sync::atomic::Ordering};
 
 use urscope_schema::trace::{
-    records::EntryPoint,
+    records::{EntryPoint, Gap},
     write::{self, End},
 };
 
@@ -97,7 +97,11 @@ impl TraceFile {
                 return false;
             }
         }
-        self.stalled = None;
+        if self.stalled.take().is_some() {
+            // The process may be killed before it can write a footer.
+            let lost = super::LOST.load(Ordering::Relaxed);
+            pages.append(&write::record(super::pid(), &Gap { lost }));
+        }
         pages.append(bytes)
     }
 
