@@ -119,7 +119,9 @@ fn processes(nodes: &[Node], command_lines: bool) -> Vec<ProcessSummary> {
     let mut all: Vec<_> = all.into_iter().map(|(_, process)| process.clone()).collect();
     if !command_lines {
         // A report of an older version has them.
-        all.iter_mut().for_each(|process| process.command.clear());
+        for process in &mut all {
+            process.command.clear();
+        }
     }
     all
 }
@@ -152,10 +154,11 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
     if processes().next().is_none() && report.headless.is_empty() {
         let places: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
         let places = if places.is_empty() { String::new() } else { format!(" in {}", places.join(", ")) };
-        let ignored: String = ignored(report).map(|ignored| format!("; {ignored}")).collect();
+        let (ignored, mark) =
+            (ignored(report).collect::<Vec<_>>().join("; "), if report.foreign.is_empty() { "" } else { "; " });
         return format!(
             "no trace files{places}: no process loaded a Unified Runtime adapter under urscope; expected urscope-*.json files, \
-             start the program with urscope run{ignored}"
+             start the program with urscope run{mark}{ignored}"
         );
     }
     let calls: u64 = processes().map(|process| process.calls).sum();

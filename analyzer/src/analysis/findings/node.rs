@@ -200,7 +200,9 @@ impl Report {
     /// The report without the command lines of the processes.
     #[must_use]
     pub fn without_command_lines(mut self) -> Self {
-        self.nodes.iter_mut().flat_map(|node| &mut node.processes).for_each(|process| process.command.clear());
+        for process in self.nodes.iter_mut().flat_map(|node| &mut node.processes) {
+            process.command.clear();
+        }
         self
     }
 
