@@ -51,6 +51,8 @@ knobs! {
     validate: OnOff = "URSCOPE_VALIDATE", default "on", example "off";
     /// What happens to a call that violates a rule: `report` (it is passed on), `refuse` (it returns the documented error and has no effect), or `abort` (the program ends).
     on_error: OnError = "URSCOPE_ON_ERROR", default "report", example "refuse";
+    /// What the trace shows of the command line: `full`, `program` (only its first word), or `redacted` (without the values of arguments and variables whose names are those of secrets, as in `--password=…` or `API_KEY=…`).
+    command_line: CommandLine = "URSCOPE_COMMAND_LINE", default "redacted", example "program";
     /// The name of the run that this process belongs to. `urscope run` sets it.
     run: String = "URSCOPE_RUN", default "", example "3f2a";
 }
@@ -176,6 +178,32 @@ impl Knob for OnError {
     }
 }
 
+/// What a trace shows of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandLine {
+    /// All of it.
+    Full,
+    /// Its first word.
+    Program,
+    /// All of it but what looks like a secret.
+    Redacted,
+}
+
+impl Knob for CommandLine {
+    fn parse(text: &OsString) -> Result<Self, &'static str> {
+        match text.to_str() {
+            Some("full") => Ok(Self::Full),
+            Some("program") => Ok(Self::Program),
+            Some("redacted") => Ok(Self::Redacted),
+            _ => Err("full, program or redacted"),
+        }
+    }
+
+    fn fallback(default: &str) -> Self {
+        Self::parse(&default.into()).unwrap_or(Self::Redacted)
+    }
+}
+
 impl Knob for String {
     fn parse(text: &OsString) -> Result<Self, &'static str> {
         text.to_str().map(Into::into).ok_or("text")
@@ -205,7 +233,7 @@ pub fn read() -> &'static Knobs {
         if let Ok(absolute) = std::path::absolute(&knobs.directory) {
             knobs.directory = absolute;
         }
-        complaints.extend(std::env::vars_os().filter_map(|(name, _)| unknown(name.to_str()?)));
+        complaints.extend(std::env::vars_os().filter_map(|(name, _)| unknown(&name.to_string_lossy())));
         *COMPLAINTS.lock() = complaints;
         knobs
     })
@@ -232,7 +260,8 @@ fn unknown(name: &str) -> Option<String> {
         return None;
     }
     let nearest = ROWS.iter().map(|row| row.0).min_by_key(|known| strsim::levenshtein(known, name))?;
-    Some(format!("{name} is not a variable of urscope; did you mean {nearest}?"))
+    // Whoever started the program chose the name.
+    Some(format!("{} is not a variable of urscope; did you mean {nearest}?", name.escape_debug()))
 }
 
 /// The text of `docs/knobs.md`.
@@ -267,6 +296,10 @@ mod tests {
         assert_eq!(
             unknown("URSCOPE_DIRECTORY").as_deref(),
             Some("URSCOPE_DIRECTORY is not a variable of urscope; did you mean URSCOPE_DIR?")
+        );
+        assert_eq!(
+            unknown("URSCOPE_DIR\x1b[2J\n").as_deref(),
+            Some("URSCOPE_DIR\\u{1b}[2J\\n is not a variable of urscope; did you mean URSCOPE_DIR?")
         );
         assert_eq!(unknown("URSCOPE_DIR"), None);
         assert_eq!(unknown("URSCOPE_LIBRARY"), None);

@@ -15,6 +15,7 @@
 pub mod backend;
 pub mod call;
 pub mod chain;
+mod command_line;
 mod devices;
 #[expect(unsafe_code, reason = "it replaces function pointers in tables of others, and is called by C")]
 pub mod entry;
@@ -28,7 +29,13 @@ mod stacks;
 /// Prepares the library and connects its parts. Called once, when the library is loaded.
 ///
 /// It opens no file and prints nothing: a process without Unified Runtime must not notice the library.
+///
+/// A process that gained rights (setuid, setgid or capabilities) is left alone: its user must not control what it reads and writes.
 pub fn start() {
+    if raw::process::has_gained_rights() {
+        chain::switch_off();
+        return;
+    }
     knobs::read();
     raw::fork_mark::install();
     entry::dlsym::resolve();
@@ -53,5 +60,8 @@ pub fn start() {
         layer::validate::after_fork_in_parent();
     };
     raw::process::on_fork(before, in_parent, in_child);
-    raw::process::on_exit(|| chain::end("exit"));
+    raw::process::on_exit(|| {
+        entry::unseen::report();
+        chain::end("exit");
+    });
 }

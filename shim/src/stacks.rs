@@ -80,6 +80,10 @@ fn register(frames: &[usize]) -> u32 {
             }
         }
     }
+    // The table may have grown large, and a program at its limit of memory must not end for a stack.
+    if known.numbers.try_reserve(1).is_err() {
+        return 0;
+    }
     let number = known.numbers.len() as u32 + 1;
     known.numbers.insert(frames.into(), number);
     if let Some(sink) = SINK.get() {

@@ -13,7 +13,7 @@ use urscope_shim::{chain, layer::trace};
 const CALLS: u64 = 20_000;
 
 #[test]
-fn a_full_disk_ends_the_recording_and_nothing_else() {
+fn a_full_disk_stops_the_recording_and_nothing_else() {
     let directory = tempfile::tempdir().unwrap();
     let limit = libc::rlimit { rlim_cur: 3 << 19, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: the only thread that uses the environment, in a process of its own; setrlimit(2) reads the structure.

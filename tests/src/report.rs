@@ -37,6 +37,11 @@ impl Report {
         self.0["reason"].as_str()
     }
 
+    /// What the verdict does not cover.
+    pub fn unseen(&self) -> Vec<&str> {
+        list(&self.0["unseen"]).iter().filter_map(Value::as_str).collect()
+    }
+
     /// How often all processes together called an entry point.
     pub fn calls(&self, entry_point: &str) -> u64 {
         self.0["calls"][entry_point].as_u64().unwrap_or(0)

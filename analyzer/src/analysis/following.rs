@@ -14,7 +14,7 @@ use std::{
     cmp::Reverse,
     collections::{BinaryHeap, HashSet, VecDeque, binary_heap::PeekMut},
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -127,10 +127,11 @@ impl<O: Observer + Clone> Following<O> {
         }
         let written = Nanos(written.as_nanos() as u64);
         let files = traces(paths)?;
-        let mut advanced = self.advance(&files, written);
+        let named = |file: &Path| options.names(file, paths);
+        let mut advanced = self.advance(&files, &named, written);
         if let Err(Halt::Restart) = advanced {
             self.reset();
-            advanced = self.advance(&files, written);
+            advanced = self.advance(&files, &named, written);
         }
         let Err(halt) = advanced else { return Ok(()) };
         self.reset();
@@ -192,7 +193,7 @@ impl<O: Observer + Clone> Following<O> {
         self.starts += 1;
     }
 
-    fn advance(&mut self, files: &[PathBuf], written: Nanos) -> Result<(), Halt> {
+    fn advance(&mut self, files: &[PathBuf], named: &dyn Fn(&Path) -> bool, written: Nanos) -> Result<(), Halt> {
         let present: HashSet<&PathBuf> = files.iter().collect();
         if self.known.iter().any(|path| !present.contains(path)) {
             return Err(Halt::Restart);
@@ -206,7 +207,7 @@ impl<O: Observer + Clone> Following<O> {
             return Err(Halt::Restart);
         }
         self.merger.times = times;
-        self.open(files, written)?;
+        self.open(files, written, named)?;
         let release = !stay_open(files.len());
         for (file, process) in self.files.iter_mut().zip(&self.merger.processes) {
             if file.ended {
@@ -230,12 +231,15 @@ impl<O: Observer + Clone> Following<O> {
     }
 
     /// Opens new files. Their processes must have begun after the known ones; otherwise the analysis must restart.
-    fn open(&mut self, files: &[PathBuf], written: Nanos) -> Result<(), Halt> {
+    fn open(&mut self, files: &[PathBuf], written: Nanos, named: &dyn Fn(&Path) -> bool) -> Result<(), Halt> {
         let mut cursors = Vec::new();
         self.merger.empty.clear();
+        self.merger.foreign.clear();
         for path in files.iter().filter(|path| !self.known.contains(*path)) {
-            match Cursor::open_growing(path, BUFFER, written)? {
+            let opened = Cursor::open_growing(path, BUFFER, written)?;
+            match if named(path) { opened.or_not_a_trace(path)? } else { opened } {
                 Opened::Nothing => self.merger.empty.push(path.clone()),
+                Opened::Foreign(found) => self.merger.foreign.push((path.clone(), found)),
                 Opened::Trace(cursor) => cursors.push(cursor),
             }
         }

@@ -17,7 +17,7 @@ mod reading;
 mod symbols;
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -49,12 +49,17 @@ pub struct Options {
     pub exemptions: Exemptions,
     /// Where the analysis reports its progress.
     pub progress: Arc<Progress>,
+    /// Whether the paths of files were found by listing a directory, and not named by a person. A file that is no trace is then
+    /// ignored, and the judgement says so, as for files inside a directory that is given.
+    pub listed: bool,
+    /// Whether the results contain the command lines of the processes. They may contain secrets, and results are published.
+    pub command_lines: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let (symbols, exemptions, progress) = (Vec::new(), Exemptions::default(), Arc::default());
-        Self { fail_on: Severity::Warning, symbols, exemptions, progress }
+        Self { fail_on: Severity::Warning, symbols, exemptions, progress, listed: false, command_lines: false }
     }
 }
 
@@ -64,12 +69,18 @@ impl Options {
     pub fn for_another(&self) -> Self {
         Self { progress: Arc::default(), ..self.clone() }
     }
+
+    /// Whether a person named `file`, so that it must be a trace.
+    pub(crate) fn names(&self, file: &Path, paths: &[PathBuf]) -> bool {
+        !self.listed && paths.iter().any(|path| path == file)
+    }
 }
 
 /// Judges traces: files, or directories that contain `urscope-*.json` files.
 ///
-/// If there are no traces, or traces without calls, the verdict is [`Verdict::NotJudged`], with the reason. A file that is not
-/// a valid trace is an error, because a verdict over the other files could be wrong.
+/// If there are no traces, or traces without calls, the verdict is [`Verdict::NotJudged`], with the reason. A named file that
+/// is not a trace is an error, and so is a damaged trace, because a verdict over the other files could be wrong. A file of another
+/// program inside a directory is ignored, and the judgement says so.
 pub fn judge(paths: &[PathBuf], options: &Options) -> Result<Judgement, AnalysisError> {
     Ok(analyze(paths, options)?.judgement(paths, options))
 }
@@ -94,7 +105,7 @@ impl<'a> Analysis<'a> {
         let files = traces(paths)?;
         options.progress.expect(&files);
         let mut merger = Merger::default();
-        merger.run(&files, &options.progress, observer)?;
+        merger.run(&files, &|file| options.names(file, paths), &options.progress, observer)?;
         let locator = Arc::new(Mutex::new(Locator::new(&options.symbols)));
         Ok(Self { merger, locator, paths, options })
     }
@@ -107,7 +118,8 @@ impl<'a> Analysis<'a> {
     /// The results of each node. Call this once, instead of [`Self::judgement`].
     pub fn report(&mut self) -> Report {
         let mut locator = self.locator.lock().unwrap_or_else(PoisonError::into_inner);
-        node_report::report(&mut self.merger, &mut locator)
+        let report = node_report::report(&mut self.merger, &mut locator);
+        if self.options.command_lines { report } else { report.without_command_lines() }
     }
 
     /// A place as a report shows it, with its call stack. Its time counts from the beginning of the run.

@@ -9,7 +9,7 @@ use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS
 use urscope_schema::{
     api::Function,
     counted,
-    trace::records::{EntryPoint, Header, Module},
+    trace::records::{EntryPoint, Header, Module, UNSEEN_ADAPTER},
 };
 
 use super::{
@@ -44,8 +44,9 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
         }
     }
     let headless = merger.empty.iter().map(|path| path.display().to_string()).collect();
+    let foreign = merger.foreign.iter().map(|(path, found)| (path.display().to_string(), found.clone())).collect();
     // The merge sorts the nodes.
-    Report::default().merge(Report { nodes: nodes.into_values().collect(), headless, ..Report::default() })
+    Report::default().merge(Report { nodes: nodes.into_values().collect(), headless, foreign, ..Report::default() })
 }
 
 /// A node without results, described by its first process.
@@ -190,12 +191,17 @@ fn gap(process: &TracedProcess) -> String {
 /// What the verdict does not cover of a process.
 fn unseen(process: &TracedProcess) -> Vec<String> {
     let mut unseen = Vec::new();
-    let problems = process.notes.entry_points.iter().filter(|entry_point| !entry_point.problem.is_empty());
-    if process.notes.calls.iter().all(|count| *count == 0) {
-        unseen.extend(problems.map(|EntryPoint { kind, library, problem, .. }| {
+    let is_silent = process.notes.calls.iter().all(|count| *count == 0);
+    for EntryPoint { kind, library, problem, .. } in &process.notes.entry_points {
+        if kind == UNSEEN_ADAPTER {
+            unseen.push(format!("calls of {} through {library} were not seen: {problem}", name(process)));
+        } else if is_silent && !problem.is_empty() {
             let library = if library.is_empty() { String::new() } else { format!(" of {library}") };
-            format!("in {} the entry point {kind}{library} could not be intercepted: {problem}", name(process))
-        }));
+            unseen.push(format!(
+                "in {} the entry point {kind}{library} could not be intercepted: {problem}",
+                name(process)
+            ));
+        }
     }
     if process.ended == Ended::Incomplete {
         unseen.push(gap(process));

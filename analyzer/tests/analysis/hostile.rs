@@ -70,6 +70,47 @@ fn a_file_that_is_not_a_trace_is_rejected() {
 }
 
 #[test]
+fn a_foreign_file_in_a_directory_is_named_and_the_rest_is_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = put(folder.path(), &files(FAULTY_RUN));
+    for (name, bytes) in [("urscope-report.json", "{\"verdict\":1}"), ("urscope-a-1-1.json", "notes of mine")] {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    let judgement = judge(&[folder.path().to_owned()], &Options::default()).unwrap();
+    assert_eq!((judgement.verdict, codes(&judgement)), (Verdict::Findings, vec![("double-put", 1)]));
+    for said in
+        ["urscope-report.json was ignored: it is not a trace (it begins with {", "urscope-a-1-1.json was ignored"]
+    {
+        assert!(judgement.unseen.iter().any(|unseen| unseen.contains(said)), "{said}: {:?}", judgement.unseen);
+    }
+
+    // What `urscope run` found by itself is not named by a person either.
+    let found: Vec<_> = paths.into_iter().chain([folder.path().join("urscope-report.json")]).collect();
+    let listed = judge(&found, &Options { listed: true, ..Options::default() }).unwrap();
+    assert_eq!((listed.verdict, listed.unseen.len()), (Verdict::Findings, 1));
+    assert!(judge(&found, &Options::default()).is_err(), "a named file must be a trace");
+}
+
+#[test]
+fn foreign_files_alone_are_no_run() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("urscope-a.json"), "mine").unwrap();
+    let judgement = judge(&[folder.path().to_owned()], &Options::default()).unwrap();
+    assert_eq!(judgement.verdict, Verdict::NotJudged);
+    let reason = judgement.reason.unwrap();
+    assert!(reason.contains("no trace files") && reason.contains("urscope-a.json was ignored"), "{reason}");
+}
+
+#[test]
+fn a_trace_whose_beginning_is_lost_is_no_foreign_file() {
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), &files(FAULTY_RUN));
+    std::fs::write(folder.path().join("urscope-a-1-1.json"), [0; 4096]).unwrap();
+    let error = judge(&[folder.path().to_owned()], &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("its beginning is lost"), "{error}");
+}
+
+#[test]
 fn a_trace_without_its_header_is_rejected() {
     let whole = files(FAULTY_RUN).into_values().next().unwrap();
     let text = String::from_utf8(whole).unwrap();

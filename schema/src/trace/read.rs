@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::{
     CALL, NOTE,
-    records::{Device, EntryPoint, Footer, Found, Header, Module, Named, Stack},
+    records::{Device, EntryPoint, Footer, Found, Gap, Header, Module, Named, Stack},
     scan,
 };
 use crate::{
@@ -57,6 +57,8 @@ pub enum Record {
     Finding(Nanos, Box<Found>),
     /// The normal end of the process.
     Footer(Box<Footer>),
+    /// `urscope_gap`: records are missing before this one.
+    Gap(Gap),
     /// A well-formed event that is not of urscope.
     Foreign,
 }
@@ -287,6 +289,7 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
         ("M", Module::NAME) => Ok(Record::Module(unfit(args)?)),
         ("M", Stack::NAME) => Ok(Record::Stack(unfit(args)?)),
         ("M", Footer::NAME) => Ok(Record::Footer(unfit(args)?)),
+        ("M", Gap::NAME) => Ok(Record::Gap(unfit(args)?)),
         ("M", "process_name") => Ok(Record::ProcessName(unfit::<TextArgs<'_>>(args)?.text.into_owned())),
         ("M", "thread_name") => Ok(Record::ThreadName(event.tid()?, unfit::<TextArgs<'_>>(args)?.text.into_owned())),
         ("i", "note") if event.cat == NOTE => {

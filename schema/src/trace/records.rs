@@ -103,7 +103,7 @@ impl Clock {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EntryPoint {
-    /// `adapter-table` or `exported-symbol`.
+    /// `adapter-table`, `exported-symbol`, or [`UNSEEN_ADAPTER`].
     #[serde(rename = "door")]
     pub kind: String,
     /// The number that call records have as `via`.
@@ -123,6 +123,10 @@ pub struct EntryPoint {
     /// Why functions were not replaced; empty if all were.
     pub problem: String,
 }
+
+/// The kind of an [`EntryPoint`] for an adapter that was found loaded when the process ended, and through which calls may have come
+/// that urscope could not see.
+pub const UNSEEN_ADAPTER: &str = "unseen-adapter";
 
 /// `urscope_device`: a device that calls name by its handle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,6 +165,14 @@ pub struct Footer {
     pub per_function: std::collections::BTreeMap<String, u64>,
     /// The clocks at the end.
     pub clock: Clock,
+}
+
+/// `urscope_gap`: the file could not grow for a while, and goes on here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gap {
+    /// The number of records that could not be written since the beginning of the trace.
+    pub lost: u64,
 }
 
 /// A 64-bit number that is written as `"0x…"`.
@@ -250,6 +262,10 @@ impl Named for Module {
 
 impl Named for Stack {
     const NAME: &'static str = "urscope_stack";
+}
+
+impl Named for Gap {
+    const NAME: &'static str = "urscope_gap";
 }
 
 impl Named for Footer {

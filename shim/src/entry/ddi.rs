@@ -77,6 +77,11 @@ fn number(getter: *mut c_void) -> Option<usize> {
     Some(modules.len() - 1)
 }
 
+/// Whether a loader asked the adapter at this address for a table, so that urscope knows of it.
+pub fn is_known(module: &Module) -> bool {
+    MODULES.lock().iter().any(|(known, _)| known.base == module.base)
+}
+
 /// Our getter of a table, for the loader.
 ///
 /// # Safety
@@ -277,7 +282,7 @@ unsafe fn find(table: *mut *mut c_void, room: usize, filled: &[*mut c_void]) -> 
     }
 }
 
-fn report(entry_point: &EntryPoint) {
+pub(super) fn report(entry_point: &EntryPoint) {
     let EntryPoint { library, slots, ipc_slots: ipc, problem, .. } = entry_point;
     let ours = Family::ALL.into_iter().any(|family| family.is_ours(entry_point.via as usize));
     let seen =

@@ -12,15 +12,21 @@ use std::{
 use urscope_schema::api::Table;
 
 use super::ddi;
+use crate::raw::{process, symbols::modules::Module};
 
-/// The C library's own `dlsym`, for the trampoline to jump to. Never null once [`intercept`] or [`resolve`] has returned.
+/// The `dlsym` behind ours, for the trampoline to jump to: that of another library that wraps it, or the C library's own. Never null
+/// once [`intercept`] has returned.
 pub static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// The C library's own `dlsym`.
+static OF_C: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
-/// Finds the real `dlsym`. Rust's standard library calls `dlsym`, so this may run before anything else.
+/// Finds the C library's `dlsym`, and the one behind ours. Rust's standard library calls `dlsym`, so this may run before anything
+/// else.
 pub fn resolve() -> *mut c_void {
-    let known = REAL.load(Ordering::Acquire);
+    let known = OF_C.load(Ordering::Acquire);
     if !known.is_null() {
         return known;
     }
@@ -32,22 +38,42 @@ pub fn resolve() -> *mut c_void {
     let real = found.into_iter().find(|real| !real.is_null()).unwrap_or(null_mut());
     if real.is_null() {
         crate::raw::stderr::say("this C library has no known version of dlsym, so the program cannot run with urscope");
-        crate::raw::process::exit_now(127);
+        process::exit_now(127);
     }
-    REAL.store(real, Ordering::Release);
+    // A wrapper has no version of the C library, so `dlvsym` passes over it.
+    // SAFETY: the C library's `dlsym` has this signature; `RTLD_NEXT` is always allowed, and the name is a C string.
+    let behind = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(real)(libc::RTLD_NEXT, c"dlsym".as_ptr()) };
+    REAL.store(if behind.is_null() { real } else { behind }, Ordering::Release);
+    OF_C.store(real, Ordering::Release);
     real
 }
 
-/// Asks the real `dlsym`. With `RTLD_NEXT` it searches the libraries behind ours.
+/// Asks the `dlsym` behind ours. With `RTLD_NEXT` it is the C library's, which searches the libraries behind ours: another wrapper
+/// would search those behind itself.
 ///
 /// # Safety
 ///
 /// `handle` is one of a library, or one of the special ones, as for dlsym(3).
 pub unsafe fn real(handle: *mut c_void, name: &CStr) -> *mut c_void {
-    // SAFETY: `resolve` gives the C library's `dlsym`, which has this signature.
-    let dlsym = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(resolve()) };
+    let of_c = resolve();
+    let dlsym = if handle == libc::RTLD_NEXT { of_c } else { REAL.load(Ordering::Acquire) };
+    // SAFETY: both are a `dlsym`, with this signature.
+    let dlsym = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(dlsym) };
     // SAFETY: the caller's promise, and a C string.
     unsafe { dlsym(handle, name.as_ptr()) }
+}
+
+/// The library or program whose `dlsym` other libraries find instead of ours, if there is one.
+pub fn in_front() -> Option<Module> {
+    // SAFETY: the C library's `dlsym` has this signature.
+    let dlsym = unsafe { std::mem::transmute::<*mut c_void, Dlsym>(resolve()) };
+    // SAFETY: `RTLD_DEFAULT` is always allowed, and the name is a C string.
+    let first = unsafe { dlsym(libc::RTLD_DEFAULT, c"dlsym".as_ptr()) };
+    let first = Module::of(first as usize)?;
+    // One behind ours is not in the way, nor the C library's, which is the first one where ours is not preloaded.
+    let ours = Module::of(intercept as *const () as usize)?;
+    let behind = Module::of(REAL.load(Ordering::Acquire) as usize)?;
+    (first != ours && first != behind).then_some(first)
 }
 
 /// What `dlsym(handle, name)` is to return; null where the real one is to answer.
@@ -63,7 +89,7 @@ pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char) -> 
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
     // Almost all lookups are for something else.
-    if !name.to_bytes().starts_with(b"urGet") || handle == libc::RTLD_NEXT {
+    if !name.to_bytes().starts_with(b"urGet") || handle == libc::RTLD_NEXT || process::has_gained_rights() {
         return null_mut();
     }
     match Table::of_getter(name.to_bytes()) {

@@ -29,6 +29,7 @@ use crate::{
     layer::trace,
     raw::{
         args::{Arg, inputs::Arguments},
+        process,
         symbols::modules::{self, Module},
     },
 };
@@ -63,6 +64,9 @@ fn look(function: Function) -> *mut c_void {
 }
 
 fn report(function: Function, next: *mut c_void) {
+    if process::has_gained_rights() {
+        return;
+    }
     let module = if next == ABSENT { None } else { Module::of(next as usize) };
     let ours = module.is_none() && (0..ADAPTERS).any(|via| backend::is_ours(function, via));
     trace::entry_point(&EntryPoint {

@@ -9,11 +9,11 @@
 use std::{
     arch::asm,
     cell::Cell,
-    fs::{File, OpenOptions},
+    fs::{File, OpenOptions, Permissions},
     io,
     os::{
         fd::AsRawFd as _,
-        unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _},
+        unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _},
     },
     path::{Path, PathBuf},
     ptr::NonNull,
@@ -24,6 +24,9 @@ use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, writ
 
 /// The number of bytes by which the file grows, and of one mapping.
 pub const PIECE: u64 = 1 << 20;
+
+/// The mode of a file: a trace shows addresses, paths and a command line.
+const PRIVATE: u32 = 0o600;
 
 /// The size of a word in bytes.
 const WORD: usize = size_of::<u64>();
@@ -80,7 +83,15 @@ static EPOCH: AtomicU32 = AtomicU32::new(1);
 impl Chunks {
     /// Creates a file. An existing one is not touched (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(path)?;
+        // The mask of the process may have taken more away, and the file is opened again when it grows.
+        file.set_permissions(Permissions::from_mode(PRIVATE))?;
         let mut chunks = Self {
             path: path.into(),
             inode: identity(&file)?,
@@ -150,6 +161,10 @@ impl Chunks {
     fn chunk(&mut self) -> io::Result<usize> {
         if self.next == self.size {
             let file = self.reopen()?;
+            if (super::plain_file::status_of(&file)?.st_size as u64) < self.size {
+                let why = "another program has truncated the file of the trace";
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
+            }
             self.grow_with(&file)?;
         }
         let Some(piece) = self.piece else { return Err(io::Error::other("the trace has no mapping")) };
@@ -216,7 +231,7 @@ impl Chunks {
     }
 
     fn reopen(&self) -> io::Result<File> {
-        let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&self.path)?;
         if identity(&file)? == self.inode {
             Ok(file)
         } else {
@@ -350,8 +365,8 @@ pub fn forget() {
 }
 
 fn identity(file: &File) -> io::Result<(u64, u64)> {
-    let metadata = file.metadata()?;
-    Ok((metadata.dev(), metadata.ino()))
+    let status = super::plain_file::status_of(file)?;
+    Ok((status.st_dev, status.st_ino))
 }
 
 #[cfg(test)]

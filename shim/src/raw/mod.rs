@@ -11,6 +11,7 @@ pub mod fork_reset;
 pub mod interruptions;
 pub mod lock;
 pub mod pages;
+pub mod plain_file;
 pub mod process;
 pub mod stack;
 pub mod stderr;

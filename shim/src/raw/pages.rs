@@ -7,11 +7,11 @@
 
 use std::{
     arch::asm,
-    fs::{File, OpenOptions},
+    fs::{File, OpenOptions, Permissions},
     io,
     os::{
         fd::AsRawFd as _,
-        unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _},
+        unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _},
     },
     path::{Path, PathBuf},
     ptr::NonNull,
@@ -23,6 +23,9 @@ use urscope_schema::trace::write::STEP;
 pub const PIECE: u64 = 1 << 20;
 
 const PAGE: u64 = 4096;
+
+/// The mode of a file: a trace shows addresses, paths and a command line.
+const PRIVATE: u32 = 0o600;
 
 /// The contents of new parts of the file.
 static SPACES: [u8; 1 << 16] = [b' '; 1 << 16];
@@ -36,21 +39,31 @@ pub struct Pages {
     mapped_from: u64,
     used: u64,
     capacity: u64,
+    /// Whether somebody else has made the file shorter.
+    truncated: bool,
 }
 
 // SAFETY: the mapping belongs to this value alone; a mapping is not bound to a thread.
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// Creates a file. An existing one is not touched (`AlreadyExists`).
+    /// Creates a file that only its owner can read and write. An existing one is not touched (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o666).open(path)?;
-        let mut pages =
-            Self { path: path.into(), inode: identity(&file)?, mapping: None, mapped_from: 0, used: 0, capacity: 0 };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(path)?;
+        // The mask of the process may have taken more away, and the file is opened again when it grows.
+        file.set_permissions(Permissions::from_mode(PRIVATE))?;
+        let (path, inode) = (path.to_path_buf(), identity(&file)?);
+        let mut pages = Self { path, inode, mapping: None, mapped_from: 0, used: 0, capacity: 0, truncated: false };
         if let Err(error) = pages.grow_with(&file) {
             // Nothing has been recorded in it yet, and an empty file is no trace.
             drop(file);
-            let _ = std::fs::remove_file(path);
+            let _ = std::fs::remove_file(&pages.path);
             return Err(error);
         }
         Ok(pages)
@@ -74,7 +87,22 @@ impl Pages {
     /// Makes the file one [`PIECE`] larger. On an error it stays as it was.
     pub fn grow(&mut self) -> io::Result<()> {
         let file = self.reopen()?;
+        self.expect_whole(&file)?;
         self.grow_with(&file)
+    }
+
+    /// Fails if somebody else truncated the file. Its pages are gone then, and a store into them would end the process by SIGBUS, so
+    /// nothing is appended any more.
+    fn expect_whole(&mut self, file: &File) -> io::Result<()> {
+        let size = super::plain_file::status_of(file)?.st_size as u64;
+        if self.mapping.is_some() && size < self.capacity {
+            self.truncated = true;
+            self.unmap();
+        }
+        if !self.truncated {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::UnexpectedEof, "another program has truncated the file of the trace"))
     }
 
     fn grow_with(&mut self, file: &File) -> io::Result<()> {
@@ -143,8 +171,18 @@ impl Pages {
     /// [`Self::close`] can be called again with another end.
     pub fn close(&mut self, end: &[u8]) -> io::Result<()> {
         let file = self.reopen()?;
-        file.write_all_at(end, self.used)?;
-        file.set_len(self.used + end.len() as u64)?;
+        self.expect_whole(&file)?;
+        let length = self.used + end.len() as u64;
+        if length <= super::process::file_size_limit() {
+            file.write_all_at(end, self.used)?;
+        } else if self.append(end) {
+            // The limit became lower than the file: a write would end the process by SIGXFSZ. A store into the mapping does not,
+            // nor does making the file shorter.
+            self.used -= end.len() as u64;
+        } else {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
+        }
+        file.set_len(length)?;
         self.unmap();
         Ok(())
     }
@@ -152,6 +190,7 @@ impl Pages {
     /// Appends to a file that was closed, before its end, which is written again.
     pub fn append_closed(&mut self, bytes: &[u8], end: &[u8]) -> io::Result<()> {
         let file = self.reopen()?;
+        self.expect_whole(&file)?;
         if self.used + (bytes.len() + end.len()) as u64 > super::process::file_size_limit() {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
         }
@@ -173,7 +212,7 @@ impl Pages {
     }
 
     fn reopen(&self) -> io::Result<File> {
-        let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
+        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&self.path)?;
         if identity(&file)? == self.inode {
             Ok(file)
         } else {
@@ -183,8 +222,8 @@ impl Pages {
 }
 
 fn identity(file: &File) -> io::Result<(u64, u64)> {
-    let metadata = file.metadata()?;
-    Ok((metadata.dev(), metadata.ino()))
+    let status = super::plain_file::status_of(file)?;
+    Ok((status.st_dev, status.st_ino))
 }
 
 #[cfg(test)]
@@ -239,6 +278,18 @@ mod tests {
         fs::write(&path, "mine").unwrap();
         assert_eq!(Pages::create(&path).err().unwrap().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&path).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn a_file_that_was_truncated_is_not_written_to() {
+        let (_directory, path) = path("t");
+        let mut pages = Pages::create(&path).unwrap();
+        assert!(pages.append(b"one"));
+        File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+        // A store into the mapping would end this test by SIGBUS.
+        assert!(pages.grow().is_err() && pages.close(b"]").is_err());
+        assert!(!pages.append(b"two"));
+        assert_eq!(fs::read(&path).unwrap(), b"");
     }
 
     #[test]

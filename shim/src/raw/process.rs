@@ -5,7 +5,6 @@
 use std::{
     ffi::{c_int, c_void},
     fs, io,
-    os::unix::fs::MetadataExt as _,
     path::Path,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering},
 };
@@ -20,7 +19,7 @@ use urscope_schema::{
     },
 };
 
-use super::{clock, fork_mark, interruptions};
+use super::{clock, fork_mark, interruptions, plain_file};
 
 /// The process id; the kernel is asked each time.
 pub fn id() -> u32 {
@@ -35,7 +34,7 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
         urscope: env!("CARGO_PKG_VERSION").into(),
         run: run.into(),
         host: host(),
-        boot_id: fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into(),
+        boot_id: plain_file::text("/proc/sys/kernel/random/boot_id").trim().into(),
         time_namespace: inode("/proc/self/ns/time"),
         pid_namespace: inode("/proc/self/ns/pid"),
         pid: id(),
@@ -43,14 +42,19 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
         parent: std::os::unix::process::parent_id(),
         forked,
         forked_ns: if forked { forked_at().map(|at| at.0) } else { None },
-        // SAFETY: geteuid(2) has no arguments and cannot fail.
-        uid: unsafe { libc::geteuid() },
+        uid: user(),
         rights: rights(),
         executable: executable.to_string_lossy().into_owned(),
         command: command(),
         rank,
         clock: clock::snapshot(),
     }
+}
+
+/// The effective user id.
+pub fn user() -> u32 {
+    // SAFETY: geteuid(2) has no arguments and cannot fail.
+    unsafe { libc::geteuid() }
 }
 
 /// The file name of the executable, as the name of the process.
@@ -60,23 +64,23 @@ pub fn name(header: &Header) -> &str {
 
 /// The host's name.
 pub fn host() -> String {
-    fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().into()
+    plain_file::text("/proc/sys/kernel/hostname").trim().into()
 }
 
 fn inode(path: &str) -> u64 {
-    fs::metadata(path).map_or(0, |namespace| namespace.ino())
+    plain_file::status(Path::new(path)).map_or(0, |namespace| namespace.st_ino)
 }
 
 /// What the kernel allows this process to do now.
 fn rights() -> Rights {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = plain_file::text("/proc/self/status");
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
+    let scope = plain_file::text("/proc/sys/kernel/yama/ptrace_scope");
     let effective = field("CapEff:").and_then(|set| u64::from_str_radix(set, 16).ok());
     // SAFETY: PR_GET_DUMPABLE has no further arguments and touches no memory.
     let dumpable = unsafe { libc::prctl(libc::PR_GET_DUMPABLE) };
     Rights {
-        ptrace_scope: scope.and_then(|scope| scope.trim().parse().ok()),
+        ptrace_scope: scope.trim().parse().ok(),
         sys_ptrace: effective.map(|set| set >> CAP_SYS_PTRACE & 1 == 1),
         seccomp: field("Seccomp:").and_then(|mode| mode.parse().ok()),
         dumpable: (dumpable >= 0).then_some(dumpable == 1),
@@ -90,7 +94,7 @@ const CAP_SYS_PTRACE: u32 = 19;
 /// The number of open descriptors. Kernels before 6.2 have no single value for it, so the list is counted.
 pub fn open_descriptors() -> Option<u64> {
     const OPEN: &str = "/proc/self/fd";
-    match fs::metadata(OPEN).map(|folder| folder.len()) {
+    match plain_file::status(Path::new(OPEN)).map(|folder| folder.st_size as u64) {
         // The descriptor by which the list is read does not count.
         Ok(0) => fs::read_dir(OPEN).ok().map(|list| (list.count() as u64).saturating_sub(1)),
         number => number.ok(),
@@ -107,12 +111,15 @@ fn limit(of: libc::__rlimit_resource_t) -> Option<u64> {
 /// When a process started, in clock ticks since boot. `ESRCH` for a process that does not exist, or whose
 /// `/proc/PID/stat` has an unknown form.
 pub fn start_of(pid: u32) -> io::Result<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    ProcStat::parse(&stat).map(|stat| stat.start).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))
+    // The name of a process need not be UTF-8.
+    let stat = plain_file::read(format!("/proc/{pid}/stat"))?;
+    ProcStat::parse(&String::from_utf8_lossy(&stat))
+        .map(|stat| stat.start)
+        .ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))
 }
 
 fn command() -> Vec<String> {
-    let bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let bytes = plain_file::read("/proc/self/cmdline").unwrap_or_default();
     let kept = bytes.get(..COMMAND_LIMIT).unwrap_or(&bytes);
     let mut words: Vec<String> =
         kept.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
@@ -219,6 +226,13 @@ pub fn on_exit(end: fn()) {
         __cxa_atexit(call_end_of_all, std::ptr::null_mut(), std::ptr::null_mut());
         at_quick_exit(call_end);
     }
+}
+
+/// Whether the process has rights that whoever started it does not have: it is setuid, setgid, or has file capabilities. Its environment
+/// is not to be trusted then.
+pub fn has_gained_rights() -> bool {
+    // SAFETY: getauxval(3) touches no memory of ours.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 /// The largest file that this process may write, in bytes. Writing more would kill the process with SIGXFSZ.

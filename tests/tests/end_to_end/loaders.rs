@@ -1,5 +1,7 @@
 //! Every call is seen once, whichever way the program reaches its adapter.
 
+use std::process::Command;
+
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, trace};
 
 fn assert_seen_once(outcome: &Outcome) {
@@ -56,5 +58,38 @@ fn with_a_runtime_that_is_opened_for_a_library_alone() {
         for call in ["urIPCGetMemHandleExp", "urIPCPutMemHandleExp", "urUSMDeviceAlloc", "urUSMFree"] {
             assert_eq!(trace::count(&traces, "E", call), 1, "{call}: {}", outcome.stderr);
         }
+    }
+}
+
+/// A loader that a preloaded library does not reach: nothing can be recorded, and the verdict says why.
+#[test]
+fn a_loader_that_is_out_of_reach_is_reported() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    let program = folder.path().join("other_namespace");
+    let include = Release::R2026_2.folder().join("include");
+    let mut compiler = Command::new("g++");
+    compiler.args(["-std=c++17", "-Wall", "-Wextra", "-isystem"]).arg(&include);
+    compiler.arg("-isystem").arg(include.join("unified-runtime")).arg(apps::source("other_namespace.cpp"));
+    let status = compiler.arg("-o").arg(&program).arg("-ldl").status().expect("g++ cannot be started");
+    assert!(status.success(), "other_namespace.cpp does not compile");
+
+    let run = |way: &str| {
+        let test_run = || {
+            let loader = Release::R2026_2.library("libur_loader.so.0");
+            TestRun::of_program(&program).adapter(Adapter::V2).arg(way).arg(loader)
+        };
+        let (bare, traced) = (test_run().untraced().run(), test_run().run());
+        assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{way}: {}{}", bare.stderr, traced.stderr);
+        traced
+    };
+    assert_eq!(run("plain").report().verdict(), "clean");
+    for (way, reason) in [("deepbind", "RTLD_DEEPBIND"), ("namespace", "a namespace of its own (dlmopen)")] {
+        let outcome = run(way);
+        assert_eq!(outcome.report().verdict(), "not-judged", "{way}");
+        let said = outcome.report().reason().map(str::to_owned).unwrap_or_default();
+        assert!(said.contains("libur_adapter_level_zero_v2.so.0 were not seen") && said.contains(reason), "{said}");
+        let [trace] = &outcome.traces()[..] else { panic!("{way}: one trace is expected") };
+        let notes = trace.records.iter().filter(|record| record["name"] == "note").count();
+        assert_eq!(notes, 1, "{way}: {:?}", trace.records);
     }
 }

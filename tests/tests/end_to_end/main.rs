@@ -34,6 +34,7 @@ mod loaders;
 mod missing_results;
 mod mixed_backends;
 mod module_dependencies;
+mod neighbours;
 mod no_skips;
 mod nothing_to_judge;
 mod other_adapters;

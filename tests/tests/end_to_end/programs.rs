@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 72] = [
+const PROGRAMS: [(&str, Shares, Runs); 73] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -76,6 +76,7 @@ const PROGRAMS: [(&str, Shares, Runs); 72] = [
     ("missing_results", Memory, Once),
     ("never_signalled", AllKinds, Once),
     ("no_permission", Memory, Once),
+    ("no_statx", Memory, Once),
     ("open_in_producer", Memory, Once),
     ("open_of_another_kind", AllKinds, Once),
     ("open_of_ended", Memory, Once),
@@ -112,11 +113,12 @@ const PROGRAMS: [(&str, Shares, Runs); 72] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 6] = [
+const LEFT_OUT: [(&str, &str); 7] = [
     ("clean_ranks", "a launcher starts it"),
     ("hunt", "it runs generated scripts"),
     ("interrupted", "the tests of interrupted calls run it"),
     ("no_ipc", "it is a script that makes no IPC call"),
+    ("other_namespace", "it takes a loader to open, and urscope does not see its calls"),
     ("unknown_adapter", "it brings an adapter that urscope leaves alone, so that nothing is seen"),
     ("ur_other_adapter", "it needs an adapter that refuses what it passes"),
 ];

@@ -38,6 +38,10 @@ pub(crate) struct VerdictArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) write_suppressions: Option<PathBuf>,
 
+    /// Put the command lines of the processes into reports in JSON. They may contain secrets.
+    #[arg(long)]
+    pub(crate) command_lines: bool,
+
     /// An earlier report in JSON. Only findings that are not in it fail the run.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,

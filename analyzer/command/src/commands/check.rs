@@ -48,7 +48,8 @@ fn judged(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     let (fail_on, symbols) = (arguments.verdict.fail_on.into(), arguments.traces.symbols.clone());
     let exemptions = exemptions(&arguments.verdict)?;
     let outputs = Outputs::open(&arguments.verdict)?;
-    let options = Options { fail_on, symbols, exemptions, ..Options::default() };
+    let command_lines = arguments.verdict.command_lines;
+    let options = Options { fail_on, symbols, exemptions, command_lines, ..Options::default() };
     let report = analyze_watched(&arguments.traces.paths, &options)?;
     write_report(&report, arguments.report.as_deref())?;
     output::judgement(&report.judgement(&arguments.traces.paths, &options), &arguments.verdict, outputs)

@@ -42,6 +42,10 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE|FOLDER")]
     output: PathBuf,
 
+    /// Put the command lines of the processes into the tables. They may contain secrets.
+    #[arg(long)]
+    command_lines: bool,
+
     #[command(flatten)]
     traces: TraceArguments,
 }
@@ -71,7 +75,11 @@ impl ExportFormat {
 
 /// Writes a temporary file or directory next to the output, and renames it when it is complete.
 pub(crate) fn export(arguments: &Arguments) -> ExitCode {
-    let options = Options { symbols: arguments.traces.symbols.clone(), ..Options::default() };
+    let options = Options {
+        symbols: arguments.traces.symbols.clone(),
+        command_lines: arguments.command_lines,
+        ..Options::default()
+    };
     let path = &arguments.output;
     let (traces, format) = (&arguments.traces.paths, arguments.format.unwrap_or_else(|| ExportFormat::of(path)));
     let exported = match format {

@@ -52,6 +52,7 @@ fn merged(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     }
     let outputs = Outputs::open(&arguments.verdict)?;
     write_report(&report, arguments.report.as_deref())?;
-    let options = Options { fail_on: arguments.verdict.fail_on.into(), exemptions, ..Options::default() };
+    let (fail_on, command_lines) = (arguments.verdict.fail_on.into(), arguments.verdict.command_lines);
+    let options = Options { fail_on, exemptions, command_lines, ..Options::default() };
     output::judgement(&report.judgement(&arguments.reports, &options), &arguments.verdict, outputs)
 }

@@ -46,7 +46,7 @@ pub(crate) fn top(arguments: &Arguments) -> ExitCode {
         );
         return Verdict::NotJudged.exit_code().into();
     }
-    let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
+    let options = Options { symbols: arguments.symbols.clone(), command_lines: true, ..Options::default() };
     let once = arguments.once || arguments.format == PlainFormat::Json;
     if !once && top::is_screen() {
         return top::watch(&paths, &options);

@@ -52,7 +52,9 @@ struct Stat {
 }
 
 fn stat(pid: u32) -> Option<Stat> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of a process need not be UTF-8.
+    let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
     let stat = ProcStat::parse(&text)?;
     Some(Stat { name: stat.name.to_owned(), has_ended: stat.has_ended(), parent: stat.parent })
 }

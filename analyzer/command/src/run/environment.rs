@@ -21,6 +21,8 @@ pub(crate) fn is_quiet(value: Option<OsString>) -> bool {
 pub(crate) struct Surroundings {
     /// The library that is preloaded.
     pub(crate) library: Option<PathBuf>,
+    /// The library of AddressSanitizer that the program is linked with. It refuses to start behind any other library.
+    pub(crate) sanitizer: Option<String>,
     /// The directory for the traces, and the name of the run. Both are absent in an untraced run.
     pub(crate) traces: Option<(PathBuf, String)>,
     /// The directory of a Level Zero loader.
@@ -33,7 +35,7 @@ impl Surroundings {
         let mut changes = Vec::new();
         if let Some(library) = &self.library {
             let others = current("LD_PRELOAD").unwrap_or_default();
-            changes.push(("LD_PRELOAD", in_front(library.as_os_str(), &others, b" :")));
+            changes.push(("LD_PRELOAD", self.preloaded(library.as_os_str(), &others)));
         }
         if let Some((folder, run)) = &self.traces {
             // The placeholders are already replaced, so a percent sign is literal.
@@ -53,17 +55,36 @@ impl Surroundings {
         }
         changes
     }
+
+    /// The list of preloaded libraries: `library` in front of all `others` but those of sanitizers.
+    fn preloaded(&self, library: &OsStr, others: &OsStr) -> OsString {
+        let (first, others): (Vec<_>, Vec<_>) =
+            entries(others, b" :").partition(|other| is_sanitizer(&other.to_string_lossy()));
+        let own = self.sanitizer.as_ref().filter(|_| first.is_empty()).map(OsStr::new);
+        let others = others.into_iter().filter(|other| *other != library);
+        joined(own.into_iter().chain(first).chain([library]).chain(others))
+    }
+}
+
+/// Whether a library, by its path or name, is that of AddressSanitizer, of GCC or Clang.
+pub(crate) fn is_sanitizer(library: &str) -> bool {
+    let name = library.rsplit('/').next().unwrap_or_default();
+    name.starts_with("libasan.so") || name.starts_with("libclang_rt.asan")
 }
 
 /// Moves or adds an entry to the front of a list. Removes empty entries, which mean the current directory.
 fn in_front(first: &OsStr, others: &OsStr, separators: &[u8]) -> OsString {
-    let mut list = first.to_os_string();
-    let others = others.as_bytes().split(|byte| separators.contains(byte)).map(OsStr::from_bytes);
-    for other in others.filter(|other| !other.is_empty() && *other != first) {
-        list.push(":");
-        list.push(other);
-    }
-    list
+    joined([first].into_iter().chain(entries(others, separators).filter(|other| *other != first)))
+}
+
+fn entries<'a>(list: &'a OsStr, separators: &'a [u8]) -> impl Iterator<Item = &'a OsStr> {
+    let entries = list.as_bytes().split(|byte| separators.contains(byte)).map(OsStr::from_bytes);
+    entries.filter(|entry| !entry.is_empty())
+}
+
+fn joined<'a>(entries: impl Iterator<Item = &'a OsStr>) -> OsString {
+    let entries: Vec<_> = entries.collect();
+    entries.join(OsStr::new(":"))
 }
 
 #[cfg(test)]
@@ -88,7 +109,7 @@ mod tests {
         let traced = Surroundings {
             library: Some("/x/liburscope.so".into()),
             traces: Some(("/t".into(), "r1".into())),
-            device: None,
+            ..Surroundings::default()
         };
         let [preload, directory, run] = &changes(&traced, &[("LD_PRELOAD", "/a.so /x/liburscope.so:/b.so")])[..] else {
             panic!("three variables")
@@ -97,6 +118,20 @@ mod tests {
         assert_eq!(*directory, ("URSCOPE_DIR", "/t".into()));
         assert_eq!(*run, ("URSCOPE_RUN", "r1".into()));
         assert_eq!(changes(&traced, &[])[0].1, "/x/liburscope.so");
+    }
+
+    #[test]
+    fn a_sanitizer_stays_in_front() {
+        let library = || Some("/x/liburscope.so".into());
+        let preload =
+            |surroundings: &Surroundings, others| changes(surroundings, &[("LD_PRELOAD", others)])[0].1.clone();
+        let traced = Surroundings { library: library(), ..Surroundings::default() };
+        assert_eq!(preload(&traced, "/a.so /l/libasan.so.8"), "/l/libasan.so.8:/x/liburscope.so:/a.so");
+        let linked =
+            Surroundings { library: library(), sanitizer: Some("libasan.so.8".into()), ..Surroundings::default() };
+        assert_eq!(preload(&linked, "/a.so"), "libasan.so.8:/x/liburscope.so:/a.so");
+        assert_eq!(preload(&linked, "/l/libasan.so.8"), "/l/libasan.so.8:/x/liburscope.so");
+        assert!(is_sanitizer("/l/libclang_rt.asan-x86_64.so") && !is_sanitizer("/libasan.so.8/other.so"));
     }
 
     #[test]

@@ -80,6 +80,7 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
     let mut traces = None;
     if request.traced {
         surroundings.library = Some(install.library(&parts::library()?)?);
+        surroundings.sanitizer = program.sanitizer();
         let asked = request.folder.map(Path::to_path_buf).or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
         let asked = asked.as_deref().map(named_here);
         let prepared = Traces::prepare(asked.as_deref(), Path::new(name))?;
@@ -148,7 +149,7 @@ fn shown(
             let traces = traces.clone();
             Box::new(move || traces.of_this_run())
         },
-        options: Options { fail_on: request.verdict.fail_on.into(), exemptions, ..Options::default() },
+        options: Options { fail_on: request.verdict.fail_on.into(), exemptions, listed: true, ..Options::default() },
     };
     let window = Window::open(window, subject)?;
     complain(format_args!("the run is shown at {}", window.url()));

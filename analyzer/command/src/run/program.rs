@@ -18,7 +18,7 @@ use rustix::{
     process,
 };
 
-use super::error::RunError;
+use super::{environment::is_sanitizer, error::RunError};
 use crate::elf::{self, Linkage};
 
 /// The search path if PATH is not set, as in the C library.
@@ -57,6 +57,13 @@ impl Program {
     /// The path of the program.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The library of AddressSanitizer that the program, or the interpreter of a script, is linked with.
+    pub(crate) fn sanitizer(&self) -> Option<String> {
+        let interpreter = interpreter(&self.path);
+        let needed = elf::library(interpreter.as_ref().unwrap_or(&self.path)).ok()?.needed;
+        needed.into_iter().find(|library| is_sanitizer(library))
     }
 
     /// Why a library cannot be loaded into the program, or `None` if it can. The processes that it starts are not checked.

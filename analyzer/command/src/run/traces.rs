@@ -7,6 +7,7 @@ use std::{
     collections::HashSet,
     ffi::OsString,
     fs, io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     process,
     time::{SystemTime, UNIX_EPOCH},
@@ -41,6 +42,7 @@ impl Traces {
         let failed = |source| RunError::Traces { path: folder.clone(), source };
         fs::create_dir_all(&folder).map_err(failed)?;
         writable(&folder).map_err(failed)?;
+        safe(&folder).map_err(failed)?;
         let before = files_in(&folder).map_err(failed)?.iter().filter_map(name).collect();
         Ok(Self { folder, run: run_name(), before, unnamed, made })
     }
@@ -91,6 +93,20 @@ impl Traces {
 pub(crate) fn writable(folder: &Path) -> io::Result<()> {
     tempfile::tempfile_in(folder).map(drop)
 }
+
+/// Checks what the library checks before it writes a trace: nobody but this user and root can replace the files of the directory.
+fn safe(folder: &Path) -> io::Result<()> {
+    let known = fs::metadata(folder)?;
+    let is_ours = known.uid() == rustix::process::geteuid().as_raw() || known.uid() == 0;
+    if is_ours || known.mode() & STICKY != 0 {
+        return Ok(());
+    }
+    let why = format!("it belongs to the user {}, who could replace the traces in it", known.uid());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}
+
+/// The bit of a directory in which everyone can remove only their own files.
+const STICKY: u32 = 0o1000;
 
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.into())

@@ -1,6 +1,7 @@
 //! The end of a run: analyzes the traces and reports the verdict to the user.
 
 use std::{
+    env,
     fs::File,
     io::{self, BufWriter, Write as _},
     path::{Path, PathBuf},
@@ -11,6 +12,7 @@ use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, judge};
 use urscope_schema::counted;
 
 use super::{
+    environment::{QUIET, is_quiet},
     error::RunError,
     process_tree::{End, Status, named},
     program::Program,
@@ -71,7 +73,8 @@ pub(crate) fn give(
     end: &End,
 ) -> u8 {
     let Reporting { exemptions, destination, outputs } = reporting;
-    let options = Options { fail_on: arguments.fail_on.into(), exemptions, ..Options::default() };
+    let (fail_on, command_lines) = (arguments.fail_on.into(), arguments.command_lines);
+    let options = Options { fail_on, exemptions, listed: true, command_lines, ..Options::default() };
     let judgement = match traces.of_this_run() {
         Ok(files) if files.is_empty() => not_judged(&options, nothing_traced(program.obstacle())),
         Ok(files) => match analyze_watched(&files, &options) {
@@ -86,6 +89,16 @@ pub(crate) fn give(
 
     let code = judgement.verdict.exit_code();
     let (written, place) = match destination {
+        // A program that asks for silence gets it, unless there is something to say.
+        Destination::Stderr
+            if arguments.format == Format::Text
+                && is_quiet(env::var_os(QUIET))
+                && judgement.verdict == Verdict::Clean
+                && judgement.unseen.is_empty()
+                && remarks(end).is_empty() =>
+        {
+            (Ok(()), String::new())
+        }
         Destination::Stderr => {
             let stderr = io::stderr();
             let mut out = BufWriter::new(stderr.lock());

@@ -43,7 +43,7 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
         verdict,
         exit: verdict.exit_code(),
         reason,
-        processes: processes(nodes),
+        processes: processes(nodes, options.command_lines),
         calls,
         findings,
         unseen,
@@ -106,7 +106,7 @@ fn combined(one: FoundFinding, two: FoundFinding) -> FoundFinding {
 }
 
 /// All processes, in the order in which they began.
-fn processes(nodes: &[Node]) -> Vec<ProcessSummary> {
+fn processes(nodes: &[Node], command_lines: bool) -> Vec<ProcessSummary> {
     let first = first(nodes);
     let began = |node: &Node, process: &ProcessSummary| {
         process.began_ns.saturating_sub(node.monotonic_ns).saturating_add(node.shift(first))
@@ -116,7 +116,14 @@ fn processes(nodes: &[Node]) -> Vec<ProcessSummary> {
         .flat_map(|node| node.processes.iter().map(move |process| (began(node, process), process)))
         .collect();
     all.sort_by_key(|(began, _)| *began);
-    all.into_iter().map(|(_, process)| process.clone()).collect()
+    let mut all: Vec<_> = all.into_iter().map(|(_, process)| process.clone()).collect();
+    if !command_lines {
+        // A report of an older version has them.
+        for process in &mut all {
+            process.command.clear();
+        }
+    }
+    all
 }
 
 /// What the verdict does not cover.
@@ -128,11 +135,17 @@ fn unseen(report: &Report) -> Vec<String> {
             .iter()
             .map(|file| format!("{file} has no header: its process was stopped before it had written one")),
     );
+    unseen.extend(ignored(report));
     unseen.extend(report.nodes.iter().filter(|node| node.duplicates > 0).map(|node| {
         let (more, host) = (counted(node.duplicates, "more report"), &node.host);
         format!("{more} of the node {host} (boot {}) ignored: give one report for each node", node.key.boot)
     }));
     unseen
+}
+
+/// The files that are no traces.
+fn ignored(report: &Report) -> impl Iterator<Item = String> {
+    report.foreign.iter().map(|(file, found)| format!("{file} was ignored: it is not a trace ({found})"))
 }
 
 /// Why nothing was judged: there are no traces, no entry point was intercepted, or no IPC function was called.
@@ -141,9 +154,11 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
     if processes().next().is_none() && report.headless.is_empty() {
         let places: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
         let places = if places.is_empty() { String::new() } else { format!(" in {}", places.join(", ")) };
+        let (ignored, mark) =
+            (ignored(report).collect::<Vec<_>>().join("; "), if report.foreign.is_empty() { "" } else { "; " });
         return format!(
             "no trace files{places}: no process loaded a Unified Runtime adapter under urscope; expected urscope-*.json files, \
-             start the program with urscope run"
+             start the program with urscope run{mark}{ignored}"
         );
     }
     let calls: u64 = processes().map(|process| process.calls).sum();

@@ -44,6 +44,9 @@ pub struct Report {
     pub(crate) nodes: Vec<Node>,
     /// Trace files without a header, whose node is not known.
     pub(crate) headless: BTreeSet<String>,
+    /// Files that were ignored because they are no traces, with what they contain.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) foreign: BTreeMap<String, String>,
 }
 
 /// The results of one node: one boot of a host, in one time namespace.
@@ -128,7 +131,8 @@ struct Head {
 impl Default for Report {
     fn default() -> Self {
         let urscope = env!("CARGO_PKG_VERSION").to_owned();
-        Self { version: REPORT_VERSION, urscope, nodes: Vec::new(), headless: BTreeSet::new() }
+        let (headless, foreign) = (BTreeSet::new(), BTreeMap::new());
+        Self { version: REPORT_VERSION, urscope, nodes: Vec::new(), headless, foreign }
     }
 }
 
@@ -189,7 +193,17 @@ impl Report {
             nodes.insert(node.key.clone(), node);
         }
         let headless = self.headless.into_iter().chain(other.headless).collect();
-        Self { nodes: nodes.into_values().collect(), headless, ..Self::default() }
+        let foreign = self.foreign.into_iter().chain(other.foreign).collect();
+        Self { nodes: nodes.into_values().collect(), headless, foreign, ..Self::default() }
+    }
+
+    /// The report without the command lines of the processes.
+    #[must_use]
+    pub fn without_command_lines(mut self) -> Self {
+        for process in self.nodes.iter_mut().flat_map(|node| &mut node.processes) {
+            process.command.clear();
+        }
+        self
     }
 
     /// The judgement over all nodes. It names `paths` if there is nothing to judge.

@@ -97,7 +97,8 @@ pub struct ProcessSummary {
     pub host: String,
     /// Its executable.
     pub executable: String,
-    /// Its command line.
+    /// Its command line; absent unless `--command-lines` asks for it, because it may contain secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// Its rank among the processes of its job, if a launcher assigned one.
     #[serde(default)]

@@ -3,7 +3,7 @@
 use std::{
     cmp::Reverse,
     collections::{BinaryHeap, HashMap, binary_heap::PeekMut},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -31,6 +31,8 @@ pub(crate) struct Merger {
     pub(crate) processes: Vec<TracedProcess>,
     /// Files without a header.
     pub(crate) empty: Vec<PathBuf>,
+    /// Files that are no traces and were found in a directory, with what they contain.
+    pub(crate) foreign: Vec<(PathBuf, String)>,
     pub(crate) deduplicator: Deduplicator,
     pub(crate) tracker: Tracker,
     checker: Checker,
@@ -48,11 +50,13 @@ pub(crate) struct Merger {
 impl Merger {
     /// Opens files and returns the cursors of those that have a header.
     #[expect(clippy::vec_box, reason = "cursors are large and are moved between threads")]
-    fn open(&mut self, files: &[PathBuf]) -> Result<Vec<Box<Cursor>>, AnalysisError> {
+    fn open(&mut self, files: &[PathBuf], named: &dyn Fn(&Path) -> bool) -> Result<Vec<Box<Cursor>>, AnalysisError> {
         let mut cursors = Vec::new();
         for path in files {
-            match Cursor::open(path, buffer_size(files.len()))? {
+            let opened = Cursor::open(path, buffer_size(files.len()))?;
+            match if named(path) { opened.or_not_a_trace(path)? } else { opened } {
                 Opened::Nothing => self.empty.push(path.clone()),
+                Opened::Foreign(found) => self.foreign.push((path.clone(), found)),
                 Opened::Trace(mut cursor) => {
                     if !stay_open(files.len()) {
                         cursor.release();
@@ -124,15 +128,16 @@ impl Merger {
         process.map_or_else(ClockAlignment::default, |process| self.alignment(process.host)).at(time)
     }
 
-    /// Reads all files to their ends and feeds all events.
+    /// Reads all files to their ends and feeds all events. A file that is no trace is an error if it was `named`.
     pub(crate) fn run(
         &mut self,
         files: &[PathBuf],
+        named: &dyn Fn(&Path) -> bool,
         progress: &Arc<Progress>,
         observer: &mut dyn Observer,
     ) -> Result<(), AnalysisError> {
         let opening = tracing::info_span!("opening", files = files.len()).entered();
-        let mut cursors: Vec<_> = self.open(files)?.into_iter().map(Some).collect();
+        let mut cursors: Vec<_> = self.open(files, named)?.into_iter().map(Some).collect();
         self.times = ObservedTimes::beside(files);
         self.add(cursors.iter().flatten().map(|cursor| cursor.header()));
         let mut order: Vec<usize> = (0..cursors.len()).collect();

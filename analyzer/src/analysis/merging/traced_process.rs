@@ -47,7 +47,8 @@ impl TracedProcess {
 
     /// The number of intercepted calls that could not be recorded.
     pub(crate) fn lost(&self) -> u64 {
-        self.notes.footer.as_ref().map_or(0, |footer| footer.lost)
+        // The trace of a killed process has no footer.
+        self.notes.footer.as_ref().map_or(self.notes.lost, |footer| footer.lost)
     }
 
     pub(crate) fn how_it_ended(&self) -> (Ended, End) {

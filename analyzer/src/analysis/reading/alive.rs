@@ -23,7 +23,9 @@ pub fn pid_namespace() -> u64 {
 
 /// Whether the process `pid` runs and started at `start`, in clock ticks since boot as in `/proc/PID/stat`.
 pub fn is_running(pid: u32, start: u64) -> bool {
-    is_running_since(&fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default(), start)
+    // The name of a process need not be UTF-8.
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    is_running_since(&String::from_utf8_lossy(&stat), start)
 }
 
 fn is_running_since(stat: &str, start: u64) -> bool {

@@ -49,6 +49,18 @@ pub(crate) enum Opened {
     Trace(Box<Cursor>),
     /// The file of a process that was stopped before it had written its header.
     Nothing,
+    /// No trace, but a file of another program; with what it contains.
+    Foreign(String),
+}
+
+impl Opened {
+    /// The error that a foreign file is where a trace is expected.
+    pub(crate) fn or_not_a_trace(self, path: &Path) -> Result<Self, AnalysisError> {
+        match self {
+            Self::Foreign(found) => Err(AnalysisError::NotATrace { path: path.to_owned(), found }),
+            opened => Ok(opened),
+        }
+    }
 }
 
 /// A trace that is being read.
@@ -91,6 +103,8 @@ pub(crate) enum Left {
 pub(crate) struct Notes {
     pub(crate) entry_points: Vec<EntryPoint>,
     pub(crate) footer: Option<Footer>,
+    /// The number of records that were lost before the latest gap.
+    pub(crate) lost: u64,
     pub(crate) skipped: Vec<SkippedLine>,
     pub(crate) skipped_lines: u64,
     pub(crate) torn: bool,
@@ -120,7 +134,9 @@ impl Cursor {
         let source = Source::open(path).map_err(unreadable)?;
         let mut input = match Input::open(source, buffer, growing).map_err(unreadable)? {
             Kind::Trace(input) => input,
-            Kind::NotATrace(found) => return Err(not_a_trace(found.into())),
+            // What a file system leaves of a file that it lost a part of. It may have been a trace.
+            Kind::Lost => return Err(not_a_trace("its beginning is lost, and is zeros now".into())),
+            Kind::NotATrace(found) => return Ok(Opened::Foreign(found.into())),
         };
         let mut foreign = 0;
         while let Some(item) = input.next() {
@@ -135,6 +151,7 @@ impl Cursor {
                 Ok(Record::Device(_)) => "a device".into(),
                 Ok(Record::Module(_) | Record::Stack(_)) => "a call stack".into(),
                 Ok(Record::Footer(_)) => "the footer".into(),
+                Ok(Record::Gap(_)) => "a gap".into(),
                 Ok(Record::Foreign) | Err(_) => {
                     foreign += 1;
                     if foreign < FOREIGN_LINES {
@@ -147,9 +164,12 @@ impl Cursor {
         }
         match foreign {
             // An incomplete header may be completed later. A foreign file is an error now.
-            0 if input.has_part_of_a_line() => Self::open(path, buffer).map(|_| Opened::Nothing),
+            0 if input.has_part_of_a_line() => Self::open(path, buffer).map(|opened| match opened {
+                Opened::Foreign(found) => Opened::Foreign(found),
+                _ => Opened::Nothing,
+            }),
             0 => Ok(Opened::Nothing),
-            _ => Err(not_a_trace("none of its lines is a urscope record".into())),
+            _ => Ok(Opened::Foreign("none of its lines is a urscope record".into())),
         }
     }
 
@@ -358,6 +378,7 @@ impl Cursor {
                         notes.footer = Some(*footer);
                     }
                 }
+                Ok(Record::Gap(gap)) => notes.lost = notes.lost.max(gap.lost),
                 Ok(_) => {}
                 Err(Skipped { why: Why::Torn, .. }) => notes.torn = true,
                 Err(Skipped { offset, line, why }) => {

@@ -37,6 +37,8 @@ pub(crate) enum Input {
 pub(crate) enum Kind {
     /// A file of one of the two forms, or an empty one.
     Trace(Input),
+    /// A file that begins with zeros.
+    Lost,
     /// Neither.
     NotATrace(&'static str),
 }
@@ -62,6 +64,7 @@ impl Input {
         Ok(match input.fill_buf()?.trim_ascii_start().first() {
             None | Some(b'[') => Kind::Trace(Self::Lines { reader: Reader::new(input), growing }),
             Some(b'{') => Kind::NotATrace("it begins with { and is other JSON"),
+            Some(0) => Kind::Lost,
             Some(_) => Kind::NotATrace("it is neither JSON nor a Fuchsia trace"),
         })
     }

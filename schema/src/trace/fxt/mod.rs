@@ -7,7 +7,7 @@
 pub mod read;
 pub mod write;
 
-use super::records::{Device, EntryPoint, Footer, Header, Module, Named, Stack};
+use super::records::{Device, EntryPoint, Footer, Gap, Header, Module, Named, Stack};
 
 /// The number of words in a chunk. A record never crosses the end of a chunk.
 pub const CHUNK: usize = 4096;
@@ -101,6 +101,7 @@ names! {
     Device = Device::NAME,
     Module = Module::NAME,
     Stack = Stack::NAME,
+    Gap = Gap::NAME,
     Footer = Footer::NAME,
 }
 

@@ -198,6 +198,7 @@ fn blob(name: Meaning, payload: &[u8]) -> Item {
         Name::Device => unfit(payload).map(Record::Device),
         Name::Module => unfit(payload).map(Record::Module),
         Name::Stack => unfit(payload).map(Record::Stack),
+        Name::Gap => unfit(payload).map(Record::Gap),
         Name::Footer => unfit(payload).map(Record::Footer),
         _ => return Item::Other,
     };

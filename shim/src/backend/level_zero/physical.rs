@@ -6,10 +6,7 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
-    mem::ManuallyDrop,
     os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd},
-    os::unix::fs::MetadataExt as _,
     sync::{Arc, Weak},
 };
 
@@ -39,6 +36,7 @@ use crate::{
             caller::{Query, receive},
         },
         fork_reset::ForkReset,
+        plain_file,
     },
 };
 
@@ -333,11 +331,9 @@ fn fetch_native(handle_data: &HandleData, context: ZeHandle, device: ZeHandle) -
 
 /// What identifies a file: device and inode.
 fn identity(descriptor: &OwnedFd) -> Result<[u8; NATIVE_SIZE], UrResult> {
-    // SAFETY: the descriptor is open for as long as it is borrowed, and nothing closes this second owner of it.
-    let file = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor.as_raw_fd()) });
-    let data = file.metadata().map_err(|refusal| result::of_kernel(&refusal))?;
+    let data = plain_file::status_of(descriptor).map_err(|refusal| result::of_kernel(&refusal))?;
     let mut bytes = [0; NATIVE_SIZE];
-    for (to, from) in bytes.iter_mut().zip([data.dev(), data.ino()].into_iter().flat_map(u64::to_le_bytes)) {
+    for (to, from) in bytes.iter_mut().zip([data.st_dev, data.st_ino].into_iter().flat_map(u64::to_le_bytes)) {
         *to = from;
     }
     Ok(bytes)

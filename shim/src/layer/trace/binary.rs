@@ -9,14 +9,15 @@ use urscope_schema::{
     trace::{Form, fxt, records::Header, write::End},
 };
 
-use super::{ENTRY_POINTS, STATE, file, footer, lost, pid};
+use super::{
+    ENTRY_POINTS, STATE,
+    file::{self, Growth},
+    footer, lost, pid,
+};
 use crate::raw::{
     chunks::{self, Appended, Chunks, Record},
-    clock, interruptions, process, thread,
+    interruptions, process, thread,
 };
-
-/// After an error, the growth of the file is tried again only after so many nanoseconds.
-const RETRY: u64 = 100_000_000;
 
 /// The record of a call that begins.
 pub(super) struct Begins<'a>(pub(super) &'a Enter);
@@ -100,8 +101,7 @@ fn append_slowly(append: &dyn Fn() -> Appended) {
 /// The file; without chunks where it could not be created.
 pub(super) struct BinaryFile {
     chunks: Option<Chunks>,
-    /// When the growth of the file failed, in nanoseconds; 0 if it did not.
-    failed: u64,
+    growth: Growth,
 }
 
 impl BinaryFile {
@@ -125,7 +125,7 @@ impl BinaryFile {
             }
             name_thread(header.pid);
         }
-        Self { chunks, failed: 0 }
+        Self { chunks, growth: Growth::default() }
     }
 
     /// The path, if the file could be created.
@@ -136,20 +136,20 @@ impl BinaryFile {
     /// Gives this thread another chunk; false if there is none.
     fn renew(&mut self) -> bool {
         let Some(chunks) = &mut self.chunks else { return false };
-        if self.failed != 0 && clock::now().0 < self.failed + RETRY {
+        if !self.growth.may_be_tried() {
             return false;
         }
         match chunks.renew(pid(), thread::id(), &[]) {
             Ok(()) => {
-                self.failed = 0;
+                if self.growth.succeeded() {
+                    // The process may be killed before it can write a footer.
+                    chunks::append(&fxt::write::record(&super::gap()).unwrap_or_default());
+                }
                 name_thread(pid());
                 true
             }
             Err(error) => {
-                if self.failed == 0 {
-                    file::ends_here(chunks.path(), &error);
-                }
-                self.failed = clock::now().0.max(1);
+                self.growth.failed(chunks.path(), &error);
                 false
             }
         }

@@ -9,7 +9,11 @@ use urscope_schema::trace::{
     write::{self, End, Line},
 };
 
-use super::{ENTRY_POINTS, STATE, file, footer, lost};
+use super::{
+    ENTRY_POINTS, STATE,
+    file::{self, Growth},
+    footer, lost,
+};
 use crate::raw::{interruptions, pages::Pages, process};
 
 /// The bytes that are kept free for the footer, so that a file on a full disk can still be closed.
@@ -39,7 +43,7 @@ pub(super) fn append(bytes: &[u8]) {
 /// The file; without pages where it could not be created.
 pub(super) struct ChromeFile {
     pages: Option<Pages>,
-    full: bool,
+    growth: Growth,
     closed: bool,
 }
 
@@ -54,7 +58,7 @@ impl ChromeFile {
             beginning.extend(entry_points.iter().flat_map(|entry_point| write::record(header.pid, entry_point)));
         }
         let pages = file::create(Form::Chrome, &header, Pages::create);
-        let mut file = Self { pages, full: false, closed: false };
+        let mut file = Self { pages, growth: Growth::default(), closed: false };
         file.write(&beginning);
         file
     }
@@ -72,21 +76,31 @@ impl ChromeFile {
                 self.end(&footer(how));
             }
             let Some(pages) = &mut self.pages else { return false };
-            return !self.full && pages.append_closed(bytes, footer(how).bytes().unwrap_or_default()).is_ok();
+            return !self.growth.has_failed()
+                && pages.append_closed(bytes, footer(how).bytes().unwrap_or_default()).is_ok();
         }
         self.write(bytes)
     }
 
     fn write(&mut self, bytes: &[u8]) -> bool {
         let Some(pages) = &mut self.pages else { return false };
-        while !self.full && bytes.len() as u64 + RESERVE > pages.room() {
+        if bytes.len() as u64 + RESERVE > pages.room() {
             let _held_off = interruptions::hold_off();
-            if let Err(error) = pages.grow() {
-                self.full = true;
-                file::ends_here(pages.path(), &error);
+            if !self.growth.may_be_tried() {
+                return false;
+            }
+            while bytes.len() as u64 + RESERVE > pages.room() {
+                if let Err(error) = pages.grow() {
+                    self.growth.failed(pages.path(), &error);
+                    return false;
+                }
+            }
+            if self.growth.succeeded() {
+                // The process may be killed before it can write a footer.
+                pages.append(&write::record(super::pid(), &super::gap()));
             }
         }
-        !self.full && pages.append(bytes)
+        pages.append(bytes)
     }
 
     /// Closes the file with `footer`.

@@ -1,13 +1,16 @@
 //! What the trace files of both forms have in common: where they are created, and what is reported of errors.
 
-use std::{io, path::Path};
+use std::{io, ops::RangeInclusive, path::Path};
 
 use urscope_schema::trace::{Form, records::Header, write};
 
 use crate::{
-    knobs,
-    raw::{process, stderr},
+    command_line, knobs,
+    raw::{clock, plain_file, process, stderr},
 };
+
+/// The pause after the first attempt to grow that failed, and the longest one, in nanoseconds. Each failure doubles it.
+const PAUSES: RangeInclusive<u64> = 10_000_000..=10_000_000_000;
 
 /// The most files of one process: one for each program that it executes by `exec`.
 const AGAIN: u32 = 10_000;
@@ -20,14 +23,21 @@ pub(super) fn header(forked: bool) -> Header {
     }
     // From now on, the end of this process is that of its trace.
     super::pid();
-    process::describe(&knobs.run, forked, knobs::rank())
+    let mut header = process::describe(&knobs.run, forked, knobs::rank());
+    header.command = command_line::shown(header.command, knobs.command_line);
+    header
 }
 
 /// Creates the trace file by `make`; `None`, with a message, where that is not possible.
 pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io::Result<F>) -> Option<F> {
     let directory = &knobs::read().directory;
     let create = || {
-        std::fs::create_dir_all(directory)?;
+        plain_file::make_directory(directory)?;
+        let status = plain_file::status(directory)?;
+        if !is_safe(status.st_uid, status.st_mode, process::user()) {
+            let why = format!("it belongs to the user {}, who could replace the traces in it", status.st_uid);
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
         for again in 0..AGAIN {
             let name = write::file_name(form, process::name(header), header.pid, header.start, again);
             match make(&directory.join(name)) {
@@ -48,10 +58,72 @@ pub(super) fn create<F>(form: Form, header: &Header, make: impl Fn(&Path) -> io:
     created.ok()
 }
 
-/// Reports that a file does not grow any more.
-pub(super) fn ends_here(path: &Path, error: &io::Error) {
-    stderr::say(&format!(
-        "the trace {} ends here: {error}; the program continues, and further calls are counted but not recorded",
-        path.display()
-    ));
+/// Whether nobody but `user` and root can replace the files of a directory that `user` makes: it belongs to one of the two, or everyone
+/// can only remove their own files in it.
+fn is_safe(owner: u32, mode: u32, user: u32) -> bool {
+    owner == user || owner == 0 || mode & libc::S_ISVTX != 0
+}
+
+/// When the growth of a file is tried again that could not grow: there may be room, or a free descriptor, later.
+#[derive(Default)]
+pub(super) struct Growth {
+    /// When to try again, in nanoseconds of `CLOCK_MONOTONIC`, and the pause before that; 0 where it did not fail.
+    next: u64,
+    pause: u64,
+    /// Whether the user knows that records are lost.
+    said: bool,
+}
+
+impl Growth {
+    /// Whether the file may be grown now.
+    pub(super) fn may_be_tried(&self) -> bool {
+        self.next == 0 || clock::now().0 >= self.next
+    }
+
+    /// Whether the last attempt failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.next != 0
+    }
+
+    /// Notes that the file has grown; true if it could not before.
+    pub(super) fn succeeded(&mut self) -> bool {
+        self.pause = 0;
+        std::mem::replace(&mut self.next, 0) != 0
+    }
+
+    /// Notes that the file could not grow. What is to be recorded until the next attempt is lost.
+    #[cold]
+    pub(super) fn failed(&mut self, path: &Path, error: &io::Error) {
+        self.pause = (2 * self.pause).clamp(*PAUSES.start(), *PAUSES.end());
+        self.next = clock::now().0.saturating_add(self.pause).max(1);
+        if !std::mem::replace(&mut self.said, true) {
+            stderr::say(&format!(
+                "the trace {} cannot grow: {error}; the program continues, and calls are counted but not recorded until it can",
+                path.display()
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_of_somebody_else_is_not_used() {
+        assert!(is_safe(7, 0o755, 7) && is_safe(0, 0o777, 7) && is_safe(8, 0o1777, 7));
+        assert!(!is_safe(8, 0o777, 7) && !is_safe(8, 0o2775, 7) && !is_safe(8, 0o777, 0));
+    }
+
+    #[test]
+    fn growth_is_tried_again_after_longer_and_longer_pauses() {
+        let mut growth = Growth::default();
+        assert!(growth.may_be_tried() && !growth.succeeded());
+        let error = io::Error::other("full");
+        growth.failed(Path::new("t"), &error);
+        let first = growth.pause;
+        growth.failed(Path::new("t"), &error);
+        assert!(growth.has_failed() && !growth.may_be_tried() && growth.pause == 2 * first);
+        assert!(growth.succeeded() && !growth.has_failed() && growth.may_be_tried());
+    }
 }

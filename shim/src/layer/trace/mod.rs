@@ -16,7 +16,7 @@ use urscope_schema::{
     call::{Enter, Exit, Nanos},
     trace::{
         Form, fxt,
-        records::{Device, EntryPoint, Found, Module, Named, Stack},
+        records::{Device, EntryPoint, Found, Gap, Module, Named, Stack},
         write::{self, End, Line, Totals},
     },
 };
@@ -144,6 +144,11 @@ impl Layer for Trace {
 /// Counts a record that could not be written.
 fn lost() {
     LOST.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The number of records that are lost so far, where the file goes on.
+fn gap() -> Gap {
+    Gap { lost: LOST.load(Ordering::Relaxed) }
 }
 
 /// Records an entry point, and what came of it.

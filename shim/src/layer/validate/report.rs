@@ -48,8 +48,8 @@ static REPORTED: ForkReset<Mutex<Reported>> = ForkReset::new(Mutex::default);
 
 #[derive(Default)]
 struct Reported {
-    /// How often each violation was found.
-    sites: BTreeMap<Site, u64>,
+    /// How often each violation was found, and whether it is printed.
+    sites: BTreeMap<Site, (u64, bool)>,
     /// How often one was found at a site for which there was no room.
     others: u64,
 }
@@ -63,14 +63,19 @@ enum Output {
 }
 
 impl Reported {
-    fn add(&mut self, site: Site, times: u64) -> Output {
-        if let Some(known) = self.sites.get_mut(&site) {
+    fn add(&mut self, site: Site, times: u64, printed: bool) -> Output {
+        if let Some((known, before)) = self.sites.get_mut(&site) {
             *known += times;
-            return Output::Counted;
+            let first = printed && !*before;
+            *before |= printed;
+            return if first { Output::Full } else { Output::Counted };
         }
         if self.sites.len() < SITES {
-            self.sites.insert(site, times);
-            return Output::Full;
+            self.sites.insert(site, (times, printed));
+            return if printed { Output::Full } else { Output::Counted };
+        }
+        if !printed {
+            return Output::Counted;
         }
         self.others += times;
         if self.others == times { Output::NoRoom } else { Output::Counted }
@@ -101,7 +106,8 @@ pub(super) fn found(findings: &[Finding]) -> Verdict {
 pub(super) fn at_end(findings: &[Finding]) {
     report(findings);
     let reported = std::mem::take(&mut *REPORTED.get().lock());
-    for (site, times) in reported.sites.into_iter().filter(|(_, times)| *times > 1) {
+    let often = reported.sites.into_iter().filter(|(_, (times, printed))| *times > 1 && *printed);
+    for (site, (times, _)) in often {
         let of = site.function.map_or_else(String::new, |function| format!(" of {}", function.name()));
         stderr::say(&format!("{}: found {times} times in all at this call{of}; the trace has all of them", site.rule));
     }
@@ -122,15 +128,14 @@ fn report(findings: &[Finding]) {
                 message: finding.message.clone(),
             });
         }
-        let output = REPORTED.get().lock().add(Site::of(finding), finding.count);
+        let printed = finding.severity > Severity::Note || !knobs::read().quiet;
+        let output = REPORTED.get().lock().add(Site::of(finding), finding.count, printed);
         match output {
-            Output::Full if finding.severity > Severity::Note || !knobs::read().quiet => {
-                stderr::say(&line(finding));
-            }
+            Output::Full => stderr::say(&line(finding)),
             Output::NoRoom => stderr::say(&format!(
                 "violations at more than {SITES} places: further ones are only counted; the trace has all of them"
             )),
-            Output::Full | Output::Counted => {}
+            Output::Counted => {}
         }
     }
 }

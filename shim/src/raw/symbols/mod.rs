@@ -4,3 +4,4 @@
 pub mod demangle;
 pub mod elf;
 pub mod modules;
+pub mod namespaces;

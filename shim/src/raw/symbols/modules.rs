@@ -144,6 +144,29 @@ pub fn writable_from(address: usize) -> usize {
     .unwrap_or(0)
 }
 
+/// Calls `act` with the address at which the dynamic loader describes the process to debuggers (`struct r_debug` of `link.h`), while
+/// no thread can load or unload a library. Does nothing where the program has no such address.
+pub fn with_loaders_own(act: impl FnOnce(usize)) {
+    let mut act = Some(act);
+    // The program is the first one.
+    first_loaded(|program| {
+        let dynamic = program.headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
+        let span = program.span(dynamic);
+        let entries = span.len() / size_of::<[usize; 2]>();
+        // SAFETY: the segment of the program that the header describes is mapped, and holds pairs of a tag and a value.
+        let entries =
+            unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<[usize; 2]>(span.start), entries) };
+        let debug = entries.iter().find(|[tag, _]| *tag == DT_DEBUG).map(|[_, value]| *value);
+        if let (Some(act), Some(debug @ 1..)) = (act.take(), debug) {
+            act(debug);
+        }
+        Some(())
+    });
+}
+
+/// The entry of a dynamic segment that the dynamic loader fills with that address (elf.h).
+const DT_DEBUG: usize = 21;
+
 /// The dynamic loader's description of a loaded library or program.
 struct Loaded<'a> {
     /// The difference between an address in the process and the address in the file.

@@ -217,7 +217,7 @@ tables! {
         rank: Option<u32>,
         /// The path of the executable.
         executable: &'a str,
-        /// The command line, separated by spaces.
+        /// The command line, separated by spaces; empty unless `--command-lines` asks for it, because it may contain secrets.
         command: String,
         /// When the process began, in nanoseconds since the first process of the run began.
         began_ns: u64,

@@ -1,0 +1,47 @@
+//! Adapters that a loader reached without urscope: found when the process ends, so that the verdict does not pass over them.
+//!
+//! A loader that was opened by `dlmopen` has a C library of its own. One that was opened with `RTLD_DEEPBIND` binds to the C
+//! library before the preloaded one. A program, or a library before ours, may export a `dlsym` that does not pass on to ours. In
+//! all three cases the loader asks its adapter for tables by a `dlsym` that is not urscope's.
+//!
+//! Nothing here makes a system call, so a process without Unified Runtime does not notice it.
+
+use urscope_schema::trace::records::{EntryPoint, UNSEEN_ADAPTER};
+
+use super::{ddi, dlsym};
+use crate::raw::symbols::namespaces::{self, Placed};
+
+/// How the file names of Unified Runtime adapters begin.
+const ADAPTER: &str = "libur_adapter_";
+
+/// Reports the loaded adapters whose tables were not asked for through urscope: those of each kind of namespace together.
+pub fn report() {
+    let (mut near, far): (Vec<_>, Vec<_>) =
+        namespaces::loaded(ADAPTER).into_iter().partition(|placed| placed.of_program);
+    near.retain(|placed| !ddi::is_known(&placed.module));
+    for unseen in [near, far] {
+        let Some(Placed { module, of_program }) = unseen.first() else { continue };
+        let names: Vec<_> = unseen.iter().map(|placed| placed.module.file_name()).collect();
+        ddi::report(EntryPoint {
+            kind: UNSEEN_ADAPTER.into(),
+            library: names.join(", "),
+            directory: module.directory(),
+            problem: reason(*of_program),
+            ..EntryPoint::default()
+        });
+    }
+}
+
+fn reason(of_program: bool) -> String {
+    if !of_program {
+        return "it was loaded into a namespace of its own (dlmopen), which a preloaded library does not reach".into();
+    }
+    match dlsym::in_front() {
+        Some(other) => format!("{} exports a dlsym that stands before urscope's", other.path.display()),
+        None => {
+            "its loader did not use urscope's dlsym, as after dlopen with RTLD_DEEPBIND, or it was not asked for any \
+                 table"
+                .into()
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Files by the oldest system calls: `open`, `read`, `mkdir` and `fstat`.
+//!
+//! The standard library asks for the size of a file by `statx`. A program may have installed a filter of system calls that kills it
+//! for a call that it does not make itself. So nothing that runs after the start of the process may use `std::fs::metadata`,
+//! `std::fs::read`, `std::fs::read_to_string` or `std::fs::create_dir_all`.
+
+use std::{
+    ffi::CString,
+    fs::{self, File},
+    io::{self, Read as _},
+    mem::MaybeUninit,
+    os::{
+        fd::{AsFd, AsRawFd as _},
+        unix::ffi::OsStrExt as _,
+    },
+    path::Path,
+};
+
+/// The most bytes that are read of a file. What is read here are short files of the kernel.
+const MOST: u64 = 1 << 20;
+
+/// The contents of a short file: at most one mebibyte.
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // `Take` does not ask for the size.
+    File::open(path)?.take(MOST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The contents of a short file as text, with U+FFFD in place of what is no UTF-8; empty if it cannot be read.
+pub fn text(path: impl AsRef<Path>) -> String {
+    String::from_utf8_lossy(&read(path).unwrap_or_default()).into_owned()
+}
+
+/// What the kernel knows of the file at `path`. Links are followed.
+pub fn status(path: &Path) -> io::Result<libc::stat> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let mut status = MaybeUninit::uninit();
+    // SAFETY: stat(2) reads a C string, and fills the structure when it returns 0.
+    if unsafe { libc::stat(path.as_ptr(), status.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: stat(2) has filled it.
+    Ok(unsafe { status.assume_init() })
+}
+
+/// What the kernel knows of an open file.
+pub fn status_of(file: &impl AsFd) -> io::Result<libc::stat> {
+    let mut status = MaybeUninit::uninit();
+    // SAFETY: the descriptor is open as long as it is borrowed; fstat(2) fills the structure when it returns 0.
+    if unsafe { libc::fstat(file.as_fd().as_raw_fd(), status.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: fstat(2) has filled it.
+    Ok(unsafe { status.assume_init() })
+}
+
+/// Makes a directory and those above it, unless it exists.
+pub fn make_directory(path: &Path) -> io::Result<()> {
+    let is_directory = || status(path).is_ok_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFDIR);
+    let made = match (fs::create_dir(path), path.parent()) {
+        (Err(error), Some(parent)) if error.kind() == io::ErrorKind::NotFound => {
+            make_directory(parent)?;
+            fs::create_dir(path)
+        }
+        (made, _) => made,
+    };
+    // Another process may have made it meanwhile.
+    if made.is_err() && is_directory() { Ok(()) } else { made }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_and_known() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), b"a\xffb").unwrap();
+        assert_eq!(read(file.path()).unwrap(), b"a\xffb");
+        assert_eq!(text(file.path()), "a\u{fffd}b");
+        assert_eq!(text("/nowhere"), "");
+        let known = file.as_file().metadata().unwrap();
+        for status in [status(file.path()).unwrap(), status_of(&file).unwrap()] {
+            assert_eq!((status.st_dev, status.st_ino, status.st_size), (known.dev(), known.ino(), 3));
+        }
+    }
+
+    #[test]
+    fn a_directory_is_made_with_those_above_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/c");
+        make_directory(&path).unwrap();
+        make_directory(&path).unwrap();
+        assert!(path.is_dir());
+        let file = folder.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(make_directory(&file).is_err() && make_directory(&file.join("below")).is_err());
+    }
+}

@@ -1,0 +1,97 @@
+//! Others that stand in the process beside urscope: a sanitizer, a filter of system calls, and libraries that wrap `dlsym`, too.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use urscope_tests::{Adapter, Release, TestRun, apps, artefacts, trace};
+
+/// Compiles the program that opens a loader, with `flags`.
+fn opener(folder: &Path, flags: &[&str]) -> PathBuf {
+    let program = folder.join("opener");
+    let include = Release::R2026_2.folder().join("include");
+    let mut compiler = Command::new("g++");
+    compiler.args(["-std=c++17", "-Wall", "-Wextra"]).args(flags).arg("-isystem").arg(&include).arg("-isystem");
+    compiler.arg(include.join("unified-runtime")).arg(apps::source("other_namespace.cpp")).arg("-o").arg(&program);
+    let status = compiler.arg("-ldl").status().expect("g++ cannot be started");
+    assert!(status.success(), "other_namespace.cpp does not compile with {flags:?}");
+    program
+}
+
+fn run_of(program: &Path) -> TestRun {
+    let loader = Release::R2026_2.library("libur_loader.so.0");
+    TestRun::of_program(program).adapter(Adapter::V2).arg("plain").arg(loader)
+}
+
+/// AddressSanitizer ends a program at its start if another library is loaded before it.
+#[test]
+fn a_program_with_address_sanitizer_starts_and_is_traced() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    let program = opener(folder.path(), &["-fsanitize=address"]);
+    // The runtime keeps what it has allocated until the end.
+    let test_run = || run_of(&program).env("ASAN_OPTIONS", "detect_leaks=0");
+    let (bare, traced) = (test_run().untraced().run(), test_run().run());
+    assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{}{}", bare.stderr, traced.stderr);
+    assert_eq!(traced.report().verdict(), "clean", "{}", traced.stderr);
+}
+
+/// The filter kills the program for a call that the standard library of Rust makes, and the program does not.
+#[test]
+fn a_filter_of_system_calls_kills_no_traced_program() {
+    let test_run = || TestRun::of("no_statx", Release::R2026_2, Adapter::V2);
+    let (bare, traced) = (test_run().untraced().run(), test_run().run());
+    assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{}{}", bare.stderr, traced.stderr);
+    assert_eq!(traced.report().verdict(), "clean", "{}", traced.stderr);
+    assert_eq!(trace::count(&traced.traces(), "E", "urIPCGetMemHandleExp"), 5002);
+}
+
+/// A library that counts in its `dlsym` how often the table of the IPC functions is asked for.
+const WRAPPER: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+static int asked;
+void *dlsym(void *handle, const char *name) {
+  static void *(*real)(void *, const char *);
+  if (!real) real = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+  if (name && strcmp(name, "urGetIPCExpProcAddrTable") == 0) asked++;
+  return real(handle, name);
+}
+__attribute__((destructor)) static void end(void) {
+  if (asked > 0) printf("asked %d times\n", asked);
+}
+"#;
+
+fn wrapper(folder: &Path) -> PathBuf {
+    let (source, library) = (folder.join("wrapper.c"), folder.join("wrapper.so"));
+    fs::write(&source, WRAPPER).expect("a file can be written");
+    let compiled = Command::new("gcc").args(["-shared", "-fPIC"]).arg(&source).arg("-o").arg(&library).status();
+    assert!(compiled.expect("gcc cannot be started").success());
+    library
+}
+
+#[test]
+fn another_wrapper_behind_urscope_sees_what_it_saw() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    let (program, wrapper) = (opener(folder.path(), &[]), wrapper(folder.path()));
+    let test_run = || run_of(&program).env("LD_PRELOAD", &wrapper);
+    let (bare, traced) = (test_run().untraced().run(), test_run().run());
+    assert!(bare.stdout.contains("asked 2 times"), "{}", bare.stdout);
+    assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{}{}", bare.stderr, traced.stderr);
+    assert_eq!(traced.report().verdict(), "clean", "{}", traced.stderr);
+}
+
+/// It passes on to the C library, so urscope sees nothing: the verdict names it.
+#[test]
+fn a_wrapper_in_front_of_urscope_is_named() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    let (program, wrapper) = (opener(folder.path(), &[]), wrapper(folder.path()));
+    let script = format!("export LD_PRELOAD={}:{}; exec \"$@\"", wrapper.display(), artefacts::preloaded().display());
+    let loader = Release::R2026_2.library("libur_loader.so.0");
+    let test_run = TestRun::of_program("/bin/sh").adapter(Adapter::V2).arg("-c").arg(script).arg("sh");
+    let outcome = test_run.arg(&program).arg("plain").arg(loader).run();
+    assert_eq!(outcome.report().verdict(), "not-judged", "{}", outcome.stderr);
+    let reason = outcome.report().reason().map(str::to_owned).unwrap_or_default();
+    assert!(reason.contains("wrapper.so exports a dlsym that stands before urscope's"), "{reason}");
+}
