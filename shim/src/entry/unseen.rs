@@ -22,7 +22,7 @@ pub fn report() {
     for unseen in [near, far] {
         let Some(Placed { module, of_program }) = unseen.first() else { continue };
         let names: Vec<_> = unseen.iter().map(|placed| placed.module.file_name()).collect();
-        ddi::report(EntryPoint {
+        ddi::report(&EntryPoint {
             kind: UNSEEN_ADAPTER.into(),
             library: names.join(", "),
             directory: module.directory(),
