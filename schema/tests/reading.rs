@@ -38,6 +38,7 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
                 Record::Device(device) => return write::record(42, &**device),
                 Record::Module(module) => return write::record(42, &**module),
                 Record::Stack(stack) => return write::record(42, &**stack),
+                Record::Gap(gap) => return write::record(42, gap),
                 Record::Footer(footer) => {
                     let called = |function: Function| footer.per_function.get(function.name()).copied().unwrap_or(0);
                     let totals = Totals { returned: footer.returned, lost: footer.lost, called: &called };

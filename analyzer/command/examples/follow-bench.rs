@@ -18,7 +18,7 @@ use urscope_schema::{
     handle::fingerprint,
     proc_stat::ProcStat,
     trace::{
-        FORMAT_VERSION,
+        FORMAT_VERSION, Form,
         records::{Clock, Header},
         write::{self, Line},
     },
@@ -64,7 +64,8 @@ impl Trace {
             clock: Clock { base_ns: base, monotonic_ns: now, ..Clock::default() },
             ..Header::default()
         };
-        let mut file = BufWriter::new(File::create(folder.join(write::file_name("bench", pid, start, 0)))?);
+        let mut file =
+            BufWriter::new(File::create(folder.join(write::file_name(Form::Chrome, "bench", pid, start, 0)))?);
         file.write_all(&write::start(pid, "bench", "run"))?;
         file.write_all(&write::record(pid, &header))?;
         Ok(Self { file, base, now, calls: 0 })

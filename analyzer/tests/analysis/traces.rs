@@ -11,6 +11,7 @@ use urscope_rules::End as Fate;
 use urscope_schema::{
     call::Nanos,
     trace::{
+        Form,
         process_times::{FILE, ProcessTimes},
         records::{Clock, Device, EntryPoint, Header, Hex, Rights},
         write::{self, End, Line, Totals},
@@ -77,7 +78,7 @@ pub(crate) fn files_with(scenario: &str, change: impl Fn(&mut Header, &mut Entry
                 bytes.extend(write::record(header.pid, &header));
                 bytes.extend(write::record(header.pid, &entry_point));
                 pids.push(header.pid);
-                files.push((write::file_name(&name, header.pid, header.start, 0), bytes));
+                files.push((write::file_name(Form::Chrome, &name, header.pid, header.start, 0), bytes));
             }
             Event::Enter(who, mut enter) => {
                 enter.time.0 += START;

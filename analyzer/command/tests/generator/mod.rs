@@ -16,7 +16,7 @@ use urscope_schema::{
     call::{Enter, Exit, Nanos, Values},
     handle::fingerprint,
     trace::{
-        FORMAT_VERSION,
+        FORMAT_VERSION, Form,
         records::{Clock, EntryPoint, Header, Hex, Rights, Stack},
         write::{self, End, Line, Totals},
     },
@@ -109,7 +109,7 @@ impl Generator {
 
     fn start(&self, host: u32, rank: u32, now: u64, directory: &Path) -> io::Result<Rank> {
         let pid = 4000 + rank;
-        let file = File::create(directory.join(write::file_name("generator", pid, 100, 0)))?;
+        let file = File::create(directory.join(write::file_name(Form::Chrome, "generator", pid, 100, 0)))?;
         let mut file = BufWriter::with_capacity(1 << 20, file);
         let header = Header {
             format: FORMAT_VERSION,
