@@ -163,7 +163,11 @@ function processes({ run, check }) {
                 ),
             },
             ranks && { name: 'rank', number: true, cell: (process) => process.rank },
-            { name: 'program', cell: (process) => file(process.executable), hint: (process) => process.command.join(' ') || process.executable },
+            {
+              name: 'program',
+              cell: (process) => file(process.executable),
+              hint: (process) => process.command.join(' ') || process.executable,
+            },
             { name: 'host', cell: (process) => process.host },
             {
               name: 'calls',

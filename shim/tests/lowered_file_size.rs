@@ -27,6 +27,10 @@ fn a_limit_below_the_file_ends_neither_the_process_nor_the_trace() {
     trace::end("exit");
     // The teardown of a library, after the end.
     call();
+    // The harness may write to a file, too.
+    let limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, ..limit };
+    // SAFETY: as above.
+    unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) };
 
     let bytes = std::fs::read(trace::path().unwrap()).unwrap();
     assert!(bytes.len() > 1000, "the limit was not reached");

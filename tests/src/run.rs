@@ -112,16 +112,12 @@ impl TestRun {
             .arg(&self.program)
             .args(&self.program_arguments)
             .env("ONEAPI_DEVICE_SELECTOR", "level_zero:*")
-            .envs(env::var_os(FORMAT).map(|value| ("URSCOPE_FORMAT", value)))
             .envs(validation().map(|value| ("URSCOPE_VALIDATE", value)))
             .envs(self.environment);
         let ended = run_to_end(command, folder.path());
         Outcome { code: ended.code, stdout: ended.stdout, stderr: ended.stderr, folder }
     }
 }
-
-/// Sets `URSCOPE_FORMAT` for all runs of the suite. A test that sets it itself takes precedence.
-const FORMAT: &str = "URSCOPE_E2E_FORMAT";
 
 /// Sets `URSCOPE_VALIDATE` for all runs of the suite. A test that sets it itself takes precedence.
 const VALIDATION: &str = "URSCOPE_E2E_VALIDATE";

@@ -198,7 +198,7 @@ fn malicious_names_are_escaped() {
 #[test]
 fn a_failed_analysis_is_reported() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("urscope-a-1-1.json"), "no trace").unwrap();
+    std::fs::write(folder.path().join("urscope-a-1-1.json"), "\0").unwrap();
     let view = serve(folder.path(), None);
     let place = Place::of(&view);
     let run = place.json("api/run");

@@ -68,7 +68,7 @@ fn a_failed_analysis_keeps_the_earlier_results() {
     let shown = Shown::new(VIOLATION);
     let check = shown.place.get("api/check").body;
     let broken = shown.path().join("urscope-x-9-9.json");
-    fs::write(&broken, "no trace").unwrap();
+    fs::write(&broken, "\0").unwrap();
     let run = wait_for(&shown.place, 2);
     assert!(run["error"].as_str().unwrap().contains("urscope-x-9-9.json"), "{run}");
     assert_eq!((&run["calls"], shown.place.get("api/check").body), (&json!(6), check));
