@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[path = "../../fuzz/checks/binary.rs"]
+mod binary;
 #[path = "../../fuzz/checks/judge.rs"]
 mod judge;
+#[path = "../../fuzz/checks/judgement.rs"]
+mod judgement;
 #[path = "../../fuzz/checks/report.rs"]
 mod report;
 #[path = "../../fuzz/checks/trace.rs"]
@@ -28,6 +32,11 @@ fn check_all(target: &str, check: fn(&[u8])) {
 #[test]
 fn every_kept_trace_passes_the_fuzz_check() {
     check_all("trace", trace::check);
+}
+
+#[test]
+fn every_kept_binary_trace_passes_the_fuzz_check() {
+    check_all("binary", binary::check);
 }
 
 #[test]

@@ -4,5 +4,7 @@
 
 #[path = "../checks/judge.rs"]
 mod judge;
+#[path = "../checks/judgement.rs"]
+mod judgement;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| judge::check(data));

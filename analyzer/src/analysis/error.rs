@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum AnalysisError {
     /// A file or directory cannot be read.
-    #[error("cannot read {}: {source}; give trace files, or directories that hold urscope-*.json files", path.display())]
+    #[error("cannot read {}: {source}; give trace files, or directories that hold urscope-*.json or *.fxt files", path.display())]
     Unreadable {
         /// The file or directory.
         path: PathBuf,
@@ -15,7 +15,7 @@ pub enum AnalysisError {
         source: std::io::Error,
     },
     /// A file is not a trace.
-    #[error("{} is not a urscope trace: {found}; expected a file that liburscope.so wrote (urscope-*.json)", path.display())]
+    #[error("{} is not a urscope trace: {found}; expected a file that liburscope.so wrote (urscope-*.json or *.fxt)", path.display())]
     NotATrace {
         /// The file.
         path: PathBuf,

@@ -76,7 +76,7 @@ impl Options {
     }
 }
 
-/// Judges traces: files, or directories that contain `urscope-*.json` files.
+/// Judges traces: files, or directories that contain `urscope-*.json` or `*.fxt` files.
 ///
 /// If there are no traces, or traces without calls, the verdict is [`Verdict::NotJudged`], with the reason. A named file that
 /// is not a trace is an error, and so is a damaged trace, because a verdict over the other files could be wrong. A file of another

@@ -158,7 +158,7 @@ fn gaps(judgement: &Judgement) -> Markup {
         }
         @if judgement.skipped_lines > 0 {
             h2 { "Lines that could not be used (" (judgement.skipped_lines) ")" }
-            ul { @for line in &judgement.skipped { li { code { (line.file) ":" (line.line) } " (byte " (line.offset) "): " (line.why) } } }
+            ul { @for line in &judgement.skipped { li { code { (line.place()) } " (byte " (line.offset) "): " (line.why) } } }
         }
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
     if judgement.skipped_lines > 0 {
         writeln!(out, "\n{} ({})", paint.strong("lines that could not be used"), judgement.skipped_lines)?;
         for line in &judgement.skipped {
-            writeln!(out, "  {}:{} (byte {}): {}", line.file, line.line, line.offset, line.why)?;
+            writeln!(out, "  {} (byte {}): {}", line.place(), line.offset, line.why)?;
         }
     }
     Ok(())

@@ -55,7 +55,7 @@ pub(crate) struct TraceArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) symbols: Vec<PathBuf>,
 
-    /// Trace files, or directories with urscope-*.json files in them.
+    /// Trace files, or directories with urscope-*.json or *.fxt files in them.
     #[arg(required = true, value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,
 }

@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     symbols: Vec<PathBuf>,
 
-    /// Trace files, or directories with urscope-*.json files in them. [default: $URSCOPE_DIR, else the newest directory in urscope-traces]
+    /// Trace files, or directories with urscope-*.json or *.fxt files in them. [default: $URSCOPE_DIR, else the newest directory in urscope-traces]
     #[arg(value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
 }

@@ -157,7 +157,7 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
         let (ignored, mark) =
             (ignored(report).collect::<Vec<_>>().join("; "), if report.foreign.is_empty() { "" } else { "; " });
         return format!(
-            "no trace files{places}: no process loaded a Unified Runtime adapter under urscope; expected urscope-*.json files, \
+            "no trace files{places}: no process loaded a Unified Runtime adapter under urscope; expected urscope-*.json or *.fxt files, \
              start the program with urscope run{mark}{ignored}"
         );
     }

@@ -69,6 +69,8 @@ struct Lane {
     /// The next word to be read.
     at: usize,
     tid: u32,
+    /// The time of the latest record that was returned.
+    last: Nanos,
     /// The next record, and its position in bytes from the start of the file.
     head: Option<(u64, Found)>,
 }
@@ -102,10 +104,11 @@ impl ChunkReader {
         };
         self.until = until;
         self.index(size)?;
+        // What is in memory of the present chunks may be older than the file.
+        for lane in &mut self.lanes {
+            lane.words.clear();
+        }
         for lane in std::mem::take(&mut self.idle) {
-            if let Some(waiting) = self.lanes.get_mut(lane) {
-                waiting.words.clear();
-            }
             self.advance(lane)?;
         }
         Ok(true)
@@ -202,11 +205,14 @@ impl ChunkReader {
             return None;
         }
         PeekMut::pop(top);
+        let lane = self.lanes.get_mut(index)?;
         if key.0 > Nanos(0) {
-            self.late |= key.0 < self.last;
+            // In a lane, a record of a signal handler may stand before an earlier one: that is its order, whenever it is read.
+            self.late |= key.0 < self.last && key.0 >= lane.last;
             self.last = self.last.max(key.0);
+            lane.last = lane.last.max(key.0);
         }
-        let found = self.lanes.get_mut(index)?.head.take()?;
+        let found = lane.head.take()?;
         self.closed |= matches!(found, (_, Ok(Record::Footer(_))));
         if let Err(error) = self.advance(index) {
             return Some(Err(error));
@@ -317,8 +323,7 @@ impl Lane {
 
     /// The same position, without the words.
     fn remainder(&self) -> Self {
-        let Self { chunks, present, at, tid, head, .. } = self;
-        Self { chunks: chunks.clone(), present: *present, words: Vec::new(), at: *at, tid: *tid, head: head.clone() }
+        Self { chunks: self.chunks.clone(), words: Vec::new(), head: self.head.clone(), ..*self }
     }
 }
 
@@ -342,3 +347,6 @@ fn key(found: &Found) -> Key {
         _ => (Nanos(0), 0),
     }
 }
+
+#[cfg(test)]
+mod tests;
