@@ -26,7 +26,7 @@ impl Trace {
         let file = File::create(folder.path().join("t")).unwrap();
         let mut trace = Self { folder, file, next: vec![0; 4] };
         for chunk in 0..trace.next.len() {
-            trace.words(chunk, 0, &[UNWRITTEN; CHUNK]);
+            trace.words(chunk, 0, &vec![UNWRITTEN; CHUNK]);
         }
         trace.put(0, &write::beginning(1, "app"));
         trace
@@ -82,9 +82,9 @@ fn two_lanes() -> Trace {
     trace.head(0, 0, 10);
     trace.head(1, 1, 11);
     trace.head(2, 0, 10);
-    [1, 4].into_iter().for_each(|time| trace.call(0, time));
-    [2, 3, 7].into_iter().for_each(|time| trace.call(1, time));
-    trace.call(2, 5);
+    for (chunk, time) in [(0, 1), (0, 4), (1, 2), (1, 3), (1, 7), (2, 5)] {
+        trace.call(chunk, time);
+    }
     trace
 }
 
