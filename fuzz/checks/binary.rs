@@ -19,7 +19,7 @@ pub(crate) fn check(data: &[u8]) {
         bytes.extend(MAGIC.to_le_bytes());
     }
     bytes[..size_of::<u64>()].copy_from_slice(&MAGIC.to_le_bytes());
-    while bytes.len() as u64 % CHUNK_BYTES != 0 {
+    while !(bytes.len() as u64).is_multiple_of(CHUNK_BYTES) {
         bytes.extend(UNWRITTEN.to_le_bytes());
     }
     let path = judgement::FOLDER.path().join("urscope-b-1-1.fxt");
