@@ -9,24 +9,20 @@
 use std::{
     arch::asm,
     cell::Cell,
-    fs::{File, OpenOptions, Permissions},
+    fs::File,
     io,
-    os::{
-        fd::AsRawFd as _,
-        unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _},
-    },
-    path::{Path, PathBuf},
+    os::{fd::AsRawFd as _, unix::fs::FileExt as _},
+    path::Path,
     ptr::NonNull,
     sync::atomic::{AtomicU32, Ordering, compiler_fence},
 };
 
 use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
 
+use super::named_file::NamedFile;
+
 /// The number of bytes by which the file grows, and of one mapping.
 pub const PIECE: u64 = 1 << 20;
-
-/// The mode of a file: a trace shows addresses, paths and a command line.
-const PRIVATE: u32 = 0o600;
 
 /// The size of a word in bytes.
 const WORD: usize = size_of::<u64>();
@@ -36,8 +32,7 @@ static FREE: [u64; CHUNK] = [UNWRITTEN; CHUNK];
 
 /// A growing file. The chunks that it hands out are used by [`append`].
 pub struct Chunks {
-    path: PathBuf,
-    inode: (u64, u64),
+    name: NamedFile,
     /// The size of the file in bytes.
     size: u64,
     /// The mapping of the last piece, and the position in the file of the next chunk to be handed out.
@@ -83,25 +78,8 @@ static EPOCH: AtomicU32 = AtomicU32::new(1);
 impl Chunks {
     /// Creates a file. An existing one is not touched (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(PRIVATE)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(path)?;
-        // The mask of the process may have taken more away, and the file is opened again when it grows.
-        file.set_permissions(Permissions::from_mode(PRIVATE))?;
-        let mut chunks = Self {
-            path: path.into(),
-            inode: identity(&file)?,
-            size: 0,
-            piece: None,
-            next: 0,
-            lanes: 0,
-            spent: [None; 32],
-            left: Vec::new(),
-        };
+        let (name, file) = NamedFile::create(path)?;
+        let mut chunks = Self { name, size: 0, piece: None, next: 0, lanes: 0, spent: [None; 32], left: Vec::new() };
         if let Err(error) = chunks.grow_with(&file) {
             // Nothing has been recorded in it yet, and an empty file is no trace.
             drop(file);
@@ -113,7 +91,7 @@ impl Chunks {
 
     /// The path of the file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.name.path()
     }
 
     /// Gives this thread a chunk with room for at least one record of any length. `beginning` comes before the head of the chunk. An
@@ -160,7 +138,7 @@ impl Chunks {
     /// The address of a new chunk.
     fn chunk(&mut self) -> io::Result<usize> {
         if self.next == self.size {
-            let file = self.reopen()?;
+            let file = self.name.reopen()?;
             if (super::plain_file::status_of(&file)?.st_size as u64) < self.size {
                 let why = "another program has truncated the file of the trace";
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
@@ -224,19 +202,10 @@ impl Chunks {
     /// Truncates the file behind the last chunk that was handed out. Further chunks are errors.
     pub fn close(&mut self) -> io::Result<()> {
         self.piece = None;
-        let file = self.reopen()?;
+        let file = self.name.reopen()?;
         file.set_len(self.next)?;
         self.size = self.next;
         Ok(())
-    }
-
-    fn reopen(&self) -> io::Result<File> {
-        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&self.path)?;
-        if identity(&file)? == self.inode {
-            Ok(file)
-        } else {
-            Err(io::Error::new(io::ErrorKind::NotFound, "another file is at the path of the trace"))
-        }
     }
 }
 
@@ -362,11 +331,6 @@ fn append_all(words: &[u64]) {
 pub fn forget() {
     EPOCH.fetch_add(1, Ordering::Relaxed);
     LANE.with(|lane| lane.busy.set(false));
-}
-
-fn identity(file: &File) -> io::Result<(u64, u64)> {
-    let status = super::plain_file::status_of(file)?;
-    Ok((status.st_dev, status.st_ino))
 }
 
 #[cfg(test)]

@@ -7,33 +7,28 @@
 
 use std::{
     arch::asm,
-    fs::{File, OpenOptions, Permissions},
+    fs::File,
     io,
-    os::{
-        fd::AsRawFd as _,
-        unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _},
-    },
-    path::{Path, PathBuf},
+    os::{fd::AsRawFd as _, unix::fs::FileExt as _},
+    path::Path,
     ptr::NonNull,
 };
 
 use urscope_schema::trace::write::STEP;
+
+use super::named_file::NamedFile;
 
 /// The number of bytes by which the file grows.
 pub const PIECE: u64 = 1 << 20;
 
 const PAGE: u64 = 4096;
 
-/// The mode of a file: a trace shows addresses, paths and a command line.
-const PRIVATE: u32 = 0o600;
-
 /// The contents of new parts of the file.
 static SPACES: [u8; 1 << 16] = [b' '; 1 << 16];
 
 /// A growing file; records are appended with [`Self::append`].
 pub struct Pages {
-    path: PathBuf,
-    inode: (u64, u64),
+    name: NamedFile,
     /// The mapping of `[mapped_from, capacity)`; nothing after [`Self::close`].
     mapping: Option<NonNull<u8>>,
     mapped_from: u64,
@@ -49,21 +44,12 @@ unsafe impl Send for Pages {}
 impl Pages {
     /// Creates a file that only its owner can read and write. An existing one is not touched (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(PRIVATE)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(path)?;
-        // The mask of the process may have taken more away, and the file is opened again when it grows.
-        file.set_permissions(Permissions::from_mode(PRIVATE))?;
-        let (path, inode) = (path.to_path_buf(), identity(&file)?);
-        let mut pages = Self { path, inode, mapping: None, mapped_from: 0, used: 0, capacity: 0, truncated: false };
+        let (name, file) = NamedFile::create(path)?;
+        let mut pages = Self { name, mapping: None, mapped_from: 0, used: 0, capacity: 0, truncated: false };
         if let Err(error) = pages.grow_with(&file) {
             // Nothing has been recorded in it yet, and an empty file is no trace.
             drop(file);
-            let _ = std::fs::remove_file(&pages.path);
+            let _ = std::fs::remove_file(path);
             return Err(error);
         }
         Ok(pages)
@@ -71,7 +57,7 @@ impl Pages {
 
     /// The path of the file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.name.path()
     }
 
     /// The number of bytes that have been appended.
@@ -86,7 +72,7 @@ impl Pages {
 
     /// Makes the file one [`PIECE`] larger. On an error it stays as it was.
     pub fn grow(&mut self) -> io::Result<()> {
-        let file = self.reopen()?;
+        let file = self.name.reopen()?;
         self.expect_whole(&file)?;
         self.grow_with(&file)
     }
@@ -170,7 +156,7 @@ impl Pages {
     /// Writes `end` after what was appended and truncates the file there. Nothing can be appended any more, but
     /// [`Self::close`] can be called again with another end.
     pub fn close(&mut self, end: &[u8]) -> io::Result<()> {
-        let file = self.reopen()?;
+        let file = self.name.reopen()?;
         self.expect_whole(&file)?;
         let length = self.used + end.len() as u64;
         if length <= super::process::file_size_limit() {
@@ -189,7 +175,7 @@ impl Pages {
 
     /// Appends to a file that was closed, before its end, which is written again.
     pub fn append_closed(&mut self, bytes: &[u8], end: &[u8]) -> io::Result<()> {
-        let file = self.reopen()?;
+        let file = self.name.reopen()?;
         self.expect_whole(&file)?;
         if self.used + (bytes.len() + end.len()) as u64 > super::process::file_size_limit() {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
@@ -210,25 +196,11 @@ impl Pages {
             unsafe { libc::munmap(mapping.as_ptr().cast(), (self.capacity - self.mapped_from) as usize) };
         }
     }
-
-    fn reopen(&self) -> io::Result<File> {
-        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&self.path)?;
-        if identity(&file)? == self.inode {
-            Ok(file)
-        } else {
-            Err(io::Error::new(io::ErrorKind::NotFound, "another file is at the path of the trace"))
-        }
-    }
-}
-
-fn identity(file: &File) -> io::Result<(u64, u64)> {
-    let status = super::plain_file::status_of(file)?;
-    Ok((status.st_dev, status.st_ino))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, path::PathBuf};
 
     use super::*;
 

@@ -1,0 +1,56 @@
+//! A file that is opened by its path each time, because no descriptor may be kept, and recognised by its inode.
+
+use std::{
+    fs::{File, OpenOptions, Permissions},
+    io,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use super::plain_file;
+
+/// The mode of a file: a trace shows addresses, paths and a command line.
+const PRIVATE: u32 = 0o600;
+
+/// The path of a file that this process made, and its device and inode.
+pub(super) struct NamedFile {
+    path: PathBuf,
+    inode: (u64, u64),
+}
+
+impl NamedFile {
+    /// Creates a file that only its owner can read and write. An existing one is not touched (`AlreadyExists`).
+    pub(super) fn create(path: &Path) -> io::Result<(Self, File)> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(path)?;
+        // The mask of the process may have taken more away, and the file is opened again when it grows.
+        file.set_permissions(Permissions::from_mode(PRIVATE))?;
+        let inode = identity(&file)?;
+        Ok((Self { path: path.into(), inode }, file))
+    }
+
+    /// The path of the file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens the file again; an error if another is at its path now.
+    pub(super) fn reopen(&self) -> io::Result<File> {
+        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&self.path)?;
+        if identity(&file)? == self.inode {
+            Ok(file)
+        } else {
+            Err(io::Error::new(io::ErrorKind::NotFound, "another file is at the path of the trace"))
+        }
+    }
+}
+
+fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let status = plain_file::status_of(file)?;
+    Ok((status.st_dev, status.st_ino))
+}
