@@ -39,6 +39,7 @@ fn lines(records: &[Record], base: u64) -> Vec<Vec<u8>> {
                 Record::Module(module) => return write::record(42, &**module),
                 Record::Stack(stack) => return write::record(42, &**stack),
                 Record::Gap(gap) => return write::record(42, gap),
+                Record::Exec(exec) => return write::record(42, exec),
                 Record::Footer(footer) => {
                     let called = |function: Function| footer.per_function.get(function.name()).copied().unwrap_or(0);
                     let totals = Totals { returned: footer.returned, lost: footer.lost, called: &called };

@@ -22,7 +22,7 @@ use crate::{
             inputs::{Arguments, Inputs},
             out_params::RedirectedOutParams,
         },
-        process,
+        fork,
     },
     stacks,
 };
@@ -34,7 +34,7 @@ macro_rules! stand_ins {
 
             $(
                 pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
-                    process::notice_fork();
+                    fork::notice();
                     let real = backend::$name::<VIA>();
                     let mut inputs = Inputs::default();
                     $(inputs.add($param);)*

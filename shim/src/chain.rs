@@ -85,6 +85,16 @@ pub fn end(how: &'static str) {
     }
 }
 
+/// Shows every layer that the process is about to become another program, or that this has `failed`.
+pub fn exec(failed: bool) {
+    for layer in &LAYERS {
+        let _ = layer.show(|layer| {
+            layer.exec(failed);
+            Verdict::Passed
+        });
+    }
+}
+
 /// Whether a layer checks for missing arguments.
 #[inline]
 pub fn wants_nulls() -> bool {

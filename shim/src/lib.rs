@@ -39,6 +39,7 @@ pub fn start() {
     knobs::read();
     raw::fork_mark::install();
     entry::dlsym::resolve();
+    entry::exec::resolve();
     layer::trace::notices::install();
     layer::validate::send_findings_to(&layer::trace::Trace);
     stacks::send_to(&layer::trace::Trace);
@@ -59,7 +60,7 @@ pub fn start() {
         layer::trace::after_fork_in_parent();
         layer::validate::after_fork_in_parent();
     };
-    raw::process::on_fork(before, in_parent, in_child);
+    raw::fork::on_fork(before, in_parent, in_child);
     raw::process::on_exit(|| {
         entry::unseen::report();
         chain::end("exit");

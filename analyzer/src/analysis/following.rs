@@ -6,9 +6,9 @@
 //! of live objects and waiting events, not on the length of the run.
 //!
 //! A record can still arrive too late: its thread was delayed by more than [`HOLD`] while writing, a process was killed long after
-//! its last record (whose time counts as its end), or a new trace begins before the committed events. In these cases, and if a file
-//! was truncated, replaced or removed, the analysis restarts and reads everything again. So no result depends on when it is
-//! requested.
+//! its last record (whose time counts as its end), or a new trace begins before the committed events, as that of a child does whose
+//! first call comes long after its fork. In these cases, and if a file was truncated, replaced or removed, the analysis restarts and
+//! reads everything again. So no result depends on when it is requested.
 
 use std::{
     cmp::Reverse,
@@ -260,7 +260,8 @@ impl<O: Observer + Clone> Following<O> {
         let mut cursors: Vec<_> = cursors.into_iter().map(Some).collect();
         for index in order {
             if let Some(cursor) = cursors.get_mut(index - first).and_then(Option::take) {
-                let begin = TraceEvent::Begin(Nanos(cursor.header().clock.monotonic_ns));
+                let Some(process) = self.merger.processes.get(self.files.len()) else { break };
+                let begin = TraceEvent::Begin(process.began);
                 let events = VecDeque::from([(begin.order(Nanos(0)), begin)]);
                 self.files.push(Followed { cursor, events, ended: false, size: None, done: false });
             }

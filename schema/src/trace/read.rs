@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::{
     CALL, NOTE,
-    records::{Device, EntryPoint, Footer, Found, Gap, Header, Module, Named, Stack},
+    records::{Device, EntryPoint, Exec, Footer, Found, Gap, Header, Module, Named, Stack},
     scan,
 };
 use crate::{
@@ -59,6 +59,8 @@ pub enum Record {
     Footer(Box<Footer>),
     /// `urscope_gap`: records are missing before this one.
     Gap(Gap),
+    /// The process is about to become another program, or has failed to.
+    Exec(Exec),
     /// A well-formed event that is not of urscope.
     Foreign,
 }
@@ -290,6 +292,7 @@ pub(super) fn parse_json(text: &[u8], base: u64) -> Result<Record, Why> {
         ("M", Stack::NAME) => Ok(Record::Stack(unfit(args)?)),
         ("M", Footer::NAME) => Ok(Record::Footer(unfit(args)?)),
         ("M", Gap::NAME) => Ok(Record::Gap(unfit(args)?)),
+        ("M", Exec::NAME) => Ok(Record::Exec(unfit(args)?)),
         ("M", "process_name") => Ok(Record::ProcessName(unfit::<TextArgs<'_>>(args)?.text.into_owned())),
         ("M", "thread_name") => Ok(Record::ThreadName(event.tid()?, unfit::<TextArgs<'_>>(args)?.text.into_owned())),
         ("i", "note") if event.cat == NOTE => {

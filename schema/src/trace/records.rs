@@ -29,13 +29,17 @@ pub struct Header {
     pub pid: u32,
     /// When the process started, in the kernel's clock ticks since boot (`/proc/PID/stat`, field 22).
     pub start: u64,
-    /// The parent process when the trace began.
+    /// The process that forked this one, where a traced process did; otherwise the parent process when the trace began.
     pub parent: u32,
     /// Whether the process came from a `fork` of a traced process, without an `exec`.
     pub forked: bool,
     /// When it was forked, in nanoseconds of `CLOCK_MONOTONIC`, read by the parent before the fork; absent if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_ns: Option<u64>,
+    /// When the fork returned in one of the two processes, whichever was first, in nanoseconds of `CLOCK_MONOTONIC`; absent if it was
+    /// not forked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fork_returned_ns: Option<u64>,
     /// The effective user id.
     pub uid: u32,
     /// What the kernel allows the process to do.
@@ -175,6 +179,17 @@ pub struct Gap {
     pub lost: u64,
 }
 
+/// `urscope_exec`: the process is about to become another program. It is over then, unless a later record of this name says that it
+/// failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Exec {
+    /// When, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub at_ns: u64,
+    /// Whether it has failed: the process goes on as the program that it was.
+    pub failed: bool,
+}
+
 /// A 64-bit number that is written as `"0x…"`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hex(pub u64);
@@ -266,6 +281,10 @@ impl Named for Stack {
 
 impl Named for Gap {
     const NAME: &'static str = "urscope_gap";
+}
+
+impl Named for Exec {
+    const NAME: &'static str = "urscope_exec";
 }
 
 impl Named for Footer {

@@ -1,7 +1,7 @@
 //! `liburscope.so`: the library that `LD_PRELOAD` names.
 //!
-//! It contains only what must be a symbol of this library: the exports of the function table, the trampoline of `dlsym`, `_exit`,
-//! and the constructor. What they do is in the shim. No crate may depend on this one.
+//! It contains only what must be a symbol of this library: the exports of the function table, the trampoline of `dlsym`, `_exit`, the
+//! `exec` functions, and the constructor. What they do is in the shim. No crate may depend on this one.
 
 use std::{
     arch::naked_asm,
@@ -17,9 +17,10 @@ use urscope_shim::{
     chain,
     entry::{
         dlsym::{REAL, intercept},
+        exec::{self, Arguments, Real},
         exports,
     },
-    raw::{args::Arg, process},
+    raw::{args::Arg, errno, process},
 };
 
 #[ctor::ctor(unsafe)]
@@ -87,4 +88,119 @@ pub extern "C" fn _exit(status: c_int) -> ! {
 #[unsafe(no_mangle)]
 pub extern "C" fn _Exit(status: c_int) -> ! {
     end_now(status)
+}
+
+type Text = *const c_char;
+type Texts = *const Text;
+
+macro_rules! execs {
+    ($($(#[$doc:meta])* fn $name:ident($($param:ident: $type:ty),*) = $real:ident;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        ///
+        /// As for the function of the C library.
+        // SAFETY: the real symbol is behind us; it is found and called.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($param: $type),*) -> c_int {
+            let Some(real) = real(&exec::$real) else { return -1 };
+            // SAFETY: the C library's function of this name has this signature.
+            let real = unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(real) };
+            // SAFETY: the caller's promise.
+            exec::announced(|| unsafe { real($($param),*) })
+        }
+    )*};
+}
+
+execs! {
+    /// `execv(3)`: notes it in the trace.
+    fn execv(path: Text, argv: Texts) = EXECV;
+    /// `execve(2)`: notes it in the trace.
+    fn execve(path: Text, argv: Texts, envp: Texts) = EXECVE;
+    /// `execvp(3)`: notes it in the trace.
+    fn execvp(file: Text, argv: Texts) = EXECVP;
+    /// `execvpe(3)`: notes it in the trace.
+    fn execvpe(file: Text, argv: Texts, envp: Texts) = EXECVPE;
+    /// `execveat(2)`: notes it in the trace.
+    fn execveat(folder: c_int, path: Text, argv: Texts, envp: Texts, flags: c_int) = EXECVEAT;
+    /// `fexecve(3)`: notes it in the trace.
+    fn fexecve(descriptor: c_int, argv: Texts, envp: Texts) = FEXECVE;
+}
+
+/// The function behind ours; `None`, with errno set, where the C library has none.
+fn real(of: &Real) -> Option<*mut c_void> {
+    let address = of.address();
+    if address.is_null() {
+        errno::set_unsupported();
+    }
+    (!address.is_null()).then_some(address)
+}
+
+/// Defines a function with a variable number of arguments. It gives `with` the path, the arguments that are in registers, and those on
+/// the stack.
+macro_rules! variadic {
+    ($($(#[$doc:meta])* fn $name:ident = $with:ident;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        ///
+        /// As for the function of the C library.
+        // SAFETY: the real symbol is behind us, and does the same as that which `with` calls.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name(path: Text, first: Text) -> c_int {
+            naked_asm!(
+                "push r9",
+                "push r8",
+                "push rcx",
+                "push rdx",
+                "push rsi",
+                "mov rsi, rsp",
+                "lea rdx, [rsp + 48]",
+                "call {with}",
+                "add rsp, 40",
+                "ret",
+                with = sym $with,
+            )
+        }
+    )*};
+}
+
+variadic! {
+    /// `execl(3)`: notes it in the trace.
+    fn execl = execl_with;
+    /// `execlp(3)`: notes it in the trace.
+    fn execlp = execlp_with;
+    /// `execle(3)`: notes it in the trace.
+    fn execle = execle_with;
+}
+
+/// The argument of that index behind the path: five are in registers, the others on the stack.
+unsafe fn argument(registers: Texts, stack: Texts, index: usize) -> Text {
+    const REGISTERS: usize = 5;
+    // SAFETY: the caller's promise.
+    unsafe { if index < REGISTERS { *registers.add(index) } else { *stack.add(index - REGISTERS) } }
+}
+
+unsafe extern "C" fn execl_with(path: Text, registers: Texts, stack: Texts) -> c_int {
+    // SAFETY: the arguments end with a null pointer.
+    let all = Arguments::collect(|index| unsafe { argument(registers, stack, index) });
+    // SAFETY: the caller's promise.
+    unsafe { execv(path, all.array()) }
+}
+
+unsafe extern "C" fn execlp_with(file: Text, registers: Texts, stack: Texts) -> c_int {
+    // SAFETY: as for `execl_with`.
+    let all = Arguments::collect(|index| unsafe { argument(registers, stack, index) });
+    // SAFETY: the caller's promise.
+    unsafe { execvp(file, all.array()) }
+}
+
+unsafe extern "C" fn execle_with(path: Text, registers: Texts, stack: Texts) -> c_int {
+    // SAFETY: as for `execl_with`.
+    let all = Arguments::collect(|index| unsafe { argument(registers, stack, index) });
+    // SAFETY: the environment is behind the null pointer.
+    let environment = unsafe { argument(registers, stack, all.behind()) };
+    // SAFETY: the caller's promise.
+    unsafe { execve(path, all.array(), environment.cast()) }
 }

@@ -1,11 +1,12 @@
 //! The entry points: the ways in which calls reach urscope.
 //!
 //! [`dlsym`] notices when a loader asks an adapter for its tables, [`ddi`] replaces functions in them, and [`exports`] serves
-//! programs that call our exported functions. [`unseen`] finds at the end which adapters were reached without them.
+//! programs that call our exported functions. [`exec`] notices when the process becomes another program. [`unseen`] finds at the end which adapters were reached without them.
 //!
 //! An entry point must reject what it does not recognise, report that, and leave the program alone.
 
 pub mod ddi;
 pub mod dlsym;
+pub mod exec;
 pub mod exports;
 pub mod unseen;

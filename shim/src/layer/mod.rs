@@ -42,6 +42,9 @@ pub trait Layer: Sync {
     /// The call has returned, or was answered by a layer.
     fn exit(&self, exit: &Exit) -> Verdict;
 
+    /// The process is about to become another program, or has `failed` to.
+    fn exec(&self, _failed: bool) {}
+
     /// The process ends normally, in the way `how`.
     fn end(&self, how: &'static str);
 }

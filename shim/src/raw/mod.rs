@@ -6,6 +6,8 @@
 pub mod args;
 pub mod chunks;
 pub mod clock;
+pub mod errno;
+pub mod fork;
 pub mod fork_mark;
 pub mod fork_reset;
 pub mod interruptions;

@@ -1,4 +1,4 @@
-//! The process: what the kernel knows of it, and handlers for its forks and its end.
+//! The process: what the kernel knows of it, and a handler for its end.
 //!
 //! A value that the kernel does not give is left out of a header; it must never stop the program.
 
@@ -6,11 +6,10 @@ use std::{
     ffi::{c_int, c_void},
     fs, io,
     path::Path,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use urscope_schema::{
-    call::Nanos,
     proc_stat::ProcStat,
     trace::{
         FORMAT_VERSION,
@@ -19,7 +18,7 @@ use urscope_schema::{
     },
 };
 
-use super::{clock, fork_mark, interruptions, plain_file};
+use super::{clock, fork, plain_file};
 
 /// The process id; the kernel is asked each time.
 pub fn id() -> u32 {
@@ -29,6 +28,7 @@ pub fn id() -> u32 {
 /// The header of this process, with the clocks as they are now. `rank` is its rank in an MPI job.
 pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
     let executable = fs::read_link("/proc/self/exe").unwrap_or_default();
+    let fork = fork::own().filter(|_| forked);
     Header {
         format: FORMAT_VERSION,
         urscope: env!("CARGO_PKG_VERSION").into(),
@@ -39,9 +39,10 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
         pid_namespace: inode("/proc/self/ns/pid"),
         pid: id(),
         start: start_of(id()).unwrap_or(0),
-        parent: std::os::unix::process::parent_id(),
+        parent: fork.map_or_else(std::os::unix::process::parent_id, |fork| fork.parent),
         forked,
-        forked_ns: if forked { forked_at().map(|at| at.0) } else { None },
+        forked_ns: fork.map(|fork| fork.began.0),
+        fork_returned_ns: fork.map(|fork| fork.returned.0),
         uid: user(),
         rights: rights(),
         executable: executable.to_string_lossy().into_owned(),
@@ -130,69 +131,6 @@ fn command() -> Vec<String> {
         words.push("…".into());
     }
     words
-}
-
-static BEFORE_FORK: AtomicUsize = AtomicUsize::new(0);
-static IN_PARENT: AtomicUsize = AtomicUsize::new(0);
-static IN_CHILD: AtomicUsize = AtomicUsize::new(0);
-
-/// Calls a handler of [`on_fork`].
-fn call(handler: &AtomicUsize) {
-    let address = handler.load(Ordering::Acquire);
-    if address != 0 {
-        // SAFETY: only `on_fork` stores here, and it stores addresses of `fn()`.
-        let handler = unsafe { std::mem::transmute::<usize, fn()>(address) };
-        handler();
-    }
-}
-
-/// In a child of a fork that the C library did not notice (`_Fork`, a bare `clone`), calls what [`on_fork`] arranged for a child.
-#[inline]
-pub fn notice_fork() {
-    if fork_mark::is_unnoticed() {
-        call_in_unnoticed_child();
-    }
-}
-
-#[cold]
-fn call_in_unnoticed_child() {
-    let _held_off = interruptions::hold_off();
-    // Nobody read the clock before this fork.
-    FORKED_AT.store(0, Ordering::Release);
-    call(&IN_CHILD);
-}
-
-/// `CLOCK_MONOTONIC` in nanoseconds at the latest fork of this process, read before it. A forked child has its parent's in here.
-static FORKS_AT: AtomicU64 = AtomicU64::new(0);
-
-/// The same of the fork that this process comes from; 0 if it comes from none.
-static FORKED_AT: AtomicU64 = AtomicU64::new(0);
-
-/// When this process was forked, as its parent's clock was before the fork; `None` if it was not, or without its handlers.
-pub fn forked_at() -> Option<Nanos> {
-    Some(Nanos(FORKED_AT.load(Ordering::Acquire))).filter(|at| at.0 != 0)
-}
-
-/// Has the three called around every `fork` of the C library.
-pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
-    extern "C" fn call_before() {
-        call(&BEFORE_FORK);
-        // Behind the handler, which takes a lock: of two threads that fork, one comes after the other.
-        FORKS_AT.store(clock::now().0, Ordering::Release);
-    }
-    extern "C" fn call_in_parent() {
-        call(&IN_PARENT);
-    }
-    extern "C" fn call_in_child() {
-        FORKED_AT.store(FORKS_AT.load(Ordering::Acquire), Ordering::Release);
-        call(&IN_CHILD);
-    }
-
-    BEFORE_FORK.store(before as usize, Ordering::Release);
-    IN_PARENT.store(in_parent as usize, Ordering::Release);
-    IN_CHILD.store(in_child as usize, Ordering::Release);
-    // SAFETY: the handlers are `extern "C"` functions of a library that is never unloaded.
-    unsafe { libc::pthread_atfork(Some(call_before), Some(call_in_parent), Some(call_in_child)) };
 }
 
 /// Has `end` called when the process calls `exit` or `quick_exit`, or returns from `main`.

@@ -35,7 +35,9 @@ fn a_child_with_calls_writes_its_own_file() {
         assert_eq!(forked, [false, true], "only the child has the time of its fork");
         let began = |header: &serde_json::Value| header["clock"]["monotonic_ns"].as_u64().expect("a clock");
         let fork = headers[1]["forked_ns"].as_u64().expect("just seen");
-        assert!(began(headers[0]) < fork && fork <= began(headers[1]), "{headers:?}");
+        let returned = headers[1]["fork_returned_ns"].as_u64().expect("the time at which the fork returned");
+        assert!(began(headers[0]) < fork && fork <= returned && returned <= began(headers[1]), "{headers:?}");
+        assert_eq!(headers[1]["parent"], headers[0]["pid"]);
     }
 }
 

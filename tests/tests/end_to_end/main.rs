@@ -23,6 +23,7 @@ mod doctor;
 mod documents;
 mod endurance;
 mod event;
+mod exec;
 mod export;
 mod fork;
 mod hunt;

@@ -124,6 +124,7 @@ impl Generator {
             parent: 1,
             forked: false,
             forked_ns: None,
+            fork_returned_ns: None,
             uid: 1000,
             rights: Rights::default(),
             executable: "/opt/generator/generator".into(),

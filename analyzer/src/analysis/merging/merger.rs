@@ -75,21 +75,25 @@ impl Merger {
             self.processes.push(TracedProcess::new(header, host));
         }
         self.align();
+        self.find_forks();
         self.find_execs();
     }
 
-    /// Adds processes after events were fed. Returns false if this changes the clock alignment of a known host.
+    /// Adds processes after events were fed. Returns false if this changes the clock alignment of a known host, or when a known
+    /// process began.
     pub(crate) fn add_later<'a>(&mut self, headers: impl Iterator<Item = &'a Header>) -> bool {
         let before = self.alignments.clone();
+        let began: Vec<Nanos> = self.processes.iter().map(|process| process.began).collect();
         self.add(headers);
         self.alignments.starts_with(&before)
+            && self.processes.iter().map(|process| process.began).take(began.len()).eq(began)
     }
 
     /// The sort key by which processes are numbered, as in the verdict over all nodes.
     pub(crate) fn order(&self, index: usize) -> Option<(u64, String, u64, u32)> {
         let process = self.processes.get(index)?;
         let (boot, time_namespace) = clock_of(&process.header);
-        let began = self.alignment(process.host).at(process.began());
+        let began = self.alignment(process.host).at(process.began);
         Some((began, boot.to_owned(), time_namespace, process.header.pid))
     }
 
@@ -106,10 +110,11 @@ impl Merger {
         let mut began = vec![(Nanos(u64::MAX), u32::MAX, 0); self.hosts.len()];
         for process in &self.processes {
             let Header { pid, clock, .. } = &*process.header;
+            let traced = Nanos(clock.monotonic_ns);
             if let Some(first) = began.get_mut(process.host as usize)
-                && (process.began(), *pid) < (first.0, first.1)
+                && (traced, *pid) < (first.0, first.1)
             {
-                *first = (process.began(), *pid, clock.realtime_ns);
+                *first = (traced, *pid, clock.realtime_ns);
             }
         }
         let first = clock::first(began.iter().map(|(.., real)| *real));
@@ -145,7 +150,7 @@ impl Merger {
         self.processes = order.iter().filter_map(|index| self.processes.get(*index).cloned()).collect();
         self.find_execs();
         let cursors = order.iter().filter_map(|index| cursors.get_mut(*index)?.take());
-        let begin = |(process, cursor): (&TracedProcess, _)| (TraceEvent::Begin(process.began()), cursor);
+        let begin = |(process, cursor): (&TracedProcess, _)| (TraceEvent::Begin(process.began), cursor);
         let mut prefetcher = Prefetcher::start(self.processes.iter().zip(cursors).map(begin).collect(), progress);
         // The queue holds only keys, because small elements sort faster. The events stay in the prefetcher.
         let alignments: Vec<_> = self.processes.iter().map(|process| self.alignment(process.host)).collect();
@@ -153,7 +158,7 @@ impl Merger {
             let alignment = alignments.get(index).copied().unwrap_or_default();
             Reverse(((alignment.at(time), rank), index))
         };
-        let moments = self.processes.iter().map(|process| TraceEvent::Begin(process.began()).order(Nanos(0)));
+        let moments = self.processes.iter().map(|process| TraceEvent::Begin(process.began).order(Nanos(0)));
         let mut queue: BinaryHeap<_> = moments.enumerate().map(|(index, moment)| key(index, moment)).collect();
         drop(opening);
         let mut spans = MergeSpans::start();
@@ -197,13 +202,38 @@ impl Merger {
         self.processes.get(index).is_some_and(|process| process.how_it_ended().0 == Ended::Running)
     }
 
+    /// Lets forked processes begin with their forks, so that each inherits what its parent had then. A fork from before the parent's
+    /// trace inherits nothing, so there the process begins with its own trace.
+    fn find_forks(&mut self) {
+        let of = |process: &TracedProcess| process.header.forked_ns.zip(process.header.fork_returned_ns);
+        let mut forks: Vec<(u64, u64, usize)> = (self.processes.iter().enumerate())
+            .filter_map(|(index, process)| of(process).map(|(at, returned)| (at, returned, index)))
+            .collect();
+        // A process has been forked before it forks.
+        forks.sort_unstable();
+        let mut of_pid: HashMap<_, Vec<usize>> = HashMap::new();
+        for (index, process) in self.processes.iter().enumerate() {
+            of_pid.entry((process.host, process.header.pid)).or_default().push(index);
+        }
+        for (at, returned, index) in forks {
+            let Some(child) = self.processes.get(index) else { continue };
+            let of_parent = of_pid.get(&(child.host, child.header.parent));
+            let mut candidates = of_parent.into_iter().flatten().filter_map(|index| self.processes.get(*index));
+            let is_known =
+                candidates.any(|other| other.began.0 <= at && other.may_have_forked(&child.header, child.host));
+            if let Some(child) = self.processes.get_mut(index).filter(|_| is_known) {
+                child.began = child.began.min(Nanos(returned.max(at)));
+            }
+        }
+    }
+
     /// Marks the processes that became another program by `exec`.
     pub(crate) fn find_execs(&mut self) {
         let mut latest = HashMap::new();
         for index in (0..self.processes.len()).rev() {
             if let Some(process) = self.processes.get_mut(index) {
                 let header = &*process.header;
-                process.execs = latest.insert((process.host, header.pid, header.start), process.began());
+                process.execs = latest.insert((process.host, header.pid, header.start), process.began);
             }
         }
     }
@@ -230,7 +260,7 @@ impl Merger {
                     rights: rights(header),
                 });
                 process.id = Some(id);
-                observer.begin(&self.tracker, id, alignment.at(process.began()), header);
+                observer.begin(&self.tracker, id, alignment.at(process.began), header);
                 self.by_id.push(index);
             }
             (TraceEvent::Enter(enter), Some(id)) => {
@@ -265,10 +295,12 @@ impl Merger {
                 let (time, at) = (*at, alignment.at(*at));
                 observer.end(&self.tracker, id, at, ended);
                 self.tracker.missing(id, process.lost(), process.notes.skipped_lines);
-                let observed = match process.execs {
+                let observed = self.times.of(&process.header).map(|times| (times.alive(), times.gone()));
+                let observed = match (process.execs, process.notes.exec) {
                     // What was observed is the whole process, with the programs that it became.
-                    Some(next) => Some((time, next)),
-                    None => self.times.of(&process.header).map(|times| (times.alive(), times.gone())),
+                    (Some(next), _) => Some((time, next)),
+                    (None, Some(exec)) => Some((exec, observed.map_or(Nanos(u64::MAX), |(_, gone)| gone))),
+                    (None, None) => observed,
                 };
                 if let Some((alive, gone)) = observed {
                     self.tracker.observed(id, alive, gone);
@@ -292,11 +324,8 @@ impl Merger {
     fn parent_of(&self, index: usize) -> Option<ProcessId> {
         let process = self.processes.get(index).filter(|process| process.id.is_none() && process.header.forked)?;
         let header = &*process.header;
-        let begun = self.by_id.iter().rev().filter_map(|index| self.processes.get(*index));
-        let parent = begun.filter(|other| other.host == process.host).find(|other| {
-            let other = &other.header;
-            other.pid == header.parent && other.executable == header.executable
-        });
+        let mut begun = self.by_id.iter().rev().filter_map(|index| self.processes.get(*index));
+        let parent = begun.find(|other| other.may_have_forked(header, process.host));
         Some(parent.and_then(|parent| parent.id).unwrap_or(ProcessId::UNKNOWN))
     }
 }

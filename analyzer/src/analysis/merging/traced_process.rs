@@ -16,11 +16,14 @@ use crate::analysis::{
 /// A traced process.
 #[derive(Clone)]
 pub(crate) struct TracedProcess {
-    /// The header of its trace. The time of its clock is the time at which the process began.
+    /// The header of its trace.
     pub(crate) header: Arc<Header>,
     /// What its trace says besides its calls; set when the trace was read to its end.
     pub(crate) notes: Arc<Notes>,
     pub(crate) host: u64,
+    /// When it began, on its host's monotonic clock: when its trace begins, or, if the process that forked it was traced by then, when
+    /// the fork returned.
+    pub(crate) began: Nanos,
     pub(crate) id: Option<ProcessId>,
     /// When the next trace of the same process begins: it became another program by `exec` before that.
     pub(crate) execs: Option<Nanos>,
@@ -31,13 +34,15 @@ pub(crate) struct TracedProcess {
 impl TracedProcess {
     /// A process whose first event was not fed yet.
     pub(crate) fn new(header: &Header, host: u64) -> Self {
+        let began = Nanos(header.clock.monotonic_ns);
         let (header, notes) = (Arc::new(header.clone()), Arc::default());
-        Self { header, notes, host, id: None, execs: None, ended: Ended::Incomplete, inside: None }
+        Self { header, notes, host, began, id: None, execs: None, ended: Ended::Incomplete, inside: None }
     }
 
-    /// When it began, on its host's monotonic clock.
-    pub(crate) fn began(&self) -> Nanos {
-        Nanos(self.header.clock.monotonic_ns)
+    /// Whether it has forked a process with that header, or is another program of the process that has.
+    pub(crate) fn may_have_forked(&self, child: &Header, host: u64) -> bool {
+        let own = &self.header;
+        (self.host, own.pid) == (host, child.parent) && own.executable == child.executable
     }
 
     /// Whether calls may be missing from its trace.
@@ -57,7 +62,7 @@ impl TracedProcess {
             // The validation layer aborted it.
             Some(footer) if footer.how == "abort" => (Ended::Killed, End::Killed),
             Some(_) => (Ended::Exited, End::Exited),
-            None if self.execs.is_some() => (Ended::Exec, End::Exec),
+            None if self.execs.is_some() || self.notes.exec.is_some() => (Ended::Exec, End::Exec),
             None if self.notes.closed => (Ended::Incomplete, End::Incomplete),
             None if is_alive(&self.header) => (Ended::Running, End::Running),
             None => (Ended::Killed, End::Killed),

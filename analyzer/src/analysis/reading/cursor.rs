@@ -105,6 +105,8 @@ pub(crate) struct Notes {
     pub(crate) footer: Option<Footer>,
     /// The number of records that were lost before the latest gap.
     pub(crate) lost: u64,
+    /// When it was about to become another program, unless that has failed.
+    pub(crate) exec: Option<Nanos>,
     pub(crate) skipped: Vec<SkippedLine>,
     pub(crate) skipped_lines: u64,
     pub(crate) torn: bool,
@@ -152,6 +154,7 @@ impl Cursor {
                 Ok(Record::Module(_) | Record::Stack(_)) => "a call stack".into(),
                 Ok(Record::Footer(_)) => "the footer".into(),
                 Ok(Record::Gap(_)) => "a gap".into(),
+                Ok(Record::Exec(_)) => "an exec".into(),
                 Ok(Record::Foreign) | Err(_) => {
                     foreign += 1;
                     if foreign < FOREIGN_LINES {
@@ -379,6 +382,7 @@ impl Cursor {
                     }
                 }
                 Ok(Record::Gap(gap)) => notes.lost = notes.lost.max(gap.lost),
+                Ok(Record::Exec(exec)) => notes.exec = (!exec.failed).then_some(Nanos(exec.at_ns)),
                 Ok(_) => {}
                 Err(Skipped { why: Why::Torn, .. }) => notes.torn = true,
                 Err(Skipped { offset, line, why }) => {
@@ -398,6 +402,6 @@ impl Cursor {
 
     fn ended(&self) -> Nanos {
         let footer = self.notes.footer.as_ref().map_or(0, |footer| footer.clock.monotonic_ns);
-        self.now.max(Nanos(footer)).max(Nanos(self.header.clock.monotonic_ns))
+        self.now.max(Nanos(footer)).max(self.notes.exec.unwrap_or_default()).max(Nanos(self.header.clock.monotonic_ns))
     }
 }

@@ -7,7 +7,7 @@
 pub mod read;
 pub mod write;
 
-use super::records::{Device, EntryPoint, Footer, Gap, Header, Module, Named, Stack};
+use super::records::{Device, EntryPoint, Exec, Footer, Gap, Header, Module, Named, Stack};
 
 /// The number of words in a chunk. A record never crosses the end of a chunk.
 pub const CHUNK: usize = 4096;
@@ -102,6 +102,7 @@ names! {
     Module = Module::NAME,
     Stack = Stack::NAME,
     Gap = Gap::NAME,
+    Exec = Exec::NAME,
     Footer = Footer::NAME,
 }
 

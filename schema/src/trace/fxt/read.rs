@@ -199,6 +199,7 @@ fn blob(name: Meaning, payload: &[u8]) -> Item {
         Name::Module => unfit(payload).map(Record::Module),
         Name::Stack => unfit(payload).map(Record::Stack),
         Name::Gap => unfit(payload).map(Record::Gap),
+        Name::Exec => unfit(payload).map(Record::Exec),
         Name::Footer => unfit(payload).map(Record::Footer),
         _ => return Item::Other,
     };

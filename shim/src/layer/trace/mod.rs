@@ -16,7 +16,7 @@ use urscope_schema::{
     call::{Enter, Exit, Nanos},
     trace::{
         Form, fxt,
-        records::{Device, EntryPoint, Found, Gap, Module, Named, Stack},
+        records::{Device, EntryPoint, Exec, Found, Gap, Module, Named, Stack},
         write::{self, End, Line, Totals},
     },
 };
@@ -134,6 +134,10 @@ impl Layer for Trace {
             descriptor_sampler::take(exit);
         }
         Verdict::Passed
+    }
+
+    fn exec(&self, failed: bool) {
+        exec(failed);
     }
 
     fn end(&self, how: &'static str) {
@@ -257,6 +261,17 @@ pub fn end(how: &'static str) {
             None => {}
         }
     }
+}
+
+/// Records that the process is about to become another program, or that this has failed. A handler may have interrupted an allocation:
+/// there nothing is recorded, and the trace ends like that of a killed process.
+fn exec(failed: bool) {
+    // As for the end: a child of `vfork` becomes another program without us.
+    if PID.load(Ordering::Relaxed) != u64::from(process::id()) || process::may_be_in_signal_handler() {
+        return;
+    }
+    let _held_off = interruptions::hold_off();
+    record(&Exec { at_ns: clock::now().0, failed });
 }
 
 static PID: AtomicU64 = AtomicU64::new(0);

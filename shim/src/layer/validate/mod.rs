@@ -21,7 +21,7 @@ use super::{FindingSink, Layer, Verdict};
 use crate::{
     knobs,
     raw::{
-        clock,
+        clock, fork,
         fork_reset::ForkReset,
         interruptions,
         lock::{Held, Lock},
@@ -71,7 +71,7 @@ impl State {
             executable: header.executable,
             rank: header.rank,
             forked_from: self.parent,
-            forked_at: self.parent.and_then(|_| process::forked_at()),
+            forked_at: self.parent.and_then(|_| fork::own().map(|fork| fork.began)),
             rights: Rights::default(),
         });
         // What the child has from its parent is known now; nothing more comes from the parent into this copy of the tracker.

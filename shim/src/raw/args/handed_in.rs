@@ -3,6 +3,8 @@
 //! A caller may pass any size, and an adapter refuses a wrong one before it reads. So data of a size that adapters make is read as
 //! they would read it, and other data by the kernel, which does not crash where there are fewer bytes.
 
+use crate::raw::errno;
+
 /// The sizes of handle data in bytes: of physical memory and events (16, 64), of memory (104 to 120), and of our backend (128).
 const MADE: [usize; 6] = [16, 64, 104, 108, 120, 128];
 
@@ -38,12 +40,9 @@ pub(super) unsafe fn read<R>(address: usize, size: usize, of: impl FnOnce(&[u8])
 fn copied(address: usize, to: &mut [u8]) -> bool {
     let from = libc::iovec { iov_base: std::ptr::with_exposed_provenance_mut(address), iov_len: to.len() };
     let into = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
-    // SAFETY: errno(3) is a variable of this thread.
-    let errno = unsafe { *libc::__errno_location() };
     // SAFETY: process_vm_readv(2) writes to `to` only, and reports what it cannot read.
-    let size = unsafe { libc::process_vm_readv(libc::getpid(), &raw const into, 1, &raw const from, 1, 0) };
-    // SAFETY: as above.
-    unsafe { *libc::__errno_location() = errno };
+    let size =
+        errno::keep(|| unsafe { libc::process_vm_readv(libc::getpid(), &raw const into, 1, &raw const from, 1, 0) });
     usize::try_from(size) == Ok(to.len())
 }
 

@@ -57,10 +57,6 @@ pub(super) fn plant(draft: &mut Draft, sharing: &Sharing, mistake: Mistake) -> b
         }
         Mistake::PutBeforeFork => {
             let child = draft.fork(&owner, &[put]);
-            // Where equal bytes are not put yet, the child may put those.
-            for got in sharing.got.iter().filter(|got| got.put != put) {
-                draft.order(got.put, put);
-            }
             // A later get may take the address.
             draft.glue(put, child.ready);
             let again = draft.add(child.process, "put", format!("h{handle} c{context}"), &[]);
