@@ -56,7 +56,7 @@ macro_rules! values {
             }
 
             /// Calls `each` for every field that is present, in order, with its position in [`Self::FIELDS`].
-            #[inline]
+            #[inline(always)]
             pub fn for_each_place(&self, mut each: impl FnMut(usize, Shape, u64)) {
                 $(if let Some(value) = self.$field { each(Place::$field as usize, Shape::$shape, value); })*
             }

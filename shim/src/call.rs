@@ -34,8 +34,20 @@ macro_rules! stand_ins {
 
             $(
                 pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
+                    recorded::$name(VIA, backend::$name::<VIA>(), $($param),*)
+                }
+            )*
+        }
+
+        /// What the stand-ins of a function have in common.
+        mod recorded {
+            use super::*;
+
+            $(
+                #[inline(never)]
+                #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
+                pub(super) fn $name(via: usize, real: extern "C-unwind" fn($(Arg<$role>),*) -> UrResult, $($param: Arg<$role>),*) -> UrResult {
                     fork::notice();
-                    let real = backend::$name::<VIA>();
                     let mut inputs = Inputs::default();
                     $(inputs.add($param);)*
                     let recording = if true $(&& $param.watched())* { event_filter::decide(Function::$name, &inputs) } else { Recording::No };
@@ -45,17 +57,17 @@ macro_rules! stand_ins {
                         return real($($param),*);
                     }
                     let event = recording.event();
-                    let mut arguments = Arguments::new(Some(VIA as u64));
+                    let mut arguments = Arguments::new(Some(via as u64));
                     $(arguments.add($param);)*
                     let (mut values, out_params) = arguments.record(&inputs);
                     values.stack = stacks::current();
                     values.object = event.map_or(values.object, |event| Some(event as u64));
                     let (flags, pointer) = (values.flags, values.pointer);
                     let device = inputs.device();
-                    devices::before(Function::$name, VIA, device);
+                    devices::before(Function::$name, via, device);
                     let entered = chain::enter(Function::$name, values, &nulls);
                     if let Some(answer) = entered.answer {
-                        return chain::exit(Function::$name, entered.call, answer, Values::NONE);
+                        return without_answers(Function::$name, entered.call, answer);
                     }
                     event_filter::enter(Function::$name, event);
                     let mut out_params = RedirectedOutParams::new(out_params);
@@ -68,7 +80,7 @@ macro_rules! stand_ins {
                     std::mem::forget(thrown);
                     let values = out_params.carry_over(result, pointer);
                     if result.is_success() {
-                        devices::after(VIA, device);
+                        devices::after(via, device);
                     }
                     event_filter::exit(Function::$name, event, flags, result, &values);
                     chain::exit(Function::$name, entered.call, result, values)
@@ -108,8 +120,15 @@ struct Thrown {
 
 impl Drop for Thrown {
     fn drop(&mut self) {
-        chain::exit(self.function, self.call, UrResult::UNKNOWN, Values::NONE);
+        without_answers(self.function, self.call, UrResult::UNKNOWN);
     }
+}
+
+/// Records the exit of a call that the adapter has not answered.
+#[cold]
+#[inline(never)]
+fn without_answers(function: Function, call: u64, result: UrResult) -> UrResult {
+    chain::exit(function, call, result, Values::NONE)
 }
 
 ur_functions!(stand_ins);

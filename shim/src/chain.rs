@@ -6,7 +6,7 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use urscope_schema::{
@@ -29,8 +29,6 @@ struct GuardedLayer {
 static LAYERS: [GuardedLayer; 2] =
     [GuardedLayer::new("trace", &trace::Trace), GuardedLayer::new("validation", &validate::Validate)];
 
-static CALLS: AtomicU64 = AtomicU64::new(0);
-
 /// A call that has been shown to the layers.
 #[derive(Clone, Copy, Debug)]
 pub struct Entered {
@@ -41,14 +39,20 @@ pub struct Entered {
 }
 
 /// Shows a call that begins to every layer, until one answers it.
-#[inline]
+#[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
+#[inline(always)]
 pub fn enter(function: Function, values: Values, nulls: &Nulls) -> Entered {
-    let call = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
+    let call = thread::next_call();
     let enter = Enter { function, call, tid: thread::id(), time: clock::now(), values };
-    for layer in &LAYERS {
-        if let Verdict::Answered(result) = layer.show(|layer| layer.enter(&enter, nulls)) {
-            return Entered { call, answer: Some(result) };
-        }
+    let [traced, validated] = &LAYERS;
+    // What is not inlined gets a copy, so that the values of most calls are never in memory.
+    if traced.is_on() && !trace::begins(&enter) {
+        let _ = traced.enter(enter, nulls);
+    }
+    if validate::is_on()
+        && let Verdict::Answered(result) = validated.enter(enter, nulls)
+    {
+        return Entered { call, answer: Some(result) };
     }
     Entered { call, answer: None }
 }
@@ -64,13 +68,29 @@ pub fn device(device: &Device) {
 }
 
 /// Shows a call that returned to every layer, the last one first; gives the result for the caller.
-#[inline]
+#[expect(clippy::inline_always, reason = "as for `enter`")]
+#[inline(always)]
 pub fn exit(function: Function, call: u64, result: UrResult, values: Values) -> UrResult {
-    let mut exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
-    for layer in LAYERS.iter().rev() {
-        if let Verdict::Answered(result) = layer.show(|layer| layer.exit(&exit)) {
-            exit = Exit { result, values: Values::NONE, ..exit };
-        }
+    let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
+    let [traced, validated] = &LAYERS;
+    if validate::is_on()
+        && let Verdict::Answered(result) = validated.exit(exit)
+    {
+        return recorded(Exit { result, values: Values::NONE, ..exit });
+    }
+    if traced.is_on() && !trace::returns(&exit) {
+        let _ = traced.exit(exit);
+    }
+    result
+}
+
+/// Shows the trace a call whose result a layer has replaced.
+#[expect(clippy::large_types_passed_by_value, reason = "a reference would keep the values of every call in memory")]
+#[cold]
+fn recorded(exit: Exit) -> UrResult {
+    let [traced, _] = &LAYERS;
+    if traced.is_on() && !trace::returns(&exit) {
+        let _ = traced.exit(exit);
     }
     exit.result
 }
@@ -108,19 +128,30 @@ pub fn switch_off() {
     }
 }
 
-/// Numbers calls from 1 again, in a forked child.
-pub fn restart() {
-    CALLS.store(0, Ordering::Relaxed);
-}
-
 impl GuardedLayer {
     const fn new(name: &'static str, layer: &'static dyn Layer) -> Self {
         Self { name, layer, off: AtomicBool::new(false) }
     }
 
     #[inline]
+    fn is_on(&self) -> bool {
+        !self.off.load(Ordering::Relaxed)
+    }
+
+    #[expect(clippy::large_types_passed_by_value, reason = "a reference would keep the values of every call in memory")]
+    #[inline(never)]
+    fn enter(&self, enter: Enter, nulls: &Nulls) -> Verdict {
+        self.show(|layer| layer.enter(&enter, nulls))
+    }
+
+    #[expect(clippy::large_types_passed_by_value, reason = "a reference would keep the values of every call in memory")]
+    #[inline(never)]
+    fn exit(&self, exit: Exit) -> Verdict {
+        self.show(|layer| layer.exit(&exit))
+    }
+
     fn show(&self, what: impl Fn(&dyn Layer) -> Verdict) -> Verdict {
-        if self.off.load(Ordering::Relaxed) {
+        if !self.is_on() {
             return Verdict::Passed;
         }
         if let Ok(verdict) = catch_unwind(AssertUnwindSafe(|| what(self.layer))) {

@@ -4,6 +4,8 @@
 //! It is asked about all devices of the same platform, so that a later call that fails can be described, too. The answer is kept, so that a forked child need not ask: there, a thread that held a lock of the adapter does not exist. The lock
 //! of this module is never held while an adapter is asked, and nothing is asked where this may be a signal handler.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use parking_lot::RwLock;
 use urscope_schema::{
     api::{Effect, Function, role::Device},
@@ -21,6 +23,34 @@ use crate::{
 const LIMIT: usize = 256;
 
 static KNOWN: ForkReset<RwLock<Vec<Known>>> = ForkReset::new(RwLock::default);
+
+/// Devices that are in the list and need nothing more, each at a place that follows from its handle: found without the lock, which threads
+/// would share on the way of every call. 0 for none.
+static DONE: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
+
+const PLACES: usize = 64;
+
+/// What [`DONE`] has of a device. A handle is the address of an object, so its low bits are free for the number of the adapter.
+fn key(via: usize, device: Arg<Device>) -> usize {
+    device.get().0 | via
+}
+
+fn place(key: usize) -> Option<&'static AtomicUsize> {
+    DONE.get((key >> 4) % PLACES)
+}
+
+#[inline]
+fn is_done(via: usize, device: Arg<Device>) -> bool {
+    let key = key(via, device);
+    place(key).is_some_and(|place| place.load(Ordering::Relaxed) == key)
+}
+
+/// Forgets all of them.
+fn none_is_done() {
+    for place in &DONE {
+        place.store(0, Ordering::Relaxed);
+    }
+}
 
 /// A device that an adapter was asked about.
 #[derive(Clone, Debug)]
@@ -43,14 +73,28 @@ impl Known {
 #[inline]
 pub(crate) fn before(function: Function, via: usize, device: Option<Arg<Device>>) {
     if let Some(device) = device {
-        let known = KNOWN.get().read();
-        if known.iter().any(|known| known.is(via, device) && !known.shown) {
-            drop(known);
-            show(via, device);
+        if !is_done(via, device) {
+            show_known(via, device);
         }
     } else if function.effect() == Effect::Releases(Kind::Adapter) {
         // The last release ends all devices, and other ones may have their addresses afterwards.
         KNOWN.get().write().retain(|known| known.via != via);
+        none_is_done();
+    }
+}
+
+#[cold]
+fn show_known(via: usize, device: Arg<Device>) {
+    let known = KNOWN.get().read();
+    let Some(found) = known.iter().find(|known| known.is(via, device)) else { return };
+    if !found.shown {
+        drop(known);
+        show(via, device);
+        return;
+    }
+    let key = key(via, device);
+    if let Some(place) = place(key) {
+        place.store(key, Ordering::Relaxed);
     }
 }
 
@@ -58,6 +102,7 @@ pub(crate) fn before(function: Function, via: usize, device: Option<Arg<Device>>
 #[inline]
 pub(crate) fn after(via: usize, device: Option<Arg<Device>>) {
     if let Some(device) = device
+        && !is_done(via, device)
         && !is_known(via, device)
     {
         ask(via, device);
@@ -111,4 +156,5 @@ pub(crate) fn after_fork_in_child() {
         known.shown = false;
     }
     KNOWN.reset(RwLock::new(inherited));
+    none_is_done();
 }

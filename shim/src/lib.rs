@@ -44,7 +44,6 @@ pub fn start() {
     layer::validate::send_findings_to(&layer::trace::Trace);
     stacks::send_to(&layer::trace::Trace);
     let in_child = || {
-        chain::restart();
         layer::trace::after_fork_in_child();
         layer::validate::after_fork_in_child();
         event_filter::after_fork_in_child();

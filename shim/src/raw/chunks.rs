@@ -279,21 +279,24 @@ pub enum Appended {
 }
 
 /// Appends a record to this thread's chunk.
-#[inline]
+#[expect(clippy::inline_always, reason = "the row of a function decides which values its records have")]
+#[inline(always)]
 pub fn append_with(record: &impl Record) -> Appended {
     let Some(first) = record.words(&mut write::Measure) else { return Appended::Never };
-    LANE.with(|lane| {
-        let Some(place) = lane.claim(write::length(first) * WORD) else {
-            return if lane.busy.get() { Appended::Never } else { Appended::NoRoom };
-        };
-        // SAFETY: `claim` gave room for the record, in a chunk that stays mapped while this thread has a position in it.
-        unsafe {
-            place.write_volatile(hole(write::length(first)));
-            record.words(&mut Words(place.add(1)));
-            place.write_volatile(first);
-        }
-        Appended::Yes
-    })
+    // Only the address is taken in the closure: a closure that takes the record is not inlined.
+    let lane = LANE.with(std::ptr::from_ref);
+    // SAFETY: this thread's own variable, which has no destructor and is there as long as the thread.
+    let lane: &Lane = unsafe { &*lane };
+    let Some(place) = lane.claim(write::length(first) * WORD) else {
+        return if lane.busy.get() { Appended::Never } else { Appended::NoRoom };
+    };
+    // SAFETY: `claim` gave room for the record, in a chunk that stays mapped while this thread has a position in it.
+    unsafe {
+        place.write_volatile(hole(write::length(first)));
+        record.words(&mut Words(place.add(1)));
+        place.write_volatile(first);
+    }
+    Appended::Yes
 }
 
 /// A record whose words are known.

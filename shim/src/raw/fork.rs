@@ -39,6 +39,7 @@ fn call_in_unnoticed_child() {
     let _held_off = interruptions::hold_off();
     // Nobody read the clock before this fork.
     OWN.began.store(0, Ordering::Release);
+    process::forget_id();
     call(&IN_CHILD);
 }
 
@@ -105,6 +106,7 @@ pub fn on_fork(before: fn(), in_parent: fn(), in_child: fn()) {
         OWN.parent.store(LATEST.parent.load(Ordering::Acquire), Ordering::Release);
         OWN.slot.store(LATEST.slot.load(Ordering::Acquire), Ordering::Release);
         OWN.began.store(LATEST.began.load(Ordering::Acquire), Ordering::Release);
+        process::forget_id();
         call(&IN_CHILD);
     }
 

@@ -6,7 +6,7 @@ use std::{
     ffi::{c_int, c_void},
     fs, io,
     path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::atomic::{AtomicU32, AtomicUsize, Ordering},
 };
 
 use urscope_schema::{
@@ -24,6 +24,27 @@ use super::{clock, fork, plain_file};
 pub fn id() -> u32 {
     std::process::id()
 }
+
+/// The process id, without a system call where it is known.
+#[inline]
+pub fn known_id() -> u32 {
+    match ID.load(Ordering::Relaxed) {
+        0 => {
+            let id = id();
+            ID.store(id, Ordering::Relaxed);
+            id
+        }
+        known => known,
+    }
+}
+
+/// Forgets the process id, in a forked child.
+pub fn forget_id() {
+    ID.store(0, Ordering::Relaxed);
+}
+
+/// 0 where it is not known.
+static ID: AtomicU32 = AtomicU32::new(0);
 
 /// The header of this process, with the clocks as they are now. `rank` is its rank in an MPI job.
 pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {

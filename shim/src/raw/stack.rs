@@ -35,7 +35,29 @@ const NOTHING: Kept = Kept { at: 0, generation: 0, id: 0, len: 0, frames: [(0, 0
 
 struct Cache {
     kept: [Kept; KEPT],
+    /// The place of the next stack that is unwound.
     next: usize,
+    /// The place of the stack of the latest call, and of the one that came after each the last time: calls come in loops.
+    latest: usize,
+    after: [usize; KEPT],
+}
+
+impl Cache {
+    /// The number of the current stack, if it is kept.
+    #[inline]
+    fn find(&mut self, at: usize, generation: u32) -> Option<u32> {
+        let is_it = |kept: &Kept| kept.at == at && kept.generation == generation && kept.is_current();
+        let expected = self.after.get(self.latest).copied().unwrap_or_default();
+        let found = match self.kept.get(expected) {
+            Some(kept) if is_it(kept) => expected,
+            _ => self.kept.iter().position(is_it)?,
+        };
+        if let Some(after) = self.after.get_mut(self.latest) {
+            *after = found;
+        }
+        self.latest = found;
+        self.kept.get(found).map(|kept| kept.id)
+    }
 }
 
 thread_local! {
@@ -59,9 +81,8 @@ pub fn number(own: &std::ops::Range<usize>, register: impl FnOnce(&[usize]) -> u
         // Unwinding runs no code of the application, but a signal handler may have come in between.
         let Ok(mut cache) = cache.try_borrow_mut() else { return 0 };
         let cache = cache.get_or_insert_with(new_cache);
-        let known = cache.kept.iter().find(|kept| kept.at == at && kept.generation == generation && kept.is_current());
-        if let Some(kept) = known {
-            return kept.id;
+        if let Some(id) = cache.find(at, generation) {
+            return id;
         }
         let mut kept = Kept { at, generation, ..NOTHING };
         if unwind(own, &mut kept) {
@@ -86,7 +107,7 @@ pub fn number(own: &std::ops::Range<usize>, register: impl FnOnce(&[usize]) -> u
 #[cold]
 fn new_cache() -> Box<Cache> {
     let _held_off = interruptions::hold_off();
-    Box::new(Cache { kept: [NOTHING; KEPT], next: 0 })
+    Box::new(Cache { kept: [NOTHING; KEPT], next: 0, latest: 0, after: [0; KEPT] })
 }
 
 /// Forgets the kept stacks of all threads: numbers start over.
@@ -97,7 +118,8 @@ pub fn forget() {
 impl Kept {
     #[inline]
     fn is_current(&self) -> bool {
-        self.frames.iter().take(self.len).all(|(place, address)| {
+        let frames = self.frames.get(..self.len).unwrap_or_default();
+        frames.iter().all(|(place, address)| {
             // SAFETY: the place lies above the current stack pointer, in a stack that this thread unwound from the same stack
             // pointer before: from there up to the thread's first frame the memory is mapped as long as the thread lives.
             unsafe { std::ptr::with_exposed_provenance::<usize>(*place).read_volatile() == *address }

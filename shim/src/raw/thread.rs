@@ -1,29 +1,162 @@
-//! The current thread's number and name. The kernel is asked once per thread, never per call.
+//! The current thread: its number and name, for which the kernel is asked once per thread and never per call, the numbers of its calls,
+//! and how many it has made. Threads share nothing of that on the way of a call.
 
 use std::{
+    arch::asm,
     borrow::Cow,
     cell::Cell,
     ffi::{CStr, c_void},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering, compiler_fence},
+    },
 };
 
+use urscope_schema::api::Function;
+
+use super::{fork_reset::ForkReset, interruptions, lock::Lock};
+
+/// What a thread has for itself. It has no destructor, and a signal handler may use it at any instruction.
+struct Own {
+    id: Cell<u32>,
+    named: Cell<bool>,
+    /// The next number of a call, and the end of the block of numbers that it is in.
+    next: Cell<u64>,
+    end: Cell<u64>,
+    counts: Cell<Option<&'static Counts>>,
+}
+
 thread_local! {
-    static ID: Cell<u32> = const { Cell::new(0) };
-    static NAMED: Cell<bool> = const { Cell::new(false) };
+    static OWN: Own = const {
+        Own { id: Cell::new(0), named: Cell::new(false), next: Cell::new(0), end: Cell::new(0), counts: Cell::new(None) }
+    };
 }
 
 /// The kernel's number of the thread.
 #[inline]
 pub fn id() -> u32 {
-    match ID.get() {
+    OWN.with(|own| match own.id.get() {
         0 => {
             // SAFETY: gettid(2) has no arguments and cannot fail.
             let id = unsafe { libc::gettid() } as u32;
-            ID.set(id);
+            own.id.set(id);
             id
         }
         id => id,
+    })
+}
+
+/// How many numbers of calls a thread takes at a time.
+const BLOCK: u64 = 64;
+
+/// The first number that no thread has taken.
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
+
+/// A number for a call, from 1 on, which no other call of the process has. Those of a thread rise.
+#[inline]
+pub fn next_call() -> u64 {
+    OWN.with(|own| {
+        let mut number = 1_u64;
+        // SAFETY: the cell is this thread's own. One instruction, so that a handler takes a number before or after it.
+        unsafe {
+            asm!("xadd qword ptr [{next}], {number}", next = in(reg) own.next.as_ptr(), number = inout(reg) number,
+                options(nostack));
+        }
+        if number < own.end.get() { number } else { first_of_block(own) }
+    })
+}
+
+#[cold]
+fn first_of_block(own: &Own) -> u64 {
+    let first = NUMBERS.fetch_add(BLOCK, Ordering::Relaxed);
+    // Without an end there is no number, whatever a handler does in between.
+    own.end.set(0);
+    compiler_fence(Ordering::SeqCst);
+    own.next.set(first + 1);
+    compiler_fence(Ordering::SeqCst);
+    own.end.set(first + BLOCK);
+    first
+}
+
+/// How many calls a thread has made. Only the thread adds to it.
+struct Counts {
+    called: [AtomicU64; Function::COUNT],
+    returned: AtomicU64,
+}
+
+/// The counts of all threads. Those of threads that have ended are used by others.
+#[derive(Default)]
+struct All {
+    counts: Vec<&'static Counts>,
+    free: Vec<&'static Counts>,
+}
+
+static ALL: ForkReset<Lock<All>> = ForkReset::new(Lock::default);
+
+/// Counts a call of a function that begins.
+#[inline]
+pub fn count_call(function: Function) {
+    if let Some(called) = own_counts().and_then(|counts| counts.called.get(function as usize)) {
+        add_one(called);
     }
+}
+
+/// Counts a call that has returned.
+#[inline]
+pub fn count_return() {
+    if let Some(counts) = own_counts() {
+        add_one(&counts.returned);
+    }
+}
+
+#[inline]
+fn own_counts() -> Option<&'static Counts> {
+    OWN.with(|own| own.counts.get().or_else(|| new_counts(own)))
+}
+
+/// Adds to a counter that no other thread changes.
+#[inline]
+fn add_one(counter: &AtomicU64) {
+    // SAFETY: the counter is alive. One instruction, so that a handler adds before or after it.
+    unsafe { asm!("inc qword ptr [{}]", in(reg) counter.as_ptr(), options(nostack)) };
+}
+
+/// `None` in a handler that has interrupted this: the call is not counted.
+#[cold]
+fn new_counts(own: &Own) -> Option<&'static Counts> {
+    let _held_off = interruptions::hold_off();
+    let mut all = ALL.get().get()?;
+    let counts = all.free.pop().unwrap_or_else(|| {
+        let new: &'static Counts = Box::leak(Box::new(Counts {
+            called: [const { AtomicU64::new(0) }; Function::COUNT],
+            returned: AtomicU64::new(0),
+        }));
+        all.counts.push(new);
+        new
+    });
+    own.counts.set(Some(counts));
+    Some(counts)
+}
+
+/// The thread ends: another one goes on with its counts.
+pub fn leave_counts() {
+    if let Some(counts) = OWN.with(|own| own.counts.take())
+        && let Some(mut all) = ALL.get().get()
+    {
+        all.free.push(counts);
+    }
+}
+
+/// How many calls of a function have begun, on all threads.
+pub fn called(function: Function) -> u64 {
+    let of = |counts: &&Counts| counts.called.get(function as usize).map_or(0, |called| called.load(Ordering::Relaxed));
+    ALL.get().get().map_or(0, |all| all.counts.iter().map(of).sum())
+}
+
+/// How many calls have returned, on all threads.
+pub fn returned() -> u64 {
+    let of = |counts: &&Counts| counts.returned.load(Ordering::Relaxed);
+    ALL.get().get().map_or(0, |all| all.counts.iter().map(of).sum())
 }
 
 /// The name of a thread, as the kernel keeps it.
@@ -38,7 +171,7 @@ impl Name {
 
 /// The thread's name on the first call, then `None`.
 pub fn name_once() -> Option<Name> {
-    if NAMED.replace(true) {
+    if OWN.with(|own| own.named.replace(true)) {
         return None;
     }
     let mut name = [0_u8; 16];
@@ -71,8 +204,46 @@ pub fn at_end(end: fn()) {
     }
 }
 
-/// Forgets number and name: after a `fork`, this is another thread.
+/// Forgets all of it: after a `fork`, this is another thread, and the only one of its process.
 pub fn forget() {
-    ID.set(0);
-    NAMED.set(false);
+    OWN.with(|own| {
+        own.id.set(0);
+        own.named.set(false);
+        own.counts.set(None);
+        own.end.set(0);
+    });
+    ALL.reset(Lock::default());
+    NUMBERS.store(1, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn numbers_rise_and_are_never_the_same_twice() {
+        let take = || (0..1000).map(|_| next_call()).collect::<Vec<_>>();
+        let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(take)).collect();
+        let taken: Vec<Vec<u64>> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        assert!(taken.iter().all(|numbers| numbers.is_sorted()));
+        let all: BTreeSet<u64> = taken.into_iter().flatten().collect();
+        assert_eq!(all.len(), 4000);
+        assert!(!all.contains(&0));
+    }
+
+    #[test]
+    fn calls_of_threads_that_have_ended_are_counted() {
+        let (function, before) = (Function::urPhysicalMemGetInfo, called(Function::urPhysicalMemGetInfo));
+        for _ in 0..3 {
+            std::thread::spawn(move || {
+                count_call(function);
+                leave_counts();
+            })
+            .join()
+            .unwrap();
+        }
+        assert_eq!(called(function), before + 3);
+    }
 }

@@ -43,7 +43,8 @@ pub const fn length(first: u64) -> usize {
 }
 
 /// The record of a call that begins. Returns its first word; `None` if it has more than [`ARGUMENTS`] arguments.
-#[inline]
+#[expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
+#[inline(always)]
 pub fn enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
     let mut event = Event::new(to, enter.time);
     event.number(reference(Name::Call), enter.call);
@@ -52,7 +53,8 @@ pub fn enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
 }
 
 /// The record of a call that returns. A call without a result has returned success.
-#[inline]
+#[expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
+#[inline(always)]
 pub fn exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
     let mut event = Event::new(to, exit.time);
     event.number(reference(Name::Call), exit.call);
@@ -171,7 +173,8 @@ impl<'a, S: Sink> Event<'a, S> {
         self.words += 1;
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
+    #[inline(always)]
     fn number(&mut self, name: u64, value: u64) {
         self.arguments += 1;
         if value < 1 << 32 {
@@ -182,7 +185,8 @@ impl<'a, S: Sink> Event<'a, S> {
         }
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
+    #[inline(always)]
     fn values(&mut self, values: &Values) {
         values.for_each_place(|place, shape, value| match shape {
             Shape::Number => self.number(field(place), value),
@@ -202,7 +206,8 @@ impl<'a, S: Sink> Event<'a, S> {
         text_words(text).for_each(|word| self.word(word));
     }
 
-    #[inline]
+    #[expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
+    #[inline(always)]
     fn first(self, event: u64, category: Name, name: u64) -> Option<u64> {
         let sizes = self.words << 4 | self.arguments << 20;
         let names = reference(category) << 32 | name << 48;

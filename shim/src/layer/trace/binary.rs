@@ -35,14 +35,16 @@ struct Named<'a> {
 struct Ends<'a>(&'a str);
 
 impl Record for Begins<'_> {
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as for `is_appended`")]
+    #[inline(always)]
     fn words(&self, to: &mut impl fxt::write::Sink) -> Option<u64> {
         fxt::write::enter(self.0, to)
     }
 }
 
 impl Record for Returns<'_> {
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as for `is_appended`")]
+    #[inline(always)]
     fn words(&self, to: &mut impl fxt::write::Sink) -> Option<u64> {
         fxt::write::exit(self.0, to)
     }
@@ -60,10 +62,16 @@ impl Record for Ends<'_> {
     }
 }
 
+/// Appends a record of a call, if there is room in the chunk of this thread.
+#[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
+#[inline(always)]
+pub(super) fn is_appended(record: &impl Record) -> bool {
+    chunks::append_with(record) == Appended::Yes
+}
+
 /// Appends a record of a call.
-#[inline]
 pub(super) fn append(record: &impl Record) {
-    if chunks::append_with(record) != Appended::Yes {
+    if !is_appended(record) {
         append_slowly(&|| chunks::append_with(record));
     }
 }
@@ -178,6 +186,7 @@ fn name_thread(pid: u32) {
 
 /// Takes over the chunk of a thread that ends.
 fn leave() {
+    thread::leave_counts();
     if let Some(mut state) = STATE.get().get()
         && let Some(super::File::Binary(file)) = &mut state.file
         && let Some(chunks) = &mut file.chunks

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use urscope_schema::call::{Exit, Nanos};
+use urscope_schema::call::Nanos;
 
 use crate::raw::{clock, interruptions, process};
 
@@ -24,17 +24,17 @@ const COST: u64 = 200;
 static FIRST: AtomicU64 = AtomicU64::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Takes a sample, if the pause is over.
+/// Takes a sample on the thread `tid`, if the pause is over.
 #[inline]
-pub(super) fn take(exit: &Exit) {
+pub(super) fn take(tid: u32, now: Nanos) {
     let next = NEXT.load(Ordering::Relaxed);
-    if exit.time.0 >= next {
-        sample(exit, next);
+    if now.0 >= next {
+        sample(tid, next);
     }
 }
 
 #[cold]
-fn sample(exit: &Exit, next: u64) {
+fn sample(tid: u32, next: u64) {
     let _held_off = interruptions::hold_off();
     // The first thread takes the sample, and no other does meanwhile.
     if NEXT.compare_exchange(next, u64::MAX, Ordering::Relaxed, Ordering::Relaxed).is_err() {
@@ -42,7 +42,7 @@ fn sample(exit: &Exit, next: u64) {
     }
     let (now, used) = (clock::now(), clock::of_this_thread());
     if let Some(open) = process::open_descriptors() {
-        super::descriptors(exit.tid, now, open);
+        super::descriptors(tid, now, open);
     }
     let cost = clock::of_this_thread().saturating_sub(used);
     let _ = FIRST.compare_exchange(0, now.0, Ordering::Relaxed, Ordering::Relaxed);

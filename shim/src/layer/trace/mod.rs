@@ -12,7 +12,7 @@ use std::{
 };
 
 use urscope_schema::{
-    api::{Function, demand::Nulls},
+    api::demand::Nulls,
     call::{Enter, Exit, Nanos},
     trace::{
         Form, fxt,
@@ -49,9 +49,6 @@ static STATE: ForkReset<Lock<State>> = ForkReset::new(Lock::default);
 /// The entry points so far: a forked child's file begins with them.
 static ENTRY_POINTS: Lock<Vec<EntryPoint>> = Lock::new(Vec::new());
 
-/// Not under the lock, so that a call is counted even where it cannot be recorded.
-static CALLED: [AtomicU64; Function::COUNT] = [const { AtomicU64::new(0) }; Function::COUNT];
-static RETURNED: AtomicU64 = AtomicU64::new(0);
 static LOST: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Default)]
@@ -97,17 +94,37 @@ fn is_binary() -> bool {
     knobs::read().format.0 == Form::Binary
 }
 
+/// Records a call that begins, without a lock; false where it takes the layer ([`Trace`]) to do so.
+#[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
+#[inline(always)]
+pub fn begins(enter: &Enter) -> bool {
+    // Also where the call cannot be recorded.
+    thread::count_call(enter.function);
+    is_binary() && binary::is_appended(&binary::Begins(enter))
+}
+
+/// Records a call that has returned, without a lock; false where it takes the layer to do so.
+#[expect(clippy::inline_always, reason = "as above")]
+#[inline(always)]
+pub fn returns(exit: &Exit) -> bool {
+    thread::count_return();
+    if !is_binary() || !binary::is_appended(&binary::Returns(exit)) {
+        return false;
+    }
+    if exit.function.is_ipc() {
+        descriptor_sampler::take(exit.tid, exit.time);
+    }
+    true
+}
+
 impl Layer for Trace {
-    #[inline]
     fn enter(&self, enter: &Enter, _: &Nulls) -> Verdict {
-        if let Some(called) = CALLED.get(enter.function as usize) {
-            called.fetch_add(1, Ordering::Relaxed);
-        }
         if is_binary() {
             binary::append(&binary::Begins(enter));
         } else {
             if let Some(name) = thread::name_once() {
                 chrome::append(&write::thread_name(pid(), enter.tid, &name.text()));
+                thread::at_end(thread::leave_counts);
             }
             let mut line = Line::default();
             line.enter(pid(), base(), enter);
@@ -122,7 +139,6 @@ impl Layer for Trace {
 
     #[inline]
     fn exit(&self, exit: &Exit) -> Verdict {
-        RETURNED.fetch_add(1, Ordering::Relaxed);
         if is_binary() {
             binary::append(&binary::Returns(exit));
         } else {
@@ -131,7 +147,7 @@ impl Layer for Trace {
             chrome::append_line(&line);
         }
         if exit.function.is_ipc() {
-            descriptor_sampler::take(exit);
+            descriptor_sampler::take(exit.tid, exit.time);
         }
         Verdict::Passed
     }
@@ -303,9 +319,8 @@ fn base() -> u64 {
 
 /// The footer of a file, with the counts until now.
 fn footer(how: &str) -> End {
-    let count = |function: Function| CALLED.get(function as usize).map_or(0, |called| called.load(Ordering::Relaxed));
-    let (returned, lost) = (RETURNED.load(Ordering::Relaxed), LOST.load(Ordering::Relaxed));
-    End::new(pid(), how, &Totals { returned, lost, called: &count }, &clock::snapshot())
+    let (returned, lost) = (thread::returned(), LOST.load(Ordering::Relaxed));
+    End::new(pid(), how, &Totals { returned, lost, called: &thread::called }, &clock::snapshot())
 }
 
 thread_local! {
@@ -339,7 +354,5 @@ pub fn after_fork_in_child() {
     fork_mark::note();
     descriptor_sampler::restart();
     PID.store(0, Ordering::Relaxed);
-    for count in CALLED.iter().chain([&RETURNED, &LOST]) {
-        count.store(0, Ordering::Relaxed);
-    }
+    LOST.store(0, Ordering::Relaxed);
 }

@@ -19,6 +19,7 @@ use super::{
     inputs::{CallerOutParams, data_fingerprint},
     umf_header::{UMF_SIZES, UmfHeader},
 };
+use crate::raw::process;
 
 /// What a variable holds that the callee has not written to; no address and no size that an adapter would give.
 const UNTOUCHED: usize = 0x5a5a_5a5a_5a5a_5a5a;
@@ -176,7 +177,7 @@ unsafe fn add_allocation(exported: Option<u64>, values: &mut Values) {
     };
     // SAFETY: the caller's promise.
     let Some(header) = (unsafe { UmfHeader::read(data as usize, size as usize) }) else { return };
-    let is_it = header.exported() == Some(pointer) && header.process == std::process::id();
+    let is_it = header.exported() == Some(pointer) && header.process == process::known_id();
     if is_it && header.offset < header.size {
         (values.pointer, values.size) = (Some(header.base), Some(header.size));
     }
