@@ -39,7 +39,7 @@ macro_rules! knobs {
 knobs! {
     /// The directory for trace files; it is created if it does not exist. `%h` stands for the host's name, `%p` for the process id, `%r` for the rank under an MPI launcher (from PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK, SLURM_PROCID or PALS_RANKID; `none` without one), `%%` for a percent sign.
     directory: PathBuf = "URSCOPE_DIR", default ".", example "/tmp/traces";
-    /// The form of the trace: `chrome` (lines of JSON, which many tools read) or `binary` (a Fuchsia trace, which costs the program less). Perfetto opens both.
+    /// The form of the trace: `chrome` (lines of JSON, which many tools read) or `binary` (a Fuchsia trace, which costs the program less). Perfetto opens both. `urscope run` sets `binary`, unless the variable is set.
     format: Format = "URSCOPE_FORMAT", default "chrome", example "binary";
     /// 1: prints nothing on stderr unless there is a problem.
     quiet: bool = "URSCOPE_QUIET", default "0", example "1";

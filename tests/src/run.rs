@@ -163,6 +163,11 @@ impl Outcome {
         trace::files_in(&self.trace_folder())
     }
 
+    /// The merged trace of all processes, which `urscope run` writes.
+    pub fn merged_trace(&self) -> PathBuf {
+        self.trace_folder().join("merged.json")
+    }
+
     /// The traces, read line by line.
     pub fn traces(&self) -> Vec<Trace> {
         self.trace_files().iter().map(|file| Trace::read(file)).collect()

@@ -13,6 +13,7 @@ mod command;
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Stdio,
 };
 
 use command::{Ended, Workspace, harmless_library};
@@ -233,7 +234,76 @@ fn only_the_traces_of_the_run_are_analyzed() {
             report["processes"].as_array().unwrap().iter().map(|process| process["pid"].to_string()).collect();
         assert_eq!(pids, [ended.stdout.trim()], "{report:#}");
     }
-    let files = fs::read_dir(workspace.path().join("traces")).unwrap().map(|file| file.unwrap().path());
-    let traces = files.filter(|file| file.extension().is_some_and(|extension| extension == "json"));
-    assert_eq!(traces.count(), 2, "the earlier trace is still there");
+    let files = fs::read_dir(workspace.path().join("traces")).unwrap().map(|file| file.unwrap().file_name());
+    let mut names: Vec<_> = files.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    let [merged_later, merged, traces @ ..] = &names[..] else { panic!("{names:?}") };
+    assert_eq!([merged_later, merged], ["merged-1.json", "merged.json"], "the earlier one is not replaced");
+    let traces = traces.iter().filter(|name| name.starts_with("urscope-"));
+    assert_eq!(traces.count(), 2, "the earlier trace is still there: {names:?}");
+}
+
+/// A program that writes a trace with one call, as the library does.
+const ONE_CALL: &str = r#"cat >"$URSCOPE_DIR/urscope-sh-$$-1.json" <<END
+[
+{"ph":"M","name":"urscope_header","pid":$$,"tid":$$,"args":{"format":1,"run":"$URSCOPE_RUN","pid":$$,"host":"h"}}
+,{"ph":"B","name":"urIPCPutMemHandleExp","cat":"ur","pid":$$,"tid":$$,"ts":1.0,"args":{"call":1}}
+END
+"#;
+
+/// Runs [`ONE_CALL`] and then `script`.
+fn one_call(workspace: &Workspace, options: &[&str], script: &str) -> Ended {
+    let mut command = workspace.script(options, &format!("{ONE_CALL}{script}"));
+    command.env("URSCOPE_LIBRARY", harmless_library());
+    workspace.start(command).end()
+}
+
+#[test]
+fn a_run_that_is_not_analyzed_names_the_commands_that_do_it() {
+    let workspace = Workspace::new();
+    let ended = one_call(&workspace, &["--no-check"], "");
+    assert_eq!(ended.code, 0);
+    let traces = "urscope-traces/sh-1";
+    let expected = format!(
+        "urscope: the traces are in {traces}; `urscope check {traces}` analyzes them, and \
+         `urscope export {traces} -o {traces}/merged.json` merges them for https://ui.perfetto.dev\n"
+    );
+    assert_eq!(ended.stderr, expected);
+    assert!(!workspace.path().join(traces).join("merged.json").exists());
+    let command = expected.split('`').nth(3).unwrap();
+    let exported = workspace.run(&command.split(' ').skip(1).collect::<Vec<_>>());
+    assert_eq!(exported.code, 0, "{command}: {}", exported.stderr);
+    assert!(workspace.path().join(traces).join("merged.json").exists());
+}
+
+#[test]
+fn a_merged_trace_that_cannot_be_written_changes_neither_verdict_nor_exit_code() {
+    let whole = one_call(&Workspace::new(), &[], "");
+    assert!(whole.stderr.contains("open urscope-traces/sh-1/merged.json with"), "{}", whole.stderr);
+    let workspace = Workspace::new();
+    // The limit is that of urscope, which is the parent of the program.
+    let mut command = workspace.script(&[], &format!("{ONE_CALL}prlimit --pid $PPID --fsize=64"));
+    command.env("URSCOPE_LIBRARY", harmless_library());
+    let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(whole.code), "{stderr}");
+    let expected = "urscope: the traces are in urscope-traces/sh-1, but the merged trace cannot be written there: \
+        File too large (os error 27); `urscope export urscope-traces/sh-1 -o FILE` writes it elsewhere\n";
+    assert!(stderr.ends_with(expected), "{stderr}");
+    let verdict = |stderr: &str| stderr.lines().next().map(str::to_owned);
+    assert_eq!(verdict(&stderr), verdict(&whole.stderr));
+    let names = fs::read_dir(workspace.path().join("urscope-traces/sh-1")).unwrap();
+    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.iter().all(|name| !name.to_string_lossy().contains("merged")), "{names:?}");
+}
+
+#[test]
+fn damaged_traces_are_not_judged_and_not_merged() {
+    let workspace = Workspace::new();
+    let ended = one_call(&workspace, &[], "echo garbage >\"$URSCOPE_DIR/urscope-sh-$$-1.json\"");
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("no merged trace was written, because they cannot be analyzed"), "{}", ended.stderr);
+    let names = fs::read_dir(workspace.path().join("urscope-traces/sh-1")).unwrap();
+    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.iter().all(|name| !name.to_string_lossy().contains("merged")), "{names:?}");
 }

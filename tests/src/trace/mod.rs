@@ -97,12 +97,13 @@ impl Trace {
     }
 }
 
-/// The trace files of a folder, by name.
+/// The trace files of a folder, by name. The merged trace of a run is none of them.
 pub fn files_in(folder: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .expect("the folder of the traces is there")
         .map(|entry| entry.expect("a folder can be listed").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "json" || extension == "fxt"))
+        .filter(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"urscope-")))
         .collect();
     files.sort();
     files

@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -119,6 +120,44 @@ fn physical_memory_and_events_are_drawn_alike() {
     let event = drawn(&TestRun::of("clean_event", Release::R2026_2, Adapter::V2).arg("signalled_before_get").run());
     assert!(event.contains(&flow("urIPCGetEventHandleExp", "urIPCOpenEventHandleExp", true)), "{event:?}");
     assert!(event.contains(&flow("event", "urEventRelease", false)), "{event:?}");
+}
+
+on_both_adapters! {
+    /// `urscope run` leaves the timeline that `urscope export` writes, and says so. No reader of the directory mentions it.
+    fn a_run_leaves_its_merged_trace(adapter) {
+        for (form, ending) in [(None, "fxt"), (Some("chrome"), "json")] {
+            let test_run = TestRun::of("free_while_open", Release::R2026_2, adapter);
+            let outcome = form.into_iter().fold(test_run, |test_run, form| test_run.env("URSCOPE_FORMAT", form)).run();
+            let traces = outcome.trace_files();
+            assert!(traces.len() == 2 && traces.iter().all(|file| file.extension().unwrap() == ending), "{traces:?}");
+
+            let merged = outcome.merged_trace();
+            assert!(outcome.stderr.contains("; open traces/merged.json with https://"), "{}", outcome.stderr);
+            assert_eq!(fs::metadata(&merged).unwrap().permissions().mode() & 0o777, 0o600);
+            let folder = tempfile::tempdir().unwrap();
+            let again = folder.path().join("again.json");
+            exported(&outcome, &again);
+            assert!(fs::read(&merged).unwrap() == fs::read(&again).unwrap(), "{} differs", merged.display());
+            let opinion = perfetto::opinion(&merged, &[]);
+            opinion.assert_ok();
+            assert_eq!((opinion.count("processes"), opinion.count("instants")), (2, 1));
+
+            let place = outcome.trace_folder();
+            for arguments in [&["check"][..], &["top", "--once"], &["stats"]] {
+                let ended = run::urscope(&[arguments, &[place.to_str().unwrap()]].concat());
+                assert!(ended.code < 2, "{arguments:?}: {}", ended.stderr);
+                assert!(!(ended.stdout + &ended.stderr).contains("merged"), "{arguments:?}");
+            }
+        }
+    }
+}
+
+/// There is nothing to merge where nothing was traced, and nothing is said about it.
+#[test]
+fn a_run_without_traces_has_no_merged_trace() {
+    let outcome = TestRun::of_program("/bin/true").run();
+    assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+    assert!(!outcome.merged_trace().exists() && !outcome.stderr.contains("merged"), "{}", outcome.stderr);
 }
 
 /// One query on the tables of two nodes. Each opening is joined with the get of its handle data.

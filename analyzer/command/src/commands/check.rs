@@ -50,7 +50,7 @@ fn judged(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     let outputs = Outputs::open(&arguments.verdict)?;
     let command_lines = arguments.verdict.command_lines;
     let options = Options { fail_on, symbols, exemptions, command_lines, ..Options::default() };
-    let report = analyze_watched(&arguments.traces.paths, &options)?;
+    let report = analyze_watched(&arguments.traces.paths, &options, &mut ())?;
     write_report(&report, arguments.report.as_deref())?;
     output::judgement(&report.judgement(&arguments.traces.paths, &options), &arguments.verdict, outputs)
 }

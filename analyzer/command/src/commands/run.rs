@@ -15,6 +15,9 @@ use crate::{
 /// The program is not changed and need not be rebuilt: LD_PRELOAD loads the library liburscope.so into it and into all processes
 /// that it starts. Its input and output are not touched; urscope writes its report to standard error, after the program has ended.
 ///
+/// The traces have the binary form, unless URSCOPE_FORMAT chooses another one. Beside them, urscope writes merged.json, a timeline of all
+/// processes for Perfetto, as `urscope export` does. If that takes longer than a second, it prints the command that does it.
+///
 /// If processes that the program started are still running when it ends, urscope waits for them. Ctrl-C ends the waiting.
 #[derive(Debug, Args)]
 #[command(
@@ -29,7 +32,8 @@ use crate::{
         urscope run --baseline main.json -- ./app   only new findings fail the run\n\n\
         Exit code: the program's if that is not 0 (128 and the signal's number if a signal ended it), else the \
         verdict's: 0 clean, 1 findings, 2 not judged. 127: no such program, 126: it cannot be executed.\n\n\
-        Environment: URSCOPE_LIBRARY names another liburscope.so, URSCOPE_QUIET=1 suppresses messages unless there is a problem."
+        Environment: URSCOPE_LIBRARY names another liburscope.so, URSCOPE_FORMAT=chrome makes the trace of each process a Chrome \
+        trace, URSCOPE_QUIET=1 suppresses messages unless there is a problem."
 )]
 pub(crate) struct Arguments {
     /// The Level Zero device that the program finds: the GPU of this machine, or a device in software, which needs no GPU and
@@ -46,7 +50,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_shim: bool,
 
-    /// Trace only; analyze the traces later with `urscope check`.
+    /// Trace only. The traces are not read, so there is no merged.json either: `urscope check` and `urscope export` do it later.
     #[arg(long)]
     no_check: bool,
 

@@ -2,11 +2,12 @@
 //! processes, counters and findings; or as tables.
 //!
 //! `timeline` converts the events of an analysis to the elements of `drawing`. `chrome` writes these as a Chrome trace, `perfetto` in
-//! Perfetto's own format. `tables` writes rows. Everything is written while the traces are read. These modules must keep only
+//! Perfetto's own format. `limited` draws during an analysis for another purpose. `tables` writes rows. Everything is written while the traces are read. These modules must keep only
 //! what is alive, never the whole run.
 
 mod chrome;
 mod drawing;
+mod limited;
 mod perfetto;
 pub mod tables;
 mod timeline;
@@ -24,6 +25,7 @@ use urscope_analyzer::{
 };
 
 pub use drawing::Written;
+pub(crate) use limited::LimitedTimeline;
 
 /// The format of a timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

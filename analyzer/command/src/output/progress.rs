@@ -9,7 +9,10 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
-use urscope_analyzer::{AnalysisError, Options, Report, analysis::Progress, analyze};
+use urscope_analyzer::{
+    AnalysisError, Options, Report,
+    analysis::{Analysis, Observer, Progress},
+};
 
 /// An analysis that takes less than this has no progress bar.
 const SHOW_AFTER: Duration = Duration::from_secs(1);
@@ -19,10 +22,15 @@ const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 const STYLE: &str = "{bar:40} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
 
-/// Analyzes traces, and shows the progress if standard error is a terminal.
-pub(crate) fn analyze_watched(paths: &[PathBuf], options: &Options) -> Result<Report, AnalysisError> {
+/// Analyzes traces and passes their events to `observer`. Shows the progress if standard error is a terminal.
+pub(crate) fn analyze_watched(
+    paths: &[PathBuf],
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<Report, AnalysisError> {
+    let mut analyze = || Ok(Analysis::run(paths, options, observer)?.report());
     if !io::stderr().is_terminal() {
-        return analyze(paths, options);
+        return analyze();
     }
     thread::scope(|scope| {
         let (over, wait) = mpsc::channel::<()>();
@@ -38,7 +46,7 @@ pub(crate) fn analyze_watched(paths: &[PathBuf], options: &Options) -> Result<Re
             }
             bar.finish_and_clear();
         });
-        let report = analyze(paths, options);
+        let report = analyze();
         drop(over);
         report
     })

@@ -11,6 +11,9 @@ use urscope_schema::placeholders;
 /// The variable that silences the preloaded library, and the command unless there is a problem.
 pub(crate) const QUIET: &str = "URSCOPE_QUIET";
 
+/// The variable that chooses the form of the traces.
+const FORMAT: &str = "URSCOPE_FORMAT";
+
 /// Whether the value of [`QUIET`] asks for silence.
 pub(crate) fn is_quiet(value: Option<OsString>) -> bool {
     value.is_some_and(|value| value == "1")
@@ -41,6 +44,10 @@ impl Surroundings {
             // The placeholders are already replaced, so a percent sign is literal.
             changes.push(("URSCOPE_DIR", placeholders::escape(folder).into()));
             changes.push(("URSCOPE_RUN", run.into()));
+            // It costs the program least, and the run is merged into a Chrome trace afterwards.
+            if current(FORMAT).is_none() {
+                changes.push((FORMAT, "binary".into()));
+            }
         }
         if let Some(folder) = &self.device {
             let others = current("LD_LIBRARY_PATH").unwrap_or_default();
@@ -111,13 +118,20 @@ mod tests {
             traces: Some(("/t".into(), "r1".into())),
             ..Surroundings::default()
         };
-        let [preload, directory, run] = &changes(&traced, &[("LD_PRELOAD", "/a.so /x/liburscope.so:/b.so")])[..] else {
-            panic!("three variables")
-        };
+        let before = [("LD_PRELOAD", "/a.so /x/liburscope.so:/b.so"), (FORMAT, "chrome")];
+        let [preload, directory, run] = &changes(&traced, &before)[..] else { panic!("three variables") };
         assert_eq!(*preload, ("LD_PRELOAD", "/x/liburscope.so:/a.so:/b.so".into()));
         assert_eq!(*directory, ("URSCOPE_DIR", "/t".into()));
         assert_eq!(*run, ("URSCOPE_RUN", "r1".into()));
         assert_eq!(changes(&traced, &[])[0].1, "/x/liburscope.so");
+    }
+
+    #[test]
+    fn traces_are_binary_unless_the_user_chooses_their_form() {
+        let traced = Surroundings { traces: Some(("/t".into(), "r1".into())), ..Surroundings::default() };
+        let form = |current: &[(&str, &str)]| changes(&traced, current).into_iter().find(|(name, _)| *name == FORMAT);
+        assert_eq!(form(&[]), Some((FORMAT, "binary".into())));
+        assert_eq!(form(&[(FORMAT, "chrome")]), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod descendants;
 mod environment;
 mod error;
+mod merged;
 mod newest;
 mod process_times;
 mod process_tree;
@@ -34,6 +35,7 @@ use crate::{
     window::Window,
 };
 use environment::{QUIET, Surroundings, is_quiet};
+use merged::{Merged, TracePlace};
 use process_times::ProcessObserver;
 use temporary_install::TemporaryInstall;
 use traces::Traces;
@@ -113,25 +115,35 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
     }
 
     let mut code = end.status.exit_code();
-    if let (Some(traces), Some(reporting)) = (&traces, reporting) {
-        let verdict = verdict::give(request.verdict, reporting, traces, &program, &end);
-        code = if code == 0 { verdict } else { code };
-    }
-    if let Some(traces) = traces {
+    if let Some(traces) = &traces {
+        let merged = match reporting {
+            Some(reporting) => {
+                let (verdict, merged) = verdict::give(request.verdict, reporting, traces, &program, &end);
+                code = if code == 0 { verdict } else { code };
+                merged
+            }
+            None if traces.has_new() => Merged::NotAsked,
+            None => Merged::Nothing,
+        };
         traces.tidy();
-        let clean_stderr = request.judged && request.report.is_none() && request.verdict.format != Format::Text;
-        if traces.unnamed() && traces.folder().exists() && !clean_stderr && !is_quiet(env::var_os(QUIET)) {
-            complain(format_args!(
-                "the traces are in {}; open them with https://ui.perfetto.dev or analyze them again with `urscope check`",
-                traces.shown().display()
-            ));
-        }
+        tell_place(request, traces, &merged);
     }
     if let Some(window) = window {
         complain(format_args!("the run is shown at {} until Ctrl-C", window.url()));
         until_interrupted();
     }
     Ok(code.into())
+}
+
+/// Tells the user where the traces are, and the merged trace.
+fn tell_place(request: &Request<'_>, traces: &Traces, merged: &Merged) {
+    let place = TracePlace { folder: traces.shown(), merged };
+    // A report for programs must not be followed by other text.
+    let clean_stderr = request.judged && request.report.is_none() && request.verdict.format != Format::Text;
+    let is_wanted = !matches!(merged, Merged::Nothing) && !clean_stderr && !is_quiet(env::var_os(QUIET));
+    if is_wanted || place.is_a_problem() {
+        complain(place);
+    }
 }
 
 /// Shows the page of the run before the program starts, so that the browser is not one of the processes that are waited for.

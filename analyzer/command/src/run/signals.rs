@@ -5,12 +5,16 @@
 
 use std::{
     fs, io, process,
-    sync::mpsc::{self, Receiver},
+    sync::{
+        Arc,
+        mpsc::{self, Receiver},
+    },
     thread,
 };
 
 use signal_hook::{
-    consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2},
+    consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ},
+    flag,
     iterator::{
         Signals, SignalsInfo,
         exfiltrator::{WithOrigin, origin::Origin},
@@ -44,6 +48,10 @@ pub(crate) enum Event {
 pub(crate) fn receive() -> io::Result<Receiver<Event>> {
     let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
     let caught = CAUGHT.into_iter().filter(|number| ignored >> (number - 1) & 1 == 0);
+    // With a handler, a write beyond the limit of file size fails, and does not end urscope.
+    if ignored >> (SIGXFSZ - 1) & 1 == 0 {
+        flag::register(SIGXFSZ, Arc::default())?;
+    }
     let mut signals = SignalsInfo::<WithOrigin>::new(caught.chain([SIGCHLD]))?;
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new().name("signals".into()).spawn(move || {

@@ -55,17 +55,16 @@ impl Traces {
     /// The directory relative to the current one, for messages.
     pub(crate) fn shown(&self) -> &Path {
         let here = std::env::current_dir().unwrap_or_default();
-        self.folder.strip_prefix(here).unwrap_or(&self.folder)
+        match self.folder.strip_prefix(here) {
+            Ok(below) if below.as_os_str().is_empty() => Path::new("."),
+            Ok(below) => below,
+            Err(_) => &self.folder,
+        }
     }
 
     /// The name of the run, which the headers of its traces contain.
     pub(crate) fn run(&self) -> &str {
         &self.run
-    }
-
-    /// Whether the directory was not named by the user.
-    pub(crate) fn unnamed(&self) -> bool {
-        self.unnamed
     }
 
     /// The traces of this run. A new file without a readable header also belongs to it: a process may have died early, and a
@@ -79,6 +78,12 @@ impl Traces {
         files.retain(ours);
         files.sort();
         Ok(files)
+    }
+
+    /// Whether traces have been added to the directory, by this run or by another one at the same time.
+    pub(crate) fn has_new(&self) -> bool {
+        let is_new = |path: &PathBuf| name(path).is_some_and(|name| !self.before.contains(&name));
+        files_in(&self.folder).is_ok_and(|files| files.iter().any(is_new))
     }
 
     /// Removes the directories that were created for this run if they are empty.

@@ -14,13 +14,14 @@ use urscope_schema::counted;
 use super::{
     environment::{QUIET, is_quiet},
     error::RunError,
+    merged::{self, Merged, analyze_and_merge},
     process_tree::{End, Status, named},
     program::Program,
     traces::Traces,
 };
 use crate::{
     arguments::{Format, VerdictArguments},
-    output::{Outputs, analyze_watched, complain, exemptions, show, wants_color},
+    output::{Outputs, complain, exemptions, show, wants_color},
 };
 
 /// The inputs and outputs of a verdict, opened before the program starts.
@@ -64,29 +65,39 @@ impl Destination {
     }
 }
 
-/// Analyzes the traces, writes the reports, and returns the exit code of the verdict.
+/// Analyzes the traces, writes the reports and the merged trace. Returns the exit code of the verdict, and what became of
+/// the merged trace.
 pub(crate) fn give(
     arguments: &VerdictArguments,
     reporting: Reporting,
     traces: &Traces,
     program: &Program,
     end: &End,
-) -> u8 {
+) -> (u8, Merged) {
     let Reporting { exemptions, destination, outputs } = reporting;
     let (fail_on, command_lines) = (arguments.fail_on.into(), arguments.command_lines);
     let options = Options { fail_on, exemptions, listed: true, command_lines, ..Options::default() };
-    let judgement = match traces.of_this_run() {
-        Ok(files) if files.is_empty() => not_judged(&options, nothing_traced(program.obstacle())),
-        Ok(files) => match analyze_watched(&files, &options) {
-            Ok(report) => report.judgement(&files, &options),
-            Err(error) => not_judged(&options, error.to_string()),
-        },
+    let (judgement, merged) = match traces.of_this_run() {
+        Ok(files) if files.is_empty() => (not_judged(&options, nothing_traced(program.obstacle())), Merged::Nothing),
+        Ok(files) => analyze_and_merge(&files, &options, traces.folder(), merged::LIMIT)
+            .unwrap_or_else(|error| (not_judged(&options, error.to_string()), Merged::Unreadable)),
         Err(error) => {
             let folder = traces.folder().display();
-            not_judged(&options, format!("the directory of the traces, {folder}, cannot be read: {error}"))
+            let reason = format!("the directory of the traces, {folder}, cannot be read: {error}");
+            (not_judged(&options, reason), Merged::Nothing)
         }
     };
+    (report(arguments, &judgement, destination, outputs, end), merged)
+}
 
+/// Writes the reports, and returns the exit code of the verdict.
+fn report(
+    arguments: &VerdictArguments,
+    judgement: &Judgement,
+    destination: Destination,
+    outputs: Outputs,
+    end: &End,
+) -> u8 {
     let code = judgement.verdict.exit_code();
     let (written, place) = match destination {
         // A program that asks for silence gets it, unless there is something to say.
@@ -102,7 +113,7 @@ pub(crate) fn give(
         Destination::Stderr => {
             let stderr = io::stderr();
             let mut out = BufWriter::new(stderr.lock());
-            let written = show(&judgement, arguments.format, &mut out, wants_color(&stderr));
+            let written = show(judgement, arguments.format, &mut out, wants_color(&stderr));
             if arguments.format == Format::Text {
                 drop(remarks(end).iter().try_for_each(|remark| writeln!(out, "urscope: {remark}")));
             }
@@ -110,10 +121,10 @@ pub(crate) fn give(
         }
         Destination::File(path, file) => {
             let mut out = BufWriter::new(file);
-            (show(&judgement, arguments.format, &mut out, false), path.display().to_string())
+            (show(judgement, arguments.format, &mut out, false), path.display().to_string())
         }
     };
-    if let Err(error) = outputs.write(&judgement) {
+    if let Err(error) = outputs.write(judgement) {
         complain(error);
         return Verdict::NotJudged.exit_code();
     }

@@ -1,0 +1,265 @@
+//! The merged trace of a run: one Chrome trace of all its processes, beside their traces, for Perfetto.
+//!
+//! It is what `urscope export` writes. It is drawn while the traces are analyzed for the verdict, and must not change the verdict.
+//! Existing files are never replaced or followed, and an incomplete file never remains.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    io::{self, BufWriter},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use tempfile::{Builder, NamedTempFile};
+use urscope_analyzer::{AnalysisError, Judgement, Options};
+
+use crate::{export::LimitedTimeline, output::analyze_watched};
+
+/// How long an analysis that draws the merged trace may take. If it takes longer, it goes on without drawing.
+pub(crate) const LIMIT: Duration = Duration::from_secs(1);
+
+/// How many bytes the merged trace must leave free on its file system.
+const RESERVE: u64 = 16 << 20;
+
+/// What became of the merged trace.
+#[derive(Debug)]
+pub(crate) enum Merged {
+    /// There are no traces.
+    Nothing,
+    /// There is no trace that can be analyzed.
+    Unreadable,
+    /// Nobody asked for it: the traces are not analyzed.
+    NotAsked,
+    /// It is complete.
+    Written(PathBuf),
+    /// It would have taken too long.
+    TooLong,
+    /// It cannot be written.
+    Failed(io::Error),
+}
+
+/// Analyzes the traces of a run, and writes its merged trace into `folder` if both together take less than `limit`. An error
+/// is that of the analysis.
+pub(crate) fn analyze_and_merge(
+    files: &[PathBuf],
+    options: &Options,
+    folder: &Path,
+    limit: Duration,
+) -> Result<(Judgement, Merged), AnalysisError> {
+    // Only the owner can read such a file, as is the case with traces.
+    let file = match Builder::new().prefix(".urscope-merged-").tempfile_in(folder) {
+        Ok(file) => file,
+        Err(error) => {
+            let judgement = analyze_watched(files, options, &mut ())?.judgement(files, options);
+            return Ok((judgement, Merged::Failed(error)));
+        }
+    };
+    let mut out = BufWriter::with_capacity(1 << 16, file.as_file());
+    let mut timeline = LimitedTimeline::begin(&mut out, limit);
+    let judgement = analyze_watched(files, options, &mut timeline)?.judgement(files, options);
+    let drawn = timeline.end(&judgement.findings);
+    drop(out);
+    let merged = match drawn {
+        // Perfetto refuses a timeline without any process.
+        _ if judgement.processes.is_empty() => Merged::Unreadable,
+        Ok(Some(_)) => {
+            leaves_room(&file).and_then(|()| keep(file, folder)).map_or_else(Merged::Failed, Merged::Written)
+        }
+        Ok(None) => Merged::TooLong,
+        Err(error) => Merged::Failed(error),
+    };
+    Ok((judgement, merged))
+}
+
+/// Checks that the file system has room for what a run writes after the merged trace, such as its reports.
+fn leaves_room(file: &NamedTempFile) -> io::Result<()> {
+    let system = rustix::fs::fstatvfs(file)?;
+    let free = system.f_bavail.saturating_mul(system.f_frsize);
+    if free >= RESERVE { Ok(()) } else { Err(io::ErrorKind::StorageFull.into()) }
+}
+
+/// Gives the file the first name that is not taken.
+fn keep(mut file: NamedTempFile, folder: &Path) -> io::Result<PathBuf> {
+    for path in names(folder) {
+        match file.persist_noclobber(&path) {
+            Ok(_) => return Ok(path),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => file = error.file,
+            Err(error) => return Err(error.error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// The names for a merged trace, in the order in which they are used. None of them is that of a trace.
+fn names(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let others = (1..=u32::MAX).map(|number| format!("merged-{number}.json"));
+    ["merged.json".to_owned()].into_iter().chain(others).map(|name| folder.join(name))
+}
+
+/// The line that tells a user where the traces of a run are, and its merged trace.
+#[derive(Debug)]
+pub(crate) struct TracePlace<'a> {
+    /// The directory of the traces, as it is shown.
+    pub(crate) folder: &'a Path,
+    /// What became of the merged trace.
+    pub(crate) merged: &'a Merged,
+}
+
+impl TracePlace<'_> {
+    /// Whether a user must see the line in any case.
+    pub(crate) fn is_a_problem(&self) -> bool {
+        matches!(self.merged, Merged::Failed(_))
+    }
+
+    /// The command that writes the merged trace into the directory.
+    fn command(&self) -> String {
+        let is_free = |path: &PathBuf| path.symlink_metadata().is_err();
+        let free = names(self.folder).find(is_free).unwrap_or_default();
+        format!("urscope export {} -o {}", quoted(self.folder), quoted(&free))
+    }
+}
+
+impl fmt::Display for TracePlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let folder = self.folder.display();
+        match self.merged {
+            Merged::Nothing => write!(f, "there are no traces in {folder}"),
+            Merged::Unreadable => {
+                write!(f, "the traces are in {folder}; no merged trace was written, because they cannot be analyzed")
+            }
+            Merged::NotAsked => write!(
+                f,
+                "the traces are in {folder}; `urscope check {}` analyzes them, and `{}` merges them for \
+                 https://ui.perfetto.dev",
+                quoted(self.folder),
+                self.command()
+            ),
+            Merged::Written(path) => write!(
+                f,
+                "the traces are in {folder}; open {} with https://ui.perfetto.dev, or analyze the traces again with \
+                 `urscope check {}`",
+                path.file_name().map(|name| self.folder.join(name)).unwrap_or_default().display(),
+                quoted(self.folder)
+            ),
+            Merged::TooLong => write!(
+                f,
+                "the traces are in {folder}; merging them for https://ui.perfetto.dev takes longer than a second: `{}`",
+                self.command()
+            ),
+            Merged::Failed(error) => write!(
+                f,
+                "the traces are in {folder}, but the merged trace cannot be written there: {error}; \
+                 `urscope export {} -o FILE` writes it elsewhere",
+                quoted(self.folder)
+            ),
+        }
+    }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> Cow<'_, str> {
+    let text = path.to_string_lossy();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:,@%".contains(letter);
+    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")).into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use urscope_analyzer::{Verdict, analysis::traces};
+    use urscope_schema::trace::records::Header;
+
+    use super::*;
+
+    /// A directory with the trace of a process that ended normally.
+    fn run() -> (tempfile::TempDir, Vec<PathBuf>) {
+        let folder = tempfile::tempdir().unwrap();
+        let header = serde_json::to_string(&Header { format: 1, pid: 7, ..Header::default() }).unwrap();
+        let record = |name, args: &str| format!(r#"{{"ph":"M","name":"{name}","pid":7,"tid":7,"args":{args}}}"#);
+        let enter = r#"{"ph":"B","pid":7,"tid":7,"ts":1.000,"cat":"ur","name":"urUSMDeviceAlloc","args":{"call":1}}"#;
+        let exit = r#"{"ph":"E","pid":7,"tid":7,"ts":2.000,"cat":"ur","name":"urUSMDeviceAlloc","args":{"call":1,"result":0}}"#;
+        let lines = [record("urscope_header", &header), enter.into(), exit.into(), record("urscope_footer", "{}")];
+        let path = folder.path().join("urscope-app-7-1.json");
+        fs::write(&path, format!("[\n{}\n]", lines.join("\n,"))).unwrap();
+        (folder, vec![path])
+    }
+
+    fn merge(folder: &Path, files: &[PathBuf], limit: Duration) -> (Judgement, Merged) {
+        analyze_and_merge(files, &Options::default(), folder, limit).unwrap()
+    }
+
+    fn names_in(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn line(folder: &Path, merged: &Merged) -> String {
+        TracePlace { folder, merged }.to_string()
+    }
+
+    #[test]
+    fn the_merged_trace_is_private_complete_and_not_a_trace_of_a_process() {
+        let (folder, files) = run();
+        let (_, merged) = merge(folder.path(), &files, Duration::MAX);
+        let Merged::Written(path) = &merged else { panic!("{merged:?}") };
+        assert_eq!(*path, folder.path().join("merged.json"));
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+        let drawn: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        let calls = drawn["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");
+        assert_eq!(calls.count(), 1);
+        assert_eq!(traces(&[folder.path().into()]).unwrap(), files, "no reader of the directory takes it for a trace");
+        assert!(line(folder.path(), &merged).contains("/merged.json with https://ui.perfetto.dev"));
+    }
+
+    #[test]
+    fn what_takes_too_long_leaves_no_file_and_names_the_command() {
+        let (folder, files) = run();
+        let (judgement, merged) = merge(folder.path(), &files, Duration::ZERO);
+        assert!(matches!(merged, Merged::TooLong), "{merged:?}");
+        assert_eq!(names_in(folder.path()), ["urscope-app-7-1.json"]);
+        assert_eq!(judgement, merge(folder.path(), &files, Duration::MAX).0, "the verdict is the same");
+        let told = line(Path::new("my runs"), &merged);
+        assert!(told.ends_with("`urscope export 'my runs' -o 'my runs/merged.json'`"), "{told}");
+    }
+
+    #[test]
+    fn a_file_that_exists_is_never_replaced_or_followed() {
+        let (folder, files) = run();
+        let target = folder.path().join("notes.txt");
+        fs::write(&target, "mine").unwrap();
+        std::os::unix::fs::symlink(&target, folder.path().join("merged.json")).unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("merged-1.json")).unwrap();
+        let (_, merged) = merge(folder.path(), &files, Duration::MAX);
+        let Merged::Written(path) = merged else { panic!("{merged:?}") };
+        assert_eq!(path, folder.path().join("merged-2.json"));
+        assert_eq!(fs::read_to_string(target).unwrap(), "mine");
+        assert!(line(folder.path(), &Merged::TooLong).contains("/merged-3.json`"));
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_written_does_not_change_the_verdict() {
+        let (folder, files) = run();
+        let before = merge(folder.path(), &files, Duration::MAX).0;
+        let gone = folder.path().join("gone");
+        let (judgement, merged) = merge(&gone, &files, Duration::MAX);
+        assert_eq!(judgement, before);
+        assert!(matches!(merged, Merged::Failed(_)), "{merged:?}");
+        let told = TracePlace { folder: &gone, merged: &merged };
+        assert!(told.is_a_problem() && told.to_string().contains("No such file or directory"), "{told}");
+    }
+
+    #[test]
+    fn damaged_traces_have_no_merged_trace() {
+        let (folder, files) = run();
+        fs::write(&files[0], "garbage").unwrap();
+        let listed = Options { listed: true, ..Options::default() };
+        let (judgement, merged) = analyze_and_merge(&files, &listed, folder.path(), Duration::MAX).unwrap();
+        assert_eq!(judgement.verdict, Verdict::NotJudged);
+        assert!(matches!(merged, Merged::Unreadable), "{merged:?}");
+        assert_eq!(names_in(folder.path()), ["urscope-app-7-1.json"]);
+    }
+}
