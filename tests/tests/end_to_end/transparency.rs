@@ -161,7 +161,9 @@ fn a_secret_of_the_command_line_stays_where_it_is() {
             test_run = test_run.env("URSCOPE_COMMAND_LINE", how);
         }
         let outcome = test_run.run();
-        let traces: String = outcome.trace_files().iter().map(|file| fs::read_to_string(file).expect("text")).collect();
+        let traces = outcome.trace_files();
+        let traces = traces.iter().flat_map(|file| fs::read(file).expect("a trace can be read")).collect::<Vec<u8>>();
+        let traces = String::from_utf8_lossy(&traces).into_owned();
         (traces, format!("{:?}", outcome.report()))
     };
     let (traces, report) = run(None);

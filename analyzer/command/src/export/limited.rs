@@ -38,7 +38,9 @@ impl<'w> LimitedTimeline<'w> {
     pub(crate) fn end(self, findings: &[FoundFinding]) -> io::Result<Option<Written>> {
         let Some(drawn) = self.drawn else { return Ok(None) };
         let mut timeline = drawn.into_sink();
-        findings.iter().for_each(|finding| timeline.finding(finding));
+        for finding in findings {
+            timeline.finding(finding);
+        }
         timeline.end().map(Some)
     }
 }
