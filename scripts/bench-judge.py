@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Measures how fast the judge reads, next to other readers of the same file: `scripts/bench judge [MEGABYTES]`.
 
-The trace generator (analyzer/command/examples/trace-generator.rs) writes a run of four processes, 1000 MB by default. The judge reads
-all of it, and then one of the four files, which jq, Python and Perfetto's trace processor read too. Each counts the records
-of calls; a reader whose count is wrong is reported and not measured. The judge's figures are the best of three.
+The trace generator (analyzer/command/examples/trace-generator.rs) writes a run of four processes in both forms of the trace, 1000 MB by
+default in the Chrome form. The judge reads all of it, and then one of the four files, which Perfetto's trace processor reads too, and jq
+and Python in the Chrome form. Each counts the records of calls; a reader whose count is wrong is reported and not measured. The
+judge's figures are the best of three. "per core" divides by the CPU time of all its threads.
 """
 
 import json
@@ -39,41 +40,53 @@ def main():
     subprocess.run(build, cwd=ROOT, check=True)
     urscope = TARGET / "release/urscope"
 
-    with generated_run(megabytes) as (folder, cycles):
-        files = sorted(folder.glob("urscope-*.json"))
-        one = str(files[0])
-        check = [urscope, "check", "--format", "json"]
+    columns = ["MB", "records", "s", "records/s", "per core", "GB/s", "peak MB"]
+    widths = [6, 10, 7, 11, 11, 6, 8]
+    print(f"{'':<26}", *(f"{name:>{width}}" for name, width in zip(columns, widths)), " as fast as urscope")
+    for form, options in (("Chrome", []), ("binary", ["--binary"])):
+        with generated_run(megabytes, *options) as (folder, cycles):
+            compare(form, urscope, folder, cycles)
+
+
+def compare(form, urscope, folder, cycles):
+    """One line for each reader of a run."""
+    files = sorted(folder.glob("urscope-*"))
+    one = str(files[0])
+    check = [urscope, "check", "--format", "json"]
+    rows = [
+        ("urscope, the run", urscope, [*check, folder], files, judged, 3),
+        ("urscope, one file", urscope, [*check, one], files[:1], judged, 3),
+        ("Perfetto (wasm)", shutil.which("node"), ["node", ROOT / "scripts/perfetto-check.mjs", one], files[:1], imported, 1),
+    ]
+    if form == "Chrome":
         python = shutil.which("python3")
-        rows = [
-            ("urscope, the run", urscope, [*check, folder], files, judged, 3),
-            ("urscope, one file", urscope, [*check, one], files[:1], judged, 3),
-            ("Perfetto (wasm)", shutil.which("node"), ["node", ROOT / "scripts/perfetto-check.mjs", one], files[:1], imported, 1),
-            ("jq", shutil.which("jq"), ["jq", JQ, one], files[:1], int, 1),
-            ("Python json", python, ["python3", "-c", PYTHON, one], files[:1], int, 1),
-        ]
-        print(f"{'':<18} {'MB':>6} {'records':>10} {'s':>7} {'records/s':>11} {'MB/s':>6} {'peak MB':>8}  as fast as urscope")
-        best = None
-        for name, tool, command, read, count, times in rows:
-            if not tool:
-                print(f"{name:<18} not installed")
-                continue
-            expected = CYCLE_RECORDS * cycles * len(read)
-            try:
-                runs = [measured(command) for _ in range(times)]
-                counted = count(runs[0].text)
-            except (RuntimeError, ValueError) as error:
-                missing = "run scripts/setup first" in str(error)
-                print(f"{name:<18} {'not installed' if missing else f'failed: {error}'}")
-                continue
-            if counted != expected:
-                print(f"{name:<18} counted {counted} records of {expected}")
-                continue
-            seconds, peak = min(run.seconds for run in runs), max(run.peak_mb for run in runs)
-            size = sum(file.stat().st_size for file in read) / 1e6
-            rate = counted / seconds
-            best = rate if len(read) == 1 and best is None else best
-            ratio = f"1/{best / rate:.1f}" if len(read) == 1 and best != rate else ""
-            print(f"{name:<18} {size:>6.0f} {counted:>10} {seconds:>7.2f} {rate:>11.3g} {size / seconds:>6.0f} {peak:>8.0f}  {ratio}")
+        rows.append(("jq", shutil.which("jq"), ["jq", JQ, one], files[:1], int, 1))
+        rows.append(("Python json", python, ["python3", "-c", PYTHON, one], files[:1], int, 1))
+    best = None
+    for reader, tool, command, read, count, times in rows:
+        name = f"{form}: {reader}"
+        if not tool:
+            print(f"{name:<26} not installed")
+            continue
+        expected = CYCLE_RECORDS * cycles * len(read)
+        try:
+            runs = [measured(command) for _ in range(times)]
+            counted = count(runs[0].text)
+        except (RuntimeError, ValueError) as error:
+            missing = "run scripts/setup first" in str(error)
+            print(f"{name:<26} {'not installed' if missing else f'failed: {error}'}")
+            continue
+        if counted != expected:
+            print(f"{name:<26} counted {counted} records of {expected}")
+            continue
+        fastest = min(runs, key=lambda run: run.seconds)
+        size = sum(file.stat().st_size for file in read)
+        rate = counted / fastest.seconds
+        best = rate if len(read) == 1 and best is None else best
+        ratio = f"1/{best / rate:.1f}" if len(read) == 1 and best != rate else ""
+        per_core = counted / min(run.cpu_seconds for run in runs)
+        figures = f"{size / 1e6:>6.0f} {counted:>10} {fastest.seconds:>7.2f} {rate:>11.3g} {per_core:>11.3g}"
+        print(f"{name:<26} {figures} {size / 1e9 / fastest.seconds:>6.2f} {max(run.peak_mb for run in runs):>8.0f}  {ratio}")
 
 
 if __name__ == "__main__":

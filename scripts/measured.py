@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 
 RANKS = 4
-CYCLE_BYTES = 2297  # What a process of the trace generator writes in one cycle.
+CYCLE_BYTES = 2297  # What a process of the trace generator writes in one cycle, in the Chrome form.
 CYCLE_RECORDS = 12
 
 
@@ -46,7 +46,7 @@ def measured(command):
 def generated_run(megabytes, *options):
     """A folder with the traces of four processes; also the number of cycles that each of them made.
 
-    The release build of the trace generator must be there.
+    `megabytes` is the size in the Chrome form. The release build of the trace generator must be there.
     """
     room = ROOT / "target/tmp"  # /tmp may be memory.
     room.mkdir(parents=True, exist_ok=True)
@@ -55,6 +55,6 @@ def generated_run(megabytes, *options):
         generator = TARGET / "release/examples/trace-generator"
         subprocess.run([generator, folder, "--ranks", str(RANKS), "--cycles", str(cycles), *options], check=True)
         # Every reader finds the files in memory. A child reads them, because a child's peak begins with what its parent has.
-        files = sorted(Path(folder).glob("urscope-*.json"))
+        files = sorted(Path(folder).glob("urscope-*"))
         subprocess.run(["cat", *files], stdout=subprocess.DEVNULL, check=True)
         yield Path(folder), cycles

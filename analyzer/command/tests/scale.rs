@@ -46,12 +46,17 @@ fn size(directory: &Path) -> u64 {
 
 #[test]
 fn memory_does_not_grow_with_the_traces() {
-    let folder = tempfile::tempdir().unwrap();
-    generator(folder.path(), &["--ranks", "3", "--cycles", "20000", "--leak", "2", "--double", "1"]);
-    assert!(size(folder.path()) > u64::from(BOUND) << 20, "the traces are larger than the memory limit");
-    let judgement = judged_within(BOUND, folder.path());
-    assert_eq!(judgement["calls"]["urIPCGetMemHandleExp"], 60_000);
-    assert_eq!(judgement["findings"].as_array().unwrap().len(), 6);
+    // A trace in the binary form is a third as large.
+    for (form, cycles) in [(&[][..], 20_000), (&["--binary"], 60_000)] {
+        let folder = tempfile::tempdir().unwrap();
+        let cycles_text = cycles.to_string();
+        let options = ["--ranks", "3", "--cycles", &cycles_text, "--leak", "2", "--double", "1"];
+        generator(folder.path(), &[&options, form].concat());
+        assert!(size(folder.path()) > u64::from(BOUND) << 20, "the traces are larger than the memory limit");
+        let judgement = judged_within(BOUND, folder.path());
+        assert_eq!(judgement["calls"]["urIPCGetMemHandleExp"], 3 * cycles);
+        assert_eq!(judgement["findings"].as_array().unwrap().len(), 6);
+    }
 }
 
 #[test]

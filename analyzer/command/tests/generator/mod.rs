@@ -4,9 +4,11 @@
 //! closes the handle in between. Addresses are reused, as by an allocator. `--leak` and `--double` add violations, so that a large
 //! run has a known number of findings.
 
+mod output;
+
 use std::{
     fs::{self, File},
-    io::{self, BufWriter, Write},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -18,9 +20,11 @@ use urscope_schema::{
     trace::{
         FORMAT_VERSION, Form,
         records::{Clock, EntryPoint, Header, Hex, Rights, Stack},
-        write::{self, End, Line, Totals},
+        write::{self, End, Totals},
     },
 };
+
+use output::Output;
 
 /// Write synthetic traces of a run.
 #[derive(Parser)]
@@ -49,9 +53,12 @@ pub(crate) struct Generator {
     /// The number of call stacks of each process.
     #[arg(long, default_value_t = 4)]
     stacks: u64,
-    /// End as if all processes were killed: the files have no footer, and spaces after the last record.
+    /// End as if all processes were killed: the files have no footer, and room after the last record.
     #[arg(long)]
     killed: bool,
+    /// Write the binary form.
+    #[arg(long)]
+    binary: bool,
 }
 
 /// The time between two records of a host, in nanoseconds.
@@ -62,9 +69,6 @@ const START: u64 = 1_790_000_000_000_000_000;
 
 /// How much later each host begins, in nanoseconds.
 const LATER: u64 = 1_000_000;
-
-/// The number of spaces after the last record of a killed process.
-const AHEAD: usize = 1 << 20;
 
 impl Generator {
     /// Writes the traces.
@@ -104,13 +108,13 @@ impl Generator {
                 }
             }
         }
-        ranks.into_iter().try_for_each(|rank| if self.killed { rank.kill() } else { rank.end(now) })
+        ranks.into_iter().try_for_each(|rank| if self.killed { rank.file.kill() } else { rank.end(now) })
     }
 
     fn start(&self, host: u32, rank: u32, now: u64, directory: &Path) -> io::Result<Rank> {
         let pid = 4000 + rank;
-        let file = File::create(directory.join(write::file_name(Form::Chrome, "generator", pid, 100, 0)))?;
-        let mut file = BufWriter::with_capacity(1 << 20, file);
+        let form = if self.binary { Form::Binary } else { Form::Chrome };
+        let file = File::create(directory.join(write::file_name(form, "generator", pid, 100, 0)))?;
         let header = Header {
             format: FORMAT_VERSION,
             urscope: env!("CARGO_PKG_VERSION").into(),
@@ -145,12 +149,12 @@ impl Generator {
             ipc_slots: 11,
             ..EntryPoint::default()
         };
-        file.write_all(&write::start(pid, "generator", "generator"))?;
-        file.write_all(&write::record(pid, &header))?;
-        file.write_all(&write::record(pid, &entry_point))?;
+        let mut file = Output::begin(form, file, pid)?;
+        file.record(&header)?;
+        file.record(&entry_point)?;
         for stack in 1..=self.stacks.max(4) {
             let frames = (1..=6).map(|frame| Hex(0x5555_0000 + stack * 0x100 + frame * 8)).collect();
-            file.write_all(&write::record(pid, &Stack { stack, frames }))?;
+            file.record(&Stack { stack, frames })?;
         }
         Ok(Rank { pid, file, called: [0; Function::COUNT], call: 0 })
     }
@@ -159,7 +163,7 @@ impl Generator {
 /// A process and its trace.
 struct Rank {
     pid: u32,
-    file: BufWriter<File>,
+    file: Output,
     called: [u64; Function::COUNT],
     call: u64,
 }
@@ -220,26 +224,15 @@ impl Rank {
         let enter = Enter { function, call, tid, time: Nanos(*now), values: asked };
         *now += TICK;
         let exit = Exit { function, call, tid, time: Nanos(*now), result: UrResult(0), values: answered };
-        let (mut first, mut second) = (Line::default(), Line::default());
-        first.enter(self.pid, 0, &enter);
-        second.exit(self.pid, 0, &exit);
-        for line in [first, second] {
-            self.file.write_all(line.bytes().unwrap_or_default())?;
-        }
-        Ok(())
+        self.file.enter(&enter)?;
+        self.file.exit(&exit)
     }
 
-    fn kill(mut self) -> io::Result<()> {
-        self.file.write_all(&vec![b' '; AHEAD])?;
-        self.file.flush()
-    }
-
-    fn end(mut self, now: u64) -> io::Result<()> {
+    fn end(self, now: u64) -> io::Result<()> {
         let called = |function: Function| self.called.get(function as usize).copied().unwrap_or_default();
         let totals = Totals { returned: self.call, lost: 0, called: &called };
         let clock = Clock { base_ns: 0, monotonic_ns: now, boottime_ns: now, realtime_ns: START };
         let end = End::new(self.pid, "exit", &totals, &clock);
-        self.file.write_all(end.bytes().unwrap_or_default())?;
-        self.file.flush()
+        self.file.end(&end)
     }
 }
