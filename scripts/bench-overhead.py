@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Measures what recording adds to a call on the real runtime: `scripts/bench overhead|threads [--json FILE] [--turns N]`.
+
+The program tests/apps/bench_get_put.cpp gets and puts the handle of one allocation in a loop: two calls that the adapter serves from its
+cache, so there are no cheaper ones. Each side of the comparison is a run of its own. The sides take turns, so that a slow minute of the machine
+affects all of them. Of all rounds of a side, the minimum, the lower quartile and the median are shown.
+
+`overhead` compares, on each adapter, both forms of the trace, with and without validation, with the runtime's own layers and with strace;
+and with two ways of recording that cannot be put into the runtime, and are measured alone. `threads` compares 1, 2, 8 and 16 threads.
+`--json` writes the figures to a file.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from measured import ROOT, TARGET
+
+RELEASE = "2026.2.0"
+RUNTIME = ROOT / "target/runtime" / RELEASE
+ROUNDS = 4
+PAIRS = 50000
+THREADS = (1, 2, 8, 16)
+ADAPTERS = ("v1", "v2")
+CALLS_OF_A_PAIR = 2
+
+# Of urscope: the environment of a traced run.
+TRACED = {
+    f"{form} form, {kind}": {"URSCOPE_FORMAT": form.lower(), "URSCOPE_VALIDATE": switch}
+    for form in ("Chrome", "binary")
+    for kind, switch in (("traced", "off"), ("validated", "on"))
+}
+BARE = "bare"
+
+
+class Failed(Exception):
+    """A side that cannot be measured, and why."""
+
+
+def prepared():
+    """Builds everything; the paths of the command, of the program and of the counting subscriber."""
+    subprocess.run([ROOT / "scripts/setup"], check=True)
+    build = ["cargo", "build", "--quiet", "--release", "-p", "urscope-command", "-p", "urscope-preload", "-p", "urscope-device-loader"]
+    subprocess.run([*build, "--lib", "--bin", "urscope", "--example", "span-cost"], cwd=ROOT, check=True)
+    compiled = [ROOT / "scripts/compile-app", "bench_get_put"]
+    program = subprocess.run(compiled, check=True, capture_output=True, text=True).stdout.strip()
+    subscriber = TARGET / "apps" / RELEASE / "libcounting_subscriber.so"
+    source = ROOT / "scripts/bench-peers/counting_subscriber.cpp"
+    compiler = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", "-isystem", RUNTIME / "include", source]
+    subprocess.run([*compiler, f"-L{RUNTIME}/lib", "-lxptifw", "-o", subscriber], check=True)
+    return TARGET / "release/urscope", program, subscriber
+
+
+def adapter_choice(adapter):
+    number = str(ADAPTERS.index(adapter))
+    return {"SYCL_UR_USE_LEVEL_ZERO_V2": number, "UR_LOADER_USE_LEVEL_ZERO_V2": number}
+
+
+class Bench:
+    """What all runs share."""
+
+    def __init__(self):
+        self.urscope, self.program, self.subscriber = prepared()
+        self.rounds = {}
+        self.failed = {}
+
+    def run(self, options, environment, before=(), threads=1):
+        """The nanoseconds of a pair in each round, and what the run wrote to stderr."""
+        pairs = PAIRS // threads
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("URSCOPE_", "UR_", "XPTI_"))}
+        with tempfile.TemporaryDirectory(dir=TARGET) as folder:
+            command = [self.urscope, "run", "--device", "software", "--no-check", "--dir", folder, *options, "--", *before]
+            command += [self.program, str(ROUNDS), str(pairs), str(threads)]
+            done = subprocess.run(command, env={**clean, "URSCOPE_QUIET": "1", **environment}, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise Failed((done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1])
+            records = sorted(Path(folder).glob("urscope-*"))
+        if "--no-shim" not in options and not records:
+            raise Failed("nothing was traced")
+        return [float(line) for line in done.stdout.split()], done.stderr
+
+    def counted(self, environment):
+        """A run under the runtime's tracing layer. It counts only if the subscriber has seen all calls."""
+        layers = {
+            "UR_ENABLE_LAYERS": "UR_LAYER_TRACING",
+            "XPTI_TRACE_ENABLE": "1",
+            "XPTI_FRAMEWORK_DISPATCHER": f"{RUNTIME}/lib/libxptifw.so",
+            "XPTI_SUBSCRIBERS": str(self.subscriber),
+        }
+        figures, errors = self.run(["--no-shim"], {**environment, **layers})
+        seen = max((int(number) for number in re.findall(r"^counted (\d+) events$", errors, re.MULTILINE)), default=0)
+        expected = 2 * CALLS_OF_A_PAIR * ROUNDS * PAIRS
+        if seen < expected:
+            raise Failed(f"the subscriber saw {seen} of {expected} events")
+        return figures
+
+    def straced(self, environment):
+        if not shutil.which("strace"):
+            raise Failed("not installed")
+        return self.run(["--no-shim"], environment, before=["strace", "-f", "-qq", "-o", "/dev/null"])[0]
+
+    def take(self, key, measure):
+        """Adds the rounds of one turn of a side; a side that failed once is left out."""
+        if key in self.failed:
+            return
+        try:
+            self.rounds.setdefault(key, []).extend(measure())
+        except Failed as failed:
+            self.failed[key] = str(failed)
+
+    def alone(self):
+        """The nanoseconds of a call in each round: of spans, and of writes."""
+        command = [TARGET / "release/examples/span-cost", str(ROUNDS), "20000"]
+        done = subprocess.run(command, env={**os.environ, "TMPDIR": str(TARGET)}, check=True, capture_output=True, text=True)
+        return list(zip(*([float(number) for number in line.split()] for line in done.stdout.splitlines())))
+
+
+def sides(bench, adapter, threads=1):
+    """The sides that run the program on an adapter."""
+    chosen = adapter_choice(adapter)
+    yield BARE, lambda: bench.run(["--no-shim"], chosen, threads=threads)[0]
+    for name, environment in TRACED.items():
+        yield name, lambda environment=environment: bench.run([], {**chosen, **environment}, threads=threads)[0]
+    if threads == 1:
+        validating = {**chosen, "UR_ENABLE_LAYERS": "UR_LAYER_FULL_VALIDATION"}
+        yield "UR's tracing layer, events counted", lambda: bench.counted(chosen)
+        yield "UR's validation layer", lambda: bench.run(["--no-shim"], validating)[0]
+        yield "strace -f", lambda: bench.straced(chosen)
+
+
+def summary(figures):
+    """The minimum, the lower quartile and the median."""
+    lower, median, _ = statistics.quantiles(figures, n=4, method="inclusive")
+    return {"minimum": min(figures), "lower_quartile": lower, "median": median}
+
+
+def rows_of(bench, keys):
+    """A row for each side: the nanoseconds of a pair, and what a call has more than without anything."""
+    rows = []
+    for key in keys:
+        adapter, threads, name = key
+        row = {"adapter": adapter, "threads": threads, "side": name}
+        if key in bench.failed:
+            rows.append({**row, "failed": bench.failed[key]})
+            continue
+        row["ns_per_pair"] = summary(bench.rounds[key])
+        bare = bench.rounds.get((adapter, threads, BARE))
+        if name != BARE and bare:
+            without = summary(bare)
+            added = {name: (value - without[name]) / CALLS_OF_A_PAIR for name, value in row["ns_per_pair"].items()}
+            row["added_ns_per_call"] = added
+        rows.append(row)
+    return rows
+
+
+def show(rows):
+    print(f"{'':<50} {'ns per pair':^26}   {'added ns per call':^26}")
+    print(f"{'':<50} {'min':>8} {'quartile':>8} {'median':>8}   {'min':>8} {'quartile':>8} {'median':>8}")
+    for row in rows:
+        place = " ".join(filter(None, [row["adapter"], f"{row['threads']} threads" if row.get("threads", 1) > 1 else ""]))
+        name = f"{place}: {row['side']}" if place else row["side"]
+        if "failed" in row:
+            print(f"{name:<50} {row['failed']}")
+            continue
+        figures = [row.get(of) for of in ("ns_per_pair", "added_ns_per_call")]
+        columns = [" ".join(f"{value:>8.0f}" for value in of.values()) if of else " " * 26 for of in figures]
+        print(f"{name:<50} {columns[0]}   {columns[1]}".rstrip())
+
+
+def machine():
+    cpu = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return {"cpu": cpu[1] if cpu else platform.machine(), "cores": len(os.sched_getaffinity(0)), "kernel": platform.release()}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/bench")
+    parser.add_argument("mode", choices=["overhead", "threads"])
+    parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
+    parser.add_argument("--turns", type=int, default=5, help="how often each side runs (default: 5)")
+    arguments = parser.parse_args()
+
+    bench = Bench()
+    counts = THREADS if arguments.mode == "threads" else (1,)
+    keys = [(adapter, threads, name) for adapter in ADAPTERS for threads in counts for name, _ in sides(bench, adapter, threads)]
+    spans, writes = [], []
+    for turn in range(arguments.turns):
+        print(f"turn {turn + 1} of {arguments.turns}", file=sys.stderr)
+        for adapter in ADAPTERS:
+            for threads in counts:
+                for name, measure in sides(bench, adapter, threads):
+                    bench.take((adapter, threads, name), measure)
+        if arguments.mode == "overhead":
+            of_spans, of_writes = bench.alone()
+            spans.extend(of_spans)
+            writes.extend(of_writes)
+
+    rows = rows_of(bench, keys)
+    if arguments.mode == "overhead":
+        for name, figures in (("a tracing-chrome span per call, alone", spans), ("two write(2) per call, alone", writes)):
+            rows.append({"adapter": None, "side": name, "added_ns_per_call": summary(figures)})
+    about = {"date": datetime.date.today().isoformat(), "machine": machine()}
+    about |= {"turns": arguments.turns, "rounds": ROUNDS, "pairs": PAIRS}
+    per_thread = " by all threads" if arguments.mode == "threads" else ""
+    print(f"get and put of one allocation: {arguments.turns * ROUNDS} rounds of {PAIRS} pairs{per_thread}; {about['machine']['cores']} cores")
+    show(rows)
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
