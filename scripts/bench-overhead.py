@@ -124,13 +124,13 @@ class Bench:
         return list(zip(*([float(number) for number in line.split()] for line in done.stdout.splitlines())))
 
 
-def sides(bench, adapter, threads=1):
-    """The sides that run the program on an adapter."""
+def sides(bench, mode, adapter, threads):
+    """The sides that run the program on an adapter. Other tools are only in `overhead`."""
     chosen = adapter_choice(adapter)
     yield BARE, lambda: bench.run(["--no-shim"], chosen, threads=threads)[0]
     for name, environment in TRACED.items():
         yield name, lambda environment=environment: bench.run([], {**chosen, **environment}, threads=threads)[0]
-    if threads == 1:
+    if mode == "overhead":
         validating = {**chosen, "UR_ENABLE_LAYERS": "UR_LAYER_FULL_VALIDATION"}
         yield "UR's tracing layer, events counted", lambda: bench.counted(chosen)
         yield "UR's validation layer", lambda: bench.run(["--no-shim"], validating)[0]
@@ -190,13 +190,13 @@ def main():
 
     bench = Bench()
     counts = THREADS if arguments.mode == "threads" else (1,)
-    keys = [(adapter, threads, name) for adapter in ADAPTERS for threads in counts for name, _ in sides(bench, adapter, threads)]
+    keys = [(adapter, threads, name) for adapter in ADAPTERS for threads in counts for name, _ in sides(bench, arguments.mode, adapter, threads)]
     spans, writes = [], []
     for turn in range(arguments.turns):
         print(f"turn {turn + 1} of {arguments.turns}", file=sys.stderr)
         for adapter in ADAPTERS:
             for threads in counts:
-                for name, measure in sides(bench, adapter, threads):
+                for name, measure in sides(bench, arguments.mode, adapter, threads):
                     bench.take((adapter, threads, name), measure)
         if arguments.mode == "overhead":
             of_spans, of_writes = bench.alone()
@@ -207,7 +207,7 @@ def main():
     if arguments.mode == "overhead":
         for name, figures in (("a tracing-chrome span per call, alone", spans), ("two write(2) per call, alone", writes)):
             rows.append({"adapter": None, "side": name, "added_ns_per_call": summary(figures)})
-    about = {"date": datetime.date.today().isoformat(), "machine": machine()}
+    about = {"mode": arguments.mode, "date": datetime.date.today().isoformat(), "machine": machine()}
     about |= {"turns": arguments.turns, "rounds": ROUNDS, "pairs": PAIRS}
     per_thread = " by all threads" if arguments.mode == "threads" else ""
     print(f"get and put of one allocation: {arguments.turns * ROUNDS} rounds of {PAIRS} pairs{per_thread}; {about['machine']['cores']} cores")
