@@ -135,6 +135,11 @@ fn form() -> Option<OsString> {
     env::var_os(FORM)
 }
 
+/// Removes the variables of the suite from a command's environment: urscope names variables that it does not know.
+pub fn forget_suite(command: &mut Command) {
+    command.env_remove(VALIDATION).env_remove(FORM);
+}
+
 /// Whether runs are validated while the program runs, unless a test chooses otherwise.
 pub fn is_validated() -> bool {
     validation().is_none_or(|value| value == "on")

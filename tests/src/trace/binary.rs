@@ -50,7 +50,9 @@ impl File {
             5 => {
                 let args: Value = serde_json::from_str(&text(body, first >> 32 & 0x7f_ffff)).expect("a blob is JSON");
                 let name = self.string(first >> 16 & 0xffff, &[]);
-                self.add(0, json!({"ph": "M", "name": name, "args": args}));
+                // In the Chrome form the footer is behind all that came before it.
+                let time = if name == "urscope_footer" { args["clock"]["monotonic_ns"].as_u64() } else { None };
+                self.add(time.unwrap_or(0), json!({"ph": "M", "name": name, "args": args}));
             }
             7 => {
                 let kind = if first >> 16 & 0xff == 1 { "process_name" } else { "thread_name" };

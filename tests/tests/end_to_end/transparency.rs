@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
-use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts};
+use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, run};
 
 /// Programs whose output is the same in each run. It includes checksums of the bytes that they copied.
 const PROGRAMS: [&str; 15] = [
@@ -79,8 +79,7 @@ fn a_clean_verdict_is_silent_when_it_is_quiet() {
         let mut command = Command::new(artefacts::command());
         command.args(["run", "--device", "software", "--dir"]).arg(folder.path());
         command.args(["--"]).arg(apps::executable(program, Release::R2026_2)).env("URSCOPE_QUIET", quiet);
-        // It is for the suite, and urscope names variables that it does not know.
-        command.env_remove("URSCOPE_E2E_VALIDATE");
+        run::forget_suite(&mut command);
         let output = command.output().expect("urscope can be started");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
