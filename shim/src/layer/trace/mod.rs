@@ -173,6 +173,8 @@ fn gap() -> Gap {
 
 /// Records an entry point, and what came of it.
 pub fn entry_point(entry_point: &EntryPoint) {
+    // An exported function is looked for before the call in which a fork is noticed otherwise.
+    process::notice_fork();
     let _held_off = interruptions::hold_off();
     if let Some(mut known) = ENTRY_POINTS.get() {
         known.push(entry_point.clone());
@@ -205,6 +207,7 @@ fn record<R: Named>(record: &R) {
 
 /// Records a note of urscope, if there is a file.
 pub fn note(text: &str) {
+    process::notice_fork();
     if path().is_none() {
         return;
     }
