@@ -76,17 +76,21 @@ thread_local! {
 static EPOCH: AtomicU32 = AtomicU32::new(1);
 
 impl Chunks {
-    /// Creates a file. An existing one is not touched (`AlreadyExists`).
+    /// Creates a file. It is at its path after [`Self::publish`]. An existing one is not touched (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
         let mut chunks = Self { name, size: 0, piece: None, next: 0, lanes: 0, spent: [None; 32], left: Vec::new() };
         if let Err(error) = chunks.grow_with(&file) {
             // Nothing has been recorded in it yet, and an empty file is no trace.
-            drop(file);
-            let _ = std::fs::remove_file(path);
+            chunks.name.remove();
             return Err(error);
         }
         Ok(chunks)
+    }
+
+    /// Shows the file at its path, with what has been appended. On an error there is no file.
+    pub fn publish(&mut self) -> io::Result<()> {
+        self.name.publish()
     }
 
     /// The path of the file.

@@ -42,17 +42,22 @@ pub struct Pages {
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// Creates a file that only its owner can read and write. An existing one is not touched (`AlreadyExists`).
+    /// Creates a file that only its owner can read and write. It is at its path after [`Self::publish`]. An existing one is not
+    /// touched (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
         let mut pages = Self { name, mapping: None, mapped_from: 0, used: 0, capacity: 0, truncated: false };
         if let Err(error) = pages.grow_with(&file) {
             // Nothing has been recorded in it yet, and an empty file is no trace.
-            drop(file);
-            let _ = std::fs::remove_file(path);
+            pages.name.remove();
             return Err(error);
         }
         Ok(pages)
+    }
+
+    /// Shows the file at its path, with what has been appended. On an error there is no file.
+    pub fn publish(&mut self) -> io::Result<()> {
+        self.name.publish()
     }
 
     /// The path of the file.
@@ -210,10 +215,27 @@ mod tests {
         (directory, path)
     }
 
+    fn published(path: &std::path::Path) -> Pages {
+        let mut pages = Pages::create(path).unwrap();
+        pages.publish().unwrap();
+        pages
+    }
+
+    #[test]
+    fn a_file_is_at_its_path_once_it_is_published() {
+        let (directory, path) = path("t");
+        let mut pages = Pages::create(&path).unwrap();
+        assert!(pages.append(b"one") && !path.exists());
+        pages.publish().unwrap();
+        assert!(fs::read(&path).unwrap().starts_with(b"one "));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        pages.grow().unwrap();
+    }
+
     #[test]
     fn a_growing_file_is_text_and_spaces_at_any_moment() {
         let (_directory, path) = path("t");
-        let mut pages = Pages::create(&path).unwrap();
+        let mut pages = published(&path);
         let mut expected = Vec::new();
         for n in 0..20_000_u32 {
             let line = format!("line {n} {}\n", "x".repeat((n % 200) as usize));
@@ -235,7 +257,7 @@ mod tests {
     #[test]
     fn a_closed_file_takes_more_in_front_of_its_end() {
         let (_directory, path) = path("t");
-        let mut pages = Pages::create(&path).unwrap();
+        let mut pages = published(&path);
         assert!(pages.append(b"one"));
         pages.close(b"]").unwrap();
         assert!(!pages.append(b"two"));
@@ -255,7 +277,7 @@ mod tests {
     #[test]
     fn a_file_that_was_truncated_is_not_written_to() {
         let (_directory, path) = path("t");
-        let mut pages = Pages::create(&path).unwrap();
+        let mut pages = published(&path);
         assert!(pages.append(b"one"));
         File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
         // A store into the mapping would end this test by SIGBUS.
@@ -267,7 +289,7 @@ mod tests {
     #[test]
     fn another_file_at_the_path_is_not_written_to() {
         let (_directory, path) = path("t");
-        let mut pages = Pages::create(&path).unwrap();
+        let mut pages = published(&path);
         fs::remove_file(&path).unwrap();
         fs::write(&path, "another").unwrap();
         assert!(pages.grow().is_err() && pages.close(b"]").is_err());

@@ -2,7 +2,7 @@
 //!
 //! An error here must never reach the program: it is reported once, and records are counted as lost.
 
-use std::path::Path;
+use std::{io, path::Path};
 
 use urscope_schema::{
     call::{Enter, Exit},
@@ -116,23 +116,12 @@ impl BinaryFile {
     /// Creates the file and writes the header and the entry points so far.
     pub(super) fn begin(forked: bool) -> Self {
         let header = file::header(forked);
-        let mut chunks = file::create(Form::Binary, &header, Chunks::create);
-        let beginning = fxt::write::beginning(header.pid, process::name(&header));
-        if let Some(chunks) = &mut chunks
-            // The file has just been created with room.
-            && chunks.renew(header.pid, thread::id(), &beginning).is_ok()
-        {
-            let without_command = || fxt::write::record(&Header { command: Vec::new(), ..header.clone() });
-            let record = fxt::write::record(&header).or_else(without_command);
-            chunks::append(&record.unwrap_or_default());
-            for entry_point in ENTRY_POINTS.get().iter().flat_map(|known| known.iter()) {
-                let words = fxt::write::record(entry_point).unwrap_or_default();
-                if chunks::append(&words) == Appended::NoRoom && chunks.renew(header.pid, thread::id(), &[]).is_ok() {
-                    chunks::append(&words);
-                }
-            }
-            name_thread(header.pid);
-        }
+        let chunks = file::create(Form::Binary, &header, |path| {
+            let mut chunks = Chunks::create(path)?;
+            begin_with(&mut chunks, &header)?;
+            chunks.publish()?;
+            Ok(chunks)
+        });
         Self { chunks, growth: Growth::default() }
     }
 
@@ -174,6 +163,23 @@ impl BinaryFile {
             let _ = chunks.close();
         }
     }
+}
+
+/// Writes the header and the entry points so far.
+fn begin_with(chunks: &mut Chunks, header: &Header) -> io::Result<()> {
+    let beginning = fxt::write::beginning(header.pid, process::name(header));
+    chunks.renew(header.pid, thread::id(), &beginning)?;
+    let without_command = || fxt::write::record(&Header { command: Vec::new(), ..header.clone() });
+    let record = fxt::write::record(header).or_else(without_command);
+    chunks::append(&record.unwrap_or_default());
+    for entry_point in ENTRY_POINTS.get().iter().flat_map(|known| known.iter()) {
+        let words = fxt::write::record(entry_point).unwrap_or_default();
+        if chunks::append(&words) == Appended::NoRoom && chunks.renew(header.pid, thread::id(), &[]).is_ok() {
+            chunks::append(&words);
+        }
+    }
+    name_thread(header.pid);
+    Ok(())
 }
 
 /// Records the name of this thread, once, and arranges that its chunk is used further when it ends.

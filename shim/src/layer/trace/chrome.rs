@@ -57,10 +57,16 @@ impl ChromeFile {
         if let Some(entry_points) = ENTRY_POINTS.get() {
             beginning.extend(entry_points.iter().flat_map(|entry_point| write::record(header.pid, entry_point)));
         }
-        let pages = file::create(Form::Chrome, &header, Pages::create);
-        let mut file = Self { pages, growth: Growth::default(), closed: false };
-        file.write(&beginning);
-        file
+        let pages = file::create(Form::Chrome, &header, |path| {
+            let mut pages = Pages::create(path)?;
+            while beginning.len() as u64 > pages.room() {
+                pages.grow()?;
+            }
+            pages.append(&beginning);
+            pages.publish()?;
+            Ok(pages)
+        });
+        Self { pages, growth: Growth::default(), closed: false }
     }
 
     /// The path, if the file could be created.

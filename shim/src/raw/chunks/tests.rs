@@ -36,7 +36,9 @@ fn every_record_of_every_thread_is_in_the_file_whole() {
     const RECORDS: u32 = 20_000;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t");
-    let chunks = std::sync::Mutex::new(Chunks::create(&path).unwrap());
+    let mut chunks = Chunks::create(&path).unwrap();
+    chunks.publish().unwrap();
+    let chunks = std::sync::Mutex::new(chunks);
     chunks.lock().unwrap().renew(1, 1, &write::beginning(1, "app")).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
