@@ -336,8 +336,23 @@ fn append_all(words: &[u64]) {
 
 /// Takes the chunks away from all threads, in a forked child: they belong to the file of the parent.
 pub fn forget() {
-    EPOCH.fetch_add(1, Ordering::Relaxed);
-    LANE.with(|lane| lane.busy.set(false));
+    LANE.with(|lane| {
+        let position = lane.take();
+        if position.end != 0 {
+            stand_in(position.end - CHUNK_BYTES as usize);
+        }
+        EPOCH.fetch_add(1, Ordering::Relaxed);
+        lane.busy.set(false);
+    });
+}
+
+/// Puts memory where the chunk at `start` is in the parent: a signal handler that forks may have interrupted this thread inside a
+/// record, which the child then finishes there.
+fn stand_in(start: usize) {
+    let (place, protection) = (std::ptr::with_exposed_provenance_mut(start), libc::PROT_READ | libc::PROT_WRITE);
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: a new mapping that replaces none. Where there is one, or the kernel refuses, everything stays as it is.
+    unsafe { libc::mmap(place, CHUNK_BYTES as usize, protection, flags, -1, 0) };
 }
 
 #[cfg(test)]

@@ -215,7 +215,7 @@ mod tests {
         (directory, path)
     }
 
-    fn published(path: &std::path::Path) -> Pages {
+    fn published(path: &Path) -> Pages {
         let mut pages = Pages::create(path).unwrap();
         pages.publish().unwrap();
         pages
