@@ -23,6 +23,7 @@ pub mod run;
 pub mod runtime;
 pub mod served;
 pub mod trace;
+pub mod violence;
 
 pub use report::Report;
 pub use run::{Adapter, Outcome, TestRun};

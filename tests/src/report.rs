@@ -47,6 +47,11 @@ impl Report {
         self.0["calls"][entry_point].as_u64().unwrap_or(0)
     }
 
+    /// How many calls all processes made.
+    pub fn all_calls(&self) -> u64 {
+        self.0["calls"].as_object().map_or(0, |calls| calls.values().filter_map(Value::as_u64).sum())
+    }
+
     /// The processes of the run.
     pub fn processes(&self) -> &[Value] {
         list(&self.0["processes"])

@@ -36,6 +36,7 @@ pub struct TestRun {
     program_arguments: Vec<OsString>,
     options: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
+    limit: Duration,
 }
 
 impl TestRun {
@@ -55,7 +56,13 @@ impl TestRun {
 
     /// A run of any program.
     pub fn of_program(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), program_arguments: Vec::new(), options: Vec::new(), environment: Vec::new() }
+        Self {
+            program: program.into(),
+            program_arguments: Vec::new(),
+            options: Vec::new(),
+            environment: Vec::new(),
+            limit: LIMIT,
+        }
     }
 
     /// Chooses the adapter. The loader inside libsycl and the separate loader read different variables.
@@ -89,6 +96,13 @@ impl TestRun {
         self
     }
 
+    /// The time after which it is killed, for a run that takes long.
+    #[must_use]
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
     /// The same run without urscope: nothing is preloaded, and nothing is judged.
     #[must_use]
     pub fn untraced(self) -> Self {
@@ -115,7 +129,7 @@ impl TestRun {
             .envs(validation().map(|value| ("URSCOPE_VALIDATE", value)))
             .envs(form().map(|value| ("URSCOPE_FORMAT", value)))
             .envs(self.environment);
-        let ended = run_to_end(command, folder.path());
+        let ended = run_to_end(command, folder.path(), self.limit);
         Outcome { code: ended.code, stdout: ended.stdout, stderr: ended.stderr, folder }
     }
 }
@@ -193,7 +207,7 @@ pub fn urscope(arguments: &[&str]) -> Ended {
     let folder = tempfile::tempdir().expect("no temporary folder");
     let mut command = clean_command(&artefacts::command());
     command.args(arguments);
-    run_to_end(command, folder.path())
+    run_to_end(command, folder.path(), LIMIT)
 }
 
 /// How a process ended and what it wrote.
@@ -220,7 +234,7 @@ pub(crate) fn clean_command(program: &Path) -> Command {
 }
 
 /// Output goes to files, because a pipe stays open as long as a process that the program left behind.
-fn run_to_end(mut command: Command, folder: &Path) -> Ended {
+fn run_to_end(mut command: Command, folder: &Path, limit: Duration) -> Ended {
     let [stdout, stderr] = ["stdout", "stderr"].map(|name| folder.join(name));
     let child = command
         .stdin(Stdio::null())
@@ -230,21 +244,21 @@ fn run_to_end(mut command: Command, folder: &Path) -> Ended {
         .process_group(0)
         .spawn()
         .unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
-    let status = wait(child);
+    let status = wait(child, limit);
     let read = |file| String::from_utf8_lossy(&fs::read(file).expect("the output is there")).into_owned();
     let ended = Ended { code: 0, stdout: read(stdout), stderr: read(stderr) };
     match status {
         Some(status) => Ended { code: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)), ..ended },
-        None => panic!("{command:?} did not end within {LIMIT:?} and was killed; it wrote:\n{ended:#?}"),
+        None => panic!("{command:?} did not end within {limit:?} and was killed; it wrote:\n{ended:#?}"),
     }
 }
 
 /// Waits for a child; kills it and all that it started when its time is over.
-fn wait(mut child: Child) -> Option<ExitStatus> {
+fn wait(mut child: Child, limit: Duration) -> Option<ExitStatus> {
     let group = format!("-{}", child.id());
     let (sender, receiver) = mpsc::channel();
     let waiter = thread::spawn(move || sender.send(child.wait()));
-    let status = receiver.recv_timeout(LIMIT).ok();
+    let status = receiver.recv_timeout(limit).ok();
     if status.is_none() {
         let killed = Command::new("kill").args(["-KILL", "--", &group]).status();
         killed.expect("kill cannot be started");

@@ -54,6 +54,7 @@ mod transparency;
 mod unknown_adapter;
 mod view;
 mod violations;
+mod violent_ends;
 
 /// Makes two tests of each function: one on each adapter.
 macro_rules! on_both_adapters {

@@ -114,14 +114,16 @@ const PROGRAMS: [(&str, Shares, Runs); 74] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 7] = [
+const LEFT_OUT: [(&str, &str); 9] = [
     ("clean_ranks", "a launcher starts it"),
     ("hunt", "it runs generated scripts"),
     ("interrupted", "the tests of interrupted calls run it"),
+    ("killed_crowd", "the tests of violent ends run it"),
     ("no_ipc", "it is a script that makes no IPC call"),
     ("other_namespace", "it takes a loader to open, and urscope does not see its calls"),
     ("unknown_adapter", "it brings an adapter that urscope leaves alone, so that nothing is seen"),
     ("ur_other_adapter", "it needs an adapter that refuses what it passes"),
+    ("violent_ends", "the tests of violent ends run it"),
 ];
 
 /// The programs that have something to do on an adapter.

@@ -1,0 +1,389 @@
+// Ends processes violently, one after the other, while their threads share memory with a process that stays. Afterwards it
+// prints how many calls each of them had begun and how many had returned, a line of JSON for each.
+//
+//   violent_ends COUNT SEED [WAY]     the ends of the seeds SEED to SEED + COUNT - 1
+//   violent_ends list                 the names of the ways to end
+#include "violent_victim.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <sched.h>
+#include <sys/mount.h>
+
+using namespace app;
+namespace fs = std::filesystem;
+
+namespace {
+
+// What the main thread of a victim does to its process while the others call.
+using Act = void (*)(const std::vector<pthread_t> &threads, const std::vector<void *> &memories);
+using Threads = const std::vector<pthread_t> &;
+using Memories = const std::vector<void *> &;
+
+void fault(Threads, Memories) { *static_cast<volatile int *>(nullptr) = 1; }
+
+void fork_and_call(Threads, Memories memories) {
+  if (fork() == 0) call_as_child(memories[0]);
+}
+void fork_unnoticed(Threads, Memories memories) {
+  if (_Fork() == 0) call_as_child(memories[0]);
+}
+void clone_and_call(Threads, Memories memories) {
+  if (bare_clone() == 0) call_as_child(memories[0]);
+}
+
+void execute(Threads, Memories) {
+  char self[] = "/proc/self/exe", role[] = "executed", seed[] = "1";
+  char *const arguments[] = {self, role, seed, nullptr};
+  execv(self, arguments);
+  abort();
+}
+
+void interrupt_without_harm(Threads, Memories) {
+  std::signal(SIGALRM, [](int) {});
+  const itimerval timer = {{0, 200}, {0, 200}};
+  require(setitimer(ITIMER_REAL, &timer, nullptr) == 0, "no timer");
+}
+
+void limit_files(Threads, Memories) {
+  // By default the signal for a file that would be too large ends the process.
+  if (victim->random.below(2) == 0) std::signal(SIGXFSZ, SIG_IGN);
+  lower_for_a_while(RLIMIT_FSIZE, victim->random.below(8 << 20));
+}
+void limit_descriptors(Threads, Memories) { lower_for_a_while(RLIMIT_NOFILE, victim->random.below(8)); }
+
+enum class End {
+  by_signal,    // The controller sends `signal` to a victim that only calls.
+  early,        // It is killed at any time from its start on.
+  stopped,      // It is stopped, and then killed.
+  of_its_own,   // The act ends it.
+  later,        // It goes on after the act; then it is killed, or ends in order.
+};
+
+struct Way {
+  const char *name;
+  End end;
+  int signal;
+  // Only one thread calls.
+  bool alone;
+  Act act;
+};
+
+const Way ways[] = {
+    {"kill", End::by_signal, SIGKILL, false, nullptr},
+    {"kill_early", End::early, SIGKILL, false, nullptr},
+    {"terminate", End::by_signal, SIGTERM, false, nullptr},
+    {"stop", End::stopped, SIGKILL, false, nullptr},
+    {"abort", End::of_its_own, 0, false, [](Threads, Memories) { abort(); }},
+    {"fault", End::of_its_own, 0, false, fault},
+    {"exit_at_once", End::of_its_own, 0, false, [](Threads, Memories) { _exit(0); }},
+    {"exit", End::of_its_own, 0, false, [](Threads, Memories) { exit(0); }},
+    {"handler_exits", End::of_its_own, 0, true, [](Threads threads, Memories) { interrupt(threads[0], handler_exits, false); }},
+    {"handler_exits_at_once", End::of_its_own, 0, true,
+     [](Threads threads, Memories) { interrupt(threads[0], handler_exits_at_once, false); }},
+    {"handler_calls", End::later, SIGKILL, true, [](Threads threads, Memories) { interrupt(threads[0], handler_calls, true); }},
+    {"handler_forks", End::later, SIGKILL, true, [](Threads threads, Memories) { interrupt(threads[0], handler_forks, true); }},
+    {"fork", End::later, SIGKILL, false, fork_and_call},
+    {"fork_unnoticed", End::later, SIGKILL, false, fork_unnoticed},
+    {"clone", End::later, SIGKILL, false, clone_and_call},
+    {"execute", End::later, SIGKILL, false, execute},
+    {"cancel", End::later, SIGKILL, false, [](Threads threads, Memories) { pthread_cancel(threads[0]); }},
+    {"interrupt", End::later, SIGKILL, false, interrupt_without_harm},
+    {"limit_files", End::later, SIGKILL, false, limit_files},
+    {"limit_descriptors", End::later, SIGKILL, false, limit_descriptors},
+    {"full_disk", End::later, SIGKILL, false, [](Threads, Memories) {}},
+};
+
+const Way &way_named(const std::string &name) {
+  for (const Way &way : ways)
+    if (way.name == name) return way;
+  throw std::runtime_error("there is no way " + name);
+}
+
+// --- A victim --------------------------------------------------------------------------------------------------
+
+struct Start {
+  uint64_t seed;
+  void *memory;
+};
+
+void *thread_calls(void *argument) {
+  const auto *start = static_cast<Start *>(argument);
+  call_until_stopped(start->seed, start->memory);
+  return nullptr;
+}
+
+int be_victim(const Way &way, uint64_t seed) {
+  auto &page = *Shared<Page>::map(page_descriptor);
+  const auto &board = *Shared<Board>::map(board_descriptor);
+  Process &process = page.processes[itself];
+  process.pid = static_cast<uint32_t>(getpid());
+  slot = &process.add_slot();
+  victim = new Victim(page, board, seed);
+  std::vector<Start> starts(way.alone ? 1 : 1 + victim->random.below(4));
+  std::vector<void *> memories;
+  for (Start &start : starts) {
+    start = {victim->random.next(), victim->caller.allocate(1 << 20)};
+    require(start.memory != nullptr, "no memory");
+    memories.push_back(start.memory);
+  }
+  victim->handler_memory = victim->caller.allocate(1 << 20);
+  victim->handler_slot = &process.add_slot(true);
+  std::vector<pthread_t> threads(starts.size());
+  for (size_t i = 0; i < starts.size(); i++)
+    require(pthread_create(&threads[i], nullptr, thread_calls, &starts[i]) == 0, "no thread");
+  page.ready = 1;
+  if (way.act != nullptr) {
+    pause_at_random(victim->random);
+    way.act(threads, memories);
+  }
+  page.done = 1;
+  for (pthread_t thread : threads) pthread_join(thread, nullptr);
+  for (void *memory : memories) victim->caller.free(memory);
+  victim->caller.free(victim->handler_memory);
+  delete victim;
+  return 0;
+}
+
+// The program that a victim executes.
+int be_executed() {
+  auto &page = *Shared<Page>::map(page_descriptor);
+  const auto &board = *Shared<Board>::map(board_descriptor);
+  Process &process = page.processes[executed];
+  process.pid = static_cast<uint32_t>(getpid());
+  slot = &process.add_slot();
+  victim = new Victim(page, board, 1);
+  void *memory = victim->caller.allocate(1 << 20);
+  page.done = 1;
+  for (int left = 20000; left > 0 && !page.stop; left--) victim->cycle(victim->random, memory);
+  victim->caller.free(memory);
+  delete victim;
+  return 0;
+}
+
+// --- The process that stays ------------------------------------------------------------------------------------
+
+int be_exporter() {
+  auto &board = *Shared<Board>::map(board_descriptor);
+  Ur ur;
+  Caller caller{ur};
+  Process uncounted = {};
+  slot = &uncounted.add_slot();
+  std::vector<void *> memories;
+  std::vector<Data> all;
+  for (Offer &offer : board.offers) {
+    memories.push_back(caller.allocate(8 << 20));
+    all.push_back(caller.get(memories.back()));
+    require(all.back().data != nullptr && all.back().size <= sizeof offer.data, "no handle data");
+    std::memcpy(offer.data, all.back().data, all.back().size);
+    offer.size = static_cast<uint32_t>(all.back().size);
+  }
+  while (!board.stop) pause_for(1000);
+  for (const Data &data : all) caller.put(data);
+  for (void *memory : memories) caller.free(memory);
+  return 0;
+}
+
+// --- The process that ends the others --------------------------------------------------------------------------
+
+constexpr auto patience = std::chrono::seconds(20);
+
+// Whether a condition came true in time.
+template <typename Condition> bool wait_until(Condition holds) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    pause_for(100);
+  }
+  return true;
+}
+
+pid_t start(std::vector<std::string> arguments, const Shared<Board> &board, const Shared<Page> *page) {
+  std::vector<char *> pointers;
+  std::string self = fs::read_symlink("/proc/self/exe").string();
+  pointers.push_back(self.data());
+  for (auto &argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, board.descriptor, board_descriptor);
+  if (page != nullptr) posix_spawn_file_actions_adddup2(&actions, page->descriptor, page_descriptor);
+  pid_t pid = 0;
+  require(posix_spawn(&pid, self.c_str(), &actions, nullptr, pointers.data(), environ) == 0, "cannot start a process");
+  posix_spawn_file_actions_destroy(&actions);
+  return pid;
+}
+
+void write_to(const char *file, const std::string &text) {
+  const int descriptor = ::open(file, O_WRONLY);
+  require(descriptor >= 0 && write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()), file);
+  ::close(descriptor);
+}
+
+// Goes to a file system of its own, with so many bytes for the traces, which has room again later. Its files are copied to
+// where traces belong when the victim has ended.
+[[noreturn]] void be_full_disk(const std::vector<std::string> &arguments, const Shared<Board> &board, const Shared<Page> &page,
+                               Random random) {
+  const uid_t user = getuid();
+  if (unshare(CLONE_NEWNS) != 0) {
+    require(unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0, "neither a mount namespace nor a user namespace is allowed here");
+    write_to("/proc/self/setgroups", "deny");
+    write_to("/proc/self/uid_map", "0 " + std::to_string(user) + " 1");
+  }
+  const fs::path traces = getenv("URSCOPE_DIR"), folder = traces.parent_path() / ("disk-" + std::to_string(getpid()));
+  fs::create_directory(folder);
+  require(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "cannot make mounts private");
+  const std::string size = "size=" + std::to_string((64 << 10) + random.below(4 << 20));
+  require(mount("none", folder.c_str(), "tmpfs", 0, size.c_str()) == 0, "cannot mount a file system");
+  setenv("URSCOPE_DIR", folder.c_str(), 1);
+  Process &process = page.value->processes[itself];
+  process.limited = 1;
+  const pid_t pid = start(arguments, board, &page);
+  pause_for(10000 + static_cast<double>(random.below(40000)));
+  if (random.below(4) != 0) {
+    require(mount("none", folder.c_str(), "tmpfs", MS_REMOUNT, "size=256m") == 0, "cannot enlarge a file system");
+    process.lifted = 1;
+  }
+  int status = 0;
+  require(waitpid(pid, &status, 0) == pid, "cannot wait for the victim");
+  for (const auto &file : fs::directory_iterator(folder)) fs::copy_file(file, traces / file.path().filename());
+  _exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+// Copies the traces of a process as they are now.
+void copy_traces(uint32_t pid) {
+  const fs::path traces = getenv("URSCOPE_DIR"), copies = traces.parent_path() / "of-stopped";
+  fs::create_directory(copies);
+  const std::string part = "-" + std::to_string(pid) + "-";
+  for (const auto &file : fs::directory_iterator(traces))
+    if (file.path().filename().string().find(part) != std::string::npos)
+      fs::copy_file(file, copies / file.path().filename());
+}
+
+struct Victims {
+  uint64_t seed;
+  const Way *way;
+  Shared<Page> page;
+  bool hung;
+  int status;
+};
+
+// Waits for the end of a child; whether it came in time. Afterwards it has ended.
+bool reap(pid_t pid, int &status) {
+  if (wait_until([&] { return waitpid(pid, &status, WNOHANG) == pid; })) return true;
+  kill(pid, SIGKILL);
+  require(waitpid(pid, &status, 0) == pid, "cannot wait for a victim");
+  return false;
+}
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status));
+  return "exit " + std::to_string(WEXITSTATUS(status));
+}
+
+Victims end_one(uint64_t seed, const std::string &name, const Shared<Board> &board) {
+  Random random{seed * 0x9e3779b97f4a7c15u};
+  Victims victims = {seed, &ways[random.below(std::size(ways))], Shared<Page>::make(), false, 0};
+  if (!name.empty()) victims.way = &way_named(name);
+  const Way &way = *victims.way;
+  const bool in_order = random.below(3) == 0, child_first = random.below(2) == 0;
+  Page &page = *victims.page.value;
+  Process &process = page.processes[itself];
+  const std::vector<std::string> arguments = {"victim", way.name, std::to_string(random.next())};
+  const bool fills_disk = way.name == std::string("full_disk");
+  const pid_t started = fills_disk ? fork() : start(arguments, board, &victims.page);
+  require(started >= 0, "cannot fork");
+  if (started == 0) _exit(guarded([&] { be_full_disk(arguments, board, victims.page, random); }));
+  const auto signal = [&](int number) { kill(fills_disk ? static_cast<pid_t>(process.pid) : started, number); };
+
+  const auto ended = [&] {
+    siginfo_t gone = {};
+    return waitid(P_PID, static_cast<id_t>(started), &gone, WEXITED | WNOHANG | WNOWAIT) == 0 && gone.si_pid == started;
+  };
+  if (way.end == End::early) {
+    pause_for(static_cast<double>(random.below(30000)));
+    signal(SIGKILL);
+  } else {
+    victims.hung = !wait_until([&] { return page.ready || ended(); });
+    if (way.end == End::later) victims.hung |= !wait_until([&] { return page.done || ended(); });
+    if (fills_disk) pause_for(static_cast<double>(random.below(40000)));
+    if (way.end != End::of_its_own) pause_at_random(random);
+  }
+  if (victims.hung) signal(SIGKILL);
+  switch (way.end) {
+  case End::early:
+  case End::of_its_own: break;
+  case End::by_signal: signal(way.signal); break;
+  case End::stopped:
+    signal(SIGSTOP);
+    pause_for(1000);
+    copy_traces(process.pid);
+    if (in_order) signal(SIGCONT), pause_at_random(random);
+    signal(SIGKILL);
+    break;
+  case End::later:
+    const auto child = static_cast<pid_t>(page.processes[forked].pid);
+    if (child_first && child != 0) kill(child, SIGKILL), pause_at_random(random);
+    if (in_order) page.stop = 1;
+    else signal(SIGKILL);
+    break;
+  }
+  victims.hung |= !reap(started, victims.status);
+  const auto child = static_cast<pid_t>(page.processes[forked].pid);
+  if (child != 0) kill(child, SIGKILL);
+  page.stop = 1; // For a child that is not known yet.
+  return victims;
+}
+
+int end_many(uint64_t count, uint64_t seed, const std::string &way) {
+  return guarded([&] {
+    require(getenv("URSCOPE_DIR") != nullptr, "the program is not traced");
+    require(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0, "cannot adopt children of victims");
+    const auto board = Shared<Board>::make();
+    const pid_t exporter = start({"exporter"}, board, nullptr);
+    const auto &offers = board.value->offers;
+    require(wait_until([&] { return std::all_of(offers, std::end(offers), [](const Offer &it) { return it.size > 0; }); }),
+            "nothing is exported");
+    std::vector<Victims> all;
+    for (uint64_t index = 0; index < count; index++) all.push_back(end_one(seed + index, way, board));
+    board.value->stop = 1;
+    int status = 0;
+    require(reap(exporter, status) && status == 0, "the exporter does not end in order");
+    // The children of victims are ours now.
+    std::map<pid_t, int> statuses;
+    require(wait_until([&] {
+              const pid_t ended = waitpid(-1, &status, WNOHANG);
+              if (ended > 0) statuses[ended] = status;
+              return ended < 0 && errno == ECHILD;
+            }),
+            "children do not end");
+    for (const Victims &victims : all)
+      for (int which : {itself, forked, executed}) {
+        const Process &process = victims.page.value->processes[which];
+        const char *names[] = {"itself", "forked", "executed"};
+        if (process.pid == 0 && which != itself) continue;
+        const auto pid = static_cast<pid_t>(process.pid);
+        status = which == forked && statuses.count(pid) > 0 ? statuses[pid] : victims.status;
+        print_counts("\"seed\":" + std::to_string(victims.seed) + ",\"way\":\"" + victims.way->name + "\",\"process\":\"" +
+                         names[which] + "\",\"ended\":\"" + how_it_ended(status) + "\",\"hung\":" + (victims.hung ? "true" : "false"),
+                     process);
+      }
+  });
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const auto argument = [&](size_t index) { return index < arguments.size() ? arguments[index] : ""; };
+  int code = 2;
+  if (argument(0) == "list")
+    for (const Way &way : ways) print(way.name), code = 0;
+  else if (argument(0) == "victim") code = guarded([&] { be_victim(way_named(argument(1)), std::stoull(argument(2))); });
+  else if (argument(0) == "executed") code = guarded([] { be_executed(); });
+  else if (argument(0) == "exporter") code = guarded([] { be_exporter(); });
+  else if (argc >= 3) code = end_many(std::stoull(argument(0)), std::stoull(argument(1)), argument(2));
+  return code;
+}
