@@ -23,6 +23,12 @@ impl Opinion {
         self.0["verdict"].as_str().unwrap_or_else(|| panic!("no verdict: {self:#?}"))
     }
 
+    /// The names of what the importer complains about.
+    pub fn problems(&self) -> Vec<&str> {
+        let problems = self.0["problems"].as_array().map_or(&[][..], Vec::as_slice);
+        problems.iter().filter_map(|problem| problem["name"].as_str()).collect()
+    }
+
     /// One of its counts, such as "slices" or "unfinished".
     pub fn count(&self, name: &str) -> u64 {
         self.0["counts"][name].as_u64().unwrap_or_else(|| panic!("no count of {name}: {self:#?}"))

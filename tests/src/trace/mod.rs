@@ -24,6 +24,15 @@ pub struct Trace {
 impl Trace {
     /// Reads a file; fails if it holds anything but records and room for more.
     pub fn read(path: &Path) -> Self {
+        Self::of_file(path, false)
+    }
+
+    /// Reads the file of a process that may have been killed inside a record: the last one may be cut short in the Chrome form.
+    pub fn read_of_killed(path: &Path) -> Self {
+        Self::of_file(path, true)
+    }
+
+    fn of_file(path: &Path, may_be_cut: bool) -> Self {
         if path.extension().is_some_and(|extension| extension == "fxt") {
             let (records, closed) = binary::records(&fs::read(path).expect("a trace can be read"));
             return Self { path: path.to_path_buf(), records, closed };
@@ -35,6 +44,9 @@ impl Trace {
         let closed = lines.last() == Some(&"]");
         if closed {
             assert!(text.ends_with(']'), "{} goes on after its end", path.display());
+            lines.pop();
+        }
+        if may_be_cut && !closed && lines.last().is_some_and(|line| !line.ends_with("}}")) {
             lines.pop();
         }
         let records = lines.iter().enumerate().map(|(number, line)| record(path, number, line)).collect();

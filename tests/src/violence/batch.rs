@@ -120,27 +120,29 @@ impl Batch {
                 outcomes.failures.push(format!("{}: {way}: {}: {what}", self.again(seed), file.display()));
             };
             let read = panic::catch_unwind(AssertUnwindSafe(|| {
-                let mut trace = Trace::read(file);
+                let mut trace = Trace::read_of_killed(file);
                 if counted.is_some_and(Counted::begins_inside_a_call) {
-                    correct_record_of_parent(&mut trace);
+                    correct_records_of_parent(&mut trace);
                 }
                 let ends = trace.calls("E").count() as u64;
+                let of_the_end = counted.filter(|_| !copies.contains(file));
+                let comparison = of_the_end.map(|counted| ledger::compare(counted, Some(&trace)));
                 if counted.is_some_and(Counted::may_lack_begins) {
                     remove_returns_without_begin(&mut trace);
                 }
                 trace.assert_whole();
-                (trace, ends)
+                let (begun, returned) = (trace.calls("B").count() as u64, trace.calls("E").count() as u64);
+                (comparison, Seen { begun, returned, ends })
             }));
-            let Ok((trace, ends)) = read else {
+            let Ok((comparison, mut calls)) = read else {
                 wrong("cannot be read".to_owned());
                 continue;
             };
-            let calls =
-                Seen { begun: trace.calls("B").count() as u64, returned: trace.calls("E").count() as u64, ends };
-            if !copies.contains(file)
-                && let Some(counted) = counted
-            {
-                let comparison = ledger::compare(counted, Some(&trace));
+            if counted.is_some_and(Counted::begins_inside_a_call) {
+                // Perfetto may leave the call that was corrected open, and one of the parent.
+                calls.returned = calls.returned.saturating_sub(2);
+            }
+            if let Some(comparison) = comparison {
                 comparison.wrong.into_iter().for_each(wrong);
                 outcomes.stated += comparison.stated;
                 outcomes.unstated += comparison.unstated;
@@ -217,7 +219,10 @@ impl Batch {
                 open = open.start() + seen.begun.saturating_sub(seen.ends)..=open.end() + seen.begun - seen.returned;
             }
             let opinion = perfetto::opinion(&archive(&files), &[SLICES]);
-            let loaded = (opinion.verdict() == "ok").then(|| {
+            // A return without a begin, after a limit, is a problem to Perfetto where it meets another call.
+            let known = |problem: &&str| *problem == "misplaced_end_event" && open.start() != open.end();
+            let is_whole = opinion.verdict() != "rejected" && opinion.problems().iter().all(known);
+            let loaded = is_whole.then(|| {
                 let number = |name: &str| opinion.rows(0)[0][name].as_u64().expect("a count");
                 (number("calls"), number("open"))
             });
@@ -242,11 +247,12 @@ fn remove_returns_without_begin(trace: &mut Trace) {
     });
 }
 
-/// Corrects the record that a handler interrupted to fork, which the child writes with the numbers of its parent.
-fn correct_record_of_parent(trace: &mut Trace) {
+/// Corrects the records that a handler interrupted to fork, which the child writes with the numbers of its parent: at most the name of
+/// the thread, and a call.
+fn correct_records_of_parent(trace: &mut Trace) {
     let pid = trace.pid();
     let differs = |record: &&mut Value| record["pid"] != pid || record["cat"] == "ur" && record["tid"] != pid;
-    if let Some(record) = trace.records.iter_mut().find(differs) {
+    for record in trace.records.iter_mut().filter(differs).take(2) {
         (record["pid"], record["tid"]) = (pid.into(), pid.into());
     }
 }

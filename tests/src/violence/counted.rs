@@ -91,6 +91,7 @@ impl Counted {
             // A thread that is cancelled inside the adapter aborts the process.
             ("itself", "abort" | "cancel") => "signal 6",
             // exit(3) unloads what other threads are in.
+            ("itself", "exit") if self.ended == "signal 6" => "signal 6",
             ("itself", "fault" | "exit") => "signal 11",
             ("itself", "limit_files") => "signal 25",
             ("itself", "full_disk") => "exit 137",
