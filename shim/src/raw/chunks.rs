@@ -19,7 +19,7 @@ use std::{
 
 use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
 
-use super::named_file::NamedFile;
+use super::named_file::{KeptByte, NamedFile};
 
 /// The number of bytes by which the file grows, and of one mapping.
 pub const PIECE: u64 = 1 << 20;
@@ -93,6 +93,16 @@ impl Chunks {
         self.name.publish()
     }
 
+    /// Keeps the byte at that offset of the file writable.
+    pub fn keep_byte(&self, at: u64) -> io::Result<KeptByte> {
+        self.name.keep_byte(at)
+    }
+
+    /// Writes the byte; false if somebody else has truncated or replaced the file.
+    pub fn write_kept(&self, byte: &KeptByte, value: u8) -> bool {
+        self.name.write_kept(byte, value)
+    }
+
     /// The path of the file.
     pub fn path(&self) -> &Path {
         self.name.path()
@@ -161,7 +171,11 @@ impl Chunks {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
         }
         for at in (self.size..size).step_by(CHUNK_BYTES as usize) {
-            file.write_all_at(zerocopy::IntoBytes::as_bytes(&FREE), at)?;
+            if let Err(error) = file.write_all_at(zerocopy::IntoBytes::as_bytes(&FREE), at) {
+                // The disk is full: no part of a chunk may stay.
+                let _ = file.set_len(self.size);
+                return Err(error);
+            }
         }
         let (protection, length) = (libc::PROT_READ | libc::PROT_WRITE, PIECE as usize);
         // SAFETY: a new shared mapping of a part of the file that has just been written.

@@ -12,7 +12,7 @@ pub mod fork_mark;
 pub mod fork_reset;
 pub mod interruptions;
 pub mod lock;
-mod named_file;
+pub mod named_file;
 pub mod pages;
 pub mod plain_file;
 pub mod process;

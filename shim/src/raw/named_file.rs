@@ -3,8 +3,13 @@
 use std::{
     fs::{self, File, OpenOptions, Permissions},
     io,
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    },
     path::{Path, PathBuf},
+    ptr::NonNull,
+    sync::atomic::{AtomicU8, Ordering},
 };
 
 use super::plain_file;
@@ -79,6 +84,55 @@ impl NamedFile {
         } else {
             Err(io::Error::new(io::ErrorKind::NotFound, "another file is at the path of the trace"))
         }
+    }
+}
+
+/// A byte of a file that can be written at any time, also when no descriptor is free and the disk is full: its page stays mapped.
+pub struct KeptByte {
+    page: NonNull<u8>,
+    at: u64,
+}
+
+// SAFETY: the page is mapped for good, and is written by atomic stores only.
+unsafe impl Send for KeptByte {}
+
+const PAGE: u64 = 4096;
+
+impl NamedFile {
+    /// Keeps the page of the byte at that offset mapped.
+    pub(super) fn keep_byte(&self, at: u64) -> io::Result<KeptByte> {
+        let file = self.reopen()?;
+        let (protection, from) = (libc::PROT_READ | libc::PROT_WRITE, at - at % PAGE);
+        // SAFETY: a new shared mapping of a part of the file, at an address of the kernel's choice.
+        let page = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                PAGE as usize,
+                protection,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                from.cast_signed(),
+            )
+        };
+        if page == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // A child must not write into the file of its parent.
+        // SAFETY: the mapping that has just been made.
+        unsafe { libc::madvise(page, PAGE as usize, libc::MADV_DONTFORK) };
+        NonNull::new(page.cast()).map(|page| KeptByte { page, at }).ok_or_else(|| io::ErrorKind::Other.into())
+    }
+
+    /// Writes the byte; false if somebody else has truncated or replaced the file.
+    pub(super) fn write_kept(&self, byte: &KeptByte, value: u8) -> bool {
+        let is_there = plain_file::status(self.place())
+            .is_ok_and(|status| (status.st_dev, status.st_ino) == self.inode && status.st_size as u64 > byte.at);
+        if is_there {
+            // SAFETY: the byte lies in the page, which is mapped, and in the file.
+            let place = unsafe { AtomicU8::from_ptr(byte.page.as_ptr().add((byte.at % PAGE) as usize)) };
+            place.store(value, Ordering::Relaxed);
+        }
+        is_there
     }
 }
 

@@ -16,7 +16,7 @@ use std::{
 
 use urscope_schema::trace::write::STEP;
 
-use super::named_file::NamedFile;
+use super::named_file::{KeptByte, NamedFile};
 
 /// The number of bytes by which the file grows.
 pub const PIECE: u64 = 1 << 20;
@@ -58,6 +58,16 @@ impl Pages {
     /// Shows the file at its path, with what has been appended. On an error there is no file.
     pub fn publish(&mut self) -> io::Result<()> {
         self.name.publish()
+    }
+
+    /// Keeps the byte at that offset of the file writable.
+    pub fn keep_byte(&self, at: u64) -> io::Result<KeptByte> {
+        self.name.keep_byte(at)
+    }
+
+    /// Writes the byte; false if somebody else has truncated or replaced the file.
+    pub fn write_kept(&self, byte: &KeptByte, value: u8) -> bool {
+        self.name.write_kept(byte, value)
     }
 
     /// The path of the file.

@@ -5,7 +5,7 @@
 //! `std::fs::read`, `std::fs::read_to_string` or `std::fs::create_dir_all`.
 
 use std::{
-    ffi::CString,
+    ffi::CStr,
     fs::{self, File},
     io::{self, Read as _},
     mem::MaybeUninit,
@@ -32,9 +32,13 @@ pub fn text(path: impl AsRef<Path>) -> String {
     String::from_utf8_lossy(&read(path).unwrap_or_default()).into_owned()
 }
 
-/// What the kernel knows of the file at `path`. Links are followed.
+/// What the kernel knows of the file at `path`. Links are followed. Allocates nothing, because a signal handler may ask.
 pub fn status(path: &Path) -> io::Result<libc::stat> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
+    let mut copy = [0; libc::PATH_MAX as usize];
+    let bytes = path.as_os_str().as_bytes();
+    let too_long = || io::Error::from_raw_os_error(libc::ENAMETOOLONG);
+    copy.get_mut(..bytes.len()).ok_or_else(too_long)?.copy_from_slice(bytes);
+    let path = CStr::from_bytes_until_nul(&copy).map_err(|_| too_long())?;
     let mut status = MaybeUninit::uninit();
     // SAFETY: stat(2) reads a C string, and fills the structure when it returns 0.
     if unsafe { libc::stat(path.as_ptr(), status.as_mut_ptr()) } != 0 {

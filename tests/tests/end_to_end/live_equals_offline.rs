@@ -57,8 +57,8 @@ fn by_judge() -> BTreeSet<String> {
     rules
 }
 
-/// What the judge finds in the trace of one process alone. For a process that was killed, it leaves out what the process left
-/// behind, because the layer could not report that.
+/// What the judge finds in the trace of one process alone. For a process that was killed, or became another program, it leaves out what the
+/// process left behind, because the layer could not report that: when an `exec` begins, it may still fail.
 fn judged(trace: &Trace) -> Found {
     let ended = run::urscope(&["check", "--format", "json", trace.path.to_str().expect("a path in UTF-8")]);
     let report = Report::parse(&ended.stdout);
@@ -66,7 +66,9 @@ fn judged(trace: &Trace) -> Found {
     let (mut found, by_judge) = (Found::default(), by_judge());
     for finding in report.findings() {
         let message = finding["message"].as_str().unwrap_or_default();
-        let by_its_end = message.contains("was killed before it could") || message.contains("its trace is incomplete");
+        let by_its_end = message.contains("was killed before it could")
+            || message.contains("its trace is incomplete")
+            || message.contains("has become another program");
         let rule = finding["rule"].as_str().unwrap_or_default();
         if (ended || !by_its_end) && !by_judge.contains(rule) {
             found.add(finding, finding["count"].as_u64().unwrap_or(1));

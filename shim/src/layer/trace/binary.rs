@@ -6,7 +6,11 @@ use std::{io, path::Path};
 
 use urscope_schema::{
     call::{Enter, Exit},
-    trace::{Form, fxt, records::Header, write::End},
+    trace::{
+        Form, fxt,
+        records::{Gap, Header},
+        write::End,
+    },
 };
 
 use super::{
@@ -16,7 +20,9 @@ use super::{
 };
 use crate::raw::{
     chunks::{self, Appended, Chunks, Record},
-    interruptions, process, thread,
+    interruptions,
+    named_file::KeptByte,
+    process, thread,
 };
 
 /// The record of a call that begins.
@@ -109,6 +115,8 @@ fn append_slowly(append: &dyn Fn() -> Appended) {
 /// The file; without chunks where it could not be created.
 pub(super) struct BinaryFile {
     chunks: Option<Chunks>,
+    /// The digit that says whether records are lost.
+    loss: Option<KeptByte>,
     growth: Growth,
 }
 
@@ -116,13 +124,22 @@ impl BinaryFile {
     /// Creates the file and writes the header and the entry points so far.
     pub(super) fn begin(forked: bool) -> Self {
         let header = file::header(forked);
-        let chunks = file::create(Form::Binary, &header, |path| {
+        let created = file::create(Form::Binary, &header, |path| {
             let mut chunks = Chunks::create(path)?;
-            begin_with(&mut chunks, &header)?;
+            let digit = begin_with(&mut chunks, &header)?;
             chunks.publish()?;
-            Ok(chunks)
+            Ok((chunks, digit))
         });
-        Self { chunks, growth: Growth::default() }
+        let loss = created.as_ref().and_then(|(chunks, digit)| chunks.keep_byte(*digit).ok());
+        Self { chunks: created.map(|(chunks, _)| chunks), loss, growth: Growth::default() }
+    }
+
+    /// Says that records are lost; false where that is not possible.
+    pub(super) fn say_lost(&self) -> bool {
+        self.chunks
+            .as_ref()
+            .zip(self.loss.as_ref())
+            .is_some_and(|(chunks, digit)| chunks.write_kept(digit, super::SOME))
     }
 
     /// The path, if the file could be created.
@@ -165,13 +182,17 @@ impl BinaryFile {
     }
 }
 
-/// Writes the header and the entry points so far.
-fn begin_with(chunks: &mut Chunks, header: &Header) -> io::Result<()> {
+/// Writes the header and the entry points so far. Returns the offset of the digit that says whether records are lost.
+fn begin_with(chunks: &mut Chunks, header: &Header) -> io::Result<u64> {
     let beginning = fxt::write::beginning(header.pid, process::name(header));
     chunks.renew(header.pid, thread::id(), &beginning)?;
     let without_command = || fxt::write::record(&Header { command: Vec::new(), ..header.clone() });
     let record = fxt::write::record(header).or_else(without_command);
-    chunks::append(&record.unwrap_or_default());
+    let record = record.unwrap_or_default();
+    chunks::append(&record);
+    // Behind its first word, the text of the record follows.
+    let text = (beginning.len() + fxt::HEAD + record.len() + 1) * size_of::<u64>();
+    chunks::append(&fxt::write::record(&Gap { lost: 0 }).unwrap_or_default());
     for entry_point in ENTRY_POINTS.get().iter().flat_map(|known| known.iter()) {
         let words = fxt::write::record(entry_point).unwrap_or_default();
         if chunks::append(&words) == Appended::NoRoom && chunks.renew(header.pid, thread::id(), &[]).is_ok() {
@@ -179,7 +200,7 @@ fn begin_with(chunks: &mut Chunks, header: &Header) -> io::Result<()> {
         }
     }
     name_thread(header.pid);
-    Ok(())
+    Ok((text + super::DIGIT) as u64)
 }
 
 /// Records the name of this thread, once, and arranges that its chunk is used further when it ends.

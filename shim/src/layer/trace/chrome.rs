@@ -6,6 +6,7 @@ use std::path::Path;
 
 use urscope_schema::trace::{
     Form,
+    records::Gap,
     write::{self, End, Line},
 };
 
@@ -14,7 +15,7 @@ use super::{
     file::{self, Growth},
     footer, lost,
 };
-use crate::raw::{interruptions, pages::Pages, process};
+use crate::raw::{interruptions, named_file::KeptByte, pages::Pages, process};
 
 /// The bytes that are kept free for the footer, so that a file on a full disk can still be closed.
 const RESERVE: u64 = 16 << 10;
@@ -43,6 +44,8 @@ pub(super) fn append(bytes: &[u8]) {
 /// The file; without pages where it could not be created.
 pub(super) struct ChromeFile {
     pages: Option<Pages>,
+    /// The digit that says whether records are lost.
+    loss: Option<KeptByte>,
     growth: Growth,
     closed: bool,
 }
@@ -54,6 +57,8 @@ impl ChromeFile {
         let run = format!("{}-{}-{}", header.run, header.pid, header.start);
         let mut beginning = write::start(header.pid, process::name(&header), &run);
         beginning.extend(write::record(header.pid, &header));
+        beginning.extend(write::record(header.pid, &Gap { lost: 0 }));
+        let digit = (beginning.len() - super::DIGIT_FROM_END) as u64;
         if let Some(entry_points) = ENTRY_POINTS.get() {
             beginning.extend(entry_points.iter().flat_map(|entry_point| write::record(header.pid, entry_point)));
         }
@@ -66,7 +71,13 @@ impl ChromeFile {
             pages.publish()?;
             Ok(pages)
         });
-        Self { pages, growth: Growth::default(), closed: false }
+        let loss = pages.as_ref().and_then(|pages| pages.keep_byte(digit).ok());
+        Self { pages, loss, growth: Growth::default(), closed: false }
+    }
+
+    /// Says that records are lost; false where that is not possible.
+    pub(super) fn say_lost(&self) -> bool {
+        self.pages.as_ref().zip(self.loss.as_ref()).is_some_and(|(pages, digit)| pages.write_kept(digit, super::SOME))
     }
 
     /// The path, if the file could be created.

@@ -8,7 +8,7 @@
 use std::{
     cell::Cell,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use urscope_schema::{
@@ -26,7 +26,7 @@ use super::{FindingSink, Layer, Verdict};
 use crate::{
     knobs,
     raw::{
-        clock, fork_mark,
+        clock, fork, fork_mark,
         fork_reset::ForkReset,
         interruptions,
         lock::{Held, Lock},
@@ -161,10 +161,32 @@ impl Layer for Trace {
     }
 }
 
-/// Counts a record that could not be written.
+/// Counts a record that could not be written. The file says so from then on: the process may be killed before it can say how many
+/// there are.
+#[cold]
 fn lost() {
     LOST.fetch_add(1, Ordering::Relaxed);
+    if IS_SAID.load(Ordering::Relaxed) {
+        return;
+    }
+    if let Some(state) = STATE.get().get() {
+        let is_said = match &state.file {
+            Some(File::Chrome(file)) => file.say_lost(),
+            Some(File::Binary(file)) => file.say_lost(),
+            None => false,
+        };
+        IS_SAID.store(is_said, Ordering::Relaxed);
+    }
 }
+
+/// Whether the file says that records are lost.
+static IS_SAID: AtomicBool = AtomicBool::new(false);
+
+/// The digit of a [`Gap`] of no records, from the end of the record in the Chrome form, and from the beginning of its JSON: it becomes
+/// [`SOME`] when the first record is lost.
+const DIGIT_FROM_END: usize = "0}}".len();
+const DIGIT: usize = "{\"lost\":".len();
+const SOME: u8 = b'1';
 
 /// The number of records that are lost so far, where the file goes on.
 fn gap() -> Gap {
@@ -174,7 +196,7 @@ fn gap() -> Gap {
 /// Records an entry point, and what came of it.
 pub fn entry_point(entry_point: &EntryPoint) {
     // An exported function is looked for before the call in which a fork is noticed otherwise.
-    process::notice_fork();
+    fork::notice();
     let _held_off = interruptions::hold_off();
     if let Some(mut known) = ENTRY_POINTS.get() {
         known.push(entry_point.clone());
@@ -207,7 +229,7 @@ fn record<R: Named>(record: &R) {
 
 /// Records a note of urscope, if there is a file.
 pub fn note(text: &str) {
-    process::notice_fork();
+    fork::notice();
     if path().is_none() {
         return;
     }
@@ -358,4 +380,5 @@ pub fn after_fork_in_child() {
     descriptor_sampler::restart();
     PID.store(0, Ordering::Relaxed);
     LOST.store(0, Ordering::Relaxed);
+    IS_SAID.store(false, Ordering::Relaxed);
 }
