@@ -20,7 +20,7 @@ use crate::{
         args::{
             Arg,
             inputs::{Arguments, Inputs},
-            out_params::RedirectedOutParams,
+            out_params::{OpenedCopy, RedirectedOutParams},
         },
         fork,
     },
@@ -70,15 +70,15 @@ macro_rules! stand_ins {
                         return without_answers(Function::$name, entered.call, answer);
                     }
                     event_filter::enter(Function::$name, event);
-                    let mut out_params = RedirectedOutParams::new(out_params);
+                    let (mut answers, mut opened) = (RedirectedOutParams::untouched(), OpenedCopy::none());
                     if Function::$name.opens().is_some() {
-                        out_params.copy_opened(&values);
+                        opened.take(&values);
                     }
-                    let ours = out_params.redirection();
+                    let ours = answers.redirection(&out_params, &mut opened);
                     let thrown = Thrown { function: Function::$name, call: entered.call };
                     let result = real($(ours.redirect($param)),*);
                     std::mem::forget(thrown);
-                    let values = out_params.carry_over(result, pointer);
+                    let values = out_params.carry_over(&answers, &opened, result, pointer);
                     if result.is_success() {
                         devices::after(via, device);
                     }

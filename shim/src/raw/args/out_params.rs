@@ -24,17 +24,20 @@ use crate::raw::process;
 /// What a variable holds that the callee has not written to; no address and no size that an adapter would give.
 const UNTOUCHED: usize = 0x5a5a_5a5a_5a5a_5a5a;
 
-/// Variables of ours that stand in for the caller's while a call is under way.
+/// Variables of ours that stand in for the caller's while a call is under way. Where the caller expects answers is kept apart from them:
+/// the callee can write to the variables, so the compiler must keep them in memory.
 pub struct RedirectedOutParams {
-    caller: OutParams,
     pointer: usize,
     data: usize,
     data_size: usize,
     object: usize,
-    /// The handle data that is opened, as long as it is.
-    opened: MaybeUninit<[u8; handed_in::LARGEST]>,
-    has_opened: bool,
-    opened_size: usize,
+}
+
+/// A copy of the handle data that a call opens, as long as it is.
+pub struct OpenedCopy {
+    bytes: MaybeUninit<[u8; handed_in::LARGEST]>,
+    /// How many bytes there are; 0 where nothing is opened.
+    size: usize,
 }
 
 /// The addresses of our variables, to be passed on.
@@ -48,74 +51,85 @@ impl Redirection {
     }
 }
 
-impl RedirectedOutParams {
-    /// Variables for the out-parameters of a call.
+impl OpenedCopy {
+    /// No copy.
     #[inline]
-    pub const fn new(CallerOutParams(caller): CallerOutParams) -> Self {
-        let (pointer, data, data_size, object) = (UNTOUCHED, UNTOUCHED, UNTOUCHED, UNTOUCHED);
-        Self {
-            caller,
-            pointer,
-            data,
-            data_size,
-            object,
-            opened: MaybeUninit::uninit(),
-            has_opened: false,
-            opened_size: 0,
-        }
+    pub fn none() -> Self {
+        Self { bytes: MaybeUninit::uninit(), size: 0 }
     }
 
     /// Copies the handle data that a call opens, so that the callee writes into the copy. Data that is longer than any adapter's, or
     /// shorter than the caller says, is passed on as it is, and refused.
     #[inline]
-    pub fn copy_opened(&mut self, arguments: &Values) {
+    pub fn take(&mut self, arguments: &Values) {
         let (Some(data), Some(size)) = (arguments.data, arguments.data_size) else { return };
-        let to = self.opened.as_mut_ptr().cast::<u8>();
+        let to = self.bytes.as_mut_ptr().cast::<u8>();
         // SAFETY: there is room for so many bytes in a variable of ours, which is no part of the caller's memory.
         let copy = |bytes: &[u8]| unsafe { bytes.as_ptr().copy_to_nonoverlapping(to, bytes.len()) };
         // SAFETY: the caller passes handle data to the adapter, which reads it if it has a size that adapters make.
         if unsafe { handed_in::read(data as usize, size as usize, copy) }.is_some() {
-            (self.has_opened, self.opened_size) = (true, size as usize);
+            self.size = size as usize;
         }
     }
 
     /// How many bytes from the exported address on the driver maps, as libumf's header in the opened data says: the driver's
     /// allocation may be larger than the exported one.
-    fn opened_extent(&self) -> Option<u64> {
-        if !UMF_SIZES.contains(&self.opened_size) {
+    fn extent(&self) -> Option<u64> {
+        if !UMF_SIZES.contains(&self.size) {
             return None;
         }
-        let address = (&raw const self.opened).expose_provenance();
-        // SAFETY: so many bytes are initialised (`has_opened`).
-        let header = unsafe { UmfHeader::read(address, self.opened_size) }?;
+        let address = (&raw const self.bytes).expose_provenance();
+        // SAFETY: so many bytes are initialised.
+        let header = unsafe { UmfHeader::read(address, self.size) }?;
         header.size.checked_sub(header.offset).filter(|extent| *extent > 0)
     }
+}
 
-    /// Their addresses. They are valid until [`Self::carry_over`].
+impl RedirectedOutParams {
+    /// Variables that nobody has written to.
     #[inline]
-    pub fn redirection(&mut self) -> Redirection {
+    pub fn untouched() -> Self {
+        let [pointer, data, data_size, object] = [UNTOUCHED; 4];
+        Self { pointer, data, data_size, object }
+    }
+
+    /// The addresses of those that the caller expects, and of the copy of the opened data. They are valid until
+    /// [`CallerOutParams::carry_over`].
+    #[inline]
+    pub fn redirection(&mut self, CallerOutParams(caller): &CallerOutParams, opened: &mut OpenedCopy) -> Redirection {
+        // A variable whose address is not taken costs nothing.
+        let ours = |callers: usize, ours: *mut usize| if callers == 0 { 0 } else { ours.expose_provenance() };
         Redirection(OutParams {
-            pointer: (&raw mut self.pointer).expose_provenance(),
-            data: (&raw mut self.data).expose_provenance(),
-            data_size: (&raw mut self.data_size).expose_provenance(),
-            object: (&raw mut self.object).expose_provenance(),
-            copied_data: if self.has_opened { (&raw mut self.opened).expose_provenance() } else { 0 },
+            pointer: ours(caller.pointer, &raw mut self.pointer),
+            data: ours(caller.data, &raw mut self.data),
+            data_size: ours(caller.data_size, &raw mut self.data_size),
+            object: ours(caller.object, &raw mut self.object),
+            copied_data: if opened.size == 0 { 0 } else { (&raw mut opened.bytes).expose_provenance() },
             ..OutParams::NONE
         })
     }
+}
 
-    /// Gives the caller what the callee left, and returns what is recorded of it. `exported` is the memory of a get.
+impl CallerOutParams {
+    /// Gives the caller what the callee left in our variables, and returns what is recorded of it. `exported` is the memory of a get.
     #[expect(clippy::inline_always, reason = "the row's roles decide which parts of it a function needs")]
     #[inline(always)]
-    pub fn carry_over(&mut self, result: UrResult, exported: Option<u64>) -> Values {
+    pub fn carry_over(
+        &self,
+        ours: &RedirectedOutParams,
+        opened: &OpenedCopy,
+        result: UrResult,
+        exported: Option<u64>,
+    ) -> Values {
+        let Self(caller) = self;
         // SAFETY: the variable lives, and the caller's of the same role takes a word; so for the others.
-        let pointer = unsafe { carry(&self.pointer, self.caller.pointer) };
+        let pointer = unsafe { carry(&ours.pointer, caller.pointer) };
         // SAFETY: as above.
-        let data = unsafe { carry(&self.data, self.caller.data) };
+        let data = unsafe { carry(&ours.data, caller.data) };
         // SAFETY: as above.
-        let data_size = unsafe { carry(&self.data_size, self.caller.data_size) };
+        let data_size = unsafe { carry(&ours.data_size, caller.data_size) };
         // SAFETY: as above.
-        let object = unsafe { carry(&self.object, self.caller.object) };
+        let object = unsafe { carry(&ours.object, caller.object) };
         if !result.is_success() {
             return Values::NONE;
         }
@@ -127,18 +141,16 @@ impl RedirectedOutParams {
                 add_allocation(exported, &mut values);
             }
         }
-        if self.has_opened && values.pointer.is_some() {
-            values.size = self.opened_extent();
+        if opened.size != 0 && values.pointer.is_some() {
+            values.size = opened.extent();
         }
-        if self.caller.context != 0 {
+        if caller.context != 0 {
             // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled (`urContextCreate`).
-            values.context =
-                Some(unsafe { std::ptr::with_exposed_provenance::<u64>(self.caller.context).read_unaligned() });
+            values.context = Some(unsafe { std::ptr::with_exposed_provenance::<u64>(caller.context).read_unaligned() });
         }
-        if self.caller.value != 0 {
+        if caller.value != 0 {
             // SAFETY: the call succeeded, so the caller's variable holds a `ur_bool_t`, one byte (`urDeviceGetInfo`).
-            values.value =
-                Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u8>(self.caller.value).read() }));
+            values.value = Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u8>(caller.value).read() }));
         }
         values
     }
@@ -151,9 +163,12 @@ impl RedirectedOutParams {
 /// `callers` is null or the address of a variable of the caller's that takes a word.
 #[inline]
 unsafe fn carry(ours: &usize, callers: usize) -> Option<u64> {
+    if callers == 0 {
+        return None;
+    }
     // SAFETY: `ours` is a live variable; it is read as volatile because the callee wrote to it through its address.
     let answer = unsafe { (&raw const *ours).read_volatile() };
-    if callers == 0 || answer == UNTOUCHED {
+    if answer == UNTOUCHED {
         return None;
     }
     // SAFETY: the caller's promise; the callee would have written this word there.
@@ -204,11 +219,12 @@ mod tests {
         let caller = arg(OutPointer((&raw mut variable).expose_provenance()));
         let mut arguments = Arguments::new(None);
         arguments.add(caller);
-        let mut out_params = RedirectedOutParams::new(arguments.record(&Inputs::default()).1);
-        let to = out_params.redirection().redirect(caller).get().0;
+        let expected = arguments.record(&Inputs::default()).1;
+        let (mut ours, mut opened) = (RedirectedOutParams::untouched(), OpenedCopy::none());
+        let to = ours.redirection(&expected, &mut opened).redirect(caller).get().0;
         // SAFETY: the address of a variable that was just made for this.
         unsafe { std::ptr::with_exposed_provenance_mut::<usize>(to).write(7) };
-        assert_eq!(out_params.carry_over(UrResult::SUCCESS, None).pointer, Some(7));
+        assert_eq!(expected.carry_over(&ours, &opened, UrResult::SUCCESS, None).pointer, Some(7));
         assert_eq!(variable, 7);
     }
 
@@ -218,9 +234,10 @@ mod tests {
         let mut arguments = Arguments::new(None);
         arguments.add(arg(OutData((&raw mut data).expose_provenance())));
         arguments.add(arg(OutDataSize((&raw mut size).expose_provenance())));
-        let mut out_params = RedirectedOutParams::new(arguments.record(&Inputs::default()).1);
-        out_params.redirection();
-        assert_eq!(out_params.carry_over(UrResult::SUCCESS, None), Values::default());
+        let expected = arguments.record(&Inputs::default()).1;
+        let (mut ours, mut opened) = (RedirectedOutParams::untouched(), OpenedCopy::none());
+        ours.redirection(&expected, &mut opened);
+        assert_eq!(expected.carry_over(&ours, &opened, UrResult::SUCCESS, None), Values::default());
         assert_eq!((data, size), (1, 2));
     }
 
