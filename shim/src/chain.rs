@@ -2,7 +2,7 @@
 //!
 //! trace(enter) -> validate(check, enter) -> backend -> validate(exit) -> trace(exit). A call that a layer answers does not reach
 //! the layers behind it nor the backend; its exit is shown to all layers. A layer that panics is switched off with one message,
-//! and calls go on without it.
+//! and calls go on without it. Most records of calls take no layer: [`trace::begins`] and [`trace::returns`] write them, and cannot panic.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

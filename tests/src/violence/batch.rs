@@ -183,9 +183,10 @@ impl Batch {
                 (_, "calls-lost") => counted.is_none_or(|counted| counted.limited || counted.by_handlers > 0),
                 ("note", _) => true,
                 (_, "leaked-handle" | "leaked-mapping") => counted.is_some_and(Counted::leaves_in_the_middle),
-                // So does the v1 adapter answer where a limit is reached, and in a forked child.
+                // So does the v1 adapter really answer where a limit is reached, and in a forked child, whose parent's other threads
+                // may have been inside the adapter.
                 (_, "success-without-result") => {
-                    counted.is_some_and(|counted| counted.limited || counted.begins_inside_a_call())
+                    counted.is_some_and(|counted| counted.limited || counted.process == "forked")
                 }
                 _ => false,
             };
