@@ -72,27 +72,31 @@ pub fn device(device: &Device) {
 #[inline(always)]
 pub fn exit(function: Function, call: u64, result: UrResult, values: Values) -> UrResult {
     let exit = Exit { function, call, tid: thread::id(), time: clock::now(), result, values };
-    let [traced, validated] = &LAYERS;
+    let [_, validated] = &LAYERS;
     if validate::is_on()
         && let Verdict::Answered(result) = validated.exit(exit)
     {
         return recorded(Exit { result, values: Values::NONE, ..exit });
     }
+    record(exit)
+}
+
+/// Shows the trace a call that returned; gives its result.
+#[expect(clippy::inline_always, reason = "as for `enter`")]
+#[inline(always)]
+fn record(exit: Exit) -> UrResult {
+    let [traced, _] = &LAYERS;
     if traced.is_on() && !trace::returns(&exit) {
         let _ = traced.exit(exit);
     }
-    result
+    exit.result
 }
 
 /// Shows the trace a call whose result a layer has replaced.
 #[expect(clippy::large_types_passed_by_value, reason = "a reference would keep the values of every call in memory")]
 #[cold]
 fn recorded(exit: Exit) -> UrResult {
-    let [traced, _] = &LAYERS;
-    if traced.is_on() && !trace::returns(&exit) {
-        let _ = traced.exit(exit);
-    }
-    exit.result
+    record(exit)
 }
 
 /// Shows the end of the process to every layer, the last one first, so that what it finds still goes into the trace.
