@@ -44,7 +44,7 @@ pub(crate) fn current() -> Option<u64> {
     if !knobs::read().stacks {
         return None;
     }
-    match stack::number(own(), register) {
+    match stack::number(|| own().clone(), register) {
         0 => None,
         number => Some(u64::from(number)),
     }

@@ -19,7 +19,10 @@ use std::{
 
 use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
 
-use super::named_file::{KeptByte, NamedFile};
+use super::{
+    named_file::{KeptByte, NamedFile},
+    variables,
+};
 
 /// The number of bytes by which the file grows, and of one mapping.
 pub const PIECE: u64 = 1 << 20;
@@ -57,19 +60,13 @@ struct Position {
 }
 
 /// The position of a thread. It has no destructor, and a signal handler may use it at any instruction.
-struct Lane {
+pub(super) struct Lane {
     next: Cell<usize>,
     end: Cell<usize>,
     number: Cell<u32>,
     epoch: Cell<u32>,
     /// The thread is in [`Chunks::renew`].
     busy: Cell<bool>,
-}
-
-thread_local! {
-    static LANE: Lane = const {
-        Lane { next: Cell::new(0), end: Cell::new(0), number: Cell::new(0), epoch: Cell::new(0), busy: Cell::new(false) }
-    };
 }
 
 /// Changes when the file does: in a forked child, and at the end of the process.
@@ -111,12 +108,11 @@ impl Chunks {
     /// Gives this thread a chunk with room for at least one record of any length. `beginning` comes before the head of the chunk. An
     /// error is that of the growth of the file.
     pub fn renew(&mut self, pid: u32, tid: u32, beginning: &[u64]) -> io::Result<()> {
-        LANE.with(|lane| {
-            lane.busy.set(true);
-            let renewed = self.renew_lane(lane, pid, tid, beginning);
-            lane.busy.set(false);
-            renewed
-        })
+        let lane = Lane::own();
+        lane.busy.set(true);
+        let renewed = self.renew_lane(lane, pid, tid, beginning);
+        lane.busy.set(false);
+        renewed
     }
 
     fn renew_lane(&mut self, lane: &Lane, pid: u32, tid: u32, beginning: &[u64]) -> io::Result<()> {
@@ -143,7 +139,7 @@ impl Chunks {
 
     /// Takes over the chunk of this thread, which ends.
     pub fn leave(&mut self) {
-        let position = LANE.with(Lane::take);
+        let position = Lane::own().take();
         if position.end != 0 {
             self.left.push(position);
         }
@@ -228,6 +224,12 @@ impl Chunks {
 }
 
 impl Lane {
+    /// That of this thread.
+    #[inline]
+    fn own() -> &'static Self {
+        &variables::own().lane
+    }
+
     /// Takes the position away: until [`Self::set`], nothing can be appended.
     fn take(&self) -> Position {
         let current = self.epoch.get() == EPOCH.load(Ordering::Relaxed);
@@ -301,10 +303,7 @@ pub enum Appended {
 #[inline(always)]
 pub fn append_with(record: &impl Record) -> Appended {
     let Some(first) = record.words(&mut write::Measure) else { return Appended::Never };
-    // Only the address is taken in the closure: a closure that takes the record is not inlined.
-    let lane = LANE.with(std::ptr::from_ref);
-    // SAFETY: this thread's own variable, which has no destructor and is there as long as the thread.
-    let lane: &Lane = unsafe { &*lane };
+    let lane = Lane::own();
     let Some(place) = lane.claim(write::length(first) * WORD) else {
         return if lane.busy.get() { Appended::Never } else { Appended::NoRoom };
     };
@@ -338,26 +337,23 @@ pub fn append(words: &[u64]) -> Appended {
 
 /// Appends several records at once, to a chunk that nothing was written to.
 fn append_all(words: &[u64]) {
-    LANE.with(|lane| {
-        if let Some(place) = lane.claim(words.len() * WORD) {
-            for (at, word) in words.iter().enumerate() {
-                // SAFETY: as in `append_with`.
-                unsafe { place.add(at).write_volatile(*word) };
-            }
+    if let Some(place) = Lane::own().claim(words.len() * WORD) {
+        for (at, word) in words.iter().enumerate() {
+            // SAFETY: as in `append_with`.
+            unsafe { place.add(at).write_volatile(*word) };
         }
-    });
+    }
 }
 
 /// Takes the chunks away from all threads, in a forked child: they belong to the file of the parent.
 pub fn forget() {
-    LANE.with(|lane| {
-        let position = lane.take();
-        if position.end != 0 {
-            stand_in(position.end - CHUNK_BYTES as usize);
-        }
-        EPOCH.fetch_add(1, Ordering::Relaxed);
-        lane.busy.set(false);
-    });
+    let lane = Lane::own();
+    let position = lane.take();
+    if position.end != 0 {
+        stand_in(position.end - CHUNK_BYTES as usize);
+    }
+    EPOCH.fetch_add(1, Ordering::Relaxed);
+    lane.busy.set(false);
 }
 
 /// Puts memory where the chunk at `start` is in the parent: a signal handler that forks may have interrupted this thread inside a

@@ -20,3 +20,4 @@ pub mod stack;
 pub mod stderr;
 pub mod symbols;
 pub mod thread;
+mod variables;

@@ -5,12 +5,13 @@
 //! return address determines the layout of a frame. Must run no code of the program.
 
 use std::{
-    cell::RefCell,
+    cell::Cell,
     ffi::{c_int, c_void},
-    sync::atomic::{AtomicU32, Ordering},
+    ops::Range,
+    sync::atomic::{AtomicU32, Ordering, compiler_fence},
 };
 
-use super::interruptions;
+use super::{interruptions, thread, variables};
 
 /// The most frames that are kept, innermost first.
 pub const DEPTH: usize = 24;
@@ -38,31 +39,37 @@ struct Cache {
     /// The place of the next stack that is unwound.
     next: usize,
     /// The place of the stack of the latest call, and of the one that came after each the last time: calls come in loops.
-    latest: usize,
-    after: [usize; KEPT],
+    latest: Cell<usize>,
+    after: [Cell<usize>; KEPT],
 }
 
 impl Cache {
     /// The number of the current stack, if it is kept.
     #[inline]
-    fn find(&mut self, at: usize, generation: u32) -> Option<u32> {
+    fn find(&self, at: usize, generation: u32) -> Option<u32> {
         let is_it = |kept: &Kept| kept.at == at && kept.generation == generation && kept.is_current();
-        let expected = self.after.get(self.latest).copied().unwrap_or_default();
-        let found = match self.kept.get(expected) {
-            Some(kept) if is_it(kept) => expected,
-            _ => self.kept.iter().position(is_it)?,
-        };
-        if let Some(after) = self.after.get_mut(self.latest) {
-            *after = found;
+        let after = self.after.get(self.latest.get())?;
+        let expected = after.get();
+        if let Some(kept) = self.kept.get(expected)
+            && is_it(kept)
+        {
+            self.latest.set(expected);
+            return Some(kept.id);
         }
-        self.latest = found;
+        let found = self.kept.iter().position(is_it)?;
+        after.set(found);
+        self.latest.set(found);
         self.kept.get(found).map(|kept| kept.id)
     }
 }
 
-thread_local! {
-    /// On the heap, because every thread of the process has room for its thread-local variables, whether it makes calls or not.
-    static CACHE: RefCell<Option<Box<Cache>>> = const { RefCell::new(None) };
+/// What a thread keeps. The stacks are on the heap, because every thread of the process has room for its variables, whether it makes
+/// calls or not.
+pub(super) struct Stacks {
+    /// From a box; null before the first call.
+    cache: Cell<*mut Cache>,
+    /// A stack is being unwound, or the thread is at its end. A signal handler finds no stack then.
+    busy: Cell<bool>,
 }
 
 static GENERATION: AtomicU32 = AtomicU32::new(1);
@@ -72,47 +79,86 @@ static GENERATION: AtomicU32 = AtomicU32::new(1);
 /// `register` gets the addresses that the calls return to, innermost first, without those in `own`, the addresses of this
 /// library. It is not called in a signal handler, which may have interrupted malloc(3): such a call has the number 0.
 #[inline(never)]
-pub fn number(own: &std::ops::Range<usize>, register: impl FnOnce(&[usize]) -> u32) -> u32 {
+pub fn number(own: impl FnOnce() -> Range<usize>, register: impl FnOnce(&[usize]) -> u32) -> u32 {
     let marker = 0_u8;
     let at = (&raw const marker).addr();
+    let stacks = &variables::own().stacks;
+    if stacks.busy.get() {
+        return 0;
+    }
     let generation = GENERATION.load(Ordering::Relaxed);
-    // A thread that ends has none any more.
-    let number = CACHE.try_with(|cache| {
-        // Unwinding runs no code of the application, but a signal handler may have come in between.
-        let Ok(mut cache) = cache.try_borrow_mut() else { return 0 };
-        let cache = cache.get_or_insert_with(new_cache);
-        if let Some(id) = cache.find(at, generation) {
-            return id;
-        }
-        let mut kept = Kept { at, generation, ..NOTHING };
-        if unwind(own, &mut kept) {
-            return 0;
-        }
-        let mut addresses = [0; DEPTH];
-        for (address, (_, found)) in addresses.iter_mut().zip(&kept.frames) {
-            *address = *found;
-        }
-        kept.id = register(addresses.get(..kept.len).unwrap_or_default());
-        let comparable = kept.frames.iter().take(kept.len).all(|(place, _)| *place != 0);
-        let next = cache.next;
-        if let (true, Some(slot)) = (comparable && kept.len > 0, cache.kept.get_mut(next)) {
-            *slot = kept;
-            cache.next = (next + 1) % KEPT;
-        }
-        kept.id
-    });
-    number.unwrap_or(0)
+    // SAFETY: null, or the box of this thread, which is changed and freed only while the thread is busy.
+    let kept = unsafe { stacks.cache.get().as_ref() }.and_then(|cache| cache.find(at, generation));
+    kept.unwrap_or_else(|| stacks.number_of_new(at, generation, own, register))
 }
 
-#[cold]
-fn new_cache() -> Box<Cache> {
+impl Stacks {
+    #[cold]
+    #[inline(never)]
+    fn number_of_new(
+        &self,
+        at: usize,
+        generation: u32,
+        own: impl FnOnce() -> Range<usize>,
+        register: impl FnOnce(&[usize]) -> u32,
+    ) -> u32 {
+        self.busy.set(true);
+        compiler_fence(Ordering::SeqCst);
+        let mut kept = Kept { at, generation, ..NOTHING };
+        if !unwind(&own(), &mut kept) {
+            let mut addresses = [0; DEPTH];
+            for (address, (_, found)) in addresses.iter_mut().zip(&kept.frames) {
+                *address = *found;
+            }
+            kept.id = register(addresses.get(..kept.len).unwrap_or_default());
+            self.keep(&kept);
+        }
+        compiler_fence(Ordering::SeqCst);
+        self.busy.set(false);
+        kept.id
+    }
+
+    fn keep(&self, kept: &Kept) {
+        let is_comparable = kept.frames.iter().take(kept.len).all(|(place, _)| *place != 0);
+        if kept.len == 0 || !is_comparable {
+            return;
+        }
+        if self.cache.get().is_null() {
+            self.cache.set(new_cache());
+        }
+        // SAFETY: the box of this thread. Nobody else refers to it: the thread is busy, and what it interrupted was not in `find`, because
+        // nothing is kept in a signal handler.
+        let cache = unsafe { &mut *self.cache.get() };
+        if let Some(slot) = cache.kept.get_mut(cache.next) {
+            *slot = *kept;
+            cache.next = (cache.next + 1) % KEPT;
+        }
+    }
+}
+
+fn new_cache() -> *mut Cache {
     let _held_off = interruptions::hold_off();
-    Box::new(Cache { kept: [NOTHING; KEPT], next: 0, latest: 0, after: [0; KEPT] })
+    thread::arrange_end();
+    let after = [const { Cell::new(0) }; KEPT];
+    Box::into_raw(Box::new(Cache { kept: [NOTHING; KEPT], next: 0, latest: Cell::new(0), after }))
+}
+
+/// Frees what this thread keeps, which ends. Calls that it still makes have no stack.
+pub(super) fn leave() {
+    let stacks = &variables::own().stacks;
+    stacks.busy.set(true);
+    let cache = stacks.cache.replace(std::ptr::null_mut());
+    if !cache.is_null() {
+        // SAFETY: the box of this thread, which nobody refers to any more.
+        drop(unsafe { Box::from_raw(cache) });
+    }
 }
 
 /// Forgets the kept stacks of all threads: numbers start over.
 pub fn forget() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
+    // A handler may have forked where this thread was unwinding; the child does not come back there, or it finishes there.
+    variables::own().stacks.busy.set(false);
 }
 
 impl Kept {
@@ -128,7 +174,7 @@ impl Kept {
 }
 
 struct Unwinding<'a> {
-    own: &'a std::ops::Range<usize>,
+    own: &'a Range<usize>,
     kept: &'a mut Kept,
     /// A signal's frame was found.
     in_handler: bool,
@@ -142,7 +188,7 @@ unsafe extern "C" {
 }
 
 /// Fills `kept`; true in a signal handler.
-fn unwind(own: &std::ops::Range<usize>, kept: &mut Kept) -> bool {
+fn unwind(own: &Range<usize>, kept: &mut Kept) -> bool {
     extern "C" fn each(context: *mut c_void, data: *mut c_void) -> c_int {
         const CONTINUE: c_int = 0;
         const END: c_int = 5;
@@ -179,7 +225,7 @@ fn unwind(own: &std::ops::Range<usize>, kept: &mut Kept) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::cell::{Cell, RefCell};
 
     use super::*;
 
@@ -196,15 +242,18 @@ mod tests {
 
         #[inline(never)]
         fn here(&self) -> u32 {
-            number(&(0..0), |frames| {
-                self.asked.set(self.asked.get() + 1);
-                let mut seen = self.seen.borrow_mut();
-                let place = seen.iter().position(|known| known == frames).unwrap_or_else(|| {
-                    seen.push(frames.to_vec());
-                    seen.len() - 1
-                });
-                place as u32 + 1
-            })
+            number(
+                || 0..0,
+                |frames| {
+                    self.asked.set(self.asked.get() + 1);
+                    let mut seen = self.seen.borrow_mut();
+                    let place = seen.iter().position(|known| known == frames).unwrap_or_else(|| {
+                        seen.push(frames.to_vec());
+                        seen.len() - 1
+                    });
+                    place as u32 + 1
+                },
+            )
         }
     }
 

@@ -14,10 +14,10 @@ use std::{
 
 use urscope_schema::api::Function;
 
-use super::{fork_reset::ForkReset, interruptions, lock::Lock};
+use super::{fork_reset::ForkReset, interruptions, lock::Lock, stack, variables};
 
 /// What a thread has for itself. It has no destructor, and a signal handler may use it at any instruction.
-struct Own {
+pub(super) struct Own {
     id: Cell<u32>,
     named: Cell<bool>,
     /// The next number of a call, and the end of the block of numbers that it is in.
@@ -26,24 +26,23 @@ struct Own {
     counts: Cell<Option<&'static Counts>>,
 }
 
-thread_local! {
-    static OWN: Own = const {
-        Own { id: Cell::new(0), named: Cell::new(false), next: Cell::new(0), end: Cell::new(0), counts: Cell::new(None) }
-    };
+#[inline]
+fn own() -> &'static Own {
+    &variables::own().thread
 }
 
 /// The kernel's number of the thread.
 #[inline]
 pub fn id() -> u32 {
-    OWN.with(|own| match own.id.get() {
+    match own().id.get() {
         0 => {
             // SAFETY: gettid(2) has no arguments and cannot fail.
             let id = unsafe { libc::gettid() } as u32;
-            own.id.set(id);
+            own().id.set(id);
             id
         }
         id => id,
-    })
+    }
 }
 
 /// How many numbers of calls a thread takes at a time.
@@ -55,15 +54,14 @@ static NUMBERS: AtomicU64 = AtomicU64::new(1);
 /// A number for a call, from 1 on, which no other call of the process has. Those of a thread rise.
 #[inline]
 pub fn next_call() -> u64 {
-    OWN.with(|own| {
-        let mut number = 1_u64;
-        // SAFETY: the cell is this thread's own. One instruction, so that a handler takes a number before or after it.
-        unsafe {
-            asm!("xadd qword ptr [{next}], {number}", next = in(reg) own.next.as_ptr(), number = inout(reg) number,
-                options(nostack));
-        }
-        if number < own.end.get() { number } else { first_of_block(own) }
-    })
+    let own = own();
+    let mut number = 1_u64;
+    // SAFETY: the cell is this thread's own. One instruction, so that a handler takes a number before or after it.
+    unsafe {
+        asm!("xadd qword ptr [{next}], {number}", next = in(reg) own.next.as_ptr(), number = inout(reg) number,
+            options(nostack));
+    }
+    if number < own.end.get() { number } else { first_of_block(own) }
 }
 
 #[cold]
@@ -111,7 +109,7 @@ pub fn count_return() {
 
 #[inline]
 fn own_counts() -> Option<&'static Counts> {
-    OWN.with(|own| own.counts.get().or_else(|| new_counts(own)))
+    own().counts.get().or_else(|| new_counts(own()))
 }
 
 /// Adds to a counter that no other thread changes.
@@ -140,7 +138,7 @@ fn new_counts(own: &Own) -> Option<&'static Counts> {
 
 /// The thread ends: another one goes on with its counts.
 pub fn leave_counts() {
-    if let Some(counts) = OWN.with(|own| own.counts.take())
+    if let Some(counts) = own().counts.take()
         && let Some(mut all) = ALL.get().get()
     {
         all.free.push(counts);
@@ -171,7 +169,7 @@ impl Name {
 
 /// The thread's name on the first call, then `None`.
 pub fn name_once() -> Option<Name> {
-    if OWN.with(|own| own.named.replace(true)) {
+    if own().named.replace(true) {
         return None;
     }
     let mut name = [0_u8; 16];
@@ -180,18 +178,26 @@ pub fn name_once() -> Option<Name> {
     Some(Name(name))
 }
 
+/// What [`at_end`] was given.
+static END: OnceLock<fn()> = OnceLock::new();
+
 /// Has `end` called when this thread ends, after the destructors of its thread-local C++ objects. Always the same function.
 pub fn at_end(end: fn()) {
+    END.get_or_init(|| end);
+    arrange_end();
+}
+
+/// Has what the thread keeps left when it ends.
+pub(super) fn arrange_end() {
     static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
-    static END: OnceLock<fn()> = OnceLock::new();
 
     extern "C" fn call_end(_: *mut c_void) {
+        stack::leave();
         if let Some(end) = END.get() {
             end();
         }
     }
 
-    END.get_or_init(|| end);
     let key = KEY.get_or_init(|| {
         let mut key = 0;
         // SAFETY: it fills the variable; the destructor is a function of a library that is never unloaded.
@@ -206,12 +212,11 @@ pub fn at_end(end: fn()) {
 
 /// Forgets all of it: after a `fork`, this is another thread, and the only one of its process.
 pub fn forget() {
-    OWN.with(|own| {
-        own.id.set(0);
-        own.named.set(false);
-        own.counts.set(None);
-        own.end.set(0);
-    });
+    let own = own();
+    own.id.set(0);
+    own.named.set(false);
+    own.counts.set(None);
+    own.end.set(0);
     // The numbers go on: a handler may have forked inside of a call, whose number the child finishes it with.
     ALL.reset(Lock::default());
 }

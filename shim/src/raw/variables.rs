@@ -1,0 +1,67 @@
+//! The variables that a thread has for itself, which are found by two instructions.
+//!
+//! In a library, `thread_local!` calls a function for each access (`__tls_get_addr`). These variables are at a fixed distance from the
+//! thread pointer instead (the initial-exec model of thread-local storage), so the library needs room for them in what the C library
+//! sets aside for libraries that are loaded later. They are small.
+
+use std::{
+    arch::{asm, global_asm},
+    marker::PhantomData,
+};
+
+use super::{chunks, stack, thread};
+
+/// The variables. Zero bytes are their value when a thread begins, and they have no destructor: a signal handler, and a destructor of
+/// the program's own variables, may use them at any instruction.
+pub(super) struct Variables {
+    pub(super) thread: thread::Own,
+    pub(super) lane: chunks::Lane,
+    pub(super) stacks: stack::Stacks,
+    /// They are not for other threads.
+    of_this_thread: PhantomData<*const ()>,
+}
+
+const _: () = assert!(size_of::<Variables>() <= 128 && align_of::<Variables>() <= 8, "as declared below");
+
+global_asm!(
+    ".pushsection .tbss.urscope_variables, \"awT\", @nobits",
+    ".hidden urscope_variables",
+    ".globl urscope_variables",
+    ".type urscope_variables, @object",
+    ".size urscope_variables, 128",
+    ".p2align 3",
+    "urscope_variables:",
+    ".zero 128",
+    ".popsection",
+);
+
+/// The variables of this thread.
+#[inline]
+pub(super) fn own() -> &'static Variables {
+    let address: *const Variables;
+    // SAFETY: it computes the address of the variable that is declared above, which differs between threads and stays the same in one.
+    unsafe {
+        asm!(
+            "mov {address}, qword ptr [rip + urscope_variables@GOTTPOFF]",
+            "add {address}, qword ptr fs:[0]",
+            address = out(reg) address,
+            options(pure, nomem, nostack),
+        );
+    }
+    // SAFETY: the storage of this thread, aligned and large enough. All fields are valid as zero bytes: cells of integers, of booleans,
+    // and of pointers that may be null. It lives as long as the thread, and no reference to it can reach another thread.
+    unsafe { &*address }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thread_has_its_own() {
+        let here = std::ptr::from_ref(own()).addr();
+        assert_eq!(here, std::ptr::from_ref(own()).addr());
+        let there = std::thread::spawn(|| std::ptr::from_ref(own()).addr()).join().unwrap();
+        assert_ne!(here, there);
+    }
+}
