@@ -249,10 +249,12 @@ impl Exports {
         let Some(export) = self.all.get_mut(&id).filter(|export| export.handles > 0) else { return };
         export.handles -= 1;
         if export.handles == 0 {
-            export.put = put;
+            self.next += 1;
+            (export.put, export.retired) = (put, self.next);
+            self.retired.push_back((id, self.next));
             let key = export.key;
             self.alive(key, |alive| alive.saturating_sub(1));
-            self.retire(id);
+            self.forget_oldest();
         }
     }
 
@@ -309,6 +311,11 @@ impl Exports {
             export.retired = stamp;
             self.retired.push_back((id, stamp));
         }
+        self.forget_oldest();
+    }
+
+    /// Forgets those that are over, the oldest first, as far as there are more than are kept.
+    fn forget_oldest(&mut self) {
         while self.retired.len() > Self::KEPT {
             let Some((old, stamp)) = self.retired.pop_front() else { return };
             if let Some(export) = self.all.get(&old)

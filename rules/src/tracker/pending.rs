@@ -5,9 +5,51 @@ use urscope_schema::handle::{Handle, Kind};
 use super::{
     exports::ExportId,
     fact::{DanglingUse, Expired, Freed, Freeing, StillMapped, Support},
+    hash::Map,
     records::{MappedRange, Open, Origin, Requested, Serial},
 };
 use crate::finding::Place;
+
+/// The calls of a process that are under way, by their numbers.
+///
+/// There is one for each thread, or a few: those are found by looking at each. Only a trace with calls that never return has more.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PendingCalls {
+    few: Vec<(u64, PendingCall)>,
+    others: Map<u64, PendingCall>,
+}
+
+impl PendingCalls {
+    /// How many are looked at one by one.
+    const FEW: usize = 32;
+
+    /// A call begins.
+    #[inline]
+    pub(crate) fn insert(&mut self, call: u64, pending: PendingCall) {
+        if let Some((_, known)) = self.few.iter_mut().find(|(number, _)| *number == call) {
+            *known = pending;
+        } else if self.few.len() < Self::FEW {
+            self.few.push((call, pending));
+        } else {
+            self.others.insert(call, pending);
+        }
+    }
+
+    /// A call returns.
+    #[inline]
+    pub(crate) fn remove(&mut self, call: u64) -> Option<PendingCall> {
+        match self.few.iter().rposition(|(number, _)| *number == call) {
+            Some(index) => Some(self.few.swap_remove(index).1),
+            None if self.others.is_empty() => None,
+            None => self.others.remove(&call),
+        }
+    }
+
+    /// All of them, in no order.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &PendingCall> {
+        self.few.iter().map(|(_, pending)| pending).chain(self.others.values())
+    }
+}
 
 /// A call that has not returned.
 #[derive(Clone, Debug)]

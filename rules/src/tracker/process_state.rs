@@ -14,7 +14,7 @@ use super::{
     fact::{Confusion, DanglingUse, Missing, Target},
     hash::{Map, Set},
     mapped::MappedRanges,
-    pending::PendingCall,
+    pending::PendingCalls,
     ranges::Ranges,
     records::{Allocation, Context, Device, HandleData, Mapping, Object, Origin, Pool, Serial},
     tombstones::Tombstones,
@@ -63,7 +63,7 @@ pub(crate) struct ProcessState {
     pub(crate) pools: Map<u64, Pool>,
     /// Where physical memory is mapped.
     pub(crate) mapped: MappedRanges,
-    pub(crate) pending: Map<u64, PendingCall>,
+    pub(crate) pending: PendingCalls,
     pub(crate) tombstones: Tombstones,
     pub(crate) inherited: Inherited,
     /// Where handle data lay that was opened and that a traced process had exported, and what it was of.
@@ -92,7 +92,7 @@ impl ProcessState {
             contexts: Map::default(),
             pools: Map::default(),
             mapped: MappedRanges::default(),
-            pending: Map::default(),
+            pending: PendingCalls::default(),
             tombstones: Tombstones::default(),
             inherited,
             opened_at: Map::default(),

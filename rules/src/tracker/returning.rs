@@ -22,18 +22,19 @@ impl Tracker {
     pub fn exit(&mut self, who: ProcessId, exit: &Exit, facts: &mut dyn FactConsumer) {
         let Some(state) = self.state_mut(who) else { return };
         state.tombstones.returned(exit.time);
-        let pending = match state.pending.remove(&exit.call) {
-            Some(pending) => {
-                self.facts_of_return(&pending, exit, facts);
-                self.note_size(&pending, exit);
-                pending
-            }
+        let Some(mut pending) = state.pending.remove(exit.call) else {
             // What is made is known at least, so that its end is no surprise.
-            None => without_enter(who, exit),
+            return self.became(&mut without_enter(who, exit), exit, facts);
         };
-        let open_failed = open_failed(&pending, exit);
+        self.facts_of_return(&pending, exit, facts);
+        self.note_size(&pending, exit);
+        self.became(&mut pending, exit, facts);
+    }
+
+    fn became(&mut self, pending: &mut PendingCall, exit: &Exit, facts: &mut dyn FactConsumer) {
+        let open_failed = open_failed(pending, exit);
         transitions::exit(self, pending, exit, facts);
-        if let Some((call, kind)) = open_failed {
+        if let Some((call, kind)) = open_failed.map(|failed| *failed) {
             let refused = Refused { kind, result: exit.result, opens: exit.function.opens(), call: &call };
             self.emit(facts, call.place, What::OpenFailed(refused));
         }
@@ -81,10 +82,10 @@ impl Tracker {
 }
 
 /// An open that made nothing, with what it was about.
-fn open_failed(pending: &PendingCall, exit: &Exit) -> Option<(PendingCall, Kind)> {
+fn open_failed(pending: &PendingCall, exit: &Exit) -> Option<Box<(PendingCall, Kind)>> {
     let Effect::Makes(kind) = exit.function.effect() else { return None };
-    let failed = outcome(exit) != Outcome::Done && exit.function.opens().is_some();
-    failed.then(|| (pending.clone(), kind))
+    let failed = exit.function.opens().is_some() && outcome(exit) != Outcome::Done;
+    failed.then(|| Box::new((pending.clone(), kind)))
 }
 
 /// What became of a call: one that makes something has to give it.

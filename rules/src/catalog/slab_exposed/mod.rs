@@ -50,6 +50,7 @@ use crate::{
     tracker::{
         End,
         fact::{Exported, Fact, FactKind, What},
+        records::Allocation,
     },
 };
 
@@ -103,6 +104,10 @@ fn exposed(fact: &Fact<'_>, exported: &Exported<'_>) -> Option<Exposed> {
     let (base, bytes) = (exported.answer.pointer?, exported.answer.size?);
     let state = fact.tracker.state(fact.at.process)?;
     let of = exported.data.exported;
+    let is_all_its_own = |memory: &Allocation| memory.requested.size.is_some_and(|size| size >= bytes);
+    if state.allocations.get(base).is_some_and(is_all_its_own) {
+        return None;
+    }
     let within = || state.allocations.within(base..base.saturating_add(bytes));
     let in_use = within().filter(|(_, memory)| memory.freed.is_none() && !memory.dying);
     let mut others = in_use.filter(|(_, memory)| Some(memory.serial) != of);

@@ -62,9 +62,11 @@ pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> Operation
     };
     let before = data.state;
     data.state = step(before, Event::Ending).next;
-    let (serial, export, is_over) = (data.serial, data.export, before == State::Alive && !data.ended_wrongly);
-    if is_over {
-        count(tracker, who, handle, |handles| handles.saturating_sub(1));
+    let (serial, export, counted) = (data.serial, data.export, Counted::of(handle, data));
+    if before == State::Alive && !data.ended_wrongly {
+        if let Some(state) = tracker.state_mut(who) {
+            count(state, counted, |handles| handles.saturating_sub(1));
+        }
         if let Some(export) = export {
             tracker.exports.put(export, Some(at));
         }
@@ -89,34 +91,52 @@ pub(super) fn inherited_put(tracker: &mut Tracker, died: Place, handle: Handle, 
 
 /// It has been ended in a wrong way, which is reported at that call: from here on nothing depends on it.
 pub(super) fn end_wrongly(tracker: &mut Tracker, who: ProcessId, handle: Handle) {
-    let Some(data) = tracker.state_mut(who).and_then(|state| state.handles.get_mut(&handle)) else { return };
+    let Tracker { states, exports, .. } = tracker;
+    let Some(state) = states.get_mut(who.0 as usize) else { return };
+    let Some(data) = state.handles.get_mut(&handle) else { return };
     if std::mem::replace(&mut data.ended_wrongly, true) {
         return;
     }
-    let export = data.export;
-    count(tracker, who, handle, |handles| handles.saturating_sub(1));
+    let (export, counted) = (data.export, Counted::of(handle, data));
+    count(state, counted, |handles| handles.saturating_sub(1));
     if let Some(export) = export {
-        tracker.exports.put(export, None);
+        exports.put(export, None);
     }
 }
 
-/// Changes how much handle data there is of the memory, physical memory or event that a handle was got of.
-fn count(tracker: &mut Tracker, who: ProcessId, handle: Handle, change: impl FnOnce(u64) -> u64) {
-    let Some(state) = tracker.state_mut(who) else { return };
-    if handle.kind == Kind::MemHandle {
-        let data = state.handles.get(&handle).filter(|data| data.export.is_some());
-        let Some((pointer, serial)) = data.and_then(|data| data.pointer.zip(data.exported)) else { return };
-        let base = state.allocation_at(pointer).filter(|(_, known)| known.serial == serial).map(|(base, _)| base);
+/// What handle data was got of, for counting it there.
+#[derive(Clone, Copy)]
+struct Counted {
+    kind: Kind,
+    pointer: Option<u64>,
+    exported: Option<Serial>,
+    /// Its bytes are known.
+    has_export: bool,
+}
+
+impl Counted {
+    fn of(handle: Handle, data: &HandleData) -> Self {
+        let HandleData { pointer, exported, export, .. } = *data;
+        Self { kind: handle.kind, pointer, exported, has_export: export.is_some() }
+    }
+}
+
+/// Changes how much handle data there is of the memory, physical memory or event that some was got of.
+fn count(state: &mut ProcessState, of: Counted, change: impl FnOnce(u64) -> u64) {
+    let (Some(value), Some(serial)) = (of.pointer, of.exported) else { return };
+    if of.kind == Kind::MemHandle {
+        if !of.has_export {
+            return;
+        }
+        let base = state.allocation_at(value).filter(|(_, known)| known.serial == serial).map(|(base, _)| base);
         if let Some(known) = base.and_then(|base| state.allocations.get_mut(base)) {
             known.handles = change(known.handles);
         }
         return;
     }
-    let ProcessState { handles, objects, .. } = state;
-    let Some(data) = handles.get(&handle) else { return };
-    let object = handle.kind.shares().zip(data.pointer).map(|(kind, value)| Handle { kind, value });
-    let known = object.and_then(|object| objects.get_mut(&object));
-    if let Some(known) = known.filter(|known| data.exported == Some(known.serial)) {
+    let object = of.kind.shares().map(|kind| Handle { kind, value });
+    let known = object.and_then(|object| state.objects.get_mut(&object));
+    if let Some(known) = known.filter(|known| known.serial == serial) {
         known.handles = change(known.handles);
     }
 }
@@ -240,34 +260,33 @@ pub(super) fn has_put(
 }
 
 fn move_put(tracker: &mut Tracker, died: Place, (handle, serial): (Handle, Serial), success: bool, took: u64) {
-    let who = died.process;
-    let Some(state) = tracker.state_mut(who) else { return };
+    let Tracker { states, exports, .. } = tracker;
+    let Some(state) = states.get_mut(died.process.0 as usize) else { return };
     let Some(data) = state.handles.get_mut(&handle).filter(|data| data.serial == serial) else { return };
     let next = step(data.state, if success { Event::Ended } else { Event::Refused }).next;
     let before = std::mem::replace(&mut data.state, next);
     let HandleData { born, size, fingerprint, export, ended_wrongly, .. } = *data;
+    let counted = Counted::of(handle, data);
     if let Some(export) = export {
-        tracker.exports.spend(export, took);
+        exports.spend(export, took);
     }
     match (before, next) {
         _ if ended_wrongly => {}
         (State::Dying, State::Alive) => {
-            count(tracker, who, handle, |handles| handles + 1);
+            count(state, counted, |handles| handles + 1);
             if let Some(export) = export {
-                tracker.exports.put_refused(export);
+                exports.put_refused(export);
             }
         }
         (State::Alive, State::Dead) => {
-            count(tracker, who, handle, |handles| handles.saturating_sub(1));
+            count(state, counted, |handles| handles.saturating_sub(1));
             if let Some(export) = export {
-                tracker.exports.put(export, Some(died));
+                exports.put(export, Some(died));
             }
         }
         _ => {}
     }
-    if next == State::Dead
-        && let Some(state) = tracker.state_mut(who)
-    {
+    if next == State::Dead {
         state.handles.remove(&handle);
         state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused: false });
     }

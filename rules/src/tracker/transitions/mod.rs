@@ -112,23 +112,40 @@ fn end_wrongly(tracker: &mut Tracker, who: ProcessId, taken_for: Kind, value: u6
     }
 }
 
-/// A call returns.
-pub(super) fn exit(tracker: &mut Tracker, pending: PendingCall, exit: &Exit, facts: &mut dyn FactConsumer) {
-    let PendingCall { place, operation } = pending;
-    let (success, values) = (exit.result.is_success(), &exit.values);
+/// A call returns. Its operation is taken out of `pending`.
+pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Exit, facts: &mut dyn FactConsumer) {
+    let place = pending.place;
+    let success = exit.result.is_success();
     let took = exit.time.0.saturating_sub(place.time.0);
-    let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
-    let outcome = if success { Outcome::Done } else { Outcome::Refused(exit.result) };
-    match operation {
+    // The most frequent ones are not copied.
+    match &mut pending.operation {
         Operation::Get { kind, value, exported, context, dangling } => {
-            if let Some(data) = given(values.data) {
-                let from = handles::From { value, exported, context };
-                handles::got(tracker, place, from, Handle { kind, value: data }, (values, took), facts);
+            if let Some(made) = exit.values.data.filter(|data| success && *data != 0) {
+                let from = handles::From { value: *value, exported: *exported, context: *context };
+                let data = Handle { kind: *kind, value: made };
+                handles::got(tracker, place, from, data, (&exit.values, took), facts);
             }
             if let Some(dangling) = dangling {
-                tracker.emit(facts, place, What::Dangling(&dangling, outcome));
+                tracker.emit(facts, place, What::Dangling(dangling, outcome(exit)));
             }
         }
+        Operation::Put { handle, serial } => {
+            handles::has_put(tracker, place, (*handle, *serial), success, took, facts);
+        }
+        other => ended(tracker, place, std::mem::replace(other, Operation::Nothing), exit, facts),
+    }
+}
+
+fn outcome(exit: &Exit) -> Outcome {
+    if exit.result.is_success() { Outcome::Done } else { Outcome::Refused(exit.result) }
+}
+
+/// The operation of a call that returns, other than those of handle data.
+fn ended(tracker: &mut Tracker, place: Place, operation: Operation, exit: &Exit, facts: &mut dyn FactConsumer) {
+    let (success, values) = (exit.result.is_success(), &exit.values);
+    let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
+    let outcome = outcome(exit);
+    match operation {
         Operation::FreeDangling(dangling) => tracker.emit(facts, place, What::Dangling(&dangling, outcome)),
         Operation::Create { kind, origin, context, size } => {
             if let Some(value) = given(values.object) {
@@ -153,9 +170,6 @@ pub(super) fn exit(tracker: &mut Tracker, pending: PendingCall, exit: &Exit, fac
                 memory::allocated(tracker, place.process, value, requested, Some(place));
                 tracker.emit(facts, place, What::Allocated(Handle { kind: Kind::Usm, value }));
             }
-        }
-        Operation::Put { handle, serial } => {
-            handles::has_put(tracker, place, (handle, serial), success, took, facts);
         }
         Operation::PutInherited { handle, born } if success => handles::inherited_put(tracker, place, handle, born),
         Operation::Close { pointer, serial, open, wrongly } => {
@@ -183,6 +197,8 @@ pub(super) fn exit(tracker: &mut Tracker, pending: PendingCall, exit: &Exit, fac
             }
         }
         Operation::Nothing
+        | Operation::Get { .. }
+        | Operation::Put { .. }
         | Operation::Wait(_)
         | Operation::Ask(_)
         | Operation::PutInherited { .. }

@@ -57,10 +57,16 @@ struct State {
 }
 
 impl State {
+    #[inline]
     fn begun(&mut self) -> ProcessId {
-        if let Some(who) = self.who {
-            return who;
+        match self.who {
+            Some(who) => who,
+            None => self.begin(),
         }
+    }
+
+    #[cold]
+    fn begin(&mut self) -> ProcessId {
         let _held_off = interruptions::hold_off();
         let header = process::describe("", false, knobs::rank());
         self.pid = header.pid;
