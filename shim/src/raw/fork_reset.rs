@@ -27,6 +27,12 @@ impl<T: Send + Sync> ForkReset<T> {
         unsafe { &*value }
     }
 
+    /// The value, if it has been made.
+    pub fn made(&self) -> Option<&'static T> {
+        // SAFETY: as above; null before the first use.
+        unsafe { self.value.load(Ordering::Acquire).as_ref() }
+    }
+
     /// Replaces the value.
     pub fn reset(&self, value: T) {
         self.value.store(Box::leak(Box::new(value)), Ordering::Release);

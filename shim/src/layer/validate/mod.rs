@@ -119,9 +119,11 @@ impl Layer for Validate {
         if !is_on() || (how == "_exit" && process::may_be_in_signal_handler()) {
             return;
         }
+        // A process without calls has nothing to report.
+        let Some(state) = STATE.made() else { return };
         let _held_off = interruptions::hold_off();
         let mut found = Vec::new();
-        let Some(mut state) = STATE.get().get() else { return };
+        let Some(mut state) = state.get() else { return };
         if state.over || state.pid != process::id() {
             return;
         }
