@@ -9,7 +9,7 @@ use urscope_schema::trace::records::{Hex, Module, Stack};
 
 use crate::{
     knobs,
-    raw::{fork_reset::ForkReset, interruptions, stack, symbols::modules},
+    raw::{fork_reset::ForkReset, interruptions, reserve, stack, symbols::modules},
 };
 
 /// The most different stacks in the trace of a process. A program that has more has generated code.
@@ -60,6 +60,9 @@ fn own() -> &'static Range<usize> {
 }
 
 fn register(frames: &[usize]) -> u32 {
+    if reserve::is_used() {
+        return 0;
+    }
     let _held_off = interruptions::hold_off();
     let mut known = KNOWN.get().lock();
     if let Some(number) = known.numbers.get(frames) {

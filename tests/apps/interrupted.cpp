@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <link.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -177,12 +179,101 @@ void has_a_small_stack() {
   print("called with a small stack");
 }
 
+// A process whose handler ends it, on a stack of 8,192 bytes for signals, which lies above a page that nothing may touch.
+int ends_on_signal_stack() {
+  return run_alone([] {
+    constexpr size_t size = 8192, page = 4096;
+    void *mapped = mmap(nullptr, page + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    require(mapped != MAP_FAILED && mprotect(mapped, page, PROT_NONE) == 0, "no memory for a signal stack");
+    stack_t stack = {};
+    stack.ss_sp = static_cast<std::byte *>(mapped) + page;
+    stack.ss_size = size;
+    require(sigaltstack(&stack, nullptr) == 0, "no signal stack");
+    struct sigaction action = {};
+    action.sa_handler = [](int) { _exit(7); };
+    action.sa_flags = SA_ONSTACK;
+    require(sigaction(SIGALRM, &action, nullptr) == 0, "no handler");
+    Work work;
+    get_and_put(work.gpu, work.memory);
+    const itimerval timer = {{0, 0}, {0, 20000}};
+    require(setitimer(ITIMER_REAL, &timer, nullptr) == 0, "no timer");
+    for (;;) get_and_put(work.gpu, work.memory);
+  });
+}
+
+void ends_on_small_signal_stacks() {
+  int otherwise = 0;
+  for (int number = 0; number < 10; number++) {
+    char self[4096] = {}, mode[] = "ends_on_signal_stack";
+    require(readlink("/proc/self/exe", self, sizeof self - 1) > 0, "cannot find this program");
+    char *const arguments[] = {self, mode, nullptr};
+    pid_t pid = 0;
+    int status = 0;
+    require(posix_spawn(&pid, self, nullptr, nullptr, arguments, environ) == 0, "cannot start a process");
+    require(waitpid(pid, &status, 0) == pid, "cannot wait");
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 7) otherwise++;
+  }
+  print("processes that ended otherwise: " + std::to_string(otherwise));
+}
+
+// Gets and puts below so many calls of this function, so that each depth is another call stack.
+[[gnu::noinline]] int at_depth(int depth, const Gpu &gpu, void *memory) {
+  if (depth == 0) {
+    get_and_put(gpu, memory);
+    return 0;
+  }
+  return at_depth(depth - 1, gpu, memory) + 1;
+}
+
+// While this lives, no memory can be allocated but small pieces. The runtime cannot do without those.
+class NoMemory {
+  rlimit before = {};
+  void *taken = nullptr;
+
+public:
+  NoMemory() {
+    require(getrlimit(RLIMIT_AS, &before) == 0, "no limit");
+    const rlimit nothing = {1, before.rlim_max};
+    require(setrlimit(RLIMIT_AS, &nothing) == 0, "cannot set the limit");
+    for (size_t size = 1 << 20; size >= 1024; size /= 2) {
+      while (void *more = std::malloc(size)) {
+        *static_cast<void **>(more) = taken;
+        taken = more;
+      }
+    }
+  }
+  ~NoMemory() {
+    while (taken) {
+      void *next = *static_cast<void **>(taken);
+      std::free(taken);
+      taken = next;
+    }
+    setrlimit(RLIMIT_AS, &before);
+  }
+};
+
+void has_no_memory() {
+  constexpr int depths = 400;
+  Work work;
+  // The pages of the stack, and what the adapter keeps for itself.
+  for (int call = 0; call < 3; call++) at_depth(call * depths, work.gpu, work.memory);
+  int called = 0;
+  {
+    const NoMemory none;
+    for (int depth = 1; depth < depths; depth++) called += at_depth(depth, work.gpu, work.memory) == depth;
+  }
+  for (int call = 0; call < 3; call++) get_and_put(work.gpu, work.memory);
+  work.gpu.free(work.memory);
+  print("called without memory: " + std::to_string(called));
+}
+
 const struct {
   const char *name;
   void (*run)();
 } modes[] = {
     {"exits_in_handler", exits_in_handler}, {"forks_in_handler", forks_in_handler}, {"forks_unnoticed", forks_unnoticed},
-    {"is_cancelled", is_cancelled},         {"has_a_small_stack", has_a_small_stack},
+    {"is_cancelled", is_cancelled},         {"has_a_small_stack", has_a_small_stack}, {"has_no_memory", has_no_memory},
+    {"ends_on_small_signal_stacks", ends_on_small_signal_stacks},
 };
 
 } // namespace
@@ -190,6 +281,7 @@ const struct {
 int main(int argc, char **argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "cycles") return cycles(std::atoi(argv[2]));
+  if (mode == "ends_on_signal_stack") return ends_on_signal_stack();
   for (const auto &[name, run] : modes) {
     if (mode == "list") printf("%s\n", name);
     if (mode == name) return run_alone(run);

@@ -20,8 +20,11 @@ use urscope_shim::{
         exec::{self, Arguments, Real},
         exports,
     },
-    raw::{args::Arg, errno, process},
+    raw::{args::Arg, errno, process, reserve::Allocator, signal_stack},
 };
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
 
 #[ctor::ctor(unsafe)]
 fn start() {
@@ -71,7 +74,7 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
     )
 }
 
-fn end_now(status: c_int) -> ! {
+extern "C" fn end_now(status: c_int) -> ! {
     chain::end("_exit");
     process::exit_now(status)
 }
@@ -80,14 +83,14 @@ fn end_now(status: c_int) -> ! {
 // SAFETY: the real symbol is behind us, and does the same.
 #[unsafe(no_mangle)]
 pub extern "C" fn _exit(status: c_int) -> ! {
-    end_now(status)
+    signal_stack::with_room(end_now, status)
 }
 
 /// `_Exit(3)`: the same under the name that C gives it.
 // SAFETY: as for `_exit`.
 #[unsafe(no_mangle)]
 pub extern "C" fn _Exit(status: c_int) -> ! {
-    end_now(status)
+    signal_stack::with_room(end_now, status)
 }
 
 type Text = *const c_char;

@@ -16,6 +16,8 @@ pub mod named_file;
 pub mod pages;
 pub mod plain_file;
 pub mod process;
+pub mod reserve;
+pub mod signal_stack;
 pub mod stack;
 pub mod stderr;
 pub mod symbols;

@@ -68,4 +68,21 @@ on_both_adapters! {
             assert_eq!((outcome.code, outcome.report().verdict()), (0, "clean"), "{}", outcome.stderr);
         }
     }
+
+    /// A handler that ends the process has 8,192 bytes of stack, and a page behind them that nothing may touch.
+    fn a_handler_may_end_the_process_on_a_small_stack(adapter) {
+        for outcome in is_undisturbed("ends_on_small_signal_stacks", adapter) {
+            assert_eq!(outcome.trace_files().len(), 10);
+            let report = outcome.report();
+            assert!(report.processes().iter().any(|process| process["ended"] == "exited"), "{:?}", report.processes());
+        }
+    }
+
+    /// What can be left out is left out, and the user is told.
+    fn a_program_without_memory_goes_on(adapter) {
+        for outcome in is_undisturbed("has_no_memory", adapter) {
+            assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+            assert!(outcome.stderr.contains("no memory is left: from here on"), "{}", outcome.stderr);
+        }
+    }
 }

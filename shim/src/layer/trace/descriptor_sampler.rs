@@ -10,7 +10,7 @@ use std::{
 
 use urscope_schema::call::Nanos;
 
-use crate::raw::{clock, interruptions, process};
+use crate::raw::{clock, interruptions, process, reserve};
 
 /// The pause between two samples: a part of the time since the first one, within these limits.
 const PART: u64 = 64;
@@ -35,6 +35,9 @@ pub(super) fn take(tid: u32, now: Nanos) {
 
 #[cold]
 fn sample(tid: u32, next: u64) {
+    if reserve::is_used() {
+        return;
+    }
     let _held_off = interruptions::hold_off();
     // The first thread takes the sample, and no other does meanwhile.
     if NEXT.compare_exchange(next, u64::MAX, Ordering::Relaxed, Ordering::Relaxed).is_err() {

@@ -25,7 +25,7 @@ use crate::{
         fork_reset::ForkReset,
         interruptions,
         lock::{Held, Lock},
-        process,
+        process, reserve, stderr,
     },
 };
 
@@ -37,7 +37,7 @@ pub struct Validate;
 
 static STATE: ForkReset<Lock<State>> = ForkReset::new(Lock::default);
 
-/// A call could not be followed, because a signal handler made it while this thread or another was in the tracker. Nothing is checked
+/// A call could not be followed, because a signal handler made it while this thread or another was in the tracker, or no memory is left. Nothing is checked
 /// from then on: what follows could be misjudged. The analyzer judges the trace.
 static MISSED: AtomicBool = AtomicBool::new(false);
 
@@ -155,7 +155,21 @@ fn apply(step: impl FnOnce(&mut Tracker, ProcessId, &mut Checker)) -> Verdict {
         found = checker.take();
     }
     drop(state);
+    if reserve::is_used() {
+        no_memory_is_left();
+    }
     if found.is_empty() { Verdict::Passed } else { report::found(&found) }
+}
+
+/// What the process does from now on may need more memory to follow than there is.
+#[cold]
+fn no_memory_is_left() {
+    if !MISSED.swap(true, Ordering::Relaxed) {
+        stderr::say(
+            "no memory is left: from here on the process is not checked while it runs, and its calls have no call stacks; \
+             `urscope check` judges its trace",
+        );
+    }
 }
 
 thread_local! {
