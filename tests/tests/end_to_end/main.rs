@@ -44,6 +44,7 @@ mod physical;
 mod plain_c;
 mod process_end;
 mod programs;
+mod python;
 mod repeated_violations;
 mod reports;
 mod scripts;

@@ -1,0 +1,31 @@
+"""What the adapters of Level Zero write into handle data of memory, as far as it helps to refuse wrong ones.
+
+libumf begins them with a number, the address and size of the block that holds the memory, the producer and the place of the memory
+in the block. The runtime checks neither the producer nor whether the place is inside.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple, Optional
+
+_HEAD = struct.Struct("<QQiiQQ")
+#: The sizes of the data that the adapters v1 and v2 make.
+_SIZES = (108, 120)
+
+
+class HandleHead(NamedTuple):
+    """The part of handle data that is the same for all of them."""
+
+    pid: int
+    """The producer."""
+    available: int
+    """How many bytes there are from the shared pointer on; negative if the pointer is not in its block."""
+
+
+def head_of(data: bytes) -> Optional[HandleHead]:
+    """The head of handle data; None if they are of another form."""
+    if len(data) not in _SIZES:
+        return None
+    _number, _base, pid, _padding, size, offset = _HEAD.unpack_from(data)
+    return HandleHead(pid, size - offset)

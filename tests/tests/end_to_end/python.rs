@@ -1,0 +1,1 @@
+//! The Python package: exchange of memory between Python processes.
