@@ -35,13 +35,6 @@ _NAME = b"dltensor"
 _in_use: Dict[int, Tuple[Any, ...]] = {}
 
 
-def _release(managed: int) -> None:
-    _in_use.pop(managed, None)
-
-
-# A consumer may call the deleter from any thread, with or without the interpreter's lock, which ctypes takes then.
-_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_release)
-
 _is_valid = ctypes.pythonapi.PyCapsule_IsValid
 _is_valid.restype, _is_valid.argtypes = ctypes.c_int, [ctypes.c_void_p, ctypes.c_char_p]
 _new = ctypes.pythonapi.PyCapsule_New
@@ -50,13 +43,31 @@ _new.restype, _new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_
 _pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
-def _destroy(capsule: int) -> None:
-    # A consumer renames a capsule that it takes over, and then calls the deleter itself.
-    if _is_valid(capsule, _NAME):
-        _release(_pointer_of(capsule, _NAME))
+def _callbacks() -> Tuple[ctypes.c_void_p, ctypes.c_void_p]:
+    """The deleter of a tensor and the destructor of a capsule.
+
+    Both may be called while the interpreter ends, when this module no longer has its names: they have names of their own, and are
+    never freed.
+    """
+    in_use, is_valid, pointer_of, name = _in_use, _is_valid, _pointer_of, _NAME
+
+    def release(managed: int) -> None:
+        in_use.pop(managed, None)
+
+    def destroy(capsule: int) -> None:
+        # A consumer renames a capsule that it takes over, and then calls the deleter itself.
+        if is_valid(capsule, name):
+            in_use.pop(pointer_of(capsule, name), None)
+
+    # A consumer may call the deleter from any thread, with or without the interpreter's lock, which CFUNCTYPE takes.
+    made = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(release), ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(destroy)
+    for callback in made:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(callback))
+    deleter, destructor = (ctypes.cast(callback, ctypes.c_void_p) for callback in made)
+    return deleter, destructor
 
 
-_destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_destroy)
+_deleter, _destructor = _callbacks()
 
 
 def dlpack_capsule(owner: object, pointer: int, nbytes: int, device: Tuple[int, int]) -> object:
@@ -65,8 +76,8 @@ def dlpack_capsule(owner: object, pointer: int, nbytes: int, device: Tuple[int, 
     strides = (ctypes.c_int64 * 1)(1)
     managed = _Managed()
     managed.tensor = _Tensor(pointer, _Device(*device), 1, _UINT, 8, 1, shape, strides, 0)
-    managed.deleter = ctypes.cast(_deleter, ctypes.c_void_p)
+    managed.deleter = _deleter
     address = ctypes.addressof(managed)
     _in_use[address] = (managed, shape, strides, owner)
-    capsule: object = _new(address, _NAME, ctypes.cast(_destructor, ctypes.c_void_p))
+    capsule: object = _new(address, _NAME, _destructor)
     return capsule
