@@ -1,1 +1,102 @@
-//! The Python package: exchange of memory between Python processes.
+//! The Python package: programs of `python/tests` under the real runtime, through dpctl.
+
+use std::path::PathBuf;
+
+use urscope_tests::{Adapter, Outcome, Release, TestRun, repository};
+
+use crate::on_both_adapters;
+
+fn folder() -> PathBuf {
+    repository().join("python")
+}
+
+/// A run of one of the programs in `python/tests`, with the package of this checkout.
+fn python(program: &str, adapter: Adapter) -> TestRun {
+    TestRun::of_program(Release::R2026_2.python())
+        .adapter(adapter)
+        .env("PYTHONPATH", folder())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .arg(folder().join("tests").join(program))
+}
+
+/// A program that uses `unittest` says at its end how many tests it ran.
+fn assert_passed(outcome: &Outcome, tests: usize) {
+    let passed = format!("\nRan {tests} tests in ");
+    assert!(outcome.stderr.contains(&passed) && outcome.stderr.contains("\nOK\n"), "{}", outcome.stderr);
+}
+
+fn assert_finds(mistake: &str, adapter: Adapter, expected: &[&str]) {
+    let outcome = python("mistakes.py", adapter).arg(mistake).run();
+    assert!(!outcome.stderr.contains("Traceback"), "{}", outcome.stderr);
+    assert_eq!(outcome.report().violations(), expected, "{}", outcome.stderr);
+}
+
+on_both_adapters! {
+    /// In every way of starting a process in which the runtime survives.
+    fn an_exchange_between_processes_is_clean(adapter) {
+        let outcome = python("test_two_processes.py", adapter).run();
+        assert_passed(&outcome, 6);
+        let report = outcome.report();
+        // The test of an end without clean-up opens its own memory, which is allowed.
+        assert_eq!(report.violations(), ["note open-in-producer"], "{}", outcome.stderr);
+        assert_eq!(outcome.code, 0);
+        let [gets, puts, opens, closes] =
+            ["urIPCGetMemHandleExp", "urIPCPutMemHandleExp", "urIPCOpenMemHandleExp", "urIPCCloseMemHandleExp"]
+                .map(|call| report.calls(call));
+        assert_eq!((gets, opens), (puts, closes));
+        assert_eq!((gets, opens), (9, 14));
+    }
+
+    /// Types, errors, views, arrays, cycles and threads; and 20,000 cycles without a lost descriptor or byte.
+    fn handles_and_mappings_live_as_long_as_they_are_held(adapter) {
+        let outcome = python("test_one_process.py", adapter).run();
+        assert_passed(&outcome, 23);
+        assert_eq!(outcome.report().violations(), ["note churn", "note open-in-producer"], "{}", outcome.stderr);
+    }
+
+    /// The bytes of another length reach the runtime; everything else is refused before.
+    fn what_cannot_be_opened_is_an_exception(adapter) {
+        let outcome = python("test_refusals.py", adapter).run();
+        assert_passed(&outcome, 8);
+        assert_eq!(
+            outcome.report().violations(),
+            ["error size-mismatch", "note leaked-handle", "note open-in-producer", "warning leaked-handle"],
+            "{}",
+            outcome.stderr
+        );
+    }
+
+    /// The interpreter is as it is without urscope.
+    fn nothing_changes_for_the_program(adapter) {
+        for (program, tests) in [("test_two_processes.py", 6), ("test_refusals.py", 8)] {
+            assert_passed(&python(program, adapter).untraced().run(), tests);
+        }
+    }
+
+    /// A handle that goes out of scope too early.
+    fn a_handle_that_is_put_before_the_consumer_opens_it(adapter) {
+        assert_finds("use-after-put", adapter, &["warning use-after-put"]);
+    }
+
+    /// Memory that nobody refers to any more in the producer.
+    fn memory_that_goes_while_the_consumer_has_it_open(adapter) {
+        assert_finds("freed-while-open", adapter, &["error freed-while-open"]);
+    }
+
+    /// v1 returns success and no memory, which is an exception in Python, too.
+    fn memory_that_is_opened_after_its_end(adapter) {
+        let also: &[_] = if adapter == Adapter::V1 { &["error success-without-result"] } else { &[] };
+        assert_finds("use-after-free", adapter, &[also, &["error use-after-free"]].concat());
+    }
+
+    /// `os._exit` runs no finalizer.
+    fn a_process_that_ends_without_its_finalizers(adapter) {
+        assert_finds("leaked-mapping", adapter, &["warning leaked-mapping"]);
+        assert_finds("leaked-handle", adapter, &["warning leaked-handle"]);
+    }
+
+    /// Bytes that were cut short on their way.
+    fn bytes_that_are_cut_short(adapter) {
+        assert_finds("size-mismatch", adapter, &["error size-mismatch"]);
+    }
+}
