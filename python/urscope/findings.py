@@ -14,6 +14,10 @@ from ._command import command_path
 __all__ = ["Finding", "Frame", "Location", "Process", "Report", "check"]
 
 
+#: The frames of a stack in the text of a finding.
+_SHOWN_FRAMES = 10
+
+
 @dataclass(frozen=True)
 class Frame:
     """One frame of a call stack."""
@@ -81,7 +85,7 @@ class Finding:
         for name, place in (("here", self.location), ("there", self.other)):
             if place is not None:
                 lines += [f"  {name:<5} {place.executable.rpartition('/')[2]} (pid {place.pid}), {place.function}"]
-                lines += [f"        at {frame}" for frame in place.stack]
+                lines += [f"        at {frame}" for frame in place.stack[:_SHOWN_FRAMES]]
         return "\n".join([*lines, f"  help  {self.advice}"])
 
 

@@ -71,7 +71,8 @@ class MemoryIPCDevice(MemoryUSMDevice):  # type: ignore[misc]
 
     @classmethod
     def _on(cls, mapping: _Mapping, nbytes: int, queue: dpctl.SyclQueue) -> MemoryIPCDevice:
-        memory: MemoryIPCDevice = cls.__new__(cls, _objects.memory_on(mapping.pointer, nbytes, queue, mapping))
+        make: Any = cls.__new__
+        memory: MemoryIPCDevice = make(cls, _objects.memory_on(mapping.pointer, nbytes, queue, mapping))
         return memory
 
     @property

@@ -100,6 +100,9 @@ class _Runner:
 
     def _received(self, value: Dict[str, Any]) -> pytest.TestReport:
         report: pytest.TestReport = self._config.hook.pytest_report_from_serializable(config=self._config, data=value)
+        # JSON has no tuples, and where and why a test was skipped is one.
+        if isinstance(report.longrepr, list):
+            report.longrepr = tuple(report.longrepr)
         return report
 
     def _command(self, item: pytest.Item, folder: str, sent: Path, judged: Path) -> List[str]:
@@ -113,7 +116,9 @@ class _Runner:
         # The plugin is found by its entry point where the package is installed, and must be named elsewhere.
         test += [] if _is_installed() else ["-p", __name__]
         test += ["-p", "no:xdist"] if self._config.pluginmanager.hasplugin("xdist") else []
-        return [*run, "--", *test, "--rootdir", str(self._config.rootpath), str(item.nodeid)]
+        test += ["--rootdir", str(self._config.rootpath)]
+        test += [] if self._config.inipath is None else ["-c", str(self._config.inipath)]
+        return [*run, "--", *test, f"{item.path}::{item.nodeid.partition('::')[2]}"]
 
 
 def _is_installed() -> bool:

@@ -1,8 +1,8 @@
 //! The Python package: programs of `python/tests` under the real runtime, through dpctl.
 
-use std::path::PathBuf;
+use std::{env, fs, path::PathBuf, process::Command, time::Duration};
 
-use urscope_tests::{Adapter, Outcome, Release, TestRun, repository};
+use urscope_tests::{Adapter, Outcome, Release, TestRun, repository, runtime};
 
 use crate::on_both_adapters;
 
@@ -99,4 +99,38 @@ on_both_adapters! {
     fn bytes_that_are_cut_short(adapter) {
         assert_finds("size-mismatch", adapter, &["error size-mismatch"]);
     }
+}
+
+/// The tools of the package's tests, as `scripts/setup` names them.
+const PYTEST: &str = "pytest-9.2.0";
+
+/// Where the packages of an environment are.
+fn packages(python: &std::path::Path) -> PathBuf {
+    let library = python.parent().and_then(|bin| bin.parent()).expect("an environment's folder").join("lib");
+    let versions = fs::read_dir(&library).expect("an environment has a lib");
+    let names = versions.map(|entry| entry.expect("a folder can be listed").path());
+    let found: Vec<PathBuf> = names.map(|version| version.join("site-packages")).filter(|path| path.is_dir()).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.into_iter().next().expect("there is one")
+}
+
+/// `python -m urscope`, `urscope.check`, and pytest with a process under urscope for each test.
+#[test]
+fn the_command_is_used_from_python() {
+    let paths = env::join_paths([folder(), packages(&runtime::python_with(PYTEST))]).expect("paths without colons");
+    let run = python("test_tools.py", Adapter::V2).untraced().env("PYTHONPATH", paths);
+    assert_passed(&run.limit(Duration::from_mins(5)).run(), 5);
+}
+
+#[test]
+fn the_types_of_the_package_are_consistent() {
+    let cache = tempfile::tempdir().expect("a temporary folder");
+    let output = Command::new(runtime::python_with(PYTEST))
+        .args(["-m", "mypy", "--cache-dir"])
+        .arg(cache.path())
+        .current_dir(folder())
+        .output()
+        .expect("mypy starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.starts_with("Success: no issues found in "), "{said}");
 }
