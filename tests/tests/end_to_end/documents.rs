@@ -10,11 +10,18 @@ use std::process::Command;
 use urscope_tests::repository;
 
 /// The documents that name files of the repository, with the path from the root or from the document's own folder.
-const DOCUMENTS: [&str; 6] =
-    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "ui/README.md", "device/README.md", "docs/releasing.md"];
+const DOCUMENTS: [&str; 7] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "ui/README.md",
+    "device/README.md",
+    "docs/python.md",
+    "docs/releasing.md",
+];
 
 /// What a file name ends with. Such a word without a folder in front of it is a path, too.
-const EXTENSIONS: [&str; 9] = [".rs", ".js", ".mjs", ".md", ".toml", ".css", ".html", ".cpp", ".hpp"];
+const EXTENSIONS: [&str; 10] = [".rs", ".js", ".mjs", ".md", ".toml", ".css", ".html", ".cpp", ".hpp", ".py"];
 
 fn read(document: &Path) -> String {
     fs::read_to_string(document).unwrap_or_else(|error| panic!("{}: {error}", document.display()))
