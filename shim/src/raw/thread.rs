@@ -36,8 +36,8 @@ fn own() -> &'static Own {
 pub fn id() -> u32 {
     match own().id.get() {
         0 => {
-            // SAFETY: gettid(2) has no arguments and cannot fail.
-            let id = unsafe { libc::gettid() } as u32;
+            // SAFETY: gettid(2) has no arguments and cannot fail. The C library has a function for it since 2.30 only.
+            let id = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
             own().id.set(id);
             id
         }
