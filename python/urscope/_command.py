@@ -8,18 +8,26 @@ from typing import List, Optional
 
 
 def command_path() -> Path:
-    """The command inside the installed package, or in a checkout the one that was built last. Raises FileNotFoundError."""
+    """Where the command is. Raises FileNotFoundError if it is not there."""
+    return native_file("urscope", "urscope-command")
+
+
+def native_file(name: str, crate: str) -> Path:
+    """A file of the installed package or of the tarball; in a checkout the one that was built last, from that crate.
+
+    Raises FileNotFoundError if there is none.
+    """
     package = Path(__file__).resolve().parent
-    installed = package / "bin" / "urscope"
-    if installed.exists():
-        return installed
-    checkout = package.parent.parent
-    built = [checkout / "target" / profile / "urscope" for profile in ("release", "debug")]
-    found = [path for path in built if path.exists()]
+    above = package.parent.parent
+    for place in (package / "native", above):
+        if (place / name).is_file():
+            return place / name
+    built = [above / "target" / profile / name for profile in ("release", "debug")]
+    found = [path for path in built if path.is_file()]
     if not found:
         raise FileNotFoundError(
-            f"the command urscope is neither at {installed} nor in {built[0].parent}: "
-            "reinstall the package, or run `cargo build --release` in a checkout"
+            f"urscope's file {name} is neither in {package / 'native'} nor in {above}: reinstall the package, or run "
+            f"`cargo build --release -p {crate}` in a checkout"
         )
     return max(found, key=lambda path: path.stat().st_mtime)
 

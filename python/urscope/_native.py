@@ -6,31 +6,13 @@ This module knows pointers and references as integers, and nothing of dpctl's cl
 from __future__ import annotations
 
 import ctypes
-from pathlib import Path
 from typing import Optional, Tuple
 
-_FILE = "liburscope_ipc.so"
-
-
-def _library_path() -> Path:
-    """The library inside the installed package, or in a checkout the one that was built last."""
-    package = Path(__file__).resolve().parent
-    installed = package / "lib" / _FILE
-    if installed.exists():
-        return installed
-    checkout = package.parent.parent
-    built = [checkout / "target" / profile / _FILE for profile in ("release", "debug")]
-    found = [path for path in built if path.exists()]
-    if not found:
-        raise ImportError(
-            f"urscope's library {_FILE} is neither in {installed.parent} nor in {built[0].parent}: "
-            "reinstall the package, or run `cargo build --release -p urscope-python` in a checkout"
-        )
-    return max(found, key=lambda path: path.stat().st_mtime)
+from ._command import native_file
 
 
 def _load() -> ctypes.CDLL:
-    library = ctypes.CDLL(str(_library_path()))
+    library = ctypes.CDLL(str(native_file("liburscope_ipc.so", "urscope-python")))
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
     signatures = {
         "DPCTLIPCMem_Available": (ctypes.c_int, []),

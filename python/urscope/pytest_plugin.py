@@ -101,8 +101,9 @@ class _Runner:
     def _received(self, value: Dict[str, Any]) -> pytest.TestReport:
         report: pytest.TestReport = self._config.hook.pytest_report_from_serializable(config=self._config, data=value)
         # JSON has no tuples, and where and why a test was skipped is one.
-        if isinstance(report.longrepr, list):
-            report.longrepr = tuple(report.longrepr)
+        place: Any = report.longrepr
+        if isinstance(place, list):
+            report.longrepr = (place[0], place[1], place[2])
         return report
 
     def _command(self, item: pytest.Item, folder: str, sent: Path, judged: Path) -> List[str]:
