@@ -9,7 +9,7 @@ import weakref
 
 import dpctl
 from dpctl.memory import MemoryUSMDevice, MemoryUSMHost, MemoryUSMShared
-from urscope import IPCMemoryHandle, MemoryIPCDevice, _dlpack
+from urscope import IPCMemoryHandle, MemoryIPCDevice, _dlpack, _native
 from urscope.memory import _close
 
 BYTES = bytes(range(256)) * 16
@@ -275,6 +275,70 @@ class MappingsAreShared(unittest.TestCase):
             thread.join()
             self.assertIn("has been closed", results[-1])
             self.assertEqual(set(results[:-1]), {BYTES})
+
+
+class TheCInterface(unittest.TestCase):
+    """As a program in C calls it: a failed call returns, and says why."""
+
+    def setUp(self):
+        self.library = _native._library
+        self.memory = new_memory()
+        self.pointer = self.memory._pointer
+        self.context = self.memory.sycl_context.addressof_ref()
+        self.device = self.memory.sycl_device.addressof_ref()
+
+    def error(self):
+        text = self.library.urscope_ipc_last_error()
+        return None if text is None else text.decode()
+
+    def get(self, pointer, context):
+        data, size = ctypes.c_void_p(1), ctypes.c_size_t(2)
+        failed = self.library.DPCTLIPCMem_GetHandle(pointer, context, ctypes.byref(data), ctypes.byref(size))
+        return failed, data.value, size.value
+
+    def test_null_is_refused_by_name(self):
+        library, context, device = self.library, self.context, self.device
+        self.assertEqual(self.get(None, context), (1, 1, 2))
+        self.assertEqual(self.error(), "Ptr is null")
+        self.assertEqual(self.get(self.pointer, None), (1, 1, 2))
+        self.assertEqual(self.error(), "CRef is null")
+        self.assertEqual(library.DPCTLIPCMem_GetHandle(self.pointer, context, None, None), 1)
+        self.assertEqual(self.error(), "DataOut is null")
+        for arguments, name in (
+            ((None, 8, context, device), "HandleData"),
+            ((b"12345678", 8, None, device), "CRef"),
+            ((b"12345678", 8, context, None), "DRef"),
+        ):
+            self.assertIsNone(library.DPCTLIPCMem_OpenHandle(*arguments))
+            self.assertEqual(self.error(), f"{name} is null")
+        library.DPCTLIPCMem_CloseHandle(None, context)
+        self.assertEqual(self.error(), "MappedPtr is null")
+        self.assertEqual(library.urscope_ipc_device_shares_memory(None), -1)
+
+    def test_handle_data_are_freed_once(self):
+        failed, data, size = self.get(self.pointer, self.context)
+        self.assertEqual((failed, self.error()), (0, None))
+        self.assertIn(size, (108, 120))
+        self.library.DPCTLIPCMem_FreeHandleData(data)
+        self.assertIsNone(self.error())
+        self.library.DPCTLIPCMem_FreeHandleData(data)
+        self.assertIn("freed before, or never got", self.error())
+        self.library.DPCTLIPCMem_FreeHandleData(None)
+        self.assertIsNone(self.error())
+
+    def test_what_the_runtime_throws_is_a_message(self):
+        place = ctypes.create_string_buffer(64)
+        failed, _, _ = self.get(ctypes.addressof(place), self.context)
+        self.assertEqual(failed, 1)
+        self.assertTrue(self.error())
+
+    def test_each_thread_has_its_own_message(self):
+        self.get(None, self.context)
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(self.error()))
+        thread.start()
+        thread.join()
+        self.assertEqual((seen, self.error()), ([None], "Ptr is null"))
 
 
 if __name__ == "__main__":

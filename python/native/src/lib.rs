@@ -9,6 +9,9 @@
 //! way that a call of a C++ program takes, and `liburscope.so` sees it if it is preloaded. Exceptions are caught in this library
 //! ([`guarded`]): a failed call returns as dpctl's functions do, and [`urscope_ipc_last_error`] says why.
 //!
+//! libsycl has the functions since 2026.0. An older one has none, and gives nobody the Unified Runtime handle of a context, with which
+//! urscope's own backend could be called instead; there [`DPCTLIPCMem_Available`] answers no, and the others fail and say why.
+//!
 //! Nothing here may unwind into C, and nothing prints unless `DPCTL_VERBOSITY` asks for it.
 
 #![allow(non_snake_case, reason = "the names are dpctl's")]

@@ -47,14 +47,15 @@ on_both_adapters! {
         assert_eq!((gets, opens), (9, 14));
     }
 
-    /// Types, errors, views, arrays, cycles and threads.
+    /// Types, errors, views, arrays, cycles and threads, and the C interface.
     fn handles_and_mappings_live_as_long_as_they_are_held(adapter) {
         let outcome = python("test_one_process.py", adapter).run();
-        assert_passed(&outcome, 22);
+        assert_passed(&outcome, 26);
         let report = outcome.report();
         assert_eq!(report.violations(), ["note open-in-producer"], "{}", outcome.stderr);
         assert!(report.calls("urIPCOpenMemHandleExp") > 800);
-        assert_eq!(report.calls("urIPCGetMemHandleExp"), report.calls("urIPCPutMemHandleExp"));
+        // The runtime refuses one of the gets, that of a pointer to ordinary memory.
+        assert_eq!(report.calls("urIPCGetMemHandleExp"), report.calls("urIPCPutMemHandleExp") + 1);
         assert_eq!(report.calls("urIPCOpenMemHandleExp"), report.calls("urIPCCloseMemHandleExp"));
     }
 
@@ -77,7 +78,7 @@ on_both_adapters! {
 
     /// The interpreter is as it is without urscope.
     fn nothing_changes_for_the_program(adapter) {
-        for (program, tests) in [("test_two_processes.py", 6), ("test_one_process.py", 22), ("test_refusals.py", 8)] {
+        for (program, tests) in [("test_two_processes.py", 6), ("test_one_process.py", 26), ("test_refusals.py", 8)] {
             assert_passed(&python(program, adapter).untraced().run(), tests);
         }
     }
