@@ -88,13 +88,11 @@ class MemoryIPCDevice(MemoryUSMDevice):  # type: ignore[misc]
         if self._is_closed:
             return
         self._is_closed = True
-        mapping: _Mapping = self.reference_obj
-        del mapping
         if _references(self) > self._alone or self._has_arrays():
             return
-        mapping = self.reference_obj
-        if _objects.forget_pointer(self, mapping.pointer, self.nbytes):
-            mapping.close()
+        # A view that another thread makes until here shares the mapping; one that is made afterwards has no pointer.
+        if _objects.forget_pointer(self, self._pointer, self.nbytes) and _references(self) == self._alone:
+            self.reference_obj.close()
 
     def _has_arrays(self) -> bool:
         """Whether an array, or other memory, was made from this object and refers to it rather than to the mapping."""
