@@ -16,6 +16,8 @@ __all__ = ["Finding", "Frame", "Location", "Process", "Report", "check"]
 
 #: The frames of a stack in the text of a finding.
 _SHOWN_FRAMES = 10
+#: The library between Python and libsycl. Its frames tell a user nothing.
+_OWN_LIBRARY = "liburscope_ipc.so"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,10 @@ class Location:
     stack: Tuple[Frame, ...]
     """The call stack, innermost frame first."""
 
+    def foreign_frames(self) -> List[Frame]:
+        """The frames that are not in urscope's own library for Python."""
+        return [frame for frame in self.stack if not frame.module.endswith(_OWN_LIBRARY)]
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -85,7 +91,7 @@ class Finding:
         for name, place in (("here", self.location), ("there", self.other)):
             if place is not None:
                 lines += [f"  {name:<5} {place.executable.rpartition('/')[2]} (pid {place.pid}), {place.function}"]
-                lines += [f"        at {frame}" for frame in place.stack[:_SHOWN_FRAMES]]
+                lines += [f"        at {frame}" for frame in place.foreign_frames()[:_SHOWN_FRAMES]]
         return "\n".join([*lines, f"  help  {self.advice}"])
 
 
@@ -138,7 +144,7 @@ class Report(Sequence[Finding]):
         for finding in self.findings:
             row = asdict(finding)
             del row["location"], row["other"]
-            named = next((frame for frame in finding.location.stack if frame.file), None)
+            named = next((frame for frame in finding.location.foreign_frames() if frame.file), None)
             row.update(
                 pid=finding.location.pid,
                 time_ns=finding.location.time_ns,
