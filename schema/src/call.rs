@@ -40,13 +40,27 @@ macro_rules! values {
             pub const NONE: Self = Self { $($field: None,)* };
 
             /// Reads the fields at the front of `line` that have the form and order of the writer, and advances `line` past them.
+            /// Calls `each` with the position of a field and its value.
             #[inline]
-            pub(crate) fn scan(&mut self, line: &mut &[u8], value: impl Fn(&mut &[u8]) -> Option<u64>) -> Option<()> {
+            pub(crate) fn scan(
+                line: &mut &[u8],
+                value: impl Fn(&mut &[u8]) -> Option<u64>,
+                mut each: impl FnMut(usize, u64),
+            ) -> Option<()> {
                 $(if let Some(rest) = line.strip_prefix(concat!(",\"", stringify!($field), "\":").as_bytes()) {
                     *line = rest;
-                    self.$field = Some(value(line)?);
+                    each(Place::$field as usize, value(line)?);
                 })*
                 Some(())
+            }
+
+            /// The values at the positions whose bits are set in `places`, from `words` in the order of the positions.
+            #[inline]
+            pub(crate) fn unpacked(places: u64, words: &[u64]) -> Self {
+                let mut values = Self::NONE;
+                let mut words = words.iter();
+                $(if places >> Place::$field as usize & 1 != 0 { values.$field = words.next().copied(); })*
+                values
             }
 
             /// Calls `each` for every field that is present, in order.

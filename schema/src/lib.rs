@@ -12,6 +12,7 @@ pub mod api;
 pub mod call;
 mod counted;
 pub mod handle;
+pub mod packed;
 pub mod placeholders;
 pub mod proc_stat;
 pub mod trace;

@@ -25,7 +25,7 @@ use super::{
     Analysis, AnalysisError, Ended, Observer, Options,
     merging::{Merger, TracedProcess},
     node_report::Locator,
-    reading::{Cursor, Growth, Moment, Notes, ObservedTimes, Opened, TraceEvent, is_alive, stay_open},
+    reading::{Cursor, Growth, Moment, Notes, ObservedTimes, Opened, Other, TraceEvent, is_alive, stay_open},
     traces,
 };
 
@@ -158,7 +158,7 @@ impl<O: Observer + Clone> Following<O> {
         while let Some(mut first) = queue.peek_mut() {
             let Reverse(((now, _), index)) = *first;
             let Some((events, notes)) = waiting.get_mut(index) else { break };
-            if matches!(events.front(), Some((_, TraceEvent::End(_)))) {
+            if matches!(events.front(), Some((_, TraceEvent::Other(Other::End(_))))) {
                 notes.take().into_iter().for_each(|notes| merger.ends(index, Arc::new(notes)));
                 if merger.runs_on(index) && now < u64::MAX {
                     *first = Reverse(((u64::MAX, 1), index));
@@ -261,8 +261,8 @@ impl<O: Observer + Clone> Following<O> {
         for index in order {
             if let Some(cursor) = cursors.get_mut(index - first).and_then(Option::take) {
                 let Some(process) = self.merger.processes.get(self.files.len()) else { break };
-                let begin = TraceEvent::Begin(process.began);
-                let events = VecDeque::from([(begin.order(Nanos(0)), begin)]);
+                let begin = Other::Begin(process.began);
+                let events = VecDeque::from([(begin.order(Nanos(0)), TraceEvent::Other(begin))]);
                 self.files.push(Followed { cursor, events, ended: false, size: None, done: false });
             }
         }
@@ -294,7 +294,7 @@ impl<O: Observer + Clone> Following<O> {
             }
             let Some(file) = self.files.get_mut(index) else { break };
             let Some((_, event)) = file.events.pop_front() else { break };
-            if matches!(event, TraceEvent::End(_)) {
+            if matches!(event, TraceEvent::Other(Other::End(_))) {
                 file.done = true;
                 self.merger.ends(index, Arc::new(std::mem::take(&mut file.cursor.notes)));
             }
@@ -330,8 +330,7 @@ impl Followed {
     }
 
     fn read(&mut self) -> Result<bool, Halt> {
-        let mut events = Vec::new();
-        self.cursor.fill(&mut events, BATCH)?;
+        let events = self.cursor.read_events(BATCH)?;
         self.events.extend(&events);
         if self.cursor.is_misdated() { Err(Halt::Restart) } else { Ok(!events.is_empty()) }
     }

@@ -130,18 +130,20 @@ impl<R: BufRead> Reader<R> {
         self.offset
     }
 
-    /// The next record, if it is that of a call and is complete in the input's buffer. `None` says nothing about what follows: this
-    /// is the fast path in front of the iterator.
+    /// Adds the next record to `words`, if it is that of a call and is complete in the input's buffer; [`PackedCall`] reads it there.
+    /// `None` says nothing about what follows: this is the fast path in front of the iterator.
+    ///
+    /// [`PackedCall`]: crate::packed::PackedCall
     #[inline]
-    pub fn next_call(&mut self) -> Option<Record> {
+    pub fn next_call(&mut self, words: &mut Vec<u64>) -> Option<()> {
         let ahead = self.input.fill_buf().ok()?;
         let line = ahead.get(..memchr(b'\n', ahead)?)?;
-        let record = scan::call(line.strip_prefix(b",")?, self.base)?;
+        scan::pack(line.strip_prefix(b",")?, self.base, words)?;
         let used = line.len() + 1;
         self.input.consume(used);
         self.offset += used as u64;
         self.number += 1;
-        Some(record)
+        Some(())
     }
 
     /// Reads the next line into `self.line`, without the spaces around it. Gives its position, whether it was too long and whether
@@ -194,9 +196,6 @@ impl<R: BufRead> Iterator for Reader<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(record) = self.next_call() {
-                return Some(Ok(Ok(record)));
-            }
             let (offset, too_long, ended) = match self.next_line() {
                 Ok(Some(line)) => line,
                 Ok(None) => return None,

@@ -7,14 +7,23 @@ use memchr::memchr;
 
 use crate::{
     api::{Function, UrResult},
-    call::{Enter, Exit, Nanos, Values},
+    call::{Nanos, Values},
+    packed::{PackedCall, Packing},
 };
 
 use super::read::Record;
 
 /// Reads the record of a call, from `{` to `}`; `None` where the line does not have exactly the writer's form.
-#[inline]
 pub(super) fn call(line: &[u8], base: u64) -> Option<Record> {
+    let mut words = Vec::new();
+    pack(line, base, &mut words)?;
+    PackedCall::first_of(&words).map(|call| call.record())
+}
+
+/// Adds the record of a call, from `{` to `}`, to `words`; `None`, without an effect, where the line does not have exactly the writer's
+/// form.
+#[inline]
+pub(super) fn pack(line: &[u8], base: u64, words: &mut Vec<u64>) -> Option<()> {
     let mut scan = Scan(line);
     scan.skip(br#"{"ph":""#)?;
     let enters = match scan.byte()? {
@@ -39,19 +48,25 @@ pub(super) fn call(line: &[u8], base: u64) -> Option<Record> {
     scan.0 = rest;
     scan.skip(br#"","args":{"call":"#)?;
     let call = scan.decimal()?;
-    // Filled in place: it is by far the largest part of a record.
-    let mut values = Values::NONE;
-    if enters {
-        scan.values(&mut values)?;
-        return Some(Record::Enter(Enter { function, call, tid, time, values }));
+    let mut result = UrResult(0);
+    if !enters {
+        scan.skip(br#","result":"#)?;
+        result = UrResult(u32::try_from(scan.decimal()?).ok()?);
+        scan.skip(br#","result_name":""#)?;
+        scan.skip(result.name().unwrap_or("unknown").as_bytes())?;
+        scan.skip(b"\"")?;
     }
-    scan.skip(br#","result":"#)?;
-    let result = UrResult(u32::try_from(scan.decimal()?).ok()?);
-    scan.skip(br#","result_name":""#)?;
-    scan.skip(result.name().unwrap_or("unknown").as_bytes())?;
-    scan.skip(b"\"")?;
-    scan.values(&mut values)?;
-    Some(Record::Exit(Exit { function, call, tid, time, result, values }))
+    let mut packing = Packing::begin(words);
+    if scan.values(&mut packing).is_none() {
+        packing.abandon();
+        return None;
+    }
+    if enters {
+        packing.enter(function, call, tid, time);
+    } else {
+        packing.exit(function, call, tid, time, result);
+    }
+    Some(())
 }
 
 /// The rest of a line.
@@ -121,12 +136,15 @@ impl Scan<'_> {
 
     /// The fields up to the end of the line.
     #[inline]
-    fn values(&mut self, values: &mut Values) -> Option<()> {
-        values.scan(&mut self.0, |line| {
+    fn values(&mut self, packing: &mut Packing<'_>) -> Option<()> {
+        let value = |line: &mut &[u8]| {
             let mut scan = Scan(line);
             let value = if scan.skip(b"\"0x").is_some() { scan.hex() } else { scan.decimal() };
             *line = scan.0;
             value
+        };
+        Values::scan(&mut self.0, value, |place, value| {
+            packing.value(place, value);
         })?;
         (self.0 == b"}}").then_some(())
     }
@@ -151,6 +169,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{super::read::parse_json, super::write::Line, *};
+    use crate::call::{Enter, Exit};
 
     fn values() -> impl Strategy<Value = Values> {
         let word = || prop::option::weighted(0.4, any::<u64>());

@@ -1,8 +1,7 @@
 //! Merges the traces of all processes by time and feeds them to one tracker, the rules and an observer.
 
 use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap, binary_heap::PeekMut},
+    collections::HashMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -11,7 +10,10 @@ use urscope_rules::{
     Checker, Process, ProcessId, Tracker,
     tracker::fact::{Fact, FactConsumer},
 };
-use urscope_schema::{call::Nanos, trace::records::Header};
+use urscope_schema::{
+    call::{Enter, Exit, Nanos},
+    trace::records::Header,
+};
 
 use super::{
     TracedProcess,
@@ -22,7 +24,10 @@ use super::{
 use crate::analysis::{
     AnalysisError, Ended, Observer, Progress,
     findings::Deduplicator,
-    reading::{Cursor, Moment, Notes, ObservedTimes, Opened, Prefetcher, TraceEvent, buffer_size, stay_open},
+    reading::{
+        Cursor, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, Queue, TraceEvent, Waiting, buffer_size,
+        stay_open,
+    },
 };
 
 /// The state of an analysis: the processes, the tracker, and the findings.
@@ -150,34 +155,48 @@ impl Merger {
         self.processes = order.iter().filter_map(|index| self.processes.get(*index).cloned()).collect();
         self.find_execs();
         let cursors = order.iter().filter_map(|index| cursors.get_mut(*index)?.take());
-        let begin = |(process, cursor): (&TracedProcess, _)| (TraceEvent::Begin(process.began), cursor);
+        let begin = |(process, cursor): (&TracedProcess, _)| (Other::Begin(process.began), cursor);
         let mut prefetcher = Prefetcher::start(self.processes.iter().zip(cursors).map(begin).collect(), progress);
-        // The queue holds only keys, because small elements sort faster. The events stay in the prefetcher.
+        // The queue holds only keys. The events stay in the prefetcher.
         let alignments: Vec<_> = self.processes.iter().map(|process| self.alignment(process.host)).collect();
-        let key = |index: usize, (time, rank): Moment| {
-            let alignment = alignments.get(index).copied().unwrap_or_default();
-            Reverse(((alignment.at(time), rank), index))
-        };
-        let moments = self.processes.iter().map(|process| TraceEvent::Begin(process.began).order(Nanos(0)));
-        let mut queue: BinaryHeap<_> = moments.enumerate().map(|(index, moment)| key(index, moment)).collect();
+        let key =
+            |index: usize, (time, rank): Moment| (alignments.get(index).copied().unwrap_or_default().at(time), rank);
+        let mut queue = Queue::default();
+        for (index, process) in self.processes.iter().enumerate() {
+            queue.push(key(index, Other::Begin(process.began).order(Nanos(0))), index);
+        }
         drop(opening);
         let mut spans = MergeSpans::start();
-        while let Some(mut first) = queue.peek_mut() {
-            let Reverse(((now, _), index)) = *first;
-            if let Some(notes) = prefetcher.notes_at_end(index) {
-                self.ends(index, Arc::new(*notes));
-                if self.runs_on(index) && now < u64::MAX {
-                    // The process has not ended: all events of the other processes come first.
-                    *first = Reverse(((u64::MAX, 1), index));
-                    continue;
+        while let Some((mut first, index)) = queue.first() {
+            let second = queue.second();
+            // The events of one process, as long as they come before those of all others.
+            loop {
+                let Some((_, event)) = prefetcher.event(index) else { break };
+                if matches!(event, Waiting::Other(Other::End(_))) {
+                    if let Some(notes) = prefetcher.notes_at_end(index) {
+                        self.ends(index, Arc::new(*notes));
+                        if self.runs_on(index) && first.0 < u64::MAX {
+                            // The process has not ended: all events of the other processes come first.
+                            queue.replace_first((u64::MAX, 1));
+                            break;
+                        }
+                    }
                 }
-            }
-            if let Some(event) = prefetcher.event(index) {
-                spans.checking(|| self.feed(index, now, event, observer));
-            }
-            match prefetcher.step(index)? {
-                Some(moment) => *first = key(index, moment),
-                None => drop(PeekMut::pop(first)),
+                let Some((_, event)) = prefetcher.event(index) else { break };
+                spans.checking(|| match event {
+                    Waiting::Call(call) if call.enters() => self.feed_enter(index, first.0, &call.enter(), observer),
+                    Waiting::Call(call) => self.feed_exit(index, first.0, &call.exit(), observer),
+                    Waiting::Other(other) => self.feed_other(index, first.0, other, observer),
+                });
+                let Some(moment) = prefetcher.step(index)? else {
+                    queue.pop_first();
+                    break;
+                };
+                first = key(index, moment);
+                if second.is_some_and(|second| (first, index) > second) {
+                    queue.replace_first(first);
+                    break;
+                }
             }
         }
         self.finish();
@@ -240,14 +259,62 @@ impl Merger {
 
     /// Feeds one event. `now` is its time in nanoseconds since the run began, or `u64::MAX` for the end of a running process.
     pub(crate) fn feed(&mut self, index: usize, now: u64, event: &TraceEvent, observer: &mut dyn Observer) {
-        observer.until(&self.tracker, if now == u64::MAX { self.now } else { now });
-        self.now = if now == u64::MAX { self.now } else { now };
+        match event {
+            TraceEvent::Enter(enter) => self.feed_enter(index, now, enter, observer),
+            TraceEvent::Exit(exit) => self.feed_exit(index, now, exit, observer),
+            TraceEvent::Other(other) => self.feed_other(index, now, other, observer),
+        }
+    }
+
+    /// Feeds a call that begins.
+    fn feed_enter(&mut self, index: usize, now: u64, enter: &Enter, observer: &mut dyn Observer) {
+        self.until(now, observer);
+        let Some((id, alignment)) = self.begun(index) else { return };
+        let at = alignment.at(enter.time);
+        observer.enter(&self.tracker, id, at, enter);
+        self.tracker.enter(id, enter, &mut Facts { checker: &mut self.checker, observer: &mut *observer, at });
+        self.take_findings();
+    }
+
+    /// Feeds a call that returns.
+    fn feed_exit(&mut self, index: usize, now: u64, exit: &Exit, observer: &mut dyn Observer) {
+        self.until(now, observer);
+        let Some((id, alignment)) = self.begun(index) else { return };
+        let at = alignment.at(exit.time);
+        self.tracker.exit(id, exit, &mut Facts { checker: &mut self.checker, observer: &mut *observer, at });
+        observer.exit(&self.tracker, id, at, exit);
+        self.take_findings();
+    }
+
+    /// Tells the observer that an event is about to be fed.
+    fn until(&mut self, now: u64, observer: &mut dyn Observer) {
+        if now != u64::MAX {
+            self.now = now;
+        }
+        observer.until(&self.tracker, self.now);
+    }
+
+    /// A process whose beginning was fed: its number in the tracker, and the clock of its host.
+    fn begun(&self, index: usize) -> Option<(ProcessId, ClockAlignment)> {
+        let process = self.processes.get(index)?;
+        Some((process.id?, self.alignment(process.host)))
+    }
+
+    fn take_findings(&mut self) {
+        if !self.checker.is_silent() {
+            self.deduplicator.add(&mut self.checker.take());
+        }
+    }
+
+    /// Feeds an event that is not a call.
+    fn feed_other(&mut self, index: usize, now: u64, event: &Other, observer: &mut dyn Observer) {
+        self.until(now, observer);
         let parent = self.parent_of(index);
         let alignment =
             self.processes.get(index).map_or_else(ClockAlignment::default, |process| self.alignment(process.host));
         let Some(process) = self.processes.get_mut(index) else { return };
         match (event, process.id) {
-            (TraceEvent::Begin(_), _) => {
+            (Other::Begin(_), _) => {
                 let header = &*process.header;
                 let id = self.tracker.begin(Process {
                     pid: header.pid,
@@ -263,22 +330,12 @@ impl Merger {
                 observer.begin(&self.tracker, id, alignment.at(process.began), header);
                 self.by_id.push(index);
             }
-            (TraceEvent::Enter(enter), Some(id)) => {
-                let at = alignment.at(enter.time);
-                observer.enter(&self.tracker, id, at, enter);
-                self.tracker.enter(id, enter, &mut Facts { checker: &mut self.checker, observer: &mut *observer, at });
-            }
-            (TraceEvent::Exit(exit), Some(id)) => {
-                let at = alignment.at(exit.time);
-                self.tracker.exit(id, exit, &mut Facts { checker: &mut self.checker, observer: &mut *observer, at });
-                observer.exit(&self.tracker, id, at, exit);
-            }
-            (TraceEvent::Thread(tid, name), Some(id)) => observer.thread(&self.tracker, id, *tid, name.text()),
-            (TraceEvent::Adapter(library), Some(id)) => self.tracker.adapter(id, library.text()),
-            (TraceEvent::Device(handle, index, name), Some(id)) => {
+            (Other::Thread(tid, name), Some(id)) => observer.thread(&self.tracker, id, *tid, name.text()),
+            (Other::Adapter(library), Some(id)) => self.tracker.adapter(id, library.text()),
+            (Other::Device(handle, index, name), Some(id)) => {
                 self.tracker.device(id, *handle, *index, name.text());
             }
-            (TraceEvent::Descriptors(open, at), Some(id)) => {
+            (Other::Descriptors(open, at), Some(id)) => {
                 let (time, at) = (*at, alignment.at(*at));
                 self.tracker.descriptors(
                     id,
@@ -288,7 +345,7 @@ impl Merger {
                 );
                 observer.descriptors(&self.tracker, id, at, *open);
             }
-            (TraceEvent::End(at), Some(id)) => {
+            (Other::End(at), Some(id)) => {
                 process.inside = self.tracker.inside(id);
                 let (ended, how) = process.how_it_ended();
                 process.ended = ended;
@@ -314,9 +371,7 @@ impl Merger {
             }
             (_, None) => {}
         }
-        if !self.checker.is_silent() {
-            self.deduplicator.add(&mut self.checker.take());
-        }
+        self.take_findings();
     }
 
     /// The process that a forked process was copied from: the latest one with its parent's pid and the same program.

@@ -5,24 +5,23 @@
 //! arrived. A record that arrives later than its time allowed is reported by [`ChunkReader::is_late`].
 
 use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap, VecDeque, binary_heap::PeekMut},
-    io::{self, Read as _},
-    sync::Arc,
+    collections::{HashMap, VecDeque},
+    io,
 };
 
 use urscope_schema::{
     call::Nanos,
+    packed::{PackedCall, pack_enter, pack_exit},
     trace::{
         fxt::{
             CHUNK, CHUNK_BYTES, UNWRITTEN,
-            read::{Item, Strings, next},
+            read::{Item, Strings, next, next_call},
         },
         read::{Record, Skipped},
     },
 };
 
-use super::{event::TraceEvent, source::Source};
+use super::{event::rank_of, queue::Queue, source::Source};
 
 /// With more lanes than this, a lane keeps no chunk in memory between two records.
 const LANES_KEPT: usize = 256;
@@ -30,7 +29,7 @@ const LANES_KEPT: usize = 256;
 /// The size of a word in bytes.
 const WORD: u64 = size_of::<u64>() as u64;
 
-/// The time of a record and its rank at that time, as [`TraceEvent::order`] gives it; records without a time come first.
+/// The time of a record and its rank at that time, as a [`Moment`](super::event::Moment) has it; records without a time come first.
 type Key = (Nanos, u8);
 
 /// A record, or why it was skipped.
@@ -39,11 +38,11 @@ type Found = Result<Record, Skipped>;
 /// The records of a file, in the order of time.
 pub(crate) struct ChunkReader {
     source: Source,
-    strings: Arc<Strings>,
+    strings: Strings,
     lanes: Vec<Lane>,
     numbers: HashMap<u32, usize>,
     /// The lanes that have a next record, by its key.
-    queue: BinaryHeap<Reverse<(Key, usize)>>,
+    queue: Queue<Key>,
     /// The lanes that wait for more records.
     idle: Vec<usize>,
     /// The number of chunks that are known to belong to a lane.
@@ -55,7 +54,8 @@ pub(crate) struct ChunkReader {
     closed: bool,
     /// The number of bytes that have been read.
     read: u64,
-    scratch: Vec<u8>,
+    /// Why reading stopped.
+    failed: Option<io::Error>,
 }
 
 /// The chunks of one writer.
@@ -72,7 +72,34 @@ struct Lane {
     /// The time of the latest record that was returned.
     last: Nanos,
     /// The next record, and its position in bytes from the start of the file.
-    head: Option<(u64, Found)>,
+    head: Option<(u64, Head)>,
+    /// The next record, if it is a call, packed.
+    packed: Vec<u64>,
+}
+
+/// The next record of a lane.
+#[derive(Clone)]
+enum Head {
+    /// A call, which is packed.
+    Call(Key),
+    Other(Box<Found>),
+}
+
+impl Head {
+    fn key(&self) -> Key {
+        match self {
+            Self::Call(key) => *key,
+            Self::Other(found) => match &**found {
+                Ok(Record::Note(time, _) | Record::Descriptors(time, _) | Record::Finding(time, _)) => (*time, 1),
+                _ => (Nanos(0), 0),
+            },
+        }
+    }
+}
+
+/// The key of a call.
+fn key_of(call: &PackedCall<'_>) -> Key {
+    (call.time(), rank_of(call))
 }
 
 impl ChunkReader {
@@ -80,10 +107,10 @@ impl ChunkReader {
     pub(crate) fn open(source: Source, until: Option<Nanos>) -> io::Result<Self> {
         let mut reader = Self {
             source,
-            strings: Arc::default(),
+            strings: Strings::default(),
             lanes: Vec::new(),
             numbers: HashMap::new(),
-            queue: BinaryHeap::new(),
+            queue: Queue::default(),
             idle: Vec::new(),
             indexed: 0,
             until,
@@ -91,7 +118,7 @@ impl ChunkReader {
             late: false,
             closed: false,
             read: 0,
-            scratch: Vec::new(),
+            failed: None,
         };
         reader.grow(until)?;
         Ok(reader)
@@ -141,7 +168,8 @@ impl ChunkReader {
 
     /// The number of the lane of a chunk; `None` if nothing was written to it.
     fn lane_of(&mut self, chunk: u32) -> io::Result<Option<u32>> {
-        let words = self.words(u64::from(chunk) * CHUNK_BYTES, 2)?;
+        let mut words = Vec::new();
+        self.source.words_at(u64::from(chunk) * CHUNK_BYTES, 2, &mut words)?;
         match next(&words, 0, &mut Strings::default()).0 {
             Item::Head(number) => Ok(Some(number)),
             // A chunk with a damaged head is read for itself.
@@ -150,19 +178,32 @@ impl ChunkReader {
         }
     }
 
-    /// Reads words from a position in bytes, at most `count`.
-    fn words(&mut self, at: u64, count: usize) -> io::Result<Vec<u64>> {
-        self.source.go_to(at)?;
-        self.scratch.clear();
-        (&mut self.source).take(count as u64 * WORD).read_to_end(&mut self.scratch)?;
-        Ok(self.scratch.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
-    }
-
-    /// Finds the next record of a lane and puts the lane into the queue, or among those that wait.
+    /// Finds the next record of a lane that is not in the queue, and puts the lane into it or among those that wait.
     fn advance(&mut self, index: usize) -> io::Result<()> {
         match self.next_of(index)? {
-            Some(key) => self.queue.push(Reverse((key, index))),
+            Some(key) => self.queue.push(key, index),
             None => self.idle.push(index),
+        }
+        Ok(())
+    }
+
+    /// Finds the next record of the first lane in the queue, whose record was taken.
+    fn advance_first(&mut self, index: usize) -> io::Result<()> {
+        match self.next_of(index) {
+            Ok(Some(key)) => self.queue.replace_first(key),
+            Ok(None) => {
+                self.queue.pop_first();
+                self.idle.push(index);
+            }
+            Err(error) => {
+                self.queue.pop_first();
+                return Err(error);
+            }
+        }
+        if self.lanes.len() > LANES_KEPT
+            && let Some(lane) = self.lanes.get_mut(index)
+        {
+            lane.words = Vec::new();
         }
         Ok(())
     }
@@ -172,10 +213,10 @@ impl ChunkReader {
         loop {
             let Some(lane) = self.lanes.get_mut(index) else { return Ok(None) };
             if lane.head.is_none() {
-                lane.decode(Arc::make_mut(&mut self.strings), self.until.is_some());
+                lane.decode(&mut self.strings, self.until.is_some());
             }
-            if let Some((_, found)) = &lane.head {
-                return Ok(Some(key(found)));
+            if let Some((_, head)) = &lane.head {
+                return Ok(Some(head.key()));
             }
             let wanted = if lane.words.is_empty() && lane.present.is_some() {
                 lane.present
@@ -188,50 +229,116 @@ impl ChunkReader {
                 None
             };
             let Some(chunk) = wanted else { return Ok(None) };
-            let words = self.words(u64::from(chunk) * CHUNK_BYTES, CHUNK)?;
-            let Some(lane) = self.lanes.get_mut(index) else { return Ok(None) };
-            if words.len() <= lane.at {
+            self.source.words_at(u64::from(chunk) * CHUNK_BYTES, CHUNK, &mut lane.words)?;
+            if lane.words.len() <= lane.at {
                 lane.present = None;
             }
-            lane.words = words;
+        }
+    }
+
+    /// The first lane in the queue and the key of its record, if that is returned now.
+    fn first(&self) -> Option<(Key, usize)> {
+        let first = self.queue.first()?;
+        (self.failed.is_none() && self.until.is_none_or(|until| first.0.0 < until)).then_some(first)
+    }
+
+    /// Notes that a record of a lane is returned.
+    #[inline]
+    fn returned(&mut self, (time, _): Key, index: usize) {
+        if time == Nanos(0) {
+            return;
+        }
+        if let Some(lane) = self.lanes.get_mut(index) {
+            // In a lane, a record of a signal handler may stand before an earlier one: that is its order, whenever it is read.
+            self.late |= time < self.last && time >= lane.last;
+            self.last = self.last.max(time);
+            lane.last = lane.last.max(time);
         }
     }
 
     /// The next record with its position, in bytes from the start of the file.
     pub(crate) fn next(&mut self) -> Option<io::Result<(u64, Found)>> {
-        let top = self.queue.peek_mut()?;
-        let Reverse((key, index)) = *top;
-        if self.until.is_some_and(|until| key.0 >= until) {
-            return None;
-        }
-        PeekMut::pop(top);
-        let lane = self.lanes.get_mut(index)?;
-        if key.0 > Nanos(0) {
-            // In a lane, a record of a signal handler may stand before an earlier one: that is its order, whenever it is read.
-            self.late |= key.0 < self.last && key.0 >= lane.last;
-            self.last = self.last.max(key.0);
-            lane.last = lane.last.max(key.0);
-        }
-        let found = lane.head.take()?;
-        self.closed |= matches!(found, (_, Ok(Record::Footer(_))));
-        if let Err(error) = self.advance(index) {
+        if let Some(error) = self.failed.take() {
             return Some(Err(error));
         }
-        if self.lanes.len() > LANES_KEPT
-            && let Some(lane) = self.lanes.get_mut(index)
-        {
-            lane.words = Vec::new();
+        let (key, index) = self.first()?;
+        let lane = self.lanes.get_mut(index)?;
+        let (offset, head) = lane.head.take()?;
+        let found = match head {
+            Head::Call(_) => Ok(PackedCall::first_of(&lane.packed)?.record()),
+            Head::Other(found) => *found,
+        };
+        self.returned(key, index);
+        self.closed |= matches!(found, Ok(Record::Footer(_)));
+        if let Err(error) = self.advance_first(index) {
+            return Some(Err(error));
         }
-        Some(Ok(found))
+        Some(Ok((offset, found)))
     }
 
-    /// The next record, if it is that of a call.
-    pub(crate) fn next_call(&mut self) -> Option<Record> {
-        let Reverse((_, index)) = self.queue.peek()?;
-        match self.lanes.get(*index)?.head.as_ref()? {
-            (_, Ok(Record::Enter(_) | Record::Exit(_))) => self.next()?.ok()?.1.ok(),
-            _ => None,
+    /// Adds the next records to `words` as long as they are calls, at most `limit`, and passes each to `each`. Returns their number.
+    pub(crate) fn next_calls(
+        &mut self,
+        words: &mut Vec<u64>,
+        limit: usize,
+        mut each: impl FnMut(&PackedCall<'_>),
+    ) -> usize {
+        let mut count = 0;
+        while count < limit
+            && let Some((key, index)) = self.first()
+            && let Some(lane) = self.lanes.get_mut(index)
+            && let Some((_, Head::Call(_))) = lane.head
+            && let Some(call) = PackedCall::first_of(&lane.packed)
+        {
+            each(&call);
+            words.extend_from_slice(&lane.packed);
+            lane.head = None;
+            count += 1;
+            self.returned(key, index);
+            match self.run_on(index, words, (&mut count, limit), &mut each) {
+                Some(key) => self.queue.replace_first(key),
+                None => self.failed = self.advance_first(index).err(),
+            }
         }
+        count
+    }
+
+    /// Adds further calls of a lane, the first one of the queue, as long as they come before the records of all others. Returns the key
+    /// of a call that does not, which is the head of the lane then; `None` where the words in memory go on otherwise.
+    fn run_on(
+        &mut self,
+        index: usize,
+        words: &mut Vec<u64>,
+        (count, limit): (&mut usize, usize),
+        each: &mut impl FnMut(&PackedCall<'_>),
+    ) -> Option<Key> {
+        let bound = self.queue.second();
+        let until = self.until.unwrap_or(Nanos(u64::MAX));
+        let lane = self.lanes.get_mut(index)?;
+        while let Some(rest) = lane.words.get(lane.at..) {
+            let start = words.len();
+            let used = next_call(rest, lane.tid, &self.strings, words)?;
+            let offset = lane.offset();
+            lane.at += used;
+            let packed = words.get(start..).unwrap_or_default();
+            let call = PackedCall::first_of(packed)?;
+            let key = key_of(&call);
+            if *count >= limit || key.0 >= until || bound.is_some_and(|bound| (key, index) > bound) {
+                lane.packed.clear();
+                lane.packed.extend_from_slice(packed);
+                words.truncate(start);
+                lane.head = Some((offset, Head::Call(key)));
+                return Some(key);
+            }
+            each(&call);
+            *count += 1;
+            if key.0 > Nanos(0) {
+                self.late |= key.0 < self.last && key.0 >= lane.last;
+                self.last = self.last.max(key.0);
+                lane.last = lane.last.max(key.0);
+            }
+        }
+        None
     }
 
     /// Whether a record was found that is earlier than one that had been returned.
@@ -260,14 +367,14 @@ impl ChunkReader {
     }
 
     /// The strings of the file that have been read.
-    pub(crate) fn strings(&self) -> Arc<Strings> {
-        Arc::clone(&self.strings)
+    pub(crate) fn strings(&mut self) -> Strings {
+        self.strings.share();
+        self.strings.clone()
     }
 
     /// Frees what can be read again, and closes the file's descriptor until the next read.
     pub(crate) fn release(&mut self) {
         self.source.release();
-        self.scratch = Vec::new();
         for lane in &mut self.lanes {
             lane.words = Vec::new();
         }
@@ -277,12 +384,12 @@ impl ChunkReader {
     pub(crate) fn remainder(&self, source: Source) -> io::Result<Self> {
         let mut rest = Self {
             source,
-            strings: Arc::clone(&self.strings),
+            strings: self.strings.clone(),
             lanes: self.lanes.iter().map(Lane::remainder).collect(),
             numbers: self.numbers.clone(),
             queue: self.queue.clone(),
             idle: self.idle.clone(),
-            scratch: Vec::new(),
+            failed: None,
             ..*self
         };
         rest.grow(None)?;
@@ -296,8 +403,14 @@ impl Lane {
     fn decode(&mut self, strings: &mut Strings, growing: bool) {
         let waits = growing && self.chunks.is_empty();
         while let Some(rest) = self.words.get(self.at..).filter(|rest| !rest.is_empty()) {
+            let offset = self.offset();
+            self.packed.clear();
+            if let Some(used) = next_call(rest, self.tid, strings, &mut self.packed) {
+                self.at += used;
+                self.head = PackedCall::first_of(&self.packed).map(|call| (offset, Head::Call(key_of(&call))));
+                return;
+            }
             let (item, count) = next(rest, self.tid, strings);
-            let offset = self.present.map_or(0, |chunk| u64::from(chunk) * CHUNK_BYTES) + self.at as u64 * WORD;
             let found = match item {
                 Item::Unwritten | Item::Claimed if waits => return,
                 Item::Unwritten | Item::Claimed | Item::Head(_) | Item::Other => None,
@@ -305,15 +418,29 @@ impl Lane {
                     self.tid = tid;
                     None
                 }
+                Item::Record(Record::Enter(enter)) => {
+                    pack_enter(&enter, &mut self.packed);
+                    None
+                }
+                Item::Record(Record::Exit(exit)) => {
+                    pack_exit(&exit, &mut self.packed);
+                    None
+                }
                 Item::Record(record) => Some(Ok(record)),
                 Item::Damaged(why) => Some(Err(Skipped { offset, line: 0, why })),
             };
             self.at += count;
-            if let Some(found) = found {
-                self.head = Some((offset, found));
+            let call = PackedCall::first_of(&self.packed).map(|call| Head::Call(key_of(&call)));
+            self.head = call.or(found.map(|found| Head::Other(Box::new(found)))).map(|head| (offset, head));
+            if self.head.is_some() {
                 return;
             }
         }
+    }
+
+    /// The position of the next word, in bytes from the start of the file.
+    fn offset(&self) -> u64 {
+        self.present.map_or(0, |chunk| u64::from(chunk) * CHUNK_BYTES) + self.at as u64 * WORD
     }
 
     /// Whether all words of the present chunk were read, or there is none.
@@ -323,28 +450,18 @@ impl Lane {
 
     /// The same position, without the words.
     fn remainder(&self) -> Self {
-        Self { chunks: self.chunks.clone(), words: Vec::new(), head: self.head.clone(), ..*self }
+        let (chunks, head, packed) = (self.chunks.clone(), self.head.clone(), self.packed.clone());
+        Self { chunks, words: Vec::new(), head, packed, ..*self }
     }
 }
 
 /// Reads the record at a position of a file with these strings.
 pub(crate) fn record_at(source: &mut Source, offset: u64, strings: &Strings) -> Option<Record> {
-    source.go_to(offset).ok()?;
-    let mut bytes = Vec::new();
-    source.take(CHUNK_BYTES - offset % CHUNK_BYTES).read_to_end(&mut bytes).ok()?;
-    let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    let mut words = Vec::new();
+    source.words_at(offset, ((CHUNK_BYTES - offset % CHUNK_BYTES) / WORD) as usize, &mut words).ok()?;
     match next(&words, 0, &mut strings.clone()).0 {
         Item::Record(record) => Some(record),
         _ => None,
-    }
-}
-
-fn key(found: &Found) -> Key {
-    match found {
-        Ok(Record::Enter(enter)) => TraceEvent::Enter(*enter).order(enter.time),
-        Ok(Record::Exit(exit)) => TraceEvent::Exit(*exit).order(exit.time),
-        Ok(Record::Note(time, _) | Record::Descriptors(time, _) | Record::Finding(time, _)) => (*time, 1),
-        _ => (Nanos(0), 0),
     }
 }
 

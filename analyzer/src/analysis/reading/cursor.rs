@@ -16,7 +16,7 @@ use urscope_schema::{
 };
 
 use super::{
-    event::{Label, Moment, TraceEvent},
+    event::{Events, Label, Moment, Other, TraceEvent},
     input::{Input, Kind},
     source::Source,
     stack_index::StackIndex,
@@ -70,10 +70,10 @@ pub(crate) struct Cursor {
     input: Input,
     /// The time of the latest event.
     now: Nanos,
-    ahead: Option<TraceEvent>,
+    ahead: Option<Box<TraceEvent>>,
     /// Names of threads, adapters and devices, which are returned before the next event: they are named before their first call, and names have
     /// no time.
-    names: Vec<TraceEvent>,
+    names: Vec<Other>,
     over: bool,
     /// Whether an event has been read.
     begun: bool,
@@ -199,7 +199,7 @@ impl Cursor {
             begun: false,
             misdated: false,
         };
-        cursor.ahead = cursor.read()?;
+        cursor.ahead = cursor.read()?.map(Box::new);
         // The header's clock is read before the first call begins. If the first call is earlier, its time is used instead.
         let began = Nanos(cursor.header.clock.monotonic_ns);
         let called = cursor.notes.calls.iter().any(|count| *count > 0);
@@ -268,23 +268,28 @@ impl Cursor {
     pub(crate) fn remainder(&self) -> Result<(Vec<(Moment, TraceEvent)>, Notes), AnalysisError> {
         let input = self.input.remainder(|| Source::open(&self.notes.stack_index.path));
         let Some(input) = input.map_err(|source| self.unreadable(source))? else {
-            let end = TraceEvent::End(self.ended());
+            let end = Other::End(self.ended());
             let moment = end.order(self.now);
-            let rest = self.names.iter().copied().chain([end]).map(|event| (moment, event));
+            let rest = self.names.iter().copied().chain([end]).map(|event| (moment, TraceEvent::Other(event)));
             return Ok((rest.collect(), self.notes.clone()));
         };
         let (header, notes, names) = (self.header.clone(), self.notes.clone(), self.names.clone());
         let mut rest = Self { header, notes, input, now: self.now, ahead: None, names, over: false, ..*self };
-        let mut events = Vec::new();
-        rest.fill(&mut events, usize::MAX)?;
-        Ok((events, rest.notes))
+        Ok((rest.read_events(usize::MAX)?, rest.notes))
     }
 
-    /// Reads events until `events` has `limit` of them, the trace ends, or a growing file has no more complete lines.
-    pub(crate) fn fill(&mut self, events: &mut Vec<(Moment, TraceEvent)>, limit: usize) -> Result<(), AnalysisError> {
-        let first = events.len();
+    /// Reads events until there are `limit` of them, the trace ends, or a growing file has no more complete lines.
+    pub(crate) fn read_events(&mut self, limit: usize) -> Result<Vec<(Moment, TraceEvent)>, AnalysisError> {
+        let (mut events, before) = (Events::default(), self.now);
+        self.fill(&mut events, limit)?;
+        Ok(events.iter(before).collect())
+    }
+
+    /// The same, into `events`, which is empty.
+    pub(crate) fn fill(&mut self, events: &mut Events, limit: usize) -> Result<(), AnalysisError> {
+        let before = self.now;
         while events.len() < limit && !self.over {
-            let ahead = self.ahead.take();
+            let ahead = self.ahead.take().map(|event| *event);
             if ahead.is_none() {
                 self.fill_with_calls(events, limit);
             }
@@ -292,44 +297,41 @@ impl Cursor {
                 break;
             }
             let Some(event) = ahead.map_or_else(|| self.read(), |event| Ok(Some(event)))? else { break };
-            self.over = matches!(event, TraceEvent::End(_));
+            self.over = matches!(event, TraceEvent::Other(Other::End(_)));
             self.push(&event, events);
         }
-        if !self.begun
-            && let Some((moment, event)) = events.iter().skip(first).find(|(_, event)| {
-                !matches!(event, TraceEvent::Thread(..) | TraceEvent::Adapter(_) | TraceEvent::Device(..))
-            })
-        {
-            self.begun = true;
-            self.misdated = matches!(event, TraceEvent::Enter(_)) && moment.0 < Nanos(self.header.clock.monotonic_ns);
+        if !self.begun {
+            let is_name = |event: &TraceEvent| matches!(event, TraceEvent::Other(other) if other.is_name());
+            if let Some((moment, event)) = events.iter(before).find(|(_, event)| !is_name(event)) {
+                self.begun = true;
+                self.misdated =
+                    matches!(event, TraceEvent::Enter(_)) && moment.0 < Nanos(self.header.clock.monotonic_ns);
+            }
         }
         Ok(())
     }
 
     /// Adds an event that was read, after the names that precede it.
-    fn push(&mut self, event: &TraceEvent, events: &mut Vec<(Moment, TraceEvent)>) {
+    fn push(&mut self, event: &TraceEvent, events: &mut Events) {
         let moment = event.order(self.now);
-        events.extend(self.names.drain(..).map(|name| (moment, name)));
-        events.push((moment, *event));
+        self.names.drain(..).for_each(|name| events.push_other(moment, name));
+        events.push(moment, event);
     }
 
-    /// Reads events as long as the records are calls. Nearly all records are calls, and copying one costs as much as reading it.
-    fn fill_with_calls(&mut self, events: &mut Vec<(Moment, TraceEvent)>, limit: usize) {
-        while events.len() < limit {
-            let Some(call) = self.input.next_call() else { return };
-            let event = match call {
-                Record::Enter(enter) => {
-                    self.entered(&enter);
-                    TraceEvent::Enter(enter)
+    /// Reads events as long as the records are calls. Nearly all records are calls.
+    fn fill_with_calls(&mut self, events: &mut Events, limit: usize) {
+        let room = limit.saturating_sub(events.len());
+        let Self { input, notes, now, .. } = self;
+        events.extend(|words| {
+            input.next_calls(words, room, |call| {
+                *now = (*now).max(call.time());
+                if call.enters()
+                    && let Some(count) = notes.calls.get_mut(call.function() as usize)
+                {
+                    *count += 1;
                 }
-                Record::Exit(exit) => {
-                    self.now = self.now.max(exit.time);
-                    TraceEvent::Exit(exit)
-                }
-                _ => return,
-            };
-            events.push((event.order(self.now), event));
-        }
+            })
+        });
     }
 
     #[inline]
@@ -344,7 +346,7 @@ impl Cursor {
         loop {
             let Some(found) = self.input.next() else {
                 self.notes.closed = self.input.closed();
-                return Ok(self.input.is_complete().then(|| TraceEvent::End(self.ended())));
+                return Ok(self.input.is_complete().then(|| TraceEvent::Other(Other::End(self.ended()))));
             };
             let (offset, item) = found.map_err(|source| self.unreadable(source))?;
             let notes = &mut self.notes;
@@ -359,18 +361,18 @@ impl Cursor {
                 }
                 Ok(Record::Descriptors(at, open)) => {
                     self.now = self.now.max(at);
-                    return Ok(Some(TraceEvent::Descriptors(open, self.now)));
+                    return Ok(Some(TraceEvent::Other(Other::Descriptors(open, self.now))));
                 }
                 Ok(Record::ThreadName(tid, name)) => {
-                    self.names.push(TraceEvent::Thread(tid, Label::of(&name)));
+                    self.names.push(Other::Thread(tid, Label::of(&name)));
                 }
                 Ok(Record::EntryPoint(entry_point)) if notes.entry_points.len() < ENTRY_POINTS_KEPT => {
-                    self.names.push(TraceEvent::Adapter(Label::of(&entry_point.library)));
+                    self.names.push(Other::Adapter(Label::of(&entry_point.library)));
                     notes.entry_points.push(*entry_point);
                 }
                 Ok(Record::Device(device)) => {
                     let name = Label::of(&device.name);
-                    self.names.push(TraceEvent::Device(device.device.0, device.index, name));
+                    self.names.push(Other::Device(device.device.0, device.index, name));
                 }
                 Ok(Record::Module(_)) => notes.stack_index.put_module(offset),
                 Ok(Record::Stack(stack)) => notes.stack_index.put_stack(stack.stack, offset),

@@ -3,21 +3,27 @@
 use urscope_schema::{
     api::Function,
     call::{Enter, Exit, Nanos},
+    packed::{PackedCall, pack_enter, pack_exit},
     trace::records::Device,
 };
 
-/// An event of a process. Many events wait between the reading threads and the analysis, so the type is `Copy`, without
-/// allocations.
+/// An event of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TraceEvent {
+    Enter(Enter),
+    Exit(Exit),
+    Other(Other),
+}
+
+/// An event that is not a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Other {
     Begin(Nanos),
     Thread(u32, Label),
     /// An adapter, by the file name of its library.
     Adapter(Label),
     /// A device, by its handle: its index and its name.
     Device(u64, Option<u32>, Label),
-    Enter(Enter),
-    Exit(Exit),
     Descriptors(u64, Nanos),
     End(Nanos),
 }
@@ -26,15 +32,157 @@ pub(crate) enum TraceEvent {
 /// first.
 pub(crate) type Moment = (Nanos, u8);
 
+/// The rank of the return of a call.
+pub(crate) const RETURN: u8 = 1;
+
+/// The rank of the beginning of a call.
+#[inline]
+pub(crate) fn rank_of_enter(function: Function) -> u8 {
+    if function == Function::urUSMFree { 3 } else { 2 }
+}
+
+/// The rank of a call.
+#[inline]
+pub(crate) fn rank_of(call: &PackedCall<'_>) -> u8 {
+    if call.enters() { rank_of_enter(call.function()) } else { RETURN }
+}
+
 impl TraceEvent {
     /// The moment of the event, where `now` is the latest time of its process.
     pub(crate) fn order(&self, now: Nanos) -> Moment {
         match self {
-            Self::Begin(time) => (*time, 0),
-            Self::Thread(..) | Self::Adapter(_) | Self::Device(..) | Self::Exit(_) | Self::Descriptors(..) => (now, 1),
-            Self::End(time) => ((*time).max(now), 1),
-            Self::Enter(enter) => (now, if enter.function == Function::urUSMFree { 3 } else { 2 }),
+            Self::Exit(_) => (now, RETURN),
+            Self::Enter(enter) => (now, rank_of_enter(enter.function)),
+            Self::Other(other) => other.order(now),
         }
+    }
+}
+
+impl Other {
+    /// The moment of the event, where `now` is the latest time of its process.
+    pub(crate) fn order(&self, now: Nanos) -> Moment {
+        match self {
+            Self::Begin(time) => (*time, 0),
+            Self::Thread(..) | Self::Adapter(_) | Self::Device(..) | Self::Descriptors(..) => (now, 1),
+            Self::End(time) => ((*time).max(now), 1),
+        }
+    }
+
+    /// Whether it is a name. Names have no time of their own.
+    pub(crate) fn is_name(&self) -> bool {
+        matches!(self, Self::Thread(..) | Self::Adapter(_) | Self::Device(..))
+    }
+}
+
+/// Events of one file, in its order. Many wait between the reading threads and the analysis, so a call takes only a few words.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Events {
+    /// Calls as [`PackedCall`] reads them. An event that is not a call is a word with its place in `others`, times 256.
+    words: Vec<u64>,
+    others: Vec<(Moment, Other)>,
+    count: usize,
+}
+
+/// An event that waits.
+pub(crate) enum Waiting<'e> {
+    Call(PackedCall<'e>),
+    Other(&'e Other),
+}
+
+/// A position in some events.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Position {
+    word: usize,
+    /// The latest time of the process before it.
+    now: Nanos,
+}
+
+impl Position {
+    /// The first of some events, where `now` is the latest time of the process before them.
+    pub(crate) fn first(now: Nanos) -> Self {
+        Self { word: 0, now }
+    }
+
+    /// The first of the events that follow.
+    pub(crate) fn restart(&mut self) {
+        self.word = 0;
+    }
+}
+
+impl Events {
+    /// The number of events.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Takes all events away and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.words.clear();
+        self.others.clear();
+        self.count = 0;
+    }
+
+    /// Adds an event that is not a call.
+    pub(crate) fn push_other(&mut self, moment: Moment, other: Other) {
+        self.words.push((self.others.len() as u64) << 8);
+        self.others.push((moment, other));
+        self.count += 1;
+    }
+
+    /// Adds an event. A call is at the latest time of its process.
+    pub(crate) fn push(&mut self, moment: Moment, event: &TraceEvent) {
+        match event {
+            TraceEvent::Enter(enter) => self.extend(|words| {
+                pack_enter(enter, words);
+                1
+            }),
+            TraceEvent::Exit(exit) => self.extend(|words| {
+                pack_exit(exit, words);
+                1
+            }),
+            TraceEvent::Other(other) => self.push_other(moment, *other),
+        }
+    }
+
+    /// Lets `add` add packed calls, the number of which it returns.
+    pub(crate) fn extend(&mut self, add: impl FnOnce(&mut Vec<u64>) -> usize) {
+        self.count += add(&mut self.words);
+    }
+
+    /// The event at a position, with its moment; `None` at the end.
+    #[inline]
+    pub(crate) fn at(&self, position: Position) -> Option<(Moment, Waiting<'_>)> {
+        let rest = self.words.get(position.word..)?;
+        if let Some(call) = PackedCall::first_of(rest) {
+            return Some(((position.now.max(call.time()), rank_of(&call)), Waiting::Call(call)));
+        }
+        let (moment, other) = self.others.get((*rest.first()? >> 8) as usize)?;
+        Some((*moment, Waiting::Other(other)))
+    }
+
+    /// Moves to the position after that of an event.
+    #[inline]
+    pub(crate) fn step(position: &mut Position, (time, _): Moment, event: &Waiting<'_>) {
+        match event {
+            Waiting::Call(call) => (position.word, position.now) = (position.word + call.size(), time),
+            Waiting::Other(Other::Begin(_)) => position.word += 1,
+            Waiting::Other(_) => (position.word, position.now) = (position.word + 1, time),
+        }
+    }
+
+    /// All events, where `now` is the latest time of the process before them.
+    pub(crate) fn iter(&self, now: Nanos) -> impl Iterator<Item = (Moment, TraceEvent)> {
+        let mut position = Position::first(now);
+        std::iter::from_fn(move || {
+            let (moment, event) = self.at(position)?;
+            Self::step(&mut position, moment, &event);
+            let event = match event {
+                Waiting::Call(call) if call.enters() => TraceEvent::Enter(call.enter()),
+                Waiting::Call(call) => TraceEvent::Exit(call.exit()),
+                Waiting::Other(other) => TraceEvent::Other(*other),
+            };
+            Some((moment, event))
+        })
     }
 }
 

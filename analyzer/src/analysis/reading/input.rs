@@ -1,12 +1,10 @@
 //! The records of a trace file, whichever form it has.
 
-use std::{
-    io::{self, BufRead as _, BufReader},
-    sync::Arc,
-};
+use std::io::{self, BufRead as _, BufReader};
 
 use urscope_schema::{
     call::Nanos,
+    packed::PackedCall,
     trace::{
         fxt::{MAGIC, read::Strings},
         read::{Reader, Record, Skipped},
@@ -80,13 +78,26 @@ impl Input {
         }
     }
 
-    /// The next record, if it is that of a call and can be read at once.
-    #[inline]
-    pub(crate) fn next_call(&mut self) -> Option<Record> {
-        match self {
-            Self::Lines { reader, .. } => reader.next_call(),
-            Self::Chunks(reader) => reader.next_call(),
+    /// Adds the next records to `words`, packed, as long as they are calls and can be read at once, at most `limit`. Passes each to
+    /// `each`, and returns their number.
+    pub(crate) fn next_calls(
+        &mut self,
+        words: &mut Vec<u64>,
+        limit: usize,
+        mut each: impl FnMut(&PackedCall<'_>),
+    ) -> usize {
+        let reader = match self {
+            Self::Lines { reader, .. } => reader,
+            Self::Chunks(reader) => return reader.next_calls(words, limit, each),
+        };
+        let mut count = 0;
+        while count < limit {
+            let start = words.len();
+            let Some(()) = reader.next_call(words) else { break };
+            words.get(start..).and_then(PackedCall::first_of).iter().for_each(&mut each);
+            count += 1;
         }
+        count
     }
 
     /// Checks how much more can be read: before the time `written` all records have arrived. Without one, the process has ended, and
@@ -160,7 +171,7 @@ impl Input {
     }
 
     /// The strings of a binary file, which records of it refer to.
-    pub(crate) fn strings(&self) -> Option<Arc<Strings>> {
+    pub(crate) fn strings(&mut self) -> Option<Strings> {
         match self {
             Self::Lines { .. } => None,
             Self::Chunks(reader) => Some(reader.strings()),

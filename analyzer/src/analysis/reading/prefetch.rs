@@ -17,7 +17,7 @@ use urscope_schema::call::Nanos;
 
 use super::{
     cursor::{Cursor, Left, Notes},
-    event::{Moment, TraceEvent},
+    event::{Events, Moment, Other, Position, Waiting},
 };
 use crate::analysis::{AnalysisError, Progress};
 
@@ -40,9 +40,6 @@ pub(crate) fn stay_open(files: usize) -> bool {
     files <= FILES_OPEN
 }
 
-/// The events of one file, in the order of the file.
-type Events = Vec<(Moment, TraceEvent)>;
-
 /// A request to a thread to read events of a file.
 struct Job {
     file: usize,
@@ -62,7 +59,7 @@ struct Batch {
 struct FileQueue {
     path: PathBuf,
     events: Events,
-    at: usize,
+    at: Position,
     ahead: Option<Batch>,
     /// Whether the file has been read to its end.
     over: bool,
@@ -79,7 +76,7 @@ pub(crate) struct Prefetcher {
 
 impl Prefetcher {
     /// Starts the threads. Each file comes with its first event, which is not in the file.
-    pub(crate) fn start(cursors: Vec<(TraceEvent, Box<Cursor>)>, progress: &Arc<Progress>) -> Self {
+    pub(crate) fn start(cursors: Vec<(Other, Box<Cursor>)>, progress: &Arc<Progress>) -> Self {
         let (jobs, waiting) = mpsc::channel();
         let (done, batches) = mpsc::channel();
         let waiting = Arc::new(Mutex::new(waiting));
@@ -95,37 +92,49 @@ impl Prefetcher {
         let mut all = Vec::with_capacity(cursors.len());
         for (file, (first, cursor)) in cursors.into_iter().enumerate() {
             let path = cursor.path().to_owned();
-            let events = vec![(first.order(Nanos(0)), first)];
-            all.push(FileQueue { path, events, at: 0, ahead: None, over: false, notes: None });
-            drop(jobs.send(Job { file, cursor, events: Vec::new() }));
+            let mut events = Events::default();
+            events.push_other(first.order(Nanos(0)), first);
+            all.push(FileQueue { path, events, at: Position::default(), ahead: None, over: false, notes: None });
+            drop(jobs.send(Job { file, cursor, events: Events::default() }));
         }
         Self { all, jobs, batches }
     }
 
-    /// The present event of a file; `None` after its end.
-    pub(crate) fn event(&self, file: usize) -> Option<&TraceEvent> {
+    /// The present event of a file with its moment; `None` where the next ones must be received, or after its end.
+    #[inline]
+    pub(crate) fn event(&self, file: usize) -> Option<(Moment, Waiting<'_>)> {
         let file = self.all.get(file)?;
-        file.events.get(file.at).map(|(_, event)| event)
+        file.events.at(file.at)
     }
 
     /// Moves to the next event of a file and returns its moment; `None` after its end.
+    #[inline]
     pub(crate) fn step(&mut self, file: usize) -> Result<Option<Moment>, AnalysisError> {
-        if let Some(here) = self.all.get_mut(file) {
-            here.at += 1;
+        let Some(here) = self.all.get_mut(file) else { return Ok(None) };
+        if let Some((moment, event)) = here.events.at(here.at) {
+            Events::step(&mut here.at, moment, &event);
         }
+        match here.events.at(here.at) {
+            Some((moment, _)) => Ok(Some(moment)),
+            None => self.next_batch(file),
+        }
+    }
+
+    /// Goes on to the events that were read ahead, and waits for them if necessary.
+    fn next_batch(&mut self, file: usize) -> Result<Option<Moment>, AnalysisError> {
         loop {
             let Some(here) = self.all.get_mut(file) else { return Ok(None) };
-            if let Some((moment, _)) = here.events.get(here.at) {
-                return Ok(Some(*moment));
+            if let Some((moment, _)) = here.events.at(here.at) {
+                return Ok(Some(moment));
             }
             if here.over {
-                here.events = Vec::new();
+                here.events = Events::default();
                 return Ok(None);
             }
             match here.ahead.take() {
                 Some(batch) => {
                     let mut spent = std::mem::replace(&mut here.events, batch.events?);
-                    here.at = 0;
+                    here.at.restart();
                     match batch.left {
                         Left::Notes(notes) => (here.over, here.notes) = (true, Some(notes)),
                         Left::Cursor(cursor) => {
@@ -141,11 +150,7 @@ impl Prefetcher {
 
     /// Takes the notes of a file whose present event is its end; `None` if they were taken already.
     pub(crate) fn notes_at_end(&mut self, file: usize) -> Option<Box<Notes>> {
-        let here = self.all.get_mut(file)?;
-        match here.events.get(here.at) {
-            Some((_, TraceEvent::End(_))) => here.notes.take(),
-            _ => None,
-        }
+        self.all.get_mut(file)?.notes.take()
     }
 
     fn receive(&mut self, file: usize) -> Result<(), AnalysisError> {

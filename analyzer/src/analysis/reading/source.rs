@@ -3,9 +3,11 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Seek as _, SeekFrom},
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{FileExt as _, MetadataExt as _},
     path::{Path, PathBuf},
 };
+
+use zerocopy::IntoBytes as _;
 
 use super::extent::{end_of_lines, end_of_text};
 
@@ -47,6 +49,33 @@ impl Source {
     pub(crate) fn go_to(&mut self, at: u64) -> io::Result<()> {
         self.reopen()?.seek(SeekFrom::Start(at))?;
         self.at = at;
+        Ok(())
+    }
+
+    /// Reads `count` words from `at` on, in bytes from the start, or fewer at the end of the file. The words keep their memory. The position
+    /// of [`Self::go_to`] stays.
+    pub(crate) fn words_at(&mut self, at: u64, count: usize, words: &mut Vec<u64>) -> io::Result<()> {
+        if words.len() < count {
+            words.resize(count, 0);
+        }
+        words.truncate(count);
+        let file = self.reopen()?;
+        let mut read = 0;
+        while let Some(rest) = words.as_mut_bytes().get_mut(read..).filter(|rest| !rest.is_empty()) {
+            match file.read_at(rest, at + read as u64) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    words.clear();
+                    return Err(error);
+                }
+            }
+        }
+        words.truncate(read / size_of::<u64>());
+        for word in words {
+            *word = u64::from_le(*word);
+        }
         Ok(())
     }
 

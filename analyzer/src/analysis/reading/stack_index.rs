@@ -32,14 +32,14 @@ pub(crate) struct StackIndex {
     identity: (u64, u64),
     modules: Vec<u64>,
     /// The strings of a binary trace.
-    strings: Option<Arc<Strings>>,
+    strings: Option<Strings>,
     /// The offset of each stack, by number. Shared with the copies in snapshots of a growing run.
     stacks: Arc<HashMap<u64, u64>>,
 }
 
 impl StackIndex {
     /// An empty index of a file.
-    pub(crate) fn of(path: PathBuf, identity: (u64, u64), strings: Option<Arc<Strings>>) -> Self {
+    pub(crate) fn of(path: PathBuf, identity: (u64, u64), strings: Option<Strings>) -> Self {
         Self { path, identity, strings, ..Self::default() }
     }
 

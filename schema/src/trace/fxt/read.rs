@@ -2,21 +2,24 @@
 //!
 //! A function, a field or a record that this version does not know is skipped: the file itself names its strings.
 
+use std::sync::{Arc, LazyLock};
+
 use serde::de::DeserializeOwned;
 
 use super::{INLINE, MAGIC, Name, kind, write::length};
 use crate::{
     api::{Function, UrResult},
     call::{Enter, Exit, Nanos, Values},
+    packed::Packing,
     trace::{
         read::{Record, Why},
         records::Found,
     },
 };
 
-/// The strings of a file, by the numbers that its records use.
+/// The strings of a file, by the numbers that its records use. A copy costs nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Strings(Vec<Meaning>);
+pub struct Strings(Arc<Vec<Meaning>>);
 
 /// What a string of a file stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,12 +52,32 @@ impl Strings {
 
     fn put(&mut self, index: u64, text: &[u8]) {
         let index = index as usize;
-        if self.0.len() <= index {
-            self.0.resize(index + 1, Meaning::Unknown);
+        let all = Arc::make_mut(&mut self.0);
+        if all.len() <= index {
+            all.resize(index + 1, Meaning::Unknown);
         }
-        if let Some(place) = self.0.get_mut(index) {
+        if let Some(place) = all.get_mut(index) {
             *place = Meaning::of(text);
         }
+    }
+
+    /// Shares the memory of the strings that this version writes, if they are these: many files of one run need it once.
+    pub fn share(&mut self) {
+        static OWN: LazyLock<Strings> = LazyLock::new(Strings::own);
+        if self.0 == OWN.0 {
+            self.0 = Arc::clone(&OWN.0);
+        }
+    }
+
+    /// The strings that this version writes.
+    fn own() -> Self {
+        let (words, mut own) = (super::write::beginning(0, ""), Self::default());
+        let mut rest = words.as_slice();
+        while !rest.is_empty() {
+            let (_, count) = next(rest, 0, &mut own);
+            rest = rest.get(count..).unwrap_or_default();
+        }
+        own
     }
 }
 
@@ -109,6 +132,39 @@ pub fn next(words: &[u64], tid: u32, strings: &mut Strings) -> (Item, usize) {
         _ => Item::Other,
     };
     (item, count)
+}
+
+/// Adds the record at the beginning of `words` to `to`, if it is that of a call; [`PackedCall`] reads it there. Returns the number of
+/// its words, as [`next`] does. `None`, without an effect, says nothing about what follows: this is the fast path in front of [`next`].
+///
+/// [`PackedCall`]: crate::packed::PackedCall
+#[inline]
+pub fn next_call(words: &[u64], tid: u32, strings: &Strings, to: &mut Vec<u64>) -> Option<usize> {
+    let first = *words.first().filter(|first| **first & 0xf == kind::EVENT)?;
+    let [_, time, arguments @ ..] = words.get(..length(first))? else { return None };
+    let (Meaning::Name(Name::Calls), Meaning::Function(function)) =
+        (strings.get(first >> 32 & 0xffff), strings.get(first >> 48))
+    else {
+        return None;
+    };
+    let (mut call, mut result, mut in_order) = (None, 0, true);
+    let mut packing = Packing::begin(to);
+    let mut set = |meaning, value| match meaning {
+        Meaning::Field(place) => in_order &= packing.value(usize::from(place), value),
+        Meaning::Name(Name::Call) => call = Some(value),
+        Meaning::Name(Name::Result) => result = value,
+        _ => {}
+    };
+    let is_whole = numbers(first, arguments, strings, &mut set);
+    match (call.filter(|_| is_whole && in_order), first >> 16 & 0xf) {
+        (Some(call), kind::BEGIN) => packing.enter(function, call, tid, Nanos(*time)),
+        (Some(call), kind::END) => packing.exit(function, call, tid, Nanos(*time), UrResult(result as u32)),
+        _ => {
+            packing.abandon();
+            return None;
+        }
+    }
+    Some(length(first))
 }
 
 #[inline]

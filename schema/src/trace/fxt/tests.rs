@@ -1,13 +1,14 @@
 use proptest::prelude::*;
 
 use super::{
-    read::{Item, Strings, next},
+    read::{Item, Strings, next, next_call},
     write::{self, Measure},
     *,
 };
 use crate::{
     api::{Function, UrResult},
     call::{Enter, Exit, Nanos, Values},
+    packed::PackedCall,
     trace::{
         read::Record,
         records::{Found, Hex},
@@ -36,6 +37,18 @@ fn read(words: &[u64], tid: u32) -> Item {
     item
 }
 
+/// What the fast path reads, and the number of its words.
+fn packed(words: &[u64], tid: u32) -> Option<(Record, usize)> {
+    let mut to = vec![7];
+    let Some(count) = next_call(words, tid, &strings(), &mut to) else {
+        assert_eq!(to, [7]);
+        return None;
+    };
+    let call = PackedCall::first_of(&to[1..]).unwrap();
+    assert_eq!(call.size(), to.len() - 1);
+    Some((call.record(), count))
+}
+
 fn values() -> impl Strategy<Value = Values> {
     let places = prop::collection::btree_map(0..Values::FIELDS.len(), prop_oneof![any::<u64>(), 0..1_u64 << 33], 0..12);
     places.prop_map(|places| {
@@ -58,17 +71,31 @@ proptest! {
         prop_assert_eq!(write::enter(&begins, &mut words), Some(words[0]));
         prop_assert_eq!(write::length(words[0]), words.len());
         prop_assert_eq!(read(&words, tid), Item::Record(Record::Enter(begins)));
+        prop_assert_eq!(packed(&words, tid), Some((Record::Enter(begins), words.len())));
         let returns = Exit { function, call, tid, time, result: UrResult(result), values };
         let mut words = vec![write::exit(&returns, &mut Measure).unwrap()];
         write::exit(&returns, &mut words);
         prop_assert_eq!(read(&words, tid), Item::Record(Record::Exit(returns)));
+        prop_assert_eq!(packed(&words, tid), Some((Record::Exit(returns), words.len())));
+        // A damaged record is declined, or taken as the whole reader takes it.
+        for place in 0..words.len() {
+            words[place] ^= 1 << (time.0 % 64);
+            let item = next(&words, tid, &mut strings());
+            if let Some((record, count)) = packed(&words, tid) {
+                prop_assert_eq!(item, (Item::Record(record), count));
+            }
+            words[place] ^= 1 << (time.0 % 64);
+        }
     }
 
     #[test]
     fn any_words_are_read_without_harm(mut words in prop::collection::vec(any::<u64>(), 1..40), kind in 0..9_u64, size in 0..40_u64) {
         words[0] = words[0] & !0xffff | size << 4 | kind;
-        let (_, count) = next(&words, 0, &mut strings());
+        let (item, count) = next(&words, 0, &mut strings());
         prop_assert!((1..=words.len()).contains(&count));
+        if let Some((packed, used)) = packed(&words, 0) {
+            prop_assert_eq!((item, count), (Item::Record(packed), used));
+        }
     }
 }
 

@@ -1,0 +1,212 @@
+//! Records of calls in few words: only the values that a record has take room.
+//!
+//! Most values of a call are absent, and [`Values`] has room for all. An analysis keeps the records between reading and use in this
+//! form. A record is four words and its values, in the order of [`Values::FIELDS`].
+
+use crate::{
+    api::{Function, UrResult},
+    call::{Enter, Exit, Nanos, Values},
+    trace::read::Record,
+};
+
+/// What the first byte of a record says: the call begins, or it returns.
+const ENTER: u64 = 1;
+const EXIT: u64 = 2;
+
+/// A record of a call, at the front of some words.
+#[derive(Clone, Copy, Debug)]
+pub struct PackedCall<'w> {
+    head: &'w [u64; 4],
+    values: &'w [u64],
+    function: Function,
+}
+
+impl<'w> PackedCall<'w> {
+    /// The record at the front of `words`; `None` if there is none.
+    #[inline]
+    pub fn first_of(words: &'w [u64]) -> Option<Self> {
+        let (head, rest) = words.split_first_chunk()?;
+        let [first, _, _, places] = *head;
+        if !matches!(first & 0xff, ENTER | EXIT) {
+            return None;
+        }
+        let function = *Function::ALL.get((first >> 8 & 0xffff) as usize)?;
+        Some(Self { head, values: rest.get(..(places as u32).count_ones() as usize)?, function })
+    }
+
+    /// The number of its words.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.head.len() + self.values.len()
+    }
+
+    /// Whether the call begins; otherwise it returns.
+    #[inline]
+    pub fn enters(&self) -> bool {
+        self.head[0] & 0xff == ENTER
+    }
+
+    /// The function.
+    #[inline]
+    pub fn function(&self) -> Function {
+        self.function
+    }
+
+    /// When the call began or returned.
+    #[inline]
+    pub fn time(&self) -> Nanos {
+        Nanos(self.head[1])
+    }
+
+    /// The record of a call that begins.
+    #[inline]
+    pub fn enter(&self) -> Enter {
+        let [first, time, call, places] = *self.head;
+        let values = Values::unpacked(places, self.values);
+        Enter { function: self.function, call, tid: (first >> 32) as u32, time: Nanos(time), values }
+    }
+
+    /// The record of a call that returns.
+    #[inline]
+    pub fn exit(&self) -> Exit {
+        let [first, time, call, places] = *self.head;
+        let (values, result) = (Values::unpacked(places, self.values), UrResult((places >> 32) as u32));
+        Exit { function: self.function, call, tid: (first >> 32) as u32, time: Nanos(time), result, values }
+    }
+
+    /// The same, as a record of a trace.
+    pub fn record(&self) -> Record {
+        if self.enters() { Record::Enter(self.enter()) } else { Record::Exit(self.exit()) }
+    }
+}
+
+/// Adds a record behind some words.
+pub struct Packing<'w> {
+    words: &'w mut Vec<u64>,
+    start: usize,
+    places: u64,
+}
+
+impl<'w> Packing<'w> {
+    /// Begins a record. If it is not ended, [`Self::abandon`] must take it away.
+    #[inline]
+    pub fn begin(words: &'w mut Vec<u64>) -> Self {
+        let start = words.len();
+        words.extend_from_slice(&[0; 4]);
+        Self { words, start, places: 0 }
+    }
+
+    /// Adds the value at a position of [`Values::FIELDS`]. False, without an effect, if that is not behind the positions of all values
+    /// before.
+    #[inline]
+    pub fn value(&mut self, place: usize, value: u64) -> bool {
+        let is_next = place < Values::FIELDS.len() && self.places >> place == 0;
+        if is_next {
+            self.places |= 1 << place;
+            self.words.push(value);
+        }
+        is_next
+    }
+
+    /// Ends the record of a call that begins.
+    #[inline]
+    pub fn enter(self, function: Function, call: u64, tid: u32, time: Nanos) {
+        let places = self.places;
+        self.end([ENTER | (function as u64) << 8 | u64::from(tid) << 32, time.0, call, places]);
+    }
+
+    /// Ends the record of a call that returns.
+    #[inline]
+    pub fn exit(self, function: Function, call: u64, tid: u32, time: Nanos, result: UrResult) {
+        let places = self.places | u64::from(result.0) << 32;
+        self.end([EXIT | (function as u64) << 8 | u64::from(tid) << 32, time.0, call, places]);
+    }
+
+    #[inline]
+    fn end(self, head: [u64; 4]) {
+        if let Some(place) = self.words.get_mut(self.start..).and_then(<[u64]>::first_chunk_mut) {
+            *place = head;
+        }
+    }
+
+    /// Takes the record away again.
+    #[inline]
+    pub fn abandon(self) {
+        self.words.truncate(self.start);
+    }
+}
+
+/// Adds the record of a call that begins behind some words.
+pub fn pack_enter(enter: &Enter, words: &mut Vec<u64>) {
+    let mut packing = Packing::begin(words);
+    enter.values.for_each_place(|place, _, value| {
+        packing.value(place, value);
+    });
+    packing.enter(enter.function, enter.call, enter.tid, enter.time);
+}
+
+/// Adds the record of a call that returns behind some words.
+pub fn pack_exit(exit: &Exit, words: &mut Vec<u64>) {
+    let mut packing = Packing::begin(words);
+    exit.values.for_each_place(|place, _, value| {
+        packing.value(place, value);
+    });
+    packing.exit(exit.function, exit.call, exit.tid, exit.time, exit.result);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn calls_are_unpacked_as_they_were(
+            calls in prop::collection::vec(
+                (0..Function::COUNT, any::<u64>(), any::<u32>(), any::<u64>(), any::<Option<u32>>(), any::<[Option<u64>; 18]>()),
+                1..8,
+            ),
+        ) {
+            let mut words = Vec::new();
+            let mut records = Vec::new();
+            for (row, call, tid, time, result, fields) in calls {
+                let (function, time) = (Function::ALL[row], Nanos(time));
+                let mut values = Values::NONE;
+                for (place, value) in fields.into_iter().enumerate() {
+                    value.into_iter().for_each(|value| values.set(place, value));
+                }
+                match result.map(UrResult) {
+                    None => {
+                        let enter = Enter { function, call, tid, time, values };
+                        pack_enter(&enter, &mut words);
+                        records.push(Record::Enter(enter));
+                    }
+                    Some(result) => {
+                        let exit = Exit { function, call, tid, time, result, values };
+                        pack_exit(&exit, &mut words);
+                        records.push(Record::Exit(exit));
+                    }
+                }
+            }
+            let mut rest = words.as_slice();
+            for record in records {
+                let call = PackedCall::first_of(rest).unwrap();
+                prop_assert_eq!(call.record(), record);
+                rest = &rest[call.size()..];
+            }
+            prop_assert!(rest.is_empty() && PackedCall::first_of(rest).is_none());
+        }
+    }
+
+    #[test]
+    fn values_are_taken_in_order_only() {
+        let mut words = vec![7];
+        let mut packing = Packing::begin(&mut words);
+        assert!(packing.value(2, 1) && packing.value(17, 1));
+        assert!(!packing.value(17, 1) && !packing.value(3, 1) && !packing.value(18, 1));
+        packing.abandon();
+        assert_eq!(words, [7]);
+        assert!(PackedCall::first_of(&words).is_none());
+    }
+}
