@@ -3,23 +3,37 @@
 //! All gets of one object with equal bytes are one export: of memory, all those of one pointer of one allocation. An export
 //! outlives the put of its handles and the freeing of its memory, because its bytes do; the number of those that are over
 //! is bounded.
+//!
+//! Exports lie in slots, and a slot that becomes free is the first to be used again. Exports are forgotten in about the order in which
+//! they were made, so their slots are passed through in order, which a processor's cache serves better than a hash table of that size.
 
 use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 use urscope_schema::handle::Kind;
 
-use super::{ProcessId, hash::Map, records::Serial};
+use super::{ProcessId, hash::Slots, records::Serial};
 use crate::finding::Place;
 
-/// The number of an export, never the same twice.
+/// The number of an export, never the same twice, with its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExportId(u64);
 
 impl ExportId {
+    /// The bits of the slot.
+    const SLOT: u32 = 28;
+
+    fn new(number: u64, slot: u32) -> Self {
+        Self(number << Self::SLOT | u64::from(slot))
+    }
+
     /// The number.
     pub fn number(self) -> u64 {
-        self.0
+        self.0 >> Self::SLOT
+    }
+
+    fn slot(self) -> u32 {
+        (self.0 & ((1 << Self::SLOT) - 1)) as u32
     }
 }
 
@@ -41,7 +55,11 @@ pub(crate) struct Subject {
 /// Memory or an event that can be opened elsewhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Export {
+    id: ExportId,
     key: (u64, u64),
+    /// Of the latest export of its bytes: how many exports of these bytes have handles that are not put. A forked child may get the bytes
+    /// of its parent.
+    alive: Option<u64>,
     process: ProcessId,
     pub(crate) subject: Subject,
     /// The first get, and the latest.
@@ -98,19 +116,15 @@ impl Export {
     }
 }
 
-/// Who exported bytes last.
-#[derive(Clone, Copy, Debug)]
-struct Latest {
-    id: ExportId,
-    /// How many exports of these bytes have handles that are not put: a forked child may get the bytes of its parent.
-    alive: u64,
-}
-
 /// All exports of all processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exports {
-    all: Map<ExportId, Export>,
-    latest: Map<(u64, u64), Latest>,
+    /// The exports by their slots.
+    all: Vec<Option<Export>>,
+    /// The slots without an export. The last one is used first.
+    free: Vec<u32>,
+    /// The latest export of bytes on a host.
+    latest: Slots,
     retired: VecDeque<(ExportId, u64)>,
     next: u64,
     has_forgotten: bool,
@@ -155,36 +169,53 @@ impl Exports {
 
     /// A put of it took so long, in nanoseconds.
     pub(crate) fn spend(&mut self, id: ExportId, nanos: u64) {
-        if let Some(export) = self.all.get_mut(&id) {
+        if let Some(export) = self.get_mut(id) {
             export.spent += nanos;
         }
     }
 
+    #[inline]
     pub(crate) fn get(&self, id: ExportId) -> Option<&Export> {
-        self.all.get(&id)
+        self.all.get(id.slot() as usize)?.as_ref().filter(|export| export.id == id)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, id: ExportId) -> Option<&mut Export> {
+        self.all.get_mut(id.slot() as usize)?.as_mut().filter(|export| export.id == id)
+    }
+
+    /// The latest export of these bytes.
+    fn latest(&self, key: (u64, u64)) -> Option<&Export> {
+        let in_slot = |slot: u32| self.all.get(slot as usize)?.as_ref();
+        in_slot(self.latest.find(key, |slot| in_slot(slot).is_some_and(|export| export.key == key))?)
+    }
+
+    /// How many exports of the bytes of an export have handles that are not put; `None` if the latest is forgotten.
+    fn alive(&self, export: &Export) -> Option<u64> {
+        export.alive.or_else(|| self.latest(export.key)?.alive)
     }
 
     /// The latest export of these bytes on this host.
     pub(crate) fn of_bytes(&self, host: u64, fingerprint: u64) -> Option<ExportId> {
-        self.latest.get(&(host, fingerprint)).map(|latest| latest.id)
+        self.latest((host, fingerprint)).map(|latest| latest.id)
     }
 
     /// The put with which the bytes of an export were over, if no handle with equal bytes is left anywhere.
     pub(crate) fn over(&self, id: ExportId) -> Option<Place> {
-        let export = self.all.get(&id)?;
-        export.put.filter(|_| self.latest.get(&export.key).is_some_and(|latest| latest.alive == 0))
+        let export = self.get(id)?;
+        export.put.filter(|_| self.alive(export) == Some(0))
     }
 
     /// The free of the memory of an export, if no handle with equal bytes is left that is of something else.
     pub(crate) fn freed(&self, id: ExportId) -> Option<Place> {
-        let export = self.all.get(&id)?;
+        let export = self.get(id)?;
         let own = u64::from(export.handles > 0);
-        export.freed.filter(|_| self.latest.get(&export.key).is_some_and(|latest| latest.alive <= own))
+        export.freed.filter(|_| self.alive(export).is_some_and(|alive| alive <= own))
     }
 
     /// Its memory has been freed, by that call.
     pub(crate) fn free(&mut self, id: ExportId, freed: Place) {
-        if let Some(export) = self.all.get_mut(&id) {
+        if let Some(export) = self.get_mut(id) {
             export.freed = Some(freed);
         }
         self.retire(id);
@@ -200,96 +231,119 @@ impl Exports {
         previous: Option<ExportId>,
     ) -> (ExportId, Option<u64>) {
         let key = (host, fingerprint);
-        if let Some(latest) = self.latest.get_mut(&key)
-            && let Some(export) = self.all.get_mut(&latest.id)
+        let latest = self.latest(key).map(|latest| (latest.id, latest.alive.unwrap_or_default()));
+        if let Some((id, alive)) = latest
+            && let Some(export) = self.get_mut(id)
             && (export.process, export.subject.kind, export.subject.serial)
                 == (got.process, subject.kind, subject.serial)
         {
-            latest.alive += u64::from(export.handles == 0);
             let again = export.handles == 0;
+            export.alive = Some(alive + u64::from(again));
             export.again += u64::from(again);
             export.gets += 1;
             export.spent += took;
             export.got = got;
             export.handles += 1;
             export.retired = 0;
-            return (latest.id, again.then_some(export.again));
+            return (id, again.then_some(export.again));
         }
         // Where every get returns other bytes, as with our backend, one export follows another.
-        let followed = previous.and_then(|id| self.all.get(&id)).filter(|previous| previous.subject == subject);
+        let followed = previous.and_then(|id| self.get(id)).filter(|previous| previous.subject == subject);
         let again = followed.map(|followed| followed.again + 1);
         let (gets, spent) = followed.map_or((1, took), |followed| (followed.gets + 1, followed.spent + took));
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.all.push(None);
+            self.all.len() as u32 - 1
+        });
         self.next += 1;
-        let id = ExportId(self.next);
-        let (process, holders) = (got.process, SmallVec::new());
-        let new = Export {
-            key,
-            process,
-            subject,
-            first_got: got,
-            got,
-            handles: 1,
-            gets,
-            again: again.unwrap_or_default(),
-            spent,
-            put: None,
-            freed: None,
-            tried: false,
-            holders,
-            retired: 0,
+        let id = ExportId::new(self.next, slot);
+        let alive = match latest {
+            None => {
+                self.latest.insert(key, slot);
+                0
+            }
+            Some((before, alive)) => {
+                if let Some(export) = self.get_mut(before) {
+                    export.alive = None;
+                }
+                self.latest.replace(key, before.slot(), slot);
+                alive
+            }
         };
-        self.all.insert(id, new);
-        let latest = self.latest.entry(key).or_insert(Latest { id, alive: 0 });
-        *latest = Latest { id, alive: latest.alive + 1 };
+        if let Some(place) = self.all.get_mut(slot as usize) {
+            *place = Some(Export {
+                id,
+                key,
+                alive: Some(alive + 1),
+                process: got.process,
+                subject,
+                first_got: got,
+                got,
+                handles: 1,
+                gets,
+                again: again.unwrap_or_default(),
+                spent,
+                put: None,
+                freed: None,
+                tried: false,
+                holders: SmallVec::new(),
+                retired: 0,
+            });
+        }
         (id, again)
     }
 
     /// One of its handles is over: by the put that has begun at `put`, or by the end of its context.
     pub(crate) fn put(&mut self, id: ExportId, put: Option<Place>) {
-        let Some(export) = self.all.get_mut(&id).filter(|export| export.handles > 0) else { return };
+        let Some(export) = self.get_mut(id).filter(|export| export.handles > 0) else { return };
         export.handles -= 1;
         if export.handles == 0 {
-            self.next += 1;
-            (export.put, export.retired) = (put, self.next);
-            self.retired.push_back((id, self.next));
-            let key = export.key;
-            self.alive(key, |alive| alive.saturating_sub(1));
-            self.forget_oldest();
+            export.put = put;
+            self.change_alive(id, |alive| alive.saturating_sub(1));
+            self.retire(id);
         }
     }
 
     /// That put was refused.
     pub(crate) fn put_refused(&mut self, id: ExportId) {
-        let Some(export) = self.all.get_mut(&id) else { return };
+        let Some(export) = self.get_mut(id) else { return };
         export.handles += 1;
         export.retired = 0;
         if export.handles == 1 {
-            let key = export.key;
-            self.alive(key, |alive| alive + 1);
+            self.change_alive(id, |alive| alive + 1);
         }
     }
 
-    fn alive(&mut self, key: (u64, u64), change: impl FnOnce(u64) -> u64) {
-        if let Some(latest) = self.latest.get_mut(&key) {
-            latest.alive = change(latest.alive);
+    /// Changes how many exports of the bytes of an export have handles that are not put.
+    fn change_alive(&mut self, id: ExportId, change: impl FnOnce(u64) -> u64) {
+        let Some(export) = self.get_mut(id) else { return };
+        if let Some(alive) = &mut export.alive {
+            *alive = change(*alive);
+            return;
+        }
+        let key = export.key;
+        if let Some(latest) = self.latest(key).map(|latest| latest.id)
+            && let Some(alive) = self.get_mut(latest).and_then(|latest| latest.alive.as_mut())
+        {
+            *alive = change(*alive);
         }
     }
 
     /// A process tries to open it. Returns the process that exported it.
     pub(crate) fn attempt(&mut self, id: ExportId) -> Option<ProcessId> {
-        let export = self.all.get_mut(&id)?;
+        let export = self.get_mut(id)?;
         export.tried = true;
         Some(export.process)
     }
 
     /// All that are not forgotten, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Export> {
-        self.all.values()
+        self.all.iter().flatten()
     }
 
     /// A process has it open as the mapping at `pointer`.
     pub(crate) fn hold(&mut self, id: ExportId, process: ProcessId, pointer: u64) {
-        if let Some(export) = self.all.get_mut(&id)
+        if let Some(export) = self.get_mut(id)
             && !export.holders.contains(&(process, pointer))
         {
             export.holders.push((process, pointer));
@@ -298,7 +352,7 @@ impl Exports {
 
     /// It has no longer.
     pub(crate) fn release(&mut self, id: ExportId, process: ProcessId, pointer: u64) {
-        if let Some(export) = self.all.get_mut(&id) {
+        if let Some(export) = self.get_mut(id) {
             export.holders.retain(|holder| *holder != (process, pointer));
         }
     }
@@ -307,31 +361,17 @@ impl Exports {
     pub(crate) fn retire(&mut self, id: ExportId) {
         self.next += 1;
         let stamp = self.next;
-        if let Some(export) = self.all.get_mut(&id) {
+        if let Some(export) = self.get_mut(id) {
             export.retired = stamp;
             self.retired.push_back((id, stamp));
         }
-        self.forget_oldest();
-    }
-
-    /// Forgets those that are over, the oldest first, as far as there are more than are kept.
-    fn forget_oldest(&mut self) {
         while self.retired.len() > Self::KEPT {
             let Some((old, stamp)) = self.retired.pop_front() else { return };
-            if let Some(export) = self.all.get(&old)
+            if let Some(export) = self.get(old)
                 && export.retired == stamp
             {
                 if export.holders.is_empty() {
-                    let key = export.key;
-                    let with_handles = export.handles > 0;
-                    self.all.remove(&old);
-                    self.has_forgotten = true;
-                    if with_handles {
-                        self.alive(key, |alive| alive.saturating_sub(1));
-                    }
-                    if self.latest.get(&key).is_some_and(|latest| latest.id == old) {
-                        self.latest.remove(&key);
-                    }
+                    self.forget(old);
                 } else {
                     // Still open somewhere, so that its free would be a violation: it waits again.
                     self.retired.push_back((old, stamp));
@@ -339,5 +379,20 @@ impl Exports {
                 }
             }
         }
+    }
+
+    fn forget(&mut self, id: ExportId) {
+        let Some(export) = self.get(id) else { return };
+        let key = export.key;
+        if export.alive.is_some() {
+            self.latest.remove(key, id.slot());
+        } else if export.handles > 0 {
+            self.change_alive(id, |alive| alive.saturating_sub(1));
+        }
+        if let Some(place) = self.all.get_mut(id.slot() as usize) {
+            *place = None;
+            self.free.push(id.slot());
+        }
+        self.has_forgotten = true;
     }
 }
