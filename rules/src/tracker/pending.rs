@@ -10,47 +10,6 @@ use super::{
 };
 use crate::finding::Place;
 
-/// The calls of a process that are under way, by their numbers.
-///
-/// There is one for each thread, or a few: those are found by looking at each. Only a trace with calls that never return has more.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PendingCalls {
-    few: Vec<(u64, PendingCall)>,
-    others: Map<u64, PendingCall>,
-}
-
-impl PendingCalls {
-    /// How many are looked at one by one.
-    const FEW: usize = 32;
-
-    /// A call begins.
-    #[inline]
-    pub(crate) fn insert(&mut self, call: u64, pending: PendingCall) {
-        if let Some((_, known)) = self.few.iter_mut().find(|(number, _)| *number == call) {
-            *known = pending;
-        } else if self.few.len() < Self::FEW {
-            self.few.push((call, pending));
-        } else {
-            self.others.insert(call, pending);
-        }
-    }
-
-    /// A call returns.
-    #[inline]
-    pub(crate) fn remove(&mut self, call: u64) -> Option<PendingCall> {
-        match self.few.iter().rposition(|(number, _)| *number == call) {
-            Some(index) => Some(self.few.swap_remove(index).1),
-            None if self.others.is_empty() => None,
-            None => self.others.remove(&call),
-        }
-    }
-
-    /// All of them, in no order.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &PendingCall> {
-        self.few.iter().map(|(_, pending)| pending).chain(self.others.values())
-    }
-}
-
 /// A call that has not returned.
 #[derive(Clone, Debug)]
 pub struct PendingCall {
@@ -58,6 +17,61 @@ pub struct PendingCall {
     pub place: Place,
     /// What it is about.
     pub operation: Operation,
+}
+
+/// The calls of a process that have not returned.
+///
+/// Most processes have few at a time, which are found in a short list. They stay where they are, in memory that is used again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PendingCalls {
+    few: Vec<(u64, Box<PendingCall>)>,
+    /// Those for which there was no room in the list.
+    many: Map<u64, Box<PendingCall>>,
+    #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
+    spare: Vec<Box<PendingCall>>,
+}
+
+/// The length of the list, and how many spare places are kept.
+const FEW: usize = 16;
+
+impl PendingCalls {
+    /// A call has begun. An earlier one with the same number is forgotten.
+    pub(super) fn insert(&mut self, call: u64, pending: PendingCall) {
+        let pending = match self.spare.pop() {
+            Some(mut place) => {
+                *place = pending;
+                place
+            }
+            None => Box::new(pending),
+        };
+        if let Some((_, same)) = self.few.iter_mut().find(|(known, _)| *known == call) {
+            *same = pending;
+        } else if self.few.len() < FEW && !self.many.contains_key(&call) {
+            self.few.push((call, pending));
+        } else {
+            self.many.insert(call, pending);
+        }
+    }
+
+    /// A call has returned.
+    pub(super) fn remove(&mut self, call: u64) -> Option<Box<PendingCall>> {
+        if let Some(index) = self.few.iter().rposition(|(known, _)| *known == call) {
+            return Some(self.few.swap_remove(index).1);
+        }
+        if self.many.is_empty() { None } else { self.many.remove(&call) }
+    }
+
+    /// Gives the place of a call that has returned back.
+    pub(super) fn reuse(&mut self, place: Box<PendingCall>) {
+        if self.spare.len() < FEW {
+            self.spare.push(place);
+        }
+    }
+
+    /// All of them, in no order.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &PendingCall> {
+        self.few.iter().map(|(_, pending)| &**pending).chain(self.many.values().map(|pending| &**pending))
+    }
 }
 
 /// What a call under way is about.
@@ -220,4 +234,37 @@ pub struct Opens {
     pub data: Option<u64>,
     /// Its size in bytes.
     pub size: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use urscope_schema::call::Nanos;
+
+    use super::*;
+    use crate::tracker::ProcessId;
+
+    fn pending(time: u64) -> PendingCall {
+        let (process, time) = (ProcessId(0), Nanos(time));
+        let place = Place { process, tid: 0, time, call: None, function: None, stack: None };
+        PendingCall { place, operation: Operation::Nothing }
+    }
+
+    #[test]
+    fn few_and_many_calls_are_found_by_their_numbers() {
+        let mut calls = PendingCalls::default();
+        for round in 0..3 {
+            for call in 0..100 {
+                calls.insert(call, pending(round));
+                calls.insert(call, pending(round * 1000 + call));
+            }
+            assert_eq!(calls.values().count(), 100);
+            for call in (0..100).rev().step_by(2).chain((0..100).step_by(2)) {
+                let found = calls.remove(call).unwrap();
+                assert_eq!(found.place.time, Nanos(round * 1000 + call));
+                calls.reuse(found);
+                assert!(calls.remove(call).is_none());
+            }
+        }
+        assert!(calls.values().count() == 0 && calls.spare.len() == FEW);
+    }
 }

@@ -29,6 +29,10 @@ impl Tracker {
         self.facts_of_return(&pending, exit, facts);
         self.note_size(&pending, exit);
         self.became(&mut pending, exit, facts);
+        if let Some(state) = self.state_mut(who) {
+            pending.operation = Operation::Nothing;
+            state.pending.reuse(pending);
+        }
     }
 
     fn became(&mut self, pending: &mut PendingCall, exit: &Exit, facts: &mut dyn FactConsumer) {
