@@ -14,7 +14,7 @@ use crate::finding::Place;
 /// on a machine that is not overloaded.
 pub(super) const SLOW: u64 = 10_000_000;
 
-/// How many calls of a function make a distribution.
+/// How many calls of a function make a distribution, more than [`KEPT`].
 pub(super) const ENOUGH: u64 = 1000;
 
 /// How many times as long as the median an outlier takes.
@@ -23,19 +23,52 @@ pub(super) const OUTLIER: u64 = 100;
 /// How many steps each doubling of the time is divided into.
 const STEPS: usize = 4;
 
+/// How many calls of a function are kept as they are, before they are counted in a distribution: a run may have very many processes
+/// that call little.
+const KEPT: usize = 64;
+
 /// The calls of one function.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Column {
     calls: u64,
+    /// The steps of the first calls, while there is no distribution.
+    first: Vec<u8>,
     /// How many took a time of each step.
-    steps: [u32; 64 * STEPS],
+    steps: Option<Box<[u32; 64 * STEPS]>>,
     /// Those that took longer than [`SLOW`], and longer than each before.
-    slowest: Option<(u64, Place)>,
+    slowest: Option<Box<(u64, Place)>>,
+}
+
+impl Column {
+    #[inline]
+    fn count(&mut self, step: usize) {
+        self.calls += 1;
+        if let Some(steps) = &mut self.steps {
+            count(&mut **steps, step);
+        } else if self.first.len() < KEPT {
+            self.first.push(step as u8);
+        } else {
+            let steps = &mut **self.steps.insert(Box::new([0; 64 * STEPS]));
+            std::mem::take(&mut self.first).into_iter().for_each(|step| count(steps, usize::from(step)));
+            count(steps, step);
+        }
+    }
+}
+
+#[inline]
+fn count(steps: &mut [u32], step: usize) {
+    if let Some(count) = steps.get_mut(step) {
+        *count = count.saturating_add(1);
+    }
 }
 
 /// The calls of a process, without those that wait for other processes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Durations(Vec<Option<Box<Column>>>);
+pub(super) struct Durations {
+    /// The place of each function in `columns`, from 1 on; 0 if it was not called.
+    places: Vec<u8>,
+    columns: Vec<Column>,
+}
 
 /// Calls that took far longer than others of their function.
 #[derive(Clone, Copy, Debug)]
@@ -56,32 +89,35 @@ impl Durations {
     pub(super) fn note(&mut self, place: Place, returned: Nanos) {
         let Some(function) = place.function.filter(|function| !waits(*function)) else { return };
         let took = returned.0.saturating_sub(place.time.0);
-        if self.0.is_empty() {
-            self.0.resize_with(Function::COUNT, || None);
+        if self.places.is_empty() {
+            self.places.resize(Function::COUNT, 0);
         }
-        let Some(column) = self.0.get_mut(function as usize) else { return };
-        let column = column.get_or_insert_with(|| Box::new(Column { calls: 0, steps: [0; 64 * STEPS], slowest: None }));
-        column.calls += 1;
-        if let Some(step) = column.steps.get_mut(step(took)) {
-            *step = step.saturating_add(1);
+        let Some(place_of) = self.places.get_mut(function as usize) else { return };
+        if *place_of == 0 {
+            self.columns.push(Column::default());
+            *place_of = self.columns.len() as u8;
         }
-        if took >= SLOW && column.slowest.is_none_or(|(slowest, _)| took > slowest) {
-            column.slowest = Some((took, place));
+        let Some(column) = self.columns.get_mut(usize::from(*place_of) - 1) else { return };
+        column.count(step(took));
+        if took >= SLOW && column.slowest.as_ref().is_none_or(|slowest| took > slowest.0) {
+            column.slowest = Some(Box::new((took, place)));
         }
     }
 
     /// The outliers of each function that was called often enough.
     pub(super) fn outliers(&self) -> impl Iterator<Item = Outlier> {
-        self.0.iter().flatten().filter_map(|column| {
-            let (took, place) = column.slowest.filter(|_| column.calls >= ENOUGH)?;
+        let columns = self.places.iter().filter_map(|place| self.columns.get(usize::from(*place).checked_sub(1)?));
+        columns.filter_map(|column| {
+            let (took, place) = **column.slowest.as_ref().filter(|_| column.calls >= ENOUGH)?;
+            let steps = column.steps.as_ref()?;
             let mut below = 0;
-            let median = column.steps.iter().position(|count| {
+            let median = steps.iter().position(|count| {
                 below += u64::from(*count);
                 2 * below >= column.calls
             });
             let median = end(median?);
             let limit = median.saturating_mul(OUTLIER).max(SLOW);
-            let outliers = column.steps.get(step(limit) + 1..).unwrap_or_default();
+            let outliers = steps.get(step(limit) + 1..).unwrap_or_default();
             let outliers = outliers.iter().map(|count| u64::from(*count)).sum::<u64>().max(1);
             (took > limit).then_some(Outlier { place, took, median, calls: column.calls, outliers })
         })
@@ -108,9 +144,23 @@ fn end(step: usize) -> u64 {
     if doubling < 2 { STEPS as u64 } else { ((STEPS as u64 + part + 1) << (doubling - 2)) - 1 }
 }
 
+// The places are bytes.
+const _: () = assert!(Function::COUNT < 256 && ENOUGH > KEPT as u64);
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_distribution_has_the_calls_before_it_was_made() {
+        let (mut column, mut expected) = (Column::default(), [0; 64 * STEPS]);
+        for call in 0..3 * KEPT {
+            column.count(call % 7);
+            expected[call % 7] += 1;
+        }
+        assert_eq!((column.calls, column.steps.as_deref()), (3 * KEPT as u64, Some(&expected)));
+        assert!(column.first.is_empty());
+    }
 
     #[test]
     fn a_time_lies_in_its_step_and_not_in_the_next() {
