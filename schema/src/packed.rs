@@ -26,12 +26,12 @@ impl<'w> PackedCall<'w> {
     #[inline]
     pub fn first_of(words: &'w [u64]) -> Option<Self> {
         let (head, rest) = words.split_first_chunk()?;
-        let [first, _, _, places] = *head;
+        let first = head[0];
         if !matches!(first & 0xff, ENTER | EXIT) {
             return None;
         }
         let function = *Function::ALL.get((first >> 8 & 0xffff) as usize)?;
-        Some(Self { head, values: rest.get(..(places as u32).count_ones() as usize)?, function })
+        Some(Self { head, values: rest.get(..(first >> 24 & 0xff) as usize)?, function })
     }
 
     /// The number of its words.
@@ -112,20 +112,22 @@ impl<'w> Packing<'w> {
     #[inline]
     pub fn enter(self, function: Function, call: u64, tid: u32, time: Nanos) {
         let places = self.places;
-        self.end([ENTER | (function as u64) << 8 | u64::from(tid) << 32, time.0, call, places]);
+        self.end(ENTER, function, tid, [time.0, call, places]);
     }
 
     /// Ends the record of a call that returns.
     #[inline]
     pub fn exit(self, function: Function, call: u64, tid: u32, time: Nanos, result: UrResult) {
         let places = self.places | u64::from(result.0) << 32;
-        self.end([EXIT | (function as u64) << 8 | u64::from(tid) << 32, time.0, call, places]);
+        self.end(EXIT, function, tid, [time.0, call, places]);
     }
 
     #[inline]
-    fn end(self, head: [u64; 4]) {
-        if let Some(place) = self.words.get_mut(self.start..).and_then(<[u64]>::first_chunk_mut) {
-            *place = head;
+    fn end(self, kind: u64, function: Function, tid: u32, [time, call, places]: [u64; 3]) {
+        let record = self.words.get_mut(self.start..).and_then(<[u64]>::split_first_chunk_mut);
+        if let Some((head, values)) = record {
+            let sizes = (function as u64) << 8 | (values.len() as u64) << 24;
+            *head = [kind | sizes | u64::from(tid) << 32, time, call, places];
         }
     }
 

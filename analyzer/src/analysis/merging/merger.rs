@@ -74,7 +74,7 @@ impl Merger {
     }
 
     /// Adds a process for each header, in the order of the headers.
-    pub(crate) fn add<'a>(&mut self, headers: impl Iterator<Item = &'a Header>) {
+    pub(crate) fn add<'a>(&mut self, headers: impl Iterator<Item = &'a Arc<Header>>) {
         for header in headers {
             let host = self.host_key(header);
             self.processes.push(TracedProcess::new(header, host));
@@ -86,7 +86,7 @@ impl Merger {
 
     /// Adds processes after events were fed. Returns false if this changes the clock alignment of a known host, or when a known
     /// process began.
-    pub(crate) fn add_later<'a>(&mut self, headers: impl Iterator<Item = &'a Header>) -> bool {
+    pub(crate) fn add_later<'a>(&mut self, headers: impl Iterator<Item = &'a Arc<Header>>) -> bool {
         let before = self.alignments.clone();
         let began: Vec<Nanos> = self.processes.iter().map(|process| process.began).collect();
         self.add(headers);
@@ -172,22 +172,28 @@ impl Merger {
             // The events of one process, as long as they come before those of all others.
             loop {
                 let Some((_, event)) = prefetcher.event(index) else { break };
-                if matches!(event, Waiting::Other(Other::End(_))) {
-                    if let Some(notes) = prefetcher.notes_at_end(index) {
-                        self.ends(index, Arc::new(*notes));
-                        if self.runs_on(index) && first.0 < u64::MAX {
-                            // The process has not ended: all events of the other processes come first.
-                            queue.replace_first((u64::MAX, 1));
-                            break;
+                match event {
+                    Waiting::Call(call) if call.enters() => {
+                        spans.checking(|| self.feed_enter(index, first.0, &call.enter(), observer));
+                    }
+                    Waiting::Call(call) => {
+                        spans.checking(|| self.feed_exit(index, first.0, &call.exit(), observer));
+                    }
+                    Waiting::Other(other) => {
+                        let other = *other;
+                        if matches!(other, Other::End(_))
+                            && let Some(notes) = prefetcher.notes_at_end(index)
+                        {
+                            self.ends(index, Arc::new(*notes));
+                            if self.runs_on(index) && first.0 < u64::MAX {
+                                // The process has not ended: all events of the other processes come first.
+                                queue.replace_first((u64::MAX, 1));
+                                break;
+                            }
                         }
+                        spans.checking(|| self.feed_other(index, first.0, &other, observer));
                     }
                 }
-                let Some((_, event)) = prefetcher.event(index) else { break };
-                spans.checking(|| match event {
-                    Waiting::Call(call) if call.enters() => self.feed_enter(index, first.0, &call.enter(), observer),
-                    Waiting::Call(call) => self.feed_exit(index, first.0, &call.exit(), observer),
-                    Waiting::Other(other) => self.feed_other(index, first.0, other, observer),
-                });
                 let Some(moment) = prefetcher.step(index)? else {
                     queue.pop_first();
                     break;

@@ -33,9 +33,9 @@ pub(crate) struct TracedProcess {
 
 impl TracedProcess {
     /// A process whose first event was not fed yet.
-    pub(crate) fn new(header: &Header, host: u64) -> Self {
+    pub(crate) fn new(header: &Arc<Header>, host: u64) -> Self {
         let began = Nanos(header.clock.monotonic_ns);
-        let (header, notes) = (Arc::new(header.clone()), Arc::default());
+        let (header, notes) = (Arc::clone(header), Arc::default());
         Self { header, notes, host, began, id: None, execs: None, ended: Ended::Incomplete, inside: None }
     }
 

@@ -374,7 +374,7 @@ impl ChunkReader {
 
     /// Frees what can be read again, and closes the file's descriptor until the next read.
     pub(crate) fn release(&mut self) {
-        self.source.release();
+        self.source.release(0);
         for lane in &mut self.lanes {
             lane.words = Vec::new();
         }

@@ -3,7 +3,7 @@
 //! The cursor finds the header first, collects notes about the process, and returns its events with times that never decrease:
 //! the order of the lines in a file is the order of the events.
 
-use std::{io, path::Path};
+use std::{io, path::Path, sync::Arc};
 
 use urscope_schema::{
     api::Function,
@@ -38,7 +38,7 @@ const FOREIGN_LINES: usize = 1000;
 /// The header of the trace at a path; `None` if there is no trace with a header.
 pub fn header_of(path: &Path) -> Option<Header> {
     match Cursor::open(path, HEADER_BUFFER) {
-        Ok(Opened::Trace(cursor)) => Some(cursor.header),
+        Ok(Opened::Trace(cursor)) => Some(Arc::unwrap_or_clone(cursor.header)),
         _ => None,
     }
 }
@@ -65,7 +65,7 @@ impl Opened {
 
 /// A trace that is being read.
 pub(crate) struct Cursor {
-    header: Header,
+    header: Arc<Header>,
     pub(crate) notes: Notes,
     input: Input,
     /// The time of the latest event.
@@ -189,7 +189,7 @@ impl Cursor {
         let stack_index = StackIndex::of(path, identity, input.strings());
         let notes = Notes { stack_index, calls: vec![0; Function::COUNT], ..Notes::default() };
         let mut cursor = Self {
-            header,
+            header: Arc::new(header),
             notes,
             input,
             now: Nanos(0),
@@ -204,7 +204,7 @@ impl Cursor {
         let began = Nanos(cursor.header.clock.monotonic_ns);
         let called = cursor.notes.calls.iter().any(|count| *count > 0);
         let earlier = if called { began.0.saturating_sub(cursor.now.0) } else { 0 };
-        let clock = &mut cursor.header.clock;
+        let clock = &mut Arc::make_mut(&mut cursor.header).clock;
         for time in [&mut clock.monotonic_ns, &mut clock.boottime_ns, &mut clock.realtime_ns] {
             *time = time.saturating_sub(earlier);
         }
@@ -213,7 +213,7 @@ impl Cursor {
     }
 
     /// The header of the process. The time of its clock is the time at which the process began.
-    pub(crate) fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &Arc<Header> {
         &self.header
     }
 

@@ -122,6 +122,18 @@ impl Events {
         self.count = 0;
     }
 
+    /// Frees the memory that is not needed for the events.
+    pub(crate) fn shrink(&mut self) {
+        self.words.shrink_to_fit();
+        self.others.shrink_to_fit();
+    }
+
+    /// Whether at least half of the events are before a position.
+    #[inline]
+    pub(crate) fn half_passed(&self, position: Position) -> bool {
+        2 * position.word >= self.words.len()
+    }
+
     /// Adds an event that is not a call.
     pub(crate) fn push_other(&mut self, moment: Moment, other: Other) {
         self.words.push((self.others.len() as u64) << 8);

@@ -13,7 +13,7 @@ use urscope_schema::{
 
 use super::{
     chunks::ChunkReader,
-    source::{Extent, Source},
+    source::{Buffered, Extent, Source},
 };
 
 /// The size of the buffer that reads the rest of a growing file, in bytes.
@@ -23,7 +23,7 @@ const REMAINDER: usize = 1 << 12;
 pub(crate) enum Input {
     /// The Chrome form.
     Lines {
-        reader: Reader<BufReader<Source>>,
+        reader: Reader<Buffered>,
         /// How much of a growing file could be read when it was last checked; `None` if the file is read to its end.
         growing: Option<Extent>,
     },
@@ -58,7 +58,7 @@ impl Input {
         };
         source.go_to(0)?;
         source.set_limit(growing.map(|extent| extent.lines));
-        let mut input = BufReader::with_capacity(buffer, source);
+        let mut input = Buffered::new(buffer, source);
         Ok(match input.fill_buf()?.trim_ascii_start().first() {
             None | Some(b'[') => Kind::Trace(Self::Lines { reader: Reader::new(input), growing }),
             Some(b'{') => Kind::NotATrace("it begins with { and is other JSON"),
@@ -105,7 +105,7 @@ impl Input {
     pub(crate) fn grow(&mut self, written: Option<Nanos>) -> io::Result<bool> {
         match self {
             Self::Lines { reader, growing: Some(before) } => {
-                let source = reader.input_mut().get_mut();
+                let source = reader.input_mut().source();
                 let Some(extent) = source.extent(*before)? else { return Ok(false) };
                 let extent = written.map(|_| extent);
                 source.set_limit(extent.map(|extent| extent.lines));
@@ -129,7 +129,7 @@ impl Input {
                 let mut source = open()?;
                 source.go_to(lines)?;
                 source.set_limit(Some(text));
-                let reader = reader.continued(BufReader::with_capacity(REMAINDER, source));
+                let reader = reader.continued(Buffered::new(REMAINDER, source));
                 Ok(Some(Self::Lines { reader, growing: None }))
             }
             Self::Chunks(reader) => Ok(Some(Self::Chunks(Box::new(reader.remainder(open()?)?)))),
@@ -181,15 +181,15 @@ impl Input {
     /// The bytes of the file.
     pub(crate) fn source(&mut self) -> &mut Source {
         match self {
-            Self::Lines { reader, .. } => reader.input_mut().get_mut(),
+            Self::Lines { reader, .. } => reader.input_mut().source(),
             Self::Chunks(reader) => reader.source(),
         }
     }
 
-    /// Closes the file's descriptor until the next read.
+    /// Frees what can be read again, and closes the file's descriptor until the next read.
     pub(crate) fn release(&mut self) {
         match self {
-            Self::Lines { reader, .. } => reader.input_mut().get_mut().release(),
+            Self::Lines { reader, .. } => reader.input_mut().release(),
             Self::Chunks(reader) => reader.release(),
         }
     }

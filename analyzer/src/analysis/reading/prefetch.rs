@@ -27,7 +27,7 @@ const EVENTS_AHEAD: usize = 1 << 17;
 /// The number of bytes that may be buffered, over all files together.
 const BYTES_AHEAD: usize = 1 << 26;
 
-/// With more files than this, no file stays open between two reads.
+/// With more files than this, no file stays open between two reads, and only so many are read before their processes begin.
 const FILES_OPEN: usize = 256;
 
 /// The buffer size of each of `files` files, in bytes.
@@ -60,6 +60,8 @@ struct FileQueue {
     path: PathBuf,
     events: Events,
     at: Position,
+    /// The rest of the file, until it is to be read on.
+    rest: Option<Box<Cursor>>,
     ahead: Option<Batch>,
     /// Whether the file has been read to its end.
     over: bool,
@@ -72,6 +74,9 @@ pub(crate) struct Prefetcher {
     all: Vec<FileQueue>,
     jobs: Sender<Job>,
     batches: Receiver<Batch>,
+    /// Whether there are so few files that each is read ahead all the time. Otherwise a file is read on when half of its events have
+    /// been passed.
+    few: bool,
 }
 
 impl Prefetcher {
@@ -90,14 +95,23 @@ impl Prefetcher {
             drop(reader.spawn(move || read(&waiting, &done, &progress, limit, release)));
         }
         let mut all = Vec::with_capacity(cursors.len());
-        for (file, (first, cursor)) in cursors.into_iter().enumerate() {
+        for (first, cursor) in cursors {
             let path = cursor.path().to_owned();
             let mut events = Events::default();
             events.push_other(first.order(Nanos(0)), first);
-            all.push(FileQueue { path, events, at: Position::default(), ahead: None, over: false, notes: None });
-            drop(jobs.send(Job { file, cursor, events: Events::default() }));
+            let (at, rest) = (Position::default(), Some(cursor));
+            all.push(FileQueue { path, events, at, rest, ahead: None, over: false, notes: None });
         }
-        Self { all, jobs, batches }
+        let mut prefetcher = Self { all, jobs, batches, few: !release };
+        (0..FILES_OPEN).for_each(|file| prefetcher.read_on(file, Events::default()));
+        prefetcher
+    }
+
+    /// Lets a thread read the next events of a file into `events`, unless that has begun or the file is over.
+    fn read_on(&mut self, file: usize, events: Events) {
+        if let Some(cursor) = self.all.get_mut(file).and_then(|file| file.rest.take()) {
+            drop(self.jobs.send(Job { file, cursor, events }));
+        }
     }
 
     /// The present event of a file with its moment; `None` where the next ones must be received, or after its end.
@@ -111,9 +125,19 @@ impl Prefetcher {
     #[inline]
     pub(crate) fn step(&mut self, file: usize) -> Result<Option<Moment>, AnalysisError> {
         let Some(here) = self.all.get_mut(file) else { return Ok(None) };
+        let mut begins = false;
         if let Some((moment, event)) = here.events.at(here.at) {
+            begins = matches!(event, Waiting::Other(Other::Begin(_)));
             Events::step(&mut here.at, moment, &event);
         }
+        if begins {
+            self.read_on(file + FILES_OPEN, Events::default());
+        }
+        let Some(here) = self.all.get_mut(file) else { return Ok(None) };
+        if here.rest.is_some() && here.events.half_passed(here.at) {
+            self.read_on(file, Events::default());
+        }
+        let Some(here) = self.all.get_mut(file) else { return Ok(None) };
         match here.events.at(here.at) {
             Some((moment, _)) => Ok(Some(moment)),
             None => self.next_batch(file),
@@ -123,6 +147,7 @@ impl Prefetcher {
     /// Goes on to the events that were read ahead, and waits for them if necessary.
     fn next_batch(&mut self, file: usize) -> Result<Option<Moment>, AnalysisError> {
         loop {
+            self.read_on(file, Events::default());
             let Some(here) = self.all.get_mut(file) else { return Ok(None) };
             if let Some((moment, _)) = here.events.at(here.at) {
                 return Ok(Some(moment));
@@ -138,8 +163,11 @@ impl Prefetcher {
                     match batch.left {
                         Left::Notes(notes) => (here.over, here.notes) = (true, Some(notes)),
                         Left::Cursor(cursor) => {
-                            spent.clear();
-                            drop(self.jobs.send(Job { file, cursor, events: spent }));
+                            here.rest = Some(cursor);
+                            if self.few {
+                                spent.clear();
+                                self.read_on(file, spent);
+                            }
                         }
                     }
                 }
@@ -180,6 +208,7 @@ fn read(waiting: &Mutex<Receiver<Job>>, done: &Sender<Batch>, progress: &Progres
         progress.add(cursor.offset() - before);
         if release {
             cursor.release();
+            events.shrink();
         }
         if done.send(Batch { file, left: cursor.left(), events: read.map(|()| events) }).is_err() {
             return;

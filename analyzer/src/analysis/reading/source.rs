@@ -2,7 +2,8 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Read, Seek as _, SeekFrom},
+    io::{self, BufRead, Read, Seek as _, SeekFrom},
+    ops::Range,
     os::unix::fs::{FileExt as _, MetadataExt as _},
     path::{Path, PathBuf},
 };
@@ -99,9 +100,10 @@ impl Source {
         Ok(Some(Extent { lines: end_of_lines(file, before.lines, text), text }))
     }
 
-    /// Closes the descriptor. The next read opens the file again.
-    pub(crate) fn release(&mut self) {
+    /// Closes the descriptor. The next read opens the file again, and begins `unread` bytes before the present position.
+    pub(crate) fn release(&mut self, unread: u64) {
         self.file = None;
+        self.at -= unread;
     }
 
     /// The open file. Opens it again if it was released.
@@ -129,6 +131,60 @@ impl Read for Source {
     }
 }
 
+/// A source that is read through a buffer. The buffer has memory only while it is needed.
+#[derive(Debug)]
+pub(crate) struct Buffered {
+    source: Source,
+    bytes: Vec<u8>,
+    /// The size of the buffer in bytes.
+    capacity: usize,
+    /// Which bytes of the buffer are not consumed yet.
+    rest: Range<usize>,
+}
+
+impl Buffered {
+    /// With a buffer of `capacity` bytes.
+    pub(crate) fn new(capacity: usize, source: Source) -> Self {
+        Self { source, bytes: Vec::new(), capacity, rest: 0..0 }
+    }
+
+    /// The source.
+    pub(crate) fn source(&mut self) -> &mut Source {
+        &mut self.source
+    }
+
+    /// Frees the buffer and closes the descriptor until the next read.
+    pub(crate) fn release(&mut self) {
+        self.source.release(self.rest.len() as u64);
+        (self.bytes, self.rest) = (Vec::new(), 0..0);
+    }
+}
+
+impl Read for Buffered {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(buffer)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl BufRead for Buffered {
+    #[inline]
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.rest.is_empty() {
+            self.bytes.resize(self.capacity, 0);
+            self.rest = 0..0;
+            self.rest.end = self.source.read(&mut self.bytes)?;
+        }
+        Ok(self.bytes.get(self.rest.clone()).unwrap_or_default())
+    }
+
+    #[inline]
+    fn consume(&mut self, count: usize) {
+        self.rest.start = (self.rest.start + count).min(self.rest.end);
+    }
+}
+
 fn identity(file: &File) -> io::Result<(u64, u64)> {
     let metadata = file.metadata()?;
     Ok((metadata.dev(), metadata.ino()))
@@ -147,9 +203,26 @@ mod tests {
         let mut three = [0; 3];
         source.read_exact(&mut three).unwrap();
         assert_eq!(&three, b"one");
-        source.release();
+        source.release(0);
         source.read_exact(&mut three).unwrap();
         assert_eq!(&three, b"two");
+    }
+
+    #[test]
+    fn a_buffer_goes_on_where_it_was_freed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "onetwothree").unwrap();
+        let mut buffered = Buffered::new(4, Source::open(&path).unwrap());
+        let mut text = String::new();
+        for _ in 0..3 {
+            let next = buffered.fill_buf().unwrap()[..2].to_owned();
+            text.push_str(str::from_utf8(&next).unwrap());
+            buffered.consume(2);
+            buffered.release();
+        }
+        buffered.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "onetwothree");
     }
 
     #[test]
@@ -158,7 +231,7 @@ mod tests {
         let path = folder.path().join("file");
         fs::write(&path, "one").unwrap();
         let mut source = Source::open(&path).unwrap();
-        source.release();
+        source.release(0);
         fs::write(folder.path().join("other"), "two").unwrap();
         fs::rename(folder.path().join("other"), &path).unwrap();
         assert!(source.read(&mut [0; 3]).unwrap_err().to_string().contains("replaced"));
