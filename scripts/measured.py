@@ -1,6 +1,7 @@
 """What the measuring scripts share: traces of a made-up run, and commands whose time and memory are taken."""
 
 import os
+import resource
 import subprocess
 import tempfile
 import time
@@ -14,6 +15,7 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
 RANKS = 4
 CYCLE_BYTES = 2297  # What a process of the trace generator writes in one cycle, in the Chrome form.
 CYCLE_RECORDS = 12
+SMALL_CYCLES = 2
 
 
 @dataclass
@@ -40,6 +42,23 @@ def measured(command):
     if process.returncode not in (0, 1):  # urscope ends with 1 when it has findings, the importer when it has warnings.
         raise RuntimeError(errors.strip().splitlines()[-1] if errors.strip() else f"it ended with {process.returncode}")
     return Measured(text, seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000)
+
+
+@contextmanager
+def small_traces(processes, *options):
+    """A folder with the traces of very many processes that do little, all at the same time."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # The generator has all of them open.
+    room = ROOT / "target/tmp"
+    room.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(dir=room) as folder:
+            generator = TARGET / "release/examples/trace-generator"
+            command = [generator, folder, "--ranks", str(processes), "--cycles", str(SMALL_CYCLES), *options]
+            subprocess.run(command, check=True)
+            yield Path(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @contextmanager

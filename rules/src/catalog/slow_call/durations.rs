@@ -49,7 +49,9 @@ impl Column {
             self.first.push(step as u8);
         } else {
             let steps = &mut **self.steps.insert(Box::new([0; 64 * STEPS]));
-            std::mem::take(&mut self.first).into_iter().for_each(|step| count(steps, usize::from(step)));
+            for step in std::mem::take(&mut self.first) {
+                count(steps, usize::from(step));
+            }
             count(steps, step);
         }
     }
