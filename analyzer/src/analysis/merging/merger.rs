@@ -170,8 +170,7 @@ impl Merger {
         while let Some((mut first, index)) = queue.first() {
             let second = queue.second();
             // The events of one process, as long as they come before those of all others.
-            loop {
-                let Some((_, event)) = prefetcher.event(index) else { break };
+            while let Some((_, event)) = prefetcher.event(index) {
                 match event {
                     Waiting::Call(call) if call.enters() => {
                         spans.checking(|| self.feed_enter(index, first.0, &call.enter(), observer));

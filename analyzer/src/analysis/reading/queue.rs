@@ -84,7 +84,9 @@ mod tests {
         #[test]
         fn sources_come_in_the_order_of_their_keys(sources in prop::collection::vec(prop::collection::vec(0..50_u32, 1..20), 1..9)) {
             let mut sources: Vec<Vec<u32>> = sources;
-            sources.iter_mut().for_each(|keys| keys.sort_unstable());
+            for keys in &mut sources {
+                keys.sort_unstable();
+            }
             let mut expected: Vec<(u32, usize)> =
                 sources.iter().enumerate().flat_map(|(source, keys)| keys.iter().map(move |key| (*key, source))).collect();
             expected.sort_unstable();
