@@ -7,20 +7,18 @@
 //! leaves only whole records. As in [`super::pages`], no descriptor is kept.
 
 use std::{
-    arch::asm,
-    cell::Cell,
     fs::File,
     io,
     os::{fd::AsRawFd as _, unix::fs::FileExt as _},
     path::Path,
     ptr::NonNull,
-    sync::atomic::{AtomicU32, Ordering, compiler_fence},
 };
 
 use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
 
 use super::{
     named_file::{KeptByte, NamedFile},
+    sync::{self, AtomicU32, Cell, Ordering, compiler_fence},
     variables,
 };
 
@@ -29,6 +27,9 @@ pub const PIECE: u64 = 1 << 20;
 
 /// The size of a word in bytes.
 const WORD: usize = size_of::<u64>();
+
+/// A position behind every end.
+const NOWHERE: usize = usize::MAX / 2;
 
 /// The contents of new parts of the file.
 static FREE: [u64; CHUNK] = [UNWRITTEN; CHUNK];
@@ -65,6 +66,8 @@ pub(super) struct Lane {
     end: Cell<usize>,
     number: Cell<u32>,
     epoch: Cell<u32>,
+    /// Where the record is that is being written; 0 if none is.
+    writes: Cell<usize>,
     /// The thread is in [`Chunks::renew`].
     busy: Cell<bool>,
 }
@@ -118,8 +121,14 @@ impl Chunks {
     fn renew_lane(&mut self, lane: &Lane, pid: u32, tid: u32, beginning: &[u64]) -> io::Result<()> {
         let old = lane.take();
         if old.end != 0 {
-            self.spend(old.end - CHUNK_BYTES as usize);
-        } else if let Some(at) = self.left.iter().position(|left| left.end - left.next >= WORD * CHUNK / 2) {
+            let start = old.end - CHUNK_BYTES as usize;
+            // What a handler interrupted goes on in the chunk, which therefore stays mapped.
+            if !(start..old.end).contains(&lane.writes.get()) {
+                self.spend(start);
+            }
+        } else if let Some(at) =
+            self.left.iter().position(|left| left.end.saturating_sub(left.next) >= WORD * CHUNK / 2)
+        {
             let position = self.left.swap_remove(at);
             lane.set(position);
             append(&write::thread(pid, tid));
@@ -204,7 +213,7 @@ impl Chunks {
         starts.sort_unstable();
         for run in starts.chunk_by(|one, next| one + CHUNK_BYTES as usize == *next) {
             if let Some(first) = run.first() {
-                // SAFETY: these chunks are full: no thread has a position in them, and none will.
+                // SAFETY: these chunks are full: no thread has a position in them or writes there, and none will.
                 unsafe {
                     libc::munmap(std::ptr::with_exposed_provenance_mut(*first), run.len() * CHUNK_BYTES as usize)
                 };
@@ -233,36 +242,50 @@ impl Lane {
     /// Takes the position away: until [`Self::set`], nothing can be appended.
     fn take(&self) -> Position {
         let current = self.epoch.get() == EPOCH.load(Ordering::Relaxed);
-        let position = Position { next: self.next.get(), end: self.end.get(), lane: self.number.get() };
-        // Without an end there is no room, whatever a handler does in between.
+        // At once: what a handler appends before is in front of the position, and after it there is no room.
+        let next = sync::exchange(&self.next, NOWHERE);
+        let position = Position { next, end: self.end.get(), lane: self.number.get() };
         self.end.set(0);
         compiler_fence(Ordering::SeqCst);
         if current { position } else { Position::default() }
     }
 
     fn set(&self, position: Position) {
-        self.next.set(position.next);
         self.number.set(position.lane);
         self.epoch.set(EPOCH.load(Ordering::Relaxed));
-        compiler_fence(Ordering::SeqCst);
         self.end.set(position.end);
+        compiler_fence(Ordering::SeqCst);
+        // The last, so that a handler that found no room has not moved it.
+        self.next.set(position.next);
     }
 
-    /// Claims room for so many bytes; `None` where the chunk has not so much.
+    /// Claims room for so many bytes and notes in [`Self::writes`] where it is; `None` where the chunk has not so much.
     #[inline]
     fn claim(&self, bytes: usize) -> Option<*mut u64> {
         if self.epoch.get() != EPOCH.load(Ordering::Relaxed) {
             return None;
         }
-        let mut start = bytes;
-        // SAFETY: the cell is this thread's own. One instruction, so that a handler that claims room comes before or after it.
-        unsafe {
-            asm!("xadd qword ptr [{next}], {start}", next = in(reg) self.next.as_ptr(), start = inout(reg) start,
-                options(nostack));
-        }
+        let end = self.end.get();
+        let start = sync::claim(&self.next, bytes);
         // A position behind the end stays there until the next chunk; adding to it cannot overflow before 2^47 records.
-        let fits = start.checked_add(bytes).is_some_and(|behind| behind <= self.end.get());
-        fits.then(|| std::ptr::with_exposed_provenance_mut(start))
+        if start.checked_add(bytes).is_none_or(|behind| behind > end) {
+            return None;
+        }
+        let outer = self.writes.replace(start);
+        compiler_fence(Ordering::SeqCst);
+        // A handler that came in between may have given this thread another chunk: this is no room of that one, and may be unmapped.
+        if self.end.get() != end {
+            self.writes.set(outer);
+            return None;
+        }
+        Some(std::ptr::with_exposed_provenance_mut(start))
+    }
+
+    /// The record is written; the thread goes on with the one that it was at before.
+    #[inline]
+    fn written(&self, outer: usize) {
+        compiler_fence(Ordering::SeqCst);
+        self.writes.set(outer);
     }
 }
 
@@ -274,7 +297,7 @@ impl write::Sink for Words {
     fn word(&mut self, word: u64) {
         // SAFETY: `append_with` has claimed room for all words that the same function made for `Measure`.
         unsafe {
-            self.0.write_volatile(word);
+            sync::store(self.0, word);
             self.0 = self.0.add(1);
         }
     }
@@ -304,15 +327,17 @@ pub enum Appended {
 pub fn append_with(record: &impl Record) -> Appended {
     let Some(first) = record.words(&mut write::Measure) else { return Appended::Never };
     let lane = Lane::own();
+    let outer = lane.writes.get();
     let Some(place) = lane.claim(write::length(first) * WORD) else {
         return if lane.busy.get() { Appended::Never } else { Appended::NoRoom };
     };
-    // SAFETY: `claim` gave room for the record, in a chunk that stays mapped while this thread has a position in it.
+    // SAFETY: `claim` gave room for the record, in a chunk that stays mapped as long as this thread writes there.
     unsafe {
-        place.write_volatile(hole(write::length(first)));
+        sync::store(place, hole(write::length(first)));
         record.words(&mut Words(place.add(1)));
-        place.write_volatile(first);
+        sync::store(place, first);
     }
+    lane.written(outer);
     Appended::Yes
 }
 
@@ -337,11 +362,14 @@ pub fn append(words: &[u64]) -> Appended {
 
 /// Appends several records at once, to a chunk that nothing was written to.
 fn append_all(words: &[u64]) {
-    if let Some(place) = Lane::own().claim(words.len() * WORD) {
+    let lane = Lane::own();
+    let outer = lane.writes.get();
+    if let Some(place) = lane.claim(words.len() * WORD) {
         for (at, word) in words.iter().enumerate() {
             // SAFETY: as in `append_with`.
-            unsafe { place.add(at).write_volatile(*word) };
+            unsafe { sync::store(place.add(at), *word) };
         }
+        lane.written(outer);
     }
 }
 

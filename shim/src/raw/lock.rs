@@ -7,11 +7,13 @@ use std::{
     cell::UnsafeCell,
     marker::PhantomData,
     ops::{Deref, DerefMut},
-    sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},
 };
 
-use super::thread;
+use super::{
+    sync::{self, AtomicU32, Ordering},
+    thread,
+};
 
 /// How long a thread waits. Each holder does microseconds of work, but it may be one of many threads on a loaded machine; or a
 /// handler interrupted it that never returns, or that waits for this thread.
@@ -64,9 +66,9 @@ impl<T> Lock<T> {
                 {
                     return Some(held);
                 }
-                std::hint::spin_loop();
+                sync::spin_loop();
             }
-            std::thread::yield_now();
+            sync::yield_now();
         }
         None
     }

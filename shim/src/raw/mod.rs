@@ -21,5 +21,6 @@ pub mod signal_stack;
 pub mod stack;
 pub mod stderr;
 pub mod symbols;
+mod sync;
 pub mod thread;
 mod variables;

@@ -2,27 +2,29 @@
 //! and how many it has made. Threads share nothing of that on the way of a call.
 
 use std::{
-    arch::asm,
     borrow::Cow,
-    cell::Cell,
     ffi::{CStr, c_void},
-    sync::{
-        OnceLock,
-        atomic::{AtomicU64, Ordering, compiler_fence},
-    },
+    sync::OnceLock,
 };
 
 use urscope_schema::api::Function;
 
-use super::{fork_reset::ForkReset, interruptions, lock::Lock, stack, variables};
+use super::{
+    fork_reset::ForkReset,
+    interruptions,
+    lock::Lock,
+    stack,
+    sync::{self, AtomicU64, Cell, Ordering, compiler_fence},
+    variables,
+};
 
 /// What a thread has for itself. It has no destructor, and a signal handler may use it at any instruction.
 pub(super) struct Own {
     id: Cell<u32>,
     named: Cell<bool>,
     /// The next number of a call, and the end of the block of numbers that it is in.
-    next: Cell<u64>,
-    end: Cell<u64>,
+    next: Cell<usize>,
+    end: Cell<usize>,
     counts: Cell<Option<&'static Counts>>,
 }
 
@@ -36,8 +38,7 @@ fn own() -> &'static Own {
 pub fn id() -> u32 {
     match own().id.get() {
         0 => {
-            // SAFETY: gettid(2) has no arguments and cannot fail. The C library has a function for it since 2.30 only.
-            let id = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+            let id = sync::thread_id();
             own().id.set(id);
             id
         }
@@ -55,13 +56,11 @@ static NUMBERS: AtomicU64 = AtomicU64::new(1);
 #[inline]
 pub fn next_call() -> u64 {
     let own = own();
-    let mut number = 1_u64;
-    // SAFETY: the cell is this thread's own. One instruction, so that a handler takes a number before or after it.
-    unsafe {
-        asm!("xadd qword ptr [{next}], {number}", next = in(reg) own.next.as_ptr(), number = inout(reg) number,
-            options(nostack));
-    }
-    if number < own.end.get() { number } else { first_of_block(own) }
+    // The end first: a handler may begin another block at any instruction, and its numbers are above this end. A number that was taken
+    // before it would be below the end of that block, and yet be another call's.
+    let end = own.end.get();
+    let number = sync::claim(&own.next, 1);
+    if number < end { number as u64 } else { first_of_block(own) }
 }
 
 #[cold]
@@ -70,9 +69,9 @@ fn first_of_block(own: &Own) -> u64 {
     // Without an end there is no number, whatever a handler does in between.
     own.end.set(0);
     compiler_fence(Ordering::SeqCst);
-    own.next.set(first + 1);
+    own.next.set(first as usize + 1);
     compiler_fence(Ordering::SeqCst);
-    own.end.set(first + BLOCK);
+    own.end.set((first + BLOCK) as usize);
     first
 }
 
@@ -95,7 +94,7 @@ static ALL: ForkReset<Lock<All>> = ForkReset::new(Lock::default);
 #[inline]
 pub fn count_call(function: Function) {
     if let Some(called) = own_counts().and_then(|counts| counts.called.get(function as usize)) {
-        add_one(called);
+        sync::add_one(called);
     }
 }
 
@@ -103,20 +102,13 @@ pub fn count_call(function: Function) {
 #[inline]
 pub fn count_return() {
     if let Some(counts) = own_counts() {
-        add_one(&counts.returned);
+        sync::add_one(&counts.returned);
     }
 }
 
 #[inline]
 fn own_counts() -> Option<&'static Counts> {
     own().counts.get().or_else(|| new_counts(own()))
-}
-
-/// Adds to a counter that no other thread changes.
-#[inline]
-fn add_one(counter: &AtomicU64) {
-    // SAFETY: the counter is alive. One instruction, so that a handler adds before or after it.
-    unsafe { asm!("inc qword ptr [{}]", in(reg) counter.as_ptr(), options(nostack)) };
 }
 
 /// `None` in a handler that has interrupted this: the call is not counted.

@@ -1,0 +1,167 @@
+//! Runs a thread with a signal handler that interrupts it everywhere: one execution for each place, and for each set of places.
+//!
+//! Before each access to a cell or an atomic, and before each store into the file, the thread takes a [`step`]: there the handler may
+//! run. It can be interrupted itself. A store to a cell is not in memory at once: the compiler may move it as far as the next
+//! barrier (a fence, or an instruction in assembly), past other stores. So at each interruption, every subset of the
+//! stores that wait is tried as what the handler finds. The places and subsets are tried one after the other, as loom does: each
+//! execution repeats the choices of the one before, except for the last that has another possibility left.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A store to a cell that the compiler may still move.
+pub(super) struct Waiting {
+    /// The address of the cell.
+    pub(super) cell: usize,
+    /// Performs it.
+    pub(super) perform: Box<dyn Fn()>,
+    /// What is stored.
+    pub(super) value: Rc<dyn Any>,
+}
+
+/// What is run at a step, besides the handler: it looks at the file as a reader could.
+type Look = Rc<dyn Fn()>;
+
+#[derive(Default)]
+struct Execution {
+    /// The choices: which, and of how many.
+    choices: Vec<(usize, usize)>,
+    /// The number of choices that this execution has made.
+    made: usize,
+    /// How often the handler may still interrupt.
+    left: usize,
+    handler: Option<Rc<dyn Fn()>>,
+    look: Option<Look>,
+    /// The stores of the interrupted functions, the innermost last.
+    waiting: Vec<Vec<Waiting>>,
+}
+
+thread_local! {
+    static EXECUTION: RefCell<Option<Execution>> = const { RefCell::new(None) };
+}
+
+/// What an execution does: `begin` without interruptions, then `run` with them.
+pub struct Model<'a> {
+    /// Prepares an execution. Returns what looks at the file at each step.
+    pub begin: &'a dyn Fn() -> Rc<dyn Fn()>,
+    /// What is interrupted.
+    pub run: &'a dyn Fn(),
+    /// The signal handler.
+    pub handler: Rc<dyn Fn()>,
+    /// Checks the outcome.
+    pub end: &'a dyn Fn(),
+    /// How often the handler interrupts at most.
+    pub interruptions: usize,
+}
+
+/// Tries all places. Returns the number of executions.
+pub fn explore(model: &Model<'_>) -> usize {
+    let mut choices = Vec::new();
+    for executions in 1.. {
+        let look = (model.begin)();
+        EXECUTION.set(Some(Execution {
+            choices,
+            left: model.interruptions,
+            handler: Some(Rc::clone(&model.handler)),
+            look: Some(look),
+            waiting: vec![Vec::new()],
+            ..Execution::default()
+        }));
+        (model.run)();
+        barrier();
+        let execution = EXECUTION.take().expect("it was set above");
+        (model.end)();
+        choices = execution.choices;
+        while choices.last().is_some_and(|(chosen, of)| chosen + 1 == *of) {
+            choices.pop();
+        }
+        match choices.last_mut() {
+            Some((chosen, _)) => *chosen += 1,
+            None => return executions,
+        }
+    }
+    unreachable!("the numbers do not end")
+}
+
+fn with<R>(then: impl FnOnce(&mut Execution) -> R) -> Option<R> {
+    EXECUTION.with_borrow_mut(|execution| execution.as_mut().map(then))
+}
+
+impl Execution {
+    /// One of so many possibilities.
+    fn choose(&mut self, of: usize) -> usize {
+        if self.made == self.choices.len() {
+            self.choices.push((0, of));
+        }
+        let (chosen, known) = self.choices[self.made];
+        assert_eq!(known, of, "an execution repeats the one before up to its last choice");
+        self.made += 1;
+        chosen
+    }
+}
+
+/// A place where a handler may interrupt, and where a reader may look.
+pub(super) fn step() {
+    let Some(look) = with(|execution| execution.look.clone()).flatten() else { return };
+    look();
+    let handler = with(|execution| {
+        if execution.left == 0 || execution.choose(2) == 0 {
+            return None;
+        }
+        execution.left -= 1;
+        // Of the stores that wait, any may have been performed.
+        let waiting = execution.waiting.last_mut().expect("there is always one level");
+        let mut kept = Vec::new();
+        let stores = std::mem::take(waiting);
+        for store in stores {
+            if execution.choose(2) == 1 { (store.perform)() } else { kept.push(store) }
+        }
+        *execution.waiting.last_mut().expect("as above") = kept;
+        execution.waiting.push(Vec::new());
+        execution.handler.clone()
+    });
+    if let Some(Some(handler)) = handler {
+        handler();
+        barrier();
+        with(|execution| execution.waiting.pop());
+    }
+}
+
+/// All stores that wait are performed, in their order.
+pub(super) fn barrier() {
+    let stores = with(|execution| execution.waiting.last_mut().map(std::mem::take)).flatten();
+    for store in stores.into_iter().flatten() {
+        (store.perform)();
+    }
+}
+
+/// Lets a store wait; performs it at once where nothing is explored. Of two stores to one cell, only the later one remains.
+pub(super) fn wait(store: Waiting) {
+    let mut store = Some(store);
+    with(|execution| {
+        let waiting = execution.waiting.last_mut().expect("there is always one level");
+        let store = store.take().expect("it is taken once");
+        waiting.retain(|other| other.cell != store.cell);
+        waiting.push(store);
+    });
+    if let Some(store) = store {
+        (store.perform)();
+    }
+}
+
+/// What this function has stored to a cell, if that store waits.
+pub(super) fn stored(cell: usize) -> Option<Rc<dyn Any>> {
+    let of = |execution: &mut Execution| {
+        let store = execution.waiting.last()?.iter().find(|store| store.cell == cell)?;
+        Some(Rc::clone(&store.value))
+    };
+    with(of).flatten()
+}
+
+/// Does something that no handler interrupts.
+pub fn hold_off(then: impl FnOnce()) {
+    let left = with(|execution| std::mem::take(&mut execution.left)).unwrap_or(0);
+    then();
+    with(|execution| execution.left = left);
+}

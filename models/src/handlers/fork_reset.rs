@@ -1,0 +1,1 @@
+../../../shim/src/raw/fork_reset.rs

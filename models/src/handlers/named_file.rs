@@ -1,0 +1,1 @@
+../../../shim/src/raw/named_file.rs

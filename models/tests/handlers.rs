@@ -1,0 +1,237 @@
+//! Every place where a signal handler can interrupt a thread that appends to a binary trace, or that takes the number of a call; and what
+//! a reader finds in the file at each of these places.
+
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::rc::Rc;
+
+use urscope_models::handlers::{
+    chunks::{Appended, Chunks, append},
+    explorer::{Model, explore, hold_off},
+    thread::next_call,
+};
+use urscope_schema::trace::fxt::{
+    CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole,
+    read::{Item, Strings, next},
+    write,
+};
+
+/// The records of an execution: their words, and whether they were appended; `None` as long as that is not known.
+type Records = RefCell<Vec<(Vec<u64>, Option<bool>)>>;
+
+/// A file, and what an execution appends to it.
+struct Trace {
+    chunks: RefCell<Chunks>,
+    file: File,
+    /// The number of the chunk in which an execution begins.
+    first: Cell<u64>,
+    records: Records,
+    folder: tempfile::TempDir,
+}
+
+impl Trace {
+    fn new() -> Rc<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        let mut chunks = Chunks::create(&path).unwrap();
+        chunks.publish().unwrap();
+        let file = File::open(&path).unwrap();
+        Rc::new(Self { chunks: RefCell::new(chunks), file, first: Cell::new(0), records: RefCell::default(), folder })
+    }
+
+    /// Begins an execution in a new chunk, in which so many words are free.
+    fn begin(&self, free: usize) {
+        self.chunks.borrow_mut().renew(1, 1, &[]).unwrap();
+        let mut filler = vec![0; CHUNK - HEAD - free];
+        filler[0] = hole(filler.len());
+        assert_eq!(append(&filler), Appended::Yes);
+        while self.words(self.first.get() + 1, 1).first().is_some_and(|word| *word != UNWRITTEN) {
+            self.first.set(self.first.get() + 1);
+        }
+        self.records.borrow_mut().clear();
+    }
+
+    fn words(&self, chunk: u64, count: usize) -> Vec<u64> {
+        let mut bytes = vec![0; count * 8];
+        let length = self.file.read_at(&mut bytes, chunk * CHUNK_BYTES).unwrap();
+        bytes[..length].as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+    }
+
+    /// What a reader finds now: whole records that were begun, each of those that were appended, and nothing else.
+    fn look(&self) {
+        let records = self.records.borrow();
+        let mut found = vec![0; records.len()];
+        let mut strings = Strings::default();
+        for chunk in self.first.get()..self.first.get() + 4 {
+            // What is behind the first records of a new chunk is not written to.
+            let words = self.words(chunk, if chunk == self.first.get() { CHUNK } else { 200 });
+            let mut at = 0;
+            while at < words.len() {
+                if words[at] == UNWRITTEN {
+                    at += 1;
+                    continue;
+                }
+                let (item, count) = next(&words[at..], 1, &mut strings);
+                match item {
+                    Item::Claimed | Item::Head(_) | Item::Thread(_) => {}
+                    Item::Record(_) => {
+                        let words = &words[at..at + count];
+                        let record = records.iter().position(|(record, _)| record == words);
+                        found[record.unwrap_or_else(|| panic!("a record that nobody appended: {words:x?}"))] += 1;
+                    }
+                    item => panic!("{item:?} at word {at} of chunk {chunk}"),
+                }
+                at += count;
+            }
+        }
+        for (found, (_, appended)) in found.iter().zip(&*records) {
+            match appended {
+                Some(appended) => assert_eq!(*found, i32::from(*appended)),
+                None => assert!(*found <= 1),
+            }
+        }
+    }
+
+    /// Appends a record as `layer::trace::binary` does.
+    fn append(&self) {
+        let number = self.records.borrow().len() as u32;
+        let mut words = vec![write::thread_name(7, number, "", &mut write::Measure)];
+        write::thread_name(7, number, "", &mut words);
+        self.records.borrow_mut().push((words.clone(), None));
+        let mut appended = append(&words);
+        if appended != Appended::Yes {
+            hold_off(|| {
+                appended = append(&words);
+                if appended == Appended::NoRoom
+                    && let Ok(mut chunks) = self.chunks.try_borrow_mut()
+                {
+                    chunks.renew(1, 1, &[]).unwrap();
+                    appended = append(&words);
+                }
+            });
+        }
+        self.records.borrow_mut()[number as usize].1 = Some(appended == Appended::Yes);
+    }
+
+    /// Runs three records, with two more from handlers; so many words are free in the chunk.
+    fn explore(self: &Rc<Self>, free: usize) -> usize {
+        explore(&Model {
+            begin: &|| {
+                self.begin(free);
+                let trace = Rc::clone(self);
+                Rc::new(move || trace.look())
+            },
+            run: &|| (0..3).for_each(|_| self.append()),
+            handler: {
+                let trace = Rc::clone(self);
+                Rc::new(move || trace.append())
+            },
+            end: &|| {
+                self.look();
+                assert!(self.records.borrow().iter().all(|(_, appended)| *appended == Some(true)), "a record is lost");
+            },
+            interruptions: 2,
+        })
+    }
+}
+
+#[test]
+fn records_of_handlers_and_of_what_they_interrupt_are_whole() {
+    let trace = Trace::new();
+    // Room for all; then the chunk is full at the first, in the middle, and at the last of them.
+    for free in [40, 0, 5, 9, 14] {
+        let executions = trace.explore(free);
+        println!("{free} words free: {executions} executions");
+        assert!(executions > 500, "{executions}");
+    }
+    assert!(trace.folder.path().exists());
+}
+
+#[test]
+fn a_handler_in_the_middle_of_another_chunk_loses_only_its_own_record() {
+    let trace = Trace::new();
+    let records = &trace.records;
+    let renew = || trace.chunks.borrow_mut().renew(1, 1, &[]).unwrap();
+    let executions = explore(&Model {
+        begin: &|| {
+            trace.begin(40);
+            let trace = Rc::clone(&trace);
+            Rc::new(move || trace.look())
+        },
+        run: &|| {
+            renew();
+            trace.append();
+        },
+        handler: {
+            let trace = Rc::clone(&trace);
+            Rc::new(move || trace.append())
+        },
+        end: &|| {
+            trace.look();
+            let records = records.borrow();
+            let (words, appended) = records.iter().find(|(words, _)| words[1] + 1 == records.len() as u64).unwrap();
+            assert!(appended.is_some(), "{words:x?}");
+        },
+        interruptions: 2,
+    });
+    println!("{executions} executions");
+    assert!(executions > 500, "{executions}");
+}
+
+#[test]
+fn a_chunk_that_a_thread_leaves_is_used_further_without_harm() {
+    let trace = Trace::new();
+    let executions = explore(&Model {
+        begin: &|| {
+            // More than half of it is free, so that it is used further.
+            trace.begin(CHUNK - HEAD - 100);
+            let trace = Rc::clone(&trace);
+            Rc::new(move || trace.look())
+        },
+        run: &|| {
+            trace.append();
+            trace.chunks.borrow_mut().leave();
+            trace.append();
+        },
+        handler: {
+            let trace = Rc::clone(&trace);
+            Rc::new(move || trace.append())
+        },
+        end: &|| trace.look(),
+        interruptions: 2,
+    });
+    println!("{executions} executions");
+    assert!(executions > 300, "{executions}");
+}
+
+#[test]
+fn handlers_take_other_numbers_than_what_they_interrupt() {
+    let taken = Rc::new(RefCell::new(Vec::new()));
+    let take = |taken: &RefCell<Vec<u64>>| {
+        let number = next_call();
+        taken.borrow_mut().push(number);
+    };
+    let executions = explore(&Model {
+        begin: &|| {
+            taken.borrow_mut().clear();
+            // The block of numbers ends in this execution.
+            while next_call() % 64 != 63 {}
+            Rc::new(|| ())
+        },
+        run: &|| (0..4).for_each(|_| take(&taken)),
+        handler: {
+            let taken = Rc::clone(&taken);
+            Rc::new(move || take(&taken))
+        },
+        end: &|| {
+            let mut numbers = taken.borrow().clone();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert_eq!(numbers.len(), taken.borrow().len(), "{:?}", taken.borrow());
+        },
+        interruptions: 3,
+    });
+    println!("{executions} executions");
+    assert!(executions > 500, "{executions}");
+}

@@ -1,0 +1,61 @@
+//! What threads, signal handlers and readers of a mapped file share memory through.
+//!
+//! `chunks`, `thread`, `lock` and `fork_reset` use nothing else for that, so that `models/` can run the same files with cells, atomics
+//! and stores that are interrupted everywhere.
+
+use std::arch::asm;
+
+pub(super) use std::{
+    cell::Cell,
+    hint::spin_loop,
+    sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence},
+    thread::yield_now,
+};
+
+/// Adds to a word of this thread and returns what it was before. One instruction, so that a signal handler that adds comes before
+/// or after it.
+#[inline]
+pub(super) fn claim(word: &Cell<usize>, count: usize) -> usize {
+    let mut before = count;
+    // SAFETY: the word is alive, and no other thread has it.
+    unsafe {
+        asm!("xadd qword ptr [{word}], {before}", word = in(reg) word.as_ptr(), before = inout(reg) before, options(nostack));
+    }
+    before
+}
+
+/// Replaces a word of this thread and returns what it was before, in one instruction.
+#[inline]
+pub(super) fn exchange(word: &Cell<usize>, value: usize) -> usize {
+    let mut before = value;
+    // SAFETY: the word is alive, and no other thread has it.
+    unsafe {
+        asm!("xchg qword ptr [{word}], {before}", word = in(reg) word.as_ptr(), before = inout(reg) before,
+            options(nostack, preserves_flags));
+    }
+    before
+}
+
+/// Adds one to a counter that no other thread changes. One instruction, so that a signal handler adds before or after it.
+#[inline]
+pub(super) fn add_one(counter: &AtomicU64) {
+    // SAFETY: the counter is alive.
+    unsafe { asm!("inc qword ptr [{}]", in(reg) counter.as_ptr(), options(nostack)) };
+}
+
+/// Stores a word, after all words that were stored before.
+///
+/// # Safety
+///
+/// The place is writable and aligned.
+#[inline]
+pub(super) unsafe fn store(place: *mut u64, word: u64) {
+    // SAFETY: the caller's promise. The compiler keeps the order of volatile stores, and so does the processor.
+    unsafe { place.write_volatile(word) };
+}
+
+/// The kernel's number of this thread.
+pub(super) fn thread_id() -> u32 {
+    // SAFETY: gettid(2) has no arguments and cannot fail. The C library has a function for it since 2.30 only.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
