@@ -17,6 +17,13 @@ pub fn preloaded() -> PathBuf {
     profile_folder().join("liburscope.so")
 }
 
+/// The folder of our libraries, and the profile of cargo that they are built with.
+pub fn libraries() -> (PathBuf, String) {
+    let folder = profile_folder();
+    let profile = profile_of(&folder).to_owned();
+    (folder, profile)
+}
+
 /// Cargo's target folder. What the tests build goes there, too.
 pub fn target_folder() -> PathBuf {
     let profile = unbuilt_profile_folder();
@@ -43,12 +50,16 @@ fn unbuilt_profile_folder() -> PathBuf {
     deps.parent().expect("deps lies in the profile's folder").to_path_buf()
 }
 
-fn build(profile_folder: &Path) {
-    // The folder of the profile `dev` has another name.
-    let profile = match profile_folder.file_name().and_then(|name| name.to_str()) {
+/// The profile that is built in a folder. That of the profile `dev` has another name.
+fn profile_of(folder: &Path) -> &str {
+    match folder.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
         Some(name) => name,
-    };
+    }
+}
+
+fn build(profile_folder: &Path) {
+    let profile = profile_of(profile_folder);
     let output = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         // The whole workspace and this test, as `scripts/test` builds them: cargo would build a part, or the libraries without
         // the features that tests ask for, a second time.

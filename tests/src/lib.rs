@@ -16,6 +16,7 @@
 pub mod apps;
 pub mod artefacts;
 pub mod hunt;
+pub mod instructions;
 pub mod perfetto;
 pub mod record_fields;
 pub mod report;

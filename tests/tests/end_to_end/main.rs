@@ -27,6 +27,7 @@ mod exec;
 mod export;
 mod fork;
 mod hunt;
+mod instructions;
 mod interrupted;
 mod kill;
 mod launchers;

@@ -36,7 +36,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 74] = [
+const PROGRAMS: [(&str, Shares, Runs); 75] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -74,6 +74,7 @@ const PROGRAMS: [(&str, Shares, Runs); 74] = [
     ("leaked_handle", Memory, Once),
     ("leaked_mapping", Memory, Once),
     ("lingering", Memory, Once),
+    ("marked_pairs", Memory, With(&["100"])),
     ("missing_results", Memory, Once),
     ("never_signalled", AllKinds, Once),
     ("no_permission", Memory, Once),
