@@ -176,7 +176,9 @@ mod tests {
                 let (function, time) = (Function::ALL[row], Nanos(time));
                 let mut values = Values::NONE;
                 for (place, value) in fields.into_iter().enumerate() {
-                    value.into_iter().for_each(|value| values.set(place, value));
+                    if let Some(value) = value {
+                        values.set(place, value);
+                    }
                 }
                 match result.map(UrResult) {
                     None => {
