@@ -21,6 +21,7 @@ const INT3: u8 = 0xcc;
 /// Runs a command to its end and counts each section between two marks. Panics if the program is not started or fails.
 ///
 /// A repeated string instruction counts once, however often it repeats.
+#[expect(clippy::zombie_processes, reason = "`Stepped::wait` waits for it, by its number")]
 pub fn sections(mut command: Command) -> Vec<Section> {
     // SAFETY: between fork and exec, this makes one system call.
     unsafe { command.pre_exec(|| ptrace(libc::PTRACE_TRACEME, 0, 0, 0).map(drop)) };
