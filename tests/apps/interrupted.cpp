@@ -19,24 +19,44 @@ namespace {
 
 void get_and_put(const Gpu &gpu, void *memory) { put(get(memory, gpu), gpu); }
 
-// The addresses of the library that traces this program.
-std::uintptr_t tracer_begin = 0, tracer_end = 0;
+// The addresses of a library.
+struct Addresses {
+  const char *name;
+  std::uintptr_t begin = 0, end = 0;
 
-int find_tracer(dl_phdr_info *info, size_t, void *) {
-  if (std::string(info->dlpi_name).find("liburscope") == std::string::npos) return 0;
-  tracer_begin = info->dlpi_addr;
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    const auto &segment = info->dlpi_phdr[i];
-    if (segment.p_type == PT_LOAD) tracer_end = info->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+  void find() { dl_iterate_phdr(look, this); }
+
+  // Whether a signal has interrupted the library.
+  bool are_interrupted(void *context) const {
+    const auto at = static_cast<std::uintptr_t>(static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP]);
+    return at >= begin && at < end;
   }
-  return 1;
+
+  static int look(dl_phdr_info *info, size_t, void *data) {
+    auto &wanted = *static_cast<Addresses *>(data);
+    if (std::string(info->dlpi_name).find(wanted.name) == std::string::npos) return 0;
+    wanted.begin = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+      const auto &segment = info->dlpi_phdr[i];
+      if (segment.p_type == PT_LOAD) wanted.end = info->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+    }
+    return 1;
+  }
+};
+
+Addresses tracer{"liburscope"}, c_library{"libc.so"};
+
+void handle(int signal, void (*handler)(int, siginfo_t *, void *)) {
+  struct sigaction action = {};
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO;
+  require(sigaction(signal, &action, nullptr) == 0, "no handler");
 }
 
 // Exits where the library was interrupted. Elsewhere this program could wait for itself without it, too: for a lock of the
 // adapter, or of malloc.
 void exit_in_tracer(int, siginfo_t *, void *context) {
-  const auto at = static_cast<std::uintptr_t>(static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP]);
-  if (at >= tracer_begin && at < tracer_end) exit(0);
+  if (tracer.are_interrupted(context)) exit(0);
 }
 
 // A process that gets and puts until a signal ends it. It says when it has begun.
@@ -45,12 +65,9 @@ int cycles(int ready) {
     Gpu gpu;
     std::byte *memory = gpu.allocate(1 << 20);
     get_and_put(gpu, memory);
-    dl_iterate_phdr(find_tracer, nullptr);
-    require(tracer_begin != 0, "the program is not traced");
-    struct sigaction action = {};
-    action.sa_sigaction = exit_in_tracer;
-    action.sa_flags = SA_SIGINFO;
-    require(sigaction(SIGTERM, &action, nullptr) == 0, "no handler");
+    tracer.find();
+    require(tracer.begin != 0, "the program is not traced");
+    handle(SIGTERM, exit_in_tracer);
     require(write(ready, "r", 1) == 1, "nobody waits");
     for (;;) get_and_put(gpu, memory);
   });
@@ -95,7 +112,11 @@ void forks_in_handler() {
   Gpu gpu;
   std::byte *memory = gpu.allocate(1 << 20);
   get_and_put(gpu, memory);
-  std::signal(SIGALRM, [](int) {
+  c_library.find();
+  require(c_library.begin != 0, "no C library");
+  handle(SIGALRM, [](int, siginfo_t *, void *context) {
+    // The handlers of libraries for forks free memory, which must not interrupt malloc.
+    if (c_library.are_interrupted(context)) return;
     const pid_t child = fork();
     if (child == 0) _exit(0);
     int status = 0;
