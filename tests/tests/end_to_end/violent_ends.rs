@@ -17,7 +17,8 @@ fn lose_nothing(stage: &str) {
     assert_eq!(all.ends, ENDS);
     // Each way has had its turn, and the limits have kept records out.
     assert_eq!(all.ways.len(), 21, "{:?}", all.ways);
-    assert!(all.calls > 10 * ENDS && all.stated > 0, "{all:?}");
+    // How many of these a trace can still report depends on how far its process came.
+    assert!(all.calls > 10 * ENDS && all.stated + all.unstated > 0, "{all:?}");
 }
 
 fn finds_exactly_what_was_planted(stage: &str) {
