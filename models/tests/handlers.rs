@@ -7,21 +7,79 @@ use std::os::unix::fs::FileExt as _;
 use std::rc::Rc;
 
 use urscope_models::handlers::{
-    chunks::{Appended, Chunks, append},
+    chunks::{self, Appended, Chunks, append, append_with},
     explorer::{Model, explore, hold_off},
     thread::next_call,
 };
-use urscope_schema::trace::fxt::{
-    CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole,
-    read::{Item, Strings, next},
-    write,
+use urscope_schema::{
+    api::{Function, UrResult},
+    call::{Enter, Exit, Nanos, Values},
+    trace::{
+        fxt::{
+            Before, CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole,
+            read::{Item, Strings, next},
+            write,
+        },
+        read::Record,
+    },
 };
 
-/// The records of an execution: their words, and whether they were appended; `None` as long as that is not known.
-type Records = RefCell<Vec<(Vec<u64>, Option<bool>)>>;
+/// The records of an execution, and whether they were appended; `None` as long as that is not known.
+type Records = RefCell<Vec<(Record, Option<bool>)>>;
+
+/// What the records of an execution are.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Names of threads, whose words do not depend on what is in front of them.
+    Names,
+    /// Calls that begin and return.
+    Calls,
+}
+
+impl Kind {
+    /// The record number so much.
+    fn record(self, number: u64) -> Record {
+        let (function, call, tid, time) = (Function::urIPCPutMemHandleExp, number / 2 + 1, 1, Nanos(number));
+        match (self, number % 2) {
+            (Self::Names, _) => Record::ThreadName(number as u32, String::new()),
+            (Self::Calls, 0) => {
+                let values = Values { via: Some(0), context: Some(0xc0 + number / 4), ..Values::NONE };
+                Record::Enter(Enter { function, call, tid, time, values })
+            }
+            (Self::Calls, _) => {
+                Record::Exit(Exit { function, call, tid, time, result: UrResult::SUCCESS, values: Values::NONE })
+            }
+        }
+    }
+}
+
+/// A record as the trace layer appends it.
+struct Appends<'a>(&'a Record);
+
+impl chunks::Record for Appends<'_> {
+    fn words(&self, before: Before, to: &mut impl write::Sink) -> Option<u64> {
+        match self.0 {
+            Record::Enter(begins) => write::enter(begins, before, to),
+            Record::Exit(returns) => write::exit(returns, before, to),
+            Record::ThreadName(tid, name) => Some(write::thread_name(7, *tid, name, to)),
+            _ => None,
+        }
+    }
+
+    fn says(&self, before: Before) -> Option<Before> {
+        match self.0 {
+            Record::Enter(begins) => Some(before.behind_enter(begins)),
+            Record::Exit(returns) => Some(before.behind_exit(returns)),
+            _ => None,
+        }
+    }
+}
 
 /// A file, and what an execution appends to it.
 struct Trace {
+    kind: Kind,
+    /// The strings of a file.
+    strings: Strings,
     chunks: RefCell<Chunks>,
     file: File,
     /// The number of the chunk in which an execution begins.
@@ -31,13 +89,27 @@ struct Trace {
 }
 
 impl Trace {
-    fn new() -> Rc<Self> {
+    fn new(kind: Kind) -> Rc<Self> {
+        let mut strings = Strings::default();
+        let words = write::beginning(7, "app");
+        let mut rest = words.as_slice();
+        while !rest.is_empty() {
+            rest = &rest[next(rest, 0, &mut strings, &mut Before::default()).1..];
+        }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
         let mut chunks = Chunks::create(&path).unwrap();
         chunks.publish().unwrap();
         let file = File::open(&path).unwrap();
-        Rc::new(Self { chunks: RefCell::new(chunks), file, first: Cell::new(0), records: RefCell::default(), folder })
+        Rc::new(Self {
+            kind,
+            strings,
+            chunks: RefCell::new(chunks),
+            file,
+            first: Cell::new(0),
+            records: RefCell::default(),
+            folder,
+        })
     }
 
     /// Begins an execution in a new chunk, in which so many words are free.
@@ -62,23 +134,22 @@ impl Trace {
     fn look(&self) {
         let records = self.records.borrow();
         let mut found = vec![0; records.len()];
-        let mut strings = Strings::default();
+        let mut strings = self.strings.clone();
         for chunk in self.first.get()..self.first.get() + 4 {
             // What is behind the first records of a new chunk is not written to.
             let words = self.words(chunk, if chunk == self.first.get() { CHUNK } else { 200 });
-            let mut at = 0;
+            let (mut at, mut before) = (0, Before::default());
             while at < words.len() {
                 if words[at] == UNWRITTEN {
-                    at += 1;
+                    (at, before) = (at + 1, Before::default());
                     continue;
                 }
-                let (item, count) = next(&words[at..], 1, &mut strings);
+                let (item, count) = next(&words[at..], 1, &mut strings, &mut before);
                 match item {
                     Item::Claimed | Item::Head(_) | Item::Thread(_) => {}
-                    Item::Record(_) => {
-                        let words = &words[at..at + count];
-                        let record = records.iter().position(|(record, _)| record == words);
-                        found[record.unwrap_or_else(|| panic!("a record that nobody appended: {words:x?}"))] += 1;
+                    Item::Record(found_here) => {
+                        let record = records.iter().position(|(record, _)| *record == found_here);
+                        found[record.unwrap_or_else(|| panic!("a record that nobody appended: {found_here:x?}"))] += 1;
                     }
                     item => panic!("{item:?} at word {at} of chunk {chunk}"),
                 }
@@ -95,23 +166,22 @@ impl Trace {
 
     /// Appends a record as `layer::trace::binary` does.
     fn append(&self) {
-        let number = self.records.borrow().len() as u32;
-        let mut words = vec![write::thread_name(7, number, "", &mut write::Measure)];
-        write::thread_name(7, number, "", &mut words);
-        self.records.borrow_mut().push((words.clone(), None));
-        let mut appended = append(&words);
+        let number = self.records.borrow().len();
+        let record = self.kind.record(number as u64);
+        self.records.borrow_mut().push((record.clone(), None));
+        let mut appended = append_with(&Appends(&record));
         if appended != Appended::Yes {
             hold_off(|| {
-                appended = append(&words);
+                appended = append_with(&Appends(&record));
                 if appended == Appended::NoRoom
                     && let Ok(mut chunks) = self.chunks.try_borrow_mut()
                 {
                     chunks.renew(1, 1, &[]).unwrap();
-                    appended = append(&words);
+                    appended = append_with(&Appends(&record));
                 }
             });
         }
-        self.records.borrow_mut()[number as usize].1 = Some(appended == Appended::Yes);
+        self.records.borrow_mut()[number].1 = Some(appended == Appended::Yes);
     }
 
     /// Runs three records, with two more from handlers; so many words are free in the chunk.
@@ -138,19 +208,21 @@ impl Trace {
 
 #[test]
 fn records_of_handlers_and_of_what_they_interrupt_are_whole() {
-    let trace = Trace::new();
-    // Room for all; then the chunk is full at the first, in the middle, and at the last of them.
-    for free in [40, 0, 5, 9, 14] {
-        let executions = trace.explore(free);
-        println!("{free} words free: {executions} executions");
-        assert!(executions > 500, "{executions}");
+    for kind in [Kind::Names, Kind::Calls] {
+        let trace = Trace::new(kind);
+        // Room for all; then the chunk is full at the first, in the middle, and at the last of them.
+        for free in [40, 0, 5, 9, 14] {
+            let executions = trace.explore(free);
+            println!("{free} words free: {executions} executions");
+            assert!(executions > 500, "{executions}");
+        }
+        assert!(trace.folder.path().exists());
     }
-    assert!(trace.folder.path().exists());
 }
 
 #[test]
 fn a_handler_in_the_middle_of_another_chunk_loses_only_its_own_record() {
-    let trace = Trace::new();
+    let trace = Trace::new(Kind::Calls);
     let records = &trace.records;
     let renew = || trace.chunks.borrow_mut().renew(1, 1, &[]).unwrap();
     let executions = explore(&Model {
@@ -170,8 +242,9 @@ fn a_handler_in_the_middle_of_another_chunk_loses_only_its_own_record() {
         end: &|| {
             trace.look();
             let records = records.borrow();
-            let (words, appended) = records.iter().find(|(words, _)| words[1] + 1 == records.len() as u64).unwrap();
-            assert!(appended.is_some(), "{words:x?}");
+            let last = trace.kind.record(records.len() as u64 - 1);
+            let (record, appended) = records.iter().find(|(record, _)| *record == last).unwrap();
+            assert!(appended.is_some(), "{record:x?}");
         },
         interruptions: 2,
     });
@@ -181,7 +254,7 @@ fn a_handler_in_the_middle_of_another_chunk_loses_only_its_own_record() {
 
 #[test]
 fn a_chunk_that_a_thread_leaves_is_used_further_without_harm() {
-    let trace = Trace::new();
+    let trace = Trace::new(Kind::Calls);
     let executions = explore(&Model {
         begin: &|| {
             // More than half of it is free, so that it is used further.

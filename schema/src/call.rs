@@ -124,6 +124,10 @@ values! {
 }
 
 impl Values {
+    /// The positions of two fields in [`Self::FIELDS`].
+    pub(crate) const VIA: usize = Place::via as usize;
+    pub(crate) const CONTEXT: usize = Place::context as usize;
+
     /// The address or handle that a call is about: handle data, or else memory, or else an object.
     pub fn subject(&self) -> Option<u64> {
         [self.data, self.pointer, self.object].into_iter().flatten().find(|value| *value != 0)

@@ -108,6 +108,14 @@ impl<'w> Packing<'w> {
         is_next
     }
 
+    /// The value at a position of [`Values::FIELDS`], if it was added.
+    #[inline]
+    pub fn get(&self, place: usize) -> Option<u64> {
+        let bit = 1_u64.checked_shl(place as u32)?;
+        let at = self.start + 4 + (self.places & (bit - 1)).count_ones() as usize;
+        self.words.get(at).copied().filter(|_| self.places & bit != 0)
+    }
+
     /// Ends the record of a call that begins.
     #[inline]
     pub fn enter(self, function: Function, call: u64, tid: u32, time: Nanos) {

@@ -113,6 +113,17 @@ pub(super) fn claim(word: &Cell<usize>, count: usize) -> usize {
 }
 
 /// As above.
+pub(super) fn advance(word: &Cell<usize>, from: usize, to: usize) -> bool {
+    step();
+    barrier();
+    let is_same = word.memory.get() == from;
+    if is_same {
+        word.memory.set(to);
+    }
+    is_same
+}
+
+/// As above.
 pub(super) fn exchange(word: &Cell<usize>, value: usize) -> usize {
     step();
     barrier();

@@ -130,6 +130,14 @@ pub(super) fn claim(word: &Cell<usize>, count: usize) -> usize {
     word.replace(word.get() + count)
 }
 
+pub(super) fn advance(word: &Cell<usize>, from: usize, to: usize) -> bool {
+    let is_same = word.get() == from;
+    if is_same {
+        word.set(to);
+    }
+    is_same
+}
+
 pub(super) fn exchange(word: &Cell<usize>, value: usize) -> usize {
     word.replace(value)
 }

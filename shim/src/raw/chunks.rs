@@ -14,7 +14,7 @@ use std::{
     ptr::NonNull,
 };
 
-use urscope_schema::trace::fxt::{CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
+use urscope_schema::trace::fxt::{Before, CHUNK, CHUNK_BYTES, HEAD, UNWRITTEN, hole, write};
 
 use super::{
     named_file::{KeptByte, NamedFile},
@@ -70,6 +70,10 @@ pub(super) struct Lane {
     writes: Cell<usize>,
     /// The thread is in [`Chunks::renew`].
     busy: Cell<bool>,
+    /// What the latest record of a call says, and its end: there is the next record, unless something comes in between. A handler that
+    /// interrupts a record does not use them.
+    said: Cell<Before>,
+    behind: Cell<usize>,
 }
 
 /// Changes when the file does: in a forked child, and at the end of the process.
@@ -254,39 +258,61 @@ impl Lane {
         self.number.set(position.lane);
         self.epoch.set(EPOCH.load(Ordering::Relaxed));
         self.end.set(position.end);
+        // In a forked child, the chunk may be where one of the parent's was.
+        self.behind.set(0);
         compiler_fence(Ordering::SeqCst);
         // The last, so that a handler that found no room has not moved it.
         self.next.set(position.next);
     }
 
-    /// Claims room for so many bytes and notes in [`Self::writes`] where it is; `None` where the chunk has not so much.
+    /// What is in front of a record at `next`.
     #[inline]
-    fn claim(&self, bytes: usize) -> Option<*mut u64> {
+    fn before(&self, next: usize) -> Before {
+        let is_next = self.writes.get() == 0 && self.behind.get() == next;
+        if is_next { self.said.get() } else { Before::default() }
+    }
+
+    /// Claims room for so many bytes at `next` and notes in [`Self::writes`] where it is.
+    #[inline]
+    fn claim(&self, next: usize, bytes: usize) -> Claim {
         if self.epoch.get() != EPOCH.load(Ordering::Relaxed) {
-            return None;
+            return Claim::NoRoom;
         }
         let end = self.end.get();
-        let start = sync::claim(&self.next, bytes);
-        // A position behind the end stays there until the next chunk; adding to it cannot overflow before 2^47 records.
-        if start.checked_add(bytes).is_none_or(|behind| behind > end) {
-            return None;
+        if next.checked_add(bytes).is_none_or(|behind| behind > end) {
+            return Claim::NoRoom;
         }
-        let outer = self.writes.replace(start);
+        if !sync::advance(&self.next, next, next + bytes) {
+            return Claim::Interrupted;
+        }
+        let outer = self.writes.replace(next);
         compiler_fence(Ordering::SeqCst);
         // A handler that came in between may have given this thread another chunk: this is no room of that one, and may be unmapped.
         if self.end.get() != end {
             self.writes.set(outer);
-            return None;
+            return Claim::Interrupted;
         }
-        Some(std::ptr::with_exposed_provenance_mut(start))
+        Claim::Room(std::ptr::with_exposed_provenance_mut(next))
     }
 
-    /// The record is written; the thread goes on with the one that it was at before.
+    /// A record is written, that of a call if it says something; the thread goes on with the one that it was at before.
     #[inline]
-    fn written(&self, outer: usize) {
+    fn written(&self, says: Option<Before>, behind: usize, outer: usize) {
+        if let (0, Some(says)) = (outer, says) {
+            self.said.set(says);
+            self.behind.set(behind);
+        }
         compiler_fence(Ordering::SeqCst);
         self.writes.set(outer);
     }
+}
+
+/// What became of a claim.
+enum Claim {
+    Room(*mut u64),
+    NoRoom,
+    /// A handler has appended in between.
+    Interrupted,
 }
 
 /// The words of a record behind its first one, as they are stored.
@@ -305,9 +331,21 @@ impl write::Sink for Words {
 
 /// A record that [`append_with`] can store.
 pub trait Record {
+    /// Whether the record can stand behind one that says `before`.
+    #[inline]
+    fn fits(&self, _before: Before) -> bool {
+        true
+    }
+
     /// Passes the words behind the first one to `to`, and returns the first one, which contains the length; `None` for a record that
-    /// cannot be written. Must do the same each time.
-    fn words(&self, to: &mut impl write::Sink) -> Option<u64>;
+    /// cannot be written. `before` is what the record in front says. Must do the same each time.
+    fn words(&self, before: Before, to: &mut impl write::Sink) -> Option<u64>;
+
+    /// What it says to the next record, if it is that of a call.
+    #[inline]
+    fn says(&self, _before: Before) -> Option<Before> {
+        None
+    }
 }
 
 /// What became of a record.
@@ -317,6 +355,8 @@ pub enum Appended {
     Yes,
     /// This thread needs another chunk.
     NoRoom,
+    /// It does not fit where it would be ([`Record::fits`]).
+    Unfit,
     /// It cannot be written: it is too long, or a signal handler interrupted [`Chunks::renew`].
     Never,
 }
@@ -325,27 +365,38 @@ pub enum Appended {
 #[expect(clippy::inline_always, reason = "the row of a function decides which values its records have")]
 #[inline(always)]
 pub fn append_with(record: &impl Record) -> Appended {
-    let Some(first) = record.words(&mut write::Measure) else { return Appended::Never };
     let lane = Lane::own();
     let outer = lane.writes.get();
-    let Some(place) = lane.claim(write::length(first) * WORD) else {
-        return if lane.busy.get() { Appended::Never } else { Appended::NoRoom };
-    };
-    // SAFETY: `claim` gave room for the record, in a chunk that stays mapped as long as this thread writes there.
-    unsafe {
-        sync::store(place, hole(write::length(first)));
-        record.words(&mut Words(place.add(1)));
-        sync::store(place, first);
+    loop {
+        let next = lane.next.get();
+        let before = lane.before(next);
+        if !record.fits(before) {
+            return Appended::Unfit;
+        }
+        let Some(first) = record.words(before, &mut write::Measure) else { return Appended::Never };
+        let bytes = write::length(first) * WORD;
+        let place = match lane.claim(next, bytes) {
+            Claim::Room(place) => place,
+            Claim::NoRoom if lane.busy.get() => return Appended::Never,
+            Claim::NoRoom => return Appended::NoRoom,
+            Claim::Interrupted => continue,
+        };
+        // SAFETY: `claim` gave room for the record, in a chunk that stays mapped as long as this thread writes there.
+        unsafe {
+            sync::store(place, hole(write::length(first)));
+            record.words(before, &mut Words(place.add(1)));
+            sync::store(place, first);
+        }
+        lane.written(record.says(before), next + bytes, outer);
+        return Appended::Yes;
     }
-    lane.written(outer);
-    Appended::Yes
 }
 
 /// A record whose words are known.
 struct Made<'a>(&'a [u64]);
 
 impl Record for Made<'_> {
-    fn words(&self, to: &mut impl write::Sink) -> Option<u64> {
+    fn words(&self, _: Before, to: &mut impl write::Sink) -> Option<u64> {
         let (first, rest) = self.0.split_first()?;
         for word in rest {
             to.word(*word);
@@ -363,13 +414,13 @@ pub fn append(words: &[u64]) -> Appended {
 /// Appends several records at once, to a chunk that nothing was written to.
 fn append_all(words: &[u64]) {
     let lane = Lane::own();
-    let outer = lane.writes.get();
-    if let Some(place) = lane.claim(words.len() * WORD) {
+    let (outer, next, bytes) = (lane.writes.get(), lane.next.get(), words.len() * WORD);
+    if let Claim::Room(place) = lane.claim(next, bytes) {
         for (at, word) in words.iter().enumerate() {
             // SAFETY: as in `append_with`.
             unsafe { sync::store(place.add(at), *word) };
         }
-        lane.written(outer);
+        lane.written(None, next + bytes, outer);
     }
 }
 

@@ -24,6 +24,19 @@ pub(super) fn claim(word: &Cell<usize>, count: usize) -> usize {
     before
 }
 
+/// Replaces a word of this thread if it still is `from`; false if a signal handler has changed it. One instruction, so that a handler
+/// comes before or after it.
+#[inline]
+pub(super) fn advance(word: &Cell<usize>, from: usize, to: usize) -> bool {
+    let mut found = from;
+    // SAFETY: the word is alive, and no other thread has it.
+    unsafe {
+        asm!("cmpxchg qword ptr [{word}], {to}", word = in(reg) word.as_ptr(), to = in(reg) to,
+            inout("rax") found, options(nostack));
+    }
+    found == from
+}
+
 /// Replaces a word of this thread and returns what it was before, in one instruction.
 #[inline]
 pub(super) fn exchange(word: &Cell<usize>, value: usize) -> usize {

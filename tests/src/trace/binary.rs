@@ -17,6 +17,7 @@ pub(super) fn records(bytes: &[u8]) -> (Vec<Value>, bool) {
     let mut file = File::default();
     for chunk in words.chunks(CHUNK) {
         let mut rest = chunk;
+        file.before = (0, 0, 0);
         while let Some(first) = rest.first() {
             let size = (first >> 4 & 0xfff) as usize;
             let (record, behind) = rest.split_at_checked(size.max(1)).expect("a record goes beyond its chunk");
@@ -34,6 +35,9 @@ pub(super) fn records(bytes: &[u8]) -> (Vec<Value>, bool) {
 struct File {
     strings: BTreeMap<u64, String>,
     thread: (u64, u64),
+    /// The number of the call that the record in front is of, and the context and the adapter of the latest call that began; 0 where another
+    /// record is.
+    before: (u64, u64, u64),
     /// Records and their times; 0 for those without one.
     records: Vec<(u64, Value)>,
 }
@@ -41,13 +45,14 @@ struct File {
 impl File {
     fn take(&mut self, record: &[u64]) {
         let (first, body) = (record[0], &record[1..]);
+        let before = std::mem::take(&mut self.before);
         match first & 0xf {
             // The magic number has this type, too.
             0 => assert!(first == 0x0016_5478_4604_0010 || matches!(first >> 16 & 0xf, 14 | 15), "{first:#x}"),
             1 => assert_eq!(body, [1_000_000_000], "times are in nanoseconds"),
             2 => drop(self.strings.insert(first >> 16 & 0x7fff, text(body, first >> 32 & 0x7fff))),
             3 => self.thread = (body[0], body[1]),
-            4 => self.event(first, body),
+            4 => self.event(first, body, before),
             5 => {
                 let args: Value = serde_json::from_str(&text(body, first >> 32 & 0x7f_ffff)).expect("a blob is JSON");
                 let name = self.string(first >> 16 & 0xffff, &[]);
@@ -68,11 +73,18 @@ impl File {
         }
     }
 
-    fn event(&mut self, first: u64, body: &[u64]) {
+    fn event(&mut self, first: u64, body: &[u64], before: (u64, u64, u64)) {
         let category = self.string(first >> 32 & 0xffff, &[]);
+        // The second string of this text.
+        let in_context =
+            category == "ur" && self.strings.range(..first >> 32 & 0xffff).any(|(_, text)| *text == category);
         let name = self.string(first >> 48, &[]);
         let phase = ["i", "C", "B", "E"][(first >> 16 & 0xf) as usize];
         let mut args = Map::new();
+        if in_context {
+            assert!(before.1 != 0, "no call in front of {name} has a context");
+            args.extend([("context".into(), hex(before.1)), ("via".into(), json!(before.2))]);
+        }
         let mut rest = &body[1..];
         for _ in 0..first >> 20 & 0xf {
             let (argument, behind) = rest.split_at((rest[0] >> 4 & 0xfff) as usize);
@@ -81,13 +93,24 @@ impl File {
                 2 => json!(head >> 32),
                 4 => json!(argument[1]),
                 6 => json!(self.string(head >> 32 & 0xffff, &argument[1..])),
-                7 => json!(format!("{:#x}", argument[1])),
+                7 => hex(argument[1]),
                 kind => panic!("an argument of type {kind}"),
             };
             args.insert(self.string(head >> 16 & 0xffff, &[]), value);
             rest = behind;
         }
         assert_eq!(rest.len(), usize::from(phase == "C"), "words behind the arguments of {name}");
+        if category == "ur" {
+            let begins = phase == "B";
+            let said = (before.0 != 0).then(|| before.0 + u64::from(begins));
+            let call = args.get("call").and_then(Value::as_u64).or(said).expect("a call has a number");
+            args.insert("call".into(), json!(call));
+            let context = args.get("context").and_then(Value::as_str).filter(|_| begins);
+            let context = context.map(|hex| u64::from_str_radix(&hex[2..], 16).expect("an address"));
+            let via = args.get("via").and_then(Value::as_u64);
+            let (context, via) = context.zip(via).unwrap_or((before.1, before.2));
+            self.before = (call, context, via);
+        }
         if phase == "E" {
             args.entry("result").or_insert(json!(0));
         }
@@ -109,6 +132,10 @@ impl File {
             _ => self.strings.get(&reference).expect("a string is defined before its use").clone(),
         }
     }
+}
+
+fn hex(word: u64) -> Value {
+    json!(format!("{word:#x}"))
 }
 
 fn text(words: &[u64], length: u64) -> String {

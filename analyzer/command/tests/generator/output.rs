@@ -9,7 +9,7 @@ use urscope_schema::{
     call::{Enter, Exit},
     trace::{
         Form,
-        fxt::{self, CHUNK, UNWRITTEN},
+        fxt::{self, Before, CHUNK, UNWRITTEN},
         records::Named,
         write::{self, End, Line},
     },
@@ -57,7 +57,7 @@ impl Output {
             return self.line(&line);
         }
         let mut words = vec![0];
-        let first = fxt::write::enter(enter, &mut words);
+        let first = fxt::write::enter(enter, Before::default(), &mut words);
         self.record_of(first, words)
     }
 
@@ -69,7 +69,7 @@ impl Output {
             return self.line(&line);
         }
         let mut words = vec![0];
-        let first = fxt::write::exit(exit, &mut words);
+        let first = fxt::write::exit(exit, Before::default(), &mut words);
         self.record_of(first, words)
     }
 

@@ -14,7 +14,7 @@ use urscope_schema::{
     packed::{PackedCall, pack_enter, pack_exit},
     trace::{
         fxt::{
-            CHUNK, CHUNK_BYTES, UNWRITTEN,
+            Before, CHUNK, CHUNK_BYTES, UNWRITTEN,
             read::{Item, Strings, next, next_call},
         },
         read::{Record, Skipped},
@@ -69,6 +69,8 @@ struct Lane {
     /// The next word to be read.
     at: usize,
     tid: u32,
+    /// What the next record leaves out.
+    before: Before,
     /// The time of the latest record that was returned.
     last: Nanos,
     /// The next record, and its position in bytes from the start of the file.
@@ -170,7 +172,7 @@ impl ChunkReader {
     fn lane_of(&mut self, chunk: u32) -> io::Result<Option<u32>> {
         let mut words = Vec::new();
         self.source.words_at(u64::from(chunk) * CHUNK_BYTES, 2, &mut words)?;
-        match next(&words, 0, &mut Strings::default()).0 {
+        match next(&words, 0, &mut Strings::default(), &mut Before::default()).0 {
             Item::Head(number) => Ok(Some(number)),
             // A chunk with a damaged head is read for itself.
             _ if words.iter().any(|word| *word != UNWRITTEN) => Ok(Some(u32::MAX - chunk)),
@@ -222,7 +224,7 @@ impl ChunkReader {
                 lane.present
             } else if lane.is_at_end() || !lane.chunks.is_empty() {
                 let Some(chunk) = lane.chunks.pop_front() else { return Ok(None) };
-                (lane.present, lane.at) = (Some(chunk), 0);
+                (lane.present, lane.at, lane.before) = (Some(chunk), 0, Before::default());
                 self.read += CHUNK_BYTES;
                 Some(chunk)
             } else {
@@ -317,7 +319,7 @@ impl ChunkReader {
         let lane = self.lanes.get_mut(index)?;
         while let Some(rest) = lane.words.get(lane.at..) {
             let start = words.len();
-            let used = next_call(rest, lane.tid, &self.strings, words)?;
+            let used = next_call(rest, lane.tid, &self.strings, &mut lane.before, words)?;
             let offset = lane.offset();
             lane.at += used;
             let packed = words.get(start..).unwrap_or_default();
@@ -405,12 +407,13 @@ impl Lane {
         while let Some(rest) = self.words.get(self.at..).filter(|rest| !rest.is_empty()) {
             let offset = self.offset();
             self.packed.clear();
-            if let Some(used) = next_call(rest, self.tid, strings, &mut self.packed) {
+            if let Some(used) = next_call(rest, self.tid, strings, &mut self.before, &mut self.packed) {
                 self.at += used;
                 self.head = PackedCall::first_of(&self.packed).map(|call| (offset, Head::Call(key_of(&call))));
                 return;
             }
-            let (item, count) = next(rest, self.tid, strings);
+            let mut before = self.before;
+            let (item, count) = next(rest, self.tid, strings, &mut before);
             let found = match item {
                 Item::Unwritten | Item::Claimed if waits => return,
                 Item::Unwritten | Item::Claimed | Item::Head(_) | Item::Other => None,
@@ -429,7 +432,7 @@ impl Lane {
                 Item::Record(record) => Some(Ok(record)),
                 Item::Damaged(why) => Some(Err(Skipped { offset, line: 0, why })),
             };
-            self.at += count;
+            (self.at, self.before) = (self.at + count, before);
             let call = PackedCall::first_of(&self.packed).map(|call| Head::Call(key_of(&call)));
             self.head = call.or(found.map(|found| Head::Other(Box::new(found)))).map(|head| (offset, head));
             if self.head.is_some() {
@@ -455,11 +458,11 @@ impl Lane {
     }
 }
 
-/// Reads the record at a position of a file with these strings.
+/// Reads the record at a position of a file with these strings. Those of calls may need the record in front of them, and are damaged then.
 pub(crate) fn record_at(source: &mut Source, offset: u64, strings: &Strings) -> Option<Record> {
     let mut words = Vec::new();
     source.words_at(offset, ((CHUNK_BYTES - offset % CHUNK_BYTES) / WORD) as usize, &mut words).ok()?;
-    match next(&words, 0, &mut strings.clone()).0 {
+    match next(&words, 0, &mut strings.clone(), &mut Before::default()).0 {
         Item::Record(record) => Some(record),
         _ => None,
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde::de::DeserializeOwned;
 
-use super::{INLINE, MAGIC, Name, kind, write::length};
+use super::{Before, INLINE, MAGIC, Name, kind, write::length};
 use crate::{
     api::{Function, UrResult},
     call::{Enter, Exit, Nanos, Values},
@@ -56,8 +56,13 @@ impl Strings {
         if all.len() <= index {
             all.resize(index + 1, Meaning::Unknown);
         }
+        let mut meaning = Meaning::of(text);
+        let is_second = |(at, known): (usize, &Meaning)| at != index && *known == Meaning::Name(Name::Calls);
+        if meaning == Meaning::Name(Name::Calls) && all.iter().enumerate().any(is_second) {
+            meaning = Meaning::Name(Name::CallsInContext);
+        }
         if let Some(place) = all.get_mut(index) {
-            *place = Meaning::of(text);
+            *place = meaning;
         }
     }
 
@@ -74,7 +79,7 @@ impl Strings {
         let (words, mut own) = (super::write::beginning(0, ""), Self::default());
         let mut rest = words.as_slice();
         while !rest.is_empty() {
-            let (_, count) = next(rest, 0, &mut own);
+            let (_, count) = next(rest, 0, &mut own, &mut Before::default());
             rest = rest.get(count..).unwrap_or_default();
         }
         own
@@ -102,9 +107,11 @@ pub enum Item {
 }
 
 /// Reads the record at the beginning of `words`, which go to the end of its chunk. Returns the number of its words, at least 1: all
-/// words where its length makes no sense. `tid` is the thread of the lane.
+/// words where its length makes no sense. `tid` is the thread of the lane. `before` is what the record in front of it in its chunk says,
+/// and becomes what this one says.
 #[inline]
-pub fn next(words: &[u64], tid: u32, strings: &mut Strings) -> (Item, usize) {
+pub fn next(words: &[u64], tid: u32, strings: &mut Strings, before: &mut Before) -> (Item, usize) {
+    let in_front = std::mem::take(before);
     let Some(first) = words.first().copied() else { return (Item::Other, 1) };
     if first == MAGIC {
         return (Item::Other, 1);
@@ -115,7 +122,7 @@ pub fn next(words: &[u64], tid: u32, strings: &mut Strings) -> (Item, usize) {
         return (Item::Damaged(Why::Damaged(why)), words.len());
     };
     let item = match first & 0xf {
-        kind::EVENT => event(first, body, tid, strings),
+        kind::EVENT => event(first, body, tid, strings, in_front),
         kind::METADATA => match (first >> 16 & 0xf, body) {
             (kind::METADATA_HOLE, []) => Item::Unwritten,
             (kind::METADATA_HOLE, _) => Item::Claimed,
@@ -131,69 +138,115 @@ pub fn next(words: &[u64], tid: u32, strings: &mut Strings) -> (Item, usize) {
         kind::KERNEL_OBJECT => named(first, body),
         _ => Item::Other,
     };
+    match &item {
+        Item::Record(Record::Enter(enter)) => *before = in_front.behind_enter(enter),
+        Item::Record(Record::Exit(exit)) => *before = in_front.behind_exit(exit),
+        _ => {}
+    }
     (item, count)
 }
 
 /// Adds the record at the beginning of `words` to `to`, if it is that of a call; [`PackedCall`] reads it there. Returns the number of
-/// its words, as [`next`] does. `None`, without an effect, says nothing about what follows: this is the fast path in front of [`next`].
+/// its words, and takes `before`, as [`next`] does. `None`, without an effect, says nothing about what follows: this is the fast path in
+/// front of [`next`].
 ///
 /// [`PackedCall`]: crate::packed::PackedCall
 #[inline]
-pub fn next_call(words: &[u64], tid: u32, strings: &Strings, to: &mut Vec<u64>) -> Option<usize> {
+pub fn next_call(words: &[u64], tid: u32, strings: &Strings, before: &mut Before, to: &mut Vec<u64>) -> Option<usize> {
     let first = *words.first().filter(|first| **first & 0xf == kind::EVENT)?;
     let [_, time, arguments @ ..] = words.get(..length(first))? else { return None };
-    let (Meaning::Name(Name::Calls), Meaning::Function(function)) =
-        (strings.get(first >> 32 & 0xffff), strings.get(first >> 48))
-    else {
-        return None;
+    let (in_context, function) = call(first, strings)?;
+    let begins = match first >> 16 & 0xf {
+        kind::BEGIN => true,
+        kind::END => false,
+        _ => return None,
     };
-    let (mut call, mut result, mut in_order) = (None, 0, true);
+    let (mut number, mut result, mut in_order) = (before.number(begins), 0, true);
+    // The context stands where it would if it was not left out.
+    let mut context = Some(before.context).filter(|_| in_context);
     let mut packing = Packing::begin(to);
+    if in_context {
+        packing.value(Values::VIA, before.via);
+    }
     let mut set = |meaning, value| match meaning {
-        Meaning::Field(place) => in_order &= packing.value(usize::from(place), value),
-        Meaning::Name(Name::Call) => call = Some(value),
+        Meaning::Field(place) => {
+            let place = usize::from(place);
+            if let Some(context) = context.take_if(|_| place >= Values::CONTEXT) {
+                packing.value(Values::CONTEXT, context);
+            }
+            in_order &= packing.value(place, value);
+        }
+        Meaning::Name(Name::Call) => number = value,
         Meaning::Name(Name::Result) => result = value,
         _ => {}
     };
     let is_whole = numbers(first, arguments, strings, &mut set);
-    match (call.filter(|_| is_whole && in_order), first >> 16 & 0xf) {
-        (Some(call), kind::BEGIN) => packing.enter(function, call, tid, Nanos(*time)),
-        (Some(call), kind::END) => packing.exit(function, call, tid, Nanos(*time), UrResult(result as u32)),
-        _ => {
-            packing.abandon();
-            return None;
-        }
+    if let Some(context) = context {
+        packing.value(Values::CONTEXT, context);
     }
+    if !is_whole || !in_order || number == 0 || (in_context && before.context == 0) {
+        packing.abandon();
+        return None;
+    }
+    if begins {
+        if let (Some(context), Some(via)) = (packing.get(Values::CONTEXT), packing.get(Values::VIA)) {
+            (before.context, before.via) = (context, via);
+        }
+        packing.enter(function, number, tid, Nanos(*time));
+    } else {
+        packing.exit(function, number, tid, Nanos(*time), UrResult(result as u32));
+    }
+    before.call = number;
     Some(length(first))
 }
 
+/// Whether an event of a call leaves out its context, and the function; `None` for another event.
 #[inline]
-fn event(first: u64, body: &[u64], tid: u32, strings: &Strings) -> Item {
+fn call(first: u64, strings: &Strings) -> Option<(bool, Function)> {
+    match (strings.get(first >> 32 & 0xffff), strings.get(first >> 48)) {
+        (Meaning::Name(Name::Calls), Meaning::Function(function)) => Some((false, function)),
+        (Meaning::Name(Name::CallsInContext), Meaning::Function(function)) => Some((true, function)),
+        _ => None,
+    }
+}
+
+#[inline]
+fn event(first: u64, body: &[u64], tid: u32, strings: &Strings, before: Before) -> Item {
     let Some((time, arguments)) = body.split_first() else { return damaged("an event without a time") };
     let time = Nanos(*time);
-    match (strings.get(first >> 32 & 0xffff), strings.get(first >> 48)) {
-        (Meaning::Name(Name::Calls), Meaning::Function(function)) => {
-            let mut values = Values::NONE;
-            let (mut call, mut result) = (None, 0);
-            let mut set = |meaning, value| match meaning {
-                Meaning::Field(place) => values.set(usize::from(place), value),
-                Meaning::Name(Name::Call) => call = Some(value),
-                Meaning::Name(Name::Result) => result = value,
-                _ => {}
-            };
-            if !numbers(first, arguments, strings, &mut set) {
-                return damaged("an argument that goes beyond its event");
-            }
-            let Some(call) = call else { return damaged("a call without a number") };
-            match first >> 16 & 0xf {
-                kind::BEGIN => Item::Record(Record::Enter(Enter { function, call, tid, time, values })),
-                kind::END => {
-                    let result = UrResult(result as u32);
-                    Item::Record(Record::Exit(Exit { function, call, tid, time, result, values }))
-                }
-                _ => Item::Other,
-            }
+    if let Some((in_context, function)) = call(first, strings) {
+        let begins = match first >> 16 & 0xf {
+            kind::BEGIN => true,
+            kind::END => false,
+            _ => return Item::Other,
+        };
+        let mut values = Values::NONE;
+        if in_context {
+            (values.context, values.via) = (Some(before.context), Some(before.via));
         }
+        let (mut number, mut result) = (before.number(begins), 0);
+        let mut set = |meaning, value| match meaning {
+            Meaning::Field(place) => values.set(usize::from(place), value),
+            Meaning::Name(Name::Call) => number = value,
+            Meaning::Name(Name::Result) => result = value,
+            _ => {}
+        };
+        if !numbers(first, arguments, strings, &mut set) {
+            return damaged("an argument that goes beyond its event");
+        }
+        if number == 0 {
+            return damaged("a call without a number");
+        }
+        if in_context && before.context == 0 {
+            return damaged("a call without the context that it refers to");
+        }
+        return Item::Record(if begins {
+            Record::Enter(Enter { function, call: number, tid, time, values })
+        } else {
+            Record::Exit(Exit { function, call: number, tid, time, result: UrResult(result as u32), values })
+        });
+    }
+    match (strings.get(first >> 32 & 0xffff), strings.get(first >> 48)) {
         (Meaning::Name(Name::Own), Meaning::Name(Name::Descriptors)) => {
             let mut open = 0;
             numbers(first, arguments, strings, &mut |_, value| open = value);

@@ -22,7 +22,7 @@ fn strings() -> Strings {
     let mut rest = words.as_slice();
     let mut last = Item::Other;
     while !rest.is_empty() {
-        let (item, count) = next(rest, 0, &mut strings);
+        let (item, count) = next(rest, 0, &mut strings, &mut Before::default());
         assert!(!matches!(item, Item::Damaged(_)), "{item:?}");
         last = item;
         rest = &rest[count..];
@@ -32,7 +32,7 @@ fn strings() -> Strings {
 }
 
 fn read(words: &[u64], tid: u32) -> Item {
-    let (item, count) = next(words, tid, &mut strings());
+    let (item, count) = next(words, tid, &mut strings(), &mut Before::default());
     assert_eq!(count, words.len());
     item
 }
@@ -40,7 +40,7 @@ fn read(words: &[u64], tid: u32) -> Item {
 /// What the fast path reads, and the number of its words.
 fn packed(words: &[u64], tid: u32) -> Option<(Record, usize)> {
     let mut to = vec![7];
-    let Some(count) = next_call(words, tid, &strings(), &mut to) else {
+    let Some(count) = next_call(words, tid, &strings(), &mut Before::default(), &mut to) else {
         assert_eq!(to, [7]);
         return None;
     };
@@ -60,38 +60,72 @@ fn values() -> impl Strategy<Value = Values> {
     })
 }
 
+/// What is in front of a record: often what it leaves out.
+fn before(call: u64, values: Values) -> impl Strategy<Value = Before> {
+    let calls = prop_oneof![Just(call), Just(call - 1), Just(0), any::<u64>()];
+    let contexts = prop_oneof![Just((values.context.unwrap_or(0), values.via.unwrap_or(0))), any::<(u64, u64)>()];
+    (calls, contexts).prop_map(|(call, (context, via))| Before { call, context, via })
+}
+
+/// A call, and what is in front of its record.
+fn call() -> impl Strategy<Value = (Exit, Before)> {
+    let result = prop_oneof![Just(0), any::<u32>()];
+    let parts = (0..Function::COUNT, 1..=u64::MAX, any::<u32>(), any::<u64>(), values(), result);
+    parts.prop_flat_map(|(row, call, tid, time, values, result)| {
+        let (function, time, result) = (Function::ALL[row], Nanos(time), UrResult(result));
+        (Just(Exit { function, call, tid, time, result, values }), before(call, values))
+    })
+}
+
+/// The words of a record.
+fn words_of(make: impl Fn(&mut Vec<u64>) -> Option<u64>) -> Vec<u64> {
+    let mut words = vec![0];
+    words[0] = make(&mut words).unwrap();
+    words
+}
+
 proptest! {
     #[test]
-    fn a_call_is_read_back(
-        row in 0..Function::COUNT, call: u64, tid: u32, time: u64, values in values(), result in prop_oneof![Just(0), any::<u32>()],
-    ) {
-        let (function, time) = (Function::ALL[row], Nanos(time));
+    fn a_call_is_read_back((returns, before) in call(), bit in 0..64_u32) {
+        let Exit { function, call, tid, time, values, .. } = returns;
         let begins = Enter { function, call, tid, time, values };
-        let mut words = vec![write::enter(&begins, &mut Measure).unwrap()];
-        prop_assert_eq!(write::enter(&begins, &mut words), Some(words[0]));
-        prop_assert_eq!(write::length(words[0]), words.len());
-        prop_assert_eq!(read(&words, tid), Item::Record(Record::Enter(begins)));
-        prop_assert_eq!(packed(&words, tid), Some((Record::Enter(begins), words.len())));
-        let returns = Exit { function, call, tid, time, result: UrResult(result), values };
-        let mut words = vec![write::exit(&returns, &mut Measure).unwrap()];
-        write::exit(&returns, &mut words);
-        prop_assert_eq!(read(&words, tid), Item::Record(Record::Exit(returns)));
-        prop_assert_eq!(packed(&words, tid), Some((Record::Exit(returns), words.len())));
-        // A damaged record is declined, or taken as the whole reader takes it.
-        for place in 0..words.len() {
-            words[place] ^= 1 << (time.0 % 64);
-            let item = next(&words, tid, &mut strings());
-            if let Some((record, count)) = packed(&words, tid) {
-                prop_assert_eq!(item, (Item::Record(record), count));
+        let (enter, exit) = (words_of(|to| write::enter(&begins, before, to)), words_of(|to| write::exit(&returns, before, to)));
+        prop_assert_eq!(write::enter(&begins, before, &mut Measure), Some(enter[0]));
+        prop_assert_eq!(write::exit(&returns, before, &mut Measure), Some(exit[0]));
+        // The short forms are the same records.
+        if write::is_short_enter(&begins, before) {
+            prop_assert_eq!(&words_of(|to| write::short_enter(&begins, to)), &enter);
+        }
+        if write::is_short_exit(&returns, before) {
+            prop_assert_eq!(&words_of(|to| write::short_exit(&returns, to)), &exit);
+        }
+        for (mut words, record) in [(enter, Record::Enter(begins)), (exit, Record::Exit(returns))] {
+            prop_assert_eq!(write::length(words[0]), words.len());
+            let (mut after, mut also_after, mut to) = (before, before, Vec::new());
+            prop_assert_eq!(next(&words, tid, &mut strings(), &mut after), (Item::Record(record.clone()), words.len()));
+            prop_assert_eq!(next_call(&words, tid, &strings(), &mut also_after, &mut to), Some(words.len()));
+            prop_assert_eq!(PackedCall::first_of(&to).unwrap().record(), record);
+            prop_assert_eq!((after, after.call), (also_after, call));
+            // A damaged record is declined, or taken as the whole reader takes it.
+            for place in 0..words.len() {
+                words[place] ^= 1 << bit;
+                let (mut after, mut also_after, mut to) = (before, before, vec![7]);
+                let item = next(&words, tid, &mut strings(), &mut after);
+                if let Some(count) = next_call(&words, tid, &strings(), &mut also_after, &mut to) {
+                    let packed = PackedCall::first_of(&to[1..]).unwrap().record();
+                    prop_assert_eq!((item, after), ((Item::Record(packed), count), also_after));
+                } else {
+                    prop_assert_eq!((to, also_after), (vec![7], before));
+                }
+                words[place] ^= 1 << bit;
             }
-            words[place] ^= 1 << (time.0 % 64);
         }
     }
 
     #[test]
     fn any_words_are_read_without_harm(mut words in prop::collection::vec(any::<u64>(), 1..40), kind in 0..9_u64, size in 0..40_u64) {
         words[0] = words[0] & !0xffff | size << 4 | kind;
-        let (item, count) = next(&words, 0, &mut strings());
+        let (item, count) = next(&words, 0, &mut strings(), &mut Before::default());
         prop_assert!((1..=words.len()).contains(&count));
         if let Some((packed, used)) = packed(&words, 0) {
             prop_assert_eq!((item, count), (Item::Record(packed), used));
@@ -106,7 +140,12 @@ fn the_longest_call_fits_and_a_longer_one_is_rejected() {
         values.set(place, u64::MAX);
         let enter = Enter { function: Function::ALL[0], call: u64::MAX, tid: 1, time: Nanos(1), values };
         let fits = place as u64 + 2 <= write::ARGUMENTS;
-        assert_eq!(write::enter(&enter, &mut Measure).is_some(), fits, "{}", Values::FIELDS[place].0);
+        assert_eq!(
+            write::enter(&enter, Before::default(), &mut Measure).is_some(),
+            fits,
+            "{}",
+            Values::FIELDS[place].0
+        );
     }
 }
 
@@ -143,7 +182,50 @@ fn texts_are_limited_and_too_long_records_are_rejected() {
 #[test]
 fn a_record_that_goes_beyond_its_chunk_is_damaged() {
     let words = write::note(Nanos(1), "text");
-    let (item, count) = next(&words[..words.len() - 1], 1, &mut strings());
+    let (item, count) = next(&words[..words.len() - 1], 1, &mut strings(), &mut Before::default());
     assert!(matches!(item, Item::Damaged(_)) && count == words.len() - 1, "{item:?}");
-    assert!(matches!(next(&[0], 1, &mut strings()), (Item::Damaged(_), 1)));
+    assert!(matches!(next(&[0], 1, &mut strings(), &mut Before::default()), (Item::Damaged(_), 1)));
+}
+
+#[test]
+fn what_the_record_in_front_says_is_left_out_and_read_from_it() {
+    let values = |context| Values { via: Some(3), context: Some(context), pointer: Some(1), ..Values::NONE };
+    let function = Function::urIPCGetMemHandleExp;
+    let enter = |call, values| Record::Enter(Enter { function, call, tid: 7, time: Nanos(call), values });
+    let exit = |call| {
+        let values = Values { data: Some(0x10), ..Values::NONE };
+        Record::Exit(Exit { function, call, tid: 7, time: Nanos(call), result: UrResult::SUCCESS, values })
+    };
+    // Each record, and its words: the first one and the time, the number, the adapter, the context, and another address.
+    let records = [
+        (enter(65, values(0xc0)), 2 + 1 + 1 + 2 + 2),
+        (exit(65), 2 + 2),
+        (enter(66, values(0xc0)), 2 + 2),
+        // A call within a call.
+        (enter(67, values(0xc1)), 2 + 1 + 2 + 2),
+        (exit(67), 2 + 2),
+        (exit(66), 2 + 1 + 2),
+        (enter(68, values(0xc1)), 2 + 1 + 2),
+        (exit(68), 2 + 2),
+        (enter(69, Values { via: Some(4), ..values(0xc1) }), 2 + 1 + 2 + 2),
+    ];
+    let mut words = Vec::new();
+    let mut before = Before::default();
+    for (record, count) in &records {
+        let of_record = words_of(|to| match record {
+            Record::Enter(begins) => write::enter(begins, before, to),
+            Record::Exit(returns) => write::exit(returns, before, to),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(of_record.len(), *count, "{record:?}");
+        assert_eq!(next(&of_record, 7, &mut strings(), &mut before).0, Item::Record(record.clone()));
+        words.push(of_record);
+    }
+    // Behind anything else, the same words are damaged: nothing is guessed.
+    let mut before = Before { call: 65, context: 0xc0, via: 3 };
+    assert_eq!(next(&[UNWRITTEN], 7, &mut strings(), &mut before).0, Item::Unwritten);
+    assert!(matches!(next(&words[1], 7, &mut strings(), &mut before).0, Item::Damaged(_)));
+    let before = Before { call: 65, ..Before::default() };
+    assert!(matches!(next(&words[2], 7, &mut strings(), &mut before.clone()).0, Item::Damaged(_)));
+    assert_eq!(next_call(&words[2], 7, &strings(), &mut before.clone(), &mut Vec::new()), None);
 }

@@ -3,9 +3,9 @@
 //! The record of a call is made by a function that is run twice: with [`Measure`] it gives the first word, which contains the length,
 //! and then it gives the other words to where they are kept. So the caller can claim room before anything is written.
 
-use super::{CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, hole, kind, words_of};
+use super::{Before, CHUNK, HEAD, INLINE, LONGEST, MAGIC, Name, hole, kind, words_of};
 use crate::{
-    api::Function,
+    api::{Function, UrResult},
     call::{Enter, Exit, Nanos, Shape, Values},
     trace::records::{Found, Named},
 };
@@ -43,21 +43,65 @@ pub const fn length(first: u64) -> usize {
 }
 
 /// The record of a call that begins. Returns its first word; `None` if it has more than [`ARGUMENTS`] arguments.
+pub fn enter(enter: &Enter, before: Before, to: &mut impl Sink) -> Option<u64> {
+    let has_number = before.number(true) != enter.call;
+    begin(enter, has_number, before.is_context_of(&enter.values), to)
+}
+
+/// Whether [`short_enter`] makes the record of a call behind this.
+#[inline]
+pub fn is_short_enter(enter: &Enter, before: Before) -> bool {
+    before.number(true) == enter.call && (enter.values.context.is_none() || before.is_context_of(&enter.values))
+}
+
+/// The record of a call that begins, which leaves out its number, and its context if it has one.
 #[expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
 #[inline(always)]
-pub fn enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
+pub fn short_enter(enter: &Enter, to: &mut impl Sink) -> Option<u64> {
+    begin(enter, false, enter.values.context.is_some(), to)
+}
+
+#[expect(clippy::inline_always, reason = "as above")]
+#[inline(always)]
+fn begin(enter: &Enter, has_number: bool, in_context: bool, to: &mut impl Sink) -> Option<u64> {
+    let mut values = enter.values;
+    if in_context {
+        (values.context, values.via) = (None, None);
+    }
     let mut event = Event::new(to, enter.time);
-    event.number(reference(Name::Call), enter.call);
-    event.values(&enter.values);
-    event.first(kind::BEGIN, Name::Calls, function(enter.function))
+    if has_number {
+        event.number(reference(Name::Call), enter.call);
+    }
+    event.values(&values);
+    let category = if in_context { Name::CallsInContext } else { Name::Calls };
+    event.first(kind::BEGIN, category, function(enter.function))
 }
 
 /// The record of a call that returns. A call without a result has returned success.
-#[expect(clippy::inline_always, reason = "where the values are known to be absent, nothing is left of them")]
+pub fn exit(exit: &Exit, before: Before, to: &mut impl Sink) -> Option<u64> {
+    end(exit, before.number(false) != exit.call, to)
+}
+
+/// Whether [`short_exit`] makes the record of a call behind this.
+#[inline]
+pub fn is_short_exit(exit: &Exit, before: Before) -> bool {
+    before.number(false) == exit.call && exit.result.is_success()
+}
+
+/// The record of a call that has returned success, which leaves out its number.
+#[expect(clippy::inline_always, reason = "as above")]
 #[inline(always)]
-pub fn exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
+pub fn short_exit(exit: &Exit, to: &mut impl Sink) -> Option<u64> {
+    end(&Exit { result: UrResult::SUCCESS, ..*exit }, false, to)
+}
+
+#[expect(clippy::inline_always, reason = "as above")]
+#[inline(always)]
+fn end(exit: &Exit, has_number: bool, to: &mut impl Sink) -> Option<u64> {
     let mut event = Event::new(to, exit.time);
-    event.number(reference(Name::Call), exit.call);
+    if has_number {
+        event.number(reference(Name::Call), exit.call);
+    }
     if !exit.result.is_success() {
         event.number(reference(Name::Result), u64::from(exit.result.0));
     }

@@ -7,7 +7,11 @@ use std::{io, path::Path};
 use urscope_schema::{
     call::{Enter, Exit},
     trace::{
-        Form, fxt,
+        Form,
+        fxt::{
+            Before, HEAD,
+            write::{self, Sink},
+        },
         records::{Gap, Header},
         write::End,
     },
@@ -26,10 +30,16 @@ use crate::raw::{
 };
 
 /// The record of a call that begins.
-pub(super) struct Begins<'a>(pub(super) &'a Enter);
+struct Begins<'a>(&'a Enter);
 
 /// The record of a call that returns.
-pub(super) struct Returns<'a>(pub(super) &'a Exit);
+struct Returns<'a>(&'a Exit);
+
+/// The same where they leave out what the record in front says, as most do.
+struct ShortlyBegins<'a>(&'a Enter);
+
+/// As above.
+struct ShortlyReturns<'a>(&'a Exit);
 
 /// The name of this thread.
 struct Named<'a> {
@@ -41,43 +51,101 @@ struct Named<'a> {
 struct Ends<'a>(&'a str);
 
 impl Record for Begins<'_> {
-    #[expect(clippy::inline_always, reason = "as for `is_appended`")]
-    #[inline(always)]
-    fn words(&self, to: &mut impl fxt::write::Sink) -> Option<u64> {
-        fxt::write::enter(self.0, to)
+    fn words(&self, before: Before, to: &mut impl Sink) -> Option<u64> {
+        write::enter(self.0, before, to)
+    }
+
+    #[inline]
+    fn says(&self, before: Before) -> Option<Before> {
+        Some(before.behind_enter(self.0))
     }
 }
 
 impl Record for Returns<'_> {
-    #[expect(clippy::inline_always, reason = "as for `is_appended`")]
+    fn words(&self, before: Before, to: &mut impl Sink) -> Option<u64> {
+        write::exit(self.0, before, to)
+    }
+
+    #[inline]
+    fn says(&self, before: Before) -> Option<Before> {
+        Some(before.behind_exit(self.0))
+    }
+}
+
+impl Record for ShortlyBegins<'_> {
+    #[inline]
+    fn fits(&self, before: Before) -> bool {
+        write::is_short_enter(self.0, before)
+    }
+
+    #[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
     #[inline(always)]
-    fn words(&self, to: &mut impl fxt::write::Sink) -> Option<u64> {
-        fxt::write::exit(self.0, to)
+    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
+        write::short_enter(self.0, to)
+    }
+
+    #[inline]
+    fn says(&self, before: Before) -> Option<Before> {
+        Some(before.behind_enter(self.0))
+    }
+}
+
+impl Record for ShortlyReturns<'_> {
+    #[inline]
+    fn fits(&self, before: Before) -> bool {
+        write::is_short_exit(self.0, before)
+    }
+
+    #[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
+    #[inline(always)]
+    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
+        write::short_exit(self.0, to)
+    }
+
+    #[inline]
+    fn says(&self, before: Before) -> Option<Before> {
+        Some(before.behind_exit(self.0))
     }
 }
 
 impl Record for Named<'_> {
-    fn words(&self, to: &mut impl fxt::write::Sink) -> Option<u64> {
-        Some(fxt::write::thread_name(self.pid, thread::id(), self.name, to))
+    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
+        Some(write::thread_name(self.pid, thread::id(), self.name, to))
     }
 }
 
 impl Record for Ends<'_> {
-    fn words(&self, to: &mut impl fxt::write::Sink) -> Option<u64> {
-        fxt::write::footer(self.0, to)
+    fn words(&self, _: Before, to: &mut impl Sink) -> Option<u64> {
+        write::footer(self.0, to)
     }
 }
 
-/// Appends a record of a call, if there is room in the chunk of this thread.
+/// Appends the record of a call that begins, if it is a short one and there is room in the chunk of this thread.
 #[expect(clippy::inline_always, reason = "the row of a function decides which values there are")]
 #[inline(always)]
-pub(super) fn is_appended(record: &impl Record) -> bool {
-    chunks::append_with(record) == Appended::Yes
+pub(super) fn shortly_begins(enter: &Enter) -> bool {
+    chunks::append_with(&ShortlyBegins(enter)) == Appended::Yes
 }
 
-/// Appends a record of a call.
-pub(super) fn append(record: &impl Record) {
-    if !is_appended(record) {
+/// The same for a call that returns.
+#[expect(clippy::inline_always, reason = "as above")]
+#[inline(always)]
+pub(super) fn shortly_returns(exit: &Exit) -> bool {
+    chunks::append_with(&ShortlyReturns(exit)) == Appended::Yes
+}
+
+/// Appends the record of a call that begins.
+pub(super) fn begins(enter: &Enter) {
+    append(&Begins(enter));
+}
+
+/// Appends the record of a call that returns.
+pub(super) fn returns(exit: &Exit) {
+    append(&Returns(exit));
+}
+
+fn append(record: &impl Record) {
+    if chunks::append_with(record) != Appended::Yes {
         append_slowly(&|| chunks::append_with(record));
     }
 }
@@ -157,7 +225,7 @@ impl BinaryFile {
             Ok(()) => {
                 if self.growth.succeeded() {
                     // The process may be killed before it can write a footer.
-                    chunks::append(&fxt::write::record(&super::gap()).unwrap_or_default());
+                    chunks::append(&write::record(&super::gap()).unwrap_or_default());
                 }
                 name_thread(pid());
                 true
@@ -184,17 +252,17 @@ impl BinaryFile {
 
 /// Writes the header and the entry points so far. Returns the offset of the digit that says whether records are lost.
 fn begin_with(chunks: &mut Chunks, header: &Header) -> io::Result<u64> {
-    let beginning = fxt::write::beginning(header.pid, process::name(header));
+    let beginning = write::beginning(header.pid, process::name(header));
     chunks.renew(header.pid, thread::id(), &beginning)?;
-    let without_command = || fxt::write::record(&Header { command: Vec::new(), ..header.clone() });
-    let record = fxt::write::record(header).or_else(without_command);
+    let without_command = || write::record(&Header { command: Vec::new(), ..header.clone() });
+    let record = write::record(header).or_else(without_command);
     let record = record.unwrap_or_default();
     chunks::append(&record);
     // Behind its first word, the text of the record follows.
-    let text = (beginning.len() + fxt::HEAD + record.len() + 1) * size_of::<u64>();
-    chunks::append(&fxt::write::record(&Gap { lost: 0 }).unwrap_or_default());
+    let text = (beginning.len() + HEAD + record.len() + 1) * size_of::<u64>();
+    chunks::append(&write::record(&Gap { lost: 0 }).unwrap_or_default());
     for entry_point in ENTRY_POINTS.get().iter().flat_map(|known| known.iter()) {
-        let words = fxt::write::record(entry_point).unwrap_or_default();
+        let words = write::record(entry_point).unwrap_or_default();
         if chunks::append(&words) == Appended::NoRoom && chunks.renew(header.pid, thread::id(), &[]).is_ok() {
             chunks::append(&words);
         }

@@ -100,7 +100,7 @@ fn is_binary() -> bool {
 pub fn begins(enter: &Enter) -> bool {
     // Also where the call cannot be recorded.
     thread::count_call(enter.function);
-    is_binary() && binary::is_appended(&binary::Begins(enter))
+    is_binary() && binary::shortly_begins(enter)
 }
 
 /// Records a call that has returned, without a lock; false where it takes the layer to do so.
@@ -108,7 +108,7 @@ pub fn begins(enter: &Enter) -> bool {
 #[inline(always)]
 pub fn returns(exit: &Exit) -> bool {
     thread::count_return();
-    if !is_binary() || !binary::is_appended(&binary::Returns(exit)) {
+    if !is_binary() || !binary::shortly_returns(exit) {
         return false;
     }
     if exit.function.is_ipc() {
@@ -120,7 +120,7 @@ pub fn returns(exit: &Exit) -> bool {
 impl Layer for Trace {
     fn enter(&self, enter: &Enter, _: &Nulls) -> Verdict {
         if is_binary() {
-            binary::append(&binary::Begins(enter));
+            binary::begins(enter);
         } else {
             if let Some(name) = thread::name_once() {
                 chrome::append(&write::thread_name(pid(), enter.tid, &name.text()));
@@ -140,7 +140,7 @@ impl Layer for Trace {
     #[inline]
     fn exit(&self, exit: &Exit) -> Verdict {
         if is_binary() {
-            binary::append(&binary::Returns(exit));
+            binary::returns(exit);
         } else {
             let mut line = Line::default();
             line.exit(pid(), base(), exit);

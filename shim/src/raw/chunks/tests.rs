@@ -1,5 +1,8 @@
 use urscope_schema::trace::{
-    fxt::read::{Item, Strings, next},
+    fxt::{
+        Before,
+        read::{Item, Strings, next},
+    },
     read::Record as Read,
 };
 
@@ -9,13 +12,13 @@ use super::*;
 fn contents(path: &Path) -> Vec<(u32, Vec<Item>)> {
     let bytes = std::fs::read(path).unwrap();
     let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
-    let mut strings = Strings::default();
+    let (mut strings, mut before) = (Strings::default(), Before::default());
     words
         .chunks(CHUNK)
         .map(|mut rest| {
             let (mut lane, mut items) = (u32::MAX, Vec::new());
             while !rest.is_empty() {
-                let (item, count) = next(rest, 0, &mut strings);
+                let (item, count) = next(rest, 0, &mut strings, &mut before);
                 match item {
                     Item::Head(number) => lane = number,
                     Item::Unwritten | Item::Other | Item::Thread(_) => {}

@@ -7,7 +7,7 @@ use std::{
 use urscope_schema::{
     api::Function,
     call::{Enter, Values},
-    trace::fxt::{hole, write},
+    trace::fxt::{Before, hole, write},
 };
 
 use super::*;
@@ -64,8 +64,8 @@ impl Trace {
 fn enter(time: u64) -> Vec<u64> {
     let function = Function::urUSMFree;
     let enter = Enter { function, call: time, tid: 0, time: Nanos(time), values: Values::NONE };
-    let mut words = vec![write::enter(&enter, &mut write::Measure).unwrap()];
-    write::enter(&enter, &mut words);
+    let mut words = vec![write::enter(&enter, Before::default(), &mut write::Measure).unwrap()];
+    write::enter(&enter, Before::default(), &mut words);
     words
 }
 
