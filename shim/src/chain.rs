@@ -119,12 +119,6 @@ pub fn exec(failed: bool) {
     }
 }
 
-/// Whether a layer checks for missing arguments.
-#[inline]
-pub fn wants_nulls() -> bool {
-    validate::is_on()
-}
-
 /// Has all calls pass unseen from now on.
 pub fn switch_off() {
     for layer in &LAYERS {

@@ -36,6 +36,8 @@ pub struct TestRun {
     program_arguments: Vec<OsString>,
     options: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
+    /// Variables of the suite that are left out.
+    without: Vec<&'static str>,
     limit: Duration,
 }
 
@@ -61,6 +63,7 @@ impl TestRun {
             program_arguments: Vec::new(),
             options: Vec::new(),
             environment: Vec::new(),
+            without: Vec::new(),
             limit: LIMIT,
         }
     }
@@ -96,6 +99,13 @@ impl TestRun {
         self
     }
 
+    /// The environment without a variable that the suite sets.
+    #[must_use]
+    pub fn without_env(mut self, name: &'static str) -> Self {
+        self.without.push(name);
+        self
+    }
+
     /// The time after which it is killed, for a run that takes long.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
@@ -126,15 +136,19 @@ impl TestRun {
             .arg(&self.program)
             .args(&self.program_arguments)
             .env("ONEAPI_DEVICE_SELECTOR", "level_zero:*")
-            .envs(validation().map(|value| ("URSCOPE_VALIDATE", value)))
+            .env("URSCOPE_VALIDATE", validation().unwrap_or_else(|| "on".into()))
             .envs(form().map(|value| ("URSCOPE_FORMAT", value)))
             .envs(self.environment);
+        for name in self.without {
+            command.env_remove(name);
+        }
         let ended = run_to_end(command, folder.path(), self.limit);
         Outcome { code: ended.code, stdout: ended.stdout, stderr: ended.stderr, folder }
     }
 }
 
-/// Sets `URSCOPE_VALIDATE` for all runs of the suite. A test that sets it itself takes precedence.
+/// Sets `URSCOPE_VALIDATE` for all runs of the suite, which are validated while the program runs otherwise. A test that sets it itself
+/// takes precedence.
 const VALIDATION: &str = "URSCOPE_E2E_VALIDATE";
 
 fn validation() -> Option<OsString> {

@@ -26,8 +26,7 @@
 //!
 //! # What to do
 //!
-//! Check the result of the call that should have made the object. A query of a property without any out-parameter is reported
-//! by the preloaded library only, because traces do not show it.
+//! Check the result of the call that should have made the object.
 
 use urscope_schema::api::demand::Wrong;
 

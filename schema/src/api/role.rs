@@ -200,7 +200,7 @@ roles! {
     /// The size of that room in bytes, a `size_t`.
     ValueSize(usize) absent size null ValueSize in size;
     /// A `size_t *` that receives the size of the value, or null.
-    OutValueSize(usize) null AnswerSize;
+    OutValueSize(usize) absent data_size null AnswerSize in data_size;
     /// A word that is passed on but not recorded.
     Unseen(usize);
     /// A 32-bit word that is passed on but not recorded.

@@ -22,12 +22,6 @@ impl Found {
         *self.violations.entry(format!("{severity} {rule}")).or_default() += times;
         self.messages.insert(message.to_owned());
     }
-
-    /// Without `invalid-argument`, for which the layer sees more than a trace holds: out-parameters and their sizes.
-    fn in_traces(&self) -> BTreeMap<&str, u64> {
-        let violations = self.violations.iter().map(|(violation, times)| (violation.as_str(), *times));
-        violations.filter(|(violation, _)| *violation != "error invalid-argument").collect()
-    }
 }
 
 /// What was found in one process while it ran.
@@ -85,7 +79,7 @@ on_both_adapters! {
             let outcome = test_run.run();
             for trace in outcome.traces() {
                 let (found, expected) = (live(&trace), judged(&trace));
-                assert_eq!(found.in_traces(), expected.in_traces(), "{way}: {}", outcome.stderr);
+                assert_eq!(found.violations, expected.violations, "{way}: {}", outcome.stderr);
                 // The judge reports one message for findings that repeat at one place.
                 assert!(found.messages.is_superset(&expected.messages), "{way}: {found:#?}, {expected:#?}");
                 processes += 1;
@@ -149,11 +143,22 @@ fn a_violation_is_reported_with_the_call_stacks_of_both_places() {
     assert!(!bare.contains("; here ") && !bare.contains("; there "), "{bare}");
 }
 
+/// A run that is judged is not validated while the program runs, unless the user wants that.
 #[test]
-fn nothing_is_found_live_when_validation_is_off() {
-    let outcome = TestRun::of("put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_VALIDATE", "off").run();
-    assert_eq!((all_live(&outcome), reported(&outcome, "error put-of-unknown")), (vec![], vec![]));
-    assert_eq!(outcome.report().violations(), ["error put-of-unknown"], "the judge finds it without the layer");
+fn findings_are_reported_while_the_program_runs_where_that_is_wanted() {
+    let test_run = || TestRun::of("put_of_unknown", Release::R2026_2, Adapter::V2).without_env("URSCOPE_VALIDATE");
+    let (violation, none) = ("error put-of-unknown", Vec::<String>::new());
+    let unwanted =
+        [test_run(), TestRun::of("put_of_unknown", Release::R2026_2, Adapter::V2).env("URSCOPE_VALIDATE", "off")];
+    for outcome in unwanted.map(TestRun::run) {
+        assert_eq!((all_live(&outcome), reported(&outcome, violation).len()), (none.clone(), 0), "{}", outcome.stderr);
+        assert_eq!(outcome.report().violations(), [violation], "the judge finds it without the layer");
+    }
+    for wanted in [test_run().option("--verbose"), test_run().env("URSCOPE_ON_ERROR", "refuse")] {
+        let outcome = wanted.run();
+        assert_eq!((all_live(&outcome), reported(&outcome, violation).len()), (vec![violation.to_owned()], 1));
+        assert_eq!(outcome.report().violations(), [violation]);
+    }
 }
 
 /// The results of a call in all traces, in order.

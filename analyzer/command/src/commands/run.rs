@@ -18,6 +18,9 @@ use crate::{
 /// The traces have the binary form, unless URSCOPE_FORMAT chooses another one. Beside them, urscope writes merged.json, a timeline of all
 /// processes for Perfetto, as `urscope export` does. If that takes longer than a second, it prints the command that does it.
 ///
+/// The program only records: what it did is judged at its end. With --verbose, URSCOPE_VALIDATE=on or URSCOPE_ON_ERROR, the rules are
+/// checked while it runs, too.
+///
 /// If processes that the program started are still running when it ends, urscope waits for them. Ctrl-C ends the waiting.
 #[derive(Debug, Args)]
 #[command(
@@ -54,6 +57,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_check: bool,
 
+    /// Also report findings while the program runs, in one line each. Each call takes longer then: the program itself checks the rules.
+    #[arg(short, long)]
+    verbose: bool,
+
     /// Write the report to a file instead of standard error.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -85,6 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         folder: arguments.dir.as_deref(),
         traced: !arguments.no_shim,
         judged: !arguments.no_shim && !arguments.no_check,
+        verbose: arguments.verbose,
         report: arguments.report.as_deref(),
         verdict: &arguments.verdict,
         window: arguments.view.then_some(&arguments.window),

@@ -14,6 +14,10 @@ pub(crate) const QUIET: &str = "URSCOPE_QUIET";
 /// The variable that chooses the form of the traces.
 const FORMAT: &str = "URSCOPE_FORMAT";
 
+/// The variable that switches validation while the program runs, and the one that says what becomes of a call that violates a rule.
+const VALIDATE: &str = "URSCOPE_VALIDATE";
+const ON_ERROR: &str = "URSCOPE_ON_ERROR";
+
 /// Whether the value of [`QUIET`] asks for silence.
 pub(crate) fn is_quiet(value: Option<OsString>) -> bool {
     value.is_some_and(|value| value == "1")
@@ -28,6 +32,8 @@ pub(crate) struct Surroundings {
     pub(crate) sanitizer: Option<String>,
     /// The directory for the traces, and the name of the run. Both are absent in an untraced run.
     pub(crate) traces: Option<(PathBuf, String)>,
+    /// The traces are judged at the end, and nobody asked for findings while the program runs.
+    pub(crate) judged_later: bool,
     /// The directory of a Level Zero loader.
     pub(crate) device: Option<PathBuf>,
 }
@@ -47,6 +53,10 @@ impl Surroundings {
             // It costs the program least, and the run is merged into a Chrome trace afterwards.
             if current(FORMAT).is_none() {
                 changes.push((FORMAT, "binary".into()));
+            }
+            // What is found while the program runs is found again in its traces, at no cost to the program.
+            if self.judged_later && current(VALIDATE).is_none() && current(ON_ERROR).is_none() {
+                changes.push((VALIDATE, "off".into()));
             }
         }
         if let Some(folder) = &self.device {
@@ -132,6 +142,19 @@ mod tests {
         let form = |current: &[(&str, &str)]| changes(&traced, current).into_iter().find(|(name, _)| *name == FORMAT);
         assert_eq!(form(&[]), Some((FORMAT, "binary".into())));
         assert_eq!(form(&[(FORMAT, "chrome")]), None);
+    }
+
+    #[test]
+    fn a_run_that_is_judged_is_not_validated_unless_the_user_wants_that() {
+        let traces = || Some(("/t".into(), "r1".into()));
+        let judged = Surroundings { traces: traces(), judged_later: true, ..Surroundings::default() };
+        let validated = |run: &Surroundings, current: &[(&str, &str)]| {
+            changes(run, current).into_iter().find(|(name, _)| *name == VALIDATE)
+        };
+        assert_eq!(validated(&judged, &[]), Some((VALIDATE, "off".into())));
+        assert_eq!(validated(&judged, &[(VALIDATE, "on")]), None);
+        assert_eq!(validated(&judged, &[(ON_ERROR, "abort")]), None);
+        assert_eq!(validated(&Surroundings { traces: traces(), ..Surroundings::default() }, &[]), None);
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub(crate) struct Request<'a> {
     pub(crate) traced: bool,
     /// Whether the traces are analyzed at the end.
     pub(crate) judged: bool,
+    /// Whether findings are reported while the program runs, too.
+    pub(crate) verbose: bool,
     /// The file that the report is written to instead of standard error.
     pub(crate) report: Option<&'a Path>,
     /// How the verdict is made and shown.
@@ -86,6 +88,7 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
         let asked = request.folder.map(Path::to_path_buf).or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
         let asked = asked.as_deref().map(named_here);
         let prepared = Traces::prepare(asked.as_deref(), Path::new(name))?;
+        surroundings.judged_later = request.judged && !request.verbose;
         surroundings.traces = Some((prepared.folder().to_path_buf(), prepared.run().to_owned()));
         traces = Some(prepared);
     }

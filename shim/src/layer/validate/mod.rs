@@ -3,7 +3,7 @@
 //! The same [`Tracker`] and [`Checker`] as the analyzer's take the calls of this one process, under a short lock that is never
 //! held across the real call: before the call is passed on, and again when it has returned. Findings are reported after the
 //! lock is released ([`report`]). The layer must never find what the analyzer does not find in the trace of the same process, so
-//! it takes nothing that is not in the trace, but for a query of a property without any out-parameter.
+//! it takes nothing that is not in the trace.
 
 use std::{
     cell::Cell,
