@@ -21,9 +21,15 @@ function verdict({ run, check }) {
     number: counting.filter((/** @type {any} */ found) => found.severity === severity).length,
   }));
   const some = tallies.filter(({ number }) => number > 0);
-  const worst = check.verdict === 'not-judged' ? 'warning' : check.verdict === 'clean' ? 'clean' : (some[0]?.severity ?? 'error');
+  const worst = check.verdict.endsWith('judged')
+    ? 'warning'
+    : check.verdict === 'clean'
+      ? 'clean'
+      : (some[0]?.severity ?? 'error');
   const word =
-    { clean: 'Clean', findings: 'Findings', 'not-judged': 'Not judged' }[/** @type {'clean'} */ (check.verdict)] ?? check.verdict;
+    { clean: 'Clean', findings: 'Findings', 'partly-judged': 'Partly judged', 'not-judged': 'Not judged' }[
+      /** @type {'clean'} */ (check.verdict)
+    ] ?? check.verdict;
   const hosts = new Set(run.processes.map((process) => process.host));
   const ipc = run.processes.reduce((sum, process) => sum + process.ipc_calls, 0);
   return el(

@@ -59,7 +59,7 @@ fn grade(judgement: &Judgement) -> &'static str {
     match judgement.verdict {
         Verdict::Clean => "clean",
         Verdict::Findings => worst.map_or("error", |finding| finding.severity.name()),
-        Verdict::NotJudged => Severity::Warning.name(),
+        Verdict::PartlyJudged | Verdict::NotJudged => Severity::Warning.name(),
     }
 }
 

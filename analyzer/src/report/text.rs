@@ -114,6 +114,7 @@ pub(super) fn verdict(judgement: &Judgement, paint: Paint) -> String {
         Verdict::Clean if counts.is_empty() => paint.good(clean),
         Verdict::Clean => format!("{}, {}", paint.good(clean), counts.join(", ")),
         Verdict::Findings => paint.severity(worst, counts.join(", ")),
+        Verdict::PartlyJudged => paint.severity(Severity::Warning, "partly judged"),
         Verdict::NotJudged => paint.severity(Severity::Warning, "not judged"),
     }
 }

@@ -1,8 +1,9 @@
 //! MPI launchers pass on the environment, so every rank is traced and judged.
 
 use std::fs;
+use std::path::Path;
 
-use urscope_tests::{Adapter, Release, TestRun, apps, launcher, run::urscope};
+use urscope_tests::{Adapter, Release, Report, TestRun, apps, launcher, run::urscope};
 
 /// The launchers, and the arguments with which each starts two ranks on this machine, also as root.
 const LAUNCHERS: [(&str, &[&str]); 2] = [
@@ -49,4 +50,68 @@ fn every_rank_may_have_a_directory_of_its_own() {
         let judged = urscope(&["check", &ranks[0], &ranks[1]]);
         assert_eq!(judged.code, 0, "{release}: {}", judged.stdout);
     }
+}
+
+/// Runs two ranks, of which each has an urscope of its own that writes into these traces: `mpiexec urscope run -- app`. Returns the exit
+/// code, and what was written to standard error.
+fn each_rank_under_urscope(launcher_at: usize, adapter: Adapter, traces: &Path, mode: Option<&str>) -> (i32, String) {
+    let (release, arguments) = LAUNCHERS[launcher_at];
+    let folder = tempfile::tempdir().unwrap();
+    let test_run = TestRun::of_program(launcher(release)).adapter(adapter).untraced();
+    let start = arguments.iter().fold(test_run, |test_run, word| test_run.arg(*word));
+    let start = start.arg(urscope_tests::artefacts::command());
+    let start =
+        ["run", "--device", "software", "--format", "json", "--dir"].iter().fold(start, |run, word| run.arg(*word));
+    let start = start.arg(traces).arg("--report").arg(traces.with_extension("report")).arg("--");
+    let start = start.arg(apps::executable("clean_ranks", Release::R2026_2)).arg(folder.path());
+    let outcome = mode.into_iter().fold(start, |run, mode| run.arg(mode)).run();
+    (outcome.code, outcome.stderr)
+}
+
+#[test]
+fn ranks_that_have_each_an_urscope_are_judged_together_once() {
+    for at in 0..LAUNCHERS.len() {
+        for adapter in [Adapter::V1, Adapter::V2] {
+            let folder = tempfile::tempdir().unwrap();
+            let traces = folder.path().join("traces");
+            let (code, stderr) = each_rank_under_urscope(at, adapter, &traces, None);
+            let report = Report::parse(&fs::read_to_string(traces.with_extension("report")).unwrap());
+            assert_eq!((code, report.verdict()), (0, "clean"), "{stderr}");
+            assert_eq!(report.processes().len(), 2, "{stderr}");
+            let leaving = "the last rank to end on this host judges all of them";
+            assert_eq!(stderr.matches(leaving).count(), 1, "{stderr}");
+            // The file by which the ranks agree is gone.
+            let hidden = fs::read_dir(&traces)
+                .unwrap()
+                .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with('.'));
+            assert_eq!(hidden.count(), 0);
+        }
+    }
+}
+
+#[test]
+fn what_one_rank_forgets_fails_the_job() {
+    for at in 0..LAUNCHERS.len() {
+        let folder = tempfile::tempdir().unwrap();
+        let traces = folder.path().join("traces");
+        let (code, stderr) = each_rank_under_urscope(at, Adapter::V2, &traces, Some("leak"));
+        let report = Report::parse(&fs::read_to_string(traces.with_extension("report")).unwrap());
+        // If rank 0 is faster, it also frees the memory while rank 1 has it open.
+        assert!(report.violations().contains(&"warning leaked-mapping"), "{report:#?} {stderr}");
+        assert_eq!(code, 1, "{stderr}");
+    }
+}
+
+#[test]
+fn a_rank_alone_is_judged_in_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, stderr) = each_rank_under_urscope(0, Adapter::V2, &folder.path().join("rank-%r"), None);
+    assert_eq!(code, 2, "{stderr}");
+    let judged = |rank: u32| {
+        let ended =
+            urscope(&["check", "--format", "json", folder.path().join(format!("rank-{rank}")).to_str().unwrap()]);
+        let report = Report::parse(&ended.stdout);
+        (ended.code, report.verdict().to_owned())
+    };
+    assert_eq!([judged(0), judged(1)], [(0, "clean".to_owned()), (2, "partly-judged".to_owned())]);
 }

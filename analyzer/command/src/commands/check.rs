@@ -21,7 +21,7 @@ use crate::{
         urscope check --write-suppressions known.txt urscope-traces/app-1\n  \
         urscope check --suppressions known.txt urscope-traces/app-2\n  \
         srun -N64 urscope check --report node-%h.urscope /tmp/traces     on each node, then: urscope merge\n\n\
-        Exit codes: 0 clean, 1 findings, 2 not judged.")]
+        Exit codes: 0 clean, 1 findings, 2 not judged, or only in part.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     verdict: VerdictArguments,

@@ -21,7 +21,7 @@ use crate::{
         urscope merge node-*.urscope\n  \
         urscope merge --format json --fail-on error node-*.urscope | jq .findings\n  \
         urscope merge --report rack1.urscope rack1/*.urscope             for a further merge\n\n\
-        Exit codes: 0 clean, 1 findings, 2 not judged.")]
+        Exit codes: 0 clean, 1 findings, 2 not judged, or only in part.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     verdict: VerdictArguments,

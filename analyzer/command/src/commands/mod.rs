@@ -38,7 +38,7 @@ use crate::{doctor::probe, output::complain, profile::Profile};
         urscope check urscope-traces/app-1          analyze existing traces\n  \
         urscope explain freed-while-open            explain a rule\n  \
         urscope doctor                              check this machine\n\n\
-        Exit codes: 0 clean, 1 findings, 2 not judged. `urscope run` ends with the program's own exit code if \
+        Exit codes: 0 clean, 1 findings, 2 not judged, or only in part. `urscope run` ends with the program's own exit code if \
         that is not 0."
 )]
 struct Cli {

@@ -21,6 +21,10 @@ use crate::{
 /// The program only records: what it did is judged at its end. With --verbose, URSCOPE_VALIDATE=on or URSCOPE_ON_ERROR, the rules are
 /// checked while it runs, too.
 ///
+/// Under an MPI launcher there may be one urscope for all ranks (`urscope run -- mpiexec -n 2 ./app`) or one for each of them (`mpiexec -n 2
+/// urscope run -- ./app`). In the second case the ranks on a host share a directory, and the last one to end judges all of them, unless --dir
+/// names another directory for each rank (%r).
+///
 /// If processes that the program started are still running when it ends, urscope waits for them. Ctrl-C ends the waiting.
 #[derive(Debug, Args)]
 #[command(
@@ -34,7 +38,7 @@ use crate::{
         urscope run --format github --output sarif=report.sarif --output html=report.html -- ./app\n  \
         urscope run --baseline main.json -- ./app   only new findings fail the run\n\n\
         Exit code: the program's if that is not 0 (128 and the signal's number if a signal ended it), else the \
-        verdict's: 0 clean, 1 findings, 2 not judged. 127: no such program, 126: it cannot be executed.\n\n\
+        verdict's: 0 clean, 1 findings, 2 not judged, or only in part. 127: no such program, 126: it cannot be executed.\n\n\
         Environment: URSCOPE_LIBRARY names another liburscope.so, URSCOPE_FORMAT=chrome makes the trace of each process a Chrome \
         trace, URSCOPE_QUIET=1 suppresses messages unless there is a problem."
 )]

@@ -6,6 +6,7 @@
 mod descendants;
 mod environment;
 mod error;
+mod job;
 mod merged;
 mod newest;
 mod process_times;
@@ -26,6 +27,7 @@ pub(crate) use temporary_install::unfit_for_preloading;
 pub(crate) use traces::writable;
 
 use urscope_analyzer::Options;
+use urscope_schema::placeholders;
 
 use crate::{
     arguments::{Device, Format, VerdictArguments, WindowArguments},
@@ -35,6 +37,7 @@ use crate::{
     window::Window,
 };
 use environment::{QUIET, Surroundings, is_quiet};
+use job::{Job, Ranks, Turn};
 use merged::{Merged, TracePlace};
 use process_times::ProcessObserver;
 use temporary_install::TemporaryInstall;
@@ -81,13 +84,19 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
     if request.device == Device::Software {
         surroundings.device = Some(install.device(&parts::device()?)?);
     }
-    let mut traces = None;
+    let (mut traces, mut ranks) = (None, None);
     if request.traced {
         surroundings.library = Some(install.library(&parts::library()?)?);
         surroundings.sanitizer = program.sanitizer();
         let asked = request.folder.map(Path::to_path_buf).or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
+        // Directories that differ by rank are those of runs that are judged together later.
+        let job = if asked.as_deref().is_some_and(is_one_by_rank) { None } else { Job::of_this_process() };
         let asked = asked.as_deref().map(named_here);
-        let prepared = Traces::prepare(asked.as_deref(), Path::new(name))?;
+        let prepared = Traces::prepare(asked.as_deref(), Path::new(name), job.as_ref())?;
+        if let Some(job) = job {
+            let failed = |source| RunError::Traces { path: prepared.folder().to_owned(), source };
+            ranks = Some(job.begin(prepared.folder()).map_err(failed)?);
+        }
         surroundings.judged_later = request.judged && !request.verbose;
         surroundings.traces = Some((prepared.folder().to_path_buf(), prepared.run().to_owned()));
         traces = Some(prepared);
@@ -119,7 +128,12 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
 
     let mut code = end.status.exit_code();
     if let Some(traces) = &traces {
+        let turn = ranks.as_ref().map(Ranks::end).transpose();
         let merged = match reporting {
+            Some(_) if matches!(turn, Ok(Some(Turn::Leave))) => {
+                tell_job(traces, ranks.as_ref());
+                return Ok(code.into());
+            }
             Some(reporting) => {
                 let (verdict, merged) = verdict::give(request.verdict, reporting, traces, &program, &end);
                 code = if code == 0 { verdict } else { code };
@@ -128,6 +142,9 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
             None if traces.has_new() => Merged::NotAsked,
             None => Merged::Nothing,
         };
+        if let (Some(ranks), Ok(Some(Turn::Judge))) = (&ranks, turn) {
+            ranks.forget();
+        }
         traces.tidy();
         tell_place(request, traces, &merged);
     }
@@ -136,6 +153,22 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
         until_interrupted();
     }
     Ok(code.into())
+}
+
+/// Whether a directory is another one for each rank or process.
+fn is_one_by_rank(folder: &Path) -> bool {
+    let with = |rank| placeholders::fill(folder, "", rank, Some(rank));
+    with(1) != with(2)
+}
+
+/// Tells the user who judges this rank.
+fn tell_job(traces: &Traces, ranks: Option<&Ranks>) {
+    if let Some(ranks) = ranks.filter(|_| !is_quiet(env::var_os(QUIET))) {
+        let (rank, folder) = (ranks.job.rank, traces.shown().display());
+        complain(format_args!(
+            "rank {rank} has ended; the last rank to end on this host judges all of them, in {folder}"
+        ));
+    }
 }
 
 /// Tells the user where the traces are, and the merged trace.

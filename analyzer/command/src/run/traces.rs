@@ -16,7 +16,7 @@ use std::{
 use urscope_analyzer::analysis::header_of;
 use urscope_schema::trace::Form;
 
-use super::error::RunError;
+use super::{error::RunError, job::Job};
 
 /// The parent of new directories if the user names none.
 pub(crate) const HOME: &str = "urscope-traces";
@@ -32,19 +32,22 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Creates the directory if necessary, and checks that it can be written.
-    pub(crate) fn prepare(asked: Option<&Path>, program: &Path) -> Result<Self, RunError> {
+    /// Creates the directory if necessary, and checks that it can be written. The ranks of a job share it.
+    pub(crate) fn prepare(asked: Option<&Path>, program: &Path, job: Option<&Job>) -> Result<Self, RunError> {
         let unnamed = asked.is_none();
-        let (folder, made) = match asked {
-            Some(folder) => (absolute(folder), !folder.exists()),
-            None => (new_folder(&absolute(Path::new(HOME)), &plain_name(program))?, true),
+        let home = absolute(Path::new(HOME));
+        let (folder, made) = match (asked, job) {
+            (Some(folder), _) => (absolute(folder), !folder.exists()),
+            (None, Some(job)) => (home.join(format!("{}-job-{}", plain_name(program), job.name)), true),
+            (None, None) => (new_folder(&home, &plain_name(program))?, true),
         };
         let failed = |source| RunError::Traces { path: folder.clone(), source };
         fs::create_dir_all(&folder).map_err(failed)?;
         writable(&folder).map_err(failed)?;
         safe(&folder).map_err(failed)?;
         let before = files_in(&folder).map_err(failed)?.iter().filter_map(name).collect();
-        Ok(Self { folder, run: run_name(), before, unnamed, made })
+        let run = job.map_or_else(run_name, |job| format!("job-{}", job.name));
+        Ok(Self { folder, run, before, unnamed, made })
     }
 
     /// The absolute path of the directory, because the program may change its working directory.
@@ -188,7 +191,7 @@ mod tests {
         write_header(folder.path(), "urscope-a-1-1.json", "an-earlier-run");
         fs::write(folder.path().join("urscope-b-2-2.json"), "torn long ago").unwrap();
 
-        let traces = Traces::prepare(Some(folder.path()), Path::new("app")).unwrap();
+        let traces = Traces::prepare(Some(folder.path()), Path::new("app"), None).unwrap();
         let ours = write_header(folder.path(), "urscope-a-3-3.json", traces.run());
         write_header(folder.path(), "urscope-a-4-4.json", "a-run-at-the-same-time");
         let damaged = folder.path().join("urscope-b-5-5.json");
@@ -212,12 +215,12 @@ mod tests {
     fn a_directory_that_stays_empty_is_removed() {
         let root = tempfile::tempdir().unwrap();
         let asked = root.path().join("made");
-        let traces = Traces::prepare(Some(&asked), Path::new("app")).unwrap();
+        let traces = Traces::prepare(Some(&asked), Path::new("app"), None).unwrap();
         assert!(asked.is_dir());
         traces.tidy();
         assert!(!asked.exists());
 
-        let traces = Traces::prepare(Some(root.path()), Path::new("app")).unwrap();
+        let traces = Traces::prepare(Some(root.path()), Path::new("app"), None).unwrap();
         traces.tidy();
         assert!(root.path().exists(), "it existed before");
     }
@@ -225,7 +228,7 @@ mod tests {
     #[test]
     fn a_path_below_a_file_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let error = Traces::prepare(Some(&file.path().join("traces")), Path::new("app")).unwrap_err();
+        let error = Traces::prepare(Some(&file.path().join("traces")), Path::new("app"), None).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("--dir"), "{error}");
     }

@@ -182,6 +182,7 @@ fn verdict(judgement: &Judgement) -> String {
     let grades: Vec<_> = grades.collect();
     match judgement.verdict {
         _ if !grades.is_empty() => grades.join(", "),
+        Verdict::PartlyJudged => "partly judged".to_owned(),
         Verdict::NotJudged => "not judged".to_owned(),
         Verdict::Clean if judgement.is_running() => "clean so far".to_owned(),
         _ => "clean".to_owned(),

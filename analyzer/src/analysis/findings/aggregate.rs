@@ -33,10 +33,13 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
         true if failed => None,
         true => gaps(nodes),
     };
-    let verdict = match (&reason, failed) {
-        (Some(_), _) => Verdict::NotJudged,
-        (None, true) => Verdict::Findings,
-        (None, false) => Verdict::Clean,
+    let (verdict, reason) = match (reason, failed) {
+        (Some(reason), _) => (Verdict::NotJudged, Some(reason)),
+        (None, true) => (Verdict::Findings, None),
+        (None, false) => match untraced(&findings) {
+            Some(reason) => (Verdict::PartlyJudged, Some(reason)),
+            None => (Verdict::Clean, None),
+        },
     };
     Judgement {
         version: VERSION,
@@ -53,6 +56,23 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
         baseline,
     }
 }
+
+/// What was opened from processes that were not traced, unless an exemption excuses that.
+fn untraced(findings: &[FoundFinding]) -> Option<String> {
+    let found: Vec<_> =
+        findings.iter().filter(|finding| finding.rule == UNTRACED_PEER && finding.excuse.is_none()).collect();
+    let opens: u64 = found.iter().map(|finding| finding.count).sum();
+    let first = found.first()?;
+    Some(format!(
+        "{} opened handle data that no traced process got ({}): what the others did is not known. Trace them, too, and judge all traces together; \
+         a suppression of {UNTRACED_PEER} says that the others are not yours",
+        counted(opens as usize, "process"),
+        first.message
+    ))
+}
+
+/// The rule that finds opens of what no traced process got.
+const UNTRACED_PEER: &str = "untraced-peer";
 
 /// When the first process of the run began, in nanoseconds of `CLOCK_REALTIME`.
 fn first(nodes: &[Node]) -> u64 {

@@ -25,6 +25,9 @@ pub enum Verdict {
     Clean,
     /// There are findings at or above the requested severity.
     Findings,
+    /// There are no such findings, but handle data came from processes that were not traced, so what became of it is not known. This is not
+    /// the same as clean.
+    PartlyJudged,
     /// There was nothing to judge, or calls are missing. This is not the same as clean.
     #[default]
     NotJudged,
@@ -36,7 +39,7 @@ impl Verdict {
         match self {
             Self::Clean => 0,
             Self::Findings => 1,
-            Self::NotJudged => 2,
+            Self::PartlyJudged | Self::NotJudged => 2,
         }
     }
 
@@ -45,6 +48,7 @@ impl Verdict {
         match self {
             Self::Clean => "clean",
             Self::Findings => "findings",
+            Self::PartlyJudged => "partly-judged",
             Self::NotJudged => "not-judged",
         }
     }
@@ -59,7 +63,7 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// The exit code of the command.
     pub exit: u8,
-    /// Why nothing was judged.
+    /// Why nothing was judged, or not everything.
     pub reason: Option<String>,
     /// The processes, in the order in which they began.
     pub processes: Vec<ProcessSummary>,

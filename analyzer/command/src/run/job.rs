@@ -1,0 +1,275 @@
+//! The ranks of an MPI job of which each has an urscope of its own: `mpiexec urscope run -- ./app`.
+//!
+//! What one rank exports, another one opens, so a rank alone cannot be judged. The ranks of a job on one host therefore share a directory
+//! and the name of the run, and the last one to end judges all. They agree by a file in the directory, to which each adds a line when
+//! it begins and one when it ends, under a lock. A rank that is killed counts as ended.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::{self, File, OpenOptions},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::{ffi::OsStrExt as _, fs::OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    process, thread,
+    time::{Duration, Instant},
+};
+
+use urscope_analyzer::analysis::is_running;
+use urscope_schema::{placeholders, proc_stat::ProcStat};
+
+/// The variables that tell how many ranks a job has, and how many of them are on this host, by launcher. Slurm's second one needs
+/// arithmetic, so it has none here.
+const SIZES: [(&str, &str); 3] = [
+    ("PMI_SIZE", "MPI_LOCALNRANKS"),
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    ("SLURM_STEP_NUM_TASKS", ""),
+];
+
+/// The variables that name a job, in the order in which they are asked for.
+const NAMES: [&str; 2] = ["SLURM_JOB_ID", "PALS_APID"];
+
+/// How long the last rank waits for ranks that have not begun yet.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often it looks.
+const PERIOD: Duration = Duration::from_millis(20);
+
+/// This rank's job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Job {
+    /// This rank.
+    pub(crate) rank: u32,
+    /// A name that no other job on this host has, as a part of a path.
+    pub(crate) name: String,
+    /// The number of ranks on this host, where the launcher tells it.
+    here: Option<usize>,
+}
+
+/// What a rank does at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It was the last: it judges all.
+    Judge,
+    /// Others have not ended; the last of them judges.
+    Leave,
+}
+
+impl Job {
+    /// The job that a launcher started this process for; `None` where there is none, or no other rank.
+    pub(crate) fn of_this_process() -> Option<Self> {
+        let (pid, start) = launcher(process::id())?;
+        Self::new(|name| std::env::var_os(name), pid, start)
+    }
+
+    /// The job, given its launcher: the nearest ancestor that is no rank itself.
+    fn new(variable: impl Fn(&str) -> Option<OsString>, pid: u32, start: u64) -> Option<Self> {
+        let number = |name: &str| variable(name)?.to_str()?.parse::<usize>().ok();
+        let rank = placeholders::rank(&variable)?;
+        let (_, here) = SIZES.into_iter().find(|(size, _)| number(size).is_some_and(|size| size > 1))?;
+        let named = NAMES.into_iter().find_map(|name| Some(plain(&variable(name)?)));
+        let name = match named {
+            Some(name) => format!("{name}-{pid}-{start:x}"),
+            None => format!("{pid}-{start:x}"),
+        };
+        Some(Self { rank, name, here: number(here) })
+    }
+
+    /// Adds this rank to those that have begun in the directory.
+    pub(crate) fn begin(self, folder: &Path) -> io::Result<Ranks> {
+        let path = folder.join(format!(".urscope-ranks-{}", self.name));
+        let start = stat(process::id()).map_or(0, |stat| stat.1);
+        let ranks = Ranks { job: self, path, start };
+        ranks.change(|known| known.push(Known { pid: process::id(), start, has_ended: false }))?;
+        Ok(ranks)
+    }
+}
+
+/// The ranks that share a directory.
+#[derive(Debug)]
+pub(crate) struct Ranks {
+    /// The job.
+    pub(crate) job: Job,
+    path: PathBuf,
+    /// When this process began, as in `/proc/PID/stat`.
+    start: u64,
+}
+
+/// One of the ranks: the urscope that runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Known {
+    pid: u32,
+    start: u64,
+    has_ended: bool,
+}
+
+impl Ranks {
+    /// Adds this rank to those that have ended, and says what it does now.
+    pub(crate) fn end(&self) -> io::Result<Turn> {
+        let began = Instant::now();
+        loop {
+            let mut turn = None;
+            self.change(|known| {
+                let has_ended =
+                    |rank: &Known| rank.pid == process::id() || rank.has_ended || !is_running(rank.pid, rank.start);
+                let all_began = self.job.here.is_none_or(|here| known.len() >= here) || began.elapsed() >= PATIENCE;
+                turn = match (known.iter().all(has_ended), all_began) {
+                    (true, true) => Some(Turn::Judge),
+                    (true, false) => None,
+                    (false, _) => Some(Turn::Leave),
+                };
+                if turn.is_some() {
+                    let own = known.iter_mut().filter(|rank| rank.pid == process::id() && rank.start == self.start);
+                    own.for_each(|rank| rank.has_ended = true);
+                }
+            })?;
+            match turn {
+                Some(turn) => return Ok(turn),
+                None => thread::sleep(PERIOD),
+            }
+        }
+    }
+
+    /// Removes the file of the job, after its judgement.
+    pub(crate) fn forget(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// Changes what is known of the ranks. Only one of them does so at a time.
+    fn change(&self, change: impl FnOnce(&mut Vec<Known>)) -> io::Result<()> {
+        let mut file = locked(&self.path)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        let mut known: Vec<Known> = text.lines().filter_map(Known::parse).collect();
+        change(&mut known);
+        file.seek(SeekFrom::Start(0))?;
+        file.set_len(0)?;
+        let lines: String = known.iter().map(Known::line).collect();
+        file.write_all(lines.as_bytes())
+    }
+}
+
+/// Opens the file, and waits until no other rank has it.
+fn locked(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+    let file = options.open(path)?;
+    file.lock()?;
+    Ok(file)
+}
+
+impl Known {
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let (pid, start) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some(Self { pid, start, has_ended: words.next() == Some("ended") })
+    }
+
+    fn line(&self) -> String {
+        format!("{} {} {}\n", self.pid, self.start, if self.has_ended { "ended" } else { "began" })
+    }
+}
+
+/// The nearest ancestor of a process that has no rank, and its start: the launcher's process on this host. One whose environment cannot
+/// be read is no process of this user, and so no rank.
+fn launcher(of: u32) -> Option<(u32, u64)> {
+    let mut pid = stat(of)?.0;
+    for _ in 0..1024 {
+        let (parent, start) = stat(pid)?;
+        if !fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| has_rank(&environment)) {
+            return Some((pid, start));
+        }
+        pid = parent;
+    }
+    None
+}
+
+/// Whether an environment, as in `/proc/PID/environ`, gives a rank.
+fn has_rank(environment: &[u8]) -> bool {
+    let names = environment.split(|byte| *byte == 0).filter_map(|entry| entry.split(|byte| *byte == b'=').next());
+    names.into_iter().any(|name| placeholders::RANKS.iter().any(|rank| rank.as_bytes() == name))
+}
+
+/// The parent of a process, and its start.
+fn stat(pid: u32) -> Option<(u32, u64)> {
+    let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    ProcStat::parse(&text).map(|stat| (stat.parent, stat.start))
+}
+
+/// A name as one part of a path.
+fn plain(name: &OsStr) -> String {
+    let plain = |byte: &u8| if byte.is_ascii_alphanumeric() { char::from(*byte) } else { '_' };
+    name.as_bytes().iter().take(64).map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(variables: &[(&str, &str)]) -> Option<Job> {
+        Job::new(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()), 7, 0x10)
+    }
+
+    #[test]
+    fn launchers_tell_rank_and_number_of_ranks() {
+        let of = |rank, name: &str, here| Some(Job { rank, name: name.into(), here });
+        assert_eq!(job(&[("PMI_RANK", "1"), ("PMI_SIZE", "4"), ("MPI_LOCALNRANKS", "2")]), of(1, "7-10", Some(2)));
+        let open_mpi =
+            [("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "2")];
+        assert_eq!(job(&open_mpi), of(0, "7-10", Some(2)));
+        let slurm =
+            [("SLURM_PROCID", "3"), ("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_JOB_ID", "../4"), ("SLURM_STEP_ID", "0")];
+        assert_eq!(job(&slurm), of(3, "___4-7-10", None));
+        assert_eq!(job(&[("PMI_RANK", "0"), ("PMI_SIZE", "1")]), None, "one rank alone");
+        assert_eq!(job(&[("SLURM_PROCID", "0"), ("SLURM_JOB_ID", "4")]), None, "a batch script");
+        assert_eq!(job(&[]), None);
+    }
+
+    #[test]
+    fn the_launcher_is_the_nearest_ancestor_without_a_rank() {
+        assert!(has_rank(b"A=1\0PMI_RANK=3\0B=2\0") && !has_rank(b"A=PMI_RANK=3\0") && !has_rank(b""));
+        let (pid, start) = launcher(process::id()).unwrap();
+        assert!(is_running(pid, start));
+    }
+
+    #[test]
+    fn the_last_rank_judges() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = || Job { rank: 0, name: "j".into(), here: Some(3) };
+        let this = job().begin(folder.path()).unwrap();
+        let start = |pid: u32| stat(pid).unwrap().1;
+        let parent = stat(process::id()).unwrap().0;
+        // Another one runs, and one was killed.
+        let others = [
+            Known { pid: parent, start: start(parent), has_ended: false },
+            Known { pid: u32::MAX, start: 1, has_ended: false },
+        ];
+        this.change(|known| known.extend(others)).unwrap();
+        assert_eq!(this.end().unwrap(), Turn::Leave);
+        this.change(|known| known[1].has_ended = true).unwrap();
+        assert_eq!(this.end().unwrap(), Turn::Judge);
+        this.forget();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_rank_waits_for_those_that_have_not_begun_but_not_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let this = Job { rank: 0, name: "j".into(), here: Some(2) }.begin(folder.path()).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(PERIOD * 3);
+                this.change(|known| known.push(Known { pid: u32::MAX, start: 1, has_ended: true })).unwrap();
+            });
+            assert_eq!(this.end().unwrap(), Turn::Judge);
+        });
+        let alone = Job { rank: 0, name: "k".into(), here: Some(2) }.begin(folder.path()).unwrap();
+        assert_eq!(alone.end().unwrap(), Turn::Judge);
+    }
+}
