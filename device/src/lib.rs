@@ -18,10 +18,11 @@
 //! 4. `discovery`: the driver, its devices and contexts, and their properties.
 //! 5. `memory`: allocations, physical memory, virtual memory, and memory IPC.
 //! 6. `events`: events, event pools, and event IPC.
-//! 7. `commands`: command lists, queues, fences, and the threads that execute commands.
-//! 8. `ddi`: the exported functions and tables.
+//! 7. `kernels`: modules and kernels, and the engine that compiles and runs them.
+//! 8. `commands`: command lists, queues, fences, and the threads that execute commands.
+//! 9. `ddi`: the exported functions and tables.
 //!
-//! Deliberately absent: kernels, images, system management. Must never print to stdout, and never unwind into C. Unsafe
+//! Deliberately absent: images, system management. Must never print to stdout, and never unwind into C. Unsafe
 //! code is denied except in the modules whose declaration says why they need it.
 
 #![deny(unsafe_code)]
@@ -33,6 +34,7 @@ mod commands;
 mod discovery;
 mod events;
 mod ffi;
+mod kernels;
 mod memory;
 mod platform;
 mod shared_memory;

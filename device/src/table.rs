@@ -156,10 +156,10 @@ macro_rules! ze_functions {
                  0 zeCommandListAppendWaitOnEvents => commands::append::wait_on_events;
                  0 zeCommandListAppendEventReset => commands::append::event_reset;
                  0 zeCommandListAppendQueryKernelTimestamps => commands::append::query_kernel_timestamps;
-                 0 zeCommandListAppendLaunchKernel;
-                 0 zeCommandListAppendLaunchCooperativeKernel;
-                 0 zeCommandListAppendLaunchKernelIndirect;
-                 0 zeCommandListAppendLaunchMultipleKernelsIndirect;
+                 0 zeCommandListAppendLaunchKernel => commands::launch::kernel;
+                 0 zeCommandListAppendLaunchCooperativeKernel => commands::launch::cooperative_kernel;
+                 0 zeCommandListAppendLaunchKernelIndirect => commands::launch::kernel_indirect;
+                 0 zeCommandListAppendLaunchMultipleKernelsIndirect => commands::launch::multiple_kernels_indirect;
                  3 zeCommandListAppendImageCopyToMemoryExt;
                  3 zeCommandListAppendImageCopyFromMemoryExt;
                  6 zeCommandListHostSynchronize => commands::list::host_synchronize;
@@ -170,8 +170,8 @@ macro_rules! ze_functions {
                  9 zeCommandListIsImmediate => commands::list::is_immediate;
                 12 zeCommandListAppendSignalExternalSemaphoreExt;
                 12 zeCommandListAppendWaitExternalSemaphoreExt;
-                14 zeCommandListAppendLaunchKernelWithParameters;
-                14 zeCommandListAppendLaunchKernelWithArguments;
+                14 zeCommandListAppendLaunchKernelWithParameters => commands::launch::kernel_with_parameters;
+                14 zeCommandListAppendLaunchKernelWithArguments => commands::launch::kernel_with_arguments;
                 16 zeCommandListAppendMemoryCopyWithParameters;
                 16 zeCommandListAppendMemoryFillWithParameters;
                 16 zeCommandListImmediateAppendCommandListsWithParameters;
@@ -250,22 +250,22 @@ macro_rules! ze_functions {
                  9 zeImageGetDeviceOffsetExp;
             }
             zeGetKernelProcAddrTable {
-                 0 zeKernelCreate;
-                 0 zeKernelDestroy;
-                 0 zeKernelSetCacheConfig;
-                 0 zeKernelSetGroupSize;
-                 0 zeKernelSuggestGroupSize;
-                 0 zeKernelSuggestMaxCooperativeGroupCount;
-                 0 zeKernelSetArgumentValue;
-                 0 zeKernelSetIndirectAccess;
-                 0 zeKernelGetIndirectAccess;
-                 0 zeKernelGetSourceAttributes;
-                 0 zeKernelGetProperties;
-                 0 zeKernelGetName;
+                 0 zeKernelCreate => kernels::kernel::create;
+                 0 zeKernelDestroy => kernels::kernel::destroy;
+                 0 zeKernelSetCacheConfig => kernels::kernel::set_cache_config;
+                 0 zeKernelSetGroupSize => kernels::kernel::set_group_size;
+                 0 zeKernelSuggestGroupSize => kernels::kernel::suggest_group_size;
+                 0 zeKernelSuggestMaxCooperativeGroupCount => kernels::kernel::suggest_max_cooperative_group_count;
+                 0 zeKernelSetArgumentValue => kernels::kernel::set_argument_value;
+                 0 zeKernelSetIndirectAccess => kernels::kernel::set_indirect_access;
+                 0 zeKernelGetIndirectAccess => kernels::kernel::get_indirect_access;
+                 0 zeKernelGetSourceAttributes => kernels::kernel::get_source_attributes;
+                 0 zeKernelGetProperties => kernels::kernel::get_properties;
+                 0 zeKernelGetName => kernels::kernel::get_name;
             }
             zeGetKernelExpProcAddrTable {
-                 1 zeKernelSetGlobalOffsetExp;
-                 2 zeKernelSchedulingHintExp;
+                 1 zeKernelSetGlobalOffsetExp => kernels::kernel::set_global_offset;
+                 2 zeKernelSchedulingHintExp => kernels::kernel::scheduling_hint;
                 11 zeKernelGetBinaryExp;
                 14 zeKernelGetAllocationPropertiesExp;
             }
@@ -291,19 +291,19 @@ macro_rules! ze_functions {
                  7 zeMemGetAtomicAccessAttributeExp;
             }
             zeGetModuleProcAddrTable {
-                 0 zeModuleCreate => discovery::module::create;
-                 0 zeModuleDestroy;
-                 0 zeModuleDynamicLink;
-                 0 zeModuleGetNativeBinary;
-                 0 zeModuleGetGlobalPointer;
-                 0 zeModuleGetKernelNames;
-                 0 zeModuleGetProperties;
-                 0 zeModuleGetFunctionPointer;
+                 0 zeModuleCreate => kernels::module::create;
+                 0 zeModuleDestroy => kernels::module::destroy;
+                 0 zeModuleDynamicLink => kernels::module::dynamic_link;
+                 0 zeModuleGetNativeBinary => kernels::module::get_native_binary;
+                 0 zeModuleGetGlobalPointer => kernels::module::get_global_pointer;
+                 0 zeModuleGetKernelNames => kernels::module::get_kernel_names;
+                 0 zeModuleGetProperties => kernels::module::get_properties;
+                 0 zeModuleGetFunctionPointer => kernels::module::get_function_pointer;
                  3 zeModuleInspectLinkageExt;
             }
             zeGetModuleBuildLogProcAddrTable {
-                 0 zeModuleBuildLogDestroy;
-                 0 zeModuleBuildLogGetString;
+                 0 zeModuleBuildLogDestroy => kernels::build_log::destroy;
+                 0 zeModuleBuildLogGetString => kernels::build_log::get_string;
             }
             zeGetPhysicalMemProcAddrTable {
                  0 zePhysicalMemCreate => memory::physical::create;

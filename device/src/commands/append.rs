@@ -211,7 +211,8 @@ pub extern "C" fn mem_advise(
     })
 }
 
-fn append(
+/// Appends work with the events to wait for before it and to signal after it.
+pub(super) fn append(
     list: &CommandList,
     work: Work,
     signal: Handle<Event>,

@@ -1,10 +1,11 @@
 //! Command lists, queues and fences, and the threads that execute commands.
 //!
-//! `list`, `append`, `queue` and `fence` have the objects and their entry points; `stream` executes commands in order
-//! on a thread; `work` is what a command does. Must never execute a command on the thread that appends it.
+//! `list`, `append`, `launch`, `queue` and `fence` have the objects and their entry points; `stream` executes commands
+//! in order on a thread; `work` is what a command does. Must never execute a command on the thread that appends it.
 
 pub(crate) mod append;
 pub(crate) mod fence;
+pub(crate) mod launch;
 pub(crate) mod list;
 pub(crate) mod queue;
 pub(crate) mod stream;

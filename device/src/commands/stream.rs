@@ -4,7 +4,7 @@
 //! there is none. For each command it waits for events, performs the work, and signals. So an event is never signalled
 //! before its work has ended, and a wait for another stream blocks this stream only. When its owner is destroyed, a
 //! stream completes what was submitted and ends; a wait for a destroyed event ends too, so no thread is left behind.
-//! Must never perform work on the thread that appends it.
+//! Kernels need a larger stack than copies, so the first one moves the stream to another thread. Must never perform work on the thread that appends it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -130,16 +130,46 @@ impl Stream {
 
     fn start(self: &Arc<Self>) -> Outcome<JoinHandle<()>> {
         let stream = Arc::clone(self);
-        threads::spawn(move || stream.run()).map_err(|_| ZeResult::OUT_OF_HOST_MEMORY)
+        threads::spawn(move || stream.run(false)).map_err(|_| ZeResult::OUT_OF_HOST_MEMORY)
     }
 
-    fn run(&self) {
+    /// The body of a thread. One that is not for kernels ends at the first kernel, and another goes on from there.
+    fn run(self: &Arc<Self>, for_kernels: bool) {
         while let Some(task) = self.next() {
+            let task = if for_kernels || !task.command.work.runs_kernels() {
+                task
+            } else {
+                let Some(task) = self.hand_over(task) else { return };
+                task
+            };
             task.run();
             // Memory that the command retained is released before the command counts as completed.
             drop(task);
             self.state.lock().done += 1;
             self.finished.notify_all();
+        }
+    }
+
+    /// Starts a thread for kernels, which goes on with this task. Returns the task if that fails.
+    fn hand_over(self: &Arc<Self>, task: Task) -> Option<Task> {
+        let mut state = self.state.lock();
+        // None if the owner has left: then nobody waits for the new thread, either.
+        let before = state.worker.take();
+        let awaited = before.is_some();
+        state.waiting.push_front(task);
+        let stream = Arc::clone(self);
+        let started = threads::spawn_for_kernels(move || {
+            if let Some(before) = before {
+                let _ = before.join();
+            }
+            stream.run(true);
+        });
+        match started {
+            Ok(worker) => {
+                state.worker = awaited.then_some(worker);
+                None
+            }
+            Err(_) => state.waiting.pop_front(),
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! The append calls create it from their arguments, and the thread of a stream performs it. Work on memory of the
 //! device holds a reference to it, so that a free that comes too early cannot unmap it. Must never access memory before
-//! it is performed, except for a fill pattern and the descriptions of regions, which the caller may change once the
-//! append call has returned.
+//! it is performed, except for a fill pattern, the arguments of kernels and the descriptions of regions, which the
+//! caller may change once the append call has returned.
 
 use std::ptr;
 use std::sync::Arc;
@@ -12,8 +12,10 @@ use crate::events::event::{self, Event};
 use crate::ffi::handles::Handle;
 use crate::ffi::layout::command::CopyRegion;
 use crate::ffi::layout::event::KernelTimestampResult;
+use crate::ffi::layout::module::Extent;
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::ffi::{Address, Argument, In};
+use crate::kernels::launch::Launch;
 use crate::memory::{self, Retained};
 use crate::platform::clock;
 
@@ -33,6 +35,10 @@ enum Action {
     Timestamp { to: Location },
     /// Writes the timestamps of events, each at an offset in bytes.
     EventTimestamps { to: Location, events: Vec<(Arc<Event>, usize)> },
+    /// Runs a kernel.
+    Launch { launch: Launch, groups: [u32; 3] },
+    /// Runs kernels, as many as a number in memory says, or one without it. Their numbers of groups are in memory.
+    LaunchIndirect { launches: Vec<Launch>, count: Option<Location>, groups: Location },
     /// Resets an event.
     Reset(Arc<Event>),
 }
@@ -136,6 +142,28 @@ impl Work {
         Ok(Self(Action::EventTimestamps { to: Location::new(to), events: events.into_iter().zip(offsets).collect() }))
     }
 
+    /// Runs a kernel.
+    pub(crate) fn launch(launch: Launch, groups: Extent) -> Self {
+        Self(Action::Launch { launch, groups: [groups.x, groups.y, groups.z] })
+    }
+
+    /// Runs a kernel. The number of groups is read then.
+    pub(crate) fn launch_indirect(launch: Launch, groups: Address) -> Self {
+        let groups = Location::new(groups);
+        Self(Action::LaunchIndirect { launches: vec![launch], count: None, groups })
+    }
+
+    /// Runs the first of these kernels. How many, and with how many groups, is read then.
+    pub(crate) fn launch_several(launches: Vec<Launch>, count: Address, groups: Address) -> Self {
+        let (count, groups) = (Some(Location::new(count)), Location::new(groups));
+        Self(Action::LaunchIndirect { launches, count, groups })
+    }
+
+    /// Whether it runs kernels.
+    pub(super) fn runs_kernels(&self) -> bool {
+        matches!(self.0, Action::Launch { .. } | Action::LaunchIndirect { .. })
+    }
+
     /// Resets an event, which must not be counter-based.
     pub(crate) fn reset(event: Arc<Event>) -> Self {
         Self(Action::Reset(event))
@@ -163,6 +191,13 @@ impl Work {
                     }
                 }
             }
+            Action::Launch { launch, groups } => launch.run(*groups),
+            Action::LaunchIndirect { launches, count, groups } => {
+                let count = count.as_ref().map_or(launches.len(), |count| count.read::<u32>(0) as usize);
+                for (index, launch) in launches.iter().take(count).enumerate() {
+                    launch.run(groups.read(index * size_of::<Extent>()));
+                }
+            }
             Action::Reset(event) => event.signal.reset(),
         }
     }
@@ -176,6 +211,11 @@ impl Location {
 
     fn at(&self, offset: usize) -> *mut u8 {
         (self.address + offset) as *mut u8
+    }
+
+    fn read<T: Copy>(&self, offset: usize) -> T {
+        // SAFETY: as for copy; the address need not be aligned. Only numbers are read, for which all bytes are valid.
+        unsafe { ptr::read_unaligned(self.at(offset).cast()) }
     }
 
     fn write<T>(&self, offset: usize, value: T) {

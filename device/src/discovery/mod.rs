@@ -5,5 +5,4 @@
 pub(crate) mod context;
 pub(crate) mod device;
 pub(crate) mod driver;
-pub(crate) mod module;
 pub(crate) mod properties;

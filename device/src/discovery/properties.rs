@@ -1,8 +1,8 @@
 //! The properties of a device.
 //!
 //! The values that decide how the Unified Runtime behaves are named constants; the others are those of a small GPU. Of
-//! the structures in the `pNext` chain, the known ones are filled and the others are left alone. Must never promise a
-//! kernel: there is none.
+//! the structures in the `pNext` chain, the known ones are filled and the others are left alone. What
+//! concerns kernels is what the engine can at least (`kernels::engine`), as constants: nothing is loaded to answer.
 
 use crate::discovery::device::Device;
 use crate::ffi;
@@ -11,7 +11,7 @@ use crate::ffi::handles::Handle;
 use crate::ffi::layout::device::{
     CommandQueueGroupProperties, DeviceCacheProperties, DeviceComputeProperties, DeviceExternalMemoryProperties,
     DeviceImageProperties, DeviceIpVersionExt, DeviceMemoryAccessProperties, DeviceMemoryProperties,
-    DeviceModuleProperties, DeviceProperties, EuCountExt, PciExtProperties,
+    DeviceModuleProperties, DeviceProperties, EuCountExt, FloatAtomicProperties, PciExtProperties,
 };
 use crate::ffi::layout::stype;
 use crate::ffi::result::{ZeResult, call};
@@ -31,6 +31,10 @@ const ON_DEMAND_PAGING: u32 = 1 << 3;
 const ALL_ACCESS: u32 = 0b1111;
 /// Denormals, infinity and NaN, the three rounding modes, fused multiply-add.
 const FLOAT: u32 = 0b11_1111;
+/// The largest number of work items in a group.
+pub(crate) const LARGEST_GROUP: u32 = 1024;
+/// Atomic load and store, add, minimum and maximum, in global and in local memory.
+const FLOAT_ATOMICS: u32 = 0b111 << 16 | 0b111;
 /// The largest fill pattern that the device reports, in bytes. It accepts larger ones too.
 const LARGEST_FILL_PATTERN: usize = 1 << 16;
 /// The number of queues in the one queue group.
@@ -80,17 +84,18 @@ pub extern "C" fn get_compute_properties(device: Handle<Device>, properties: Out
     call(|| {
         device.get()?;
         properties.edit(|out| {
-            out.max_total_group_size = 1024;
-            (out.max_group_size_x, out.max_group_size_y, out.max_group_size_z) = (1024, 1024, 1024);
+            out.max_total_group_size = LARGEST_GROUP;
+            (out.max_group_size_x, out.max_group_size_y, out.max_group_size_z) =
+                (LARGEST_GROUP, LARGEST_GROUP, LARGEST_GROUP);
             (out.max_group_count_x, out.max_group_count_y, out.max_group_count_z) = (u32::MAX, u32::MAX, u32::MAX);
             out.max_shared_local_memory = 64 << 10;
-            out.num_sub_group_sizes = 2;
-            out.sub_group_sizes = [16, 32, 0, 0, 0, 0, 0, 0];
+            out.num_sub_group_sizes = 3;
+            out.sub_group_sizes = [8, 16, 32, 0, 0, 0, 0, 0];
         })
     })
 }
 
-/// `zeDeviceGetModuleProperties` (ze_api.h). Reports SPIR-V because the runtime requires it; creating a module fails.
+/// `zeDeviceGetModuleProperties` (ze_api.h).
 pub extern "C" fn get_module_properties(device: Handle<Device>, properties: Out<DeviceModuleProperties>) -> ZeResult {
     call(|| {
         device.get()?;
@@ -102,7 +107,11 @@ pub extern "C" fn get_module_properties(device: Handle<Device>, properties: Out<
             out.max_arguments_size = 2048;
             out.printf_buffer_size = 4 << 20;
             out.native_kernel_supported = [0; 16];
-        })
+        })?;
+        if let Some(atomics) = properties.next_of::<FloatAtomicProperties>() {
+            atomics.edit(|out| (out.fp16_flags, out.fp32_flags, out.fp64_flags) = (0, FLOAT_ATOMICS, FLOAT_ATOMICS))?;
+        }
+        Ok(())
     })
 }
 

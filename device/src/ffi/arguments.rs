@@ -25,6 +25,12 @@ pub struct In<T>(*const T);
 #[repr(transparent)]
 pub struct Out<T>(*mut T);
 
+/// A character or a byte.
+pub(crate) trait ByteSized {}
+
+impl ByteSized for u8 {}
+impl ByteSized for i8 {}
+
 /// `void*`: an address in the application's memory, which commands may read and write until they have completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
@@ -106,6 +112,14 @@ impl<T> In<T> {
         Ok((0..count).map(move |index| unsafe { ptr::read_unaligned(self.0.add(index)) }))
     }
 
+    /// The element of an array argument with this index.
+    ///
+    /// # Safety
+    /// The caller's array must have more than `index` elements.
+    pub(crate) unsafe fn element(self, index: usize) -> Self {
+        Self(self.0.wrapping_add(index))
+    }
+
     /// Whether the chain of this descriptor contains a structure of this type. Structures of unknown types are skipped.
     pub(crate) fn has_next(self, s_type: u32) -> bool
     where
@@ -120,6 +134,55 @@ impl<T> In<T> {
         T: Extensible,
     {
         Out(self.0.cast_mut()).next_of::<U>().map(|found| In(found.0.cast_const()))
+    }
+}
+
+impl<T: Copy> In<T> {
+    /// A pointer argument that is a member of this structure. It may be NULL.
+    pub(crate) fn member<U>(self, of: fn(&T) -> *const U) -> Outcome<In<U>> {
+        Ok(In(of(&self.read()?)))
+    }
+
+    /// A count or size that is a member of this structure.
+    pub(crate) fn number<U>(self, of: fn(&T) -> U) -> Outcome<Argument<U>> {
+        Ok(Argument(of(&self.read()?)))
+    }
+}
+
+impl<T> In<*const T> {
+    /// The pointers of an array argument: `count` of them, each of which may be NULL. All are NULL without an array.
+    pub(crate) fn optional_pointers(self, count: Argument<u32>) -> Outcome<Vec<In<T>>> {
+        if self.is_null() {
+            return Ok(vec![In(ptr::null()); count.0 as usize]);
+        }
+        Ok(self.elements(count)?.map(In).collect())
+    }
+}
+
+impl In<Base> {
+    /// The first structure of type `U` in a chain that begins here.
+    pub(crate) fn find<U: Extension>(self) -> Option<In<U>> {
+        let first = (self.read().ok()?.s_type == U::S_TYPE).then(|| In(self.0.cast()));
+        first.or_else(|| self.next_of::<U>())
+    }
+}
+
+impl In<usize> {
+    /// The sizes of an array argument, each of which describes the memory behind a pointer of the same call.
+    pub(crate) fn sizes(self, count: Argument<u32>) -> Outcome<Vec<Argument<usize>>> {
+        Ok(self.elements(count)?.map(Argument).collect())
+    }
+}
+
+impl In<u8> {
+    /// A copy of the `size` bytes behind an argument, or `INVALID_NULL_POINTER`.
+    ///
+    /// # Safety
+    /// ze_api.h must promise that many bytes.
+    pub(crate) unsafe fn bytes(self, size: usize) -> Outcome<Box<[u8]>> {
+        self.check()?;
+        // SAFETY: the caller has said so.
+        Ok(unsafe { std::slice::from_raw_parts(self.0, size) }.into())
     }
 }
 
@@ -202,6 +265,20 @@ impl<T> Out<T> {
     {
         let mut chain = self.chain();
         chain.find(|next| next.read().is_ok_and(|base| base.s_type == U::S_TYPE)).map(|found| Out(found.0.cast()))
+    }
+
+    /// Implements the query of ze_api.h for bytes: `size` receives how many there are. As many are stored as the
+    /// caller has room for, which `size` says before; none without a place.
+    pub(crate) fn copy_bytes(self, size: Out<usize>, bytes: &[u8]) -> Outcome
+    where
+        T: ByteSized,
+    {
+        if !self.is_null() {
+            let room = size.read()?.min(bytes.len());
+            // SAFETY: the header of the entry point promises room for as many bytes as its size argument says.
+            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.cast(), room) };
+        }
+        size.write(bytes.len())
     }
 
     /// The element of an array argument with this index.

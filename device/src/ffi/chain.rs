@@ -3,18 +3,24 @@
 use std::ffi::c_void;
 use std::mem::offset_of;
 
-use super::layout::device::{DeviceIpVersionExt, DeviceProperties, EuCountExt};
+use super::layout::device::{
+    DeviceIpVersionExt, DeviceModuleProperties, DeviceProperties, EuCountExt, FloatAtomicProperties,
+};
 use super::layout::event::EventPoolDesc;
 use super::layout::memory::{
     DeviceMemAllocDesc, ExternalMemoryExportDesc, ExternalMemoryExportFd, ExternalMemoryImportFd, HostMemAllocDesc,
     MemoryAllocationProperties, PhysicalMemDesc, PhysicalMemProperties,
+};
+use super::layout::module::{
+    KernelMaxGroupSize, KernelPreferredGroupSize, KernelProperties, LaunchCooperativeDesc, ModuleDesc,
+    ModuleProgramDesc,
 };
 use super::layout::stype;
 
 /// What every extensible structure begins with (ze_api.h, `ze_base_properties_t`).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct Base {
+pub struct Base {
     /// `stype`: the type of the structure (`ze_structure_type_t`).
     pub s_type: u32,
     /// `pNext`: the next structure, or NULL.
@@ -57,10 +63,13 @@ macro_rules! extensible {
 
 extensible! {
     DeviceMemAllocDesc;
+    DeviceModuleProperties;
     DeviceProperties;
     EventPoolDesc;
     HostMemAllocDesc;
+    KernelProperties;
     MemoryAllocationProperties;
+    ModuleDesc;
     PhysicalMemDesc;
     PhysicalMemProperties;
     DeviceIpVersionExt = DEVICE_IP_VERSION_EXT;
@@ -68,4 +77,9 @@ extensible! {
     ExternalMemoryExportDesc = EXTERNAL_MEMORY_EXPORT_DESC;
     ExternalMemoryExportFd = EXTERNAL_MEMORY_EXPORT_FD;
     ExternalMemoryImportFd = EXTERNAL_MEMORY_IMPORT_FD;
+    FloatAtomicProperties = FLOAT_ATOMIC_EXT_PROPERTIES;
+    KernelMaxGroupSize = KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES;
+    KernelPreferredGroupSize = KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES;
+    LaunchCooperativeDesc = LAUNCH_COOPERATIVE_DESC;
+    ModuleProgramDesc = MODULE_PROGRAM_EXP_DESC;
 }

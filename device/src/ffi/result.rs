@@ -21,10 +21,16 @@ impl ZeResult {
     pub const SUCCESS: Self = Self(0);
     /// `ZE_RESULT_NOT_READY`: not signalled yet, or the timeout expired.
     pub const NOT_READY: Self = Self(1);
+    /// `ZE_RESULT_ERROR_DEVICE_LOST`.
+    pub const DEVICE_LOST: Self = Self(0x7000_0001);
     /// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY`.
     pub const OUT_OF_HOST_MEMORY: Self = Self(0x7000_0002);
     /// `ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY`.
     pub const OUT_OF_DEVICE_MEMORY: Self = Self(0x7000_0003);
+    /// `ZE_RESULT_ERROR_MODULE_BUILD_FAILURE`.
+    pub const MODULE_BUILD_FAILURE: Self = Self(0x7000_0004);
+    /// `ZE_RESULT_ERROR_MODULE_LINK_FAILURE`.
+    pub const MODULE_LINK_FAILURE: Self = Self(0x7000_0005);
     /// `ZE_RESULT_ERROR_UNINITIALIZED`.
     pub const UNINITIALIZED: Self = Self(0x7800_0001);
     /// `ZE_RESULT_ERROR_UNSUPPORTED_VERSION`.
@@ -49,6 +55,22 @@ impl ZeResult {
     pub const INVALID_ENUMERATION: Self = Self(0x7800_000c);
     /// `ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION`.
     pub const UNSUPPORTED_ENUMERATION: Self = Self(0x7800_000d);
+    /// `ZE_RESULT_ERROR_INVALID_NATIVE_BINARY`.
+    pub const INVALID_NATIVE_BINARY: Self = Self(0x7800_000f);
+    /// `ZE_RESULT_ERROR_INVALID_GLOBAL_NAME`.
+    pub const INVALID_GLOBAL_NAME: Self = Self(0x7800_0010);
+    /// `ZE_RESULT_ERROR_INVALID_KERNEL_NAME`.
+    pub const INVALID_KERNEL_NAME: Self = Self(0x7800_0011);
+    /// `ZE_RESULT_ERROR_INVALID_FUNCTION_NAME`.
+    pub const INVALID_FUNCTION_NAME: Self = Self(0x7800_0012);
+    /// `ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION`.
+    pub const INVALID_GROUP_SIZE_DIMENSION: Self = Self(0x7800_0013);
+    /// `ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX`.
+    pub const INVALID_KERNEL_ARGUMENT_INDEX: Self = Self(0x7800_0015);
+    /// `ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE`.
+    pub const INVALID_KERNEL_ARGUMENT_SIZE: Self = Self(0x7800_0016);
+    /// `ZE_RESULT_ERROR_INVALID_MODULE_UNLINKED`.
+    pub const INVALID_MODULE_UNLINKED: Self = Self(0x7800_0018);
     /// `ZE_RESULT_ERROR_UNKNOWN`.
     pub const UNKNOWN: Self = Self(0x7fff_fffe);
 
@@ -59,15 +81,25 @@ impl ZeResult {
 }
 
 /// Runs the body of an entry point. A forked child of a process that used the device gets `UNINITIALIZED`: the worker
-/// threads do not exist there, and another thread may have held a lock at the fork.
+/// threads do not exist there, and another thread may have held a lock at the fork. `DEVICE_LOST` if a kernel has
+/// faulted, also while the body ran.
 pub(crate) fn call(body: impl FnOnce() -> Outcome) -> ZeResult {
-    if process::is_forked_child() { ZeResult::UNINITIALIZED } else { guarded(body) }
+    if process::is_forked_child() {
+        return ZeResult::UNINITIALIZED;
+    }
+    if process::devices_are_lost() {
+        return ZeResult::DEVICE_LOST;
+    }
+    let result = guarded(body);
+    if process::devices_are_lost() { ZeResult::DEVICE_LOST } else { result }
 }
 
 /// Like [`call`], for functions that destroy, free, put or close. A forked child gets `SUCCESS` and nothing happens, so
-/// that the teardown at its exit succeeds.
+/// that the teardown at its exit succeeds; so does a process in which a kernel has faulted, because the threads that ran
+/// it never end.
 pub(crate) fn call_teardown(body: impl FnOnce() -> Outcome) -> ZeResult {
-    if process::is_forked_child() { ZeResult::SUCCESS } else { guarded(body) }
+    let nothing = process::is_forked_child() || process::devices_are_lost();
+    if nothing { ZeResult::SUCCESS } else { guarded(body) }
 }
 
 fn guarded(body: impl FnOnce() -> Outcome) -> ZeResult {

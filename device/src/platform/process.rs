@@ -1,4 +1,5 @@
-//! This process: when it started, and whether it is the forked child of a process that used the device.
+//! This process: when it started, whether it is the forked child of a process that used the device, and whether a kernel
+//! has faulted in it.
 //!
 //! Every entry point and the IPC handles read this. Must never allocate or lock in the fork handler.
 
@@ -7,6 +8,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static FORKED: AtomicBool = AtomicBool::new(false);
+static LOST: AtomicBool = AtomicBool::new(false);
 static WATCH: Once = Once::new();
 
 /// Starts to detect forks. Called when the device is first initialised: the child of a process that never used the
@@ -26,6 +28,16 @@ extern "C" fn mark_forked() {
 /// True in a child that was forked after the device was initialised.
 pub(crate) fn is_forked_child() -> bool {
     FORKED.load(Ordering::Relaxed)
+}
+
+/// From now on the devices of this process are lost: a kernel has faulted.
+pub(crate) fn lose_devices() {
+    LOST.store(true, Ordering::Release);
+}
+
+/// True once a kernel has faulted in this process.
+pub(crate) fn devices_are_lost() -> bool {
+    LOST.load(Ordering::Acquire)
 }
 
 /// When a process started, in clock ticks since boot: field 22 of `/proc/<pid>/stat` (proc_pid_stat(5)). Together with

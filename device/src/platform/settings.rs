@@ -20,7 +20,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub const VARIABLES: [Variable; 7] = [
+pub const VARIABLES: [Variable; 8] = [
     Variable {
         name: "ZE_SOFT_LOG",
         default: "0",
@@ -61,6 +61,13 @@ pub const VARIABLES: [Variable; 7] = [
         read: |text, to| set(&mut to.keep_import_fd, either(text, "copy", "keep")),
     },
     Variable {
+        name: "ZE_SOFT_ENGINE",
+        default: "auto",
+        doc: "what runs kernels: the path of an OpenCL library for the CPU; `auto` looks for `libintelocl.so` beside the \
+              Unified Runtime of the process, and then where the dynamic linker does; `off` for none",
+        read: |text, to| set(&mut to.engine, engine(text)),
+    },
+    Variable {
         name: "ZE_SOFT_FAIL",
         default: "none",
         doc: "functions that fail without doing anything, each with the `ze_result_t` to return, for example \
@@ -84,8 +91,22 @@ pub struct Settings {
     pub one_export_fd: bool,
     /// Take over the caller's descriptor at an import and close it with the memory, instead of duplicating it.
     pub keep_import_fd: bool,
+    /// What runs kernels.
+    pub engine: Engine,
     /// C names of functions that fail, and the codes that they return.
     pub faults: Vec<(String, u32)>,
+}
+
+/// What runs kernels.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// The library that is found.
+    #[default]
+    Auto,
+    /// Nothing.
+    Off,
+    /// The library with this path.
+    Path(String),
 }
 
 impl Settings {
@@ -155,6 +176,14 @@ fn faults(text: &str) -> Option<Vec<(String, u32)>> {
     }
 }
 
+fn engine(text: &str) -> Option<Engine> {
+    match text {
+        "" | "auto" => Some(Engine::Auto),
+        "off" => Some(Engine::Off),
+        path => path.contains('/').then(|| Engine::Path(path.to_owned())),
+    }
+}
+
 fn bytes(text: &str) -> Option<u64> {
     let (digits, shift) = match text.char_indices().next_back()? {
         (at, 'k' | 'K') => (text.get(..at)?, 10),
@@ -202,6 +231,8 @@ mod tests {
         assert!(read("ZE_SOFT_LOG", "1").0.log);
         assert!(read("ZE_SOFT_EXPORT_FD", "one").0.one_export_fd);
         assert!(read("ZE_SOFT_IMPORT_FD", "keep").0.keep_import_fd);
+        assert_eq!(read("ZE_SOFT_ENGINE", "off").0.engine, Engine::Off);
+        assert_eq!(read("ZE_SOFT_ENGINE", "/a/b.so").0.engine, Engine::Path("/a/b.so".into()));
         let faults = read("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:0x70000002, zexCounterBasedEventCreate2:0x1").0.faults;
         let expected = [("zeMemOpenIpcHandle", 0x7000_0002), ("zexCounterBasedEventCreate2", 1)];
         assert_eq!(faults, expected.map(|(function, code)| (function.to_owned(), code)));
@@ -220,6 +251,7 @@ mod tests {
             ("ZE_SOFT_LOG", "yes"),
             ("ZE_SOFT_EXPORT_FD", "two"),
             ("ZE_SOFT_IMPORT_FD", "one"),
+            ("ZE_SOFT_ENGINE", "on"),
             ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle"),
             ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:1879048194"),
             ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:0x0"),

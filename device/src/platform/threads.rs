@@ -6,22 +6,50 @@ use std::thread::{Builder, JoinHandle};
 /// Stack of a worker, in bytes. A worker only copies and fills memory; the default would reserve 2 MiB or more for
 /// each.
 const STACK: usize = 256 << 10;
+/// Stack of a worker that runs kernels, in bytes: their private and local memory lies there. The default of Linux.
+const KERNEL_STACK: usize = 8 << 20;
+
+/// The signals of a fault. Blocked, they would end the process without the handler for faults in kernels.
+pub(crate) const FAULTS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
 /// Starts a thread with all signals blocked.
 pub(crate) fn spawn(body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     // A new thread inherits the mask of the one that starts it.
-    let before = block_signals();
-    let started = Builder::new().name("ze_soft".into()).stack_size(STACK).spawn(body);
-    restore_signals(&before);
-    started
+    with_mask(&[], || start(STACK, body))
 }
 
-/// Blocks all signals of the calling thread, and returns the previous mask.
-fn block_signals() -> libc::sigset_t {
+/// Starts a thread that may run kernels: with a larger stack, and all signals blocked except those of faults.
+pub(crate) fn spawn_for_kernels(body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    with_signals_blocked(|| start(KERNEL_STACK, body))
+}
+
+/// Runs `body` with all signals of the calling thread blocked, except those of faults. Threads that start in it inherit
+/// that.
+pub(crate) fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
+    with_mask(&FAULTS, body)
+}
+
+fn start(stack: usize, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    Builder::new().name("ze_soft".into()).stack_size(stack).spawn(body)
+}
+
+/// Runs `body` with all signals of the calling thread blocked, except `open`.
+fn with_mask<T>(open: &[i32], body: impl FnOnce() -> T) -> T {
+    let before = block_signals(open);
+    let result = body();
+    restore_signals(&before);
+    result
+}
+
+/// Blocks all signals of the calling thread except `open`, and returns the previous mask.
+fn block_signals(open: &[i32]) -> libc::sigset_t {
     // SAFETY: an all-zero sigset_t is a valid value, and the calls write into these two only.
     unsafe {
         let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
         libc::sigfillset(&raw mut all);
+        for signal in open {
+            libc::sigdelset(&raw mut all, *signal);
+        }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
         before
     }

@@ -106,6 +106,22 @@ pub struct DeviceModuleProperties {
     pub native_kernel_supported: [u8; 16],
 }
 
+/// `ze_float_atomic_ext_properties_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct FloatAtomicProperties {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `fp16Flags`: load and store, add, minimum and maximum are bits 0 to 2 for global, 16 to 18 for local memory.
+    pub fp16_flags: u32,
+    /// `fp32Flags`.
+    pub fp32_flags: u32,
+    /// `fp64Flags`.
+    pub fp64_flags: u32,
+}
+
 /// `ze_command_queue_group_properties_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -285,6 +301,7 @@ mod tests {
         assert_eq!(size_of::<DeviceProperties>(), 368);
         assert_eq!(size_of::<DeviceComputeProperties>(), 88);
         assert_eq!(size_of::<DeviceModuleProperties>(), 64);
+        assert_eq!(size_of::<FloatAtomicProperties>(), 32);
         assert_eq!(size_of::<CommandQueueGroupProperties>(), 40);
         assert_eq!(size_of::<DeviceMemoryProperties>(), 296);
         assert_eq!(size_of::<DeviceMemoryAccessProperties>(), 40);

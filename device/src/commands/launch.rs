@@ -1,0 +1,154 @@
+//! Entry points that append launches of kernels.
+//!
+//! All forms take the kernel's arguments when they are called, and run when it is their turn, as copies do. Must never
+//! read the number of groups of an indirect launch before that.
+
+use crate::commands::append::append;
+use crate::commands::list::CommandList;
+use crate::commands::work::Work;
+use crate::events::event::Event;
+use crate::ffi::chain::Base;
+use crate::ffi::handles::Handle;
+use crate::ffi::layout::module::{Extent, LaunchCooperativeDesc};
+use crate::ffi::result::{Outcome, ZeResult, call};
+use crate::ffi::{Address, Argument, In};
+use crate::kernels::kernel::Kernel;
+use crate::kernels::launch::{self, Launch};
+use crate::platform::log;
+
+/// `zeCommandListAppendLaunchKernel` (ze_api.h).
+pub extern "C" fn kernel(
+    list: Handle<CommandList>,
+    kernel: Handle<Kernel>,
+    groups: In<Extent>,
+    signal: Handle<Event>,
+    wait_count: Argument<u32>,
+    waits: In<Handle<Event>>,
+) -> ZeResult {
+    call(|| {
+        let list = list.get()?;
+        let launch = Launch::new(&kernel.get()?)?;
+        append(&list, Work::launch(launch, groups.read()?), signal, wait_count, waits)
+    })
+}
+
+/// `zeCommandListAppendLaunchCooperativeKernel` (ze_api.h). `INVALID_ARGUMENT` for more than one group.
+pub extern "C" fn cooperative_kernel(
+    list: Handle<CommandList>,
+    kernel: Handle<Kernel>,
+    groups: In<Extent>,
+    signal: Handle<Event>,
+    wait_count: Argument<u32>,
+    waits: In<Handle<Event>>,
+) -> ZeResult {
+    call(|| {
+        let list = list.get()?;
+        let launch = Launch::new(&kernel.get()?)?;
+        let groups = groups.read()?;
+        check_cooperative(groups)?;
+        append(&list, Work::launch(launch, groups), signal, wait_count, waits)
+    })
+}
+
+/// `zeCommandListAppendLaunchKernelWithParameters` (ze_api.h). Of the extensions, cooperative launches are known.
+pub extern "C" fn kernel_with_parameters(
+    list: Handle<CommandList>,
+    kernel: Handle<Kernel>,
+    groups: In<Extent>,
+    extensions: In<Base>,
+    signal: Handle<Event>,
+    wait_count: Argument<u32>,
+    waits: In<Handle<Event>>,
+) -> ZeResult {
+    call(|| {
+        let list = list.get()?;
+        let launch = Launch::new(&kernel.get()?)?;
+        let groups = groups.read()?;
+        check_extensions(extensions, groups)?;
+        append(&list, Work::launch(launch, groups), signal, wait_count, waits)
+    })
+}
+
+/// `zeCommandListAppendLaunchKernelWithArguments` (ze_api.h). Group size and arguments stay set.
+pub extern "C" fn kernel_with_arguments(
+    list: Handle<CommandList>,
+    kernel: Handle<Kernel>,
+    groups: Extent,
+    group: Extent,
+    arguments: In<In<u8>>,
+    extensions: In<Base>,
+    signal: Handle<Event>,
+    wait_count: Argument<u32>,
+    waits: In<Handle<Event>>,
+) -> ZeResult {
+    call(|| {
+        let list = list.get()?;
+        let kernel = kernel.get()?;
+        let group = [group.x, group.y, group.z];
+        kernel.check_group(group)?;
+        let arguments = launch::Argument::all(kernel.info(), arguments)?;
+        check_extensions(extensions, groups)?;
+        {
+            let mut settings = kernel.settings().lock();
+            settings.group = group;
+            if let Some(arguments) = arguments {
+                settings.arguments = arguments;
+            }
+        }
+        append(&list, Work::launch(Launch::new(&kernel)?, groups), signal, wait_count, waits)
+    })
+}
+
+/// `zeCommandListAppendLaunchKernelIndirect` (ze_api.h).
+pub extern "C" fn kernel_indirect(
+    list: Handle<CommandList>,
+    kernel: Handle<Kernel>,
+    groups: Address,
+    signal: Handle<Event>,
+    wait_count: Argument<u32>,
+    waits: In<Handle<Event>>,
+) -> ZeResult {
+    call(|| {
+        let list = list.get()?;
+        let launch = Launch::new(&kernel.get()?)?;
+        groups.check()?;
+        append(&list, Work::launch_indirect(launch, groups), signal, wait_count, waits)
+    })
+}
+
+/// `zeCommandListAppendLaunchMultipleKernelsIndirect` (ze_api.h).
+pub extern "C" fn multiple_kernels_indirect(
+    list: Handle<CommandList>,
+    count: Argument<u32>,
+    kernels: In<Handle<Kernel>>,
+    actual_count: Address,
+    groups: Address,
+    signal: Handle<Event>,
+    wait_count: Argument<u32>,
+    waits: In<Handle<Event>>,
+) -> ZeResult {
+    call(|| {
+        let list = list.get()?;
+        kernels.check()?;
+        let launches = kernels.objects(count)?.iter().map(Launch::new).collect::<Outcome<Vec<_>>>()?;
+        actual_count.check()?;
+        groups.check()?;
+        append(&list, Work::launch_several(launches, actual_count, groups), signal, wait_count, waits)
+    })
+}
+
+fn check_extensions(extensions: In<Base>, groups: Extent) -> Outcome {
+    match extensions.find::<LaunchCooperativeDesc>() {
+        Some(desc) if desc.read()?.is_cooperative != 0 => check_cooperative(groups),
+        _ => Ok(()),
+    }
+}
+
+/// The groups of a cooperative launch wait for each other, but the engine may run one after the other.
+fn check_cooperative(groups: Extent) -> Outcome {
+    if u64::from(groups.x) * u64::from(groups.y) * u64::from(groups.z) > 1 {
+        log::note("a cooperative launch of several groups: zeKernelSuggestMaxCooperativeGroupCount says 1");
+        return Err(ZeResult::INVALID_ARGUMENT);
+    }
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! Programs of modules: what the engine makes of their inputs.
+//!
+//! What was built once is kept in this process as the engine's binary, so that the same inputs are not compiled again;
+//! every module still has a program, and so variables, of its own. Must never keep more than [`MOST_KEPT`] bytes.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::Mutex;
+
+use super::engine::{Engine, Program};
+use super::input::Input;
+use super::spirv::{self, Info};
+use crate::ffi::result::{Outcome, ZeResult};
+use crate::platform::log;
+
+/// Bytes of inputs and binaries that are kept. Above it, all are dropped.
+const MOST_KEPT: usize = 64 << 20;
+
+/// What was made of inputs.
+pub(crate) struct Built {
+    /// What the inputs say.
+    pub info: Info,
+    /// The program. `None` if it needs something of other modules first.
+    pub program: Option<Program>,
+    /// What the engine said.
+    pub log: String,
+}
+
+/// Binaries with what the engine said while it made them.
+#[derive(Default)]
+struct Kept {
+    binaries: HashMap<Vec<Input>, (Arc<[u8]>, String)>,
+    bytes: usize,
+}
+
+static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
+
+/// Builds a program of inputs. With an error, there may be a program without functions, which has a log.
+pub(crate) fn build(engine: &'static Engine, inputs: &[Input]) -> (Outcome<Built>, String) {
+    let Some(info) = info(inputs) else {
+        return (Err(ZeResult::MODULE_BUILD_FAILURE), "the input is no SPIR-V".to_owned());
+    };
+    if let Some((binary, log)) = kept(inputs)
+        && let Ok(program) = Program::from_binary(engine, &binary)
+    {
+        return (Ok(Built { info, program: Some(program), log: log.clone() }), log);
+    }
+    let mut log = String::new();
+    let made = match inputs {
+        [input] => build_one(engine, input, &mut log),
+        _ => link(engine, inputs, &mut log),
+    };
+    match made {
+        Some(program) => {
+            if let Some(binary) = program.binary() {
+                keep(inputs, binary, &log);
+            }
+            (Ok(Built { info, program: Some(program), log: log.clone() }), log)
+        }
+        // The engine says what is missing. It knows its own built-in functions, which are imports in form.
+        None if !info.imports.is_empty() => (Ok(Built { info, program: None, log: log.clone() }), log),
+        None => (Err(ZeResult::MODULE_BUILD_FAILURE), log),
+    }
+}
+
+/// What the inputs have together. `None` if one is no SPIR-V.
+fn info(inputs: &[Input]) -> Option<Info> {
+    let mut whole = Info::default();
+    for input in inputs {
+        let one = spirv::read(&input.code)?;
+        whole.kernels.extend(one.kernels);
+        whole.constants.extend(one.constants);
+        whole.imports.extend(one.imports);
+        whole.exports.extend(one.exports);
+    }
+    let Info { imports, exports, .. } = &mut whole;
+    imports.retain(|name| !exports.contains(name));
+    Some(whole)
+}
+
+/// The inputs that `inputs` needs of those of other modules, directly or through one another.
+pub(crate) fn needed(inputs: &[Input], others: &[Input]) -> Vec<Input> {
+    let read = |input: &Input| spirv::read(&input.code).unwrap_or_default();
+    let mut wanted: BTreeSet<String> = inputs.iter().flat_map(|input| read(input).imports).collect();
+    let mut left: Vec<_> = others.iter().map(|input| (input, read(input))).collect();
+    let mut found = Vec::new();
+    while let Some(at) = left.iter().position(|(_, info)| !info.exports.is_disjoint(&wanted)) {
+        let (input, info) = left.swap_remove(at);
+        wanted.extend(info.imports);
+        found.push(input.clone());
+    }
+    found
+}
+
+fn build_one(engine: &'static Engine, input: &Input, log: &mut String) -> Option<Program> {
+    let program = create(engine, input, log)?;
+    let built = program.build(&options(&input.flags));
+    add(log, &program.log());
+    described(log, "build", built).then_some(program)
+}
+
+fn link(engine: &'static Engine, inputs: &[Input], log: &mut String) -> Option<Program> {
+    let mut parts = Vec::new();
+    for input in inputs {
+        let part = create(engine, input, log)?;
+        let compiled = part.compile(&options(&input.flags));
+        add(log, &part.log());
+        if !described(log, "compile", compiled) {
+            return None;
+        }
+        parts.push(part);
+    }
+    let (program, linked) = Program::linked(engine, &parts);
+    if let Some(program) = &program {
+        add(log, &program.log());
+    }
+    program.filter(|_| described(log, "link", linked))
+}
+
+fn create(engine: &'static Engine, input: &Input, log: &mut String) -> Option<Program> {
+    let program = Program::from_spirv(engine, &input.code);
+    let program = program.inspect_err(|code| add(log, &format!("the engine refuses the input: OpenCL error {code}")));
+    let program = program.ok()?;
+    for (number, value) in &input.constants {
+        if let Err(code) = program.set_constant(*number, value) {
+            let bytes = value.len();
+            add(log, &format!("specialisation constant {number} with {bytes} bytes: OpenCL error {code}"));
+        }
+    }
+    Some(program)
+}
+
+/// Whether a step succeeded. If not, the log says which and why.
+fn described(log: &mut String, step: &str, result: Result<(), i32>) -> bool {
+    if let Err(code) = result {
+        add(log, &format!("{step}: OpenCL error {code}"));
+    }
+    result.is_ok()
+}
+
+fn add(log: &mut String, line: &str) {
+    if !line.is_empty() {
+        log.push_str(line);
+        log.push('\n');
+    }
+}
+
+fn kept(inputs: &[Input]) -> Option<(Arc<[u8]>, String)> {
+    KEPT.lock().binaries.get(inputs).cloned()
+}
+
+fn keep(inputs: &[Input], binary: Vec<u8>, log: &str) {
+    let bytes = binary.len() + inputs.iter().map(|input| input.code.len()).sum::<usize>();
+    if bytes > MOST_KEPT {
+        return;
+    }
+    let mut kept = KEPT.lock();
+    if kept.bytes + bytes > MOST_KEPT {
+        *kept = Kept::default();
+    }
+    if kept.binaries.insert(inputs.to_vec(), (binary.into(), log.to_owned())).is_none() {
+        kept.bytes += bytes;
+    }
+}
+
+/// The options for the engine, from build flags of Level Zero. What it does not know is left out.
+fn options(flags: &str) -> String {
+    let mut options = Vec::new();
+    let mut flags = flags.split_ascii_whitespace();
+    while let Some(flag) = flags.next() {
+        match flag {
+            "-ze-opt-disable" | "-O0" | "-ze-opt-level=0" => options.push("-cl-opt-disable"),
+            "-ze-opt-level" => {
+                if flags.next() == Some("0") {
+                    options.push("-cl-opt-disable");
+                }
+            }
+            "-g"
+            | "-cl-opt-disable"
+            | "-cl-mad-enable"
+            | "-cl-no-signed-zeros"
+            | "-cl-denorms-are-zero"
+            | "-cl-finite-math-only"
+            | "-cl-fast-relaxed-math"
+            | "-cl-single-precision-constant"
+            | "-cl-unsafe-math-optimizations"
+            | "-cl-fp32-correctly-rounded-divide-sqrt" => options.push(flag),
+            other => log::note(&format!("the build flag {other} has no effect")),
+        }
+    }
+    options.dedup();
+    options.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::options;
+
+    #[test]
+    fn flags_of_level_zero_become_options_of_opencl() {
+        assert_eq!(options("-ze-opt-disable -g"), "-cl-opt-disable -g");
+        assert_eq!(options("-ze-opt-level 0"), "-cl-opt-disable");
+        assert_eq!(options("-ze-opt-level 2 -cl-mad-enable"), "-cl-mad-enable");
+        assert_eq!(options("-ze-opt-level=2 -vc-codegen -ze-opt-large-register-file"), "");
+    }
+}

@@ -1,0 +1,38 @@
+//! What the engine said while it made a module.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use crate::ffi::Out;
+use crate::ffi::handles::{Handle, Object, Registry};
+use crate::ffi::result::{ZeResult, call, call_teardown};
+
+/// The object behind a `ze_module_build_log_handle_t`: text that ends with a zero byte.
+pub struct BuildLog(Vec<u8>);
+
+impl Object for BuildLog {
+    fn registry() -> &'static Registry<Self> {
+        static LIVE: Registry<BuildLog> = Registry::new();
+        &LIVE
+    }
+}
+
+impl BuildLog {
+    /// Hands a log to a caller who wants one.
+    pub(crate) fn give(text: &str, to: Out<Handle<Self>>) {
+        if !to.is_null() {
+            let bytes = text.bytes().filter(|byte| *byte != 0).chain([0]).collect();
+            to.write_optional(Handle::register(Arc::new(Self(bytes))));
+        }
+    }
+}
+
+/// `zeModuleBuildLogDestroy` (ze_api.h).
+pub extern "C" fn destroy(log: Handle<BuildLog>) -> ZeResult {
+    call_teardown(|| log.retire().map(drop))
+}
+
+/// `zeModuleBuildLogGetString` (ze_api.h). The size includes the zero byte at the end.
+pub extern "C" fn get_string(log: Handle<BuildLog>, size: Out<usize>, text: Out<c_char>) -> ZeResult {
+    call(|| text.copy_bytes(size, &log.get()?.0))
+}

@@ -1,0 +1,267 @@
+//! Kernels and the entry points about them, except those that launch them (`commands::launch`).
+//!
+//! Must never set an argument in the engine here: an append takes the arguments as they are then, and the launch sets
+//! them when it runs.
+
+use std::ffi::c_char;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::engine::{Facts, Function};
+use super::launch::{Argument, Settings};
+use super::module::Module;
+use super::spirv::KernelInfo;
+use crate::discovery::properties::LARGEST_GROUP;
+use crate::ffi::handles::{Handle, Object, Registry};
+use crate::ffi::layout::module::{KernelDesc, KernelMaxGroupSize, KernelPreferredGroupSize, KernelProperties};
+use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
+use crate::ffi::{Address, In, Out};
+use crate::platform::log;
+
+/// Groups are not suggested to be larger than this: more groups keep more processors busy.
+const LARGEST_SUGGESTED: u32 = 256;
+
+/// The object behind a `ze_kernel_handle_t`.
+pub struct Kernel {
+    name: String,
+    info: KernelInfo,
+    facts: Facts,
+    /// Functions of the engine that no launch uses now.
+    idle: Mutex<Vec<Function>>,
+    settings: Mutex<Settings>,
+    module: Arc<Module>,
+}
+
+impl Object for Kernel {
+    fn registry() -> &'static Registry<Self> {
+        static LIVE: Registry<Kernel> = Registry::new();
+        &LIVE
+    }
+}
+
+impl Kernel {
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What its module says about it.
+    pub(crate) fn info(&self) -> &KernelInfo {
+        &self.info
+    }
+
+    /// What the next launch takes.
+    pub(crate) fn settings(&self) -> &Mutex<Settings> {
+        &self.settings
+    }
+
+    /// Runs `body` with a function of the engine that no other launch uses meanwhile.
+    pub(super) fn with_function<T>(&self, body: impl FnOnce(&mut Function) -> Result<T, i32>) -> Result<T, i32> {
+        let idle = self.idle.lock().pop();
+        let mut function = match idle {
+            Some(function) => function,
+            None => self.module.program().map_err(|_| 0).and_then(|program| program.function(&self.name))?,
+        };
+        let result = body(&mut function);
+        self.idle.lock().push(function);
+        result
+    }
+
+    /// `INVALID_GROUP_SIZE_DIMENSION` for a group size that the kernel does not run with.
+    pub(crate) fn check_group(&self, group: [u32; 3]) -> Outcome {
+        let items = group.iter().try_fold(1_usize, |items, size| items.checked_mul(*size as usize));
+        let fits = items.is_some_and(|items| (1..=self.largest_group()).contains(&items));
+        let required = self.info.group;
+        if fits && (required == [0; 3] || required == group) {
+            Ok(())
+        } else {
+            Err(ZeResult::INVALID_GROUP_SIZE_DIMENSION)
+        }
+    }
+
+    fn largest_group(&self) -> usize {
+        self.facts.largest_group.min(LARGEST_GROUP as usize)
+    }
+
+    /// 16 bytes for the kernel and 16 for its module.
+    fn uuid(&self) -> [u8; 32] {
+        let mut hasher = DefaultHasher::new();
+        self.name.hash(&mut hasher);
+        let mut uuid = [0; 32];
+        let (own, module) = (hasher.finish().to_le_bytes(), self.module.identity().to_le_bytes());
+        for (to, byte) in uuid.iter_mut().zip(own.into_iter().chain([0; 8]).chain(module)) {
+            *to = byte;
+        }
+        uuid
+    }
+}
+
+/// `zeKernelCreate` (ze_api.h).
+pub extern "C" fn create(module: Handle<Module>, desc: In<KernelDesc>, kernel: Out<Handle<Kernel>>) -> ZeResult {
+    call(|| {
+        let module = module.get()?;
+        let name = desc.member(|desc| desc.name)?.text()?;
+        kernel.check()?;
+        let program = module.program()?;
+        let info = module.info().kernels.get(&name).cloned().ok_or(ZeResult::INVALID_KERNEL_NAME)?;
+        let function = program.function(&name).map_err(|code| {
+            log::note(&format!("the engine has no kernel {name}: OpenCL error {code}"));
+            ZeResult::INVALID_KERNEL_NAME
+        })?;
+        let facts = function.facts();
+        let settings = Mutex::new(Settings::new(&info));
+        let idle = Mutex::new(vec![function]);
+        kernel.write(Handle::register(Arc::new(Kernel { name, info, facts, idle, settings, module })))
+    })
+}
+
+/// `zeKernelDestroy` (ze_api.h). Launches in flight still complete.
+pub extern "C" fn destroy(kernel: Handle<Kernel>) -> ZeResult {
+    call_teardown(|| kernel.retire().map(drop))
+}
+
+/// `zeKernelSetCacheConfig` (ze_api.h). A hint without effect.
+pub extern "C" fn set_cache_config(kernel: Handle<Kernel>, _flags: u32) -> ZeResult {
+    call(|| kernel.get().map(drop))
+}
+
+/// `zeKernelSchedulingHintExp` (ze_api.h). A hint without effect.
+pub extern "C" fn scheduling_hint(kernel: Handle<Kernel>, hint: Address) -> ZeResult {
+    call(|| {
+        kernel.get()?;
+        hint.check()
+    })
+}
+
+/// `zeKernelSetGroupSize` (ze_api.h).
+pub extern "C" fn set_group_size(kernel: Handle<Kernel>, x: u32, y: u32, z: u32) -> ZeResult {
+    call(|| {
+        let kernel = kernel.get()?;
+        kernel.check_group([x, y, z])?;
+        kernel.settings.lock().group = [x, y, z];
+        Ok(())
+    })
+}
+
+/// `zeKernelSuggestGroupSize` (ze_api.h). The required group size, or the largest divisors of the three sizes that
+/// together make a small group.
+pub extern "C" fn suggest_group_size(
+    kernel: Handle<Kernel>,
+    x: u32,
+    y: u32,
+    z: u32,
+    group_x: Out<u32>,
+    group_y: Out<u32>,
+    group_z: Out<u32>,
+) -> ZeResult {
+    call(|| {
+        let kernel = kernel.get()?;
+        let mut group = kernel.info.group;
+        if group == [0; 3] {
+            let mut left = LARGEST_SUGGESTED.min(kernel.largest_group() as u32).max(1);
+            group = [x, y, z].map(|size| {
+                let size = size.max(1);
+                let fitting = (1..=left.min(size)).rev().find(|part| size.is_multiple_of(*part)).unwrap_or(1);
+                left /= fitting;
+                fitting
+            });
+        }
+        let [x, y, z] = group;
+        group_x.write(x)?;
+        group_y.write(y)?;
+        group_z.write(z)
+    })
+}
+
+/// `zeKernelSuggestMaxCooperativeGroupCount` (ze_api.h). Always 1: groups need not run at the same time.
+pub extern "C" fn suggest_max_cooperative_group_count(kernel: Handle<Kernel>, count: Out<u32>) -> ZeResult {
+    call(|| kernel.get().and_then(|_| count.write(1)))
+}
+
+/// `zeKernelSetArgumentValue` (ze_api.h). Without a value, a pointer is NULL, and a value is all zeros: an adapter
+/// passes an 8-byte value that is 0 so.
+pub extern "C" fn set_argument_value(kernel: Handle<Kernel>, index: u32, size: usize, value: In<u8>) -> ZeResult {
+    call(|| {
+        let kernel = kernel.get()?;
+        let parameter = kernel.info.parameters.get(index as usize);
+        let parameter = *parameter.ok_or(ZeResult::INVALID_KERNEL_ARGUMENT_INDEX)?;
+        let argument = Argument::set(parameter, size, value)?;
+        if let Some(place) = kernel.settings.lock().arguments.get_mut(index as usize) {
+            *place = argument;
+        }
+        Ok(())
+    })
+}
+
+/// `zeKernelSetIndirectAccess` (ze_api.h). Kept for the query: a kernel may always follow any pointer.
+pub extern "C" fn set_indirect_access(kernel: Handle<Kernel>, flags: u32) -> ZeResult {
+    call(|| {
+        if flags > 0b111 {
+            return Err(ZeResult::INVALID_ENUMERATION);
+        }
+        kernel.get()?.settings.lock().indirect_access |= flags;
+        Ok(())
+    })
+}
+
+/// `zeKernelGetIndirectAccess` (ze_api.h).
+pub extern "C" fn get_indirect_access(kernel: Handle<Kernel>, flags: Out<u32>) -> ZeResult {
+    call(|| flags.write(kernel.get()?.settings.lock().indirect_access))
+}
+
+/// `zeKernelSetGlobalOffsetExp` (ze_api.h).
+pub extern "C" fn set_global_offset(kernel: Handle<Kernel>, x: u32, y: u32, z: u32) -> ZeResult {
+    call(|| {
+        kernel.get()?.settings.lock().offset = [x, y, z];
+        Ok(())
+    })
+}
+
+/// `zeKernelGetSourceAttributes` (ze_api.h). There are none.
+pub extern "C" fn get_source_attributes(kernel: Handle<Kernel>, size: Out<u32>, text: Out<Out<c_char>>) -> ZeResult {
+    call(|| {
+        kernel.get()?;
+        if !text.is_null() && size.read()? > 0 {
+            text.read()?.write(0)?;
+        }
+        size.write(1)
+    })
+}
+
+/// `zeKernelGetName` (ze_api.h). The size includes the zero byte at the end.
+pub extern "C" fn get_name(kernel: Handle<Kernel>, size: Out<usize>, name: Out<c_char>) -> ZeResult {
+    call(|| {
+        let kernel = kernel.get()?;
+        let text: Vec<u8> = kernel.name.bytes().chain([0]).collect();
+        name.copy_bytes(size, &text)
+    })
+}
+
+/// `zeKernelGetProperties` (ze_api.h).
+pub extern "C" fn get_properties(kernel: Handle<Kernel>, properties: Out<KernelProperties>) -> ZeResult {
+    call(|| {
+        let kernel = kernel.get()?;
+        let (info, facts) = (&kernel.info, &kernel.facts);
+        properties.edit(|out| {
+            out.num_kernel_args = info.parameters.len() as u32;
+            out.required_group_size = info.group;
+            out.required_num_sub_groups = info.sub_groups;
+            out.required_subgroup_size = info.sub_group;
+            out.max_subgroup_size = facts.sub_group_size.max(1) as u32;
+            out.max_num_subgroups = facts.sub_groups.max(1) as u32;
+            out.local_mem_size = facts.local_memory as u32;
+            out.private_mem_size = facts.private_memory as u32;
+            out.spill_mem_size = facts.spilled_memory as u32;
+            out.uuid = kernel.uuid();
+        })?;
+        if let Some(preferred) = properties.next_of::<KernelPreferredGroupSize>() {
+            preferred.edit(|out| out.preferred_multiple = facts.preferred_multiple.max(1) as u32)?;
+        }
+        if let Some(largest) = properties.next_of::<KernelMaxGroupSize>() {
+            largest.edit(|out| out.max_group_size = kernel.largest_group() as u32)?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,155 @@
+//! One execution of a kernel: the arguments as they were when it was appended, and how it runs.
+//!
+//! Memory that a pointer argument names stays mapped until the launch has ended. Memory that the kernel reaches only
+//! through other memory does not: ze_api.h leaves that to the application. Must never run before its turn in a stream.
+
+use std::sync::Arc;
+
+use super::kernel::Kernel;
+use super::spirv::{KernelInfo, Parameter};
+use crate::ffi::In;
+use crate::ffi::result::{Outcome, ZeResult};
+use crate::memory::{self, Retained};
+use crate::platform::log;
+
+/// A launch with at most this many work items runs in the thread of its stream: waking the engine's threads would take
+/// longer.
+const FEW_ITEMS: usize = 1024;
+
+/// An argument of a kernel.
+#[derive(Clone, Debug)]
+pub(crate) enum Argument {
+    /// Not set yet.
+    Unset,
+    /// The bytes of a value.
+    Value(Box<[u8]>),
+    /// A pointer.
+    Pointer(usize),
+    /// Local memory of this size in bytes.
+    Local(usize),
+}
+
+/// What is set for a kernel, for the next launch.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// Its arguments.
+    pub arguments: Vec<Argument>,
+    /// Work items of a group.
+    pub group: [u32; 3],
+    /// What is added to the number of each work item.
+    pub offset: [u32; 3],
+    /// `ze_kernel_indirect_access_flags_t`.
+    pub indirect_access: u32,
+}
+
+/// One execution of a kernel.
+pub(crate) struct Launch {
+    kernel: Arc<Kernel>,
+    settings: Settings,
+    _retained: Vec<Retained>,
+}
+
+impl Settings {
+    /// The settings of a new kernel.
+    pub(super) fn new(info: &KernelInfo) -> Self {
+        let arguments = vec![Argument::Unset; info.parameters.len()];
+        let group = if info.group == [0; 3] { [1; 3] } else { info.group };
+        Self { arguments, group, offset: [0; 3], indirect_access: 0 }
+    }
+}
+
+impl Argument {
+    /// An argument of `size` bytes as `zeKernelSetArgumentValue` takes it: `INVALID_KERNEL_ARGUMENT_SIZE`, or
+    /// `UNSUPPORTED_FEATURE` for a parameter that this device does not support.
+    pub(super) fn set(parameter: Parameter, size: usize, value: In<u8>) -> Outcome<Self> {
+        Ok(match parameter {
+            Parameter::Local if value.is_null() && size > 0 => Self::Local(size),
+            Parameter::Pointer if value.is_null() => Self::Pointer(0),
+            Parameter::Pointer if size == size_of::<usize>() => Self::Pointer(address(value)?),
+            Parameter::Value(expected) if size == expected => {
+                Self::Value(if value.is_null() { vec![0; size].into() } else { constant(value, size)? })
+            }
+            Parameter::Unsupported => return Err(ZeResult::UNSUPPORTED_FEATURE),
+            _ => return Err(ZeResult::INVALID_KERNEL_ARGUMENT_SIZE),
+        })
+    }
+
+    /// All arguments of a kernel as `zeCommandListAppendLaunchKernelWithArguments` takes them: a pointer to each, and
+    /// to the size of local memory. None without an array.
+    pub(crate) fn all(info: &KernelInfo, values: In<In<u8>>) -> Outcome<Option<Vec<Self>>> {
+        if values.is_null() {
+            return Ok(None);
+        }
+        let mut arguments = Vec::with_capacity(info.parameters.len());
+        for (index, parameter) in info.parameters.iter().enumerate() {
+            // SAFETY: ze_api.h promises as many pointers as the kernel has arguments.
+            let value = unsafe { values.element(index) }.read()?;
+            arguments.push(match parameter {
+                Parameter::Local => Self::Local(address(value)?),
+                Parameter::Pointer => Self::set(*parameter, size_of::<usize>(), value)?,
+                Parameter::Value(size) => Self::set(*parameter, *size, value)?,
+                Parameter::Unsupported => return Err(ZeResult::UNSUPPORTED_FEATURE),
+            });
+        }
+        Ok(Some(arguments))
+    }
+}
+
+impl Launch {
+    /// A launch with what is set for the kernel now: `INVALID_ARGUMENT` if an argument is missing.
+    pub(crate) fn new(kernel: &Arc<Kernel>) -> Outcome<Self> {
+        let settings = kernel.settings().lock().clone();
+        let mut retained = Vec::new();
+        for argument in &settings.arguments {
+            match argument {
+                Argument::Unset => return Err(ZeResult::INVALID_ARGUMENT),
+                Argument::Pointer(address) => retained.extend(memory::retain(*address)),
+                Argument::Value(_) | Argument::Local(_) => {}
+            }
+        }
+        Ok(Self { kernel: Arc::clone(kernel), settings, _retained: retained })
+    }
+
+    /// Runs this many groups, and returns when they have ended.
+    pub(crate) fn run(&self, groups: [u32; 3]) {
+        let Settings { arguments, group, offset, .. } = &self.settings;
+        let [group, groups, offset] = [*group, groups, *offset].map(|sizes| sizes.map(|size| size as usize));
+        let mut global = group;
+        for (size, count) in global.iter_mut().zip(groups) {
+            *size *= count;
+        }
+        let items = global.iter().fold(1_usize, |items, size| items.saturating_mul(*size));
+        if items == 0 {
+            return;
+        }
+        let inline = groups == [1; 3] || items <= FEW_ITEMS;
+        let ran = self.kernel.with_function(|function| {
+            for (index, argument) in arguments.iter().enumerate() {
+                let index = index as u32;
+                match argument {
+                    Argument::Value(bytes) => function.set_value(index, bytes)?,
+                    Argument::Pointer(address) => function.set_pointer(index, *address)?,
+                    Argument::Local(size) => function.set_local(index, *size)?,
+                    Argument::Unset => {}
+                }
+            }
+            function.run(offset, global, group, inline)
+        });
+        if let Err(code) = ran {
+            log::warn(&format!("kernel {} did not run: OpenCL error {code}", self.kernel.name()));
+        }
+    }
+}
+
+/// A pointer or a size behind an argument of a launch.
+fn address(value: In<u8>) -> Outcome<usize> {
+    let bytes = constant(value, size_of::<usize>())?;
+    bytes.first_chunk().map(|bytes| usize::from_ne_bytes(*bytes)).ok_or(ZeResult::INVALID_KERNEL_ARGUMENT_SIZE)
+}
+
+/// A copy of a value that an application passes for a kernel or a module, with the size that the module gives it.
+pub(super) fn constant(value: In<u8>, size: usize) -> Outcome<Box<[u8]>> {
+    // SAFETY: ze_api.h promises a value of the type that the module declares, and `size` is the size of that type, or
+    // the size that the application has passed with it.
+    unsafe { value.bytes(size) }
+}

@@ -1,0 +1,217 @@
+//! What the device must know of a SPIR-V module: its kernels with their parameters, specialisation constants, imports
+//! and exports.
+//!
+//! OpenCL does not tell how large an argument is, and `zeCommandListAppendLaunchKernelWithArguments` passes no sizes.
+//! The engine checks and compiles the module; this only reads. The bytes may be hostile: must never panic, and never do
+//! more work than a constant amount for each word.
+
+mod layout;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+pub(crate) use layout::Parameter;
+use layout::{Type, Types};
+
+/// The first word of every module.
+const MAGIC: u32 = 0x0723_0203;
+/// Words before the first instruction.
+const HEADER: usize = 5;
+
+/// The instructions that are read, and the numbers in them (SPIR-V specification, section 3).
+mod op {
+    pub(super) const ENTRY_POINT: u32 = 15;
+    pub(super) const EXECUTION_MODE: u32 = 16;
+    pub(super) const TYPE_VOID: u32 = 19;
+    pub(super) const TYPE_BOOL: u32 = 20;
+    pub(super) const TYPE_INT: u32 = 21;
+    pub(super) const TYPE_FLOAT: u32 = 22;
+    pub(super) const TYPE_VECTOR: u32 = 23;
+    pub(super) const TYPE_IMAGE: u32 = 25;
+    pub(super) const TYPE_SAMPLED_IMAGE: u32 = 27;
+    pub(super) const TYPE_ARRAY: u32 = 28;
+    pub(super) const TYPE_STRUCT: u32 = 30;
+    pub(super) const TYPE_OPAQUE: u32 = 31;
+    pub(super) const TYPE_POINTER: u32 = 32;
+    pub(super) const TYPE_PIPE: u32 = 38;
+    pub(super) const CONSTANT: u32 = 43;
+    pub(super) const SPEC_CONSTANT_TRUE: u32 = 48;
+    pub(super) const SPEC_CONSTANT: u32 = 50;
+    pub(super) const FUNCTION: u32 = 54;
+    pub(super) const FUNCTION_PARAMETER: u32 = 55;
+    pub(super) const DECORATE: u32 = 71;
+    pub(super) const EXECUTION_MODE_ID: u32 = 331;
+    pub(super) const TYPE_UNTYPED_POINTER: u32 = 4417;
+}
+
+/// `ExecutionModel`, `ExecutionMode` and `Decoration`.
+const KERNEL: u32 = 6;
+const MODE_LOCAL_SIZE: u32 = 17;
+const MODE_SUBGROUP_SIZE: u32 = 35;
+const MODE_SUBGROUPS_PER_GROUP: u32 = 36;
+const MODE_LOCAL_SIZE_ID: u32 = 38;
+const SPEC_ID: u32 = 1;
+const PACKED: u32 = 10;
+const LINKAGE: u32 = 41;
+const IMPORT: u32 = 1;
+
+/// A kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KernelInfo {
+    /// How it takes its arguments.
+    pub parameters: Arc<[Parameter]>,
+    /// The group size that it requires; zeros for any.
+    pub group: [u32; 3],
+    /// The sub-group size that it requires; 0 for any.
+    pub sub_group: u32,
+    /// The number of sub-groups of a group that it requires; 0 for any.
+    pub sub_groups: u32,
+}
+
+/// A module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Info {
+    /// Its kernels by name.
+    pub kernels: BTreeMap<String, KernelInfo>,
+    /// The sizes of its specialisation constants in bytes, by number.
+    pub constants: BTreeMap<u32, usize>,
+    /// What it takes from other modules. The built-in functions and variables of the engine are among it.
+    pub imports: BTreeSet<String>,
+    /// What it offers to other modules.
+    pub exports: BTreeSet<String>,
+}
+
+/// What is collected while the instructions are read.
+#[derive(Default)]
+struct Reader {
+    info: Info,
+    types: Types,
+    /// Entry points: their functions and names.
+    entries: Vec<(u32, String)>,
+    /// Types of the parameters of each function, in order.
+    functions: HashMap<u32, Vec<u32>>,
+    /// The function that is being read.
+    current: u32,
+    /// Modes of entry points: the function, the mode, and its numbers or the ids of its numbers.
+    modes: Vec<(u32, u32, [u32; 3])>,
+    /// Whole numbers.
+    numbers: HashMap<u32, u64>,
+    packed: HashSet<u32>,
+    /// Numbers of specialisation constants, by id.
+    constants: HashMap<u32, u32>,
+}
+
+/// Reads a module, or returns `None` if this is none. What cannot be understood is left out.
+pub(crate) fn read(bytes: &[u8]) -> Option<Info> {
+    let (words, rest) = bytes.as_chunks::<4>();
+    let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    if words.first() != Some(&MAGIC) || !rest.is_empty() {
+        return None;
+    }
+    let mut reader = Reader::default();
+    let mut left = words.get(HEADER..)?;
+    while let Some(first) = left.first() {
+        let (instruction, after) = left.split_at_checked((first >> 16) as usize)?;
+        // Without a word, reading would never end.
+        let (first, operands) = instruction.split_first()?;
+        // One that is too short is left to the engine, which refuses the module.
+        let _ = reader.instruction(first & 0xffff, operands);
+        left = after;
+    }
+    Some(reader.finish())
+}
+
+impl Reader {
+    fn instruction(&mut self, code: u32, operands: &[u32]) -> Option<()> {
+        match (code, operands) {
+            (op::ENTRY_POINT, [KERNEL, function, name @ ..]) => self.entries.push((*function, text(name).0)),
+            (op::EXECUTION_MODE | op::EXECUTION_MODE_ID, [function, mode, numbers @ ..]) => {
+                let number = |index: usize| numbers.get(index).copied().unwrap_or_default();
+                self.modes.push((*function, *mode, [number(0), number(1), number(2)]));
+            }
+            (op::DECORATE, [id, decoration, rest @ ..]) => self.decoration(*id, *decoration, rest)?,
+            (op::CONSTANT | op::SPEC_CONSTANT_TRUE..=op::SPEC_CONSTANT, [kind, id, value @ ..]) => {
+                let high = value.get(1).copied().unwrap_or_default();
+                let number = u64::from(high) << 32 | u64::from(value.first().copied().unwrap_or_default());
+                self.numbers.insert(*id, number);
+                if let Some(constant) = self.constants.get(id) {
+                    self.info.constants.insert(*constant, self.types.size(*kind)?);
+                }
+            }
+            (op::FUNCTION, [_, id, ..]) => {
+                self.current = *id;
+                self.functions.insert(*id, Vec::new());
+            }
+            (op::FUNCTION_PARAMETER, [kind, ..]) => self.functions.get_mut(&self.current)?.push(*kind),
+            _ => self.types.add(*operands.first()?, self.kind(code, operands)?),
+        }
+        Some(())
+    }
+
+    /// The type that an instruction declares.
+    fn kind(&self, code: u32, operands: &[u32]) -> Option<Type> {
+        Some(match (code, operands) {
+            (op::TYPE_BOOL, _) => Types::scalar(8),
+            (op::TYPE_INT | op::TYPE_FLOAT, [_, bits, ..]) => Types::scalar((*bits).min(64)),
+            (op::TYPE_VECTOR, [_, of, count]) => self.types.vector(*of, *count),
+            (op::TYPE_ARRAY, [_, of, count]) => self.types.array(*of, self.numbers.get(count).copied()),
+            (op::TYPE_STRUCT, [id, members @ ..]) => self.types.structure(members, self.packed.contains(id)),
+            (op::TYPE_POINTER, [_, storage, of]) => Type::Pointer(*storage, Some(*of)),
+            (op::TYPE_UNTYPED_POINTER, [_, storage]) => Type::Pointer(*storage, None),
+            (op::TYPE_VOID | op::TYPE_IMAGE..=op::TYPE_SAMPLED_IMAGE | op::TYPE_OPAQUE..=op::TYPE_PIPE, _) => {
+                Type::Opaque
+            }
+            _ => return None,
+        })
+    }
+
+    fn decoration(&mut self, id: u32, decoration: u32, rest: &[u32]) -> Option<()> {
+        match decoration {
+            SPEC_ID => drop(self.constants.insert(id, *rest.first()?)),
+            PACKED => drop(self.packed.insert(id)),
+            LINKAGE => {
+                let (name, words) = text(rest);
+                let names = match rest.get(words) {
+                    Some(&IMPORT) => &mut self.info.imports,
+                    _ => &mut self.info.exports,
+                };
+                names.insert(name);
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn finish(self) -> Info {
+        let Self { mut info, types, entries, functions, modes, numbers, .. } = self;
+        let mut requirements: HashMap<u32, KernelInfo> = HashMap::new();
+        for (function, mode, values) in modes {
+            let kernel = requirements.entry(function).or_default();
+            let [first, ..] = values;
+            match mode {
+                MODE_LOCAL_SIZE => kernel.group = values,
+                MODE_LOCAL_SIZE_ID => {
+                    kernel.group = values.map(|id| numbers.get(&id).copied().unwrap_or_default() as u32);
+                }
+                MODE_SUBGROUP_SIZE => kernel.sub_group = first,
+                MODE_SUBGROUPS_PER_GROUP => kernel.sub_groups = first,
+                _ => {}
+            }
+        }
+        for (function, kinds) in functions {
+            // Once for each function, however many names it has.
+            requirements.entry(function).or_default().parameters =
+                kinds.into_iter().map(|kind| types.parameter(kind)).collect();
+        }
+        for (function, name) in entries {
+            info.kernels.insert(name, requirements.get(&function).cloned().unwrap_or_default());
+        }
+        info
+    }
+}
+
+/// A string at the start of these words, and how many words it takes.
+fn text(words: &[u32]) -> (String, usize) {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).collect();
+    (String::from_utf8_lossy(&bytes).into_owned(), bytes.len() / 4 + 1)
+}
