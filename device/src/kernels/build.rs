@@ -41,6 +41,10 @@ pub(crate) fn build(engine: &'static Engine, inputs: &[Input]) -> (Outcome<Built
     let Some(info) = info(inputs) else {
         return (Err(ZeResult::MODULE_BUILD_FAILURE), "the input is no SPIR-V".to_owned());
     };
+    // The engine ends the process when it does not know an extension.
+    if let Some(name) = &info.unknown {
+        return (Err(ZeResult::MODULE_BUILD_FAILURE), format!("the input needs {name}, which is unknown"));
+    }
     if let Some((binary, log)) = kept(inputs)
         && let Ok(program) = Program::from_binary(engine, &binary)
     {
@@ -73,6 +77,7 @@ fn info(inputs: &[Input]) -> Option<Info> {
         whole.constants.extend(one.constants);
         whole.imports.extend(one.imports);
         whole.exports.extend(one.exports);
+        whole.unknown = whole.unknown.or(one.unknown);
     }
     let Info { imports, exports, .. } = &mut whole;
     imports.retain(|name| !exports.contains(name));

@@ -224,7 +224,7 @@ pub extern "C" fn get_source_attributes(kernel: Handle<Kernel>, size: Out<u32>, 
     call(|| {
         kernel.get()?;
         if !text.is_null() && size.read()? > 0 {
-            text.read()?.write(0)?;
+            text.read()?.write_optional(0);
         }
         size.write(1)
     })

@@ -13,6 +13,7 @@ use urscope_device::layout::device::*;
 use urscope_device::layout::driver::*;
 use urscope_device::layout::event::*;
 use urscope_device::layout::memory::*;
+use urscope_device::layout::module::*;
 use urscope_device::layout::stype;
 
 /// Any handle.
@@ -22,6 +23,9 @@ pub(crate) const SUCCESS: u32 = 0;
 pub(crate) const NOT_READY: u32 = 1;
 pub(crate) const OUT_OF_HOST_MEMORY: u32 = 0x7000_0002;
 pub(crate) const OUT_OF_DEVICE_MEMORY: u32 = 0x7000_0003;
+pub(crate) const DEVICE_LOST: u32 = 0x7000_0001;
+pub(crate) const MODULE_BUILD_FAILURE: u32 = 0x7000_0004;
+pub(crate) const MODULE_LINK_FAILURE: u32 = 0x7000_0005;
 pub(crate) const UNINITIALIZED: u32 = 0x7800_0001;
 pub(crate) const UNSUPPORTED_VERSION: u32 = 0x7800_0002;
 pub(crate) const UNSUPPORTED_FEATURE: u32 = 0x7800_0003;
@@ -34,6 +38,14 @@ pub(crate) const UNSUPPORTED_ALIGNMENT: u32 = 0x7800_000a;
 pub(crate) const INVALID_SYNCHRONIZATION_OBJECT: u32 = 0x7800_000b;
 pub(crate) const INVALID_ENUMERATION: u32 = 0x7800_000c;
 pub(crate) const UNSUPPORTED_ENUMERATION: u32 = 0x7800_000d;
+pub(crate) const INVALID_NATIVE_BINARY: u32 = 0x7800_000f;
+pub(crate) const INVALID_GLOBAL_NAME: u32 = 0x7800_0010;
+pub(crate) const INVALID_KERNEL_NAME: u32 = 0x7800_0011;
+pub(crate) const INVALID_FUNCTION_NAME: u32 = 0x7800_0012;
+pub(crate) const INVALID_GROUP_SIZE_DIMENSION: u32 = 0x7800_0013;
+pub(crate) const INVALID_KERNEL_ARGUMENT_INDEX: u32 = 0x7800_0015;
+pub(crate) const INVALID_KERNEL_ARGUMENT_SIZE: u32 = 0x7800_0016;
+pub(crate) const INVALID_MODULE_UNLINKED: u32 = 0x7800_0018;
 
 /// No timeout.
 pub(crate) const FOREVER: u64 = u64::MAX;
@@ -155,7 +167,34 @@ functions! {
     zeFenceHostSynchronize(fence: Handle, timeout: u64);
     zeFenceQueryStatus(fence: Handle);
     zeFenceReset(fence: Handle);
-    zeModuleCreate(context: Handle, device: Handle, desc: *const c_void, module: *mut Handle, log: *mut Handle);
+    zeModuleCreate(context: Handle, device: Handle, desc: *const ModuleDesc, module: *mut Handle, log: *mut Handle);
+    zeModuleDestroy(module: Handle);
+    zeModuleDynamicLink(count: u32, modules: *const Handle, log: *mut Handle);
+    zeModuleGetNativeBinary(module: Handle, size: *mut usize, binary: *mut u8);
+    zeModuleGetGlobalPointer(module: Handle, name: *const c_char, size: *mut usize, pointer: *mut *mut c_void);
+    zeModuleGetKernelNames(module: Handle, count: *mut u32, names: *mut *const c_char);
+    zeModuleGetProperties(module: Handle, properties: *mut ModuleProperties);
+    zeModuleGetFunctionPointer(module: Handle, name: *const c_char, pointer: *mut *mut c_void);
+    zeModuleBuildLogDestroy(log: Handle);
+    zeModuleBuildLogGetString(log: Handle, size: *mut usize, text: *mut c_char);
+    zeKernelCreate(module: Handle, desc: *const KernelDesc, kernel: *mut Handle);
+    zeKernelDestroy(kernel: Handle);
+    zeKernelSetGroupSize(kernel: Handle, x: u32, y: u32, z: u32);
+    zeKernelSuggestGroupSize(kernel: Handle, x: u32, y: u32, z: u32, group_x: *mut u32, group_y: *mut u32, group_z: *mut u32);
+    zeKernelSuggestMaxCooperativeGroupCount(kernel: Handle, count: *mut u32);
+    zeKernelSetArgumentValue(kernel: Handle, index: u32, size: usize, value: *const c_void);
+    zeKernelSetIndirectAccess(kernel: Handle, flags: u32);
+    zeKernelGetIndirectAccess(kernel: Handle, flags: *mut u32);
+    zeKernelGetSourceAttributes(kernel: Handle, size: *mut u32, text: *mut *mut c_char);
+    zeKernelSetGlobalOffsetExp(kernel: Handle, x: u32, y: u32, z: u32);
+    zeKernelGetProperties(kernel: Handle, properties: *mut KernelProperties);
+    zeKernelGetName(kernel: Handle, size: *mut usize, name: *mut c_char);
+    zeCommandListAppendLaunchKernel(list: Handle, kernel: Handle, groups: *const Extent, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendLaunchCooperativeKernel(list: Handle, kernel: Handle, groups: *const Extent, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendLaunchKernelIndirect(list: Handle, kernel: Handle, groups: *const Extent, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendLaunchMultipleKernelsIndirect(list: Handle, count: u32, kernels: *const Handle, actual: *const u32, groups: *const Extent, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendLaunchKernelWithParameters(list: Handle, kernel: Handle, groups: *const Extent, next: *const c_void, signal: Handle, waits: u32, events: *const Handle);
+    zeCommandListAppendLaunchKernelWithArguments(list: Handle, kernel: Handle, groups: Extent, group: Extent, arguments: *const *const c_void, next: *const c_void, signal: Handle, waits: u32, events: *const Handle);
 }
 
 /// All zeroes: a valid value of every layout structure.

@@ -20,6 +20,8 @@ const HEADER: usize = 5;
 
 /// The instructions that are read, and the numbers in them (SPIR-V specification, section 3).
 mod op {
+    pub(super) const EXTENSION: u32 = 10;
+    pub(super) const EXT_INST_IMPORT: u32 = 11;
     pub(super) const ENTRY_POINT: u32 = 15;
     pub(super) const EXECUTION_MODE: u32 = 16;
     pub(super) const TYPE_VOID: u32 = 19;
@@ -55,6 +57,10 @@ const PACKED: u32 = 10;
 const LINKAGE: u32 = 41;
 const IMPORT: u32 = 1;
 
+/// How the names of extensions and of instruction sets begin that a compiler for OpenCL may know.
+const EXTENSIONS: [&str; 3] = ["SPV_KHR_", "SPV_EXT_", "SPV_INTEL_"];
+const INSTRUCTION_SETS: [&str; 3] = ["OpenCL.std", "OpenCL.DebugInfo.", "NonSemantic."];
+
 /// A kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KernelInfo {
@@ -79,6 +85,8 @@ pub(crate) struct Info {
     pub imports: BTreeSet<String>,
     /// What it offers to other modules.
     pub exports: BTreeSet<String>,
+    /// An extension or a set of instructions that no compiler for OpenCL knows.
+    pub unknown: Option<String>,
 }
 
 /// What is collected while the instructions are read.
@@ -124,6 +132,8 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Info> {
 impl Reader {
     fn instruction(&mut self, code: u32, operands: &[u32]) -> Option<()> {
         match (code, operands) {
+            (op::EXTENSION, name) => self.require(&text(name).0, &EXTENSIONS),
+            (op::EXT_INST_IMPORT, [_, name @ ..]) => self.require(&text(name).0, &INSTRUCTION_SETS),
             (op::ENTRY_POINT, [KERNEL, function, name @ ..]) => self.entries.push((*function, text(name).0)),
             (op::EXECUTION_MODE | op::EXECUTION_MODE_ID, [function, mode, numbers @ ..]) => {
                 let number = |index: usize| numbers.get(index).copied().unwrap_or_default();
@@ -146,6 +156,12 @@ impl Reader {
             _ => self.types.add(*operands.first()?, self.kind(code, operands)?),
         }
         Some(())
+    }
+
+    fn require(&mut self, name: &str, known: &[&str]) {
+        if !known.iter().any(|known| name.starts_with(known)) {
+            self.info.unknown = Some(name.to_owned());
+        }
     }
 
     /// The type that an instruction declares.

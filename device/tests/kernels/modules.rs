@@ -1,0 +1,280 @@
+//! Modules: what they are made from, what they tell, and how they are linked.
+
+use std::ffi::CStr;
+
+use crate::api::layout::device::{DeviceComputeProperties, DeviceModuleProperties};
+use crate::spirv::{empty, number, scale};
+use crate::*;
+
+#[test]
+fn a_module_names_its_kernels() {
+    let setup = setup();
+    let module = module(setup, |asm| {
+        scale(asm);
+        number(asm);
+    });
+    let mut count = 0;
+    ok(zeModuleGetKernelNames(module, &raw mut count, null_mut()));
+    let mut names = vec![null(); count as usize];
+    ok(zeModuleGetKernelNames(module, &raw mut count, names.as_mut_ptr()));
+    // SAFETY: the names are C strings that live as long as the module.
+    let names: Vec<_> = names.iter().map(|name| unsafe { CStr::from_ptr(*name) }).collect();
+    assert_eq!(names, [c"number", c"scale"]);
+    let mut properties: ModuleProperties = zeroed();
+    ok(zeModuleGetProperties(module, &raw mut properties));
+    assert_eq!(properties.flags, 0);
+    let desc = KernelDesc { name: c"none".as_ptr(), ..zeroed() };
+    let mut kernel = null_mut();
+    assert_eq!(zeKernelCreate(module, &raw const desc, &raw mut kernel), INVALID_KERNEL_NAME);
+    ok(zeModuleDestroy(module));
+    assert_eq!(zeModuleDestroy(module), INVALID_ARGUMENT);
+}
+
+#[test]
+fn a_kernel_tells_its_properties() {
+    let setup = setup();
+    let module = module(setup, |asm| {
+        let types = asm.types;
+        let id = asm.kernel("fixed", &[types.global, types.local, types.uint], |_, _, _| {});
+        asm.mode(id, &[17, 8, 4, 2]);
+    });
+    let kernel = kernel(module, "fixed");
+    let mut largest = KernelMaxGroupSize { s_type: layout::stype::KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES, ..zeroed() };
+    let mut preferred = KernelPreferredGroupSize {
+        s_type: layout::stype::KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES,
+        p_next: (&raw mut largest).cast(),
+        ..zeroed()
+    };
+    let mut properties = KernelProperties { p_next: (&raw mut preferred).cast(), ..zeroed() };
+    ok(zeKernelGetProperties(kernel, &raw mut properties));
+    assert_eq!((properties.num_kernel_args, properties.required_group_size), (3, [8, 4, 2]));
+    assert!(properties.max_subgroup_size >= 4 && properties.max_num_subgroups >= 1, "{properties:?}");
+    assert!(preferred.preferred_multiple >= 1 && (1..=1024).contains(&largest.max_group_size), "{largest:?}");
+    assert_eq!(zeKernelSetGroupSize(kernel, 8, 8, 1), INVALID_GROUP_SIZE_DIMENSION);
+    ok(zeKernelSetGroupSize(kernel, 8, 4, 2));
+    let mut group = [0; 3];
+    let [x, y, z] = &mut group;
+    ok(zeKernelSuggestGroupSize(kernel, 64, 64, 64, x, y, z));
+    assert_eq!(group, [8, 4, 2]);
+
+    let (mut size, mut name) = (0, [0_u8; 16]);
+    ok(zeKernelGetName(kernel, &raw mut size, null_mut()));
+    assert_eq!(size, 6);
+    ok(zeKernelGetName(kernel, &raw mut size, name.as_mut_ptr().cast()));
+    assert_eq!(&name[..size], b"fixed\0");
+    let mut flags = 7;
+    ok(zeKernelGetIndirectAccess(kernel, &raw mut flags));
+    assert_eq!(flags, 0);
+    ok(zeKernelSetIndirectAccess(kernel, 0b101));
+    ok(zeKernelGetIndirectAccess(kernel, &raw mut flags));
+    assert_eq!(flags, 0b101);
+    let (mut size, mut text) = (4, null_mut());
+    ok(zeKernelGetSourceAttributes(kernel, &raw mut size, &raw mut text));
+    assert_eq!(size, 1);
+}
+
+/// What the device promises without an engine, every kernel has at least.
+#[test]
+fn the_engine_keeps_what_the_device_promises() {
+    let setup = setup();
+    let kernel = kernel(module(setup, empty), "empty");
+    let mut compute: DeviceComputeProperties = zeroed();
+    ok(zeDeviceGetComputeProperties(setup.device, &raw mut compute));
+    let mut largest = KernelMaxGroupSize { s_type: layout::stype::KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES, ..zeroed() };
+    let mut properties = KernelProperties { p_next: (&raw mut largest).cast(), ..zeroed() };
+    ok(zeKernelGetProperties(kernel, &raw mut properties));
+    assert_eq!(largest.max_group_size, compute.max_total_group_size);
+    let sizes = &compute.sub_group_sizes[..compute.num_sub_group_sizes as usize];
+    for size in sizes {
+        let module = module(setup, |asm| {
+            let id = asm.kernel("sized", &[], |_, _, _| {});
+            asm.capability(58); // SubgroupDispatch
+            asm.mode(id, &[35, *size]);
+        });
+        let kernel = crate::kernel(module, "sized");
+        let mut properties: KernelProperties = zeroed();
+        ok(zeKernelGetProperties(kernel, &raw mut properties));
+        assert_eq!((properties.required_subgroup_size, properties.max_subgroup_size), (*size, *size));
+    }
+    let mut module: DeviceModuleProperties = zeroed();
+    ok(zeDeviceGetModuleProperties(setup.device, &raw mut module));
+    assert_eq!(module.spirv_version_supported, 0x1_0004);
+}
+
+/// `constants(out)`: `out[i] = constant 5 + constant 9`, which are 100 and 1000 unless they are specialised.
+fn constants(asm: &mut Assembler) {
+    let (types, first, second) = (asm.types, asm.constant(5, 100), asm.constant(9, 1000));
+    asm.kernel("constants", &[types.global], |asm, given, item| {
+        let value = asm.sum(first, second);
+        let place = asm.place(types.global, given[0], item);
+        asm.store(place, value);
+    });
+}
+
+#[test]
+fn constants_are_specialised_and_modules_do_not_share_them() {
+    let setup = setup();
+    let mut asm = Assembler::new();
+    constants(&mut asm);
+    let code = asm.finish();
+    let (list, out) = (setup.immediate_list(1), numbers(setup, 1));
+    let run = |module| {
+        let kernel = kernel(module, "constants");
+        set(kernel, 0, &out);
+        launch(list, kernel, 1, 1);
+        at(out, 1)[0]
+    };
+    assert_eq!(run(module_of(setup, &code)), 1100);
+    let (seven, one, unknown) = (7_u32, 1_u32, 0_u8);
+    let (ids, values) = ([9, 5, 77], [&raw const seven, &raw const one, (&raw const unknown).cast()]);
+    let given = ModuleConstants { count: 3, ids: ids.as_ptr(), values: values.as_ptr().cast() };
+    let desc = ModuleDesc { constants: &raw const given, ..describe(&code) };
+    let special = make(|module| zeModuleCreate(setup.context, setup.device, &raw const desc, module, null_mut()));
+    assert_eq!(run(special), 8);
+    assert_eq!(run(module_of(setup, &code)), 1100);
+
+    // A native binary has them, too.
+    let mut size = 0;
+    ok(zeModuleGetNativeBinary(special, &raw mut size, null_mut()));
+    let mut binary = vec![0_u8; size];
+    ok(zeModuleGetNativeBinary(special, &raw mut size, binary.as_mut_ptr()));
+    let desc = ModuleDesc { format: 1, ..describe(&binary) };
+    let again = make(|module| zeModuleCreate(setup.context, setup.device, &raw const desc, module, null_mut()));
+    assert_eq!(run(again), 8);
+    for bytes in [&binary[..size - 1], &binary[8..], &code] {
+        let (desc, mut module) = (ModuleDesc { format: 1, ..describe(bytes) }, null_mut());
+        let result = zeModuleCreate(setup.context, setup.device, &raw const desc, &raw mut module, null_mut());
+        assert_eq!(result, INVALID_NATIVE_BINARY);
+    }
+}
+
+#[test]
+fn what_cannot_be_built_has_a_log() {
+    let setup = setup();
+    let mut asm = Assembler::new();
+    empty(&mut asm);
+    asm.for_graphics();
+    let code = asm.finish();
+    let create = |code: &[u8], desc: &dyn Fn(ModuleDesc) -> ModuleDesc| {
+        let (desc, mut module, mut log) = (desc(describe(code)), null_mut(), null_mut());
+        let result = zeModuleCreate(setup.context, setup.device, &raw const desc, &raw mut module, &raw mut log);
+        assert!(module.is_null());
+        (result, if log.is_null() { String::new() } else { text_of(log) })
+    };
+    let (result, log) = create(&code, &|desc| desc);
+    assert_eq!(result, MODULE_BUILD_FAILURE);
+    assert!(log.contains("Memory model") && log.contains("OpenCL error"), "{log}");
+    // The engine would end the process.
+    for (write, name) in [(Assembler::extension as fn(&mut _, &str), "SPV_NO_such"), (Assembler::import, "none.std")] {
+        let mut asm = Assembler::new();
+        write(&mut asm, name);
+        let (result, log) = create(&asm.finish(), &|desc| desc);
+        assert_eq!(result, MODULE_BUILD_FAILURE);
+        assert!(log.contains(name), "{log}");
+    }
+    assert_eq!(create(b"nothing!", &|desc| desc).0, MODULE_BUILD_FAILURE);
+    assert_eq!(create(&code, &|desc| ModuleDesc { format: 2, ..desc }).0, INVALID_ENUMERATION);
+    assert_eq!(create(&code, &|desc| ModuleDesc { input_size: 0, ..desc }).0, INVALID_SIZE);
+    assert_eq!(create(&code, &|desc| ModuleDesc { input: null(), ..desc }).0, INVALID_NULL_POINTER);
+}
+
+/// `called(out)`: `out[i] = twice(i)`, of another module.
+fn importing(asm: &mut Assembler) {
+    let types = asm.types;
+    let twice = asm.function(types.uint, &[types.uint], |_, _| {});
+    asm.linkage(twice, "twice", 1);
+    asm.kernel("called", &[types.global], |asm, given, item| {
+        let own = asm.gives(113, types.uint, &[item]);
+        let value = asm.gives(57, types.uint, &[twice, own]);
+        let place = asm.place(types.global, given[0], item);
+        asm.store(place, value);
+    });
+}
+
+fn exporting(asm: &mut Assembler) {
+    let types = asm.types;
+    let twice = asm.function(types.uint, &[types.uint], |asm, given| {
+        asm.label();
+        let value = asm.sum(given[0], given[0]);
+        asm.does(254, &[value]);
+    });
+    asm.linkage(twice, "twice", 0);
+}
+
+#[test]
+fn modules_are_linked_at_creation_and_later() {
+    let setup = setup();
+    let (list, out) = (setup.immediate_list(1), numbers(setup, 8));
+    let run = |module| {
+        at(out, 8).fill(0);
+        let kernel = kernel(module, "called");
+        set(kernel, 0, &out);
+        launch(list, kernel, 1, 8);
+        assert_eq!(at(out, 8), [0, 2, 4, 6, 8, 10, 12, 14]);
+    };
+    let (first, second) = (module(setup, importing), module(setup, exporting));
+    let mut properties: ModuleProperties = zeroed();
+    ok(zeModuleGetProperties(first, &raw mut properties));
+    assert_eq!(properties.flags, 1);
+    let (desc, mut kernel) = (KernelDesc { name: c"called".as_ptr(), ..zeroed() }, null_mut());
+    assert_eq!(zeKernelCreate(first, &raw const desc, &raw mut kernel), INVALID_MODULE_UNLINKED);
+    let mut log = null_mut();
+    assert_eq!(zeModuleDynamicLink(1, &raw const first, &raw mut log), MODULE_LINK_FAILURE);
+    assert!(text_of(log).contains("twice"), "{}", text_of(log));
+    let both = [first, second];
+    ok(zeModuleDynamicLink(2, both.as_ptr(), null_mut()));
+    run(first);
+
+    let codes = [importing as fn(&mut Assembler), exporting].map(|write| {
+        let mut asm = Assembler::new();
+        write(&mut asm);
+        asm.finish()
+    });
+    let (sizes, inputs) = (codes.each_ref().map(Vec::len), codes.each_ref().map(|code| code.as_ptr()));
+    let program = ModuleProgramDesc {
+        s_type: layout::stype::MODULE_PROGRAM_EXP_DESC,
+        count: 2,
+        input_sizes: sizes.as_ptr(),
+        inputs: inputs.as_ptr(),
+        ..zeroed()
+    };
+    let desc = ModuleDesc { p_next: (&raw const program).cast_mut().cast(), ..zeroed() };
+    run(make(|module| zeModuleCreate(setup.context, setup.device, &raw const desc, module, null_mut())));
+}
+
+/// `count(out)`: adds 1 to the module's variable `total`, and stores it.
+fn counting(asm: &mut Assembler) {
+    let (types, one, variable, zero) = (asm.types, asm.number(1), asm.id(), asm.number(0));
+    asm.declare(59, &[types.global, variable, 5, zero]);
+    asm.linkage(variable, "total", 0);
+    asm.kernel("count", &[types.global], |asm, given, item| {
+        let before = asm.load(variable);
+        let after = asm.sum(before, one);
+        asm.store(variable, after);
+        let place = asm.place(types.global, given[0], item);
+        asm.store(place, after);
+    });
+}
+
+#[test]
+fn a_variable_has_an_address_and_belongs_to_one_module() {
+    let setup = setup();
+    let (list, out) = (setup.immediate_list(1), numbers(setup, 1));
+    let run = |module| {
+        let kernel = kernel(module, "count");
+        set(kernel, 0, &out);
+        launch(list, kernel, 1, 1);
+        at(out, 1)[0]
+    };
+    let (first, second) = (module(setup, counting), module(setup, counting));
+    assert_eq!([run(first), run(first), run(second)], [1, 2, 1]);
+    let (mut size, mut pointer) = (0, null_mut());
+    ok(zeModuleGetGlobalPointer(first, c"total".as_ptr(), &raw mut size, &raw mut pointer));
+    assert_eq!((size, at(pointer.cast(), 1)[0]), (4, 2));
+    at(pointer.cast(), 1)[0] = 40;
+    assert_eq!([run(first), run(second)], [41, 2]);
+    let none = zeModuleGetGlobalPointer(first, c"none".as_ptr(), &raw mut size, &raw mut pointer);
+    assert_eq!(none, INVALID_GLOBAL_NAME);
+    let mut function = null_mut();
+    assert_eq!(zeModuleGetFunctionPointer(first, c"none".as_ptr(), &raw mut function), INVALID_FUNCTION_NAME);
+}
