@@ -62,10 +62,19 @@ pub(crate) fn build(engine: &'static Engine, inputs: &[Input]) -> (Outcome<Built
             }
             (Ok(Built { info, program: Some(program), log: log.clone() }), log)
         }
-        // The engine says what is missing. It knows its own built-in functions, which are imports in form.
-        None if !info.imports.is_empty() => (Ok(Built { info, program: None, log: log.clone() }), log),
+        None if waits_for_others(engine, inputs, &info) => (Ok(Built { info, program: None, log: log.clone() }), log),
         None => (Err(ZeResult::MODULE_BUILD_FAILURE), log),
     }
+}
+
+/// Whether inputs that cannot be built only need others. The imports do not tell: built-in functions and variables of the
+/// engine are among them.
+fn waits_for_others(engine: &'static Engine, inputs: &[Input], info: &Info) -> bool {
+    let compiles = |input: &Input| {
+        let program = create(engine, input, &mut String::new());
+        program.is_some_and(|program| program.compile(&options(&input.flags)).is_ok())
+    };
+    !info.imports.is_empty() && inputs.iter().all(compiles)
 }
 
 /// What the inputs have together. `None` if one is no SPIR-V.

@@ -213,10 +213,9 @@ fn many_launches_from_many_threads_leave_nothing_behind() {
         });
         resident()
     };
-    round();
-    let before = round();
-    let after = round();
-    assert!(after < before + (2 << 20), "{before} bytes resident, and then {after}");
+    // The pools of the engine and of malloc grow at first.
+    let resident: Vec<usize> = (0..16).map(|_| round()).collect();
+    assert!(resident[15] < resident[7] + (1 << 20), "160,000 launches: {resident:?} bytes resident");
 }
 
 /// Memory of this process in use, in bytes.
