@@ -29,6 +29,7 @@ mod fork;
 mod hunt;
 mod instructions;
 mod interrupted;
+mod kernels;
 mod kill;
 mod launchers;
 mod live_equals_offline;

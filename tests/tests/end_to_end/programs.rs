@@ -6,7 +6,7 @@ use std::process::Command;
 
 use urscope_tests::{Adapter, Release, TestRun, apps};
 
-use Runs::{Cases, Library, Listed, Once, Orders, With};
+use Runs::{Cases, Kernels, Library, Listed, Once, Orders, With};
 use Shares::{AllKinds, Memory};
 
 /// What a program shares. The v1 adapter shares memory only.
@@ -23,6 +23,8 @@ enum Runs {
     Once,
     /// Once, with these.
     With(&'static [&'static str]),
+    /// Once, with an engine for its kernels.
+    Kernels,
     /// It is a library, which Python opens.
     Library,
     /// Once for each group of cases of `ur_cases.hpp`. (`misuse` needs an implementation that refuses it.)
@@ -36,7 +38,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 75] = [
+const PROGRAMS: [(&str, Shares, Runs); 76] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -68,6 +70,7 @@ const PROGRAMS: [(&str, Shares, Runs); 75] = [
     ("idle_consumer_killed", Memory, Once),
     ("in_a_library", Memory, Library),
     ("ipc_refusals", AllKinds, Once),
+    ("kernel_exchange", Memory, Kernels),
     ("killed_in_call", Memory, Once),
     ("killed_producer", Memory, Once),
     ("late_put", Memory, Library),
@@ -115,10 +118,11 @@ const PROGRAMS: [(&str, Shares, Runs); 75] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 9] = [
+const LEFT_OUT: [(&str, &str); 10] = [
     ("clean_ranks", "a launcher starts it"),
     ("hunt", "it runs generated scripts"),
     ("interrupted", "the tests of interrupted calls run it"),
+    ("kernel_source", "it makes no IPC call"),
     ("killed_crowd", "the tests of violent ends run it"),
     ("no_ipc", "it is a script that makes no IPC call"),
     ("other_namespace", "it takes a loader to open, and urscope does not see its calls"),
@@ -146,6 +150,7 @@ pub(crate) fn ways(program: &str, adapter: Adapter) -> Vec<(String, TestRun)> {
         With(arguments) => {
             vec![(program.to_owned(), prepared(program, arguments.iter().fold(test_run(), |run, one| run.arg(*one))))]
         }
+        Kernels => vec![(program.to_owned(), crate::kernels::with_engine(test_run()))],
         Library => vec![(program.to_owned(), TestRun::of_library(program, Release::R2026_2, adapter))],
         Cases => each(&GROUPS),
         Orders => each(&crate::event::ORDERS.map(|(order, _)| order)),

@@ -1,0 +1,35 @@
+//! Programs with kernels run on the software device, and kernels work on memory of other processes.
+
+use urscope_tests::{Adapter, Release, TestRun};
+
+use crate::on_both_adapters;
+
+/// The same run with the engine of 2026.1, which the set-up installs for another test: one for 2026.2 would be 225 MB more.
+pub(crate) fn with_engine(run: TestRun) -> TestRun {
+    run.env("ZE_SOFT_ENGINE", Release::R2026_1.library("libintelocl.so"))
+}
+
+on_both_adapters! {
+    /// With both implementations of the entry points, and with an engine that is named and one that is found.
+    fn kernels_work_on_shared_memory(adapter) {
+        let run = |release, backend: &str| TestRun::of("kernel_exchange", release, adapter).env("URSCOPE_BACKEND", backend);
+        let runs = [
+            with_engine(run(Release::R2026_2, "adapter")),
+            with_engine(run(Release::R2026_2, "level_zero")),
+            run(Release::R2026_1, "auto"),
+        ];
+        for run in runs {
+            let outcome = run.run();
+            let expected = "consumer sees the results\nproducer sees the results\n";
+            assert_eq!((outcome.code, outcome.stdout.as_str()), (0, expected), "{}", outcome.stderr);
+            let report = outcome.report();
+            assert_eq!((report.verdict(), report.violations()), ("clean", vec![]), "{report:#?}");
+        }
+    }
+
+    /// A value of 8 bytes that is 0 among them, for which the v1 adapter passes no pointer.
+    fn kernels_in_sycl_need_no_other_compiler(adapter) {
+        let outcome = with_engine(TestRun::of("kernel_source", Release::R2026_2, adapter)).option("--no-check").run();
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "right\nright\n"), "{}", outcome.stderr);
+    }
+}
