@@ -13,12 +13,15 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::commands::fence::Fence;
 use crate::commands::work::Work;
 use crate::discovery::device::Device;
 use crate::events::event::Event;
 use crate::events::signal::{Signal, Timestamps};
+use crate::ffi::handles::Object;
 use crate::ffi::result::{Outcome, ZeResult};
-use crate::platform::{clock, threads};
+use crate::kernels::faults;
+use crate::platform::{clock, process, threads};
 
 /// The streams of all devices.
 static ALL: Mutex<Vec<Weak<Stream>>> = Mutex::new(Vec::new());
@@ -100,7 +103,7 @@ impl Stream {
     /// Waits for one command and all before it. False if the deadline (`None`: never) passes first.
     pub(crate) fn wait(&self, ticket: Ticket, deadline: Option<Instant>) -> bool {
         let mut state = self.state.lock();
-        while state.done < ticket.0 {
+        while state.done < ticket.0 && !process::devices_are_lost() {
             match deadline {
                 None => self.finished.wait(&mut state),
                 Some(deadline) => {
@@ -150,8 +153,16 @@ impl Stream {
         }
     }
 
+    /// Lets waits look again whether the devices of this process are lost.
+    fn wake(&self) {
+        // A wait that has looked already sleeps by the time the lock is free.
+        drop(self.state.lock());
+        self.finished.notify_all();
+    }
+
     /// Starts a thread for kernels, which goes on with this task. Returns the task if that fails.
     fn hand_over(self: &Arc<Self>, task: Task) -> Option<Task> {
+        faults::when_lost(end_waits);
         let mut state = self.state.lock();
         // None if the owner has left: then nobody waits for the new thread, either.
         let before = state.worker.take();
@@ -200,7 +211,13 @@ impl Task {
             let _ = event.signal.wait(*value, None);
         }
         let start = clock::now();
-        self.command.work.perform();
+        if !process::devices_are_lost() {
+            self.command.work.perform();
+        }
+        // What is lost is never signalled, not to other processes either.
+        if process::devices_are_lost() {
+            return;
+        }
         let timestamps = Timestamps { start, end: clock::now() };
         if let Some(event) = &self.command.signals {
             event.signal.complete(self.completes, timestamps);
@@ -209,6 +226,14 @@ impl Task {
             fence.complete(fence.submit(), timestamps);
         }
     }
+}
+
+/// Ends all waits of this process for work: its devices are lost.
+fn end_waits() {
+    Event::registry().all().iter().for_each(|event| event.signal.wake());
+    Fence::registry().all().iter().for_each(|fence| fence.signal.wake());
+    let streams: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
+    streams.iter().for_each(|stream| stream.wake());
 }
 
 /// Waits for everything submitted so far to any stream of `device`, without a timeout.

@@ -109,6 +109,11 @@ impl<T> Registry<T> {
         Self { shards: [const { RwLock::new(BTreeMap::new()) }; SHARDS] }
     }
 
+    /// The live objects.
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        self.shards.iter().flat_map(|shard| shard.read().values().cloned().collect::<Vec<_>>()).collect()
+    }
+
     fn shard(&self, word: usize) -> &RwLock<BTreeMap<usize, Arc<T>>> {
         // Objects are usually at least 64 bytes apart, so the low bits carry no information.
         let [first, ..] = &self.shards;

@@ -25,7 +25,7 @@ const LARGEST_SUGGESTED: u32 = 256;
 
 /// The object behind a `ze_kernel_handle_t`.
 pub struct Kernel {
-    name: String,
+    name: Arc<str>,
     info: KernelInfo,
     facts: Facts,
     /// Functions of the engine that no launch uses now.
@@ -43,7 +43,7 @@ impl Object for Kernel {
 
 impl Kernel {
     /// Its name.
-    pub(crate) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }
 
@@ -111,6 +111,7 @@ pub extern "C" fn create(module: Handle<Module>, desc: In<KernelDesc>, kernel: O
             ZeResult::INVALID_KERNEL_NAME
         })?;
         let facts = function.facts();
+        let name = name.into();
         let settings = Mutex::new(Settings::new(&info));
         let idle = Mutex::new(vec![function]);
         kernel.write(Handle::register(Arc::new(Kernel { name, info, facts, idle, settings, module })))

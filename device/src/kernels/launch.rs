@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
+use super::faults::{self, Running};
 use super::kernel::Kernel;
 use super::spirv::{KernelInfo, Parameter};
 use crate::ffi::In;
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::memory::{self, Retained};
-use crate::platform::log;
 
 /// A launch with at most this many work items runs in the thread of its stream: waking the engine's threads would take
 /// longer.
@@ -123,6 +123,7 @@ impl Launch {
             return;
         }
         let inline = groups == [1; 3] || items <= FEW_ITEMS;
+        let _running = Running::new(self.kernel.name());
         let ran = self.kernel.with_function(|function| {
             for (index, argument) in arguments.iter().enumerate() {
                 let index = index as u32;
@@ -136,7 +137,7 @@ impl Launch {
             function.run(offset, global, group, inline)
         });
         if let Err(code) = ran {
-            log::warn(&format!("kernel {} did not run: OpenCL error {code}", self.kernel.name()));
+            faults::lose(&format!("kernel {} did not run (OpenCL error {code})", self.kernel.name()));
         }
     }
 }

@@ -8,6 +8,8 @@
 #[expect(unsafe_code, reason = "calls an OpenCL library and handles signals")]
 mod engine;
 
+pub(crate) use engine::faults;
+
 mod build;
 pub(crate) mod build_log;
 mod input;

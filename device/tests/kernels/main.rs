@@ -16,6 +16,7 @@ mod api;
 mod spirv;
 
 mod arguments;
+mod faults;
 mod launches;
 mod modules;
 

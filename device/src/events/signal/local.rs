@@ -8,6 +8,7 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 
 use super::{Kind, Timestamps, WaitResult};
+use crate::platform::process;
 
 /// A flag or a counter of this process.
 pub(super) struct Local {
@@ -86,6 +87,12 @@ impl Local {
         self.changed.notify_all();
     }
 
+    pub(super) fn wake(&self) {
+        // A wait that has looked already sleeps by the time the lock is free.
+        drop(self.state.lock());
+        self.changed.notify_all();
+    }
+
     pub(super) fn timestamps(&self) -> Option<Timestamps> {
         self.state.lock().timestamps.map(|(_, timestamps)| timestamps)
     }
@@ -96,7 +103,7 @@ impl Local {
             if state.is_complete(self.kind, value) {
                 return WaitResult::Completed;
             }
-            if state.abandoned && state.pending == 0 && state.incomplete.is_empty() {
+            if state.abandoned && state.pending == 0 && state.incomplete.is_empty() || process::devices_are_lost() {
                 return WaitResult::Abandoned;
             }
             match deadline {

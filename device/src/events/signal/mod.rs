@@ -43,7 +43,8 @@ pub(crate) enum WaitResult {
     Completed,
     /// The deadline passed first.
     TimedOut,
-    /// The event was destroyed, and no work in flight signals it: the value will never complete.
+    /// The event was destroyed and no work in flight signals it, or the devices of this process are lost: the value
+    /// will never complete.
     Abandoned,
 }
 
@@ -121,6 +122,11 @@ impl Signal {
             (State::Shared(state), Kind::Flag) => state.abandon(),
             (State::Shared(_), Kind::Counter) => {}
         }
+    }
+
+    /// Lets waits look again whether the devices of this process are lost.
+    pub(crate) fn wake(&self) {
+        with_state!(self, state => state.wake());
     }
 
     /// Whether a wait that starts now would end at once.

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use super::{Kind, Timestamps, WaitResult};
 use crate::events::page::{EventPage, EventState};
-use crate::platform::futex;
+use crate::platform::{futex, process};
 
 /// A flag or a counter on a shared event page.
 pub(super) struct Shared {
@@ -75,6 +75,10 @@ impl Shared {
         futex::wake_all(&self.state().sequence);
     }
 
+    pub(super) fn wake(&self) {
+        futex::wake_all(&self.state().sequence);
+    }
+
     pub(super) fn timestamps(&self) -> Option<Timestamps> {
         let state = self.state();
         let timestamps =
@@ -90,7 +94,8 @@ impl Shared {
             if self.is_complete(value) {
                 return WaitResult::Completed;
             }
-            if self.abandoned.load(Ordering::Acquire) && self.pending.load(Ordering::Acquire) == 0 {
+            let abandoned = self.abandoned.load(Ordering::Acquire) && self.pending.load(Ordering::Acquire) == 0;
+            if abandoned || process::devices_are_lost() {
                 return WaitResult::Abandoned;
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));

@@ -4,6 +4,7 @@
 //! threads of the engine runs with signals blocked, so that those threads leave the signals of the process to the
 //! application; and the handlers that its compiler installs are taken back. Must never be closed.
 
+pub(crate) mod faults;
 mod handlers;
 mod opencl;
 mod program;
@@ -39,7 +40,11 @@ unsafe impl Sync for Engine {}
 /// The engine. `None` if there is none; the first such call says so in one line.
 pub(crate) fn get() -> Option<&'static Engine> {
     static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
-    let start = || guarded(Engine::start).inspect_err(|why| log::warn(why)).ok();
+    let start = || {
+        let engine = guarded(Engine::start).inspect_err(|why| log::warn(why)).ok()?;
+        faults::watch();
+        Some(engine)
+    };
     ENGINE.get_or_init(start).as_ref()
 }
 

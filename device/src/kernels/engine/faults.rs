@@ -1,0 +1,172 @@
+//! Faults of kernels: a kernel that accesses memory which is not there ends like the fault of a device.
+//!
+//! Kernels run in threads of the engine and of streams, which have all other signals blocked: by that the handler tells
+//! them from threads of the application, whose faults go to the handler that was there before. A thread that has
+//! faulted stops forever, because the engine cannot go on without it. Another thread then says so in a line, and from
+//! then on the devices of this process are lost. Must never take a lock in the handler.
+
+use std::ffi::{c_int, c_void};
+use std::mem;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use crate::platform::threads::{self, FAULTS};
+use crate::platform::{futex, log, process};
+
+/// Signals that every thread of the engine and of streams has blocked.
+const BLOCKED: [c_int; 6] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2, libc::SIGCHLD];
+
+/// The handlers of [`FAULTS`] before ours.
+static BEFORE: OnceLock<[libc::sigaction; FAULTS.len()]> = OnceLock::new();
+/// The kernels that run now, and their number.
+static RUNNING: Mutex<Vec<Arc<str>>> = Mutex::new(Vec::new());
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// The first fault: its signal, its address, and the word that the watching thread waits on.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+static ADDRESS: AtomicUsize = AtomicUsize::new(0);
+static FAULTED: AtomicU32 = AtomicU32::new(0);
+/// What ends the waits for work that will never end.
+static WHEN_LOST: OnceLock<fn()> = OnceLock::new();
+
+/// A kernel that runs, until it is dropped.
+pub(crate) struct Running(Arc<str>);
+
+impl Running {
+    /// A kernel of this name runs now.
+    pub(crate) fn new(name: &Arc<str>) -> Self {
+        COUNT.fetch_add(1, Ordering::AcqRel);
+        RUNNING.lock().push(Arc::clone(name));
+        Self(Arc::clone(name))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut running = RUNNING.lock();
+        if let Some(at) = running.iter().position(|name| Arc::ptr_eq(name, &self.0)) {
+            running.swap_remove(at);
+        }
+        COUNT.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Sets what is called once the devices of this process are lost.
+pub(crate) fn when_lost(call: fn()) {
+    // The second caller sets the same.
+    let _ = WHEN_LOST.set(call);
+}
+
+/// The devices of this process are lost, for this reason.
+pub(crate) fn lose(reason: &str) {
+    if process::devices_are_lost() {
+        return;
+    }
+    log::warn(&format!("{reason}: the device is lost"));
+    process::lose_devices();
+    if let Some(call) = WHEN_LOST.get() {
+        call();
+    }
+}
+
+/// Installs the handlers, once.
+pub(super) fn watch() {
+    if threads::spawn(report).is_err() {
+        // Then a fault ends the process.
+        return;
+    }
+    let before = FAULTS.map(|signal| {
+        // SAFETY: an all-zero sigaction is a valid value, with an empty mask; the handler has the signature of
+        // SA_SIGINFO, and does only what signal-safety(7) allows.
+        unsafe {
+            let (mut ours, mut before): (libc::sigaction, libc::sigaction) = (mem::zeroed(), mem::zeroed());
+            libc::sigaction(signal, ptr::null(), &raw mut before);
+            // Before the handler is there, so that it finds it.
+            ours.sa_sigaction = handle as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
+            ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            (before, ours)
+        }
+    });
+    // SAFETY: on_exit(3) calls the function with the status and this argument, which is not used.
+    unsafe { on_exit(leave, ptr::null_mut()) };
+    let _ = BEFORE.set(before.map(|(before, _)| before));
+    for (signal, (_, ours)) in FAULTS.into_iter().zip(before) {
+        // SAFETY: as above.
+        unsafe { libc::sigaction(signal, &raw const ours, ptr::null_mut()) };
+    }
+}
+
+unsafe extern "C" {
+    fn on_exit(call: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// Ends a process whose devices are lost before the engine would wait for the threads that have faulted. What was
+/// registered with atexit(3) before the engine was opened does not run.
+extern "C" fn leave(status: c_int, _argument: *mut c_void) {
+    if process::devices_are_lost() {
+        // SAFETY: fflush(3) of all streams, which exit(3) would do later, and _exit(2).
+        unsafe {
+            libc::fflush(ptr::null_mut());
+            libc::_exit(status);
+        }
+    }
+}
+
+/// The body of the thread that reports the first fault.
+fn report() {
+    while SIGNAL.load(Ordering::Acquire) == 0 {
+        futex::wait(&FAULTED, 0, None);
+    }
+    let names = RUNNING.lock().join(", ");
+    let (signal, address) = (SIGNAL.load(Ordering::Acquire), ADDRESS.load(Ordering::Acquire));
+    lose(&format!("kernel {names} faulted at address {address:#x} (signal {signal})"));
+}
+
+extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    if COUNT.load(Ordering::Acquire) > 0 && is_of_a_kernel(context) {
+        // SAFETY: the kernel passes a siginfo_t to a handler with SA_SIGINFO.
+        ADDRESS.store(unsafe { (*info).si_addr() } as usize, Ordering::Release);
+        if SIGNAL.swap(signal, Ordering::AcqRel) == 0 {
+            futex::wake_all(&FAULTED);
+        }
+        loop {
+            // SAFETY: pause(2) has no arguments.
+            unsafe { libc::pause() };
+        }
+    }
+    pass_on(signal, info, context);
+}
+
+/// Whether a thread has all signals blocked that threads of the application hardly block together.
+fn is_of_a_kernel(context: *mut c_void) -> bool {
+    // SAFETY: the kernel passes a ucontext_t to a handler with SA_SIGINFO. Its mask is that of the interrupted thread.
+    let mask = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_sigmask };
+    // SAFETY: the set is valid.
+    BLOCKED.iter().all(|signal| unsafe { libc::sigismember(mask, *signal) } == 1)
+}
+
+/// Does with a fault of the application what would have happened without us.
+fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let before = BEFORE.get().and_then(|all| FAULTS.iter().zip(all).find(|(number, _)| **number == signal));
+    let Some((_, before)) = before else { return };
+    match before.sa_sigaction {
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // SAFETY: the default of these signals ends the process, as soon as this handler returns.
+            unsafe {
+                libc::signal(signal, libc::SIG_DFL);
+                libc::raise(signal);
+            }
+        }
+        // SAFETY: the application has installed this handler with this flag.
+        address if before.sa_flags & libc::SA_SIGINFO != 0 => unsafe {
+            let call = mem::transmute::<usize, extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void)>(address);
+            call(signal, info, context);
+        },
+        // SAFETY: the same, without the flag.
+        address => unsafe {
+            mem::transmute::<usize, extern "C" fn(c_int)>(address)(signal);
+        },
+    }
+}
