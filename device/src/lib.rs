@@ -43,4 +43,5 @@ mod table;
 pub use ffi::handles::Handle;
 pub use ffi::layout;
 pub use ffi::result::ZeResult;
+pub use kernels::input::native_binary_of;
 pub use platform::settings;

@@ -146,6 +146,16 @@ pub(crate) fn load(bytes: &[u8]) -> Option<Vec<Input>> {
     (!inputs.is_empty()).then_some(inputs)
 }
 
+/// The native binary of a module that `zeModuleCreate` would make of these bytes, which are SPIR-V or such a binary.
+/// `None` if they are neither. This shows what the device reads without an engine.
+pub fn native_binary_of(bytes: &[u8]) -> Option<Vec<u8>> {
+    if let Some(inputs) = load(bytes) {
+        return Some(save(&inputs));
+    }
+    spirv::read(bytes)?;
+    Some(save(&[Input { code: bytes.into(), flags: String::new(), constants: Vec::new() }]))
+}
+
 fn take<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (length, after) = rest.split_first_chunk()?;
     let (found, after) = after.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;

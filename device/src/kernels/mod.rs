@@ -12,7 +12,7 @@ pub(crate) use engine::faults;
 
 mod build;
 pub(crate) mod build_log;
-mod input;
+pub(crate) mod input;
 pub(crate) mod kernel;
 #[expect(unsafe_code, reason = "reads arguments of kernels, whose sizes the kernel says")]
 pub(crate) mod launch;

@@ -27,6 +27,16 @@ on_both_adapters! {
         }
     }
 
+    /// The program goes on after the fault, and its trace is closed.
+    fn a_wild_pointer_in_a_kernel_loses_the_device(adapter) {
+        let outcome = with_engine(TestRun::of("kernel_fault", Release::R2026_2, adapter)).option("--no-check").run();
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (3, "the device is lost\n"), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("ze_soft: kernel scale faulted at address 0x"), "{}", outcome.stderr);
+        for trace in outcome.traces() {
+            assert!(trace.closed, "{}", trace.path.display());
+        }
+    }
+
     /// A value of 8 bytes that is 0 among them, for which the v1 adapter passes no pointer.
     fn kernels_in_sycl_need_no_other_compiler(adapter) {
         let outcome = with_engine(TestRun::of("kernel_source", Release::R2026_2, adapter)).option("--no-check").run();

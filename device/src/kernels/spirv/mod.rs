@@ -231,3 +231,140 @@ fn text(words: &[u32]) -> (String, usize) {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).collect();
     (String::from_utf8_lossy(&bytes).into_owned(), bytes.len() / 4 + 1)
 }
+
+#[cfg(test)]
+#[allow(dead_code, reason = "the tests here use a part of it")]
+#[path = "../../../tests/kernels/spirv.rs"]
+mod assembler;
+
+#[cfg(test)]
+mod tests {
+    use super::assembler::{Assembler, number, scale};
+    use super::*;
+
+    fn module(write: impl FnOnce(&mut Assembler)) -> Vec<u8> {
+        let mut asm = Assembler::new();
+        write(&mut asm);
+        asm.finish()
+    }
+
+    fn parameters(info: &Info, kernel: &str) -> Vec<Parameter> {
+        info.kernels[kernel].parameters.to_vec()
+    }
+
+    #[test]
+    fn kernels_are_found_with_their_parameters() {
+        let code = module(|asm| {
+            scale(asm);
+            number(asm);
+            let (local, uint) = (asm.types.local, asm.types.uint);
+            let id = asm.kernel("fixed", &[local, uint], |_, _, _| {});
+            asm.mode(id, &[17, 8, 4, 2]);
+            asm.mode(id, &[35, 16]);
+        });
+        let info = read(&code).unwrap();
+        assert_eq!(info.kernels.keys().collect::<Vec<_>>(), ["fixed", "number", "scale"]);
+        assert_eq!(parameters(&info, "scale"), [Parameter::Pointer, Parameter::Pointer, Parameter::Value(4)]);
+        assert_eq!(parameters(&info, "fixed"), [Parameter::Local, Parameter::Value(4)]);
+        let fixed = &info.kernels["fixed"];
+        assert_eq!((fixed.group, fixed.sub_group, fixed.sub_groups), ([8, 4, 2], 16, 0));
+        assert!(info.imports.contains("__spirv_BuiltInGlobalInvocationId") && info.exports.is_empty());
+    }
+
+    #[test]
+    fn values_have_the_sizes_that_compilers_give_them() {
+        let code = module(|asm| {
+            let [uint, long] = [asm.types.uint, asm.types.long];
+            let [byte, half, double, flag] = [asm.id(), asm.id(), asm.id(), asm.id()];
+            asm.declare(21, &[byte, 8, 0]);
+            asm.declare(22, &[half, 16]);
+            asm.declare(22, &[double, 64]);
+            asm.declare(20, &[flag]);
+            let [three, four] = [asm.id(), asm.id()];
+            asm.declare(23, &[three, uint, 3]);
+            asm.declare(23, &[four, byte, 4]);
+            let (five, array) = (asm.number(5), asm.id());
+            asm.declare(28, &[array, byte, five]);
+            let [plain, packed, outer] = [asm.id(), asm.id(), asm.id()];
+            asm.decorate(&[packed, 10]);
+            asm.declare(30, &[plain, byte, long, array]);
+            asm.declare(30, &[packed, byte, long, array]);
+            asm.declare(30, &[outer, plain, byte, three]);
+            let pointer = asm.id();
+            asm.declare(32, &[pointer, 7, outer]);
+            let types = [byte, half, double, flag, three, four, array, plain, packed, pointer];
+            asm.kernel("sizes", &types, |_, _, _| {});
+        });
+        let sizes = [1, 2, 8, 1, 16, 4, 5, 24, 14, 48].map(Parameter::Value);
+        assert_eq!(parameters(&read(&code).unwrap(), "sizes"), sizes);
+    }
+
+    #[test]
+    fn constants_have_sizes_and_linkage_has_directions() {
+        let code = module(|asm| {
+            asm.constant(5, 1);
+            let uint = asm.types.uint;
+            let function = asm.function(uint, &[uint], |_, _| {});
+            asm.linkage(function, "taken", 1);
+            asm.linkage(function, "given", 0);
+        });
+        let info = read(&code).unwrap();
+        assert_eq!(info.constants, BTreeMap::from([(5, 4)]));
+        assert!(info.imports.contains("taken") && info.exports.contains("given"));
+    }
+
+    /// A structure that contains itself, one that doubles forty times, and an array that is too large.
+    #[test]
+    fn hostile_types_have_no_size() {
+        let code = module(|asm| {
+            let own = asm.id();
+            asm.declare(30, &[own, own, own]);
+            let mut last = asm.types.long;
+            for _ in 0..40 {
+                let next = asm.id();
+                asm.declare(30, &[next, last, last]);
+                last = next;
+            }
+            let (many, array) = (asm.number(u32::MAX), asm.id());
+            asm.declare(28, &[array, asm.types.long, many]);
+            asm.kernel("hostile", &[own, last, array], |_, _, _| {});
+        });
+        assert_eq!(parameters(&read(&code).unwrap(), "hostile"), [Parameter::Unsupported; 3]);
+    }
+
+    #[test]
+    fn every_prefix_and_every_changed_byte_is_read_or_refused() {
+        let code = module(scale);
+        assert!(read(&code).is_some());
+        for length in 0..code.len() {
+            let _ = read(&code[..length]);
+        }
+        for at in 0..code.len() {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut changed = code.clone();
+                changed[at] = value;
+                let _ = read(&changed);
+            }
+        }
+        // An instruction without a word would never end.
+        assert_eq!(read(&[&code[..20], &[0; 4]].concat()), None);
+    }
+
+    /// The inputs that the fuzzer begins with are what the assembler makes.
+    #[test]
+    fn the_seeds_of_the_fuzzer_are_modules() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/seeds/module");
+        let code = module(|asm| {
+            scale(asm);
+            asm.constant(5, 1);
+        });
+        let binary = crate::native_binary_of(&code).unwrap();
+        for (name, bytes) in [("spirv", &code[..]), ("native", &binary), ("instructions", &code[20..])] {
+            let file = folder.join(name);
+            if std::env::var_os("BLESS").is_some() {
+                std::fs::write(&file, bytes).unwrap();
+            }
+            assert!(std::fs::read(&file).unwrap() == bytes, "{name} is old: BLESS=1 renews it");
+        }
+    }
+}
