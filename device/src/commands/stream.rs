@@ -200,7 +200,11 @@ impl Stream {
 
 impl Task {
     fn new(command: Arc<Command>) -> Self {
-        let waits = command.waits.iter().map(|event| event.signal.wait_value()).collect();
+        let waits = command.waits.iter().map(|event| event.signal.submit_wait()).collect();
+        // One stream may reset what another one waits for: the order is that of their submissions.
+        if let Some(event) = command.work.resets() {
+            event.signal.submit_reset();
+        }
         let completes = command.signals.as_ref().map_or(0, |event| event.signal.submit());
         Self { command, waits, completes, fence: None }
     }
@@ -208,7 +212,7 @@ impl Task {
     fn run(&self) {
         for (event, value) in self.command.waits.iter().zip(&self.waits) {
             // A destroyed event counts as signalled: see `zeEventDestroy`.
-            let _ = event.signal.wait(*value, None);
+            let _ = event.signal.wait_in_order(*value);
         }
         let start = clock::now();
         if !process::devices_are_lost() {
@@ -230,10 +234,16 @@ impl Task {
 
 /// Ends all waits of this process for work: its devices are lost.
 fn end_waits() {
-    Event::registry().all().iter().for_each(|event| event.signal.wake());
-    Fence::registry().all().iter().for_each(|fence| fence.signal.wake());
+    for event in Event::registry().all() {
+        event.signal.wake();
+    }
+    for fence in Fence::registry().all() {
+        fence.signal.wake();
+    }
     let streams: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
-    streams.iter().for_each(|stream| stream.wake());
+    for stream in streams {
+        stream.wake();
+    }
 }
 
 /// Waits for everything submitted so far to any stream of `device`, without a timeout.

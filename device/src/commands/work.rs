@@ -159,6 +159,11 @@ impl Work {
         Self(Action::LaunchIndirect { launches, count, groups })
     }
 
+    /// The event that it resets.
+    pub(super) fn resets(&self) -> Option<&Event> {
+        if let Action::Reset(event) = &self.0 { Some(event) } else { None }
+    }
+
     /// Whether it runs kernels.
     pub(super) fn runs_kernels(&self) -> bool {
         matches!(self.0, Action::Launch { .. } | Action::LaunchIndirect { .. })
@@ -198,7 +203,7 @@ impl Work {
                     launch.run(groups.read(index * size_of::<Extent>()));
                 }
             }
-            Action::Reset(event) => event.signal.reset(),
+            Action::Reset(event) => event.signal.perform_reset(),
         }
     }
 }

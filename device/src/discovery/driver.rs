@@ -25,6 +25,20 @@ use crate::platform::settings;
 const DRIVER_VERSION: u32 = (1 << 24) + (17 << 16) + 40_000;
 /// `ZE_IPC_PROPERTY_FLAG_MEMORY` and `ZE_IPC_PROPERTY_FLAG_EVENT_POOL`.
 const SHARED: u32 = 0b11;
+/// The extensions of ze_api.h that are implemented and that have a name. The adapters look for some of them.
+const EXTENSIONS: [&str; 9] = [
+    "ZE_experimental_global_offset",
+    "ZE_experimental_immediate_command_list_append",
+    "ZE_experimental_module_program",
+    "ZE_experimental_relaxed_allocation_limits",
+    "ZE_extension_device_ip_version",
+    "ZE_extension_eu_count",
+    "ZE_extension_float_atomics",
+    "ZE_extension_kernel_max_group_size_properties",
+    "ZE_extension_pci_properties",
+];
+/// `ZE_MAKE_VERSION(1, 0)`.
+const VERSION_1_0: u32 = 1 << 16;
 /// `ZE_INIT_FLAG_GPU_ONLY` and `ZE_INIT_DRIVER_TYPE_FLAG_GPU`.
 const GPU: u32 = 1;
 
@@ -131,7 +145,7 @@ pub extern "C" fn get_ipc_properties(driver: Handle<Driver>, properties: Out<Dri
     call(|| driver.get().and_then(|_| properties.edit(|out| out.flags = SHARED)))
 }
 
-/// `zeDriverGetExtensionProperties` (ze_api.h). No extension is listed.
+/// `zeDriverGetExtensionProperties` (ze_api.h).
 pub extern "C" fn get_extension_properties(
     driver: Handle<Driver>,
     count: Out<u32>,
@@ -139,7 +153,9 @@ pub extern "C" fn get_extension_properties(
 ) -> ZeResult {
     call(|| {
         driver.get()?;
-        ffi::enumerate(count, properties, &[], |place, item| place.write(*item))
+        ffi::enumerate(count, properties, &EXTENSIONS, |place, name| {
+            place.write(DriverExtensionProperties { name: ffi::text(name), version: VERSION_1_0 })
+        })
     })
 }
 

@@ -230,7 +230,7 @@ fn modules_are_linked_at_creation_and_later() {
         write(&mut asm);
         asm.finish()
     });
-    let (sizes, inputs) = (codes.each_ref().map(Vec::len), codes.each_ref().map(|code| code.as_ptr()));
+    let (sizes, inputs) = (codes.each_ref().map(Vec::len), codes.each_ref().map(Vec::as_ptr));
     let program = ModuleProgramDesc {
         s_type: layout::stype::MODULE_PROGRAM_EXP_DESC,
         count: 2,

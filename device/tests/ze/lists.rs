@@ -427,3 +427,23 @@ fn the_threads_of_lists_end_with_them() {
         std::thread::yield_now();
     }
 }
+
+/// A queue resets the event, and an immediate list waits for it afterwards: the signal from before the reset is not the
+/// one that it waits for.
+#[test]
+fn a_wait_is_for_the_signal_after_a_reset_that_was_submitted_before() {
+    let setup = Setup::new();
+    let [gate, event, done] = setup.events();
+    let (first, second) = (setup.immediate_list(2), setup.immediate_list(2));
+    ok(zeEventHostSignal(event));
+    ok(zeCommandListAppendWaitOnEvents(first, 1, &raw const gate));
+    ok(zeCommandListAppendEventReset(first, event));
+    ok(zeCommandListAppendBarrier(second, done, 1, &raw const event));
+    assert_eq!(zeCommandListHostSynchronize(second, nanoseconds(Duration::from_millis(50))), NOT_READY);
+    ok(zeEventQueryStatus(event));
+    ok(zeEventHostSignal(gate));
+    ok(zeCommandListHostSynchronize(first, FOREVER));
+    assert_eq!(zeEventQueryStatus(done), NOT_READY);
+    ok(zeEventHostSignal(event));
+    ok(zeEventHostSynchronize(done, FOREVER));
+}

@@ -11,6 +11,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+#[allow(dead_code, reason = "the tests of kernels use the rest")]
 mod api;
 mod peer;
 

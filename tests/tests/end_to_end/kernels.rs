@@ -37,6 +37,12 @@ on_both_adapters! {
         }
     }
 
+    /// The adapters make a command buffer only if the driver lists the extension for it.
+    fn a_command_buffer_with_kernels_runs_in_order(adapter) {
+        let outcome = with_engine(TestRun::of("kernel_graph", Release::R2026_2, adapter)).option("--no-check").run();
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "right\n"), "{}", outcome.stderr);
+    }
+
     /// A value of 8 bytes that is 0 among them, for which the v1 adapter passes no pointer.
     fn kernels_in_sycl_need_no_other_compiler(adapter) {
         let outcome = with_engine(TestRun::of("kernel_source", Release::R2026_2, adapter)).option("--no-check").run();

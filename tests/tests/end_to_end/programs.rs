@@ -118,11 +118,12 @@ const PROGRAMS: [(&str, Shares, Runs); 76] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 11] = [
+const LEFT_OUT: [(&str, &str); 12] = [
     ("clean_ranks", "a launcher starts it"),
     ("hunt", "it runs generated scripts"),
     ("interrupted", "the tests of interrupted calls run it"),
     ("kernel_fault", "it makes no IPC call"),
+    ("kernel_graph", "it makes no IPC call"),
     ("kernel_source", "it makes no IPC call"),
     ("killed_crowd", "the tests of violent ends run it"),
     ("no_ipc", "it is a script that makes no IPC call"),

@@ -25,6 +25,9 @@ struct State {
     /// Of a flag: whether it is signalled, and how many signals are in flight.
     signalled: bool,
     pending: u64,
+    /// Of a flag: how many resets were submitted to streams, and how many of them were performed.
+    resets: u64,
+    performed_resets: u64,
     /// The latest value that has completed, and when its work started and ended.
     timestamps: Option<(u64, Timestamps)>,
     abandoned: bool,
@@ -53,6 +56,26 @@ impl Local {
 
     pub(super) fn submitted(&self) -> u64 {
         self.state.lock().submitted
+    }
+
+    pub(super) fn submit_reset(&self) {
+        self.state.lock().resets += 1;
+    }
+
+    pub(super) fn resets(&self) -> u64 {
+        self.state.lock().resets
+    }
+
+    pub(super) fn perform_reset(&self) {
+        let mut state = self.state.lock();
+        state.performed_resets += 1;
+        state.signalled = false;
+        state.timestamps = None;
+    }
+
+    /// Waits until as many resets were performed as were submitted before the wait, and then for a signal.
+    pub(super) fn wait_after_resets(&self, resets: u64) -> WaitResult {
+        self.wait_until(None, |state| state.performed_resets >= resets && state.is_complete(Kind::Flag, 1))
     }
 
     pub(super) fn is_complete(&self, value: u64) -> bool {
@@ -98,9 +121,13 @@ impl Local {
     }
 
     pub(super) fn wait(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
+        self.wait_until(deadline, |state| state.is_complete(self.kind, value))
+    }
+
+    fn wait_until(&self, deadline: Option<Instant>, complete: impl Fn(&State) -> bool) -> WaitResult {
         let mut state = self.state.lock();
         loop {
-            if state.is_complete(self.kind, value) {
+            if complete(&state) {
                 return WaitResult::Completed;
             }
             if state.abandoned && state.pending == 0 && state.incomplete.is_empty() || process::devices_are_lost() {
@@ -110,7 +137,7 @@ impl Local {
                 None => self.changed.wait(&mut state),
                 Some(deadline) => {
                     let late = self.changed.wait_until(&mut state, deadline).timed_out();
-                    if late && !state.is_complete(self.kind, value) {
+                    if late && !complete(&state) {
                         return WaitResult::TimedOut;
                     }
                 }

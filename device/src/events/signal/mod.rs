@@ -102,6 +102,38 @@ impl Signal {
         }
     }
 
+    /// Submits the reset of a flag to a stream. What is submitted to any stream from now on waits for the next signal
+    /// after it.
+    pub(crate) fn submit_reset(&self) {
+        if let State::Local(state) = &self.state {
+            state.submit_reset();
+        }
+    }
+
+    /// Performs a reset that was submitted.
+    pub(crate) fn perform_reset(&self) {
+        match &self.state {
+            State::Local(state) => state.perform_reset(),
+            State::Shared(_) => self.reset(),
+        }
+    }
+
+    /// What a command waits for that is submitted to a stream now, for [`wait_in_order`](Self::wait_in_order).
+    pub(crate) fn submit_wait(&self) -> u64 {
+        match (&self.state, self.kind) {
+            (State::Local(state), Kind::Flag) => state.resets(),
+            _ => self.wait_value(),
+        }
+    }
+
+    /// Waits in a stream, without a deadline, for what [`submit_wait`](Self::submit_wait) has returned.
+    pub(crate) fn wait_in_order(&self, value: u64) -> WaitResult {
+        match (&self.state, self.kind) {
+            (State::Local(state), Kind::Flag) => state.wait_after_resets(value),
+            _ => self.wait(value, None),
+        }
+    }
+
     /// Completes `value`: the work that submitted it has ended.
     pub(crate) fn complete(&self, value: u64, timestamps: Timestamps) {
         with_state!(self, state => state.complete(value, timestamps));

@@ -358,7 +358,7 @@ mod tests {
             scale(asm);
             asm.constant(5, 1);
         });
-        let binary = crate::native_binary_of(&code).unwrap();
+        let binary = super::super::input::native_binary_of(&code).unwrap();
         for (name, bytes) in [("spirv", &code[..]), ("native", &binary), ("instructions", &code[20..])] {
             let file = folder.join(name);
             if std::env::var_os("BLESS").is_some() {
