@@ -2,7 +2,7 @@
 
     python3 scripts/make-wheel.py FOLDER
 
-FOLDER/urscope holds the command and the libraries. The wheel holds no code for a certain Python, so one serves all of them.
+FOLDER/urscope holds the command and the libraries, FOLDER/THIRD-PARTY.txt the licences of what is linked into them. The wheel holds no code for a certain Python, so one serves all of them.
 """
 
 import base64
@@ -39,6 +39,7 @@ Summary: Finds mistakes in how SYCL programs share GPU memory between processes,
 License-Expression: Apache-2.0 OR MIT
 License-File: LICENSE-APACHE
 License-File: LICENSE-MIT
+License-File: THIRD-PARTY.txt
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: Python :: 3
 Classifier: Typing :: Typed
@@ -62,9 +63,9 @@ def native_files(folder):
         yield f"urscope/native/{path.name}", path.read_bytes()
 
 
-def licences():
-    for name in ("LICENSE-APACHE", "LICENSE-MIT"):
-        yield name, (ROOT / name).read_bytes()
+def licences(folder):
+    for path in (ROOT / "LICENSE-APACHE", ROOT / "LICENSE-MIT", folder / "THIRD-PARTY.txt"):
+        yield path.name, path.read_bytes()
 
 
 def mode(name):
@@ -74,7 +75,7 @@ def mode(name):
 def wheel(folder, number):
     info = f"urscope-{number}.dist-info"
     files = [*package_files(), *native_files(folder)]
-    files += [(f"{info}/licenses/{name}", content) for name, content in licences()]
+    files += [(f"{info}/licenses/{name}", content) for name, content in licences(folder)]
     files += [
         (f"{info}/METADATA", metadata(number).encode()),
         (f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: urscope\nRoot-Is-Purelib: false\nTag: {TAG}\n".encode()),
@@ -103,7 +104,7 @@ def tarball(folder, number):
     """A folder that works wherever it lies: the command with its libraries, and the Python package beside them."""
     top = f"urscope-{number}-x86_64-linux"
     files = [(f"{top}/{path.name}", path.read_bytes()) for path in sorted((folder / "urscope").iterdir())]
-    files += [(f"{top}/{name}", content) for name, content in licences()]
+    files += [(f"{top}/{name}", content) for name, content in licences(folder)]
     files += [(f"{top}/python/{name}", content) for name, content in package_files()]
     bytes_of = io.BytesIO()
     with tarfile.open(fileobj=bytes_of, mode="w", format=tarfile.USTAR_FORMAT) as archive:
