@@ -25,9 +25,9 @@ class Frame:
     """One frame of a call stack."""
 
     module: str
-    """The path of the program or library; empty if the address is in none."""
+    """The path of the program or library, or of the source of a frame of Python; empty if the address is in none."""
     offset: int
-    """The address in the module."""
+    """The address in the module; 0 for a frame of Python."""
     function: Optional[str]
     file: Optional[str]
     line: Optional[int]
@@ -169,7 +169,7 @@ class Report(Sequence[Finding]):
 
 
 def _frame(value: Dict[str, Any]) -> Frame:
-    return Frame(value["module"], int(value["offset"], 16), value["function"], value["file"], value["line"])
+    return Frame(value["module"], int(value["offset"] or "0", 16), value["function"], value["file"], value["line"])
 
 
 def _location(value: Dict[str, Any]) -> Location:

@@ -15,7 +15,7 @@ use urscope_schema::{
     call::{Enter, Exit, Nanos, Values},
     trace::{
         read::{Reader, Record, Skipped, Why},
-        records::{Clock, Device, EntryPoint, Footer, Found, Header, Hex, Module, Rights, Stack},
+        records::{Clock, Device, EntryPoint, Footer, Found, Header, Hex, Module, PythonFrame, Rights, Stack},
         write::{self, CLOSE, End, Line, Totals},
     },
 };
@@ -79,6 +79,7 @@ fn sample_trace() -> (u64, Vec<Record>) {
         result: UrResult::SUCCESS,
         values: answer,
     };
+    let python = PythonFrame { function: "f".into(), file: "/ä\".py".into(), ..PythonFrame::default() };
     let entry_point = EntryPoint { kind: "adapter-table".into(), slots: 4, ..EntryPoint::default() };
     let records = vec![
         Record::ProcessName("app".into()),
@@ -88,7 +89,7 @@ fn sample_trace() -> (u64, Vec<Record>) {
         Record::Device(Box::new(Device { via: 1, device: Hex(0xd0), index: Some(3), name: "Software Device".into() })),
         Record::Device(Box::new(Device { device: Hex(0xd1), ..Device::default() })),
         Record::Module(Box::new(Module { path: "/opt/app".into(), start: Hex(1 << 63), ..Module::default() })),
-        Record::Stack(Box::new(Stack { stack: 1, frames: vec![Hex(0x1234), Hex(u64::MAX)] })),
+        Record::Stack(Box::new(Stack { stack: 1, frames: vec![Hex(0x1234), Hex(u64::MAX)], python: vec![python] })),
         Record::Enter(enter),
         Record::Exit(exit),
         Record::Descriptors(Nanos(base + 1_001_000), 17),

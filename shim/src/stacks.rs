@@ -1,15 +1,21 @@
 //! Numbers call stacks: a stack is recorded once, and calls refer to it by its number.
 //!
-//! Only addresses are recorded. The analyzer finds files, functions and lines.
+//! Only addresses are recorded. The analyzer finds files, functions and lines. The frames of Python have no addresses, so they are recorded
+//! with their names.
 
 use std::{collections::HashMap, ops::Range, sync::OnceLock};
 
 use parking_lot::Mutex;
-use urscope_schema::trace::records::{Hex, Module, Stack};
+use urscope_schema::trace::records::{Hex, Module, PythonFrame, Stack};
 
 use crate::{
     knobs,
-    raw::{fork_reset::ForkReset, interruptions, reserve, stack, symbols::modules},
+    raw::{
+        fork_reset::ForkReset,
+        interruptions, python, reserve,
+        stack::{self, Registered},
+        symbols::modules,
+    },
 };
 
 /// The most different stacks in the trace of a process. A program that has more has generated code.
@@ -35,8 +41,19 @@ static KNOWN: ForkReset<Mutex<Known>> = ForkReset::new(Mutex::default);
 
 #[derive(Default)]
 struct Known {
-    numbers: HashMap<Box<[usize]>, u32>,
+    numbers: HashMap<Frames, u32>,
     modules: Vec<Range<u64>>,
+    /// It has been said that the frames of Python are missing.
+    is_python_missing: bool,
+}
+
+/// What makes a stack another one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Frames {
+    /// The addresses that its calls return to, innermost first.
+    pub(crate) addresses: Vec<usize>,
+    /// The frames of Python, innermost first.
+    pub(crate) python: Vec<PythonFrame>,
 }
 
 /// The number of the current call stack; `None` where stacks are switched off or there are too many.
@@ -59,48 +76,78 @@ fn own() -> &'static Range<usize> {
     })
 }
 
-fn register(frames: &[usize]) -> u32 {
-    if reserve::is_used() {
-        return 0;
+fn register(addresses: &[usize]) -> Registered {
+    if reserve::is_used() || addresses.is_empty() {
+        return Registered { number: 0, python: None };
     }
     let _held_off = interruptions::hold_off();
     let mut known = KNOWN.get().lock();
-    if let Some(number) = known.numbers.get(frames) {
-        return *number;
+    if known.numbers.len() < LIMIT {
+        known.add_modules(addresses);
     }
-    if frames.is_empty() || known.numbers.len() >= LIMIT {
-        return 0;
-    }
-    for frame in frames {
-        let address = *frame as u64;
-        if known.modules.iter().any(|module| module.contains(&address)) {
-            continue;
-        }
-        if let Some(module) = modules::describe(*frame) {
-            known.modules.push(module.start.0..module.end.0);
+    let place = python::here(addresses);
+    let python = place.as_ref().map_or_else(Vec::new, |place| python::frames(place, addresses));
+    Registered { number: known.number(Frames { addresses: addresses.into(), python }), python: place }
+}
+
+impl Known {
+    /// Describes the libraries that are new in a stack.
+    fn add_modules(&mut self, addresses: &[usize]) {
+        for address in addresses {
+            if self.modules.iter().any(|module| module.contains(&(*address as u64))) {
+                continue;
+            }
+            let Some(module) = modules::describe(*address) else { continue };
+            self.modules.push(module.start.0..module.end.0);
             if let Some(sink) = SINK.get() {
                 sink.module(&module);
             }
+            if let Some(missing) = why_missing(*address, &module)
+                && !std::mem::replace(&mut self.is_python_missing, true)
+            {
+                tracing::info!("call stacks have no frames of Python: {missing}");
+            }
         }
     }
-    // The table may have grown large, and a program at its limit of memory must not end for a stack.
-    if known.numbers.try_reserve(1).is_err() {
-        return 0;
+
+    fn number(&mut self, frames: Frames) -> u32 {
+        if let Some(number) = self.numbers.get(&frames) {
+            return *number;
+        }
+        if self.numbers.len() >= LIMIT {
+            return 0;
+        }
+        // The table may have grown large, and a program at its limit of memory must not end for a stack.
+        if self.numbers.try_reserve(1).is_err() {
+            return 0;
+        }
+        let number = self.numbers.len() as u32 + 1;
+        if let Some(sink) = SINK.get() {
+            let addresses = frames.addresses.iter().map(|address| Hex(*address as u64)).collect();
+            sink.stack(&Stack { stack: u64::from(number), frames: addresses, python: frames.python.clone() });
+        }
+        self.numbers.insert(frames, number);
+        number
     }
-    let number = known.numbers.len() as u32 + 1;
-    known.numbers.insert(frames.into(), number);
-    if let Some(sink) = SINK.get() {
-        let frames = frames.iter().map(|frame| Hex(*frame as u64)).collect();
-        sink.stack(&Stack { stack: u64::from(number), frames });
-    }
-    number
 }
 
-/// The addresses of a stack, innermost first.
-pub(crate) fn frames(number: u64) -> Option<Vec<u64>> {
+/// Why stacks have no frames of Python, if the library at `address` is an interpreter whose frames cannot be read.
+fn why_missing(address: usize, module: &Module) -> Option<String> {
+    match python::look_at(address, &module.path) {
+        python::Kind::Other | python::Kind::Known => None,
+        python::Kind::Refused => Some("the kernel refuses process_vm_readv(2), with which they are read".into()),
+        python::Kind::Unknown(version) => {
+            let (path, [.., major, minor]) = (&module.path, (version >> 16).to_be_bytes());
+            Some(format!("{path} is a version or a build that is not known ({major}.{minor}); 3.10 to 3.14 are"))
+        }
+    }
+}
+
+/// The frames of a stack.
+pub(crate) fn frames(number: u64) -> Option<Frames> {
     let known = KNOWN.get().lock();
     let (frames, _) = known.numbers.iter().find(|(_, known)| u64::from(**known) == number)?;
-    Some(frames.iter().map(|frame| *frame as u64).collect())
+    Some(frames.clone())
 }
 
 /// Starts over in a forked child, whose trace has no stacks yet.

@@ -145,12 +145,12 @@ impl Locator {
             return known.clone();
         }
         let stack_index = &process.notes.stack_index;
-        let Some(addresses) = stack_index.stack(number) else { return Vec::new() };
+        let Some(stack) = stack_index.stack(number) else { return Vec::new() };
         let modules = self.modules.entry(place.process).or_default();
         if modules.len() < stack_index.module_count() {
             *modules = stack_index.modules();
         }
-        let frames = self.symbols.frames(modules, &addresses);
+        let frames = self.symbols.stack(modules, stack);
         self.frames.insert((place.process, number), frames.clone());
         frames
     }

@@ -225,10 +225,21 @@ pub struct Module {
 /// The prefixes of the file names of the runtime's libraries.
 const RUNTIME: [&str; 5] = ["libsycl", "libur_", "libc.so", "ld-linux", "libstdc++"];
 
-/// Whether a library at that path belongs to the runtime. Its frames are shown only where a stack has no others.
+/// The same for Python: the interpreter, and what is between a script and libsycl.
+const PYTHON: [&str; 6] = ["libpython", "python3", "_ctypes.", "libffi", "libDPCTL", "liburscope_ipc"];
+
+/// The sources of the package `urscope`, below the folder of that name.
+const PACKAGE: [&str; 7] =
+    ["__main__.py", "_dlpack.py", "_native.py", "_objects.py", "_processes.py", "memory.py", "pytest_plugin.py"];
+
+/// Whether a library or a source of Python at that path belongs to the runtime: to SYCL's, to Python and its standard library, or to what
+/// is between the two. Its frames are shown only where a stack has no others.
 pub fn is_of_runtime(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    RUNTIME.iter().any(|beginning| name.starts_with(beginning))
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let is_standard = path.contains("/lib/python3.") && !path.contains("-packages/") || path.starts_with("<frozen ");
+    let is_dpctl = path.contains("-packages/dpctl/");
+    let is_package = folder.rsplit('/').next() == Some("urscope") && PACKAGE.contains(&name);
+    RUNTIME.iter().chain(&PYTHON).any(|beginning| name.starts_with(beginning)) || is_standard || is_dpctl || is_package
 }
 
 /// `urscope_stack`: a call stack, to which calls refer by its number. It comes before the first of them.
@@ -239,6 +250,25 @@ pub struct Stack {
     pub stack: u64,
     /// The addresses that its calls return to, innermost first.
     pub frames: Vec<Hex>,
+    /// The frames of Python, innermost first, if the stack leads through its interpreter.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub python: Vec<PythonFrame>,
+}
+
+/// A frame of Python in a call stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PythonFrame {
+    /// The position among the stack's `frames` of the function of the interpreter that runs it, from 0 on. It may run several. The number
+    /// of the frames stands for one that the recorded part of the stack does not reach.
+    pub at: u32,
+    /// The qualified name of the function.
+    pub function: String,
+    /// The path of the source, as Python has it. Of a very long one, the end.
+    pub file: String,
+    /// The line, counted from 1; absent for an instruction without a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
 }
 
 /// The arguments of an instant `finding`: what the validation layer found while the program ran.
@@ -301,5 +331,31 @@ mod tests {
         assert_eq!(Clock::base(Nanos(Clock::GRID - 1)), 0);
         assert_eq!(Clock::base(Nanos(Clock::GRID + 5)), Clock::GRID);
         assert_eq!(2 * Clock::GRID, 1 << 53);
+    }
+
+    #[test]
+    fn what_is_below_a_script_is_of_the_runtime() {
+        for path in [
+            "/opt/lib/libsycl.so.9",
+            "/usr/bin/python3.11",
+            "/usr/lib/python3.11/weakref.py",
+            "/usr/lib/python3.11/lib-dynload/_ctypes.cpython-311-x86_64-linux-gnu.so",
+            "/venv/lib/python3.11/site-packages/dpctl/memory/_memory.cpython-311-x86_64-linux-gnu.so",
+            "/venv/lib/python3.11/site-packages/urscope/memory.py",
+            "<frozen runpy>",
+        ] {
+            assert!(is_of_runtime(path), "{path}");
+        }
+        for path in [
+            "",
+            "/home/me/app.py",
+            "/home/me/urscope/app.py",
+            "/home/me/memory.py",
+            "/venv/lib/python3.11/site-packages/torch/library.so",
+            "<stdin>",
+            "python_app",
+        ] {
+            assert!(!is_of_runtime(path), "{path}");
+        }
     }
 }

@@ -16,6 +16,7 @@ pub mod named_file;
 pub mod pages;
 pub mod plain_file;
 pub mod process;
+pub mod python;
 pub mod reserve;
 pub mod signal_stack;
 pub mod stack;

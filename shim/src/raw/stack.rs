@@ -2,7 +2,8 @@
 //!
 //! Unwinding costs microseconds, so a thread keeps the stacks that it has unwound, with the position of each return address. The
 //! next call at the same depth only compares: if every position still holds the same address, it is the same stack, because the
-//! return address determines the layout of a frame. Must run no code of the program.
+//! return address determines the layout of a frame. Where the stack leads through Python, the place there is compared as well. Must run no
+//! code of the program.
 
 use std::{
     cell::Cell,
@@ -11,7 +12,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering, compiler_fence},
 };
 
-use super::{interruptions, thread, variables};
+use super::{interruptions, python, thread, variables};
 
 /// The most frames that are kept, innermost first.
 pub const DEPTH: usize = 24;
@@ -20,7 +21,6 @@ pub const DEPTH: usize = 24;
 const KEPT: usize = 16;
 
 /// One kept stack.
-#[derive(Clone, Copy)]
 struct Kept {
     /// The stack pointer it was unwound at, and the generation it belongs to; 0 for none.
     at: usize,
@@ -29,10 +29,20 @@ struct Kept {
     len: usize,
     /// The position of each return address, and the address.
     frames: [(usize, usize); DEPTH],
+    /// The place in Python; `None` where the stack does not lead through it.
+    python: Option<Box<python::Place>>,
 }
 
 /// No stack.
-const NOTHING: Kept = Kept { at: 0, generation: 0, id: 0, len: 0, frames: [(0, 0); DEPTH] };
+const NOTHING: Kept = Kept { at: 0, generation: 0, id: 0, len: 0, frames: [(0, 0); DEPTH], python: None };
+
+/// What a stack was registered as.
+pub struct Registered {
+    /// Its number; 0 for none.
+    pub number: u32,
+    /// Its place in Python. Another place has another number.
+    pub python: Option<Box<python::Place>>,
+}
 
 struct Cache {
     kept: [Kept; KEPT],
@@ -79,7 +89,7 @@ static GENERATION: AtomicU32 = AtomicU32::new(1);
 /// `register` gets the addresses that the calls return to, innermost first, without those in `own`, the addresses of this
 /// library. It is not called in a signal handler, which may have interrupted malloc(3): such a call has the number 0.
 #[inline(never)]
-pub fn number(own: impl FnOnce() -> Range<usize>, register: impl FnOnce(&[usize]) -> u32) -> u32 {
+pub fn number(own: impl FnOnce() -> Range<usize>, register: impl FnOnce(&[usize]) -> Registered) -> u32 {
     let marker = 0_u8;
     let at = (&raw const marker).addr();
     let stacks = &variables::own().stacks;
@@ -100,27 +110,32 @@ impl Stacks {
         at: usize,
         generation: u32,
         own: impl FnOnce() -> Range<usize>,
-        register: impl FnOnce(&[usize]) -> u32,
+        register: impl FnOnce(&[usize]) -> Registered,
     ) -> u32 {
         self.busy.set(true);
         compiler_fence(Ordering::SeqCst);
         let mut kept = Kept { at, generation, ..NOTHING };
+        let mut id = 0;
         if !unwind(&own(), &mut kept) {
             let mut addresses = [0; DEPTH];
             for (address, (_, found)) in addresses.iter_mut().zip(&kept.frames) {
                 *address = *found;
             }
-            kept.id = register(addresses.get(..kept.len).unwrap_or_default());
-            self.keep(&kept);
+            let registered = register(addresses.get(..kept.len).unwrap_or_default());
+            (kept.id, kept.python) = (registered.number, registered.python);
+            id = kept.id;
+            self.keep(kept);
         }
         compiler_fence(Ordering::SeqCst);
         self.busy.set(false);
-        kept.id
+        id
     }
 
-    fn keep(&self, kept: &Kept) {
+    fn keep(&self, kept: Kept) {
         let is_comparable = kept.frames.iter().take(kept.len).all(|(place, _)| *place != 0);
         if kept.len == 0 || !is_comparable {
+            let _held_off = kept.python.is_some().then(interruptions::hold_off);
+            drop(kept);
             return;
         }
         if self.cache.get().is_null() {
@@ -130,7 +145,9 @@ impl Stacks {
         // nothing is kept in a signal handler.
         let cache = unsafe { &mut *self.cache.get() };
         if let Some(slot) = cache.kept.get_mut(cache.next) {
-            *slot = *kept;
+            // A place in Python is on the heap.
+            let _held_off = slot.python.is_some().then(interruptions::hold_off);
+            *slot = kept;
             cache.next = (cache.next + 1) % KEPT;
         }
     }
@@ -165,11 +182,12 @@ impl Kept {
     #[inline]
     fn is_current(&self) -> bool {
         let frames = self.frames.get(..self.len).unwrap_or_default();
-        frames.iter().all(|(place, address)| {
+        let are_there = frames.iter().all(|(place, address)| {
             // SAFETY: the place lies above the current stack pointer, in a stack that this thread unwound from the same stack
             // pointer before: from there up to the thread's first frame the memory is mapped as long as the thread lives.
             unsafe { std::ptr::with_exposed_provenance::<usize>(*place).read_volatile() == *address }
-        })
+        });
+        are_there && self.python.as_deref().is_none_or(python::Place::is_current)
     }
 }
 
@@ -251,7 +269,7 @@ mod tests {
                         seen.push(frames.to_vec());
                         seen.len() - 1
                     });
-                    place as u32 + 1
+                    Registered { number: place as u32 + 1, python: None }
                 },
             )
         }

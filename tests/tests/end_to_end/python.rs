@@ -1,8 +1,15 @@
 //! The Python package: programs of `python/tests` under the real runtime, through dpctl.
 
-use std::{env, fs, path::PathBuf, process::Command, time::Duration};
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
-use urscope_tests::{Adapter, Outcome, Release, TestRun, repository, runtime};
+use serde_json::Value;
+use urscope_tests::{Adapter, Outcome, Release, TestRun, repository, run, runtime};
 
 use crate::on_both_adapters;
 
@@ -25,10 +32,38 @@ fn assert_passed(outcome: &Outcome, tests: usize) {
     assert!(outcome.stderr.contains(&passed) && outcome.stderr.contains("\nOK\n"), "{}", outcome.stderr);
 }
 
-fn assert_finds(mistake: &str, adapter: Adapter, expected: &[&str]) {
-    let outcome = python("mistakes.py", adapter).arg(mistake).run();
-    assert!(!outcome.stderr.contains("Traceback"), "{}", outcome.stderr);
-    assert_eq!(outcome.report().violations(), expected, "{}", outcome.stderr);
+/// The frames of the programs in a place of a report, innermost first.
+fn own_frames(side: &Value) -> impl Iterator<Item = &Value> {
+    let frames = side["stack"].as_array().map_or(&[][..], Vec::as_slice);
+    let tests = folder().join("tests");
+    frames.iter().filter(move |frame| {
+        let file = frame["file"].as_str().map(Path::new);
+        file.is_some_and(|file| file.starts_with(&tests) || file.starts_with("/generated"))
+    })
+}
+
+/// The source line of the innermost of them, without the space around it.
+fn line(side: &Value) -> String {
+    let frame = own_frames(side).next().unwrap_or_else(|| panic!("no frame of the program: {side:#}"));
+    let number = frame["line"].as_u64().unwrap_or_else(|| panic!("no line: {frame:#}"));
+    let source = frame["file"].as_str().map(fs::read_to_string).expect("a file").expect("it is there");
+    source.lines().nth(number as usize - 1).expect("it has that line").trim().to_owned()
+}
+
+/// The program has these findings, and the one with the rule's name is at that line of Python, and with the other side at that one.
+fn assert_finds(mistake: &str, adapter: Adapter, expected: &[&str], here: &str, there: Option<&str>) {
+    let validations: &[&str] = if adapter == Adapter::V2 { &["on", "off"] } else { &["on"] };
+    for validation in validations {
+        let outcome = python("mistakes.py", adapter).env("URSCOPE_VALIDATE", *validation).arg(mistake).run();
+        assert!(!outcome.stderr.contains("Traceback"), "{}", outcome.stderr);
+        let report = outcome.report();
+        assert_eq!(report.violations(), expected, "{}", outcome.stderr);
+        let finding = report.finding(mistake);
+        assert_eq!(line(&finding["process"]), here, "{}", outcome.stderr);
+        if let Some(there) = there {
+            assert_eq!(line(&finding["other"]), there, "{}", outcome.stderr);
+        }
+    }
 }
 
 on_both_adapters! {
@@ -98,29 +133,62 @@ on_both_adapters! {
 
     /// A handle that goes out of scope too early.
     fn a_handle_that_is_put_before_the_consumer_opens_it(adapter) {
-        assert_finds("use-after-put", adapter, &["warning use-after-put"]);
+        let lines = ("pipe.recv().map().close()", Some("handle.close()"));
+        assert_finds("use-after-put", adapter, &["warning use-after-put"], lines.0, lines.1);
     }
 
     /// Memory that nobody refers to any more in the producer.
     fn memory_that_goes_while_the_consumer_has_it_open(adapter) {
-        assert_finds("freed-while-open", adapter, &["error freed-while-open"]);
+        let lines = ("del handle", Some("mapped = pipe.recv().map()"));
+        assert_finds("freed-while-open", adapter, &["error freed-while-open"], lines.0, lines.1);
     }
 
     /// v1 returns success and no memory, which is an exception in Python, too.
     fn memory_that_is_opened_after_its_end(adapter) {
         let also: &[_] = if adapter == Adapter::V1 { &["error success-without-result"] } else { &[] };
-        assert_finds("use-after-free", adapter, &[also, &["error use-after-free"]].concat());
+        let lines = ("pipe.recv().map().close()", Some("del handle"));
+        assert_finds("use-after-free", adapter, &[also, &["error use-after-free"]].concat(), lines.0, lines.1);
     }
 
     /// `os._exit` runs no finalizer.
     fn a_process_that_ends_without_its_finalizers(adapter) {
-        assert_finds("leaked-mapping", adapter, &["warning leaked-mapping"]);
-        assert_finds("leaked-handle", adapter, &["warning leaked-handle"]);
+        assert_finds("leaked-mapping", adapter, &["warning leaked-mapping"], "mapped = pipe.recv().map()", None);
+        assert_finds("leaked-handle", adapter, &["warning leaked-handle"], "handle = IPCMemoryHandle(memory)", None);
     }
 
     /// Bytes that were cut short on their way.
     fn bytes_that_are_cut_short(adapter) {
-        assert_finds("size-mismatch", adapter, &["error size-mismatch"]);
+        let line = "IPCMemoryHandle.open(handle.to_bytes()[:-8], dpctl.SyclDevice(), 4096)";
+        assert_finds("size-mismatch", adapter, &["error size-mismatch"], line, None);
+    }
+
+    /// In loops, generators, threads, recursion, generated code, and where native code calls Python.
+    fn every_line_of_python_is_told_from_the_others(adapter) {
+        let outcome = python("places.py", adapter).run();
+        assert!(!outcome.stderr.contains("Traceback"), "{}", outcome.stderr);
+        let source = fs::read_to_string(folder().join("tests/places.py")).expect("the program");
+        let mut expected: BTreeMap<(String, u64), u64> = (0..4).map(|n| (("<module>".into(), n + 1), 1)).collect();
+        for (number, line) in (1..).zip(source.lines()) {
+            if let Some((_, comment)) = line.split_once("  # ")
+                && let Some((function, times)) = comment.split_once(": ")
+            {
+                expected.insert((function.into(), number), times.parse().expect("a number"));
+            }
+        }
+        let mut found: BTreeMap<(String, u64), u64> = BTreeMap::new();
+        for finding in outcome.report().findings().iter().filter(|finding| finding["rule"] == "leaked-handle") {
+            let caller = own_frames(&finding["process"]).nth(1).unwrap_or_else(|| panic!("no caller: {finding:#}"));
+            let function = caller["function"].as_str().and_then(|name| name.rsplit('.').next()).expect("a function");
+            let key = (function.to_owned(), caller["line"].as_u64().expect("a line"));
+            *found.entry(key).or_default() += finding["count"].as_u64().expect("a count");
+        }
+        assert_eq!(found, expected, "{}", outcome.stderr);
+        // A person sees them first, and only them.
+        let folder = outcome.trace_folder();
+        let text = run::urscope(&["check", folder.to_str().expect("a path")]).stdout;
+        let shown: Vec<&str> = text.lines().filter(|line| line.starts_with("        at ")).collect();
+        assert!(shown.len() > expected.len(), "{text}");
+        assert!(shown.iter().all(|line| line.contains("/tests/places.py:") || line.contains("/generated/")), "{text}");
     }
 }
 
@@ -128,7 +196,7 @@ on_both_adapters! {
 const PYTEST: &str = "pytest-9.2.0";
 
 /// Where the packages of an environment are.
-fn packages(python: &std::path::Path) -> PathBuf {
+fn packages(python: &Path) -> PathBuf {
     let library = python.parent().and_then(|bin| bin.parent()).expect("an environment's folder").join("lib");
     let versions = fs::read_dir(&library).expect("an environment has a lib");
     let names = versions.map(|entry| entry.expect("a folder can be listed").path());
@@ -143,6 +211,14 @@ fn the_command_is_used_from_python() {
     let paths = env::join_paths([folder(), packages(&runtime::python_with(PYTEST))]).expect("paths without colons");
     let run = python("test_tools.py", Adapter::V2).untraced().env("PYTHONPATH", paths);
     assert_passed(&run.limit(Duration::from_mins(5)).run(), 5);
+}
+
+/// What `scripts/make-wheel.py` makes, from small files in the place of the programs.
+#[test]
+fn the_wheel_is_the_same_each_time_and_is_installed_without_a_network() {
+    let test = folder().join("tests/test_wheel.py");
+    let run = TestRun::of_program(runtime::python_with(PYTEST)).untraced().env("PYTHONDONTWRITEBYTECODE", "1").arg(test);
+    assert_passed(&run.run(), 5);
 }
 
 #[test]

@@ -154,7 +154,7 @@ impl Generator {
         file.record(&entry_point)?;
         for stack in 1..=self.stacks.max(4) {
             let frames = (1..=6).map(|frame| Hex(0x5555_0000 + stack * 0x100 + frame * 8)).collect();
-            file.record(&Stack { stack, frames })?;
+            file.record(&Stack { stack, frames, python: Vec::new() })?;
         }
         Ok(Rank { pid, file, called: [0; Function::COUNT], call: 0 })
     }

@@ -298,9 +298,9 @@ pub struct Location {
 /// One frame of a call stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Frame {
-    /// The path of the program or library that contains it; empty if none does.
+    /// The path of the program or library that contains it, or of the source if it is a frame of Python; empty if none does.
     pub module: String,
-    /// Its address in the module, `0x` and hexadecimal.
+    /// Its address in the module, `0x` and hexadecimal; empty for a frame of Python.
     pub offset: String,
     /// The function.
     pub function: Option<String>,

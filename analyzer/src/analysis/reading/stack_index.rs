@@ -13,7 +13,7 @@ use std::{
 use urscope_schema::trace::{
     fxt::read::Strings,
     read::{LINE_LIMIT, Reader, Record},
-    records::{Hex, Module},
+    records::{Module, Stack},
 };
 
 use super::{chunks::record_at, source::Source};
@@ -57,10 +57,10 @@ impl StackIndex {
         }
     }
 
-    /// The addresses of a stack, innermost first; `None` if there is no such stack or the file is gone.
-    pub(crate) fn stack(&self, number: u64) -> Option<Vec<Hex>> {
+    /// A stack; `None` if there is no such stack or the file is gone.
+    pub(crate) fn stack(&self, number: u64) -> Option<Stack> {
         match self.read(&mut self.open()?, *self.stacks.get(&number)?)? {
-            Record::Stack(stack) => Some(stack.frames),
+            Record::Stack(stack) => Some(*stack),
             _ => None,
         }
     }

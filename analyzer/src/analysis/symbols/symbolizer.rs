@@ -12,7 +12,7 @@ use std::{
 
 use addr2line::Loader;
 use object::{Object as _, ReadCache};
-use urscope_schema::trace::records::{Hex, Module};
+use urscope_schema::trace::records::{Module, PythonFrame, Stack};
 
 use crate::analysis::Frame;
 
@@ -32,9 +32,22 @@ impl Symbolizer {
         Self { directories: directories.to_vec(), loaders: HashMap::new() }
     }
 
-    /// The frames of a stack, innermost first; an inlined function comes before the function that it was inlined into.
-    pub(crate) fn frames(&mut self, modules: &[Module], addresses: &[Hex]) -> Vec<Frame> {
-        addresses.iter().flat_map(|address| self.frames_of(modules, address.0)).collect()
+    /// The frames of a stack, innermost first; an inlined function comes before the function that it was inlined into. Frames of Python
+    /// replace that of the interpreter's function that ran them.
+    pub(crate) fn stack(&mut self, modules: &[Module], stack: Stack) -> Vec<Frame> {
+        let mut python = stack.python.into_iter().peekable();
+        let mut frames = Vec::new();
+        for (at, address) in stack.frames.iter().enumerate() {
+            let before = frames.len();
+            while let Some(frame) = python.next_if(|frame| frame.at as usize == at) {
+                frames.push(of_python(frame));
+            }
+            if frames.len() == before {
+                frames.extend(self.frames_of(modules, address.0));
+            }
+        }
+        frames.extend(python.map(of_python));
+        frames
     }
 
     fn frames_of(&mut self, modules: &[Module], address: u64) -> Vec<Frame> {
@@ -74,6 +87,10 @@ impl Symbolizer {
         let directories = &self.directories;
         self.loaders.entry(key).or_insert_with(|| open(module, directories)).as_ref()
     }
+}
+
+fn of_python(PythonFrame { function, file, line, .. }: PythonFrame) -> Frame {
+    Frame { module: file.clone(), offset: String::new(), function: Some(function), file: Some(file), line }
 }
 
 /// Adds to the name of an inlined C++ lambda, which is the same for all of them, the function that it was inlined into.
@@ -123,6 +140,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use object::ObjectSymbol as _;
+    use urscope_schema::trace::records::Hex;
 
     use super::*;
 
@@ -139,14 +157,34 @@ mod tests {
         (Module { bias, start: bias, end: Hex(bias.0 + (1 << 32)), path, build_id }, symbol.address() + 4)
     }
 
+    fn at(address: Hex) -> Stack {
+        Stack { stack: 1, frames: vec![address], python: Vec::new() }
+    }
+
     #[test]
     fn an_address_has_its_function_and_line() {
         let (module, offset) = this_program();
         let address = Hex(module.bias.0 + offset + 1);
-        let frames = Symbolizer::new(&[]).frames(&[module], &[address]);
+        let frames = Symbolizer::new(&[]).stack(&[module], at(address));
         let frame = frames.last().unwrap();
         assert!(frame.function.as_ref().unwrap().contains("this_program"), "{frames:?}");
         assert!(frame.file.as_ref().unwrap().ends_with("symbolizer.rs") && frame.line > Some(0), "{frames:?}");
+    }
+
+    #[test]
+    fn frames_of_python_stand_where_the_interpreter_ran_them() {
+        let python = |at, function: &str, line| PythonFrame {
+            at,
+            function: function.into(),
+            file: "/home/me/app.py".into(),
+            line,
+        };
+        let python = vec![python(1, "inner", Some(7)), python(1, "outer", None), python(3, "beyond", Some(9))];
+        let frames = vec![Hex(0x11), Hex(0x22), Hex(0x33)];
+        let lines: Vec<String> =
+            Symbolizer::new(&[]).stack(&[], Stack { stack: 1, frames, python }).iter().map(Frame::line).collect();
+        let beyond = "beyond (/home/me/app.py:9)";
+        assert_eq!(lines, ["0x11 ()", "inner (/home/me/app.py:7)", "outer (/home/me/app.py)", "0x33 ()", beyond]);
     }
 
     #[test]
@@ -164,7 +202,7 @@ mod tests {
     fn a_file_of_another_build_is_not_used() {
         let (mut module, offset) = this_program();
         module.build_id = "00ff".into();
-        let frames = Symbolizer::new(&[]).frames(&[module.clone()], &[Hex(module.bias.0 + offset + 1)]);
+        let frames = Symbolizer::new(&[]).stack(&[module.clone()], at(Hex(module.bias.0 + offset + 1)));
         let [frame] = &frames[..] else { panic!("{frames:?}") };
         assert_eq!((frame.function.as_ref(), frame.line), (None, None));
         assert_eq!(frame.offset, format!("{offset:#x}"));
@@ -177,7 +215,7 @@ mod tests {
         fs::copy(&module.path, directory.path().join("program")).unwrap();
         module.path = "/gone/program".into();
         let directories = [directory.path().to_owned()];
-        let frames = Symbolizer::new(&directories).frames(&[module.clone()], &[Hex(module.bias.0 + offset + 1)]);
+        let frames = Symbolizer::new(&directories).stack(&[module.clone()], at(Hex(module.bias.0 + offset + 1)));
         assert!(frames.iter().any(|frame| frame.function.is_some()), "{frames:?}");
     }
 
@@ -189,14 +227,14 @@ mod tests {
         let (start, end) = (Hex(0), Hex(u64::MAX));
         for path in ["/dev/zero", "/dev/tty", "/proc/kmsg", "/proc", pipe.to_str().unwrap()] {
             let module = Module { bias: start, start, end, path: path.into(), build_id: String::new() };
-            let frames = Symbolizer::new(&[]).frames(&[module], &[Hex(0x1234)]);
+            let frames = Symbolizer::new(&[]).stack(&[module], at(Hex(0x1234)));
             assert_eq!(frames, [Frame { module: path.into(), offset: "0x1233".into(), ..Frame::default() }]);
         }
     }
 
     #[test]
     fn an_address_outside_all_modules_stays_a_number() {
-        let frames = Symbolizer::new(&[]).frames(&[], &[Hex(0x1234)]);
+        let frames = Symbolizer::new(&[]).stack(&[], at(Hex(0x1234)));
         assert_eq!(frames, [Frame { offset: "0x1234".into(), ..Frame::default() }]);
     }
 }

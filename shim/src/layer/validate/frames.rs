@@ -5,11 +5,11 @@
 
 use std::path::Path;
 
-use urscope_schema::trace::records::is_of_runtime;
+use urscope_schema::trace::records::{PythonFrame, is_of_runtime};
 
 use crate::{
     raw::symbols::{demangle::demangle, elf, modules},
-    stacks,
+    stacks::{self, Frames},
 };
 
 /// The most frames that are shown.
@@ -22,7 +22,7 @@ const LONGEST: usize = 120;
 /// The program's own frames of a stack, innermost first: `put (app+0x1234) ← main (app+0x5678)`. Frames of the runtime are
 /// shown only where there are no others. An offset is one for `addr2line -e`.
 pub(super) fn describe(stack: u64) -> Option<String> {
-    let frames: Vec<Frame> = stacks::frames(stack)?.into_iter().map(Frame::of).collect();
+    let frames = of_stack(stacks::frames(stack)?);
     // What calls `main` is not the program's.
     let last = frames.iter().position(|frame| frame.function.as_deref() == Some("main"));
     let frames = frames.get(..last.map_or(frames.len(), |last| last + 1)).unwrap_or(&frames);
@@ -33,12 +33,36 @@ pub(super) fn describe(stack: u64) -> Option<String> {
     if described.is_empty() { None } else { Some(described.join(" ← ")) }
 }
 
-/// One address of a stack.
+/// The frames of a stack. Those of Python stand where the function of the interpreter is that runs them.
+fn of_stack(stack: Frames) -> Vec<Frame> {
+    let mut python = stack.python.into_iter().peekable();
+    let mut frames = Vec::new();
+    for (at, address) in stack.addresses.into_iter().enumerate() {
+        let before = frames.len();
+        while let Some(frame) = python.next_if(|frame| frame.at as usize == at) {
+            frames.push(Frame::of_python(frame));
+        }
+        if frames.len() == before {
+            frames.push(Frame::of(address as u64));
+        }
+    }
+    frames.extend(python.map(Frame::of_python));
+    frames
+}
+
+/// One address of a stack, or one frame of Python.
 struct Frame {
     function: Option<String>,
-    /// The path of the program or library; empty for an address in neither.
+    /// The path of the program or library, or of a source of Python; empty for an address in neither.
     module: String,
-    offset: u64,
+    place: Place,
+}
+
+/// Where in its module a frame is.
+enum Place {
+    Offset(u64),
+    /// Of a source of Python; `None` where the instruction has no line.
+    Line(Option<u32>),
 }
 
 impl Frame {
@@ -46,11 +70,15 @@ impl Frame {
         // The return address may be the first of the next function.
         let inside = address.saturating_sub(1);
         let Some(module) = modules::describe(inside as usize) else {
-            return Self { function: None, module: String::new(), offset: address };
+            return Self { function: None, module: String::new(), place: Place::Offset(address) };
         };
         let offset = inside.wrapping_sub(module.bias.0);
         let function = elf::function(Path::new(&module.path), offset).map(|name| demangle(&name));
-        Self { function, module: module.path, offset }
+        Self { function, module: module.path, place: Place::Offset(offset) }
+    }
+
+    fn of_python(frame: PythonFrame) -> Self {
+        Self { function: Some(frame.function), module: frame.file, place: Place::Line(frame.line) }
     }
 
     /// Also true for a template of the C++ library that was compiled into the program, because its own code may be inlined there.
@@ -61,11 +89,21 @@ impl Frame {
     fn describe(&self) -> String {
         let module = self.module.rsplit('/').next().unwrap_or_default();
         let text = match &self.function {
-            Some(function) => format!("{} ({module}+{:#x})", short(function), self.offset),
-            None if module.is_empty() => format!("{:#x}", self.offset),
-            None => format!("{module}+{:#x}", self.offset),
+            Some(function) => format!("{} ({})", short(function), self.place.within(module)),
+            None => self.place.within(module),
         };
         text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    }
+}
+
+impl Place {
+    fn within(&self, module: &str) -> String {
+        match self {
+            Self::Offset(offset) if module.is_empty() => format!("{offset:#x}"),
+            Self::Offset(offset) => format!("{module}+{offset:#x}"),
+            Self::Line(Some(line)) => format!("{module}:{line}"),
+            Self::Line(None) => module.to_owned(),
+        }
     }
 }
 
@@ -103,16 +141,35 @@ mod tests {
     use super::*;
 
     fn frame(function: &str, module: &str) -> Frame {
-        Frame { function: Some(function.into()), module: module.into(), offset: 0x12 }
+        Frame { function: Some(function.into()), module: module.into(), place: Place::Offset(0x12) }
     }
 
     #[test]
     fn a_frame_is_described_as_far_as_it_is_known() {
         assert_eq!(frame("main", "/bin/app").describe(), "main (app+0x12)");
-        assert_eq!(Frame { function: None, module: "/bin/a\npp".into(), offset: 1 }.describe(), "a?pp+0x1");
-        assert_eq!(Frame { function: None, module: String::new(), offset: 1 }.describe(), "0x1");
+        assert_eq!(
+            Frame { function: None, module: "/bin/a\npp".into(), place: Place::Offset(1) }.describe(),
+            "a?pp+0x1"
+        );
+        assert_eq!(Frame { function: None, module: String::new(), place: Place::Offset(1) }.describe(), "0x1");
         let here = Frame::of(short as *const () as u64 + 1);
         assert!(here.describe().contains("short"), "{}", here.describe());
+    }
+
+    #[test]
+    fn frames_of_python_stand_for_the_function_that_runs_them() {
+        let python = |at, function: &str, line| PythonFrame {
+            at,
+            function: function.into(),
+            file: "/home/me/app.py".into(),
+            line,
+        };
+        let frames = of_stack(Frames {
+            addresses: vec![1, 2, 3],
+            python: vec![python(1, "inner", Some(7)), python(1, "outer", None), python(3, "beyond", Some(9))],
+        });
+        let described: Vec<String> = frames.iter().map(Frame::describe).collect();
+        assert_eq!(described, ["0x1", "inner (app.py:7)", "outer (app.py)", "0x3", "beyond (app.py:9)"]);
     }
 
     #[test]

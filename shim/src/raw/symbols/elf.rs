@@ -28,6 +28,14 @@ pub fn function(file: &Path, place: u64) -> Option<String> {
     if name.is_empty() { None } else { Some(String::from_utf8_lossy(name).into_owned()) }
 }
 
+/// The size in bytes of the exported function that begins at `place`.
+pub fn size_of_function(file: &Path, place: u64) -> Option<usize> {
+    let file = ReadCache::new(File::open(file).ok()?);
+    let elf = ElfFile64::<LittleEndian, _>::parse(&file).ok()?;
+    let symbol = elf.dynamic_symbols().find(|symbol| symbol.address() == place && symbol.kind() == SymbolKind::Text)?;
+    usize::try_from(symbol.size()).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::modules;

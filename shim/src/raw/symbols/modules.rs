@@ -79,6 +79,25 @@ pub fn find(library: impl AsRef<OsStr>, symbol: &CStr) -> Option<usize> {
     Some(symbol.as_raw_ptr() as usize)
 }
 
+/// The address of `symbol` in the library or program at `address`, which has that path; `None` if it does not export it.
+pub fn symbol_of(address: usize, path: &str, symbol: &CStr) -> Option<usize> {
+    let own = Module::of(address)?.base;
+    let of_library = find(path, symbol);
+    // The program itself has no name by which the dynamic loader finds it.
+    let found = of_library.or_else(|| {
+        // SAFETY: the symbol is only asked for its address, whatever its type is.
+        let symbol = unsafe { Library::this().get::<*mut c_void>(symbol.to_bytes_with_nul()) }.ok()?;
+        Some(symbol.as_raw_ptr() as usize)
+    })?;
+    (Module::of(found)?.base == own).then_some(found)
+}
+
+/// The size of the exported function that begins at `address`, in bytes.
+pub fn size_of_function(address: usize) -> Option<usize> {
+    let module = describe(address)?;
+    super::elf::size_of_function(Path::new(&module.path), (address as u64).checked_sub(module.bias.0)?)
+}
+
 /// The library or program that `address` lies in, as a record for the trace.
 pub fn describe(address: usize) -> Option<records::Module> {
     first_loaded(|loaded| {

@@ -1,0 +1,281 @@
+//! Where CPython's structures have the fields that a stack needs, by version.
+//!
+//! From 3.13 on the interpreter says so itself, at the beginning of `_PyRuntime` (`_Py_DebugOffsets`). For 3.10 to 3.12 the numbers are
+//! those of its headers on x86-64. They differ in no release of a version. What is read with them is checked by the types of the
+//! objects, so a build with other structures gives no frames, not wrong ones.
+
+use super::lines::Table;
+
+/// A version, as `0x030b`.
+pub(super) type Version = u16;
+
+/// Where a thread has its innermost frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Innermost {
+    /// At this offset of the thread's state.
+    InThread(usize),
+    /// In a structure on the C stack, which the first offset points to; the second is in it.
+    OnStack(usize, usize),
+}
+
+/// Which frames the interpreter's C function was entered with. Those that a Python function calls need no entry of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entries {
+    /// Every frame: 3.10.
+    All,
+    /// Those with a byte that is not 0 at this offset: 3.11.
+    Marked(usize),
+    /// Each entry has a frame of its own outside of the others, which runs nothing: the byte at the offset is at least so much.
+    Apart(usize, u8),
+}
+
+/// Offsets in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// `_PyRuntime`: the first interpreter.
+    pub(super) interpreters: usize,
+    /// An interpreter: the next one, and its first thread.
+    pub(super) next_interpreter: usize,
+    pub(super) threads: usize,
+    /// The state of a thread: the next one, its interpreter, and what `pthread_self` returns in it.
+    pub(super) next_thread: usize,
+    pub(super) interpreter: usize,
+    pub(super) thread_id: usize,
+    pub(super) innermost: Innermost,
+    /// A frame: the one that called it, its code, and the instruction that it is at.
+    pub(super) previous: usize,
+    pub(super) code: usize,
+    pub(super) instruction: usize,
+    pub(super) entries: Entries,
+    /// A code object: texts, the number of its first line, the table of lines, and the first instruction; 0 where a frame has the number
+    /// of its instruction instead of its address.
+    pub(super) file: usize,
+    pub(super) name: usize,
+    pub(super) first_line: usize,
+    pub(super) lines: usize,
+    pub(super) first_instruction: usize,
+    pub(super) table: Table,
+    /// Any object: its type.
+    pub(super) of_type: usize,
+    /// Bytes: their number, and the first.
+    pub(super) byte_count: usize,
+    pub(super) first_byte: usize,
+    /// A text: the number of its characters, its form, and where they are, if all are ASCII and if not.
+    pub(super) length: usize,
+    pub(super) form: usize,
+    pub(super) ascii: usize,
+    pub(super) other: usize,
+}
+
+const V3_10: Layout = Layout {
+    interpreters: 32,
+    next_interpreter: 0,
+    threads: 8,
+    next_thread: 8,
+    interpreter: 16,
+    thread_id: 176,
+    innermost: Innermost::InThread(24),
+    previous: 24,
+    code: 32,
+    instruction: 96,
+    entries: Entries::All,
+    file: 104,
+    name: 112,
+    first_line: 40,
+    lines: 120,
+    first_instruction: 0,
+    table: Table::Pairs,
+    of_type: 8,
+    byte_count: 16,
+    first_byte: 32,
+    length: 16,
+    form: 32,
+    ascii: 48,
+    other: 72,
+};
+
+const V3_11: Layout = Layout {
+    interpreters: 40,
+    threads: 16,
+    thread_id: 152,
+    innermost: Innermost::OnStack(56, 8),
+    previous: 48,
+    code: 32,
+    instruction: 56,
+    entries: Entries::Marked(68),
+    file: 112,
+    name: 128,
+    first_line: 72,
+    lines: 136,
+    first_instruction: 184,
+    table: Table::Locations,
+    ..V3_10
+};
+
+const V3_12: Layout = Layout {
+    threads: 72,
+    thread_id: 136,
+    innermost: Innermost::OnStack(56, 0),
+    previous: 8,
+    code: 0,
+    instruction: 56,
+    entries: Entries::Apart(70, OWNED_BY_C_STACK),
+    first_line: 68,
+    first_instruction: 192,
+    ascii: 40,
+    other: 56,
+    ..V3_11
+};
+
+/// `FRAME_OWNED_BY_CSTACK`; from 3.14 on this and the number above it.
+const OWNED_BY_C_STACK: u8 = 3;
+
+/// The bytes of `_PyRuntime` that [`of`] wants.
+pub(super) const HEAD: usize = 760;
+
+/// The layout of a version; `None` for one that is not known.
+///
+/// `head` is the beginning of `_PyRuntime`, at least [`HEAD`] bytes from 3.13 on.
+pub(super) fn of(version: Version, head: &[u8]) -> Option<Layout> {
+    match version {
+        0x030a => Some(V3_10),
+        0x030b => Some(V3_11),
+        0x030c => Some(V3_12),
+        0x030d => published(version, head, &PLACES_3_13),
+        0x030e => published(version, head, &PLACES_3_14),
+        _ => None,
+    }
+}
+
+/// Where `_Py_DebugOffsets` has the offsets, in bytes from its beginning.
+struct Places {
+    threads: usize,
+    thread: usize,
+    frame: usize,
+    code: usize,
+    of_type: usize,
+    bytes: usize,
+    text: usize,
+}
+
+const PLACES_3_13: Places =
+    Places { threads: 72, thread: 152, frame: 224, code: 272, of_type: 360, bytes: 512, text: 536 };
+const PLACES_3_14: Places =
+    Places { threads: 72, thread: 176, frame: 248, code: 312, of_type: 408, bytes: 592, text: 616 };
+
+/// What a structure of CPython may have, in bytes: an offset above it is none.
+const LARGEST: usize = 1 << 20;
+
+fn published(version: Version, head: &[u8], places: &Places) -> Option<Layout> {
+    let word = |at: usize| Some(u64::from_ne_bytes(*head.get(at..)?.first_chunk()?));
+    let is_it = head.starts_with(b"xdebugpy") && word(8)? >> 16 == u64::from(version);
+    // Without the lock of the interpreter, threads have copies of the code that they run.
+    let is_free_threaded = word(16)? != 0;
+    if !is_it || is_free_threaded {
+        return None;
+    }
+    let offset = |at: usize| usize::try_from(word(at)?).ok().filter(|offset| *offset < LARGEST);
+    let Places { threads, thread, frame, code, of_type, bytes, text } = *places;
+    let ascii = offset(text + 24)?;
+    Some(Layout {
+        interpreters: offset(40)?,
+        next_interpreter: offset(64)?,
+        threads: offset(threads)?,
+        next_thread: offset(thread + 16)?,
+        interpreter: offset(thread + 24)?,
+        innermost: Innermost::InThread(offset(thread + 32)?),
+        thread_id: offset(thread + 40)?,
+        previous: offset(frame + 8)?,
+        code: offset(frame + 16)?,
+        instruction: offset(frame + 24)?,
+        entries: Entries::Apart(offset(frame + 40)?, OWNED_BY_C_STACK),
+        file: offset(code + 8)?,
+        name: offset(code + 24)?,
+        lines: offset(code + 32)?,
+        first_line: offset(code + 40)?,
+        first_instruction: offset(code + 72)?,
+        table: Table::Locations,
+        of_type: offset(of_type)?,
+        byte_count: offset(bytes + 8)?,
+        first_byte: offset(bytes + 16)?,
+        form: offset(text + 8)?,
+        length: offset(text + 16)?,
+        ascii,
+        // A text that is not ASCII has its UTF-8 form, too: a length and an address.
+        other: ascii + 2 * size_of::<usize>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The head of `_PyRuntime` of 3.13, with the values of its headers.
+    fn head_of_3_13() -> Vec<u8> {
+        let mut head = vec![0; HEAD];
+        head[..8].copy_from_slice(b"xdebugpy");
+        let values: [(usize, u64); 24] = [
+            (8, 0x030d_00f0),
+            (40, 632),
+            (64, 7264),
+            (72, 7344),
+            (168, 8),
+            (176, 16),
+            (184, 72),
+            (192, 152),
+            (232, 8),
+            (240, 0),
+            (248, 56),
+            (264, 70),
+            (280, 112),
+            (288, 120),
+            (296, 128),
+            (304, 136),
+            (312, 68),
+            (344, 200),
+            (360, 8),
+            (520, 16),
+            (528, 32),
+            (544, 32),
+            (552, 16),
+            (560, 40),
+        ];
+        for (at, value) in values {
+            head[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        }
+        head
+    }
+
+    #[test]
+    fn an_interpreter_that_publishes_its_offsets_is_believed() {
+        let layout = of(0x030d, &head_of_3_13()).unwrap();
+        let expected = Layout {
+            interpreters: 632,
+            next_interpreter: 7264,
+            threads: 7344,
+            thread_id: 152,
+            innermost: Innermost::InThread(72),
+            first_instruction: 200,
+            ..V3_12
+        };
+        assert_eq!(layout, expected);
+    }
+
+    #[test]
+    fn what_is_not_known_has_no_layout() {
+        assert_eq!(of(0x0309, &[]), None);
+        assert_eq!(of(0x030f, &head_of_3_13()), None);
+        assert_eq!(of(0x030e, &head_of_3_13()), None, "the head of another version");
+        let change = |at: usize, value: u64| {
+            let mut head = head_of_3_13();
+            head[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+            of(0x030d, &head)
+        };
+        assert_eq!(change(0, 0), None, "no cookie");
+        assert_eq!(change(16, 1), None, "free-threaded");
+        assert_eq!(change(248, 1 << 40), None, "no offset");
+        for cut in [0, 8, 100, 560] {
+            assert_eq!(of(0x030d, &head_of_3_13()[..cut]), None);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Reads of the process's own memory that cannot fault: the kernel copies it, and says so where there is nothing.
+
+use std::{
+    ffi::c_void,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use crate::raw::process;
+
+/// The kernel does not let this process read itself in this way: a filter of system calls, or a kernel without the call.
+static REFUSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the kernel has refused such a read.
+pub(super) fn is_refused() -> bool {
+    REFUSED.load(Ordering::Relaxed)
+}
+
+/// Fills `to` with what is at `from`; false if not all of it can be read.
+pub(super) fn read(from: usize, to: &mut [u8]) -> bool {
+    let part = libc::iovec { iov_base: std::ptr::without_provenance_mut(from), iov_len: to.len() };
+    read_parts(&[part], to)
+}
+
+/// Fills `to` with several parts of the memory, one behind the other.
+pub(super) fn read_parts(parts: &[libc::iovec], to: &mut [u8]) -> bool {
+    let local = libc::iovec { iov_base: to.as_mut_ptr().cast::<c_void>(), iov_len: to.len() };
+    // SAFETY: the kernel writes into `to` only, and fails for parts that are not mapped.
+    let read = unsafe {
+        libc::process_vm_readv(
+            process::known_id() as libc::pid_t,
+            &raw const local,
+            1,
+            parts.as_ptr(),
+            parts.len() as libc::c_ulong,
+            0,
+        )
+    };
+    if read < 0 && std::io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT) {
+        REFUSED.store(true, Ordering::Relaxed);
+    }
+    usize::try_from(read).is_ok_and(|read| read == to.len())
+}
+
+/// The word at an address.
+pub(super) fn word(at: usize) -> Option<usize> {
+    let mut bytes = [0; size_of::<usize>()];
+    read(at, &mut bytes).then(|| usize::from_ne_bytes(bytes))
+}
+
+/// `length` bytes at an address, at most `limit` of them.
+pub(super) fn bytes(at: usize, length: usize, limit: usize) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; length.min(limit)];
+    read(at, &mut bytes).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_mapped_cannot_be_read() {
+        let here = [0x1122_3344_5566_7788_usize, 7];
+        let at = here.as_ptr().addr();
+        assert_eq!(word(at), Some(here[0]));
+        assert_eq!(bytes(at + 8, 8, 4), Some(7_u32.to_ne_bytes().to_vec()));
+        for nowhere in [0, 1, usize::MAX - 3] {
+            assert_eq!(word(nowhere), None);
+        }
+        let mut both = [0; 16];
+        let part = |at: usize| libc::iovec { iov_base: std::ptr::without_provenance_mut(at), iov_len: 8 };
+        assert!(read_parts(&[part(at + 8), part(at)], &mut both));
+        assert_eq!(both[..8], 7_usize.to_ne_bytes());
+        assert!(!read_parts(&[part(at), part(8)], &mut both));
+        assert!(!is_refused());
+    }
+}

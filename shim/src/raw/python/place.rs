@@ -1,0 +1,283 @@
+//! The place in Python where a thread is: its frames, each with its code and its instruction.
+
+use std::{ffi::c_void, sync::OnceLock};
+
+use urscope_schema::trace::records::PythonFrame;
+
+use super::{
+    Interpreter,
+    layout::{Entries, Innermost},
+    lines, memory, text,
+};
+use crate::raw::{process, thread};
+
+/// The most frames that are kept, innermost first.
+const DEPTH: usize = 24;
+
+/// The most characters of a function's name and of a path.
+const NAME: usize = 256;
+const PATH: usize = 1024;
+
+/// The most bytes of names and paths of a stack: its record must fit into a chunk of a trace, where a byte may take six.
+const TEXTS: usize = 4 << 10;
+
+/// The most bytes of a table of lines.
+const TABLE: usize = 1 << 20;
+
+/// The most interpreters and threads that are searched.
+const SEARCHED: usize = 1 << 12;
+
+/// The most bytes of parts that lie together in memory, for one look.
+const TOGETHER: usize = 128;
+
+/// A frame.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    code: usize,
+    /// The bytes between the beginning of the code and the instruction.
+    instruction: i64,
+    /// The frames that follow belong to an outer call of the interpreter's function.
+    is_entry: bool,
+}
+
+/// Where a thread is in Python, and how to see whether it is still there.
+pub struct Place {
+    /// The state of the thread in the interpreter.
+    state: usize,
+    frames: Vec<Frame>,
+    /// Words of memory that have these values at this place. Each address follows from the words before it, so that as long as they
+    /// have their values, the address is valid.
+    words: Vec<(usize, usize)>,
+    /// The parts of memory that hold the words, if they are read through the kernel: the address and the length, with the number of words.
+    parts: Vec<(usize, usize, usize)>,
+}
+
+impl Place {
+    /// The place of this thread; `None` if it cannot be read, or has no frame.
+    pub(super) fn of_this_thread(interpreter: &Interpreter) -> Option<Self> {
+        let state = state_of_this_thread(interpreter)?;
+        let mut place = Self { state, frames: Vec::new(), words: Vec::new(), parts: Vec::new() };
+        let mut at = place.innermost(interpreter)?;
+        while at != 0 && place.frames.len() < DEPTH && place.words.len() < DEPTH * 8 {
+            at = place.add(interpreter, at)?;
+        }
+        place.arrange_parts();
+        (!place.frames.is_empty()).then_some(place)
+    }
+
+    /// The address of the innermost frame.
+    fn innermost(&mut self, interpreter: &Interpreter) -> Option<usize> {
+        match interpreter.layout.innermost {
+            Innermost::InThread(offset) => self.word(self.state + offset),
+            Innermost::OnStack(structure, offset) => {
+                let structure = self.word(self.state + structure)?;
+                self.word(structure + offset)
+            }
+        }
+    }
+
+    /// Reads a word, whose value belongs to the place.
+    fn word(&mut self, at: usize) -> Option<usize> {
+        let value = memory::word(at)?;
+        self.words.push((at, value));
+        Some(value)
+    }
+
+    /// Adds the frame at an address; gives the address of the frame outside of it.
+    fn add(&mut self, interpreter: &Interpreter, at: usize) -> Option<usize> {
+        let layout = &interpreter.layout;
+        // The lowest bits of a reference say how it is counted (3.14).
+        let code = self.word(at + layout.code)? & !3;
+        let previous = self.word(at + layout.previous)?;
+        let byte = |offset: usize| Some(*memory::bytes(at + offset, 1, 1)?.first()?);
+        let is_entry = match layout.entries {
+            Entries::All => true,
+            Entries::Marked(offset) => byte(offset)? != 0,
+            Entries::Apart(offset, least) => {
+                if byte(offset)? >= least {
+                    if let Some(last) = self.frames.last_mut() {
+                        last.is_entry = true;
+                    }
+                    return Some(previous);
+                }
+                false
+            }
+        };
+        let instruction = self.word(at + layout.instruction)?;
+        if memory::word(code + layout.of_type)? != interpreter.types.code {
+            return None;
+        }
+        // Another function may have taken the memory of one that was made while the program ran.
+        for field in [layout.first_line, layout.file, layout.lines] {
+            self.word(code + field)?;
+        }
+        let instruction = match layout.first_instruction {
+            // A number of units of two bytes, in half a word.
+            0 => i64::from(instruction as i32) * 2,
+            first => (instruction.wrapping_sub(code + first)).cast_signed() as i64,
+        };
+        // A frame that has not begun has no line yet.
+        if instruction >= 0 {
+            self.frames.push(Frame { code, instruction, is_entry });
+        } else if is_entry && let Some(last) = self.frames.last_mut() {
+            last.is_entry = true;
+        }
+        Some(previous)
+    }
+
+    /// Puts words that lie together into one part.
+    fn arrange_parts(&mut self) {
+        for (at, _) in &self.words {
+            if let Some((start, length, words)) = self.parts.last_mut()
+                && let Some(end) = (at + size_of::<usize>()).checked_sub(*start)
+                && *at >= *start
+                && end <= TOGETHER
+            {
+                *length = end.max(*length);
+                *words += 1;
+            } else {
+                self.parts.push((*at, size_of::<usize>(), 1));
+            }
+        }
+    }
+
+    /// Whether the thread that the place was found in is there again.
+    ///
+    /// The main thread reads it without the kernel: its state lives as long as its frames, because it is the one that finalizes the
+    /// interpreter. The states of other threads are freed under them at that time, which no check can exclude.
+    pub fn is_current(&self) -> bool {
+        if own_state() != Some(self.state) {
+            return false;
+        }
+        if thread::id() == process::known_id() { self.is_there() } else { self.is_there_for_the_kernel() }
+    }
+
+    #[inline]
+    fn is_there(&self) -> bool {
+        self.words.iter().all(|(at, value)| {
+            // SAFETY: the first word is in the state of this thread, which is its own and alive; every other address was read from words
+            // before it, which have the same values now, so it is that of an object that the thread's frames hold.
+            unsafe { std::ptr::with_exposed_provenance::<usize>(*at).read_unaligned() == *value }
+        })
+    }
+
+    fn is_there_for_the_kernel(&self) -> bool {
+        /// As many parts are read by one system call.
+        const PARTS: usize = 16;
+        let mut words = self.words.iter();
+        self.parts.chunks(PARTS).all(|parts| {
+            let mut read = [0_u8; PARTS * TOGETHER];
+            let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PARTS];
+            let mut length = 0;
+            for (vector, (start, part, _)) in vectors.iter_mut().zip(parts) {
+                vector.iov_base = std::ptr::without_provenance_mut::<c_void>(*start);
+                vector.iov_len = *part;
+                length += part;
+            }
+            let (Some(vectors), Some(to)) = (vectors.get(..parts.len()), read.get_mut(..length)) else { return false };
+            if !memory::read_parts(vectors, to) {
+                return false;
+            }
+            let mut from = 0;
+            parts.iter().all(|(start, part, count)| {
+                let part_of = to.get(from..from + part).unwrap_or_default();
+                from += part;
+                words.by_ref().take(*count).all(|(at, value)| {
+                    let found = part_of.get(at - start..).and_then(|rest| rest.first_chunk());
+                    found.is_some_and(|found| usize::from_ne_bytes(*found) == *value)
+                })
+            })
+        })
+    }
+
+    /// The frames, innermost first, each at the return address of the interpreter's function that runs it.
+    pub(super) fn frames(&self, interpreter: &Interpreter, addresses: &[usize]) -> Vec<PythonFrame> {
+        let mut entries = addresses.iter().enumerate().filter(|(_, address)| interpreter.runs(**address));
+        let Some((mut at, _)) = entries.next() else { return Vec::new() };
+        let mut room = TEXTS;
+        let mut found = Vec::new();
+        for frame in &self.frames {
+            let Some(described) = describe(interpreter, frame, at as u32) else { break };
+            let Some(left) = room.checked_sub(described.file.len() + described.function.len()) else { break };
+            room = left;
+            // A frame of the interpreter's own, between a class that is called and its `__init__` (3.12 and later).
+            if described.line.is_some() || described.file != "__init__" {
+                found.push(described);
+            }
+            if frame.is_entry {
+                // The addresses of a deep stack end before its frames of Python.
+                at = entries.next().map_or(addresses.len(), |(next, _)| next);
+            }
+        }
+        found
+    }
+}
+
+fn describe(interpreter: &Interpreter, frame: &Frame, at: u32) -> Option<PythonFrame> {
+    let layout = &interpreter.layout;
+    let field = |offset: usize| memory::word(frame.code + offset);
+    let file = text::read(interpreter, field(layout.file)?, PATH, true)?;
+    let function = text::read(interpreter, field(layout.name)?, NAME, false)?;
+    let first = u32::try_from(field(layout.first_line)? as i32).ok()?;
+    let table = field(layout.lines)?;
+    let line = (memory::word(table + layout.of_type)? == interpreter.types.bytes)
+        .then(|| memory::bytes(table + layout.first_byte, memory::word(table + layout.byte_count)?, TABLE))
+        .flatten()
+        .and_then(|bytes| lines::line_of(layout.table, &bytes, first, frame.instruction));
+    Some(PythonFrame { at, function, file, line })
+}
+
+/// The key under which a thread keeps its state in the interpreter; `None` inside if there is none.
+static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+
+/// The state of this thread, as the interpreter keeps it for the thread: while it lives, and not longer.
+fn own_state() -> Option<usize> {
+    let key = (*KEY.get()?)?;
+    // SAFETY: pthread_getspecific(3) accepts any number, and gives null for one that is no key.
+    let state = unsafe { libc::pthread_getspecific(key) }.addr();
+    (state != 0).then_some(state)
+}
+
+fn state_of_this_thread(interpreter: &Interpreter) -> Option<usize> {
+    if KEY.get().is_none() {
+        let state = searched_state(interpreter)?;
+        // SAFETY: as above.
+        let mut keys = (0..KEYS).filter(|key| unsafe { libc::pthread_getspecific(*key) }.addr() == state);
+        // The interpreter makes its key at its start, before any library can make another one for the same.
+        let _ = KEY.set(keys.next());
+    }
+    let state = own_state()?;
+    is_of_this_thread(interpreter, state).then_some(state)
+}
+
+/// `PTHREAD_KEYS_MAX` of limits.h.
+const KEYS: libc::pthread_key_t = 1024;
+
+fn is_of_this_thread(interpreter: &Interpreter, state: usize) -> bool {
+    // SAFETY: pthread_self(3) has no arguments and cannot fail.
+    let thread = unsafe { libc::pthread_self() } as usize;
+    memory::word(state + interpreter.layout.thread_id) == Some(thread)
+}
+
+/// The state of this thread among those of all threads.
+fn searched_state(interpreter: &Interpreter) -> Option<usize> {
+    let layout = &interpreter.layout;
+    let mut of = memory::word(interpreter.runtime + layout.interpreters)?;
+    let mut left = SEARCHED;
+    while of != 0 {
+        let mut state = memory::word(of + layout.threads)?;
+        while state != 0 {
+            left = left.checked_sub(1)?;
+            if memory::word(state + layout.interpreter)? != of {
+                return None;
+            }
+            if is_of_this_thread(interpreter, state) {
+                return Some(state);
+            }
+            state = memory::word(state + layout.next_thread)?;
+        }
+        left = left.checked_sub(1)?;
+        of = memory::word(of + layout.next_interpreter)?;
+    }
+    None
+}
