@@ -22,8 +22,8 @@ def new_handle():
 
 def alternate(times):
     for _ in range(times):
-        new_handle()  # alternate: 5
-        new_handle()  # alternate: 5
+        new_handle()  # alternate: 7
+        new_handle()  # alternate: 7
 
 
 def generate(times):
@@ -42,7 +42,7 @@ class Callable:
 def recurse(depth):
     if depth:
         return recurse(depth - 1)
-    new_handle()  # recurse: 1
+    new_handle()  # recurse: 3
 
 
 def through_native_code():
@@ -69,6 +69,6 @@ if __name__ == "__main__":
     through_native_code()
     recurse(30)
     generated()
-    in_a_thread(alternate, 1)
-    in_a_thread(lambda: list(generate(1)))
+    in_a_thread(alternate, 3)
+    in_a_thread(lambda: list(generate(1)) + [recurse(30) for _ in range(2)])
     os._exit(0)

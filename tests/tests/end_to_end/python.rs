@@ -139,14 +139,14 @@ on_both_adapters! {
 
     /// Memory that nobody refers to any more in the producer.
     fn memory_that_goes_while_the_consumer_has_it_open(adapter) {
-        let lines = ("del handle", Some("mapped = pipe.recv().map()"));
+        let lines = ("handle.close()", Some("mapped = pipe.recv().map()"));
         assert_finds("freed-while-open", adapter, &["error freed-while-open"], lines.0, lines.1);
     }
 
     /// v1 returns success and no memory, which is an exception in Python, too.
     fn memory_that_is_opened_after_its_end(adapter) {
         let also: &[_] = if adapter == Adapter::V1 { &["error success-without-result"] } else { &[] };
-        let lines = ("pipe.recv().map().close()", Some("del handle"));
+        let lines = ("pipe.recv().map().close()", Some("handle.close()"));
         assert_finds("use-after-free", adapter, &[also, &["error use-after-free"]].concat(), lines.0, lines.1);
     }
 

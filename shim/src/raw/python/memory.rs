@@ -2,6 +2,7 @@
 
 use std::{
     ffi::c_void,
+    mem::MaybeUninit,
     sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -15,14 +16,14 @@ pub(super) fn is_refused() -> bool {
     REFUSED.load(Ordering::Relaxed)
 }
 
-/// Fills `to` with what is at `from`; false if not all of it can be read.
-pub(super) fn read(from: usize, to: &mut [u8]) -> bool {
+/// Fills `to` with what is at `from`.
+fn read(from: usize, to: &mut [MaybeUninit<u8>]) -> Option<&[u8]> {
     let part = libc::iovec { iov_base: std::ptr::without_provenance_mut(from), iov_len: to.len() };
     read_parts(&[part], to)
 }
 
-/// Fills `to` with several parts of the memory, one behind the other.
-pub(super) fn read_parts(parts: &[libc::iovec], to: &mut [u8]) -> bool {
+/// Fills `to` with several parts of the memory, one behind the other; `None` if not all of it can be read.
+pub(super) fn read_parts<'a>(parts: &[libc::iovec], to: &'a mut [MaybeUninit<u8>]) -> Option<&'a [u8]> {
     let local = libc::iovec { iov_base: to.as_mut_ptr().cast::<c_void>(), iov_len: to.len() };
     // SAFETY: the kernel writes into `to` only, and fails for parts that are not mapped.
     let read = unsafe {
@@ -38,19 +39,23 @@ pub(super) fn read_parts(parts: &[libc::iovec], to: &mut [u8]) -> bool {
     if read < 0 && std::io::Error::last_os_error().raw_os_error() != Some(libc::EFAULT) {
         REFUSED.store(true, Ordering::Relaxed);
     }
-    usize::try_from(read).is_ok_and(|read| read == to.len())
+    if !usize::try_from(read).is_ok_and(|read| read == to.len()) {
+        return None;
+    }
+    // SAFETY: the kernel has written all of it.
+    Some(unsafe { std::slice::from_raw_parts(to.as_ptr().cast(), to.len()) })
 }
 
 /// The word at an address.
 pub(super) fn word(at: usize) -> Option<usize> {
-    let mut bytes = [0; size_of::<usize>()];
-    read(at, &mut bytes).then(|| usize::from_ne_bytes(bytes))
+    let mut bytes = [MaybeUninit::uninit(); size_of::<usize>()];
+    Some(usize::from_ne_bytes(*read(at, &mut bytes)?.first_chunk()?))
 }
 
 /// `length` bytes at an address, at most `limit` of them.
 pub(super) fn bytes(at: usize, length: usize, limit: usize) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; length.min(limit)];
-    read(at, &mut bytes).then_some(bytes)
+    let mut bytes = vec![MaybeUninit::uninit(); length.min(limit)];
+    read(at, &mut bytes).map(<[u8]>::to_vec)
 }
 
 #[cfg(test)]
@@ -60,17 +65,17 @@ mod tests {
     #[test]
     fn what_is_not_mapped_cannot_be_read() {
         let here = [0x1122_3344_5566_7788_usize, 7];
-        let at = here.as_ptr().addr();
+        let at = std::hint::black_box(&here).as_ptr().addr();
         assert_eq!(word(at), Some(here[0]));
         assert_eq!(bytes(at + 8, 8, 4), Some(7_u32.to_ne_bytes().to_vec()));
         for nowhere in [0, 1, usize::MAX - 3] {
             assert_eq!(word(nowhere), None);
         }
-        let mut both = [0; 16];
+        let mut both = [MaybeUninit::uninit(); 16];
         let part = |at: usize| libc::iovec { iov_base: std::ptr::without_provenance_mut(at), iov_len: 8 };
-        assert!(read_parts(&[part(at + 8), part(at)], &mut both));
-        assert_eq!(both[..8], 7_usize.to_ne_bytes());
-        assert!(!read_parts(&[part(at), part(8)], &mut both));
+        let read = read_parts(&[part(at + 8), part(at)], &mut both).unwrap();
+        assert_eq!(read[..8], 7_usize.to_ne_bytes());
+        assert!(read_parts(&[part(at), part(8)], &mut both).is_none());
         assert!(!is_refused());
     }
 }

@@ -1,6 +1,6 @@
 //! The place in Python where a thread is: its frames, each with its code and its instruction.
 
-use std::{ffi::c_void, sync::OnceLock};
+use std::{ffi::c_void, mem::MaybeUninit, sync::OnceLock};
 
 use urscope_schema::trace::records::PythonFrame;
 
@@ -27,8 +27,12 @@ const TABLE: usize = 1 << 20;
 /// The most interpreters and threads that are searched.
 const SEARCHED: usize = 1 << 12;
 
-/// The most bytes of parts that lie together in memory, for one look.
-const TOGETHER: usize = 128;
+/// Words with at most so many bytes between them are read together, and the most bytes of one look.
+const GAP: usize = 1024;
+const LOOK: usize = 8 << 10;
+
+/// The most parts of memory of one look.
+const PARTS: usize = 16;
 
 /// A frame.
 #[derive(Clone, Copy, Debug)]
@@ -47,39 +51,117 @@ pub struct Place {
     frames: Vec<Frame>,
     /// Words of memory that have these values at this place. Each address follows from the words before it, so that as long as they
     /// have their values, the address is valid.
+    words: Vec<Word>,
+    /// `None` where it would take too long.
+    look: Option<Look>,
+}
+
+/// A word of memory.
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    at: usize,
+    value: usize,
+    holder: Holder,
+}
+
+/// What a word is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    /// The state of the thread.
+    Thread,
+    /// The C stack of the thread.
+    Stack,
+    Frame,
+    Code,
+}
+
+/// How to see through the kernel whether a place is current. Each part takes time there, so codes are not read: a frame has the same as
+/// long as it has the code's address.
+#[derive(Default)]
+struct Look {
+    /// Parts of memory: address and length.
+    parts: Vec<(usize, usize)>,
+    /// Where a word is behind the beginning of the first part, if all are read one behind the other, and its value.
     words: Vec<(usize, usize)>,
-    /// The parts of memory that hold the words, if they are read through the kernel: the address and the length, with the number of words.
-    parts: Vec<(usize, usize, usize)>,
+}
+
+impl Look {
+    /// `None` where the frames lie so far apart that it would take too many parts.
+    fn of(words: &[Word]) -> Option<Self> {
+        let has_stack = words.iter().any(|word| word.holder == Holder::Stack);
+        let is_looked_at = |word: &&Word| match word.holder {
+            // What is on the stack follows from the thread's state and shows the same.
+            Holder::Thread => !has_stack,
+            Holder::Stack | Holder::Code => false,
+            Holder::Frame => true,
+        };
+        let mut words: Vec<Word> = words.iter().filter(is_looked_at).copied().collect();
+        words.sort_unstable_by_key(|word| word.at);
+        let mut look = Self::default();
+        let mut length = 0;
+        for word in &words {
+            let end = word.at + size_of::<usize>();
+            match look.parts.last_mut() {
+                Some((start, part)) if word.at <= *start + *part + GAP => {
+                    length += (end - *start).saturating_sub(*part);
+                    *part = (end - *start).max(*part);
+                }
+                _ => {
+                    look.parts.push((word.at, size_of::<usize>()));
+                    length += size_of::<usize>();
+                }
+            }
+            look.words.push((length - size_of::<usize>(), word.value));
+        }
+        (look.parts.len() <= PARTS && length <= LOOK).then_some(look)
+    }
+
+    fn is_there(&self) -> bool {
+        let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PARTS];
+        let mut length = 0;
+        for (vector, (start, part)) in vectors.iter_mut().zip(&self.parts) {
+            vector.iov_base = std::ptr::without_provenance_mut::<c_void>(*start);
+            vector.iov_len = *part;
+            length += part;
+        }
+        let mut room = [MaybeUninit::<u8>::uninit(); LOOK];
+        let (Some(vectors), Some(to)) = (vectors.get(..self.parts.len()), room.get_mut(..length)) else { return false };
+        let Some(read) = memory::read_parts(vectors, to) else { return false };
+        self.words.iter().all(|(at, value)| {
+            let found = read.get(*at..).and_then(|rest| rest.first_chunk());
+            found.is_some_and(|found| usize::from_ne_bytes(*found) == *value)
+        })
+    }
 }
 
 impl Place {
     /// The place of this thread; `None` if it cannot be read, or has no frame.
     pub(super) fn of_this_thread(interpreter: &Interpreter) -> Option<Self> {
         let state = state_of_this_thread(interpreter)?;
-        let mut place = Self { state, frames: Vec::new(), words: Vec::new(), parts: Vec::new() };
+        let mut place = Self { state, frames: Vec::new(), words: Vec::new(), look: None };
         let mut at = place.innermost(interpreter)?;
         while at != 0 && place.frames.len() < DEPTH && place.words.len() < DEPTH * 8 {
             at = place.add(interpreter, at)?;
         }
-        place.arrange_parts();
+        place.look = Look::of(&place.words);
         (!place.frames.is_empty()).then_some(place)
     }
 
     /// The address of the innermost frame.
     fn innermost(&mut self, interpreter: &Interpreter) -> Option<usize> {
         match interpreter.layout.innermost {
-            Innermost::InThread(offset) => self.word(self.state + offset),
+            Innermost::InThread(offset) => self.word(self.state + offset, Holder::Thread),
             Innermost::OnStack(structure, offset) => {
-                let structure = self.word(self.state + structure)?;
-                self.word(structure + offset)
+                let structure = self.word(self.state + structure, Holder::Thread)?;
+                self.word(structure + offset, Holder::Stack)
             }
         }
     }
 
     /// Reads a word, whose value belongs to the place.
-    fn word(&mut self, at: usize) -> Option<usize> {
+    fn word(&mut self, at: usize, holder: Holder) -> Option<usize> {
         let value = memory::word(at)?;
-        self.words.push((at, value));
+        self.words.push(Word { at, value, holder });
         Some(value)
     }
 
@@ -87,8 +169,8 @@ impl Place {
     fn add(&mut self, interpreter: &Interpreter, at: usize) -> Option<usize> {
         let layout = &interpreter.layout;
         // The lowest bits of a reference say how it is counted (3.14).
-        let code = self.word(at + layout.code)? & !3;
-        let previous = self.word(at + layout.previous)?;
+        let code = self.word(at + layout.code, Holder::Frame)? & !3;
+        let previous = self.word(at + layout.previous, Holder::Frame)?;
         let byte = |offset: usize| Some(*memory::bytes(at + offset, 1, 1)?.first()?);
         let is_entry = match layout.entries {
             Entries::All => true,
@@ -103,13 +185,13 @@ impl Place {
                 false
             }
         };
-        let instruction = self.word(at + layout.instruction)?;
+        let instruction = self.word(at + layout.instruction, Holder::Frame)?;
         if memory::word(code + layout.of_type)? != interpreter.types.code {
             return None;
         }
         // Another function may have taken the memory of one that was made while the program ran.
         for field in [layout.first_line, layout.file, layout.lines] {
-            self.word(code + field)?;
+            self.word(code + field, Holder::Code)?;
         }
         let instruction = match layout.first_instruction {
             // A number of units of two bytes, in half a word.
@@ -125,22 +207,6 @@ impl Place {
         Some(previous)
     }
 
-    /// Puts words that lie together into one part.
-    fn arrange_parts(&mut self) {
-        for (at, _) in &self.words {
-            if let Some((start, length, words)) = self.parts.last_mut()
-                && let Some(end) = (at + size_of::<usize>()).checked_sub(*start)
-                && *at >= *start
-                && end <= TOGETHER
-            {
-                *length = end.max(*length);
-                *words += 1;
-            } else {
-                self.parts.push((*at, size_of::<usize>(), 1));
-            }
-        }
-    }
-
     /// Whether the thread that the place was found in is there again.
     ///
     /// The main thread reads it without the kernel: its state lives as long as its frames, because it is the one that finalizes the
@@ -149,45 +215,14 @@ impl Place {
         if own_state() != Some(self.state) {
             return false;
         }
-        if thread::id() == process::known_id() { self.is_there() } else { self.is_there_for_the_kernel() }
-    }
-
-    #[inline]
-    fn is_there(&self) -> bool {
-        self.words.iter().all(|(at, value)| {
-            // SAFETY: the first word is in the state of this thread, which is its own and alive; every other address was read from words
-            // before it, which have the same values now, so it is that of an object that the thread's frames hold.
-            unsafe { std::ptr::with_exposed_provenance::<usize>(*at).read_unaligned() == *value }
-        })
-    }
-
-    fn is_there_for_the_kernel(&self) -> bool {
-        /// As many parts are read by one system call.
-        const PARTS: usize = 16;
-        let mut words = self.words.iter();
-        self.parts.chunks(PARTS).all(|parts| {
-            let mut read = [0_u8; PARTS * TOGETHER];
-            let mut vectors = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PARTS];
-            let mut length = 0;
-            for (vector, (start, part, _)) in vectors.iter_mut().zip(parts) {
-                vector.iov_base = std::ptr::without_provenance_mut::<c_void>(*start);
-                vector.iov_len = *part;
-                length += part;
-            }
-            let (Some(vectors), Some(to)) = (vectors.get(..parts.len()), read.get_mut(..length)) else { return false };
-            if !memory::read_parts(vectors, to) {
-                return false;
-            }
-            let mut from = 0;
-            parts.iter().all(|(start, part, count)| {
-                let part_of = to.get(from..from + part).unwrap_or_default();
-                from += part;
-                words.by_ref().take(*count).all(|(at, value)| {
-                    let found = part_of.get(at - start..).and_then(|rest| rest.first_chunk());
-                    found.is_some_and(|found| usize::from_ne_bytes(*found) == *value)
-                })
-            })
-        })
+        let is_main = thread::id() == process::known_id();
+        let are_there = self.words.iter().filter(|word| is_main || word.holder == Holder::Stack).all(|word| {
+            // SAFETY: in the main thread, the first word is in the thread's state, which is alive; every other address was read from words
+            // before it, which have the same values now, so it is that of an object that the thread's frames hold. On the stack, the place is
+            // in the frame of a function that is still called, because the return addresses are the same.
+            unsafe { std::ptr::with_exposed_provenance::<usize>(word.at).read_unaligned() == word.value }
+        });
+        are_there && (is_main || self.look.as_ref().is_some_and(Look::is_there))
     }
 
     /// The frames, innermost first, each at the return address of the interpreter's function that runs it.
@@ -280,4 +315,45 @@ fn searched_state(interpreter: &Interpreter) -> Option<usize> {
         of = memory::word(of + layout.next_interpreter)?;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_sees_what_is_there_and_what_has_changed() {
+        let mut memory = vec![0_usize; 2048];
+        let start = memory.as_ptr().addr();
+        let at = |index: usize| start + index * 8;
+        let word = |index: usize, holder| Word { at: at(index), value: index * 3, holder };
+        // In the order of a chain, which is not that of the addresses.
+        let frames = [900, 901, 20, 7, 1900, 21].map(|index| word(index, Holder::Frame));
+        let others = [word(1, Holder::Thread), word(3, Holder::Stack), word(1300, Holder::Code)];
+        let words = [&others[..1], &frames[..], &others[2..]].concat();
+        let (with_thread, on_stack) =
+            (Look::of(&words).unwrap(), Look::of(&[&words[..], &others[1..2]].concat()).unwrap());
+        assert_eq!(with_thread.parts, [(at(1), 21 * 8), (at(900), 16), (at(1900), 8)]);
+        assert_eq!(on_stack.parts[0], (at(7), 15 * 8));
+        assert_eq!((with_thread.is_there(), on_stack.is_there()), (false, false));
+        for index in [1, 900, 901, 20, 7, 1900, 21] {
+            memory[index] = index * 3;
+        }
+        std::hint::black_box(&mut memory);
+        assert_eq!((with_thread.is_there(), on_stack.is_there()), (true, true));
+        memory[1] = 0;
+        std::hint::black_box(&mut memory);
+        assert_eq!((with_thread.is_there(), on_stack.is_there()), (false, true));
+        memory[901] = 0;
+        std::hint::black_box(&mut memory);
+        assert_eq!((with_thread.is_there(), on_stack.is_there()), (false, false));
+    }
+
+    #[test]
+    fn a_look_at_what_is_not_mapped_fails() {
+        let look = Look::of(&[Word { at: 16, value: 0, holder: Holder::Frame }]).unwrap();
+        assert!(!look.is_there());
+        let far = |index: usize| Word { at: index << 20, value: 0, holder: Holder::Frame };
+        assert!(Look::of(&(1..40).map(far).collect::<Vec<_>>()).is_none());
+    }
 }
