@@ -217,7 +217,8 @@ fn the_command_is_used_from_python() {
 #[test]
 fn the_wheel_is_the_same_each_time_and_is_installed_without_a_network() {
     let test = folder().join("tests/test_wheel.py");
-    let run = TestRun::of_program(runtime::python_with(PYTEST)).untraced().env("PYTHONDONTWRITEBYTECODE", "1").arg(test);
+    let run =
+        TestRun::of_program(runtime::python_with(PYTEST)).untraced().env("PYTHONDONTWRITEBYTECODE", "1").arg(test);
     assert_passed(&run.run(), 5);
 }
 
