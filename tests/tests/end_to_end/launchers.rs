@@ -64,7 +64,7 @@ fn each_rank_under_urscope(launcher_at: usize, adapter: Adapter, traces: &Path, 
         ["run", "--device", "software", "--format", "json", "--dir"].iter().fold(start, |run, word| run.arg(*word));
     let start = start.arg(traces).arg("--report").arg(traces.with_extension("report")).arg("--");
     let start = start.arg(apps::executable("clean_ranks", Release::R2026_2)).arg(folder.path());
-    let outcome = mode.into_iter().fold(start, |run, mode| run.arg(mode)).run();
+    let outcome = mode.into_iter().fold(start, TestRun::arg).run();
     (outcome.code, outcome.stderr)
 }
 

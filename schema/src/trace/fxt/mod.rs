@@ -97,6 +97,7 @@ impl Before {
 
     /// What the record of a call that begins says to the next one, where this is in front of it.
     #[inline]
+    #[must_use]
     pub const fn behind_enter(self, enter: &Enter) -> Self {
         let call = enter.call;
         match enter.values {
@@ -107,6 +108,7 @@ impl Before {
 
     /// What the record of a call that returns says to the next one, where this is in front of it.
     #[inline]
+    #[must_use]
     pub const fn behind_exit(self, exit: &Exit) -> Self {
         Self { call: exit.call, ..self }
     }
