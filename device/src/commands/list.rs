@@ -89,13 +89,6 @@ impl CommandList {
             Body::Immediate { .. } => Err(ZeResult::INVALID_ARGUMENT),
         }
     }
-
-    fn recording(&self) -> Outcome<&Mutex<Recording>> {
-        match &self.body {
-            Body::Regular(recording) => Ok(recording),
-            Body::Immediate { .. } => Err(ZeResult::INVALID_ARGUMENT),
-        }
-    }
 }
 
 impl Drop for CommandList {
@@ -158,20 +151,24 @@ pub extern "C" fn destroy(list: Handle<CommandList>) -> ZeResult {
     call_teardown(|| list.retire().map(drop))
 }
 
-/// `zeCommandListClose` (ze_api.h).
+/// `zeCommandListClose` (ze_api.h). An immediate list stays open.
 pub extern "C" fn close(list: Handle<CommandList>) -> ZeResult {
     call(|| {
-        list.get()?.recording()?.lock().closed = true;
+        if let Body::Regular(recording) = &list.get()?.body {
+            recording.lock().closed = true;
+        }
         Ok(())
     })
 }
 
-/// `zeCommandListReset` (ze_api.h).
+/// `zeCommandListReset` (ze_api.h). What was appended to an immediate list is still executed.
 pub extern "C" fn reset(list: Handle<CommandList>) -> ZeResult {
     call(|| {
         let list = list.get()?;
-        let before = std::mem::take(&mut *list.recording()?.lock());
-        drop(before);
+        if let Body::Regular(recording) = &list.body {
+            let before = std::mem::take(&mut *recording.lock());
+            drop(before);
+        }
         Ok(())
     })
 }

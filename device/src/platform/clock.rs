@@ -1,5 +1,6 @@
-//! The device clock: nanoseconds of `CLOCK_MONOTONIC`, which all processes of a host share.
+//! The device clock: nanoseconds of `CLOCK_MONOTONIC_RAW`, which all processes of a host share.
 //!
+//! The adapters take the time of the host from this clock, because Intel's driver does, and compare the two.
 //! Global timestamps, kernel timestamps and timestamps that command lists write all come from here. Must never be mixed
 //! with another clock, because profiling subtracts timestamps from one another.
 
@@ -12,7 +13,7 @@ pub(crate) const VALID_BITS: u32 = 63;
 pub(crate) fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: clock_gettime(2) writes the timespec that it is given, which is on our stack.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut time) };
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64) & ((1 << VALID_BITS) - 1)
 }
 

@@ -447,3 +447,30 @@ fn a_wait_is_for_the_signal_after_a_reset_that_was_submitted_before() {
     ok(zeEventHostSignal(event));
     ok(zeEventHostSynchronize(done, FOREVER));
 }
+
+/// The conformance tests demand it, although such a list need be neither closed nor reset.
+#[test]
+fn an_immediate_list_may_be_closed_and_reset_and_goes_on() {
+    let setup = Setup::new();
+    let list = setup.immediate_list(1);
+    let (to, from) = (setup.device_memory(SIZE), setup.device_memory(SIZE));
+    numbered(bytes(from, SIZE));
+    ok(zeCommandListClose(list));
+    ok(zeCommandListReset(list));
+    copy(list, to, from, SIZE);
+    assert_eq!(bytes(to, SIZE), bytes(from, SIZE));
+}
+
+/// The adapters compare the two clocks.
+#[test]
+fn the_clock_is_that_of_intels_driver() {
+    let raw = || {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: clock_gettime(2) writes the timespec that it is given.
+        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut time) };
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    };
+    let setup = Setup::new();
+    let (before, device, after) = (raw(), now(setup), raw());
+    assert!((before..=after).contains(&device), "{before} {device} {after}");
+}
