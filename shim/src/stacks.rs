@@ -137,8 +137,9 @@ fn why_missing(address: usize, module: &Module) -> Option<String> {
         python::Kind::Other | python::Kind::Known => None,
         python::Kind::Refused => Some("the kernel refuses process_vm_readv(2), with which they are read".into()),
         python::Kind::Unknown(version) => {
-            let (path, [.., major, minor]) = (&module.path, (version >> 16).to_be_bytes());
-            Some(format!("{path} is a version or a build that is not known ({major}.{minor}); 3.10 to 3.14 are"))
+            let [.., major, minor] = (version >> 16).to_be_bytes();
+            let name = if version == 0 { "an older Python".into() } else { format!("Python {major}.{minor}") };
+            Some(format!("{} is {name}, in a version or a build that is not known; 3.10 to 3.14 are", module.path))
         }
     }
 }
