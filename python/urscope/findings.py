@@ -115,7 +115,7 @@ class Report(Sequence[Finding]):
     """The result of an analysis: a sequence of its findings, by descending severity."""
 
     verdict: str
-    """``"clean"``, ``"findings"`` or ``"not-judged"``."""
+    """``"clean"``, ``"findings"``, ``"partly-judged"`` or ``"not-judged"``."""
     reason: Optional[str]
     """Why nothing was judged, if so."""
     findings: Tuple[Finding, ...]

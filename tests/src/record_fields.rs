@@ -47,7 +47,11 @@ const COMMON: [&str; 5] = ["call", "via", "stack", "result", "result_name"];
 const PERHAPS: [(&str, &str); 2] = [("urIPCGetMemHandleExp", "pointer size"), ("urIPCOpenMemHandleExp", "size")];
 
 /// Fields that the begin record of a function may have besides: all of them or none.
-const PERHAPS_AT_BEGIN: [(&str, &str); 1] = [("urIPCOpenMemHandleExp", "exporter exported")];
+const PERHAPS_AT_BEGIN: [(&str, &str); 3] = [
+    ("urIPCOpenMemHandleExp", "exporter exported"),
+    ("urEventGetInfo", "data_size"),
+    ("urPhysicalMemGetInfo", "data_size"),
+];
 
 /// Checks that every call in a trace has the fields of the table, and no others.
 pub fn assert_as_declared(trace: &Trace) {
