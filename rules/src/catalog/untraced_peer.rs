@@ -5,7 +5,7 @@
 //! # Why it is bad
 //!
 //! The other process is not observed. It may free what is open here, or never put what it got, and urscope cannot find
-//! that. The verdict covers the traced processes only.
+//! that. So a run without other findings is "partly judged" instead of clean.
 //!
 //! # Bad trace
 //!
@@ -27,7 +27,8 @@
 //! # What to do
 //!
 //! Trace the producer, too: start it under `urscope run`, or with `LD_PRELOAD` and the same `URSCOPE_DIR`. Pass the
-//! traces of all processes of a host to one `urscope check`.
+//! traces of all processes of a host to one `urscope check`. If the other process is not yours, suppress this rule
+//! (`urscope check --suppressions FILE`).
 
 use super::{
     Check, Rule, RuleState, When,
