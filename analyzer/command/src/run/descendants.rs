@@ -45,18 +45,23 @@ fn descends(mut pid: u32, of: u32, parent: impl Fn(u32) -> Option<u32>) -> bool 
     false
 }
 
-struct Stat {
+/// What `/proc/PID/stat` says of a process.
+pub(super) struct Stat {
     name: String,
     has_ended: bool,
-    parent: u32,
+    /// Its parent.
+    pub(super) parent: u32,
+    /// When it started, in clock ticks since boot.
+    pub(super) start: u64,
 }
 
-fn stat(pid: u32) -> Option<Stat> {
+/// Reads it; `None` if there is no such process.
+pub(super) fn stat(pid: u32) -> Option<Stat> {
     // The name of a process need not be UTF-8.
     let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let stat = ProcStat::parse(&text)?;
-    Some(Stat { name: stat.name.to_owned(), has_ended: stat.has_ended(), parent: stat.parent })
+    Some(Stat { name: stat.name.to_owned(), has_ended: stat.has_ended(), parent: stat.parent, start: stat.start })
 }
 
 #[cfg(test)]

@@ -15,7 +15,9 @@ use std::{
 };
 
 use urscope_analyzer::analysis::is_running;
-use urscope_schema::{placeholders, proc_stat::ProcStat};
+use urscope_schema::placeholders;
+
+use super::descendants::{Stat, stat};
 
 /// The variables that tell how many ranks a job has, and how many of them are on this host, by launcher. Slurm's second one needs
 /// arithmetic, so it has none here.
@@ -77,7 +79,7 @@ impl Job {
     /// Adds this rank to those that have begun in the directory.
     pub(crate) fn begin(self, folder: &Path) -> io::Result<Ranks> {
         let path = folder.join(format!(".urscope-ranks-{}", self.name));
-        let start = stat(process::id()).map_or(0, |stat| stat.1);
+        let start = stat(process::id()).map_or(0, |stat| stat.start);
         let ranks = Ranks { job: self, path, start };
         ranks.change(|known| known.push(Known { pid: process::id(), start, has_ended: false }))?;
         Ok(ranks)
@@ -178,9 +180,9 @@ impl Known {
 /// The nearest ancestor of a process that has no rank, and its start: the launcher's process on this host. One whose environment cannot
 /// be read is no process of this user, and so no rank.
 fn launcher(of: u32) -> Option<(u32, u64)> {
-    let mut pid = stat(of)?.0;
+    let mut pid = stat(of)?.parent;
     for _ in 0..1024 {
-        let (parent, start) = stat(pid)?;
+        let Stat { parent, start, .. } = stat(pid)?;
         if !fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| has_rank(&environment)) {
             return Some((pid, start));
         }
@@ -193,13 +195,6 @@ fn launcher(of: u32) -> Option<(u32, u64)> {
 fn has_rank(environment: &[u8]) -> bool {
     let names = environment.split(|byte| *byte == 0).filter_map(|entry| entry.split(|byte| *byte == b'=').next());
     names.into_iter().any(|name| placeholders::RANKS.iter().any(|rank| rank.as_bytes() == name))
-}
-
-/// The parent of a process, and its start.
-fn stat(pid: u32) -> Option<(u32, u64)> {
-    let bytes = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
-    ProcStat::parse(&text).map(|stat| (stat.parent, stat.start))
 }
 
 /// A name as one part of a path.
@@ -243,8 +238,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let job = || Job { rank: 0, name: "j".into(), here: Some(3) };
         let this = job().begin(folder.path()).unwrap();
-        let start = |pid: u32| stat(pid).unwrap().1;
-        let parent = stat(process::id()).unwrap().0;
+        let start = |pid: u32| stat(pid).unwrap().start;
+        let parent = stat(process::id()).unwrap().parent;
         // Another one runs, and one was killed.
         let others = [
             Known { pid: parent, start: start(parent), has_ended: false },
