@@ -142,6 +142,21 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
     fold(state.rotate_left(29), u64::from_le_bytes(last))
 }
 
+/// The value by which a Level Zero IPC handle is known in its process: its descriptor, with bit 32 set, so that it is neither 0 nor an
+/// address of memory (the lowest 64 KiB are never mapped, and no descriptor is that large).
+pub const fn descriptor_data(descriptor: u32) -> u64 {
+    1 << 32 | descriptor as u64
+}
+
+/// The fingerprint of a Level Zero IPC handle: of the file that its descriptor refers to, which is the same in every process.
+pub fn file_fingerprint(device: u64, inode: u64) -> u64 {
+    let mut bytes = *b"Level Zero: 0123456789abcdef";
+    for (to, from) in bytes.iter_mut().skip(12).zip(device.to_le_bytes().into_iter().chain(inode.to_le_bytes())) {
+        *to = from;
+    }
+    fingerprint(&bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +179,12 @@ mod tests {
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
         }
+    }
+
+    #[test]
+    fn files_are_told_apart_by_device_and_inode() {
+        let of = [file_fingerprint(1, 2), file_fingerprint(2, 1), file_fingerprint(1, 3), file_fingerprint(1 << 40, 2)];
+        assert_eq!(std::collections::HashSet::from(of).len(), 4);
     }
 
     #[test]

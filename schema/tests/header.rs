@@ -202,7 +202,7 @@ fn is_kept(header: &str, function: Function, code: u32, condition: &str, how: &H
 fn every_result_of_the_header_is_demanded_or_left_for_a_reason() {
     let header = header();
     let mut used = BTreeSet::new();
-    for function in Function::ALL.iter().copied() {
+    for function in Function::ALL.iter().copied().filter(|function| !function.is_level_zero()) {
         let promise = promise(&header, function.name());
         let rows = function.parameters();
         assert_eq!(promise.parameters.len(), rows.len(), "{}", function.name());

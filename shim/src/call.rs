@@ -107,7 +107,10 @@ macro_rules! stand_ins {
                     }
                 };
             }
-            Some(match function { $(Function::$name => of!($name),)* })
+            Some(match function {
+                $(Function::$name => of!($name),)*
+                _ => return None,
+            })
         }
     };
 }

@@ -67,6 +67,12 @@ pub(crate) fn current() -> Option<u64> {
     }
 }
 
+/// The addresses that the calls of the current stack return to, innermost first; `None` where stacks are switched off or there are too
+/// many.
+pub(crate) fn callers() -> Option<Vec<usize>> {
+    current().and_then(frames).map(|frames| frames.addresses)
+}
+
 /// The addresses of this library.
 fn own() -> &'static Range<usize> {
     static OWN: OnceLock<Range<usize>> = OnceLock::new();

@@ -1,16 +1,72 @@
 //! The exported symbols of `libze_loader.so.1`.
 //!
-//! Each name of the table becomes a C symbol that jumps to the entry point in `urscope-device`. It is a jump and not a
-//! call, so arguments pass unchanged, and no signature is written twice. No other crate may depend on this one.
+//! Each name of the table becomes a C symbol that jumps to the function in its slot: the entry point in `urscope-device`,
+//! or what a library that was preloaded has put there ([`connect`]). It is a jump and not a call, so arguments pass
+//! unchanged, and no signature is written twice. No other crate may depend on this one.
+
+mod connect;
 
 use std::arch::naked_asm;
+use std::ffi::CStr;
+use std::sync::atomic::AtomicPtr;
 
 use urscope_device::ddi::entry;
 use urscope_device::ze_functions;
 
+/// The device is a driver, too: `zeGet…ProcAddrTable` gives its functions, whoever asks. Libraries that watch drivers
+/// and pass over loaders find it by this symbol. The value has no meaning.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "the name is that of a C symbol")]
+pub static zeSoftDriver: u32 = 1;
+
 macro_rules! symbol {
+    (zeInit) => {
+        symbol!(@first zeInit);
+    };
+    (zeInitDrivers) => {
+        symbol!(@first zeInitDrivers);
+    };
+    // A process calls one of these before anything else.
+    (@first $name:ident) => {
+        /// Connects the slots, and jumps to the function in that of this name.
+        ///
+        /// # Safety
+        /// The arguments must be those of the function of this name (ze_api.h).
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            #[cfg(target_arch = "x86_64")]
+            naked_asm!(
+                "push rdi",
+                "push rsi",
+                "push rdx",
+                "call {connect}",
+                "pop rdx",
+                "pop rsi",
+                "pop rdi",
+                "jmp qword ptr [rip + {slot}]",
+                connect = sym connect::once,
+                slot = sym slot::$name,
+            );
+            #[cfg(target_arch = "aarch64")]
+            naked_asm!(
+                "stp x29, x30, [sp, #-48]!",
+                "stp x0, x1, [sp, #16]",
+                "str x2, [sp, #32]",
+                "bl {connect}",
+                "ldr x2, [sp, #32]",
+                "ldp x0, x1, [sp, #16]",
+                "ldp x29, x30, [sp], #48",
+                "adrp x16, {slot}",
+                "ldr x16, [x16, :lo12:{slot}]",
+                "br x16",
+                connect = sym connect::once,
+                slot = sym slot::$name,
+            );
+        }
+    };
     ($name:ident) => {
-        /// Jumps to the entry point of the same name.
+        /// Jumps to the function in the slot of the same name.
         ///
         /// # Safety
         /// The arguments must be those of the function of this name (ze_api.h, zet_api.h, zes_api.h, zer_api.h).
@@ -18,9 +74,14 @@ macro_rules! symbol {
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
             #[cfg(target_arch = "x86_64")]
-            naked_asm!("jmp {entry}", entry = sym entry::$name);
+            naked_asm!("jmp qword ptr [rip + {slot}]", slot = sym slot::$name);
             #[cfg(target_arch = "aarch64")]
-            naked_asm!("b {entry}", entry = sym entry::$name);
+            naked_asm!(
+                "adrp x16, {slot}",
+                "ldr x16, [x16, :lo12:{slot}]",
+                "br x16",
+                slot = sym slot::$name,
+            );
         }
     };
 }
@@ -34,7 +95,33 @@ macro_rules! symbols {
         $(symbol!($loader);)*
         $(symbol!($getter);)*
         $($(symbol!($name);)*)*
+
+        /// The function that each symbol jumps to.
+        #[allow(non_upper_case_globals, reason = "the names are those of the C functions")]
+        mod slot {
+            use super::*;
+
+            $(pub(super) static $loader: Slot = Slot::new(entry::$loader as *mut ());)*
+            // Whoever asks for a table is to get the device's own functions.
+            $(pub(super) static $getter: Slot = Slot::new(entry::$getter as *mut ());)*
+            $($(pub(super) static $name: Slot = Slot::new(entry::$name as *mut ());)*)*
+        }
+
+        /// The slots of each DDI table, in the order of its members.
+        static TABLES: &[(&CStr, &[&Slot])] =
+            &[$((cstr(concat!(stringify!($getter), "\0")), &[$(&slot::$name,)*]),)*];
     };
+}
+
+/// Holds the address of a function.
+type Slot = AtomicPtr<()>;
+
+/// A text that ends with NUL as a C string.
+const fn cstr(text: &str) -> &CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => c"",
+    }
 }
 
 ze_functions!(symbols);

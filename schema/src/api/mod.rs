@@ -1,11 +1,13 @@
-//! The Unified Runtime functions that urscope hooks, and everything that is generated from their table.
+//! The functions that urscope hooks, of Unified Runtime and of Level Zero, and everything that is generated from their tables.
 //!
-//! [`ur`] holds the rows, [`role`] the roles of their parameters, [`sinks`] the list of functions that every other crate
+//! [`ur`] and [`ze`] hold the rows, [`role`] the roles of their parameters, [`sinks`] the list of functions that every other crate
 //! uses, [`result`] the result codes, [`constants`] flags and other numbers of the header, [`demand`] what the header requires
-//! of arguments. Nothing here calls a function of Unified Runtime.
+//! of arguments. Nothing here calls any of them.
 
 #[macro_use]
 pub mod ur;
+#[macro_use]
+pub mod ze;
 pub mod constants;
 pub mod demand;
 pub mod result;

@@ -5,10 +5,14 @@
 //! and [`Role::out`] say where it is.
 
 use super::{constants, demand::Null};
-use crate::call::Values;
+use crate::{call::Values, handle::descriptor_data};
 
 /// What the shim needs to know of a parameter.
 pub trait Role: Copy {
+    /// An argument that is this word.
+    #[must_use]
+    fn of_word(word: u64) -> Self;
+
     /// Adds what is known when the call begins to its values.
     fn enter(self, _values: &mut Values) {}
 
@@ -61,6 +65,8 @@ pub struct Sources {
     pub devices: usize,
     /// The number of events or devices in the list.
     pub count: u32,
+    /// Of a list of `ze_ipc_mem_handle_t`.
+    pub ipc_handles: usize,
 }
 
 /// The out-parameters of a call: the addresses at which the callee leaves its answers, 0 where there is none.
@@ -80,11 +86,13 @@ pub struct OutParams {
     pub copied_data: usize,
     /// Of a `ur_bool_t` (one byte).
     pub value: usize,
+    /// Of a `ze_ipc_mem_handle_t` (64 bytes).
+    pub ipc_handle: usize,
 }
 
 impl OutParams {
     /// No out-parameter at all.
-    pub const NONE: Self = Self { pointer: 0, data: 0, data_size: 0, context: 0, object: 0, copied_data: 0, value: 0 };
+    pub const NONE: Self = Self { pointer: 0, data: 0, data_size: 0, context: 0, object: 0, copied_data: 0, value: 0, ipc_handle: 0 };
 }
 
 macro_rules! roles {
@@ -96,6 +104,10 @@ macro_rules! roles {
             pub struct $name(pub $word);
 
             impl Role for $name {
+                fn of_word(word: u64) -> Self {
+                    Self(word as $word)
+                }
+
                 $(
                     #[inline]
                     fn enter(self, values: &mut Values) {
@@ -201,10 +213,63 @@ roles! {
     ValueSize(usize) absent size null ValueSize in size;
     /// A `size_t *` that receives the size of the value, or null.
     OutValueSize(usize) absent data_size null AnswerSize in data_size;
+    /// A `ze_device_handle_t`, or null.
+    AnyDevice(usize) enter device;
+    /// A `ze_ipc_mem_handle_t *` that receives an IPC handle.
+    OutIpcHandle(usize) absent data out ipc_handle null Pointer in data;
+    /// A `ze_ipc_mem_handle_t *` to IPC handles that are handed in.
+    IpcHandles(usize) source ipc_handles;
     /// A word that is passed on but not recorded.
     Unseen(usize);
     /// A 32-bit word that is passed on but not recorded.
     Unseen32(u32);
+}
+
+/// A `ze_ipc_mem_handle_t`, which C passes by value. Its first four bytes are a descriptor.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpcHandle {
+    words: [u64; 8],
+}
+
+impl IpcHandle {
+    /// The descriptor.
+    pub const fn descriptor(self) -> u32 {
+        let [first, ..] = self.words;
+        first as u32
+    }
+}
+
+impl Role for IpcHandle {
+    fn of_word(word: u64) -> Self {
+        Self { words: [word, 0, 0, 0, 0, 0, 0, 0] }
+    }
+
+    #[inline]
+    fn enter(self, values: &mut Values) {
+        values.data = Some(descriptor_data(self.descriptor()));
+    }
+}
+
+/// A `ze_ipc_mem_handle_t *` that receives IPC handles, or null in a call that asks only how many there are.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutIpcHandles(pub usize);
+
+impl Role for OutIpcHandles {
+    fn of_word(word: u64) -> Self {
+        Self(word as usize)
+    }
+
+    #[inline]
+    fn out(self, places: &mut OutParams) {
+        places.ipc_handle = self.0;
+    }
+
+    #[inline]
+    fn watched(self) -> bool {
+        self.0 != 0
+    }
 }
 
 /// A pointer to a description whose flags are recorded.
@@ -213,6 +278,10 @@ roles! {
 pub struct Desc(pub usize);
 
 impl Role for Desc {
+    fn of_word(word: u64) -> Self {
+        Self(word as usize)
+    }
+
     #[inline]
     fn source(self, sources: &mut Sources) {
         sources.desc = self.0;
@@ -235,6 +304,10 @@ impl Role for Desc {
 pub struct InOutEvent(pub usize);
 
 impl Role for InOutEvent {
+    fn of_word(word: u64) -> Self {
+        Self(word as usize)
+    }
+
     #[inline]
     fn source(self, sources: &mut Sources) {
         sources.events = self.0;
@@ -248,6 +321,10 @@ impl Role for InOutEvent {
 pub struct OpenedData(pub usize);
 
 impl Role for OpenedData {
+    fn of_word(word: u64) -> Self {
+        Self(word as usize)
+    }
+
     #[inline]
     fn enter(self, values: &mut Values) {
         values.data = Some(self.0 as u64);
@@ -275,6 +352,10 @@ impl Role for OpenedData {
 pub struct FromPool(pub usize);
 
 impl Role for FromPool {
+    fn of_word(word: u64) -> Self {
+        Self(word as usize)
+    }
+
     #[inline]
     fn enter(self, values: &mut Values) {
         values.object = Some(self.0 as u64).filter(|pool| *pool != 0);
@@ -287,6 +368,10 @@ impl Role for FromPool {
 pub struct WaitCount(pub u32);
 
 impl Role for WaitCount {
+    fn of_word(word: u64) -> Self {
+        Self(word as u32)
+    }
+
     #[inline]
     fn enter(self, values: &mut Values) {
         values.count = Some(u64::from(self.0)).filter(|count| *count != 0);
@@ -308,6 +393,10 @@ impl IpcProperty {
 }
 
 impl Role for IpcProperty {
+    fn of_word(word: u64) -> Self {
+        Self(word as u32)
+    }
+
     #[inline]
     fn enter(self, values: &mut Values) {
         values.property = Some(u64::from(self.0));
@@ -329,6 +418,7 @@ mod tests {
         assert_eq!(size_of::<OutDataSize>(), size_of::<*mut usize>());
         assert_eq!(size_of::<Count>(), size_of::<u32>());
         assert_eq!(size_of::<IpcProperty>(), size_of::<u32>());
+        assert_eq!(size_of::<IpcHandle>(), 64, "ZE_MAX_IPC_HANDLE_SIZE");
     }
 
     #[test]

@@ -23,10 +23,10 @@ pub enum Effect {
     Uses(Kind),
 }
 
-/// The tables: the name in the rows, the structure in `ur_ddi.h`, and the function of an adapter that fills it.
+/// The tables: the name in the rows, the structure in `ur_ddi.h` or `ze_ddi.h`, and the function of an adapter or driver that fills it.
 macro_rules! tables {
     ($($table:ident $structure:literal $getter:literal;)*) => {
-        /// A `ur_<table>_dditable_t` in which urscope replaces functions.
+        /// A table in which urscope replaces functions: of an adapter for Unified Runtime, or of a Level Zero driver.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Table {
             $(#[doc = concat!("`", $structure, "`")] $table,)*
@@ -36,7 +36,7 @@ macro_rules! tables {
             /// All tables, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$table,)*];
 
-            /// The name of the function that fills this table, as an adapter exports it.
+            /// The name of the function that fills this table, as an adapter or a driver exports it.
             pub const fn getter(self) -> &'static str {
                 match self { $(Self::$table => $getter,)* }
             }
@@ -57,6 +57,33 @@ tables! {
     VirtualMem "ur_virtual_mem_dditable_t" "urGetVirtualMemProcAddrTable";
     Enqueue "ur_enqueue_dditable_t" "urGetEnqueueProcAddrTable";
     EnqueueExp "ur_enqueue_exp_dditable_t" "urGetEnqueueExpProcAddrTable";
+    ZeMem "ze_mem_dditable_t" "zeGetMemProcAddrTable";
+    ZeExtension "the functions that zeDriverGetExtensionFunctionAddress names" "zeGetDriverProcAddrTable";
+}
+
+impl Table {
+    /// How many of them, the first ones, are of adapters.
+    pub const OF_ADAPTERS: usize = Self::ZeMem as usize;
+
+    /// Whether it is one of a Level Zero driver.
+    pub const fn is_level_zero(self) -> bool {
+        self as usize >= Self::OF_ADAPTERS
+    }
+
+    /// How many slots a Level Zero table of API version 1.`minor` has (`ze_ddi.h` 1.17). The tables of Unified Runtime say themselves
+    /// how long they are.
+    pub const fn slots(self, minor: u32) -> usize {
+        match self {
+            Self::ZeMem => match minor {
+                0..3 => 9,
+                3..6 => 10,
+                6..9 => 11,
+                9..15 => 12,
+                _ => 13,
+            },
+            _ => 0,
+        }
+    }
 }
 
 impl Table {
@@ -89,7 +116,7 @@ macro_rules! effect {
 
 macro_rules! functions {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
-        /// A hooked Unified Runtime function. Its number is that of its row.
+        /// A hooked function of Unified Runtime or of Level Zero. Its number is that of its row.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[expect(non_camel_case_types, reason = "the names are those of the C functions")]
         #[repr(u8)]
@@ -150,7 +177,7 @@ macro_rules! functions {
                 let mut nulls = Nulls::default();
                 match self {
                     $(Self::$name => {
-                        $(nulls.note(self, stringify!($param), role::$role(of(stringify!($param)) as _).null());)*
+                        $(nulls.note(self, stringify!($param), <role::$role as Role>::of_word(of(stringify!($param))).null());)*
                     })*
                 }
                 nulls
@@ -164,12 +191,21 @@ macro_rules! functions {
     };
 }
 
-ur_functions!(functions);
+hooked_functions!(functions);
 
 impl Function {
-    /// Whether it is one of the `urIPC*` functions, which a verdict is about.
+    /// Whether it is one of the functions that share something between processes, which a verdict is about.
     pub const fn is_ipc(self) -> bool {
-        matches!(self.slot().0, Table::IPCExp)
+        match self.effect() {
+            _ if !self.is_level_zero() => matches!(self.slot().0, Table::IPCExp),
+            Effect::Makes(kind) | Effect::Ends(kind) => kind.shares().is_some() || matches!(kind, Kind::Mapping),
+            _ => false,
+        }
+    }
+
+    /// Whether it is a function of Level Zero.
+    pub const fn is_level_zero(self) -> bool {
+        self.slot().0.is_level_zero()
     }
 
     /// The kind of the handle data that the function opens; `None` if it opens none.
@@ -202,7 +238,7 @@ pub fn functions_md() -> String {
     use std::fmt::Write as _;
     let mut text = String::from(
         "# The functions that urscope hooks\n\n\
-         Generated from the rows of `schema/src/api/ur.rs`; `BLESS=1 cargo test -p urscope-schema` renews it.\n\n\
+         Generated from the rows of `schema/src/api/ur.rs` and `schema/src/api/ze.rs`; `BLESS=1 cargo test -p urscope-schema` renews it.\n\n\
          | function | table and slot | a success | what it does |\n|---|---|---|---|\n",
     );
     for function in Function::ALL {

@@ -16,7 +16,12 @@
 #[rustfmt::skip]
 macro_rules! ur_functions {
     ($($sink:ident)::+) => {
-        $($sink)::+! {
+        ur_functions! { @rows [$($sink)::+] }
+    };
+    // The rows behind `$front`, for a macro that adds rows of its own.
+    (@rows [$($sink:tt)*] $($front:tt)*) => {
+        $($sink)*! {
+            $($front)*
             /// Releases a reference to an adapter; the last one tears the runtime down.
             fn urAdapterRelease(adapter: Adapter) in Adapter[1] releases Adapter;
             /// Asks a device for a property; only properties of IPC support are recorded.

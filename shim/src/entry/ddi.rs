@@ -115,7 +115,7 @@ fn our_getter(table: Table, via: usize) -> Option<Getter> {
     macro_rules! row {
         ($t:literal: $($v:literal)*) => { [$(get_table::<$t, $v>,)*] };
     }
-    static OURS: [[Getter; ADAPTERS]; Table::ALL.len()] = [
+    static OURS: [[Getter; ADAPTERS]; Table::OF_ADAPTERS] = [
         row!(0: 0 1 2 3 4 5 6 7),
         row!(1: 0 1 2 3 4 5 6 7),
         row!(2: 0 1 2 3 4 5 6 7),
@@ -289,7 +289,7 @@ pub(super) fn report(entry_point: &EntryPoint) {
         entry_point.functions.iter().filter(|name| Function::from_name(name).is_some_and(Function::is_ipc)).count();
     trace::entry_point(entry_point);
     let path = trace::path().map_or("no trace is written".into(), |path| format!("trace in {}", path.display()));
-    let (took, of) = (format!("{slots} of {} slots", Function::COUNT), format!("{seen} of its {ipc} urIPC functions"));
+    let (took, of) = (format!("{slots} of {} slots", Function::ALL.iter().filter(|function| !function.is_level_zero()).count()), format!("{seen} of its {ipc} urIPC functions"));
     if problem.is_empty() && seen > 0 {
         tracing::info!("watching {library} through its adapter table: {took}, {of}; {path}");
     } else if seen > 0 {

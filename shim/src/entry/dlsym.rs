@@ -1,4 +1,4 @@
-//! `dlsym`, which urscope wraps to notice when a loader asks an adapter for a table.
+//! `dlsym`, which urscope wraps to notice when a loader asks an adapter or a driver for a table.
 //!
 //! The result of `dlsym(RTLD_NEXT, …)` depends on the return address, so all other lookups must be passed on by a jump and not by
 //! a call. The trampoline for that is in the preload library, and asks [`intercept`].
@@ -11,7 +11,7 @@ use std::{
 
 use urscope_schema::api::Table;
 
-use super::ddi;
+use super::{ddi, level_zero};
 use crate::raw::{process, symbols::modules::Module};
 
 /// The `dlsym` behind ours, for the trampoline to jump to: that of another library that wraps it, or the C library's own. Never null
@@ -89,11 +89,14 @@ pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char) -> 
     // SAFETY: the caller's promise.
     let name = unsafe { CStr::from_ptr(name) };
     // Almost all lookups are for something else.
-    if !name.to_bytes().starts_with(b"urGet") || handle == libc::RTLD_NEXT || process::has_gained_rights() {
+    let begins = |begin: &[u8]| name.to_bytes().starts_with(begin);
+    if !(begins(b"urGet") || begins(b"zeGet")) || handle == libc::RTLD_NEXT || process::has_gained_rights() {
         return null_mut();
     }
     match Table::of_getter(name.to_bytes()) {
         // SAFETY: the caller's promise; what is found under the name of a getter is one.
+        Some(table) if table.is_level_zero() => unsafe { level_zero::getter(table, real(handle, name)) },
+        // SAFETY: as above.
         Some(table) => unsafe { ddi::getter(table, real(handle, name)) },
         None => null_mut(),
     }

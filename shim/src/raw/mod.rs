@@ -4,6 +4,7 @@
 //! shim, and no safe function here may have undefined behaviour for any argument.
 
 pub mod args;
+pub mod caller;
 pub mod chunks;
 pub mod clock;
 pub mod errno;
@@ -13,6 +14,7 @@ pub mod fork_reset;
 pub mod interruptions;
 pub mod lock;
 pub mod named_file;
+pub mod open_file;
 pub mod pages;
 pub mod plain_file;
 pub mod process;
@@ -24,4 +26,5 @@ pub mod stderr;
 pub mod symbols;
 mod sync;
 pub mod thread;
+#[macro_use]
 mod variables;

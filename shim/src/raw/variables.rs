@@ -6,6 +6,7 @@
 
 use std::{
     arch::{asm, global_asm},
+    cell::Cell,
     marker::PhantomData,
 };
 
@@ -13,7 +14,10 @@ use super::{chunks, stack, thread};
 
 /// The variables. Zero bytes are their value when a thread begins, and they have no destructor: a signal handler, and a destructor of
 /// the program's own variables, may use them at any instruction.
+#[repr(C)]
 pub(super) struct Variables {
+    /// Where the call that came in through [`note_caller`](crate::note_caller) returns to. It is the first of the variables.
+    pub(super) caller: Cell<usize>,
     pub(super) thread: thread::Own,
     pub(super) lane: chunks::Lane,
     pub(super) stacks: stack::Stacks,
@@ -34,6 +38,21 @@ global_asm!(
     ".zero 128",
     ".popsection",
 );
+
+/// Instructions of a naked function: note where its call returns to, and go on at `$to`, which must have the signature of the function.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! note_caller {
+    ($to:path) => {
+        std::arch::naked_asm!(
+            "mov r11, qword ptr [rip + urscope_variables@GOTTPOFF]",
+            "mov r10, qword ptr [rsp]",
+            "mov qword ptr fs:[r11], r10",
+            "jmp {to}",
+            to = sym $to,
+        )
+    };
+}
 
 /// The variables of this thread.
 #[inline]

@@ -6,7 +6,7 @@
 use urscope_schema::{
     api::role::{Device, OutParams, Role, Sources},
     call::Values,
-    handle::fingerprint,
+    handle::{descriptor_data, fingerprint},
 };
 
 use super::{
@@ -62,13 +62,17 @@ impl Inputs {
             // `ur_usm_desc_t` has its `hints` there.
             Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_unaligned() }))
         };
-        let Sources { desc, usm_desc, devices, count, .. } = self.0;
+        let Sources { desc, usm_desc, devices, count, ipc_handles, .. } = self.0;
         if desc != 0 {
             values.flags = word(desc + FLAGS);
         }
         if usm_desc != 0 {
             // A SYCL program passes a description with every allocation, and nearly all of them ask for nothing.
             values.flags = word(usm_desc + FLAGS).filter(|hints| *hints != 0);
+        }
+        if ipc_handles != 0 && count > 0 {
+            // SAFETY: the caller passes a list of so many IPC handles to the driver, which is about to read them.
+            values.data = Some(descriptor_data(unsafe { descriptor_at(ipc_handles) }));
         }
         if devices != 0 && count > 0 {
             let first = std::ptr::with_exposed_provenance::<u64>(devices);
@@ -150,6 +154,17 @@ impl Arguments {
         // SAFETY: these values were set by `add` only, from arguments that are handles.
         unsafe { AdapterHandle::new(handle as usize) }
     }
+}
+
+/// The descriptor in a `ze_ipc_mem_handle_t`.
+///
+/// # Safety
+///
+/// An IPC handle is at that address.
+#[inline]
+pub(super) unsafe fn descriptor_at(handle: usize) -> u32 {
+    // SAFETY: the caller's promise; it is larger than this.
+    unsafe { std::ptr::with_exposed_provenance::<u32>(handle).read_unaligned() }
 }
 
 /// The fingerprint of handle data that a get has returned; `None` for a null pointer or a size that cannot be right.

@@ -12,14 +12,15 @@ use urscope_schema::{
         role::{OutParams, Role},
     },
     call::Values,
+    handle::{descriptor_data, file_fingerprint},
 };
 
 use super::{
     Arg, handed_in,
-    inputs::{CallerOutParams, data_fingerprint},
+    inputs::{CallerOutParams, data_fingerprint, descriptor_at},
     umf_header::{UMF_SIZES, UmfHeader},
 };
-use crate::raw::process;
+use crate::raw::{open_file, process};
 
 /// What a variable holds that the callee has not written to; no address and no size that an adapter would give.
 const UNTOUCHED: usize = 0x5a5a_5a5a_5a5a_5a5a;
@@ -148,12 +149,23 @@ impl CallerOutParams {
             // SAFETY: the call succeeded, so the caller's variable for the handle is valid and filled (`urContextCreate`).
             values.context = Some(unsafe { std::ptr::with_exposed_provenance::<u64>(caller.context).read_unaligned() });
         }
+        if caller.ipc_handle != 0 {
+            // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeMemGetIpcHandle`).
+            let descriptor = unsafe { descriptor_at(caller.ipc_handle) };
+            values.data = Some(descriptor_data(descriptor));
+            values.fingerprint = of_file(descriptor);
+        }
         if caller.value != 0 {
             // SAFETY: the call succeeded, so the caller's variable holds a `ur_bool_t`, one byte (`urDeviceGetInfo`).
             values.value = Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u8>(caller.value).read() }));
         }
         values
     }
+}
+
+/// The fingerprint of the file that a descriptor refers to.
+pub fn of_file(descriptor: u32) -> Option<u64> {
+    open_file::identity(descriptor).map(|(device, inode)| file_fingerprint(device, inode))
 }
 
 /// Copies an answer to the caller's variable.

@@ -1,0 +1,54 @@
+//! One row per hooked Level Zero function.
+//!
+//! A row has the form of those of Unified Runtime (`ur.rs`), and the same is made from it. The slot is that in
+//! `ze_<table>_dditable_t` (`ze_ddi.h` 1.17); a table only ever grew at its end ([`crate::api::Table::slots`]).
+//!
+//! What stands behind an IPC handle is known by the file that its descriptor refers to, because programs replace the
+//! descriptor on the way to another process, and some of them all other bytes, too. So `data` is the descriptor
+//! ([`crate::handle::descriptor_data`]), and the fingerprint is that of the file ([`crate::handle::file_fingerprint`]).
+
+/// Passes all rows to the macro `$sink`, in one call.
+#[macro_export]
+#[rustfmt::skip]
+macro_rules! ze_functions {
+    ($($sink:ident)::+) => {
+        ze_functions! { @rows [$($sink)::+] }
+    };
+    (@rows [$($sink:tt)*] $($front:tt)*) => {
+        $($sink)*! {
+            $($front)*
+            /// Allocates shared memory.
+            fn zeMemAllocShared(context: Context, desc: Unseen, host_desc: Unseen, size: Length, alignment: Unseen, device: AnyDevice, pointer: OutPointer) in ZeMem[0] makes Usm;
+            /// Allocates device memory.
+            fn zeMemAllocDevice(context: Context, desc: Unseen, size: Length, alignment: Unseen, device: AnyDevice, pointer: OutPointer) in ZeMem[1] makes Usm;
+            /// Allocates host memory.
+            fn zeMemAllocHost(context: Context, desc: Unseen, size: Length, alignment: Unseen, pointer: OutPointer) in ZeMem[2] makes Usm;
+            /// Frees memory.
+            fn zeMemFree(context: Context, pointer: Pointer) in ZeMem[3] ends Usm;
+            /// Frees memory, as the description says.
+            fn zeMemFreeExt(context: Context, desc: Unseen, pointer: Pointer) in ZeMem[9] ends Usm;
+            /// Gets an IPC handle of memory, to be sent to another process.
+            fn zeMemGetIpcHandle(context: Context, pointer: Pointer, handle: OutIpcHandle) in ZeMem[6] makes MemHandle;
+            /// The same, with a chain of properties.
+            fn zeMemGetIpcHandleWithProperties(context: Context, pointer: Pointer, properties: Unseen, handle: OutIpcHandle) in ZeMem[12] makes MemHandle;
+            /// Returns an IPC handle in the process that got it.
+            fn zeMemPutIpcHandle(context: Context, handle: IpcHandle) in ZeMem[10] ends MemHandle;
+            /// Opens an IPC handle of another process: maps its memory.
+            fn zeMemOpenIpcHandle(context: Context, device: AnyDevice, handle: IpcHandle, flags: Flags, pointer: OutPointer) in ZeMem[7] makes Mapping;
+            /// Closes a mapping.
+            fn zeMemCloseIpcHandle(context: Context, pointer: Pointer) in ZeMem[8] ends Mapping;
+            /// Gets the IPC handles of all tiles of memory; the first one is recorded.
+            fn zexMemGetIpcHandles(context: Context, pointer: Pointer, count: Unseen, handles: OutIpcHandles) in ZeExtension[0] makes MemHandle;
+            /// Opens the IPC handles of all tiles of memory; the first one is recorded.
+            fn zexMemOpenIpcHandles(context: Context, device: AnyDevice, count: Count, handles: IpcHandles, flags: Flags, pointer: OutPointer) in ZeExtension[1] makes Mapping;
+        }
+    };
+}
+
+/// Passes the rows of Unified Runtime and of Level Zero to the macro `$sink`, in one call.
+#[macro_export]
+macro_rules! hooked_functions {
+    ($($sink:ident)::+) => {
+        ur_functions! { @rows [ze_functions] @rows [$($sink)::+] }
+    };
+}

@@ -1,0 +1,251 @@
+//! The entry point for Level Zero: the tables that a loader asks of a driver, and what `zeDriverGetExtensionFunctionAddress` returns.
+//!
+//! These see each call once, with the thread and the stack of its caller, whether the program calls a symbol or what dlsym(3) found. No
+//! symbol of Level Zero is exported: programs probe for functions that their loader lacks. The software device fills tables of its own
+//! through dlsym(3), as a loader does, so it needs nothing else.
+//!
+//! Where Unified Runtime's adapters or libumf call, the call is part of one of Unified Runtime that is recorded already; it passes
+//! unseen. What is no driver must be left alone: a loader and its layers export getters of the same names.
+
+mod calls;
+
+use std::{
+    ffi::{CStr, c_char, c_void},
+    ptr::null_mut,
+    sync::atomic::{AtomicBool, AtomicPtr, Ordering},
+};
+
+use parking_lot::Mutex;
+use urscope_schema::{
+    api::{Function, Table, UrResult},
+    trace::records::{EntryPoint, LEVEL_ZERO_DRIVER},
+};
+
+use crate::{layer::trace, raw::symbols::modules::Module};
+
+/// How many drivers one process can have under trace: one for each kind of device.
+const DRIVERS: usize = 4;
+
+/// The slot of `zeDriverGetExtensionFunctionAddress` in `ze_driver_dditable_t`, and the minor version that added it.
+const EXTENSION_ADDRESS: (usize, u32) = (5, 1);
+
+/// What the software device exports, which is a driver and at the same time what programs take for the loader.
+const SOFTWARE_DEVICE: &CStr = c"zeSoftDriver";
+
+/// What loaders and their layers export, and drivers do not.
+const LOADERS: [&CStr; 2] = [c"zelLoaderGetVersion", c"zelLoaderGetVersions"];
+
+type Getter = unsafe extern "C" fn(u32, *mut *mut c_void) -> UrResult;
+type ExtensionAddress = unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut c_void) -> UrResult;
+
+/// A driver's own functions.
+struct Driver {
+    mem: AtomicPtr<c_void>,
+    driver: AtomicPtr<c_void>,
+    extension_address: AtomicPtr<c_void>,
+    functions: [AtomicPtr<c_void>; Function::COUNT],
+    reported: AtomicBool,
+}
+
+static KNOWN: [Driver; DRIVERS] = [const {
+    Driver {
+        mem: AtomicPtr::new(null_mut()),
+        driver: AtomicPtr::new(null_mut()),
+        extension_address: AtomicPtr::new(null_mut()),
+        functions: [const { AtomicPtr::new(null_mut()) }; Function::COUNT],
+        reported: AtomicBool::new(false),
+    }
+}; DRIVERS];
+
+/// The libraries of the drivers, by number.
+static MODULES: Mutex<Vec<Module>> = Mutex::new(Vec::new());
+
+/// What somebody is to get that looked up the getter of `table` and would find `real`.
+///
+/// # Safety
+///
+/// `real` is what `dlsym` found under the name of the getter of `table`.
+pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
+    let ours = number(real).and_then(|via| Some((KNOWN.get(via)?, via)));
+    match ours {
+        Some((driver, via)) => {
+            let (kept, ours) = match table {
+                Table::ZeMem => (&driver.mem, for_driver!(get_mem, via)),
+                _ => (&driver.driver, for_driver!(get_driver, via)),
+            };
+            kept.store(real, Ordering::Release);
+            ours
+        }
+        None => real,
+    }
+}
+
+/// The number of the driver whose getter that is; `None` if it is no driver, or there is no room for another one.
+fn number(getter: *mut c_void) -> Option<usize> {
+    let module = Module::of(getter as usize)?;
+    let mut modules = MODULES.lock();
+    if let Some(via) = modules.iter().position(|known| *known == module) {
+        return Some(via);
+    }
+    let is_loader = LOADERS.iter().any(|name| module.exports(name));
+    if modules.len() == DRIVERS || is_loader && !module.exports(SOFTWARE_DEVICE) {
+        return None;
+    }
+    modules.push(module);
+    Some(modules.len() - 1)
+}
+
+/// A function of ours for the driver of that number, which is below [`DRIVERS`].
+macro_rules! for_driver {
+    ($function:path, $via:expr) => {{
+        use $function as of;
+        match $via {
+            0 => of::<0> as *mut c_void,
+            1 => of::<1> as *mut c_void,
+            2 => of::<2> as *mut c_void,
+            _ => of::<3> as *mut c_void,
+        }
+    }};
+}
+use for_driver;
+
+/// Our `zeGetMemProcAddrTable`.
+///
+/// # Safety
+///
+/// `into` is null or a table of the API version `version` (`ze_ddi.h`).
+unsafe extern "C" fn get_mem<const VIA: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
+    // SAFETY: the caller's promise.
+    let result = unsafe { fill(KNOWN.get(VIA).map(|driver| &driver.mem), version, into) };
+    if !result.is_success() || into.is_null() {
+        return result;
+    }
+    let filled = Table::ZeMem.slots(version & 0xffff);
+    for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == Table::ZeMem) {
+        let (_, slot) = function.slot();
+        if slot < filled {
+            // SAFETY: a table of this version has so many slots.
+            unsafe { replace::<VIA>(into.add(slot), function) };
+        }
+    }
+    result
+}
+
+/// Our `zeGetDriverProcAddrTable`.
+///
+/// # Safety
+///
+/// As for [`get_mem`].
+unsafe extern "C" fn get_driver<const VIA: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
+    let Some(driver) = KNOWN.get(VIA) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
+    // SAFETY: the caller's promise.
+    let result = unsafe { fill(Some(&driver.driver), version, into) };
+    let (slot, since) = EXTENSION_ADDRESS;
+    if result.is_success() && !into.is_null() && version & 0xffff >= since {
+        // SAFETY: a table of this version has this slot.
+        let slot = unsafe { into.add(slot) };
+        // SAFETY: as above.
+        let real = unsafe { *slot };
+        let ours = extension_address::<VIA> as *mut c_void;
+        if !real.is_null() && real != ours {
+            driver.extension_address.store(real, Ordering::Release);
+            // SAFETY: as above.
+            unsafe { *slot = ours };
+        }
+    }
+    result
+}
+
+/// Has the driver fill a table.
+///
+/// # Safety
+///
+/// As for [`get_mem`].
+unsafe fn fill(getter: Option<&AtomicPtr<c_void>>, version: u32, into: *mut *mut c_void) -> UrResult {
+    let real = getter.map_or(null_mut(), |real| real.load(Ordering::Acquire));
+    if real.is_null() {
+        return UrResult::UNSUPPORTED_FEATURE.level_zero();
+    }
+    // SAFETY: it was kept by `getter`, whose caller promises that it is a getter, which has this signature (`ze_ddi.h`).
+    let real = unsafe { std::mem::transmute::<*mut c_void, Getter>(real) };
+    // SAFETY: the caller's promise.
+    unsafe { real(version, into) }
+}
+
+/// Puts our function into a slot, and keeps the one that is there.
+///
+/// # Safety
+///
+/// `slot` holds the driver's implementation of `function`, ours or null, and may be written.
+unsafe fn replace<const VIA: usize>(slot: *mut *mut c_void, function: Function) {
+    // SAFETY: the caller's promise.
+    let real = unsafe { *slot };
+    let kept = KNOWN.get(VIA).and_then(|driver| driver.functions.get(function as usize));
+    if let (Some(kept), Some(ours)) = (kept, calls::stand_in::<VIA>(function))
+        && !real.is_null()
+        && real != ours
+    {
+        kept.store(real, Ordering::Release);
+        // SAFETY: the caller's promise.
+        unsafe { *slot = ours };
+    }
+}
+
+/// Our `zeDriverGetExtensionFunctionAddress`.
+///
+/// # Safety
+///
+/// As for the real one: `name` is a C string, and `address` takes a pointer (`ze_api.h`).
+unsafe extern "C" fn extension_address<const VIA: usize>(
+    driver: *mut c_void,
+    name: *const c_char,
+    address: *mut *mut c_void,
+) -> UrResult {
+    let real = KNOWN.get(VIA).map_or(null_mut(), |known| known.extension_address.load(Ordering::Acquire));
+    if real.is_null() {
+        return UrResult::UNSUPPORTED_FEATURE.level_zero();
+    }
+    // SAFETY: `get_driver` keeps what stood in this function's slot, which has this signature (`ze_api.h`).
+    let real = unsafe { std::mem::transmute::<*mut c_void, ExtensionAddress>(real) };
+    // SAFETY: the caller's promise, passed on.
+    let result = unsafe { real(driver, name, address) };
+    if !result.is_success() || name.is_null() || address.is_null() {
+        return result;
+    }
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(name) };
+    let function = name.to_str().ok().and_then(Function::from_name);
+    if let Some(function) = function.filter(|function| function.slot().0 == Table::ZeExtension) {
+        // SAFETY: the driver has just left the address of its function there.
+        unsafe { replace::<VIA>(address, function) };
+    }
+    result
+}
+
+/// The driver's own function, if it has been seen.
+fn real(via: usize, function: Function) -> *mut c_void {
+    let kept = KNOWN.get(via).and_then(|driver| driver.functions.get(function as usize));
+    kept.map_or(null_mut(), |kept| kept.load(Ordering::Acquire))
+}
+
+/// Reports the driver, at its first call that is recorded: a process that only runs kernels has nothing of it in its trace.
+fn report_once(via: usize) {
+    let Some(driver) = KNOWN.get(via) else { return };
+    if driver.reported.load(Ordering::Relaxed) || driver.reported.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let module = MODULES.lock().get(via).cloned();
+    let replaced = |function: &&Function| {
+        driver.functions.get(**function as usize).is_some_and(|kept| !kept.load(Ordering::Relaxed).is_null())
+    };
+    let functions: Vec<_> = Function::ALL.iter().filter(replaced).copied().collect();
+    trace::entry_point(&EntryPoint {
+        kind: LEVEL_ZERO_DRIVER.into(),
+        library: module.as_ref().map(Module::file_name).unwrap_or_default(),
+        directory: module.as_ref().map(Module::directory).unwrap_or_default(),
+        slots: functions.len() as u32,
+        ipc_slots: functions.iter().filter(|function| function.is_ipc()).count() as u32,
+        functions: functions.iter().map(|function| function.name().to_owned()).collect(),
+        ..EntryPoint::default()
+    });
+}

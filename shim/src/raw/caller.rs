@@ -1,0 +1,127 @@
+//! Whose call it is: of the program and its middleware, or of the runtime below Unified Runtime, whose calls of Level Zero are part of a
+//! call that is recorded already.
+//!
+//! An address is classified by the file name of its library, once for each library. Must never be asked about a call that did not come
+//! in through [`note_caller`](crate::note_caller).
+
+use std::{
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use parking_lot::Mutex;
+
+use super::{interruptions, symbols::modules, variables};
+
+/// What code belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The program, or a library that calls for itself.
+    Program,
+    /// Unified Runtime, what its adapters allocate with, and urscope.
+    Runtime,
+    /// Level Zero, whose loader passes calls on.
+    LevelZero,
+}
+
+/// How the file names of the libraries begin that are not the program's.
+const LIBRARIES: [(&str, Owner); 6] = [
+    ("libur_", Owner::Runtime),
+    ("libumf", Owner::Runtime),
+    ("libsycl.", Owner::Runtime),
+    ("liburscope", Owner::Runtime),
+    ("libze_", Owner::LevelZero),
+    ("libpi_", Owner::Runtime),
+];
+
+/// How many libraries are remembered. One more is looked up at every call.
+const KEPT: usize = 64;
+
+/// Where a library begins, and where it ends with its owner.
+#[derive(Debug)]
+struct Known {
+    start: AtomicUsize,
+    end: AtomicUsize,
+    owner: AtomicUsize,
+}
+
+static KNOWN: [Known; KEPT] = [const {
+    Known { start: AtomicUsize::new(0), end: AtomicUsize::new(0), owner: AtomicUsize::new(0) }
+}; KEPT];
+
+static ADDING: Mutex<usize> = Mutex::new(0);
+
+/// Where the latest call of this thread that came in through [`note_caller`](crate::note_caller) returns to.
+#[inline]
+pub fn address() -> usize {
+    variables::own().caller.get()
+}
+
+/// Whom the code at an address belongs to. Where no library is, it was generated, and is the program's.
+#[inline]
+pub fn owner(address: usize) -> Owner {
+    for known in &KNOWN {
+        let start = known.start.load(Ordering::Acquire);
+        if start == 0 {
+            break;
+        }
+        if (start..known.end.load(Ordering::Relaxed)).contains(&address) {
+            return owner_of(known.owner.load(Ordering::Relaxed));
+        }
+    }
+    look_up(address)
+}
+
+const fn owner_of(number: usize) -> Owner {
+    match number {
+        1 => Owner::Runtime,
+        2 => Owner::LevelZero,
+        _ => Owner::Program,
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn look_up(address: usize) -> Owner {
+    let _held_off = interruptions::hold_off();
+    let Some(module) = modules::describe(address) else { return Owner::Program };
+    let name = Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let owner = of_file(&name);
+    if let Some(mut count) = ADDING.try_lock()
+        && let Some(free) = KNOWN.get(*count)
+    {
+        free.owner.store(owner as usize, Ordering::Relaxed);
+        free.end.store(module.end.0 as usize, Ordering::Relaxed);
+        free.start.store(module.start.0 as usize, Ordering::Release);
+        *count += 1;
+    }
+    owner
+}
+
+fn of_file(name: &str) -> Owner {
+    LIBRARIES.iter().find(|(begins, _)| name.starts_with(begins)).map_or(Owner::Program, |(_, owner)| *owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_is_known_by_its_name() {
+        assert_eq!(of_file("libur_adapter_level_zero_v2.so.0.12.0"), Owner::Runtime);
+        assert_eq!(of_file("libumf.so.1.0.2"), Owner::Runtime);
+        assert_eq!(of_file("libze_loader.so.1.28.2"), Owner::LevelZero);
+        assert_eq!(of_file("libmpi.so.12"), Owner::Program);
+        assert_eq!(of_file("libsyclomatic_helper.so"), Owner::Program);
+    }
+
+    #[test]
+    fn an_owner_is_remembered() {
+        let here = an_owner_is_remembered as *const () as usize;
+        assert_eq!([owner(here), owner(here)], [Owner::Program; 2]);
+        assert_eq!(owner(1), Owner::Program);
+        for owner in [Owner::Program, Owner::Runtime, Owner::LevelZero] {
+            assert_eq!(owner_of(owner as usize), owner);
+        }
+    }
+}

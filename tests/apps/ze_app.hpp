@@ -1,0 +1,134 @@
+// Level Zero, as a program or a communication library uses it without SYCL: found by name at run time.
+//
+// The declarations are those of ze_api.h 1.17, as far as the programs need them.
+#pragma once
+
+#include "peer.hpp"
+
+#include <cstring>
+
+#include <dlfcn.h>
+#include <sys/syscall.h>
+
+namespace app {
+
+struct ze_ipc_mem_handle_t {
+  char data[64];
+};
+struct ze_context_desc_t {
+  uint32_t stype;
+  const void *next;
+  uint32_t flags;
+};
+struct ze_device_mem_alloc_desc_t {
+  uint32_t stype;
+  const void *next;
+  uint32_t flags;
+  uint32_t ordinal;
+};
+using ze_handle_t = struct ze_object *;
+
+// Each function with its C signature.
+#define ZE_FUNCTIONS(F)                                                                                                \
+  F(zeInit, (uint32_t))                                                                                                \
+  F(zeDriverGet, (uint32_t *, ze_handle_t *))                                                                          \
+  F(zeDeviceGet, (ze_handle_t, uint32_t *, ze_handle_t *))                                                             \
+  F(zeContextCreate, (ze_handle_t, const ze_context_desc_t *, ze_handle_t *))                                          \
+  F(zeContextDestroy, (ze_handle_t))                                                                                   \
+  F(zeMemAllocDevice, (ze_handle_t, const ze_device_mem_alloc_desc_t *, size_t, size_t, ze_handle_t, void **))         \
+  F(zeMemFree, (ze_handle_t, void *))                                                                                  \
+  F(zeMemGetIpcHandle, (ze_handle_t, const void *, ze_ipc_mem_handle_t *))                                             \
+  F(zeMemPutIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t))                                                             \
+  F(zeMemOpenIpcHandle, (ze_handle_t, ze_handle_t, ze_ipc_mem_handle_t, uint32_t, void **))                            \
+  F(zeMemCloseIpcHandle, (ze_handle_t, const void *))
+
+// One context of the first device.
+class Ze {
+public:
+#define ZE_MEMBER(name, parameters) uint32_t(*name) parameters = nullptr;
+  ZE_FUNCTIONS(ZE_MEMBER)
+#undef ZE_MEMBER
+
+  Ze() {
+    void *loader = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_GLOBAL);
+    require(loader != nullptr, "there is no libze_loader.so.1");
+#define ZE_FIND(name, parameters)                                                                                      \
+  name = reinterpret_cast<uint32_t(*) parameters>(dlsym(loader, #name));                                              \
+  require(name != nullptr, "the loader has no " #name);
+    ZE_FUNCTIONS(ZE_FIND)
+#undef ZE_FIND
+    uint32_t one = 1;
+    check(zeInit(0), "zeInit");
+    check(zeDriverGet(&one, &driver), "zeDriverGet");
+    one = 1;
+    check(zeDeviceGet(driver, &one, &device), "zeDeviceGet");
+    const ze_context_desc_t desc = {0xd, nullptr, 0};
+    check(zeContextCreate(driver, &desc, &context), "zeContextCreate");
+  }
+
+  static void check(uint32_t result, const std::string &what) {
+    require(result == 0, what + " returned " + std::to_string(result));
+  }
+
+  void *allocate(size_t size) const {
+    const ze_device_mem_alloc_desc_t desc = {0x15, nullptr, 0, 0};
+    void *memory = nullptr;
+    check(zeMemAllocDevice(context, &desc, size, 64, device, &memory), "zeMemAllocDevice");
+    return memory;
+  }
+  void free(void *memory) const { check(zeMemFree(context, memory), "zeMemFree"); }
+  ze_ipc_mem_handle_t get(const void *memory) const {
+    ze_ipc_mem_handle_t handle = {};
+    check(zeMemGetIpcHandle(context, memory, &handle), "zeMemGetIpcHandle");
+    return handle;
+  }
+  uint32_t try_open(const ze_ipc_mem_handle_t &handle, void **memory) const {
+    return zeMemOpenIpcHandle(context, device, handle, 0, memory);
+  }
+  void *open(const ze_ipc_mem_handle_t &handle) const {
+    void *memory = nullptr;
+    check(try_open(handle, &memory), "zeMemOpenIpcHandle");
+    return memory;
+  }
+
+  ze_handle_t driver = nullptr, device = nullptr, context = nullptr;
+};
+
+// The descriptor in a handle.
+inline int descriptor(const ze_ipc_mem_handle_t &handle) {
+  int number = -1;
+  std::memcpy(&number, handle.data, sizeof number);
+  return number;
+}
+
+// The handle of another process, with a descriptor of this one in place of that one's.
+inline ze_ipc_mem_handle_t fetched(pid_t pid, ze_ipc_mem_handle_t handle) {
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  require(process >= 0, "cannot open the other process");
+  const int here = static_cast<int>(syscall(SYS_pidfd_getfd, process, descriptor(handle), 0));
+  require(here >= 0, "cannot fetch a descriptor of the other process");
+  close(process);
+  std::memcpy(handle.data, &here, sizeof here);
+  return handle;
+}
+
+// A handle as a message, with the process that it comes from.
+inline Bytes message(const ze_ipc_mem_handle_t &handle) {
+  Bytes bytes(sizeof handle + sizeof(pid_t));
+  const pid_t pid = getpid();
+  std::memcpy(bytes.data(), &handle, sizeof handle);
+  std::memcpy(bytes.data() + sizeof handle, &pid, sizeof pid);
+  return bytes;
+}
+
+// The handle of a message, fetched.
+inline ze_ipc_mem_handle_t fetched(const Bytes &message) {
+  ze_ipc_mem_handle_t handle = {};
+  pid_t pid = 0;
+  require(message.size() == sizeof handle + sizeof pid, "no handle came");
+  std::memcpy(&handle, message.data(), sizeof handle);
+  std::memcpy(&pid, message.data() + sizeof handle, sizeof pid);
+  return fetched(pid, handle);
+}
+
+} // namespace app

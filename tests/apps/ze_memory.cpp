@@ -1,0 +1,73 @@
+// Two processes share memory through Level Zero's own functions, as communication libraries do: the bytes of a handle travel, and the
+// consumer fetches the descriptor in them. The argument names what is right or wrong with it; "list" prints the names.
+#include "ze_app.hpp"
+
+using namespace app;
+
+static constexpr size_t SIZE = 1 << 16;
+static const char *const CASES[] = {"right",       "without-put",      "free-first",  "one-byte-left", "close-twice",
+                                    "put-twice",   "put-after-free",   "after-put",   "after-free",    "close-of-own",
+                                    "left-open"};
+
+static std::string chosen() {
+  const char *name = getenv("ZE_MEMORY_CASE");
+  return name ? name : "right";
+}
+
+// What libfabric leaves of a handle: its descriptor.
+static ze_ipc_mem_handle_t bare(ze_ipc_mem_handle_t handle) {
+  std::memset(handle.data + 4, 0, sizeof handle.data - 4);
+  return handle;
+}
+
+static void producer(Peer &consumer) {
+  const std::string what = chosen();
+  const Ze ze;
+  void *memory = ze.allocate(SIZE);
+  std::memset(memory, 42, SIZE);
+  const ze_ipc_mem_handle_t handle = ze.get(memory);
+  consumer.send(message(handle));
+  consumer.await("fetched");
+  if (what == "after-put") Ze::check(ze.zeMemPutIpcHandle(ze.context, handle), "zeMemPutIpcHandle");
+  if (what == "after-free" || what == "put-after-free") ze.free(memory);
+  consumer.say("open");
+  consumer.await("opened");
+  if (what == "free-first") ze.free(memory);
+  consumer.say("close");
+  consumer.await("closed");
+  if (what == "close-of-own") ze.zeMemCloseIpcHandle(ze.context, memory);
+  const bool puts = what != "without-put" && what != "after-put" && what != "free-first" && what != "after-free";
+  if (puts) ze.zeMemPutIpcHandle(ze.context, handle);
+  if (what == "put-twice") ze.zeMemPutIpcHandle(ze.context, handle);
+  if (what != "free-first" && what != "after-free" && what != "put-after-free") ze.free(memory);
+  print("producer is done");
+}
+
+static void consumer(Peer &producer) {
+  const std::string what = chosen();
+  const Ze ze;
+  ze_ipc_mem_handle_t handle = fetched(producer.receive());
+  if (what == "one-byte-left") handle = bare(handle);
+  producer.say("fetched");
+  producer.await("open");
+  void *memory = nullptr;
+  const uint32_t result = ze.try_open(handle, &memory);
+  print(result == 0 ? "opened" : "refused");
+  if (result == 0 && what != "after-free" && what != "put-after-free")
+    require(static_cast<const char *>(memory)[SIZE - 1] == 42, "the memory holds something else");
+  producer.say("opened");
+  producer.await("close");
+  if (result == 0 && what != "left-open") Ze::check(ze.zeMemCloseIpcHandle(ze.context, memory), "zeMemCloseIpcHandle");
+  if (what == "close-twice") ze.zeMemCloseIpcHandle(ze.context, memory);
+  close(descriptor(handle));
+  producer.say("closed");
+}
+
+int main(int argc, char **argv) {
+  if (argc == 2 && std::string(argv[1]) == "list") {
+    for (const char *name : CASES) print(name);
+    return 0;
+  }
+  if (argc == 2) setenv("ZE_MEMORY_CASE", argv[1], 1);
+  return run(argc, argv, producer, consumer);
+}
