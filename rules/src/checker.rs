@@ -8,6 +8,7 @@ use std::fmt;
 use crate::{
     catalog::RULES,
     finding::{Finding, Severity},
+    level_zero,
     tracker::fact::{Fact, FactConsumer, FactKind},
 };
 
@@ -170,6 +171,7 @@ impl FactConsumer for Checker {
     #[inline]
     fn consume(&mut self, fact: &Fact<'_>) {
         let Some(wanted) = self.wanted.get(fact.what.kind() as usize) else { return };
+        let before = self.found.len();
         for index in wanted {
             match self.rules.get_mut(usize::from(*index)) {
                 Some(Active::Stateless(check)) => self.found.extend(check(fact)),
@@ -177,6 +179,9 @@ impl FactConsumer for Checker {
                 Some(Active::Stateful(state)) => state.check(fact, &mut self.found),
                 None => {}
             }
+        }
+        if self.found.len() > before {
+            level_zero::adapt(&mut self.found, before);
         }
     }
 }

@@ -11,6 +11,7 @@
 pub mod catalog;
 pub mod checker;
 pub mod finding;
+pub mod level_zero;
 pub mod lifecycle;
 pub mod tracker;
 

@@ -30,6 +30,10 @@ pub enum Kind {
     EventHandle,
     /// A `ur_usm_pool_handle_t`.
     Pool,
+    /// A `ze_event_pool_handle_t`.
+    EventPool,
+    /// An IPC handle of an event pool, identified by its descriptor in the producer.
+    EventPoolHandle,
 }
 
 impl Kind {
@@ -39,12 +43,18 @@ impl Kind {
             Self::MemHandle => Some(Self::Usm),
             Self::PhysicalMemHandle => Some(Self::PhysicalMem),
             Self::EventHandle => Some(Self::Event),
+            Self::EventPoolHandle => Some(Self::EventPool),
             _ => None,
         }
     }
 
+    /// Whether objects of this kind have a handle of their own, are counted by references, and can be shared.
+    pub const fn is_object(self) -> bool {
+        matches!(self, Self::PhysicalMem | Self::Event | Self::EventPool)
+    }
+
     /// All kinds.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Adapter,
         Self::Device,
         Self::Context,
@@ -56,6 +66,8 @@ impl Kind {
         Self::Event,
         Self::EventHandle,
         Self::Pool,
+        Self::EventPool,
+        Self::EventPoolHandle,
     ];
 
     /// The name in reports and suppressions, in kebab case.
@@ -72,6 +84,8 @@ impl Kind {
             Self::Event => "event",
             Self::EventHandle => "event-handle",
             Self::Pool => "pool",
+            Self::EventPool => "event-pool",
+            Self::EventPoolHandle => "event-pool-handle",
         }
     }
 
@@ -100,6 +114,8 @@ impl Kind {
             Self::Event => "event",
             Self::EventHandle => "event handle",
             Self::Pool => "USM pool",
+            Self::EventPool => "event pool",
+            Self::EventPoolHandle => "event pool handle",
         }
     }
 }

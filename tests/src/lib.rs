@@ -28,7 +28,7 @@ pub mod violence;
 
 pub use report::Report;
 pub use run::{Adapter, Outcome, TestRun};
-pub use runtime::{Release, launcher, python_with};
+pub use runtime::{Release, launcher, level_zero_loader, python_with};
 pub use trace::Trace;
 
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::trace::Trace;
 
 /// A function, the fields of its begin record, and those of its end record after a success.
-const FIELDS: [(&str, &str, &str); 27] = [
+const FIELDS: [(&str, &str, &str); 33] = [
     ("urEventCreateExp", "context device flags", "object"),
     ("urEventGetInfo", "object property", ""),
     ("urEventRetain", "object", ""),
@@ -38,6 +38,12 @@ const FIELDS: [(&str, &str, &str); 27] = [
     ("urIPCGetEventHandleExp", "object", "data data_size fingerprint"),
     ("urIPCPutEventHandleExp", "context data", ""),
     ("urIPCOpenEventHandleExp", "context data data_size fingerprint", "object"),
+    ("zeMemAllocDevice", "context device size", "pointer"),
+    ("zeMemFree", "context pointer", ""),
+    ("zeMemGetIpcHandle", "context pointer", "data fingerprint"),
+    ("zeMemPutIpcHandle", "context data", ""),
+    ("zeMemOpenIpcHandle", "context device data flags fingerprint", "pointer"),
+    ("zeMemCloseIpcHandle", "context pointer", ""),
 ];
 
 /// Fields that every record may have besides.

@@ -57,6 +57,13 @@ pub fn launcher(release: &str) -> PathBuf {
     repository().join("target/runtime").join(release).join("bin/mpiexec")
 }
 
+/// The folder of a Level Zero loader that is no device: Debian's 1.8.12. Sets it up if necessary.
+pub fn level_zero_loader() -> PathBuf {
+    static READY: OnceLock<()> = OnceLock::new();
+    READY.get_or_init(|| set_up(&["--loader"]));
+    repository().join("target/loader")
+}
+
 /// Sets up the browser for the tests of the page, if necessary.
 pub fn browser() {
     static READY: OnceLock<()> = OnceLock::new();

@@ -7,18 +7,18 @@ use urscope_schema::handle::Kind;
 use super::{Lifetime, LifetimeKind};
 
 /// The kinds of handle data, in the order in which they are counted.
-pub const HANDLES: [Kind; 3] = [Kind::MemHandle, Kind::PhysicalMemHandle, Kind::EventHandle];
+pub const HANDLES: [Kind; 4] = [Kind::MemHandle, Kind::PhysicalMemHandle, Kind::EventHandle, Kind::EventPoolHandle];
 
 /// The kinds of openings, in the order in which they are counted.
-pub const OPENINGS: [Kind; 3] = [Kind::Mapping, Kind::PhysicalMem, Kind::Event];
+pub const OPENINGS: [Kind; 4] = [Kind::Mapping, Kind::PhysicalMem, Kind::Event, Kind::EventPool];
 
 /// The live handle data and openings of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of live handle data of each kind in [`HANDLES`].
-    pub handles: [u64; 3],
+    pub handles: [u64; HANDLES.len()],
     /// The number of live openings of each kind in [`OPENINGS`].
-    pub openings: [u64; 3],
+    pub openings: [u64; OPENINGS.len()],
     /// The bytes of memory with live handle data; each export counts once.
     pub exported_bytes: u64,
     /// The bytes of the live openings; each opening counts.

@@ -161,9 +161,7 @@ impl FinishedCall<'_> {
         match self.function.effect() {
             Effect::Makes(kind) if kind.shares().is_some() => self.made.map(Arrow::From),
             Effect::Makes(_) => self.of.filter(|_| self.to.is_some()).map(Arrow::To),
-            Effect::Ends(Kind::Mapping | Kind::PhysicalMem | Kind::Event) | Effect::Releases(_) => {
-                self.ended.first().copied().map(Arrow::To)
-            }
+            Effect::Ends(Kind::Mapping) | Effect::Releases(_) => self.ended.first().copied().map(Arrow::To),
             _ => None,
         }
     }

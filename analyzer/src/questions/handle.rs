@@ -150,7 +150,9 @@ impl RecordedCall {
             place: analysis.location(self.place),
             fingerprint: format!("{:#x}", self.fingerprint),
             value: self.value.map(|value| format!("{value:#x}")),
-            result: self.result.map(|result| result.to_string()),
+            result: self
+                .result
+                .map(|result| self.place.function.map_or_else(|| result.to_string(), |of| result.text_of(of))),
             took_ns: self.took,
         }
     }

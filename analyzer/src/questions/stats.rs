@@ -202,7 +202,7 @@ impl Level {
     }
 
     fn show(&self) -> Sample {
-        let alive = |kinds: [Kind; 3]| {
+        let alive = |kinds: [Kind; HANDLES.len()]| {
             let counted = kinds.into_iter().map(|kind| (kind.noun().to_owned(), self.counts.of(kind)));
             counted.filter(|(_, count)| *count > 0).collect()
         };

@@ -2,7 +2,11 @@
 
 use std::fmt::Write as _;
 
-use urscope_rules::{Rule, catalog::RULES};
+use urscope_rules::{
+    Rule,
+    catalog::RULES,
+    level_zero::{Holds, LIMITS},
+};
 
 /// The heads of all files in the catalogue, by their names.
 const HEADS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/heads.rs"));
@@ -50,6 +54,18 @@ pub fn rules_md() -> String {
     for rule in RULES {
         let when = format!("{:?}", rule.when).to_lowercase();
         let _ = writeln!(text, "| [`{0}`](#{0}) | {1} | {when} | {2} |", rule.code, rule.severity, rule.title);
+    }
+    text.push_str(
+        "\n## Level Zero\n\n\
+         The rules hold for memory that is shared by the functions of Level Zero, too, except for these:\n\n\
+         | rule | there | reason |\n|---|---|---|\n",
+    );
+    for (code, holds, reason) in LIMITS {
+        let holds = match holds {
+            Holds::AsNote => "a note, unless one call left very many",
+            Holds::No => "does not hold",
+        };
+        let _ = writeln!(text, "| [`{code}`](#{code}) | {holds} | {reason} |");
     }
     for rule in RULES {
         let page = Page::of(rule).text;

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use scenarios::play;
 use urscope_rule_pages::{Page, rules_md, rules_table};
-use urscope_rules::catalog::RULES;
+use urscope_rules::{Severity, catalog::RULES};
 
 #[test]
 fn every_bad_trace_violates_its_rule_once_and_every_good_trace_none() {
@@ -87,4 +87,34 @@ fn the_readme_has_the_table_of_rules() {
         return;
     }
     assert_eq!(table, rules_table(), "run with BLESS=1");
+}
+
+/// What the specification of Level Zero leaves to the driver.
+#[test]
+fn level_zero_allows_what_sycl_forbids() {
+    let libraries = "
+        producer: alloc p 4096 ze
+        producer: get p -> h ze
+        consumer: open h -> m ze
+        producer: free p ze
+        consumer: close m ze";
+    let found = play(libraries);
+    let codes: Vec<_> = found.iter().map(|finding| (finding.rule.code, finding.severity)).collect();
+    assert_eq!(codes, [("freed-while-open", Severity::Note)]);
+    let kept = "
+        producer: alloc p 4096 ze
+        producer: get p -> h ze
+        consumer: open h -> m ze";
+    let found = play(kept);
+    assert!(found.iter().all(|finding| finding.severity == Severity::Note), "{found:?}");
+    let codes: Vec<_> = found.iter().map(|finding| finding.rule.code).collect();
+    assert!(codes.contains(&"leaked-mapping") && !codes.contains(&"leaked-handle"), "{codes:?}");
+}
+
+#[test]
+fn every_limit_at_level_zero_is_that_of_a_rule() {
+    for (code, _, reason) in urscope_rules::level_zero::LIMITS {
+        assert!(urscope_rules::Rule::named(code).is_some(), "{code}");
+        assert!(!reason.is_empty());
+    }
 }

@@ -61,6 +61,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     }
     let (answer, flag) = match what.kind {
         Kind::Event => (UrResult::INVALID_EVENT, "UR_EXP_EVENT_FLAG_IPC_EXP"),
+        Kind::EventPool => (UrResult::INVALID_ARGUMENT, "ZE_EVENT_POOL_FLAG_IPC"),
         _ => (UrResult::INVALID_ARGUMENT, "UR_PHYSICAL_MEM_FLAG_ENABLE_IPC"),
     };
     let (who, at, born) = (fact.actor(), call(fact.at), call(object.born));

@@ -59,11 +59,12 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::LeftObject(left, handle, object) = fact.what else { return None };
-    if handle.kind != Kind::Event {
-        return None;
-    }
-    one_of(left, || {
-        left_object(&RULE, fact, handle, object, left)
-            .advice("release it with urEventRelease before its context is released; in SYCL, destroy the event object")
-    })
+    let advice = match handle.kind {
+        Kind::Event => {
+            "release it with urEventRelease before its context is released; in SYCL, destroy the event object"
+        }
+        Kind::EventPool => "close it with zeEventPoolCloseIpcHandle before its context is destroyed",
+        _ => return None,
+    };
+    one_of(left, || left_object(&RULE, fact, handle, object, left).advice(advice))
 }

@@ -48,6 +48,7 @@ register! {
     open_in_producer;
     permission_denied;
     profiled_ipc_event;
+    put_after_free;
     put_of_unknown;
     refused_open;
     released_while_mapped;

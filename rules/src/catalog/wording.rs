@@ -89,7 +89,11 @@ pub(super) fn times(count: u64) -> String {
 /// The finding about an opened object that was left, without the advice. Its place is the open.
 pub(super) fn left_object(rule: &'static Rule, fact: &Fact<'_>, what: Handle, object: &Object, how: Left) -> Finding {
     let (who, size, (end, most)) = (fact.actor(), of_size(object.size), left(how));
-    let ends = if what.kind == Kind::Event { "released" } else { "closed or released" };
+    let ends = match what.kind {
+        Kind::Event => "released",
+        Kind::EventPool => "closed",
+        _ => "closed or released",
+    };
     let from =
         object.source.map_or_else(String::new, |source| format!("; its handle data came from {}", fact.place(source)));
     let references = match object.references {

@@ -25,7 +25,7 @@ impl Tracker {
             Effect::Ends(kind) if kind.shares().is_some() => (kind, values.data),
             Effect::Ends(kind) => (kind, values.pointer),
             // References to events are also held by commands, which are not recorded.
-            Effect::Releases(Kind::PhysicalMem) => (Kind::PhysicalMem, values.object),
+            Effect::Releases(kind @ (Kind::PhysicalMem | Kind::EventPool)) => (kind, values.object),
             Effect::Makes(made) => {
                 let what = self.making(who, state, enter, made);
                 self.emit(facts, place_of(who, enter), what);

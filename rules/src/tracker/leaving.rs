@@ -67,7 +67,7 @@ impl Tracker {
         }
         left.objects.sort_unstable_by_key(|(_, object)| object.serial);
         let mut places = Places::of(reason, left.objects.iter().map(|(_, object)| (object.born, object.ended_wrongly)));
-        for kind in [Kind::PhysicalMem, Kind::Event] {
+        for kind in [Kind::PhysicalMem, Kind::Event, Kind::EventPool] {
             for (handle, object) in left.objects.iter().filter(|(handle, _)| handle.kind == kind) {
                 let how = places.next(object.born, object.ended_wrongly, object.context_released);
                 self.emit(facts, at, What::LeftObject(how, *handle, object));

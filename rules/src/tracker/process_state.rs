@@ -180,7 +180,7 @@ impl ProcessState {
     pub(crate) fn state(&self, handle: Handle) -> State {
         let alive = match handle.kind {
             kind if kind.shares().is_some() => self.handles.get(&handle).map(|data| data.state),
-            Kind::PhysicalMem | Kind::Event => self.objects.get(&handle).map(|object| object.state),
+            kind if kind.is_object() => self.objects.get(&handle).map(|object| object.state),
             Kind::Mapping => self.mappings.get(handle.value).map(|mapping| mapping.state),
             _ => None,
         };
@@ -236,13 +236,15 @@ impl ProcessState {
     /// flag are left out, because their end is not recorded; and memory that is taken for a mapping or the reverse is a
     /// mistake of its own.
     pub(crate) fn of_another_kind(&self, kind: Kind, value: u64) -> Option<Confusion> {
-        let handles = [Kind::MemHandle, Kind::PhysicalMemHandle, Kind::EventHandle].into_iter().filter_map(|kind| {
-            let data = self.handles.get(&Handle { kind, value })?;
-            (data.state == State::Alive).then_some((kind, data.born))
-        });
-        let objects = [Kind::PhysicalMem, Kind::Event].into_iter().filter_map(|kind| {
+        let handles = [Kind::MemHandle, Kind::PhysicalMemHandle, Kind::EventHandle, Kind::EventPoolHandle]
+            .into_iter()
+            .filter_map(|kind| {
+                let data = self.handles.get(&Handle { kind, value })?;
+                (data.state == State::Alive).then_some((kind, data.born))
+            });
+        let objects = [Kind::PhysicalMem, Kind::Event, Kind::EventPool].into_iter().filter_map(|kind| {
             let object = self.objects.get(&Handle { kind, value })?;
-            let certain = kind == Kind::PhysicalMem || object.origin != Origin::Plain;
+            let certain = kind != Kind::Event || object.origin != Origin::Plain;
             (object.state == State::Alive && certain).then_some((kind, object.born))
         });
         let mapping = self.mappings.get(value).filter(|mapping| mapping.state == State::Alive && kind != Kind::Usm);
@@ -260,9 +262,7 @@ impl ProcessState {
             kind if kind.shares().is_some() => {
                 self.handles.get(&Handle { kind, value }).map_or_else(ended, Target::Handle)
             }
-            Kind::PhysicalMem | Kind::Event => {
-                self.objects.get(&Handle { kind, value }).map_or_else(ended, Target::Object)
-            }
+            kind if kind.is_object() => self.objects.get(&Handle { kind, value }).map_or_else(ended, Target::Object),
             Kind::Mapping => match self.mappings.get(value).map_or_else(ended, Target::Mapping) {
                 Target::Nothing => inside().or(allocated().map(Target::Allocation)).unwrap_or(Target::Nothing),
                 known => known,

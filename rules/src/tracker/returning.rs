@@ -106,7 +106,7 @@ fn is_given(kind: Kind, values: &Values) -> bool {
     let made = match kind {
         Kind::Usm | Kind::Mapping => values.pointer,
         Kind::Context => values.context,
-        Kind::PhysicalMem | Kind::Event | Kind::Pool => values.object,
+        Kind::PhysicalMem | Kind::Event | Kind::EventPool | Kind::Pool => values.object,
         _ if values.data.is_none() => values.data_size,
         _ => values.data,
     };
@@ -137,7 +137,7 @@ fn operation_without_enter(function: Function) -> Operation {
             size: None,
         }),
         // Its flags are not known: what is shareable is never a violation.
-        Effect::Makes(kind @ (Kind::PhysicalMem | Kind::Event)) => {
+        Effect::Makes(kind) if kind.is_object() => {
             Operation::Create { kind, origin: Origin::Shareable, context: None, size: None }
         }
         Effect::Makes(Kind::Usm) => {

@@ -3,6 +3,8 @@
 //! This is the only table of result codes; `schema/tests/header.rs` compares every row of Unified Runtime's with the header. The numbers of both
 //! differ, but for 0, which is success in both, and 0x7ffffffe, which is unknown in both.
 
+use super::Function;
+
 /// What a function returned. Any number is kept, also one that no header defines.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +59,19 @@ impl UrResult {
     /// Whether the call succeeded.
     pub const fn is_success(self) -> bool {
         self.0 == 0
+    }
+
+    /// The name in the header of the function that returned it; `None` for a number that no header defines.
+    pub const fn name_of(self, function: Function) -> Option<&'static str> {
+        if self.is_success() && function.is_level_zero() { Some("ZE_RESULT_SUCCESS") } else { self.name() }
+    }
+
+    /// The name in the header of the function that returned it, with the number.
+    pub fn text_of(self, function: Function) -> String {
+        match self.name_of(function) {
+            Some(name) if self.is_success() => format!("{name} (0)"),
+            _ => self.to_string(),
+        }
     }
 }
 
@@ -192,11 +207,20 @@ mod tests {
     }
 
     #[test]
+    fn a_success_has_the_name_of_its_function() {
+        assert_eq!(UrResult::SUCCESS.text_of(Function::zeMemFree), "ZE_RESULT_SUCCESS (0)");
+        assert_eq!(UrResult::SUCCESS.text_of(Function::urUSMFree), "UR_RESULT_SUCCESS (0)");
+    }
+
+    #[test]
     fn a_code_of_level_zero_has_its_own_name_and_one_of_unified_runtime() {
         let invalid = UrResult(0x7800_0004);
         assert_eq!(invalid.to_string(), "ZE_RESULT_ERROR_INVALID_ARGUMENT (0x78000004)");
         assert_eq!((invalid.unified(), UrResult::INVALID_ARGUMENT.level_zero()), (UrResult::INVALID_ARGUMENT, invalid));
         assert_eq!(UrResult::INVALID_KERNEL_ARGS.level_zero(), UrResult::UNKNOWN);
-        assert_eq!((UrResult::SUCCESS.unified(), UrResult::SUCCESS.level_zero()), (UrResult::SUCCESS, UrResult::SUCCESS));
+        assert_eq!(
+            (UrResult::SUCCESS.unified(), UrResult::SUCCESS.level_zero()),
+            (UrResult::SUCCESS, UrResult::SUCCESS)
+        );
     }
 }

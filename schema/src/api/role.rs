@@ -92,7 +92,8 @@ pub struct OutParams {
 
 impl OutParams {
     /// No out-parameter at all.
-    pub const NONE: Self = Self { pointer: 0, data: 0, data_size: 0, context: 0, object: 0, copied_data: 0, value: 0, ipc_handle: 0 };
+    pub const NONE: Self =
+        Self { pointer: 0, data: 0, data_size: 0, context: 0, object: 0, copied_data: 0, value: 0, ipc_handle: 0 };
 }
 
 macro_rules! roles {
@@ -203,7 +204,7 @@ roles! {
     OutDataSize(usize) absent data_size out data_size null Answer in data_size;
     /// A `ur_context_handle_t *`.
     OutContext(usize) absent context out context null Pointer in context;
-    /// A `ur_physical_mem_handle_t *`, `ur_event_handle_t *` or `ur_usm_pool_handle_t *`.
+    /// A `ur_physical_mem_handle_t *`, `ur_event_handle_t *`, `ur_usm_pool_handle_t *` or `ze_event_pool_handle_t *`.
     OutObject(usize) absent object out object null Pointer in object;
     /// A `ur_bool_t *` that receives the value of a property, or null.
     OutBool(usize) absent value out value null Value in value;
@@ -213,9 +214,11 @@ roles! {
     ValueSize(usize) absent size null ValueSize in size;
     /// A `size_t *` that receives the size of the value, or null.
     OutValueSize(usize) absent data_size null AnswerSize in data_size;
+    /// A `ze_event_pool_handle_t`.
+    ZePool(usize) enter object null Handle in object;
     /// A `ze_device_handle_t`, or null.
     AnyDevice(usize) enter device;
-    /// A `ze_ipc_mem_handle_t *` that receives an IPC handle.
+    /// A `ze_ipc_mem_handle_t *` or `ze_ipc_event_pool_handle_t *` that receives an IPC handle.
     OutIpcHandle(usize) absent data out ipc_handle null Pointer in data;
     /// A `ze_ipc_mem_handle_t *` to IPC handles that are handed in.
     IpcHandles(usize) source ipc_handles;
@@ -225,7 +228,7 @@ roles! {
     Unseen32(u32);
 }
 
-/// A `ze_ipc_mem_handle_t`, which C passes by value. Its first four bytes are a descriptor.
+/// A `ze_ipc_mem_handle_t` or `ze_ipc_event_pool_handle_t`, which C passes by value. Its first four bytes are a descriptor.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpcHandle {

@@ -58,6 +58,7 @@ tables! {
     Enqueue "ur_enqueue_dditable_t" "urGetEnqueueProcAddrTable";
     EnqueueExp "ur_enqueue_exp_dditable_t" "urGetEnqueueExpProcAddrTable";
     ZeMem "ze_mem_dditable_t" "zeGetMemProcAddrTable";
+    ZeEventPool "ze_event_pool_dditable_t" "zeGetEventPoolProcAddrTable";
     ZeExtension "the functions that zeDriverGetExtensionFunctionAddress names" "zeGetDriverProcAddrTable";
 }
 
@@ -80,6 +81,11 @@ impl Table {
                 6..9 => 11,
                 9..15 => 12,
                 _ => 13,
+            },
+            Self::ZeEventPool => match minor {
+                0..6 => 5,
+                6..9 => 6,
+                _ => 8,
             },
             _ => 0,
         }
@@ -198,6 +204,8 @@ impl Function {
     pub const fn is_ipc(self) -> bool {
         match self.effect() {
             _ if !self.is_level_zero() => matches!(self.slot().0, Table::IPCExp),
+            // The first two of the table create and destroy a pool.
+            Effect::Makes(Kind::EventPool) | Effect::Releases(Kind::EventPool) => self.slot().1 > 1,
             Effect::Makes(kind) | Effect::Ends(kind) => kind.shares().is_some() || matches!(kind, Kind::Mapping),
             _ => false,
         }
@@ -214,6 +222,7 @@ impl Function {
             Effect::Makes(Kind::Mapping) => Some(Kind::MemHandle),
             Effect::Makes(Kind::PhysicalMem) if self.is_ipc() => Some(Kind::PhysicalMemHandle),
             Effect::Makes(Kind::Event) if self.is_ipc() => Some(Kind::EventHandle),
+            Effect::Makes(Kind::EventPool) if self.is_ipc() => Some(Kind::EventPoolHandle),
             _ => None,
         }
     }

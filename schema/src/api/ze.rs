@@ -37,6 +37,18 @@ macro_rules! ze_functions {
             fn zeMemOpenIpcHandle(context: Context, device: AnyDevice, handle: IpcHandle, flags: Flags, pointer: OutPointer) in ZeMem[7] makes Mapping;
             /// Closes a mapping.
             fn zeMemCloseIpcHandle(context: Context, pointer: Pointer) in ZeMem[8] ends Mapping;
+            /// Creates an event pool; one with the IPC flag can be shared.
+            fn zeEventPoolCreate(context: Context, desc: Desc, count: Unseen32, devices: Unseen, pool: OutObject) in ZeEventPool[0] makes EventPool;
+            /// Destroys an event pool.
+            fn zeEventPoolDestroy(pool: ZePool) in ZeEventPool[1] releases EventPool;
+            /// Gets an IPC handle of an event pool, to be sent to another process.
+            fn zeEventPoolGetIpcHandle(pool: ZePool, handle: OutIpcHandle) in ZeEventPool[2] makes EventPoolHandle;
+            /// Opens an IPC handle of another process as an event pool.
+            fn zeEventPoolOpenIpcHandle(context: Context, handle: IpcHandle, pool: OutObject) in ZeEventPool[3] makes EventPool;
+            /// Closes an event pool that was opened.
+            fn zeEventPoolCloseIpcHandle(pool: ZePool) in ZeEventPool[4] releases EventPool;
+            /// Returns an IPC handle of an event pool in the process that got it.
+            fn zeEventPoolPutIpcHandle(context: Context, handle: IpcHandle) in ZeEventPool[5] ends EventPoolHandle;
             /// Gets the IPC handles of all tiles of memory; the first one is recorded.
             fn zexMemGetIpcHandles(context: Context, pointer: Pointer, count: Unseen, handles: OutIpcHandles) in ZeExtension[0] makes MemHandle;
             /// Opens the IPC handles of all tiles of memory; the first one is recorded.

@@ -53,7 +53,7 @@ pub(super) fn pack(line: &[u8], base: u64, words: &mut Vec<u64>) -> Option<()> {
         scan.skip(br#","result":"#)?;
         result = UrResult(u32::try_from(scan.decimal()?).ok()?);
         scan.skip(br#","result_name":""#)?;
-        scan.skip(result.name().unwrap_or("unknown").as_bytes())?;
+        scan.skip(result.name_of(function).unwrap_or("unknown").as_bytes())?;
         scan.skip(b"\"")?;
     }
     let mut packing = Packing::begin(words);

@@ -54,7 +54,7 @@ impl Line {
         self.0.text(r#","cat":""#).text(CALL).text(r#"","name":""#).text(exit.function.name());
         self.0.text(r#"","args":{"call":"#).decimal(exit.call);
         self.0.text(r#","result":"#).decimal(u64::from(exit.result.0));
-        self.0.text(r#","result_name":""#).text(exit.result.name().unwrap_or("unknown")).text(r#"""#);
+        self.0.text(r#","result_name":""#).text(exit.result.name_of(exit.function).unwrap_or("unknown")).text(r#"""#);
         self.values(&exit.values);
         self.0.text("}}");
     }

@@ -289,7 +289,10 @@ pub(super) fn report(entry_point: &EntryPoint) {
         entry_point.functions.iter().filter(|name| Function::from_name(name).is_some_and(Function::is_ipc)).count();
     trace::entry_point(entry_point);
     let path = trace::path().map_or("no trace is written".into(), |path| format!("trace in {}", path.display()));
-    let (took, of) = (format!("{slots} of {} slots", Function::ALL.iter().filter(|function| !function.is_level_zero()).count()), format!("{seen} of its {ipc} urIPC functions"));
+    let (took, of) = (
+        format!("{slots} of {} slots", Function::ALL.iter().filter(|function| !function.is_level_zero()).count()),
+        format!("{seen} of its {ipc} urIPC functions"),
+    );
     if problem.is_empty() && seen > 0 {
         tracing::info!("watching {library} through its adapter table: {took}, {of}; {path}");
     } else if seen > 0 {

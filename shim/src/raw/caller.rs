@@ -45,9 +45,8 @@ struct Known {
     owner: AtomicUsize,
 }
 
-static KNOWN: [Known; KEPT] = [const {
-    Known { start: AtomicUsize::new(0), end: AtomicUsize::new(0), owner: AtomicUsize::new(0) }
-}; KEPT];
+static KNOWN: [Known; KEPT] =
+    [const { Known { start: AtomicUsize::new(0), end: AtomicUsize::new(0), owner: AtomicUsize::new(0) } }; KEPT];
 
 static ADDING: Mutex<usize> = Mutex::new(0);
 

@@ -32,6 +32,7 @@ mod interrupted;
 mod kernels;
 mod kill;
 mod launchers;
+mod level_zero;
 mod live_equals_offline;
 mod loaders;
 mod missing_results;

@@ -38,7 +38,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 76] = [
+const PROGRAMS: [(&str, Shares, Runs); 78] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -115,6 +115,9 @@ const PROGRAMS: [(&str, Shares, Runs); 76] = [
     ("use_after_put", Memory, Once),
     ("waits_sharing", Memory, Once),
     ("wrong_usm", Memory, Once),
+    // These have nothing to do with an adapter.
+    ("ze_event_pool", AllKinds, Listed),
+    ("ze_memory", AllKinds, Listed),
 ];
 
 /// Programs that a test of all programs leaves out, and why.

@@ -214,7 +214,7 @@ fn arguments(call: &FinishedCall<'_>) -> Arguments {
     };
     call.asked.for_each(&mut show);
     call.answered.for_each(&mut show);
-    call.result.into_iter().for_each(|result| args.put("result", Argument::Text(result.to_string())));
+    call.result.into_iter().for_each(|result| args.put("result", Argument::Text(result.text_of(call.function))));
     args
 }
 

@@ -33,7 +33,7 @@
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!
 //! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside; of a `map`, inside of what it makes), `in CONTEXT`, `on DEVICE` (of a context: its only one), `sized NUMBER` (of the handle
-//! data of an open, or of what is mapped), `exposes NUMBER` (of a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), and `fails` (with 45, or the `ur_result_t` behind it) or `begins`. A name is
+//! data of an open, or of what is mapped), `exposes NUMBER` (of a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), `ze` (by the function of Level Zero, of USM and its handle data), and `fails` (with 45, or the `ur_result_t` behind it) or `begins`. A name is
 //! an address: named again as a result, the same address comes again. The bytes of handle data depend on the exported address alone;
 //! those of physical memory also on the name of the handle data, unless it is `like` another.
 //! What stands between a line `NUMBER times` and a line `end` happens so often; `$` in it is the number of the repetition.
@@ -141,6 +141,8 @@ pub struct Call {
     pub queued: bool,
     /// Whether that waits for events.
     pub waits: bool,
+    /// Whether the function is that of Level Zero.
+    pub level_zero: bool,
     /// How many milliseconds it takes longer than others.
     pub takes: Option<u64>,
     /// How it goes on.

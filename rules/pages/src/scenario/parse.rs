@@ -131,6 +131,7 @@ fn parse(line: &str) -> Result<Line, String> {
             pool: None,
             queued: false,
             waits: false,
+            level_zero: false,
             takes: None,
             fate: Fate::Returns,
         };
@@ -153,6 +154,7 @@ fn parse(line: &str) -> Result<Line, String> {
                 "from" => call.pool = Some(value()?.to_owned()),
                 "queued" => call.queued = true,
                 "waits" => call.waits = true,
+                "ze" => call.level_zero = true,
                 "takes" => call.takes = Some(number(value()?)?),
                 "fails" => {
                     let answer = words.next_if(|next| next.parse::<u32>().is_ok()).and_then(|next| next.parse().ok());
@@ -161,7 +163,7 @@ fn parse(line: &str) -> Result<Line, String> {
                 "begins" => call.fate = Fate::Begins,
                 _ => {
                     return Err(format!(
-                        "expected +, ->, like, in, on, ipc, profiled, sized, exposes, as, from, queued, waits, takes, fails or begins, found {word:?}"
+                        "expected +, ->, like, in, on, ipc, profiled, sized, exposes, as, from, queued, waits, ze, takes, fails or begins, found {word:?}"
                     ));
                 }
             }
@@ -287,6 +289,9 @@ impl fmt::Display for Call {
         }
         if self.waits {
             f.write_str(" waits")?;
+        }
+        if self.level_zero {
+            f.write_str(" ze")?;
         }
         if let Some(takes) = self.takes {
             write!(f, " takes {takes}")?;

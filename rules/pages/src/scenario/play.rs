@@ -174,7 +174,8 @@ impl Player {
                 self.exit(pid, &enter, if *success { Ok(answer) } else { Err(REFUSED) });
             }
             Step::Call(call) => {
-                let (function, values, answer) = self.values(actor, call);
+                let of_runtime = self.values(actor, call);
+                let (function, values, answer) = if call.level_zero { by_level_zero(of_runtime) } else { of_runtime };
                 let time = Nanos(self.now);
                 let Some(caller) = self.actors.get_mut(actor) else { return Err("no such process".into()) };
                 if caller.open.contains_key(&line.thread) {
@@ -402,4 +403,19 @@ impl Player {
             _ => self.of_object(actor, call, object, result, within),
         }
     }
+}
+
+/// The same call by the function of Level Zero. A handle has no size there.
+fn by_level_zero((function, enter, exit): (Function, Values, Values)) -> (Function, Values, Values) {
+    use Function as F;
+    let function = match function {
+        F::urUSMDeviceAlloc => F::zeMemAllocDevice,
+        F::urUSMFree => F::zeMemFree,
+        F::urIPCGetMemHandleExp => F::zeMemGetIpcHandle,
+        F::urIPCPutMemHandleExp => F::zeMemPutIpcHandle,
+        F::urIPCOpenMemHandleExp => F::zeMemOpenIpcHandle,
+        F::urIPCCloseMemHandleExp => F::zeMemCloseIpcHandle,
+        other => other,
+    };
+    (function, Values { data_size: None, ..enter }, Values { data_size: None, ..exit })
 }

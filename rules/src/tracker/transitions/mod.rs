@@ -45,13 +45,9 @@ pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
         (Effect::Makes(kind), ..) if let Some(data) = enter.function.opens() => {
             opens::open(tracker, who, (kind, data), values)
         }
-        (Effect::Makes(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => objects::create(kind, values),
-        (Effect::Retains(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => {
-            objects::retain(tracker, who, kind, values.object)
-        }
-        (Effect::Releases(kind @ (Kind::PhysicalMem | Kind::Event)), ..) => {
-            objects::release(tracker, who, kind, values.object)
-        }
+        (Effect::Makes(kind), ..) if kind.is_object() => objects::create(kind, values),
+        (Effect::Retains(kind), ..) if kind.is_object() => objects::retain(tracker, who, kind, values.object),
+        (Effect::Releases(kind), ..) if kind.is_object() => objects::release(tracker, who, kind, values.object),
         (Effect::Makes(Kind::Usm), ..) => Operation::Allocate(requested(enter)),
         (Effect::Makes(Kind::Pool), ..) => Operation::CreatePool,
         (Effect::Retains(Kind::Pool), ..) => pools::retain(tracker, who, values.object),

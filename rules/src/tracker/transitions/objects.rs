@@ -1,4 +1,4 @@
-//! Physical memory and events: born at the exit of the call that made or opened them, gone at the enter of their last
+//! Physical memory, events and event pools: born at the exit of the call that made or opened them, gone at the enter of their last
 //! release.
 
 use urscope_schema::{
@@ -20,12 +20,16 @@ use crate::{
     },
 };
 
+/// `ze_event_pool_flag_t` (ze_api.h).
+const ZE_EVENT_POOL_FLAG_IPC: u64 = 1 << 1;
+
 /// How many events without the IPC flag are remembered.
 const PLAIN_EVENTS: usize = 1024;
 
-/// Physical memory or an event is to be created.
+/// Physical memory, an event or an event pool is to be created.
 pub(super) fn create(kind: Kind, values: &Values) -> Operation {
-    let shared = values.flags.is_some_and(|flags| flags & IPC != 0);
+    let ipc = if kind == Kind::EventPool { ZE_EVENT_POOL_FLAG_IPC } else { IPC };
+    let shared = values.flags.is_some_and(|flags| flags & ipc != 0);
     let origin = if shared { Origin::Shareable } else { Origin::Plain };
     Operation::Create { kind, origin, context: values.context, size: values.size }
 }

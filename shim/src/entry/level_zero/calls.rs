@@ -10,8 +10,8 @@ use urscope_schema::{
         Function, UrResult,
         demand::Nulls,
         role::{
-            AnyDevice, Context, Count, Flags, IpcHandle, IpcHandles, Length, OutIpcHandle, OutIpcHandles, OutPointer,
-            Pointer, Unseen,
+            AnyDevice, Context, Count, Desc, Flags, IpcHandle, IpcHandles, Length, OutIpcHandle, OutIpcHandles,
+            OutObject, OutPointer, Pointer, Unseen, Unseen32, ZePool,
         },
     },
     call::Values,

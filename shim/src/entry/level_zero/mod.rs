@@ -26,6 +26,9 @@ use crate::{layer::trace, raw::symbols::modules::Module};
 /// How many drivers one process can have under trace: one for each kind of device.
 const DRIVERS: usize = 4;
 
+/// The tables in which functions are replaced.
+const TABLES: [Table; 2] = [Table::ZeMem, Table::ZeEventPool];
+
 /// The slot of `zeDriverGetExtensionFunctionAddress` in `ze_driver_dditable_t`, and the minor version that added it.
 const EXTENSION_ADDRESS: (usize, u32) = (5, 1);
 
@@ -40,7 +43,7 @@ type ExtensionAddress = unsafe extern "C" fn(*mut c_void, *const c_char, *mut *m
 
 /// A driver's own functions.
 struct Driver {
-    mem: AtomicPtr<c_void>,
+    getters: [AtomicPtr<c_void>; TABLES.len()],
     driver: AtomicPtr<c_void>,
     extension_address: AtomicPtr<c_void>,
     functions: [AtomicPtr<c_void>; Function::COUNT],
@@ -49,7 +52,7 @@ struct Driver {
 
 static KNOWN: [Driver; DRIVERS] = [const {
     Driver {
-        mem: AtomicPtr::new(null_mut()),
+        getters: [const { AtomicPtr::new(null_mut()) }; TABLES.len()],
         driver: AtomicPtr::new(null_mut()),
         extension_address: AtomicPtr::new(null_mut()),
         functions: [const { AtomicPtr::new(null_mut()) }; Function::COUNT],
@@ -66,17 +69,16 @@ static MODULES: Mutex<Vec<Module>> = Mutex::new(Vec::new());
 ///
 /// `real` is what `dlsym` found under the name of the getter of `table`.
 pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
-    let ours = number(real).and_then(|via| Some((KNOWN.get(via)?, via)));
-    match ours {
-        Some((driver, via)) => {
-            let (kept, ours) = match table {
-                Table::ZeMem => (&driver.mem, for_driver!(get_mem, via)),
-                _ => (&driver.driver, for_driver!(get_driver, via)),
-            };
-            kept.store(real, Ordering::Release);
-            ours
-        }
-        None => real,
+    let Some(via) = number(real) else { return real };
+    let Some(driver) = KNOWN.get(via) else { return real };
+    let place = TABLES.iter().position(|known| *known == table);
+    let kept = place.map_or(Some(&driver.driver), |place| driver.getters.get(place));
+    let Some(kept) = kept else { return real };
+    kept.store(real, Ordering::Release);
+    match place {
+        Some(0) => for_driver!(via, get_table, 0),
+        Some(_) => for_driver!(via, get_table, 1),
+        None => for_driver!(via, get_driver),
     }
 }
 
@@ -97,31 +99,29 @@ fn number(getter: *mut c_void) -> Option<usize> {
 
 /// A function of ours for the driver of that number, which is below [`DRIVERS`].
 macro_rules! for_driver {
-    ($function:path, $via:expr) => {{
-        use $function as of;
+    ($via:expr, $function:ident $(, $table:literal)?) => {
         match $via {
-            0 => of::<0> as *mut c_void,
-            1 => of::<1> as *mut c_void,
-            2 => of::<2> as *mut c_void,
-            _ => of::<3> as *mut c_void,
+            0 => $function::<0 $(, $table)?> as *mut c_void,
+            1 => $function::<1 $(, $table)?> as *mut c_void,
+            2 => $function::<2 $(, $table)?> as *mut c_void,
+            _ => $function::<3 $(, $table)?> as *mut c_void,
         }
-    }};
+    };
 }
 use for_driver;
 
-/// Our `zeGetMemProcAddrTable`.
+/// Our getter of the table with this place in [`TABLES`].
 ///
 /// # Safety
 ///
 /// `into` is null or a table of the API version `version` (`ze_ddi.h`).
-unsafe extern "C" fn get_mem<const VIA: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
+unsafe extern "C" fn get_table<const VIA: usize, const TABLE: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
+    let getter = KNOWN.get(VIA).and_then(|driver| driver.getters.get(TABLE));
     // SAFETY: the caller's promise.
-    let result = unsafe { fill(KNOWN.get(VIA).map(|driver| &driver.mem), version, into) };
-    if !result.is_success() || into.is_null() {
-        return result;
-    }
-    let filled = Table::ZeMem.slots(version & 0xffff);
-    for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == Table::ZeMem) {
+    let result = unsafe { fill(getter, version, into) };
+    let Some(table) = TABLES.get(TABLE).filter(|_| result.is_success() && !into.is_null()) else { return result };
+    let filled = table.slots(version & 0xffff);
+    for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == *table) {
         let (_, slot) = function.slot();
         if slot < filled {
             // SAFETY: a table of this version has so many slots.
@@ -135,7 +135,7 @@ unsafe extern "C" fn get_mem<const VIA: usize>(version: u32, into: *mut *mut c_v
 ///
 /// # Safety
 ///
-/// As for [`get_mem`].
+/// As for [`get_table`].
 unsafe extern "C" fn get_driver<const VIA: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
     let Some(driver) = KNOWN.get(VIA) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
     // SAFETY: the caller's promise.
@@ -160,7 +160,7 @@ unsafe extern "C" fn get_driver<const VIA: usize>(version: u32, into: *mut *mut 
 ///
 /// # Safety
 ///
-/// As for [`get_mem`].
+/// As for [`get_table`].
 unsafe fn fill(getter: Option<&AtomicPtr<c_void>>, version: u32, into: *mut *mut c_void) -> UrResult {
     let real = getter.map_or(null_mut(), |real| real.load(Ordering::Acquire));
     if real.is_null() {

@@ -253,7 +253,7 @@ impl EventSink for Tables {
             end_ns: call.to,
             took_ns: call.to.map(|to| to.saturating_sub(call.from)),
             result: call.result.map(|result| u64::from(result.0)),
-            result_name: call.result.map(|result| result.to_string()),
+            result_name: call.result.map(|result| result.text_of(call.function)),
             made: call.made,
             opened: call.of,
             via: number(|values| values.via),

@@ -1,0 +1,54 @@
+//! What a finding is worth where memory was shared by the functions of Level Zero itself.
+//!
+//! The specification of Level Zero asks for less than that of SYCL. A put is optional, because a driver gives back what belongs to
+//! a handle when its memory is freed, and a driver keeps memory as long as somebody has it open. Communication libraries rely on both:
+//! they put nothing, free before others close, and keep what they have opened until their process ends. Only what grows is lost.
+
+use crate::finding::{Finding, Place, Severity};
+
+/// How much of a rule holds at the level of Level Zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// It is at most a note, unless one finding stands for many objects that one call has left.
+    AsNote,
+    /// It does not hold.
+    No,
+}
+
+/// The rules that do not hold there as they do for the functions of Unified Runtime, and why. All others do.
+pub static LIMITS: &[(&str, Holds, &str)] = &[
+    ("churn", Holds::No, "a driver makes a handle anew at every get, and libraries get one for each message"),
+    ("freed-while-exported", Holds::No, "a put is optional; the driver takes the handle back with its memory"),
+    ("freed-while-open", Holds::AsNote, "the driver keeps the memory until all that opened it have closed it"),
+    ("leaked-event", Holds::AsNote, "libraries keep the event pools that they have opened until their process ends"),
+    ("leaked-handle", Holds::No, "a put is optional; the driver takes the handle back with its memory or its process"),
+    ("leaked-mapping", Holds::AsNote, "libraries keep what they have opened in a cache until their process ends"),
+];
+
+/// Adapts what was just found, from index `from` on.
+pub(crate) fn adapt(found: &mut Vec<Finding>, from: usize) {
+    let mut index = 0;
+    found.retain_mut(|finding| {
+        index += 1;
+        if index <= from || !is_at_level_zero(finding) {
+            return true;
+        }
+        let limit = LIMITS.iter().find(|(code, ..)| *code == finding.rule.code);
+        match limit.map(|(_, holds, _)| *holds) {
+            None => true,
+            Some(Holds::No) => false,
+            Some(Holds::AsNote) => {
+                if finding.count == 1 {
+                    finding.severity = finding.severity.min(Severity::Note);
+                }
+                true
+            }
+        }
+    });
+}
+
+/// Whether one of its two places is a call of Level Zero.
+pub(crate) fn is_at_level_zero(finding: &Finding) -> bool {
+    let is_one = |place: &Place| place.function.is_some_and(|function| function.is_level_zero());
+    is_one(&finding.at) || finding.other.as_ref().is_some_and(is_one)
+}

@@ -1,0 +1,61 @@
+// Two processes share an event pool through Level Zero's own functions: the producer signals its event, and the consumer waits for it.
+// The argument names what is right or wrong with it; "list" prints the names.
+#include "ze_app.hpp"
+
+using namespace app;
+
+// ze_event_pool_flag_t
+static constexpr uint32_t HOST_VISIBLE = 1, IPC = 2;
+
+static const char *const CASES[] = {"right", "left-open", "close-twice", "without-flag"};
+
+static std::string chosen() {
+  const char *name = getenv("ZE_EVENT_POOL_CASE");
+  return name ? name : "right";
+}
+
+static void producer(Peer &consumer) {
+  const Ze ze;
+  const ze_handle_t pool = ze.pool(chosen() == "without-flag" ? HOST_VISIBLE : HOST_VISIBLE | IPC);
+  const ze_handle_t event = ze.event(pool);
+  ze_ipc_mem_handle_t handle = {};
+  if (ze.zeEventPoolGetIpcHandle(pool, &handle) == 0) {
+    consumer.send(message(handle));
+    consumer.await("opened");
+    Ze::check(ze.zeEventHostSignal(event), "zeEventHostSignal");
+    consumer.await("closed");
+  } else {
+    consumer.say("refused");
+  }
+  Ze::check(ze.zeEventDestroy(event), "zeEventDestroy");
+  Ze::check(ze.zeEventPoolDestroy(pool), "zeEventPoolDestroy");
+  print("producer is done");
+}
+
+static void consumer(Peer &producer) {
+  const std::string what = chosen();
+  const Ze ze;
+  const Bytes received = producer.receive();
+  if (received.size() < sizeof(ze_ipc_mem_handle_t)) return print("there is no handle");
+  const ze_ipc_mem_handle_t handle = fetched(received);
+  ze_handle_t pool = nullptr;
+  Ze::check(ze.zeEventPoolOpenIpcHandle(ze.context, handle, &pool), "zeEventPoolOpenIpcHandle");
+  const ze_handle_t event = ze.event(pool);
+  producer.say("opened");
+  Ze::check(ze.zeEventHostSynchronize(event, UINT64_MAX), "zeEventHostSynchronize");
+  print("the event is signalled");
+  Ze::check(ze.zeEventDestroy(event), "zeEventDestroy");
+  if (what != "left-open") Ze::check(ze.zeEventPoolCloseIpcHandle(pool), "zeEventPoolCloseIpcHandle");
+  if (what == "close-twice") ze.zeEventPoolCloseIpcHandle(pool);
+  close(descriptor(handle));
+  producer.say("closed");
+}
+
+int main(int argc, char **argv) {
+  if (argc == 2 && std::string(argv[1]) == "list") {
+    for (const char *name : CASES) print(name);
+    return 0;
+  }
+  if (argc == 2) setenv("ZE_EVENT_POOL_CASE", argv[1], 1);
+  return run(argc, argv, producer, consumer);
+}
