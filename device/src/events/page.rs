@@ -1,6 +1,6 @@
 //! Shared event pages: pages of shared memory that hold the state of events which several processes use.
 //!
-//! They lie in the same segments as allocations, and other processes open them in the same way. The first state is the
+//! Many of them lie in one file, and other processes open them in the same way as memory. The first state is the
 //! header of the page. Processes that have a page open keep it, also when its owner has exited. Must never hold
 //! anything but atomics, because any process may write to them at any time.
 
@@ -12,6 +12,7 @@ use crate::platform::log;
 use crate::shared_memory::handle_data::HandleData;
 use crate::shared_memory::import::{Import, ImportError};
 use crate::shared_memory::mapping::{Mapping, SharedState};
+use crate::shared_memory::own_file::Description;
 use crate::shared_memory::segment::Span;
 use crate::shared_memory::{PAGE, exports};
 
@@ -84,7 +85,7 @@ enum Memory {
 impl EventPage {
     /// A new page with all states zero: `OUT_OF_HOST_MEMORY` if the host has no more memory.
     pub(crate) fn new(purpose: Purpose, header: Header) -> Outcome<Arc<Self>> {
-        let span = Span::take(length(header.count))?;
+        let span = Span::shared(length(header.count))?;
         let page = Self { memory: Memory::Own { mapping: span.map(PAGE)?, span, purpose }, header };
         let words = [header.count, header.flags, u32::from(header.counters)];
         for (word, value) in page.at(0).header.iter().zip(words) {
@@ -125,8 +126,7 @@ impl EventPage {
     /// A handle for another process: `INVALID_ARGUMENT` if the page was itself opened from one.
     pub(crate) fn handle(&self) -> Outcome<[u8; 64]> {
         let Memory::Own { mapping, span, purpose } = &self.memory else { return Err(ZeResult::INVALID_ARGUMENT) };
-        exports::get(span);
-        Ok(HandleData::of(span, *purpose as u16, mapping.length() as u64).encode())
+        exports::get(span, Description { kind: *purpose as u16, size: mapping.length() as u64 })
     }
 
     /// Refuses further opens. Processes that have the page open keep it.

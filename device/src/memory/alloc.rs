@@ -94,8 +94,8 @@ pub extern "C" fn free_ext(context: Handle<Context>, desc: In<MemoryFreeExtDesc>
 }
 
 /// `zeMemGetAllocProperties` (ze_api.h). A pointer that is not memory of the device has type "unknown" and no device.
-/// If the chain requests a descriptor, it receives that of exportable memory, which stays the property of the device.
-/// Other memory shares its file, so a request for its descriptor is `UNSUPPORTED_FEATURE`.
+/// If the chain requests a descriptor, it receives that of the memory's file, which stays the property of the device:
+/// `UNSUPPORTED_FEATURE` if the file holds other memory, too, and for memory that was opened.
 pub extern "C" fn get_alloc_properties(
     context: Handle<Context>,
     pointer: Address,
@@ -113,9 +113,10 @@ pub extern "C" fn get_alloc_properties(
         })?;
         if let Some(export) = properties.next_of::<ExternalMemoryExportFd>() {
             check_type(export.read()?.flags)?;
-            let allocation = lookup::find(pointer.number());
-            let number = allocation.and_then(|found| found.descriptor()).ok_or(ZeResult::UNSUPPORTED_FEATURE)?;
-            export.edit(|out| out.fd = number)?;
+            let allocation = lookup::find(pointer.number()).ok_or(ZeResult::UNSUPPORTED_FEATURE)?;
+            let span = allocation.span().ok_or(ZeResult::UNSUPPORTED_FEATURE)?;
+            span.describe(allocation.description())?;
+            export.edit(|out| out.fd = span.descriptor())?;
         }
         let owner = found.as_ref().and_then(|found| found.device.as_ref());
         device.write_optional(owner.map_or(Handle::NULL, Handle::of));

@@ -12,6 +12,7 @@ use crate::platform::budget::Charge;
 use crate::shared_memory::PAGE;
 use crate::shared_memory::import::Import;
 use crate::shared_memory::mapping::Mapping;
+use crate::shared_memory::own_file::Description;
 use crate::shared_memory::segment::Span;
 
 /// `ze_memory_type_t`.
@@ -53,10 +54,8 @@ pub(crate) enum Origin {
         // Before the range: the pages must be unmapped before it is returned to its segment.
         /// The address range.
         mapping: Mapping,
-        /// The range of the segment.
+        /// The range of its file.
         span: Span,
-        /// Whether it has a file of its own, whose descriptor may be returned.
-        exportable: bool,
         /// Returned to the budget on drop.
         _charge: Charge,
     },
@@ -66,7 +65,7 @@ pub(crate) enum Origin {
 
 impl Allocation {
     /// Creates memory of `size` bytes, all zero, at a multiple of `alignment` (a power of 2, or 0). Exportable memory
-    /// has a file of its own. `UNSUPPORTED_SIZE`, `OUT_OF_HOST_MEMORY`, or the error of `charge`, which takes a size in
+    /// always has a file of its own. `UNSUPPORTED_SIZE`, `OUT_OF_HOST_MEMORY`, or the error of `charge`, which takes a size in
     /// bytes.
     pub(crate) fn new(
         kind: Kind,
@@ -78,10 +77,10 @@ impl Allocation {
     ) -> Outcome<Self> {
         let length = size.checked_next_multiple_of(PAGE).ok_or(ZeResult::UNSUPPORTED_SIZE)?;
         let charge = charge(length as u64)?;
-        let span = if exportable { Span::dedicated(length as u64)? } else { Span::take(length as u64)? };
+        let span = if exportable { Span::own(length as u64)? } else { Span::take(length as u64)? };
         let mapping = span.map(alignment)?;
         let id = span.identity();
-        Ok(Self { origin: Origin::Own { mapping, span, exportable, _charge: charge }, size, kind, id, device })
+        Ok(Self { origin: Origin::Own { mapping, span, _charge: charge }, size, kind, id, device })
     }
 
     /// Memory of another process, or of this one, that was opened from a handle.
@@ -97,12 +96,22 @@ impl Allocation {
         }
     }
 
-    /// The descriptor of the file that holds nothing else, if it was created to be exported.
-    pub(crate) fn descriptor(&self) -> Option<i32> {
+    /// Its range, if it was created in this process.
+    pub(crate) fn span(&self) -> Option<&Span> {
         match &self.origin {
-            Origin::Own { span, exportable: true, .. } => Some(span.descriptor()),
-            _ => None,
+            Origin::Own { span, .. } => Some(span),
+            Origin::Opened(_) => None,
         }
+    }
+
+    /// What another process learns about it.
+    pub(crate) fn description(&self) -> Description {
+        Description { kind: self.kind as u16, size: self.size as u64 }
+    }
+
+    /// The descriptor of its file, if that holds nothing else.
+    pub(crate) fn descriptor(&self) -> Option<i32> {
+        self.span().filter(|span| span.has_own_file()).map(Span::descriptor)
     }
 
     /// Where it comes from.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::allocation::{Allocation, Kind, Origin};
 use super::physical::PhysicalMemory;
-use super::{lookup, reservation};
+use super::{lookup, physical, reservation};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::ffi::handles::Handle;
@@ -19,6 +19,7 @@ use crate::ffi::{Address, Out, Pointer};
 use crate::platform::log;
 use crate::shared_memory::handle_data::HandleData;
 use crate::shared_memory::import::{Import, ImportError};
+use crate::shared_memory::own_file::Description;
 use crate::shared_memory::{PAGE, exports};
 
 /// `zeMemGetIpcHandle` (ze_api.h). A handle for the allocation, or the mapped physical memory, that contains the
@@ -67,16 +68,11 @@ impl Shareable {
 
 /// A handle of memory of this process: `INVALID_ARGUMENT` for memory that was opened or imported.
 fn export(memory: &Shareable) -> Outcome<IpcMemHandle> {
-    let (span, kind, size) = match memory {
-        Shareable::Allocation(allocation) => match allocation.origin() {
-            Origin::Own { span, .. } => (Some(span), allocation.kind, allocation.size),
-            Origin::Opened(_) => (None, allocation.kind, allocation.size),
-        },
-        Shareable::Physical(physical) => (physical.span(), physical.kind, physical.size),
+    let (span, description) = match memory {
+        Shareable::Allocation(allocation) => (allocation.span(), allocation.description()),
+        Shareable::Physical(physical) => (physical.span(), physical.description()),
     };
-    let span = span.ok_or(ZeResult::INVALID_ARGUMENT)?;
-    exports::get(span);
-    Ok(IpcMemHandle { data: HandleData::of(span, kind as u16, size as u64).encode() })
+    Ok(IpcMemHandle { data: exports::get(span.ok_or(ZeResult::INVALID_ARGUMENT)?, description)? })
 }
 
 /// `zeMemGetFileDescriptorFromIpcHandleExp` (ze_api.h). The descriptor in a handle of this process. It belongs to the
@@ -115,7 +111,8 @@ pub extern "C" fn put(context: Handle<Context>, handle: IpcMemHandle) -> ZeResul
     })
 }
 
-/// `zeMemOpenIpcHandle` (ze_api.h). Every call maps the memory at a new address, in the producer too.
+/// `zeMemOpenIpcHandle` (ze_api.h). Every call maps the memory at a new address, in the producer too. A handle may
+/// consist of a descriptor of this process and zeros, as several communication libraries make it.
 pub extern "C" fn open(
     context: Handle<Context>,
     device: Handle<Device>,
@@ -134,17 +131,31 @@ pub extern "C" fn open(
             log::note(&format!("zeMemOpenIpcHandle: {reason}"));
             ZeResult::INVALID_ARGUMENT
         };
-        let data = HandleData::decode(&handle.data)
-            .ok_or_else(|| refuse("the bytes are damaged or not a handle of this device"))?;
-        let kind = Kind::from_number(u32::from(data.kind)).ok_or_else(|| refuse("it is not a handle of memory"))?;
-        let size = data.size as usize;
-        let length = size.checked_next_multiple_of(PAGE).ok_or(ZeResult::INVALID_ARGUMENT)?;
-        let import = Import::open(&data, length).map_err(|error| match error {
-            ImportError::Refused(reason) => refuse(&reason),
-            ImportError::Host(code) => code,
-        })?;
-        pointer.write(Pointer::to(lookup::insert(Allocation::opened(import, kind, size, device))))
+        let not_memory = || ImportError::Refused("it is not a handle of memory".into());
+        let opened = match HandleData::bare_descriptor(&handle.data) {
+            Some(number) => Import::by_descriptor(number),
+            None => open_range(&handle.data),
+        };
+        let (import, kind, size) = opened
+            .and_then(|(import, found)| Ok((import, memory_kind(found.kind).ok_or_else(not_memory)?, found.size)))
+            .map_err(|error| match error {
+                ImportError::Refused(reason) => refuse(&reason),
+                ImportError::Host(code) => code,
+            })?;
+        pointer.write(Pointer::to(lookup::insert(Allocation::opened(import, kind, size as usize, device))))
     })
+}
+
+/// Opens the range that the bytes of a handle describe.
+fn open_range(bytes: &[u8; 64]) -> Result<(Import, Description), ImportError> {
+    let refused = |reason: &str| ImportError::Refused(reason.into());
+    let data =
+        HandleData::decode(bytes).ok_or_else(|| refused("the bytes are damaged or not a handle of this device"))?;
+    if !is_memory(data.kind) {
+        return Err(refused("it is not a handle of memory"));
+    }
+    let length = (data.size as usize).checked_next_multiple_of(PAGE).ok_or_else(|| refused("it is too large"))?;
+    Ok((Import::open(&data, length)?, Description { kind: data.kind, size: data.size }))
 }
 
 /// `zeMemCloseIpcHandle` (ze_api.h). `INVALID_ARGUMENT` for any address that open did not return.
@@ -157,5 +168,9 @@ pub extern "C" fn close(context: Handle<Context>, pointer: Address) -> ZeResult 
 }
 
 fn is_memory(kind: u16) -> bool {
-    Kind::from_number(u32::from(kind)).is_some()
+    memory_kind(kind).is_some()
+}
+
+fn memory_kind(kind: u16) -> Option<Kind> {
+    Kind::from_number(u32::from(kind & !physical::EXPORTABLE))
 }

@@ -28,7 +28,7 @@ pub(crate) fn find(address: usize) -> Option<Arc<Allocation>> {
     (address - base < allocation.size).then(|| Arc::clone(allocation))
 }
 
-/// The exportable allocation with this descriptor.
+/// The allocation whose file has this descriptor and holds nothing else.
 pub(crate) fn exported(descriptor: i32) -> Option<Arc<Allocation>> {
     LIVE.read().values().find(|allocation| allocation.descriptor() == Some(descriptor)).map(Arc::clone)
 }

@@ -1,8 +1,7 @@
 //! Physical memory: memory without an address, which an application maps where it wants.
 //!
-//! Memory that is not exportable shares the segments of all memory. Exportable memory has a segment of its own, whose
-//! header identifies it (`Span::dedicated`): its descriptor goes to other processes, and import checks for that header.
-//! An import duplicates the caller's descriptor, and from then on depends neither on it nor on the exporter; with
+//! Exportable memory always has a file of its own, which describes itself (`own_file`): its descriptor goes to other
+//! processes, and import checks the description. An import duplicates the caller's descriptor, and from then on depends neither on it nor on the exporter; with
 //! `ZE_SOFT_IMPORT_FD=keep` it also takes the number over.
 //!
 //! **Who owns an exported descriptor?** ze_api.h does not specify it. Intel's driver returns the same number for every
@@ -33,11 +32,14 @@ use crate::platform::budget::Charge;
 use crate::platform::descriptor;
 use crate::platform::log;
 use crate::platform::settings;
-use crate::shared_memory::segment::{self, Span};
+use crate::shared_memory::own_file::{Description, description};
+use crate::shared_memory::segment::Span;
 use crate::shared_memory::{PAGE, exports};
 
 /// `ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST`. Bit 0 means on the device, which is the default.
 const ON_HOST: u32 = 1 << 1;
+/// In the description of a file: physical memory that was created to be exported.
+pub(crate) const EXPORTABLE: u16 = 1 << 9;
 /// All external memory types of ze_api.h (`ze_external_memory_type_flags_t`).
 const ALL_TYPES: u32 = 0xff;
 
@@ -84,11 +86,11 @@ impl PhysicalMemory {
     pub(crate) fn pages(&self) -> (BorrowedFd<'_>, u64) {
         match &self.backing {
             Backing::Own { span, .. } => (span.file(), span.offset()),
-            Backing::Imported { file, .. } => (file.as_fd(), segment::DEDICATED_OFFSET),
+            Backing::Imported { file, .. } => (file.as_fd(), 0),
         }
     }
 
-    /// Its range of a segment. None if it was imported.
+    /// Its range of a file. None if it was imported.
     pub(crate) fn span(&self) -> Option<&Span> {
         match &self.backing {
             Backing::Own { span, .. } => Some(span),
@@ -96,10 +98,19 @@ impl PhysicalMemory {
         }
     }
 
+    /// What another process learns about it.
+    pub(crate) fn description(&self) -> Description {
+        let exportable = if self.exportable { EXPORTABLE } else { 0 };
+        Description { kind: self.kind as u16 | exportable, size: self.size as u64 }
+    }
+
     /// A descriptor for another process: `INVALID_ARGUMENT` if the memory was not created to be exported.
     fn export(&self) -> Outcome<i32> {
         if !self.exportable {
             return Err(ZeResult::INVALID_ARGUMENT);
+        }
+        if let Some(span) = self.span() {
+            span.describe(self.description())?;
         }
         let (file, _) = self.pages();
         if !settings::get().one_export_fd {
@@ -193,7 +204,7 @@ impl PhysicalMemory {
     fn make(size: usize, kind: Kind, device: Option<Arc<Device>>, exportable: bool) -> Outcome<Self> {
         let (budget, exhausted) = driver::budget(device.as_ref());
         let charge = budget.charge(size as u64).ok_or(exhausted)?;
-        let span = if exportable { Span::dedicated(size as u64)? } else { Span::take(size as u64)? };
+        let span = if exportable { Span::own(size as u64)? } else { Span::take(size as u64)? };
         let (id, backing) = (span.identity(), Backing::Own { span, _charge: charge });
         Ok(Self { id, size, kind, device, backing, exportable, exported: Mutex::default() })
     }
@@ -209,7 +220,8 @@ impl PhysicalMemory {
         let ExternalMemoryImportFd { flags, fd, .. } = import.read()?;
         check_type(flags)?;
         let file = File::from(duplicate(fd)?);
-        let Some(found) = segment::dedicated_size(&file) else {
+        let described = description(&file).filter(|(found, _)| found.kind & EXPORTABLE != 0);
+        let Some((_, found)) = described else {
             log::note("zePhysicalMemCreate: the descriptor to import is not that of exported physical memory");
             return Err(ZeResult::OUT_OF_DEVICE_MEMORY);
         };

@@ -25,6 +25,23 @@ pub(crate) fn duplicate(number: i32) -> io::Result<OwnedFd> {
     own(libc::c_long::from(unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) }))
 }
 
+/// The same file under a number that select(2) cannot handle, if the limit of this process leaves room for that: the low
+/// numbers stay for the application.
+pub(crate) fn raise(descriptor: OwnedFd) -> OwnedFd {
+    let lowest = libc::FD_SETSIZE as libc::c_int;
+    // SAFETY: F_DUPFD_CLOEXEC takes a number, and makes a new descriptor if there is room.
+    let raised = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD_CLOEXEC, lowest) };
+    own(libc::c_long::from(raised)).unwrap_or(descriptor)
+}
+
+/// How many descriptors this process may have (RLIMIT_NOFILE).
+pub(crate) fn limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: getrlimit(2) writes the structure that it is given. It fails for other resources only.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    limit.rlim_cur
+}
+
 /// A duplicate of descriptor `number` of process `pid`, which must have started at `started` (pidfd_open(2),
 /// pidfd_getfd(2)).
 pub(crate) fn fetch(pid: u32, started: u64, number: i32) -> io::Result<File> {

@@ -10,8 +10,10 @@ use std::process;
 use parking_lot::Mutex;
 
 use super::handle_data::HandleData;
+use super::own_file::Description;
 use super::record::ExportRecord;
 use super::segment::Span;
+use crate::ffi::result::Outcome;
 
 /// By identity.
 static EXPORTS: Mutex<BTreeMap<u64, Export>> = Mutex::new(BTreeMap::new());
@@ -21,12 +23,22 @@ struct Export {
     handles: u64,
 }
 
-/// Counts one more handle of a range. From now on other processes can open it.
-pub(crate) fn get(span: &Span) {
+/// Counts one more handle of a range, and returns it. From now on other processes can open it. `OUT_OF_HOST_MEMORY` if
+/// its record cannot be mapped.
+pub(crate) fn get(span: &Span, description: Description) -> Outcome<[u8; 64]> {
     let mut exports = EXPORTS.lock();
-    let export = exports.entry(span.identity()).or_insert_with(|| Export { record: span.export_record(), handles: 0 });
-    export.handles += 1;
-    export.record.publish(span.identity());
+    if let Some(export) = exports.get_mut(&span.identity()) {
+        export.handles += 1;
+    } else {
+        let record = span.export_record()?;
+        if span.has_own_file() {
+            span.describe(description)?;
+        }
+        record.publish(span.identity());
+        exports.insert(span.identity(), Export { record, handles: 1 });
+    }
+    drop(exports);
+    Ok(HandleData::of(span, description).encode())
 }
 
 /// Puts a handle of this process if `accepts` is true for its kind. Anything else is ignored: bytes that are not a

@@ -8,12 +8,13 @@
 use std::process;
 use std::sync::LazyLock;
 
+use super::own_file::Description;
 use super::segment::Span;
 
 /// Marks the format.
 const MAGIC: u32 = u32::from_le_bytes(*b"zsmh");
 /// Version of the format. Any other version is refused.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// The bytes of a handle.
 type Bytes = [u8; 64];
@@ -29,17 +30,17 @@ pub(crate) struct HandleData {
     pub pid: u32,
     /// When the producer started, in clock ticks since boot. Distinguishes it from a later process with its pid.
     pub started: u64,
-    /// Inode of the segment.
+    /// Inode of the file.
     pub inode: u64,
     /// Size that was requested, in bytes.
     pub size: u64,
-    /// Where the range begins in the segment, in bytes.
+    /// Where the range begins in the file, in bytes.
     pub offset: u64,
-    /// Index of its record in the segment.
+    /// Index of its record in the file, counted from the end.
     pub record: u16,
     /// Identity of the range, 40 bits.
     pub identity: u64,
-    /// The producer's descriptor of the segment.
+    /// The producer's descriptor of the file.
     pub exported: i32,
 }
 
@@ -48,7 +49,7 @@ static STARTED: LazyLock<u64> = LazyLock::new(|| crate::platform::process::start
 
 impl HandleData {
     /// The fields for a range of this process.
-    pub(crate) fn of(span: &Span, kind: u16, size: u64) -> Self {
+    pub(crate) fn of(span: &Span, Description { kind, size }: Description) -> Self {
         Self {
             descriptor: span.descriptor(),
             kind,
@@ -61,6 +62,12 @@ impl HandleData {
             identity: span.identity(),
             exported: span.descriptor(),
         }
+    }
+
+    /// The descriptor of a handle that consists of nothing else: the other bytes are zero. `None` for any other bytes.
+    pub(crate) fn bare_descriptor(bytes: &Bytes) -> Option<i32> {
+        let (descriptor, rest) = bytes.split_first_chunk()?;
+        rest.iter().all(|byte| *byte == 0).then(|| i32::from_le_bytes(*descriptor))
     }
 
     /// The bytes of the handle.

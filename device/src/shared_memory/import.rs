@@ -1,9 +1,11 @@
 //! Opening a handle: finds the file, maps the range, and counts this process in its record.
 //!
 //! The file is behind the descriptor in the handle if libumf or the Unified Runtime has already fetched it into this
-//! process, or if the producer opens its own handle. Otherwise it is fetched from the producer. Must never close a
-//! descriptor that came in a handle, never touch a file that is not a segment of the device, and leave nothing open or
-//! mapped when it fails.
+//! process, or if the producer opens its own handle. Otherwise it is fetched from the producer. Of a handle that is
+//! nothing but a descriptor, the file itself says what it holds (`own_file`): as with a dma-buf, whoever has the
+//! descriptor can open the memory, also after the producer has put the handle or freed the memory. Must never close a
+//! descriptor that came in a handle, never touch a file that is not one of the device, and leave nothing open or mapped
+//! when it fails.
 
 use std::fs::File;
 use std::mem::ManuallyDrop;
@@ -14,15 +16,17 @@ use super::PAGE;
 use super::handle_data::HandleData;
 use super::mapping::Mapping;
 use super::memory_file::is_memory_file;
+use super::own_file::{Description, description};
 use super::record::{OpenRecord, RECORD_SIZE};
 use crate::ffi::result::ZeResult;
 use crate::platform::descriptor;
 
-/// A range of a segment that is open in this process. Mapped until it is dropped, and counted in its record until then.
+/// A range that is open in this process. Mapped until it is dropped, and counted in its record until then.
 pub(crate) struct Import {
     // In this order: the pages must be unmapped before the producer may reuse them.
     mapping: Mapping,
-    _record: OpenRecord,
+    /// None for a range that was opened by its descriptor alone. Its file is never used for another one.
+    _record: Option<OpenRecord>,
 }
 
 /// Why a handle cannot be opened.
@@ -37,14 +41,28 @@ impl Import {
     /// Opens the first `length` bytes, whole pages, of the range that a handle describes.
     pub(crate) fn open(data: &HandleData, length: usize) -> Result<Self, ImportError> {
         let file = SegmentFile::find(data).map_err(ImportError::Refused)?;
-        if !file.holds(data, length as u64) {
+        let size = file.file().metadata().map_or(0, |file| file.size());
+        if !holds(size, data, length as u64) {
             return Err(ImportError::Refused("its range lies outside the file".into()));
         }
         let file = file.file().as_fd();
-        let record = OpenRecord::open(file, u32::from(data.record), data.identity)
+        let record = OpenRecord::open(file, size, u32::from(data.record), data.identity)
             .map_err(|_| ImportError::Refused("its producer has freed it or put the handle".into()))?;
         let mapping = Mapping::shared(file, data.offset, length, PAGE).map_err(ImportError::Host)?;
-        Ok(Self { mapping, _record: record })
+        Ok(Self { mapping, _record: Some(record) })
+    }
+
+    /// Opens the range whose file is behind a descriptor of this process, and returns what the file says about it.
+    pub(crate) fn by_descriptor(number: i32) -> Result<(Self, Description), ImportError> {
+        let refuse = || {
+            ImportError::Refused(format!(
+                "descriptor {number} is not that of exported memory with a file of its own, and the handle says no more"
+            ))
+        };
+        let file = descriptor::borrow(number).ok_or_else(refuse)?;
+        let (description, length) = description(&file).ok_or_else(refuse)?;
+        let mapping = Mapping::shared(file.as_fd(), 0, length as usize, PAGE).map_err(ImportError::Host)?;
+        Ok((Self { mapping, _record: None }, description))
     }
 
     /// Where it is mapped.
@@ -53,7 +71,7 @@ impl Import {
     }
 }
 
-/// The file of a segment that a handle names.
+/// The file that a handle names.
 enum SegmentFile {
     /// Behind the descriptor in the handle, which is not ours to close.
     Borrowed(ManuallyDrop<File>),
@@ -82,17 +100,17 @@ impl SegmentFile {
             Self::Fetched(file) => file,
         }
     }
-
-    /// Whether the file contains the range and the record that the handle describes.
-    fn holds(&self, data: &HandleData, length: u64) -> bool {
-        let after_record = data.offset > u64::from(data.record) * RECORD_SIZE as u64;
-        let aligned = data.size > 0 && data.offset.is_multiple_of(PAGE as u64);
-        let end = data.offset.checked_add(length);
-        aligned && after_record && end.is_some_and(|end| self.file().metadata().is_ok_and(|file| end <= file.size()))
-    }
 }
 
-/// Whether a file is the segment with this inode. An ordinary file may happen to have the same inode number.
+/// Whether a file of `size` bytes, whole pages, contains the range that a handle describes, and its record behind it.
+fn holds(size: u64, data: &HandleData, length: u64) -> bool {
+    let aligned = data.size > 0 && [data.offset, size].iter().all(|number| number.is_multiple_of(PAGE as u64));
+    let end = data.offset.checked_add(length);
+    let before_record = size.checked_sub((u64::from(data.record) + 1) * RECORD_SIZE as u64);
+    aligned && end.zip(before_record).is_some_and(|(end, record)| end <= record)
+}
+
+/// Whether this is the file of the device with this inode. An ordinary file may happen to have the same inode number.
 fn is_segment(file: &File, inode: u64) -> bool {
     is_memory_file(file) && file.metadata().is_ok_and(|data| data.ino() == inode)
 }

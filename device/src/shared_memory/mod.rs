@@ -1,8 +1,8 @@
 //! Shared-memory files: where all memory of the device lies, and how another process opens it.
 //!
-//! `segment` divides the files into ranges, `record` is the word in a file that lets other processes open a range,
-//! `exports` counts the handles that were returned for one, `handle_data` is the 64 bytes of a handle, and `import`
-//! opens one. `mapping` is the address space that shows a file, `memory_file` the file itself. Must never know what a
+//! `segment` hands out ranges of files, `own_file` is a file with one range, `record` is the word in a file that lets
+//! other processes open a range, `exports` counts the handles that were returned for one, `handle_data` is the 64 bytes
+//! of a handle, and `import` opens one. `mapping` is the address space that shows a file, `memory_file` the file itself. Must never know what a
 //! range is used for.
 
 pub(crate) mod exports;
@@ -12,6 +12,7 @@ pub(crate) mod import;
 pub(crate) mod mapping;
 #[expect(unsafe_code, reason = "memfd_create, seals and fallocate")]
 pub(crate) mod memory_file;
+pub(crate) mod own_file;
 pub(crate) mod record;
 pub(crate) mod segment;
 

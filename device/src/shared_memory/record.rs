@@ -1,4 +1,5 @@
-//! The record of a range: a word in the file itself, which every process that has the file sees.
+//! The record of a range: a word in the file itself, which every process that has the file sees. Records are counted
+//! from the end of the file, so that a process which opens a range need not know how many there are.
 //!
 //! The high bits hold the identity of the range while an IPC handle is out, the low bits count the mappings in other
 //! processes. A consumer opens a range by raising the count if the identity is still the one in its handle. So a handle
@@ -21,7 +22,7 @@ const COUNT_BITS: u32 = 24;
 /// The bits of an identity.
 pub(crate) const IDENTITY_MASK: u64 = u64::MAX >> COUNT_BITS;
 
-/// The mapped records of a segment.
+/// Whole pages with records: the end of a file.
 pub(crate) type Records = Arc<Mapping>;
 
 /// The record of a range of this process.
@@ -63,10 +64,13 @@ pub(crate) struct OpenRecord {
 }
 
 impl OpenRecord {
-    /// Counts this process in record `record` of `file`: `INVALID_ARGUMENT` if the record does not hold `identity`.
-    pub(super) fn open(file: BorrowedFd<'_>, record: u32, identity: u64) -> Outcome<Self> {
+    /// Counts this process in record `record` of `file`, which has `size` bytes, whole pages: `INVALID_ARGUMENT` if the
+    /// record does not hold `identity`.
+    pub(super) fn open(file: BorrowedFd<'_>, size: u64, record: u32, identity: u64) -> Outcome<Self> {
         let per_page = (PAGE / RECORD_SIZE) as u32;
-        let page = Mapping::shared(file, u64::from(record / per_page) * PAGE as u64, PAGE, PAGE)?;
+        let pages_behind = u64::from(record / per_page) + 1;
+        let start = size.checked_sub(pages_behind * PAGE as u64).ok_or(ZeResult::INVALID_ARGUMENT)?;
+        let page = Mapping::shared(file, start, PAGE, PAGE)?;
         let index = record % per_page;
         let raise = |word: u64| (word >> COUNT_BITS == identity).then(|| word + 1);
         word(&page, index)
@@ -85,5 +89,6 @@ impl Drop for OpenRecord {
 }
 
 fn word(records: &Mapping, index: u32) -> Option<&AtomicU64> {
-    records.get(index as usize)
+    let last = (records.length() / RECORD_SIZE).checked_sub(1)?;
+    records.get(last.checked_sub(index as usize)?)
 }

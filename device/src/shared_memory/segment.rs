@@ -1,48 +1,43 @@
-//! Segments: the shared-memory files that hold all memory, and the ranges in them.
+//! Ranges of shared memory: each in a file of its own, or many in one file.
 //!
-//! One descriptor for each allocation would exhaust RLIMIT_NOFILE (usually 1024) in a program with a few thousand
-//! allocations, and a mapped memfd whose descriptor was closed can no longer be exported. So allocations share
-//! *segments*: sparse files, each with a header of records and then data. An allocation takes a range of pages and one
-//! record. An allocation that is larger than a 64th of all memory gets a segment of its own, which bounds the number of
-//! descriptors for any sequence of allocations.
+//! A range in a file of its own is what other software expects of the descriptor in an IPC handle (`own_file`). But it
+//! costs a descriptor, and a program with a few thousand allocations would exhaust RLIMIT_NOFILE (usually 1024); the
+//! descriptor cannot be had later either, because a memfd whose descriptor was closed cannot be exported any more. So a
+//! process has files of their own for its ranges until these take half of its descriptors. From then on ranges share
+//! *segments*: sparse files with many ranges, and a record for each. Ranges larger than a 64th of all memory still get
+//! files of their own, of which there can be only few.
 //!
 //! Must never hand out a range that another process still has open.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
 use super::mapping::Mapping;
-use super::memory_file::{self, is_memory_file, punch_hole};
+use super::memory_file::{self, punch_hole};
+use super::own_file::{Description, OwnFile};
 use super::record::{self, ExportRecord, IDENTITY_MASK, RECORD_SIZE, Records};
 use super::{PAGE, exports};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::settings;
 
-/// Records in the header of a segment that allocations share: 64 KiB.
-const SHARED_RECORDS: u32 = 8192;
-/// A shared segment is this many times as large as the largest allocation in it.
+/// Records of a segment: 64 KiB.
+const RECORDS: u32 = 8192;
+/// A segment is this many times as large as the largest range in it.
 const SHARES: u64 = 4;
-/// Marks a file that holds one dedicated range. The mark and the length of the range follow its record.
-const DEDICATED_MAGIC: u64 = u64::from_le_bytes(*b"zsphysm1");
-const DEDICATED_MARK: u64 = RECORD_SIZE as u64;
-/// Where a dedicated range begins in its file, in bytes.
-pub(crate) const DEDICATED_OFFSET: u64 = PAGE as u64;
 
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
-static SHARED: Mutex<Vec<Arc<Segment>>> = Mutex::new(Vec::new());
+static SEGMENTS: Mutex<Vec<Arc<Segment>>> = Mutex::new(Vec::new());
 
-/// A shared-memory file with a header of records and a data area.
+/// A shared-memory file with many ranges, and their records behind them.
 struct Segment {
     file: File,
     inode: u64,
-    /// Whether it may hold several ranges.
-    shared: bool,
     records: Records,
     ranges: Mutex<Ranges>,
 }
@@ -72,73 +67,112 @@ enum Occupancy {
     Empty,
 }
 
-/// A range of pages in a segment, and its record. Returned to the segment on drop.
+/// A range of pages, and the record that other processes open it by. Returned to its file on drop.
 pub(crate) struct Span {
-    segment: Arc<Segment>,
-    record: u32,
+    place: Place,
     identity: u64,
-    offset: u64,
     length: u64,
 }
 
+enum Place {
+    Own(OwnFile),
+    Shared { segment: Arc<Segment>, record: u32, offset: u64 },
+}
+
 impl Span {
-    /// Takes `length` bytes, a multiple of the page size, all zero: `OUT_OF_HOST_MEMORY` if the host has no more.
+    /// Takes `length` bytes, a multiple of the page size, all zero, in a file of their own if that can be afforded:
+    /// `OUT_OF_HOST_MEMORY` if the host has no more.
     pub(crate) fn take(length: u64) -> Outcome<Self> {
-        let largest = largest_share();
-        if length > largest {
-            let segment = Arc::new(Segment::new(1, length)?);
-            return segment.take(length).ok_or(ZeResult::OUT_OF_HOST_MEMORY);
+        if length > largest_share() {
+            return Self::own(length);
         }
-        let mut shared = SHARED.lock();
-        if let Some(span) = shared.iter().find_map(|segment| segment.take(length)) {
-            return Ok(span);
-        }
-        let segment = Arc::new(Segment::new(SHARED_RECORDS, largest * SHARES)?);
-        shared.push(Arc::clone(&segment));
-        segment.take(length).ok_or(ZeResult::OUT_OF_HOST_MEMORY)
+        // An application may have used up its descriptors by itself.
+        let own = if OwnFile::is_affordable() { Self::own(length).ok() } else { None };
+        own.map_or_else(|| Self::shared(length), Ok)
     }
 
-    /// Like [`take`](Self::take), in a file that holds nothing else and that [`dedicated_size`] recognises.
-    pub(crate) fn dedicated(length: u64) -> Outcome<Self> {
-        let segment = Arc::new(Segment::new(1, length)?);
-        let mark = [DEDICATED_MAGIC.to_le_bytes(), length.to_le_bytes()].concat();
-        segment.file.write_all_at(&mark, DEDICATED_MARK).map_err(|_| ZeResult::OUT_OF_HOST_MEMORY)?;
+    /// Like [`take`](Self::take), always in a file that holds nothing else.
+    pub(crate) fn own(length: u64) -> Outcome<Self> {
+        Ok(Self { place: Place::Own(OwnFile::new(length)?), identity: next_identity(), length })
+    }
+
+    /// Like [`take`](Self::take), in a file with other ranges unless it is too large for that.
+    pub(crate) fn shared(length: u64) -> Outcome<Self> {
+        let largest = largest_share();
+        if length > largest {
+            return Self::own(length);
+        }
+        let mut segments = SEGMENTS.lock();
+        if let Some(span) = segments.iter().find_map(|segment| segment.take(length)) {
+            return Ok(span);
+        }
+        let segment = Arc::new(Segment::new(largest * SHARES)?);
+        segments.push(Arc::clone(&segment));
         segment.take(length).ok_or(ZeResult::OUT_OF_HOST_MEMORY)
     }
 
     /// Maps the range at a multiple of `alignment`, a power of 2 or 0.
     pub(crate) fn map(&self, alignment: usize) -> Outcome<Mapping> {
-        Mapping::shared(self.segment.file.as_fd(), self.offset, self.length as usize, alignment)
+        Mapping::shared(self.file(), self.offset(), self.length as usize, alignment)
     }
 
-    /// The segment's file.
+    /// Its file.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
-        self.segment.file.as_fd()
+        match &self.place {
+            Place::Own(own) => own.file.as_fd(),
+            Place::Shared { segment, .. } => segment.file.as_fd(),
+        }
     }
 
-    /// The number of the segment's descriptor in this process.
+    /// The number of the descriptor of its file in this process.
     pub(crate) fn descriptor(&self) -> i32 {
-        self.segment.file.as_raw_fd()
+        self.file().as_raw_fd()
     }
 
-    /// The segment's inode, which identifies it on this host while it exists.
+    /// The inode of its file, which identifies it on this host while it exists.
     pub(crate) fn inode(&self) -> u64 {
-        self.segment.inode
+        match &self.place {
+            Place::Own(own) => own.inode,
+            Place::Shared { segment, .. } => segment.inode,
+        }
     }
 
     /// Where the range begins in the file, in bytes.
     pub(crate) fn offset(&self) -> u64 {
-        self.offset
+        match &self.place {
+            Place::Own(_) => 0,
+            Place::Shared { offset, .. } => *offset,
+        }
     }
 
     /// The index of its record.
     pub(crate) fn record(&self) -> u32 {
-        self.record
+        match &self.place {
+            Place::Own(_) => 0,
+            Place::Shared { record, .. } => *record,
+        }
+    }
+
+    /// Whether its file holds nothing else.
+    pub(crate) fn has_own_file(&self) -> bool {
+        matches!(self.place, Place::Own(_))
+    }
+
+    /// Lets the descriptor of its file alone be enough to open the range: `UNSUPPORTED_FEATURE` if the file holds other
+    /// memory, too.
+    pub(crate) fn describe(&self, description: Description) -> Outcome {
+        match &self.place {
+            Place::Own(own) => own.describe(description),
+            Place::Shared { .. } => Err(ZeResult::UNSUPPORTED_FEATURE),
+        }
     }
 
     /// The record that lets other processes open the range.
-    pub(crate) fn export_record(&self) -> ExportRecord {
-        ExportRecord::new(&self.segment.records, self.record)
+    pub(crate) fn export_record(&self) -> Outcome<ExportRecord> {
+        match &self.place {
+            Place::Own(own) => Ok(ExportRecord::new(own.records()?, 0)),
+            Place::Shared { segment, record, .. } => Ok(ExportRecord::new(&segment.records, *record)),
+        }
     }
 
     /// What the record holds while a handle is out: unique in this process, 40 bits.
@@ -150,29 +184,33 @@ impl Span {
 impl Drop for Span {
     fn drop(&mut self) {
         exports::revoke(self.identity);
-        let mut shared = SHARED.lock();
-        let occupancy = self.segment.give_back(self.record, self.offset, self.length);
+        // The pages of a file with one range are freed with the file. Until then a process that has its descriptor may
+        // use them.
+        let Place::Shared { segment, record, offset } = &self.place else { return };
+        let mut segments = SEGMENTS.lock();
+        let occupancy = segment.give_back(*record, *offset, self.length);
         // A segment without allocations is released; other processes that have ranges open keep the file itself. The
         // last empty segment stays, so that a program with one allocation at a time does not create a file for each.
-        if occupancy == Occupancy::Lingering || (occupancy == Occupancy::Empty && shared.len() > 1) {
-            shared.retain(|segment| !Arc::ptr_eq(segment, &self.segment));
+        if occupancy == Occupancy::Lingering || (occupancy == Occupancy::Empty && segments.len() > 1) {
+            segments.retain(|other| !Arc::ptr_eq(other, segment));
         }
     }
 }
 
 impl Segment {
-    fn new(records: u32, data: u64) -> Outcome<Self> {
-        let header = (u64::from(records) * RECORD_SIZE as u64).next_multiple_of(PAGE as u64);
-        let file = memory_file::create(header + data)?;
+    /// A segment with `data` bytes for ranges, whole pages.
+    fn new(data: u64) -> Outcome<Self> {
+        let records = u64::from(RECORDS) * RECORD_SIZE as u64;
+        let file = memory_file::create(data + records)?;
         let inode = file.metadata().map_err(|_| ZeResult::OUT_OF_HOST_MEMORY)?.ino();
-        let mapping = Mapping::shared(file.as_fd(), 0, header as usize, PAGE)?;
+        let mapping = Mapping::shared(file.as_fd(), data, records as usize, PAGE)?;
         let ranges = Ranges {
-            free: BTreeMap::from([(header, data)]),
-            free_records: (0..records).rev().collect(),
+            free: BTreeMap::from([(0, data)]),
+            free_records: (0..RECORDS).rev().collect(),
             live: 0,
             lingering: Vec::new(),
         };
-        Ok(Self { file, inode, shared: records > 1, records: Arc::new(mapping), ranges: Mutex::new(ranges) })
+        Ok(Self { file, inode, records: Arc::new(mapping), ranges: Mutex::new(ranges) })
     }
 
     fn take(self: &Arc<Self>, length: u64) -> Option<Span> {
@@ -186,8 +224,8 @@ impl Segment {
             ranges.free.insert(offset + length, available - length);
         }
         ranges.live += 1;
-        let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed) & IDENTITY_MASK;
-        Some(Span { segment: Arc::clone(self), record, identity, offset, length })
+        let place = Place::Shared { segment: Arc::clone(self), record, offset };
+        Some(Span { place, identity: next_identity(), length })
     }
 
     /// Takes a range back, and returns what the segment still holds.
@@ -210,11 +248,7 @@ impl Segment {
             .partition(|range| record::is_unused(&self.records, range.record));
         ranges.lingering = open;
         for Lingering { record, offset, length } in closed {
-            // The pages of a segment of its own are freed with its file. Until then a process that imported the file by
-            // its descriptor, which no record counts, may use them.
-            if self.shared {
-                punch_hole(self.file.as_fd(), offset, length);
-            }
+            punch_hole(self.file.as_fd(), offset, length);
             ranges.free_records.push(record);
             ranges.release(offset, length);
         }
@@ -237,20 +271,12 @@ impl Ranges {
     }
 }
 
-/// The largest allocation that shares a segment: a 64th of the memory of all devices, rounded up to whole pages.
+fn next_identity() -> u64 {
+    NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed) & IDENTITY_MASK
+}
+
+/// The largest range that shares a segment: a 64th of the memory of all devices, rounded up to whole pages.
 fn largest_share() -> u64 {
     let settings = settings::get();
     (settings.memory * u64::from(settings.devices) / 64).next_multiple_of(PAGE as u64)
-}
-
-/// The length of the dedicated range in this file ([`Span::dedicated`]), in bytes. `None` for any other file.
-pub(crate) fn dedicated_size(file: &File) -> Option<u64> {
-    let mut mark = [[0; 8]; 2];
-    if !is_memory_file(file) {
-        return None;
-    }
-    file.read_exact_at(mark.as_flattened_mut(), DEDICATED_MARK).ok()?;
-    let [magic, length] = mark.map(u64::from_le_bytes);
-    let fits = file.metadata().is_ok_and(|data| Some(data.len()) == length.checked_add(DEDICATED_OFFSET));
-    (magic == DEDICATED_MAGIC && fits).then_some(length)
 }

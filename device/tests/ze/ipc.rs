@@ -4,11 +4,12 @@
 
 use std::ffi::c_void;
 use std::io::Read;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::ptr::null_mut;
 
 use crate::api::layout::memory::*;
 use crate::api::*;
+use crate::passing::fetch;
 use crate::peer::{Peer, Pipe};
 
 const SIZE: usize = 70_001;
@@ -90,13 +91,7 @@ fn a_descriptor_that_was_fetched_already_is_used_and_left_open() {
     let mut handle = IpcMemHandle { data: peer.receive() };
     let exported = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
     // libumf does this before it opens.
-    // SAFETY: pidfd_open and pidfd_getfd take plain numbers, and what they make is ours.
-    let fetched = unsafe {
-        let process = libc::syscall(libc::SYS_pidfd_open, libc::c_long::from(peer.process.id()), 0) as i32;
-        let process = OwnedFd::from_raw_fd(process);
-        let number = libc::c_long::from(exported);
-        OwnedFd::from_raw_fd(libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) as i32)
-    };
+    let fetched = fetch(peer.process.id(), exported);
     handle.data[..4].copy_from_slice(&fetched.as_raw_fd().to_ne_bytes());
     let memory = open(setup, handle);
     // SAFETY: F_GETFD only asks.

@@ -13,8 +13,10 @@
 
 #[allow(dead_code, reason = "the tests of kernels use the rest")]
 mod api;
+mod passing;
 mod peer;
 
+mod bare_descriptors;
 mod descriptors;
 mod discovery;
 mod event_ipc;

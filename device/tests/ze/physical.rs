@@ -8,6 +8,7 @@ use std::ptr::null_mut;
 use crate::api::layout::memory::*;
 use crate::api::layout::stype;
 use crate::api::*;
+use crate::passing::fetch;
 use crate::peer::{Peer, Pipe};
 
 const PAGE: usize = 4096;
@@ -53,15 +54,6 @@ fn mapped(setup: Setup, memory: Handle, size: usize) -> *mut c_void {
     let base = setup.reserve(size);
     ok(zeVirtualMemMap(setup.context, base, size, memory, 0, READ_WRITE));
     base
-}
-
-fn fetch(process: u32, number: i32) -> OwnedFd {
-    // SAFETY: pidfd_open and pidfd_getfd take plain numbers, and what they make is ours.
-    unsafe {
-        let process = OwnedFd::from_raw_fd(libc::syscall(libc::SYS_pidfd_open, libc::c_long::from(process), 0) as i32);
-        let number = libc::c_long::from(number);
-        OwnedFd::from_raw_fd(libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) as i32)
-    }
 }
 
 #[test]

@@ -1,0 +1,333 @@
+//! Descriptors of memory in other hands: they are mapped without the device, and they are all of a handle that is left.
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::ptr::null_mut;
+
+use crate::api::layout::memory::*;
+use crate::api::*;
+use crate::passing;
+use crate::peer::{Peer, Pipe};
+
+const PAGE: usize = 4096;
+const SIZES: [usize; 5] = [1, 4096, 4097, 70_001, 80 << 20];
+
+fn get(setup: Setup, pointer: *const c_void) -> IpcMemHandle {
+    let mut handle: IpcMemHandle = zeroed();
+    ok(zeMemGetIpcHandle(setup.context, pointer, &raw mut handle));
+    handle
+}
+
+fn number_in(handle: IpcMemHandle) -> i32 {
+    i32::from_ne_bytes(handle.data[..4].try_into().unwrap())
+}
+
+/// A handle of which only a descriptor is left.
+fn bare(number: i32) -> IpcMemHandle {
+    let mut handle = IpcMemHandle { data: [0; 64] };
+    handle.data[..4].copy_from_slice(&number.to_ne_bytes());
+    handle
+}
+
+fn open(setup: Setup, handle: IpcMemHandle) -> *mut c_void {
+    make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out))
+}
+
+#[track_caller]
+fn refused(setup: Setup, handle: IpcMemHandle) -> u32 {
+    let mut out = null_mut();
+    let result = zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut out);
+    assert!(out.is_null());
+    result
+}
+
+/// Memory of each kind and size, each filled with a number of its own.
+fn memories(setup: Setup) -> Vec<(*mut c_void, usize)> {
+    let (device, host): (DeviceMemAllocDesc, HostMemAllocDesc) = (zeroed(), zeroed());
+    let (device, host) = (&raw const device, &raw const host);
+    let mut made = Vec::new();
+    for size in SIZES {
+        made.push((setup.device_memory(size), size));
+        made.push((make(|out| zeMemAllocHost(setup.context, host, size, 0, out)), size));
+        made.push((make(|out| zeMemAllocShared(setup.context, device, host, size, 0, setup.device, out)), size));
+    }
+    let physical = setup.physical(3 * PAGE);
+    let base = setup.reserve(3 * PAGE);
+    ok(zeVirtualMemMap(setup.context, base, 3 * PAGE, physical, 0, 1));
+    made.push((base, 3 * PAGE));
+    for (index, (memory, size)) in made.iter().enumerate() {
+        bytes(*memory, *size).fill(index as u8 + 1);
+    }
+    made
+}
+
+/// The bytes from the beginning of a file, by mmap(2) as any program calls it.
+fn with_mapped_file(file: &OwnedFd, size: usize, look: impl FnOnce(&mut [u8])) {
+    // SAFETY: the file is as large as the memory, and the mapping is used by `look` only.
+    unsafe {
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let at = libc::mmap(null_mut(), size, rights, libc::MAP_SHARED, file.as_raw_fd(), 0);
+        assert_ne!(at, libc::MAP_FAILED);
+        look(bytes(at, size));
+        libc::munmap(at, size);
+    }
+}
+
+#[test]
+fn the_descriptor_in_every_handle_begins_at_the_memory() {
+    const NAME: &str = "bare_descriptors::the_descriptor_in_every_handle_begins_at_the_memory";
+    let setup = Setup::new();
+    if role().is_some() {
+        let pipe = Pipe::open();
+        for (memory, size) in memories(setup) {
+            // A handle for a place inside leads to the beginning of the memory, too.
+            let handle = get(setup, (memory as usize + size / 2) as *const c_void);
+            pipe.send(&number_in(handle).to_ne_bytes());
+            pipe.send(&(size as u64).to_ne_bytes());
+            pipe.receive::<1>();
+            assert!(bytes(memory, size).iter().all(|byte| *byte == 0xee));
+        }
+        return pipe.send(&0_i32.to_ne_bytes());
+    }
+    let mut peer = Peer::start(NAME, "producer");
+    let mut count = 0_u8;
+    loop {
+        let number = i32::from_ne_bytes(peer.receive());
+        if number == 0 {
+            break;
+        }
+        let size = u64::from_ne_bytes(peer.receive()) as usize;
+        count += 1;
+        with_mapped_file(&passing::fetch(peer.process.id(), number), size, |memory| {
+            assert!(memory.iter().all(|byte| *byte == count), "memory {count}");
+            memory.fill(0xee);
+        });
+        peer.send(b"!");
+    }
+    assert_eq!(usize::from(count), 3 * SIZES.len() + 1);
+    peer.end();
+}
+
+#[test]
+fn a_descriptor_and_zeros_are_a_handle_however_the_descriptor_came() {
+    const NAME: &str = "bare_descriptors::a_descriptor_and_zeros_are_a_handle_however_the_descriptor_came";
+    let setup = Setup::new();
+    if role().is_some() {
+        let pipe = Pipe::open();
+        let socket = passing::connect(u32::from_ne_bytes(pipe.receive()));
+        let made = memories(setup);
+        pipe.send(&[made.len() as u8]);
+        for (memory, size) in made {
+            let handle = get(setup, memory);
+            passing::send(&socket, number_in(handle));
+            pipe.send(&number_in(handle).to_ne_bytes());
+            pipe.send(&(size as u64).to_ne_bytes());
+            pipe.receive::<1>();
+            assert!(bytes(memory, size).iter().all(|byte| *byte == 0xee));
+        }
+        return;
+    }
+    let listener = passing::listen();
+    let mut peer = Peer::start(NAME, "producer");
+    peer.send(&std::process::id().to_ne_bytes());
+    let (socket, _) = listener.accept().unwrap();
+    let [count] = peer.receive();
+    for index in 1..=count {
+        let sent = passing::receive(&socket);
+        let fetched = passing::fetch(peer.process.id(), i32::from_ne_bytes(peer.receive()));
+        let size = u64::from_ne_bytes(peer.receive()) as usize;
+        let opened = [&sent, &fetched].map(|file| open(setup, bare(file.as_raw_fd())));
+        let mut properties: MemoryAllocationProperties = zeroed();
+        ok(zeMemGetAllocProperties(setup.context, opened[0], &raw mut properties, null_mut()));
+        let expected = if index == count { 2 } else { [2, 1, 3][(usize::from(index) - 1) % 3] };
+        assert_eq!(properties.kind, expected);
+        let (mut base, mut length) = (null_mut(), 0);
+        ok(zeMemGetAddressRange(setup.context, opened[0], &raw mut base, &raw mut length));
+        assert_eq!((base, length), (opened[0], size));
+        // The opened memory does not need the descriptors.
+        drop((sent, fetched));
+        assert!(bytes(opened[0], size).iter().all(|byte| *byte == index), "memory {index}");
+        bytes(opened[1], size).fill(0xee);
+        for memory in opened {
+            ok(zeMemCloseIpcHandle(setup.context, memory));
+        }
+        peer.send(b"!");
+    }
+    peer.end();
+}
+
+#[test]
+fn whoever_has_the_descriptor_has_the_memory_as_with_a_dma_buf() {
+    let setup = Setup::new();
+    let memory = setup.device_memory(5000);
+    bytes(memory, 5000).fill(7);
+    let handle = get(setup, memory);
+    let mine = passing::fetch(std::process::id(), number_in(handle));
+    ok(zeMemPutIpcHandle(setup.context, handle));
+    setup.free(memory);
+    assert_eq!(refused(setup, handle), INVALID_ARGUMENT);
+    let opened = open(setup, bare(mine.as_raw_fd()));
+    drop(mine);
+    assert!(bytes(opened, 5000).iter().all(|byte| *byte == 7));
+    ok(zeMemCloseIpcHandle(setup.context, opened));
+}
+
+/// A file with the type and the seals of those of the device, and with this description at its end.
+fn forged(size: usize, description: &[u64]) -> File {
+    // SAFETY: plain calls that make a descriptor, which the file owns, and seal it.
+    unsafe {
+        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+        let file = File::from_raw_fd(libc::memfd_create(c"forged".as_ptr(), flags));
+        file.set_len(size as u64).unwrap();
+        let words: Vec<u8> = description.iter().flat_map(|word| word.to_le_bytes()).collect();
+        file.write_all_at(&words, size.saturating_sub(PAGE) as u64).unwrap();
+        file.set_len(size as u64).unwrap();
+        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        assert_eq!(libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals), 0);
+        file
+    }
+}
+
+#[test]
+fn a_file_is_believed_only_as_far_as_it_bears_out_what_it_says() {
+    const NAME: &str = "bare_descriptors::a_file_is_believed_only_as_far_as_it_bears_out_what_it_says";
+    if role().is_none() {
+        run_child(child(NAME, "device", &[]));
+        return;
+    }
+    let setup = Setup::new();
+    let magic = u64::from_le_bytes(*b"zsrange1");
+    let page = PAGE as u64;
+    let before = (open_descriptors(), mappings());
+    for (size, description) in [
+        (0, vec![]),
+        (PAGE - 1, vec![]),
+        (PAGE, vec![magic, 0, 0, 2]),
+        (2 * PAGE, vec![]),
+        (2 * PAGE, vec![magic ^ 1, page, page, 2]),
+        (2 * PAGE, vec![magic, 2 * page, page, 2]),
+        (2 * PAGE, vec![magic, u64::MAX, page, 2]),
+        (2 * PAGE, vec![magic, page, 0, 2]),
+        (2 * PAGE, vec![magic, page, page + 1, 2]),
+        (2 * PAGE, vec![magic, page, u64::MAX, 2]),
+        (2 * PAGE, vec![magic, page, page, 0]),
+        (2 * PAGE, vec![magic, page, page, 4]),
+        (2 * PAGE, vec![magic, page, page, 0x100]),
+        (2 * PAGE, vec![magic, page, page, 1 << 16 | 2]),
+        (2 * PAGE + 1, vec![magic, page + 1, page + 1, 2]),
+        (3 * PAGE, vec![magic, 2 * page, page, 2]),
+    ] {
+        let file = forged(size, &description);
+        assert_eq!(refused(setup, bare(file.as_raw_fd())), INVALID_ARGUMENT, "{size} {description:x?}");
+    }
+    // Other files, numbers that are no descriptors, and memory that nobody has exported.
+    let ordinary = File::open("/proc/self/exe").unwrap();
+    let memory = setup.device_memory(PAGE);
+    let links = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap());
+    let is_memory = |path: &Path| std::fs::read_link(path).is_ok_and(|to| to.to_string_lossy().contains("ze_soft"));
+    let own = links.filter(|entry| is_memory(&entry.path())).map(|entry| entry.file_name());
+    let own: Vec<i32> = own.map(|name| name.to_str().unwrap().parse().unwrap()).collect();
+    assert_eq!(own.len(), 1);
+    for number in [0, 1, -1, i32::MAX, ordinary.as_raw_fd(), own[0]] {
+        assert_eq!(refused(setup, bare(number)), INVALID_ARGUMENT, "{number}");
+    }
+    setup.free(memory);
+    drop(ordinary);
+    // One that bears itself out is opened, whoever made it: he has shared no more than his own file.
+    let file = forged(3 * PAGE, &[magic, 2 * page, page + 5, 3]);
+    let opened = open(setup, bare(file.as_raw_fd()));
+    bytes(opened, PAGE + 5).fill(1);
+    ok(zeMemCloseIpcHandle(setup.context, opened));
+    drop(file);
+    assert_eq!((open_descriptors(), mappings()), before);
+}
+
+fn set_limit(descriptors: u64) {
+    let limit = libc::rlimit { rlim_cur: descriptors, rlim_max: descriptors };
+    // SAFETY: setrlimit reads the structure that it is given.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+}
+
+#[test]
+fn memory_has_files_of_its_own_until_half_of_the_descriptors_are_used() {
+    const NAME: &str = "bare_descriptors::memory_has_files_of_its_own_until_half_of_the_descriptors_are_used";
+    if role().is_none() {
+        run_child(child(NAME, "device", &[]));
+        return;
+    }
+    set_limit(100);
+    let setup = Setup::new();
+    let held: Vec<_> = (0..200).map(|_| setup.device_memory(5000)).collect();
+    let alone = |memory: &*mut c_void| {
+        let handle = get(setup, *memory);
+        let mut out = null_mut();
+        match zeMemOpenIpcHandle(setup.context, setup.device, bare(number_in(handle)), 0, &raw mut out) {
+            SUCCESS => {
+                ok(zeMemCloseIpcHandle(setup.context, out));
+                true
+            }
+            result => {
+                assert_eq!(result, INVALID_ARGUMENT);
+                let mut export = ExternalMemoryExportFd {
+                    s_type: layout::stype::EXTERNAL_MEMORY_EXPORT_FD,
+                    flags: 2,
+                    fd: -1,
+                    ..zeroed()
+                };
+                let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
+                let result = zeMemGetAllocProperties(setup.context, *memory, &raw mut properties, null_mut());
+                assert_eq!((result, export.fd), (UNSUPPORTED_FEATURE, -1));
+                false
+            }
+        }
+    };
+    let found: Vec<bool> = held.iter().map(alone).collect();
+    assert_eq!(found.iter().filter(|alone| **alone).count(), 50);
+    assert!(found[..50].iter().all(|alone| *alone), "the first ones have them");
+    // A handle with all of its bytes opens any of them.
+    for memory in &held {
+        let opened = open(setup, get(setup, *memory));
+        bytes(*memory, 1)[0] = 9;
+        assert_eq!(bytes(opened, 1)[0], 9);
+        ok(zeMemCloseIpcHandle(setup.context, opened));
+    }
+    for memory in held {
+        setup.free(memory);
+    }
+    let memory = setup.device_memory(5000);
+    assert!(alone(&memory));
+    setup.free(memory);
+    // An application that has used up its descriptors still gets memory.
+    let small = setup.device_memory(1);
+    let mut taken = Vec::new();
+    while let Ok(file) = File::open("/proc/self/exe") {
+        taken.push(file);
+    }
+    let memory = setup.device_memory(5000);
+    bytes(memory, 5000).fill(1);
+    drop(taken);
+    setup.free(memory);
+    setup.free(small);
+}
+
+#[test]
+fn low_numbers_stay_for_the_application() {
+    const NAME: &str = "bare_descriptors::low_numbers_stay_for_the_application";
+    if role().is_none() {
+        run_child(child(NAME, "device", &[]));
+        return;
+    }
+    let setup = Setup::new();
+    set_limit(2048);
+    let memory = setup.device_memory(5000);
+    // select(2) cannot handle numbers from FD_SETSIZE on.
+    assert!(number_in(get(setup, memory)) >= libc::FD_SETSIZE as i32);
+    set_limit(1024);
+    let other = setup.device_memory(5000);
+    assert!(number_in(get(setup, other)) < libc::FD_SETSIZE as i32);
+    setup.free(memory);
+    setup.free(other);
+}
