@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::log;
 use crate::shared_memory::handle_data::HandleData;
-use crate::shared_memory::import::{Import, ImportError};
+use crate::shared_memory::import::{self, Import, ImportError};
 use crate::shared_memory::mapping::{Mapping, SharedState};
 use crate::shared_memory::own_file::Description;
 use crate::shared_memory::segment::Span;
@@ -102,11 +102,13 @@ impl EventPage {
             log::note(&format!("cannot open an IPC handle of an {purpose:?}: {reason}"));
             ZeResult::OUT_OF_DEVICE_MEMORY
         };
-        // The Unified Runtime does not replace the descriptor in these handles, so the first four bytes are checked
-        // too.
         let data = HandleData::decode(bytes)
-            .filter(|data| data.kind == purpose as u16 && data.descriptor == data.exported)
+            .filter(|data| data.kind == purpose as u16)
             .ok_or_else(|| refuse("the bytes are damaged or not a handle of this device"))?;
+        // The first four bytes are as the producer wrote them, or a descriptor that the caller has received.
+        if data.descriptor != data.exported && !import::is_here(&data) {
+            return Err(refuse("the descriptor in it is not that of its file"));
+        }
         if !data.size.is_multiple_of(PAGE as u64) {
             return Err(refuse("its size is not a multiple of the page size"));
         }

@@ -82,7 +82,7 @@ enum SegmentFile {
 impl SegmentFile {
     /// Finds the file, or returns the reason why it cannot be had.
     fn find(data: &HandleData) -> Result<Self, String> {
-        if let Some(file) = descriptor::borrow(data.descriptor).filter(|file| is_segment(file, data.inode)) {
+        if let Some(file) = borrow(data) {
             return Ok(Self::Borrowed(file));
         }
         let file = descriptor::fetch(data.pid, data.started, data.exported)
@@ -108,6 +108,15 @@ fn holds(size: u64, data: &HandleData, length: u64) -> bool {
     let end = data.offset.checked_add(length);
     let before_record = size.checked_sub((u64::from(data.record) + 1) * RECORD_SIZE as u64);
     aligned && end.zip(before_record).is_some_and(|(end, record)| end <= record)
+}
+
+/// Whether the file of a handle is behind the descriptor in it, in this process.
+pub(crate) fn is_here(data: &HandleData) -> bool {
+    borrow(data).is_some()
+}
+
+fn borrow(data: &HandleData) -> Option<ManuallyDrop<File>> {
+    descriptor::borrow(data.descriptor).filter(|file| is_segment(file, data.inode))
 }
 
 /// Whether this is the file of the device with this inode. An ordinary file may happen to have the same inode number.

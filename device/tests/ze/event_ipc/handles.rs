@@ -1,6 +1,9 @@
 //! Handles of events: which events have one, what it opens, and which bytes are refused.
 
+use std::os::fd::AsRawFd;
+
 use super::*;
+use crate::passing;
 
 #[test]
 fn an_event_can_be_opened_in_its_own_process_and_many_times() {
@@ -65,6 +68,61 @@ fn only_events_created_for_sharing_are_shared_and_closed() {
     assert_eq!((value, bytes(address as *const c_void, 8)[0]), (1, 1));
     assert_eq!(zeEventCounterBasedGetDeviceAddress(flag, &raw mut value, &raw mut address), INVALID_ARGUMENT);
     assert_eq!(zeEventCounterBasedGetDeviceAddress(plain, &raw mut value, &raw mut address), UNSUPPORTED_FEATURE);
+}
+
+#[test]
+fn a_handle_may_have_the_descriptor_that_its_receiver_was_sent() {
+    const NAME: &str = "event_ipc::handles::a_handle_may_have_the_descriptor_that_its_receiver_was_sent";
+    let setup = Setup::new();
+    let number_in = |data: [u8; 64]| i32::from_ne_bytes(data[..4].try_into().unwrap());
+    if role().is_some() {
+        let pipe = Pipe::open();
+        let socket = passing::connect(u32::from_ne_bytes(pipe.receive()));
+        // Only root may fetch a descriptor of this process now: others open what it sends.
+        // SAFETY: plain numbers.
+        unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
+        let (event, pool) = (setup.shared_event(), pool(setup, 0b11, 4));
+        let in_pool = event_of(pool, 3);
+        for data in [get(event).data, get_pool(pool).data] {
+            passing::send(&socket, number_in(data));
+            pipe.send(&data);
+        }
+        pipe.receive::<1>();
+        let list = setup.immediate_list(1);
+        ok(zeCommandListAppendSignalEvent(list, event));
+        ok(zeCommandListAppendSignalEvent(list, in_pool));
+        pipe.send(b"s");
+        pipe.receive::<1>();
+        return;
+    }
+    let listener = passing::listen();
+    let mut peer = Peer::start(NAME, "producer");
+    peer.send(&std::process::id().to_ne_bytes());
+    let (socket, _) = listener.accept().unwrap();
+    let [(of_event, first), (of_pool, second)] = [(); 2].map(|()| {
+        let (file, mut data): (_, [u8; 64]) = (passing::receive(&socket), peer.receive());
+        data[..4].copy_from_slice(&file.as_raw_fd().to_ne_bytes());
+        (data, file)
+    });
+    let event = open(setup, IpcEventCounterBasedHandle { data: of_event });
+    let pool = make(|out| zeEventPoolOpenIpcHandle(setup.context, IpcEventPoolHandle { data: of_pool }, out));
+    let in_pool = event_of(pool, 3);
+    assert_eq!(zeEventQueryStatus(in_pool), NOT_READY);
+    // Another file of this process is not mistaken for that of the pool.
+    let other = std::fs::File::open("/proc/self/exe").unwrap();
+    let (mut wrong, mut out) = (IpcEventPoolHandle { data: of_pool }, null_mut());
+    wrong.data[..4].copy_from_slice(&other.as_raw_fd().to_ne_bytes());
+    assert_eq!(zeEventPoolOpenIpcHandle(setup.context, wrong, &raw mut out), OUT_OF_DEVICE_MEMORY);
+    drop((first, second));
+    peer.send(b"!");
+    peer.receive::<1>();
+    ok(zeEventHostSynchronize(event, FOREVER));
+    ok(zeEventHostSynchronize(in_pool, FOREVER));
+    peer.send(b"!");
+    peer.end();
+    ok(zeEventDestroy(in_pool));
+    ok(zeEventPoolCloseIpcHandle(pool));
+    ok(zeEventCounterBasedCloseIpcHandle(event));
 }
 
 #[test]
