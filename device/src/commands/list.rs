@@ -140,7 +140,7 @@ pub extern "C" fn create_immediate(
         let device = device.get()?;
         let desc = desc.read()?;
         check_queue(&desc)?;
-        let stream = Stream::new(Arc::clone(&device));
+        let stream = Stream::new(Arc::clone(&device), desc.index);
         let body = Body::Immediate { stream, index: desc.index, synchronous: desc.mode == SYNCHRONOUS };
         register(CommandList { context, device, ordinal: desc.ordinal, body }, list)
     })

@@ -1,9 +1,10 @@
 //! Command lists, queues and fences, and the threads that execute commands.
 //!
 //! `list`, `append`, `launch`, `queue` and `fence` have the objects and their entry points; `stream` executes commands
-//! in order on a thread; `work` is what a command does. Must never execute a command on the thread that appends it.
+//! in order on a thread, and `engine` is the order of several streams; `work` is what a command does. Must never execute a command on the thread that appends it.
 
 pub(crate) mod append;
+mod engine;
 pub(crate) mod fence;
 pub(crate) mod launch;
 pub(crate) mod list;

@@ -50,7 +50,7 @@ pub extern "C" fn create(
         list::check_queue(&desc)?;
         queue.check()?;
         let made = CommandQueue {
-            stream: Stream::new(device),
+            stream: Stream::new(device, desc.index),
             ordinal: desc.ordinal,
             index: desc.index,
             synchronous: desc.mode == list::SYNCHRONOUS,

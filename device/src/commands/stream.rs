@@ -1,10 +1,11 @@
 //! Streams: each is a queue of commands and the thread that executes them in order.
 //!
 //! Every command queue and every immediate list has one. The thread starts with the first command, and sleeps while
-//! there is none. For each command it waits for events, performs the work, and signals. So an event is never signalled
-//! before its work has ended, and a wait for another stream blocks this stream only. When its owner is destroyed, a
-//! stream completes what was submitted and ends; a wait for a destroyed event ends too, so no thread is left behind.
-//! Kernels need a larger stack than copies, so the first one moves the stream to another thread. Must never perform work on the thread that appends it.
+//! there is none. For each command it waits for its turn (`engine`) and for events, performs the work, and signals. So
+//! an event is never signalled before its work has ended, and a wait for another stream blocks this stream only. When
+//! its owner is destroyed, a stream completes what was submitted and ends; a wait for a destroyed event ends too, so no
+//! thread is left behind. Kernels need a larger stack than copies, so the first one moves the stream to another thread.
+//! Must never perform work on the thread that appends it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -13,11 +14,12 @@ use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::commands::engine::{self, Engine, Order, Place};
 use crate::commands::fence::Fence;
 use crate::commands::work::Work;
 use crate::discovery::device::Device;
 use crate::events::event::Event;
-use crate::events::signal::{Signal, Timestamps};
+use crate::events::signal::{Signal, Timestamps, WaitResult};
 use crate::ffi::handles::Object;
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::kernels::faults;
@@ -39,6 +41,7 @@ pub(crate) struct Command {
 /// A queue of commands, and the thread that executes them.
 pub(crate) struct Stream {
     device: Arc<Device>,
+    engine: Arc<Engine>,
     state: Mutex<State>,
     submitted: Condvar,
     finished: Condvar,
@@ -53,8 +56,10 @@ struct State {
     worker: Option<JoinHandle<()>>,
 }
 
-/// A command in a stream, with the signal values that it waits for and completes.
+/// A command in a stream, with its place in the order of the engine and the signal values that it waits for and
+/// completes.
 struct Task {
+    place: Place,
     command: Arc<Command>,
     waits: Vec<u64>,
     completes: u64,
@@ -66,11 +71,17 @@ struct Task {
 pub(crate) struct Ticket(u64);
 
 impl Stream {
-    /// A stream without a thread yet.
-    pub(crate) fn new(device: Arc<Device>) -> Arc<Self> {
+    /// A stream of the engine with this index, without a thread yet.
+    pub(crate) fn new(device: Arc<Device>, index: u32) -> Arc<Self> {
+        let engine = Engine::of(device.index, index);
         let state = State { waiting: VecDeque::new(), accepted: 0, done: 0, closed: false, worker: None };
-        let stream =
-            Arc::new(Self { device, state: Mutex::new(state), submitted: Condvar::new(), finished: Condvar::new() });
+        let stream = Arc::new(Self {
+            device,
+            engine,
+            state: Mutex::new(state),
+            submitted: Condvar::new(),
+            finished: Condvar::new(),
+        });
         let mut all = ALL.lock();
         all.retain(|other| other.strong_count() > 0);
         all.push(Arc::downgrade(&stream));
@@ -84,12 +95,19 @@ impl Stream {
         if state.worker.is_none() {
             state.worker = Some(self.start()?);
         }
-        let end = fence.map(|fence| Task { command: nothing(), waits: Vec::new(), completes: 0, fence: Some(fence) });
-        // Signals are submitted under the lock, so that their values have the order of the queue.
-        for task in commands.iter().map(|command| Task::new(Arc::clone(command))).chain(end) {
-            state.waiting.push_back(task);
-            state.accepted += 1;
+        // Signals are submitted under the locks, so that their values have the order of the engine.
+        let mut order = self.engine.order();
+        let was_idle = state.accepted == state.done;
+        let mut tasks: Vec<_> = commands.iter().map(|command| Task::new(Arc::clone(command), &mut order)).collect();
+        if let Some(fence) = fence {
+            tasks.push(Task { fence: Some(fence), ..Task::new(nothing(), &mut order) });
         }
+        if let Some(first) = tasks.first().filter(|_| was_idle) {
+            order.enter(first.place);
+        }
+        drop(order);
+        state.accepted += tasks.len() as u64;
+        state.waiting.extend(tasks);
         self.submitted.notify_one();
         Ok(Ticket(state.accepted))
     }
@@ -145,10 +163,14 @@ impl Stream {
                 let Some(task) = self.hand_over(task) else { return };
                 task
             };
-            task.run();
+            task.run(&self.engine);
+            let place = task.place;
             // Memory that the command retained is released before the command counts as completed.
             drop(task);
-            self.state.lock().done += 1;
+            let mut state = self.state.lock();
+            state.done += 1;
+            self.engine.end_turn(place, state.waiting.front().map(|next| next.place));
+            drop(state);
             self.finished.notify_all();
         }
     }
@@ -199,20 +221,30 @@ impl Stream {
 }
 
 impl Task {
-    fn new(command: Arc<Command>) -> Self {
+    fn new(command: Arc<Command>, order: &mut Order) -> Self {
         let waits = command.waits.iter().map(|event| event.signal.submit_wait()).collect();
         // One stream may reset what another one waits for: the order is that of their submissions.
         if let Some(event) = command.work.resets() {
             event.signal.submit_reset();
         }
         let completes = command.signals.as_ref().map_or(0, |event| event.signal.submit());
-        Self { command, waits, completes, fence: None }
+        Self { place: order.take_place(), command, waits, completes, fence: None }
     }
 
-    fn run(&self) {
-        for (event, value) in self.command.waits.iter().zip(&self.waits) {
-            // A destroyed event counts as signalled: see `zeEventDestroy`.
-            let _ = event.signal.wait_in_order(*value);
+    /// Waits for the events of the command, at most until the deadline (`None`: without an end). True if that did not
+    /// pass first. A destroyed event counts as signalled: see `zeEventDestroy`.
+    fn wait(&self, deadline: Option<Instant>) -> bool {
+        let mut events = self.command.waits.iter().zip(&self.waits);
+        events.all(|(event, value)| event.signal.wait_in_order(*value, deadline) != WaitResult::TimedOut)
+    }
+
+    fn run(&self, engine: &Engine) {
+        engine.wait_for_turn(self.place);
+        if !self.command.waits.is_empty() && !self.wait(Some(Instant::now())) {
+            engine.step_aside(self.place);
+            self.wait(None);
+            engine.step_back(self.place);
+            engine.wait_for_turn(self.place);
         }
         let start = clock::now();
         if !process::devices_are_lost() {
@@ -240,6 +272,7 @@ fn end_waits() {
     for fence in Fence::registry().all() {
         fence.signal.wake();
     }
+    engine::wake_all();
     let streams: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
     for stream in streams {
         stream.wake();

@@ -19,6 +19,7 @@ mod peer;
 mod bare_descriptors;
 mod descriptors;
 mod discovery;
+mod engines;
 mod event_ipc;
 mod faults;
 mod forged_handles;

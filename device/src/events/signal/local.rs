@@ -74,8 +74,8 @@ impl Local {
     }
 
     /// Waits until as many resets were performed as were submitted before the wait, and then for a signal.
-    pub(super) fn wait_after_resets(&self, resets: u64) -> WaitResult {
-        self.wait_until(None, |state| state.performed_resets >= resets && state.is_complete(Kind::Flag, 1))
+    pub(super) fn wait_after_resets(&self, resets: u64, deadline: Option<Instant>) -> WaitResult {
+        self.wait_until(deadline, |state| state.performed_resets >= resets && state.is_complete(Kind::Flag, 1))
     }
 
     pub(super) fn is_complete(&self, value: u64) -> bool {

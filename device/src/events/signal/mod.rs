@@ -126,11 +126,11 @@ impl Signal {
         }
     }
 
-    /// Waits in a stream, without a deadline, for what [`submit_wait`](Self::submit_wait) has returned.
-    pub(crate) fn wait_in_order(&self, value: u64) -> WaitResult {
+    /// Waits in a stream for what [`submit_wait`](Self::submit_wait) has returned, until the deadline (`None`: never).
+    pub(crate) fn wait_in_order(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
         match (&self.state, self.kind) {
-            (State::Local(state), Kind::Flag) => state.wait_after_resets(value),
-            _ => self.wait(value, None),
+            (State::Local(state), Kind::Flag) => state.wait_after_resets(value, deadline),
+            _ => self.wait(value, deadline),
         }
     }
 

@@ -1,0 +1,107 @@
+//! Engines: what executes the commands of all queues and immediate lists of a device that have the same index.
+//!
+//! An engine executes one command at a time, in the order in which they were submitted to it, whatever queue or list
+//! they came by. The adapters rely on that as they do with Intel's driver: they reset events in one list and signal
+//! them in another. ze_api.h lets a command that waits for an event hold up its own queue, and no other: such a queue
+//! steps aside until the event is signalled, and takes up its place in the order again. So a program whose queues wait
+//! for each other, for the host or for another process never waits longer than with an engine for each queue.
+//!
+//! Must never let a command wait for an event while it has the turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::platform::process;
+
+/// The engines that are in use, by the number of their device and their index.
+static ENGINES: Mutex<BTreeMap<(u32, u32), Arc<Engine>>> = Mutex::new(BTreeMap::new());
+
+/// One engine of a device.
+pub(super) struct Engine {
+    state: Mutex<Order>,
+    changed: Condvar,
+}
+
+/// The order of the commands of an engine.
+#[derive(Default)]
+pub(super) struct Order {
+    next: u64,
+    /// The next command of each stream that has one and has not stepped aside.
+    heads: BTreeSet<Place>,
+    /// Whether a command has the turn.
+    busy: bool,
+}
+
+/// The place of a command in the order of its engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place(u64);
+
+impl Engine {
+    /// The engine with this index of the device with this number.
+    pub(super) fn of(device: u32, index: u32) -> Arc<Self> {
+        let new = || Arc::new(Self { state: Mutex::default(), changed: Condvar::new() });
+        Arc::clone(ENGINES.lock().entry((device, index)).or_insert_with(new))
+    }
+
+    /// Locks the order, so that commands which are submitted meanwhile come later.
+    pub(super) fn order(&self) -> MutexGuard<'_, Order> {
+        self.state.lock()
+    }
+
+    /// Waits until a command that is the next one of its stream has its turn, or the devices of this process are lost.
+    pub(super) fn wait_for_turn(&self, place: Place) {
+        let mut order = self.state.lock();
+        while (order.busy || order.heads.first() != Some(&place)) && !process::devices_are_lost() {
+            self.changed.wait(&mut order);
+        }
+        order.busy = true;
+    }
+
+    /// Ends the turn of a command that has not run yet, and lets other streams go on.
+    pub(super) fn step_aside(&self, place: Place) {
+        self.leave(place, None);
+    }
+
+    /// Takes up the place of a command again that had stepped aside.
+    pub(super) fn step_back(&self, place: Place) {
+        self.state.lock().heads.insert(place);
+    }
+
+    /// Ends the turn of a command that has run. `next` is the next command of its stream.
+    pub(super) fn end_turn(&self, place: Place, next: Option<Place>) {
+        self.leave(place, next);
+    }
+
+    fn leave(&self, place: Place, next: Option<Place>) {
+        let mut order = self.state.lock();
+        order.heads.remove(&place);
+        order.heads.extend(next);
+        order.busy = false;
+        drop(order);
+        self.changed.notify_all();
+    }
+}
+
+impl Order {
+    /// The place of a command that is submitted now.
+    pub(super) fn take_place(&mut self) -> Place {
+        self.next += 1;
+        Place(self.next)
+    }
+
+    /// Adds the next command of a stream that had none.
+    pub(super) fn enter(&mut self, head: Place) {
+        self.heads.insert(head);
+    }
+}
+
+/// Lets all waits for a turn look again whether the devices of this process are lost.
+pub(super) fn wake_all() {
+    for engine in ENGINES.lock().values() {
+        // A wait that has looked already sleeps by the time the lock is free.
+        drop(engine.state.lock());
+        engine.changed.notify_all();
+    }
+}

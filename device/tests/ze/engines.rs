@@ -1,0 +1,79 @@
+//! Engines: the order of what comes by several queues and lists, and what waits do to it.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+use crate::api::*;
+
+/// Makes work take a while: long enough that a thread of its own would be overtaken.
+const LARGE: usize = 8 << 20;
+const ROUNDS: usize = 300;
+
+fn append_copy(list: Handle, to: *mut c_void, from: *const c_void, size: usize, signal: Handle) {
+    ok(zeCommandListAppendMemoryCopy(list, to, from, size, signal, 0, null()));
+}
+
+/// A copy that takes a while, which a queue executes, and then others by other ways. Nothing but the order of the
+/// engine makes each see what the one before it has written.
+#[test]
+fn an_engine_executes_in_the_order_of_submission_over_queues_and_lists() {
+    let setup = Setup::new();
+    let memory: [_; 4] = std::array::from_fn(|_| setup.device_memory(LARGE));
+    let (queue, regular) = (setup.queue(2), setup.regular_list());
+    append_copy(regular, memory[1], memory[0], LARGE, null_mut());
+    ok(zeCommandListClose(regular));
+    let lists = [setup.immediate_list(2), setup.immediate_list(2)];
+    for round in 0..20 {
+        bytes(memory[0], LARGE).fill(round + 1);
+        ok(zeCommandQueueExecuteCommandLists(queue, 1, &raw const regular, null_mut()));
+        append_copy(lists[0], memory[2], memory[1], LARGE, null_mut());
+        append_copy(lists[1], memory[3], memory[2], LARGE, null_mut());
+        ok(zeCommandListHostSynchronize(lists[1], FOREVER));
+        assert!(bytes(memory[3], LARGE).iter().all(|byte| *byte == round + 1), "round {round}");
+    }
+    for memory in memory {
+        setup.free(memory);
+    }
+}
+
+/// An event is reset by way of a queue, signalled by one immediate list and waited for by another, again and again, as
+/// the v1 adapter does. The event keeps its state for the next round only if all three happen in the order in which
+/// they were submitted.
+#[test]
+fn an_event_is_reset_signalled_and_waited_for_in_the_order_of_submission() {
+    let setup = Setup::new();
+    let [event] = setup.events();
+    let (queue, resetting) = (setup.queue(2), setup.regular_list());
+    let size = 1 << 20;
+    let (source, target, seen) = (setup.device_memory(size), setup.device_memory(size), setup.device_memory(size));
+    ok(zeCommandListAppendMemoryFill(resetting, seen, [0_u8].as_ptr().cast(), 1, size, null_mut(), 0, null()));
+    ok(zeCommandListAppendEventReset(resetting, event));
+    ok(zeCommandListClose(resetting));
+    let (signalling, waiting) = (setup.immediate_list(2), setup.immediate_list(2));
+    for round in 0..ROUNDS {
+        bytes(source, size).fill(round as u8 | 1);
+        ok(zeCommandQueueExecuteCommandLists(queue, 1, &raw const resetting, null_mut()));
+        append_copy(signalling, target, source, size, event);
+        ok(zeCommandListAppendMemoryCopy(waiting, seen, target, size, null_mut(), 1, &raw const event));
+        ok(zeCommandListHostSynchronize(waiting, FOREVER));
+        assert_eq!(bytes(seen, size)[size - 1], round as u8 | 1, "round {round}");
+        ok(zeEventQueryStatus(event));
+    }
+}
+
+/// One list waits for the host, and one for what is submitted later: neither holds another one up.
+#[test]
+fn a_list_that_waits_holds_up_no_other_one() {
+    let setup = Setup::new();
+    let [gate, first, second, third] = setup.events();
+    let lists = [(); 3].map(|()| setup.immediate_list(2));
+    // Waits for the host.
+    ok(zeCommandListAppendBarrier(lists[0], first, 1, &raw const gate));
+    // Waits for an event that a later submission signals.
+    ok(zeCommandListAppendBarrier(lists[1], second, 1, &raw const third));
+    ok(zeCommandListAppendSignalEvent(lists[2], third));
+    ok(zeEventHostSynchronize(second, FOREVER));
+    assert_eq!(zeEventQueryStatus(first), NOT_READY);
+    ok(zeEventHostSignal(gate));
+    ok(zeEventHostSynchronize(first, FOREVER));
+}
