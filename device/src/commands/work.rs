@@ -27,7 +27,7 @@ enum Action {
     Nothing,
     /// Copies `length` bytes. The ranges may overlap.
     Copy { to: Location, from: Location, length: usize },
-    /// Repeats a pattern, which is not empty, in `length` bytes. The last repetition may be cut.
+    /// Repeats a pattern in `length` bytes. It is empty only if they are none. The last repetition may be cut.
     Fill { to: Location, pattern: Vec<u8>, length: usize },
     /// Copies a box of bytes, row by row: width in bytes, height in rows, depth in slices.
     CopyRegion { to: Grid, from: Grid, extent: [usize; 3] },
@@ -109,10 +109,11 @@ impl Work {
         length: Argument<usize>,
     ) -> Outcome<Self> {
         pattern.check()?;
-        let pattern = pattern.array(pattern_size)?;
-        if pattern.is_empty() {
+        if pattern_size.value() == 0 {
             return Err(ZeResult::INVALID_SIZE);
         }
+        // Of a pattern that is longer than the memory only the beginning counts. There need not be more.
+        let pattern = pattern.array(pattern_size.at_most(length))?;
         Ok(Self(Action::Fill { to: Location::new(to), pattern, length: length.value() }))
     }
 

@@ -26,7 +26,7 @@ const DRIVER_VERSION: u32 = (1 << 24) + (17 << 16) + 40_000;
 /// `ZE_IPC_PROPERTY_FLAG_MEMORY` and `ZE_IPC_PROPERTY_FLAG_EVENT_POOL`.
 const SHARED: u32 = 0b11;
 /// The extensions of ze_api.h that are implemented and that have a name. The adapters look for some of them.
-const EXTENSIONS: [&str; 9] = [
+const EXTENSIONS: [&str; 10] = [
     "ZE_experimental_global_offset",
     "ZE_experimental_immediate_command_list_append",
     "ZE_experimental_module_program",
@@ -36,6 +36,7 @@ const EXTENSIONS: [&str; 9] = [
     "ZE_extension_float_atomics",
     "ZE_extension_kernel_max_group_size_properties",
     "ZE_extension_pci_properties",
+    "ZE_extension_virtual_mem_readonly_properties",
 ];
 /// `ZE_MAKE_VERSION(1, 0)`.
 const VERSION_1_0: u32 = 1 << 16;

@@ -11,7 +11,8 @@ use crate::ffi::handles::Handle;
 use crate::ffi::layout::device::{
     CommandQueueGroupProperties, DeviceCacheProperties, DeviceComputeProperties, DeviceExternalMemoryProperties,
     DeviceImageProperties, DeviceIpVersionExt, DeviceMemoryAccessProperties, DeviceMemoryProperties,
-    DeviceModuleProperties, DeviceProperties, EuCountExt, FloatAtomicProperties, PciExtProperties,
+    DeviceModuleProperties, DeviceProperties, DeviceReadonlyMemory, EuCountExt, FloatAtomicProperties,
+    PciExtProperties,
 };
 use crate::ffi::layout::stype;
 use crate::ffi::result::{ZeResult, call};
@@ -35,8 +36,8 @@ const FLOAT: u32 = 0b11_1111;
 pub(crate) const LARGEST_GROUP: u32 = 1024;
 /// Atomic load and store, add, minimum and maximum, in global and in local memory.
 const FLOAT_ATOMICS: u32 = 0b111 << 16 | 0b111;
-/// The largest fill pattern that the device reports, in bytes. It accepts larger ones too.
-const LARGEST_FILL_PATTERN: usize = 1 << 16;
+/// `ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED`: a write to a read-only page faults.
+const ENFORCED: u32 = 2;
 /// The number of queues in the one queue group.
 pub(crate) const QUEUES: u32 = 4;
 /// `ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD` and `ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF`: the same descriptor here.
@@ -74,6 +75,9 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
         }
         if let Some(units_in_total) = properties.next_of::<EuCountExt>() {
             units_in_total.edit(|out| out.num_total_eus = slices * subslices * units)?;
+        }
+        if let Some(read_only) = properties.next_of::<DeviceReadonlyMemory>() {
+            read_only.edit(|out| out.capability = ENFORCED)?;
         }
         Ok(())
     })
@@ -127,7 +131,8 @@ pub extern "C" fn get_command_queue_group_properties(
             group.edit(|out| {
                 // Compute, copy and cooperative kernels.
                 out.flags = 0b111;
-                out.max_memory_fill_pattern_size = LARGEST_FILL_PATTERN;
+                // There is no largest pattern, as with the compute queues of Intel's driver.
+                out.max_memory_fill_pattern_size = usize::MAX;
                 out.num_queues = QUEUES;
             })
         })
@@ -203,8 +208,8 @@ pub extern "C" fn get_image_properties(device: Handle<Device>, properties: Out<D
     })
 }
 
-/// `zeDeviceGetExternalMemoryProperties` (ze_api.h). Allocations can be exported as descriptors of both types, but not
-/// imported.
+/// `zeDeviceGetExternalMemoryProperties` (ze_api.h). Allocations can be exported as descriptors of both types, and
+/// imported from them.
 pub extern "C" fn get_external_memory_properties(
     device: Handle<Device>,
     properties: Out<DeviceExternalMemoryProperties>,
@@ -212,7 +217,8 @@ pub extern "C" fn get_external_memory_properties(
     call(|| {
         device.get()?;
         properties.edit(|out| {
-            (out.memory_allocation_import_types, out.memory_allocation_export_types) = (0, EXTERNAL_MEMORY_TYPES);
+            out.memory_allocation_import_types = EXTERNAL_MEMORY_TYPES;
+            out.memory_allocation_export_types = EXTERNAL_MEMORY_TYPES;
             (out.image_import_types, out.image_export_types) = (0, 0);
         })
     })

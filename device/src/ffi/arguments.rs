@@ -69,6 +69,13 @@ impl<T: Copy> Argument<T> {
     }
 }
 
+impl Argument<usize> {
+    /// The smaller one of two sizes of the same call.
+    pub(crate) fn at_most(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
+    }
+}
+
 impl<T> In<T> {
     /// Whether the argument was omitted.
     pub(crate) fn is_null(self) -> bool {

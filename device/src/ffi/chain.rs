@@ -4,7 +4,8 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 
 use super::layout::device::{
-    DeviceIpVersionExt, DeviceModuleProperties, DeviceProperties, EuCountExt, FloatAtomicProperties,
+    DeviceIpVersionExt, DeviceModuleProperties, DeviceProperties, DeviceReadonlyMemory, EuCountExt,
+    FloatAtomicProperties,
 };
 use super::layout::event::EventPoolDesc;
 use super::layout::memory::{
@@ -73,6 +74,7 @@ extensible! {
     PhysicalMemDesc;
     PhysicalMemProperties;
     DeviceIpVersionExt = DEVICE_IP_VERSION_EXT;
+    DeviceReadonlyMemory = DEVICE_READONLY_MEMORY_EXT_PROPERTIES;
     EuCountExt = EU_COUNT_EXT;
     ExternalMemoryExportDesc = EXTERNAL_MEMORY_EXPORT_DESC;
     ExternalMemoryExportFd = EXTERNAL_MEMORY_EXPORT_FD;

@@ -13,12 +13,14 @@ use crate::discovery::driver;
 use crate::ffi::chain::Extensible;
 use crate::ffi::handles::Handle;
 use crate::ffi::layout::memory::{
-    DeviceMemAllocDesc, ExternalMemoryExportDesc, ExternalMemoryExportFd, HostMemAllocDesc, MemoryAllocationProperties,
-    MemoryFreeExtDesc,
+    DeviceMemAllocDesc, ExternalMemoryExportDesc, ExternalMemoryExportFd, ExternalMemoryImportFd, HostMemAllocDesc,
+    MemoryAllocationProperties, MemoryFreeExtDesc,
 };
 use crate::ffi::layout::stype;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, In, Out, Pointer};
+use crate::platform::log;
+use crate::shared_memory::import::{Import, ImportError};
 use crate::shared_memory::{PAGE, exports};
 
 /// `ZE_MEMORY_TYPE_UNKNOWN`.
@@ -77,7 +79,7 @@ pub extern "C" fn free(context: Handle<Context>, pointer: Address) -> ZeResult {
     call_teardown(|| {
         context.get()?;
         pointer.check()?;
-        let freed = lookup::remove(pointer.number(), |origin| matches!(origin, Origin::Own { .. }))?;
+        let freed = lookup::remove(pointer.number(), |origin| !matches!(origin, Origin::Opened(_)))?;
         // Work in flight may keep the pages for a while, but no process may open them any more.
         exports::revoke(freed.id);
         Ok(())
@@ -95,7 +97,7 @@ pub extern "C" fn free_ext(context: Handle<Context>, desc: In<MemoryFreeExtDesc>
 
 /// `zeMemGetAllocProperties` (ze_api.h). A pointer that is not memory of the device has type "unknown" and no device.
 /// If the chain requests a descriptor, it receives that of the memory's file, which stays the property of the device:
-/// `UNSUPPORTED_FEATURE` if the file holds other memory, too, and for memory that was opened.
+/// `UNSUPPORTED_FEATURE` if the file holds other memory, too, and for memory that was opened or imported.
 pub extern "C" fn get_alloc_properties(
     context: Handle<Context>,
     pointer: Address,
@@ -165,8 +167,8 @@ fn describe(address: usize) -> Option<Description> {
 /// What the `pNext` chain of an allocation descriptor requests.
 #[derive(Clone, Copy)]
 struct Requests {
-    /// To import memory from a descriptor.
-    import: bool,
+    /// To import the memory behind this descriptor.
+    import: Option<i32>,
     /// To be exportable, with a file of its own.
     export: bool,
     /// To exceed the largest allocation size.
@@ -176,7 +178,14 @@ struct Requests {
 impl Requests {
     fn of<T: Extensible>(desc: In<T>) -> Outcome<Self> {
         desc.check()?;
-        let import = desc.has_next(stype::EXTERNAL_MEMORY_IMPORT_FD);
+        let import = match desc.next_of::<ExternalMemoryImportFd>() {
+            Some(import) => {
+                let ExternalMemoryImportFd { flags, fd, .. } = import.read()?;
+                check_type(flags)?;
+                Some(fd)
+            }
+            None => None,
+        };
         let export = desc.next_of::<ExternalMemoryExportDesc>();
         if let Some(export) = export {
             check_type(export.read()?.flags)?;
@@ -201,9 +210,9 @@ fn allocate(
     if alignment != 0 && !alignment.is_power_of_two() {
         return Err(ZeResult::UNSUPPORTED_ALIGNMENT);
     }
-    // An import that is ignored would return the wrong memory.
-    if requests.import {
-        return Err(ZeResult::UNSUPPORTED_FEATURE);
+    if let Some(number) = requests.import {
+        let allocation = import(kind, device, number, size, alignment)?;
+        return pointer.write(Pointer::to(lookup::insert(allocation)));
     }
     let (budget, exhausted) = driver::budget(device.as_ref());
     if size == 0 || (!requests.any_size && size as u64 > budget.limit()) {
@@ -213,4 +222,20 @@ fn allocate(
     let charge = |bytes| budget.charge(bytes).ok_or(exhausted);
     let allocation = Allocation::new(kind, device, size, alignment, requests.export, charge)?;
     pointer.write(Pointer::to(lookup::insert(allocation)))
+}
+
+/// The memory behind a descriptor of this process, which stays the caller's: `INVALID_ARGUMENT` for a descriptor of
+/// anything but exported memory, `UNSUPPORTED_SIZE` if the memory is smaller. It belongs to the budget of its exporter.
+fn import(kind: Kind, device: Option<Arc<Device>>, number: i32, size: usize, alignment: usize) -> Outcome<Allocation> {
+    let (import, _) = Import::by_descriptor(number, alignment).map_err(|error| match error {
+        ImportError::Refused(reason) => {
+            log::note(&format!("cannot import memory: {reason}"));
+            ZeResult::INVALID_ARGUMENT
+        }
+        ImportError::Host(code) => code,
+    })?;
+    if size == 0 || size > import.mapping().length() {
+        return Err(ZeResult::UNSUPPORTED_SIZE);
+    }
+    Ok(Allocation::imported(import, kind, size, device))
 }

@@ -1,4 +1,4 @@
-//! One allocation as an application sees it: created in this process, or opened from another one.
+//! One allocation as an application sees it: created in this process, opened from another one, or imported.
 //!
 //! Work in flight holds a reference, so memory that is freed too early is unmapped only when the work that uses it has
 //! completed. Must never be found by a pointer after it was freed.
@@ -61,6 +61,8 @@ pub(crate) enum Origin {
     },
     /// Opened from an IPC handle.
     Opened(Import),
+    /// Imported from a descriptor.
+    Imported(Import),
 }
 
 impl Allocation {
@@ -88,11 +90,16 @@ impl Allocation {
         Self { origin: Origin::Opened(import), size, kind, id: imported_id(), device: Some(device) }
     }
 
+    /// Memory that was imported from a descriptor.
+    pub(crate) fn imported(import: Import, kind: Kind, size: usize, device: Option<Arc<Device>>) -> Self {
+        Self { origin: Origin::Imported(import), size, kind, id: imported_id(), device }
+    }
+
     /// Its first address.
     pub(crate) fn base(&self) -> usize {
         match &self.origin {
             Origin::Own { mapping, .. } => mapping.base(),
-            Origin::Opened(import) => import.mapping().base(),
+            Origin::Opened(import) | Origin::Imported(import) => import.mapping().base(),
         }
     }
 
@@ -100,7 +107,7 @@ impl Allocation {
     pub(crate) fn span(&self) -> Option<&Span> {
         match &self.origin {
             Origin::Own { span, .. } => Some(span),
-            Origin::Opened(_) => None,
+            Origin::Opened(_) | Origin::Imported(_) => None,
         }
     }
 

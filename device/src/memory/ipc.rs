@@ -133,7 +133,7 @@ pub extern "C" fn open(
         };
         let not_memory = || ImportError::Refused("it is not a handle of memory".into());
         let opened = match HandleData::bare_descriptor(&handle.data) {
-            Some(number) => Import::by_descriptor(number),
+            Some(number) => Import::by_descriptor(number, PAGE),
             None => open_range(&handle.data),
         };
         let (import, kind, size) = opened

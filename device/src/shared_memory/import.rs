@@ -52,16 +52,15 @@ impl Import {
         Ok(Self { mapping, _record: Some(record) })
     }
 
-    /// Opens the range whose file is behind a descriptor of this process, and returns what the file says about it.
-    pub(crate) fn by_descriptor(number: i32) -> Result<(Self, Description), ImportError> {
+    /// Opens the range whose file is behind a descriptor of this process, at a multiple of `alignment` (a power of 2, or
+    /// 0), and returns what the file says about it.
+    pub(crate) fn by_descriptor(number: i32, alignment: usize) -> Result<(Self, Description), ImportError> {
         let refuse = || {
-            ImportError::Refused(format!(
-                "descriptor {number} is not that of exported memory with a file of its own, and the handle says no more"
-            ))
+            ImportError::Refused(format!("descriptor {number} is not that of exported memory with a file of its own"))
         };
         let file = descriptor::borrow(number).ok_or_else(refuse)?;
         let (description, length) = description(&file).ok_or_else(refuse)?;
-        let mapping = Mapping::shared(file.as_fd(), 0, length as usize, PAGE).map_err(ImportError::Host)?;
+        let mapping = Mapping::shared(file.as_fd(), 0, length as usize, alignment).map_err(ImportError::Host)?;
         Ok((Self { mapping, _record: None }, description))
     }
 

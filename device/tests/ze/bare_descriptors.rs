@@ -245,6 +245,115 @@ fn a_file_is_believed_only_as_far_as_it_bears_out_what_it_says() {
     assert_eq!((open_descriptors(), mappings()), before);
 }
 
+/// The result of an allocation of each kind that imports a descriptor.
+fn import(setup: Setup, kind: u32, number: i32, flags: u32, size: usize, alignment: usize) -> (u32, *mut c_void) {
+    let next =
+        ExternalMemoryImportFd { s_type: layout::stype::EXTERNAL_MEMORY_IMPORT_FD, flags, fd: number, ..zeroed() };
+    let p_next = (&raw const next).cast_mut().cast();
+    let (device, host) = (DeviceMemAllocDesc { p_next, ..zeroed() }, HostMemAllocDesc { p_next, ..zeroed() });
+    let (device, host) = (&raw const device, &raw const host);
+    let plain: HostMemAllocDesc = zeroed();
+    let plain = &raw const plain;
+    let mut out = null_mut();
+    let result = match kind {
+        1 => zeMemAllocHost(setup.context, host, size, alignment, &raw mut out),
+        2 => zeMemAllocDevice(setup.context, device, size, alignment, setup.device, &raw mut out),
+        _ => zeMemAllocShared(setup.context, device, plain, size, alignment, setup.device, &raw mut out),
+    };
+    (result, out)
+}
+
+/// What `zeMemGetAllocProperties` says of memory: its result, its type, and the descriptor that was requested.
+fn exported(setup: Setup, memory: *const c_void) -> (u32, u32, i32) {
+    let s_type = layout::stype::EXTERNAL_MEMORY_EXPORT_FD;
+    let mut export = ExternalMemoryExportFd { s_type, flags: 2, fd: -1, ..zeroed() };
+    let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
+    let result = zeMemGetAllocProperties(setup.context, memory, &raw mut properties, null_mut());
+    (result, properties.kind, export.fd)
+}
+
+#[test]
+fn ordinary_memory_is_exported_and_imported_as_a_dma_buf() {
+    const NAME: &str = "bare_descriptors::ordinary_memory_is_exported_and_imported_as_a_dma_buf";
+    let setup = Setup::new();
+    if role().is_some() {
+        let pipe = Pipe::open();
+        for (memory, size) in memories(setup).into_iter().take(3 * SIZES.len()) {
+            let (result, _, number) = exported(setup, memory);
+            ok(result);
+            pipe.send(&number.to_ne_bytes());
+            pipe.send(&(size as u64).to_ne_bytes());
+            pipe.receive::<1>();
+            assert!(bytes(memory, size).iter().all(|byte| *byte == 0xee));
+            setup.free(memory);
+            pipe.send(b"f");
+        }
+        return;
+    }
+    let mut peer = Peer::start(NAME, "producer");
+    let list = setup.immediate_list(1);
+    for index in 1..=3 * SIZES.len() {
+        let file = passing::fetch(peer.process.id(), i32::from_ne_bytes(peer.receive()));
+        let size = u64::from_ne_bytes(peer.receive()) as usize;
+        let kind = 1 + index as u32 % 3;
+        let (result, memory) = import(setup, kind, file.as_raw_fd(), 2, size, if index % 2 == 0 { 1 << 21 } else { 0 });
+        ok(result);
+        drop(file);
+        assert!(index % 2 == 1 || (memory as usize).is_multiple_of(1 << 21));
+        assert!(bytes(memory, size).iter().all(|byte| usize::from(*byte) == index), "memory {index}");
+        let (mut base, mut length) = (null_mut(), 0);
+        ok(zeMemGetAddressRange(setup.context, memory, &raw mut base, &raw mut length));
+        assert_eq!((base, length), (memory, size));
+        // It is not exported once more.
+        assert_eq!(exported(setup, memory), (UNSUPPORTED_FEATURE, kind, -1));
+        let mut handle: IpcMemHandle = zeroed();
+        assert_eq!(zeMemGetIpcHandle(setup.context, memory, &raw mut handle), INVALID_ARGUMENT);
+        let pattern = 0xee_u8;
+        let place = (&raw const pattern).cast();
+        ok(zeCommandListAppendMemoryFill(list, memory, place, 1, size, null_mut(), 0, std::ptr::null()));
+        peer.send(b"!");
+        peer.receive::<1>();
+        // Freed by its exporter, it stays until it is freed here; it was not opened, so it is not closed.
+        assert_eq!(bytes(memory, size)[size - 1], 0xee);
+        assert_eq!(zeMemCloseIpcHandle(setup.context, memory), INVALID_ARGUMENT);
+        setup.free(memory);
+        assert_eq!(zeMemFree(setup.context, memory), INVALID_ARGUMENT);
+    }
+    peer.end();
+}
+
+#[test]
+fn only_exported_memory_is_imported() {
+    const NAME: &str = "bare_descriptors::only_exported_memory_is_imported";
+    if role().is_none() {
+        run_child(child(NAME, "device", &[]));
+        return;
+    }
+    let setup = Setup::new();
+    let (memory, ordinary) = (setup.device_memory(5000), File::open("/proc/self/exe").unwrap());
+    let number = exported(setup, memory).2;
+    let before = (open_descriptors(), mappings());
+    for kind in 1..=3 {
+        for number in [-1, 0, 1 << 20, ordinary.as_raw_fd()] {
+            assert_eq!(import(setup, kind, number, 2, 5000, 0), (INVALID_ARGUMENT, null_mut()));
+        }
+        // What is left of the last page belongs to the memory, and nothing behind it.
+        for size in [0, 2 * PAGE + 1, usize::MAX] {
+            assert_eq!(import(setup, kind, number, 2, size, 0), (UNSUPPORTED_SIZE, null_mut()));
+        }
+        assert_eq!(import(setup, kind, number, 2, 5000, 3), (UNSUPPORTED_ALIGNMENT, null_mut()));
+        assert_eq!(import(setup, kind, number, 1 << 2, 5000, 0), (UNSUPPORTED_ENUMERATION, null_mut()));
+        assert_eq!(import(setup, kind, number, 1 << 9, 5000, 0), (INVALID_ENUMERATION, null_mut()));
+        let (result, imported) = import(setup, kind, number, 0, 100, 0);
+        ok(result);
+        bytes(imported, 100)[99] = kind as u8;
+        assert_eq!(bytes(memory, 100)[99], kind as u8);
+        setup.free(imported);
+    }
+    assert_eq!((open_descriptors(), mappings()), before);
+    setup.free(memory);
+}
+
 fn set_limit(descriptors: u64) {
     let limit = libc::rlimit { rlim_cur: descriptors, rlim_max: descriptors };
     // SAFETY: setrlimit reads the structure that it is given.
@@ -271,15 +380,7 @@ fn memory_has_files_of_its_own_until_half_of_the_descriptors_are_used() {
             }
             result => {
                 assert_eq!(result, INVALID_ARGUMENT);
-                let mut export = ExternalMemoryExportFd {
-                    s_type: layout::stype::EXTERNAL_MEMORY_EXPORT_FD,
-                    flags: 2,
-                    fd: -1,
-                    ..zeroed()
-                };
-                let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
-                let result = zeMemGetAllocProperties(setup.context, *memory, &raw mut properties, null_mut());
-                assert_eq!((result, export.fd), (UNSUPPORTED_FEATURE, -1));
+                assert_eq!(exported(setup, *memory), (UNSUPPORTED_FEATURE, 2, -1));
                 false
             }
         }

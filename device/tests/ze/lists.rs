@@ -87,6 +87,28 @@ fn fills_repeat_a_pattern_of_any_size() {
     }
 }
 
+/// Any size is accepted, and of a pattern that is longer than the memory only the beginning is read.
+#[test]
+fn a_fill_pattern_may_be_longer_than_the_memory() {
+    let setup = Setup::new();
+    let list = setup.immediate_list(1);
+    let to = setup.device_memory(SIZE);
+    // Behind these bytes is a page that cannot be read.
+    let guarded = setup.reserve(2 * 4096);
+    ok(zeVirtualMemMap(setup.context, guarded, 4096, setup.physical(4096), 0, 1));
+    let pattern = &mut bytes(guarded, 4096)[4096 - 100..];
+    numbered(pattern);
+    for pattern_size in [101, 1 << 16, 1 << 40, usize::MAX] {
+        bytes(to, SIZE).fill(0xaa);
+        let place = pattern.as_ptr().cast();
+        ok(zeCommandListAppendMemoryFill(list, to, place, pattern_size, 100, null_mut(), 0, null()));
+        assert_eq!(bytes(to, 100), pattern);
+        assert!(bytes(to, SIZE)[100..].iter().all(|byte| *byte == 0xaa));
+        ok(zeCommandListAppendMemoryFill(list, to, place, pattern_size, 0, null_mut(), 0, null()));
+        assert_eq!(bytes(to, 100), pattern);
+    }
+}
+
 #[test]
 fn a_fill_pattern_may_change_once_the_append_has_returned() {
     let setup = Setup::new();

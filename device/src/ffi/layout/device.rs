@@ -122,6 +122,18 @@ pub struct FloatAtomicProperties {
     pub fp64_flags: u32,
 }
 
+/// `ze_device_readonly_memory_ext_properties_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct DeviceReadonlyMemory {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `readonlyCapability`: 0 none, 1 a hint, 2 enforced.
+    pub capability: u32,
+}
+
 /// `ze_command_queue_group_properties_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -302,6 +314,7 @@ mod tests {
         assert_eq!(size_of::<DeviceComputeProperties>(), 88);
         assert_eq!(size_of::<DeviceModuleProperties>(), 64);
         assert_eq!(size_of::<FloatAtomicProperties>(), 32);
+        assert_eq!(size_of::<DeviceReadonlyMemory>(), 24);
         assert_eq!(size_of::<CommandQueueGroupProperties>(), 40);
         assert_eq!(size_of::<DeviceMemoryProperties>(), 296);
         assert_eq!(size_of::<DeviceMemoryAccessProperties>(), 40);
