@@ -109,7 +109,7 @@ macro_rules! ze_functions {
                 17 zeDeviceGetCounterBasedEventMaxValue;
             }
             zeGetDeviceExpProcAddrTable {
-                 4 zeDeviceGetFabricVertexExp;
+                 4 zeDeviceGetFabricVertexExp => discovery::fabric::of_device;
             }
             zeGetContextProcAddrTable {
                  0 zeContextCreate => discovery::context::create;
@@ -324,15 +324,15 @@ macro_rules! ze_functions {
                  0 zeVirtualMemGetAccessAttribute => memory::virtual_memory::get_access_attribute;
             }
             zeGetFabricEdgeExpProcAddrTable {
-                 4 zeFabricEdgeGetExp;
+                 4 zeFabricEdgeGetExp => discovery::fabric::get_edges;
                  4 zeFabricEdgeGetVerticesExp;
                  4 zeFabricEdgeGetPropertiesExp;
             }
             zeGetFabricVertexExpProcAddrTable {
-                 4 zeFabricVertexGetExp;
-                 4 zeFabricVertexGetSubVerticesExp;
-                 4 zeFabricVertexGetPropertiesExp;
-                 4 zeFabricVertexGetDeviceExp;
+                 4 zeFabricVertexGetExp => discovery::fabric::get;
+                 4 zeFabricVertexGetSubVerticesExp => discovery::fabric::get_sub_vertices;
+                 4 zeFabricVertexGetPropertiesExp => discovery::fabric::get_properties;
+                 4 zeFabricVertexGetDeviceExp => discovery::fabric::get_device;
             }
             zeGetExecutableGraphProcAddrTable {
                 17 zeExecutableGraphGetSourceGraphExt;

@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
+use crate::discovery::fabric::FabricVertex;
 use crate::ffi;
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::API_VERSION;
@@ -26,7 +27,8 @@ const DRIVER_VERSION: u32 = (1 << 24) + (17 << 16) + 40_000;
 /// `ZE_IPC_PROPERTY_FLAG_MEMORY` and `ZE_IPC_PROPERTY_FLAG_EVENT_POOL`.
 const SHARED: u32 = 0b11;
 /// The extensions of ze_api.h that are implemented and that have a name. The adapters look for some of them.
-const EXTENSIONS: [&str; 10] = [
+const EXTENSIONS: [&str; 11] = [
+    "ZE_experimental_fabric",
     "ZE_experimental_global_offset",
     "ZE_experimental_immediate_command_list_append",
     "ZE_experimental_module_program",
@@ -60,6 +62,7 @@ impl Object for Driver {
 struct Instance {
     driver: Handle<Driver>,
     devices: Vec<Arc<Device>>,
+    fabric_vertices: Vec<Handle<FabricVertex>>,
     host_memory: Arc<Budget>,
     default_context: Handle<Context>,
 }
@@ -71,7 +74,9 @@ static INSTANCE: LazyLock<Instance> = LazyLock::new(|| {
     for device in &devices {
         Handle::register(Arc::clone(device));
     }
+    let vertex = |device: &Arc<Device>| Handle::register(Arc::new(FabricVertex::new(Arc::clone(device))));
     Instance {
+        fabric_vertices: devices.iter().map(vertex).collect(),
         driver: Handle::register(Arc::new(Driver { _identity: 0 })),
         devices,
         host_memory: Budget::new(host::physical_memory()),
@@ -82,6 +87,11 @@ static INSTANCE: LazyLock<Instance> = LazyLock::new(|| {
 /// All devices, ordered by their numbers.
 pub(crate) fn devices() -> &'static [Arc<Device>] {
     &INSTANCE.devices
+}
+
+/// The fabric vertices of all devices, ordered by their numbers.
+pub(crate) fn fabric_vertices() -> &'static [Handle<FabricVertex>] {
+    &INSTANCE.fabric_vertices
 }
 
 /// The budget for an allocation on `device`, or on the host for `None`, and the error when it is exhausted.

@@ -5,4 +5,5 @@
 pub(crate) mod context;
 pub(crate) mod device;
 pub(crate) mod driver;
+pub(crate) mod fabric;
 pub(crate) mod properties;

@@ -229,14 +229,19 @@ pub extern "C" fn pci_get_properties(device: Handle<Device>, properties: Out<Pci
     call(|| {
         let device = device.get()?;
         properties.edit(|out| {
-            out.address = [0xffff, device.index, 0, 0];
+            out.address = pci_address(device.index);
             (out.gen_version, out.width, out.max_bandwidth) = (-1, -1, -1);
         })
     })
 }
 
+/// The PCI address of a device: domain, bus, device and function.
+pub(super) fn pci_address(index: u32) -> [u32; 4] {
+    [0xffff, index, 0, 0]
+}
+
 /// The UUID of a device. A device has the same one in every process, so that processes can agree on a device.
-fn uuid(index: u32) -> [u8; 16] {
+pub(super) fn uuid(index: u32) -> [u8; 16] {
     let mut uuid = *b"urscope dev \0\0\0\0";
     for (place, byte) in uuid.iter_mut().skip(12).zip(index.to_be_bytes()) {
         *place = byte;

@@ -93,6 +93,12 @@ functions! {
     zeDeviceGetP2PProperties(device: Handle, peer: Handle, properties: *mut DeviceP2pProperties);
     zeDeviceCanAccessPeer(device: Handle, peer: Handle, value: *mut u8);
     zeDeviceGetStatus(device: Handle);
+    zeDeviceGetFabricVertexExp(device: Handle, vertex: *mut Handle);
+    zeFabricVertexGetExp(driver: Handle, count: *mut u32, vertices: *mut Handle);
+    zeFabricVertexGetDeviceExp(vertex: Handle, device: *mut Handle);
+    zeFabricVertexGetPropertiesExp(vertex: Handle, properties: *mut FabricVertexProperties);
+    zeFabricVertexGetSubVerticesExp(vertex: Handle, count: *mut u32, vertices: *mut Handle);
+    zeFabricEdgeGetExp(one: Handle, other: Handle, count: *mut u32, edges: *mut Handle);
     zeDeviceGetGlobalTimestamps(device: Handle, host: *mut u64, own: *mut u64);
     zeDeviceSynchronize(device: Handle);
     zeContextCreate(driver: Handle, desc: *const ContextDesc, context: *mut Handle);

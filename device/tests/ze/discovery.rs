@@ -250,3 +250,35 @@ fn the_default_context_is_a_context() {
     assert_eq!(zerGetDefaultContext(), context);
     assert!(zeDriverGetDefaultContext(null_mut()).is_null());
 }
+
+#[test]
+fn each_device_is_a_fabric_vertex_without_edges() {
+    const NAME: &str = "discovery::each_device_is_a_fabric_vertex_without_edges";
+    if role().is_none() {
+        run_child(child(NAME, "device", &[("ZE_SOFT_DEVICES", "2")]));
+        return;
+    }
+    let (driver, devices) = (driver(), devices());
+    let mut count = 0;
+    ok(zeFabricVertexGetExp(driver, &raw mut count, null_mut()));
+    assert_eq!(count, 2);
+    let mut vertices = [null_mut(); 2];
+    ok(zeFabricVertexGetExp(driver, &raw mut count, vertices.as_mut_ptr()));
+    for (index, (device, vertex)) in devices.iter().zip(vertices).enumerate() {
+        assert_eq!(make(|out| zeDeviceGetFabricVertexExp(*device, out)), vertex);
+        assert_eq!(make(|out| zeFabricVertexGetDeviceExp(vertex, out)), *device);
+        let (mut of_vertex, mut of_device): (FabricVertexProperties, DeviceProperties) = (zeroed(), zeroed());
+        ok(zeFabricVertexGetPropertiesExp(vertex, &raw mut of_vertex));
+        ok(zeDeviceGetProperties(*device, &raw mut of_device));
+        assert_eq!((of_vertex.uuid, of_vertex.kind, of_vertex.remote), (of_device.uuid, 1, 0));
+        assert_eq!(of_vertex.address, [0xffff, index as u32, 0, 0]);
+        ok(zeFabricVertexGetSubVerticesExp(vertex, &raw mut count, null_mut()));
+        assert_eq!(count, 0);
+    }
+    count = 7;
+    ok(zeFabricEdgeGetExp(vertices[0], vertices[1], &raw mut count, null_mut()));
+    assert_eq!(count, 0);
+    assert_eq!(zeDeviceGetFabricVertexExp(null_mut(), vertices.as_mut_ptr()), INVALID_NULL_HANDLE);
+    assert_eq!(zeDeviceGetFabricVertexExp(devices[0], null_mut()), INVALID_NULL_POINTER);
+    assert_eq!(zeFabricVertexGetPropertiesExp(devices[0], null_mut()), INVALID_ARGUMENT);
+}

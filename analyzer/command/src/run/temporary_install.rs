@@ -15,6 +15,8 @@ use super::error::RunError;
 
 /// The name under which programs load the Level Zero loader.
 pub(crate) const LOADER: &str = "libze_loader.so.1";
+/// The name under which some open it themselves, oneCCL for example.
+const LOADER_WITHOUT_VERSION: &str = "libze_loader.so";
 
 /// The private directory, created with its first link.
 #[derive(Debug, Default)]
@@ -28,8 +30,9 @@ impl TemporaryInstall {
         if unfit_for_preloading(library) { self.link(library, "liburscope.so") } else { Ok(library.into()) }
     }
 
-    /// Returns a directory that contains the software device under the name of the loader.
+    /// Returns a directory that contains the software device under the names of the loader.
     pub(crate) fn device(&mut self, device: &Path) -> Result<PathBuf, RunError> {
+        self.link(device, LOADER_WITHOUT_VERSION)?;
         let link = self.link(device, LOADER)?;
         Ok(link.parent().map(Path::to_path_buf).unwrap_or_default())
     }
@@ -87,7 +90,9 @@ mod tests {
     fn the_device_is_linked_under_the_name_of_the_loader() {
         let mut install = TemporaryInstall::default();
         let folder = install.device(Path::new("/opt/libze_loader.so")).unwrap();
-        assert_eq!(folder.join(LOADER).read_link().unwrap(), Path::new("/opt/libze_loader.so"));
+        for name in [LOADER, LOADER_WITHOUT_VERSION] {
+            assert_eq!(folder.join(name).read_link().unwrap(), Path::new("/opt/libze_loader.so"));
+        }
     }
 
     #[test]

@@ -122,6 +122,24 @@ pub struct FloatAtomicProperties {
     pub fp64_flags: u32,
 }
 
+/// `ze_fabric_vertex_exp_properties_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct FabricVertexProperties {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `uuid`.
+    pub uuid: [u8; 16],
+    /// `type`: 1 for a device.
+    pub kind: u32,
+    /// `remote`.
+    pub remote: u8,
+    /// `address`: domain, bus, device and function.
+    pub address: [u32; 4],
+}
+
 /// `ze_device_readonly_memory_ext_properties_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -315,6 +333,8 @@ mod tests {
         assert_eq!(size_of::<DeviceModuleProperties>(), 64);
         assert_eq!(size_of::<FloatAtomicProperties>(), 32);
         assert_eq!(size_of::<DeviceReadonlyMemory>(), 24);
+        assert_eq!(size_of::<FabricVertexProperties>(), 56);
+        assert_eq!(offset_of!(FabricVertexProperties, address), 40);
         assert_eq!(size_of::<CommandQueueGroupProperties>(), 40);
         assert_eq!(size_of::<DeviceMemoryProperties>(), 296);
         assert_eq!(size_of::<DeviceMemoryAccessProperties>(), 40);

@@ -1,0 +1,96 @@
+//! Fabric vertices, and the entry points about them: each device is one.
+//!
+//! The devices are not connected with each other by a fabric (their memory is that of the host), so there are no edges.
+
+use std::sync::Arc;
+
+use crate::discovery::device::Device;
+use crate::discovery::driver::{self, Driver};
+use crate::discovery::properties;
+use crate::ffi;
+use crate::ffi::handles::{Handle, Object, Registry};
+use crate::ffi::layout::device::FabricVertexProperties;
+use crate::ffi::result::{ZeResult, call};
+use crate::ffi::{Address, Out};
+
+/// `ZE_FABRIC_VERTEX_EXP_TYPE_DEVICE`.
+const DEVICE: u32 = 1;
+
+/// The object behind a `ze_fabric_vertex_handle_t`.
+pub struct FabricVertex {
+    device: Arc<Device>,
+}
+
+impl FabricVertex {
+    /// The vertex of a device.
+    pub(crate) fn new(device: Arc<Device>) -> Self {
+        Self { device }
+    }
+}
+
+impl Object for FabricVertex {
+    fn registry() -> &'static Registry<Self> {
+        static LIVE: Registry<FabricVertex> = Registry::new();
+        &LIVE
+    }
+}
+
+/// `zeFabricVertexGetExp` (ze_api.h). One for each device, in their order.
+pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, vertices: Out<Handle<FabricVertex>>) -> ZeResult {
+    call(|| {
+        driver::check(driver)?;
+        ffi::enumerate(count, vertices, driver::fabric_vertices(), |place, vertex| place.write(*vertex))
+    })
+}
+
+/// `zeDeviceGetFabricVertexExp` (ze_api.h).
+pub extern "C" fn of_device(device: Handle<Device>, vertex: Out<Handle<FabricVertex>>) -> ZeResult {
+    call(|| {
+        let index = device.get()?.index as usize;
+        vertex.write(driver::fabric_vertices().get(index).copied().unwrap_or(Handle::NULL))
+    })
+}
+
+/// `zeFabricVertexGetDeviceExp` (ze_api.h).
+pub extern "C" fn get_device(vertex: Handle<FabricVertex>, device: Out<Handle<Device>>) -> ZeResult {
+    call(|| device.write(Handle::of(&vertex.get()?.device)))
+}
+
+/// `zeFabricVertexGetSubVerticesExp` (ze_api.h). There are none, as there are no sub-devices.
+pub extern "C" fn get_sub_vertices(
+    vertex: Handle<FabricVertex>,
+    count: Out<u32>,
+    vertices: Out<Handle<FabricVertex>>,
+) -> ZeResult {
+    call(|| {
+        vertex.get()?;
+        ffi::enumerate(count, vertices, &[], |place, item| place.write(*item))
+    })
+}
+
+/// `zeFabricVertexGetPropertiesExp` (ze_api.h). UUID and address are those of the device.
+pub extern "C" fn get_properties(vertex: Handle<FabricVertex>, out: Out<FabricVertexProperties>) -> ZeResult {
+    call(|| {
+        let vertex = vertex.get()?;
+        out.edit(|out| {
+            out.uuid = properties::uuid(vertex.device.index);
+            out.kind = DEVICE;
+            out.remote = 0;
+            out.address = properties::pci_address(vertex.device.index);
+        })
+    })
+}
+
+/// `zeFabricEdgeGetExp` (ze_api.h). There are none.
+pub extern "C" fn get_edges(
+    one: Handle<FabricVertex>,
+    other: Handle<FabricVertex>,
+    count: Out<u32>,
+    edges: Out<Address>,
+) -> ZeResult {
+    call(|| {
+        one.get()?;
+        other.get()?;
+        ffi::enumerate(count, edges, &[], |place, edge| place.write(*edge))
+    })
+}
