@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
@@ -23,7 +23,7 @@ use crate::events::signal::{Signal, Timestamps, WaitResult};
 use crate::ffi::handles::Object;
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::kernels::faults;
-use crate::platform::{clock, process, threads};
+use crate::platform::{clock, process, settings, threads};
 
 /// The streams of all devices.
 static ALL: Mutex<Vec<Weak<Stream>>> = Mutex::new(Vec::new());
@@ -245,6 +245,10 @@ impl Task {
             self.wait(None);
             engine.step_back(self.place);
             engine.wait_for_turn(self.place);
+        }
+        let delay = settings::get().delay;
+        if !delay.is_zero() && self.command.work.accesses_memory() {
+            thread::sleep(delay);
         }
         let start = clock::now();
         if !process::devices_are_lost() {

@@ -170,6 +170,11 @@ impl Work {
         matches!(self.0, Action::Launch { .. } | Action::LaunchIndirect { .. })
     }
 
+    /// Whether it accesses memory of the application.
+    pub(super) fn accesses_memory(&self) -> bool {
+        !matches!(self.0, Action::Nothing | Action::Reset(_))
+    }
+
     /// Resets an event, which must not be counter-based.
     pub(crate) fn reset(event: Arc<Event>) -> Self {
         Self(Action::Reset(event))

@@ -5,6 +5,7 @@
 
 use std::env;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use super::{faults, log};
 
@@ -20,7 +21,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub const VARIABLES: [Variable; 8] = [
+pub const VARIABLES: [Variable; 9] = [
     Variable {
         name: "ZE_SOFT_LOG",
         default: "0",
@@ -68,6 +69,13 @@ pub const VARIABLES: [Variable; 8] = [
         read: |text, to| set(&mut to.engine, engine(text)),
     },
     Variable {
+        name: "ZE_SOFT_DELAY",
+        default: "0",
+        doc: "how long each command that copies, fills or runs a kernel waits before it begins, for example `200us`, `50ms` or \
+              `1s`, at most one minute: what a program has forgotten to wait for really is unfinished",
+        read: |text, to| set(&mut to.delay, duration(text).filter(|delay| *delay <= Duration::from_mins(1))),
+    },
+    Variable {
         name: "ZE_SOFT_FAIL",
         default: "none",
         doc: "functions that fail without doing anything, each with the `ze_result_t` to return, for example \
@@ -93,6 +101,8 @@ pub struct Settings {
     pub keep_import_fd: bool,
     /// What runs kernels.
     pub engine: Engine,
+    /// How long each command with work on memory waits before it begins.
+    pub delay: Duration,
     /// C names of functions that fail, and the codes that they return.
     pub faults: Vec<(String, u32)>,
 }
@@ -184,6 +194,18 @@ fn engine(text: &str) -> Option<Engine> {
     }
 }
 
+fn duration(text: &str) -> Option<Duration> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let number = digits.parse().ok()?;
+    match text.get(digits.len()..)? {
+        "" => (number == 0).then_some(Duration::ZERO),
+        "us" => Some(Duration::from_micros(number)),
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => Some(Duration::from_secs(number)),
+        _ => None,
+    }
+}
+
 fn bytes(text: &str) -> Option<u64> {
     let (digits, shift) = match text.char_indices().next_back()? {
         (at, 'k' | 'K') => (text.get(..at)?, 10),
@@ -231,6 +253,9 @@ mod tests {
         assert!(read("ZE_SOFT_LOG", "1").0.log);
         assert!(read("ZE_SOFT_EXPORT_FD", "one").0.one_export_fd);
         assert!(read("ZE_SOFT_IMPORT_FD", "keep").0.keep_import_fd);
+        for (text, expected) in [("0", 0), ("200us", 200), ("50ms", 50_000), ("2s", 2_000_000), ("0s", 0)] {
+            assert_eq!(read("ZE_SOFT_DELAY", text).0.delay, Duration::from_micros(expected), "{text}");
+        }
         assert_eq!(read("ZE_SOFT_ENGINE", "off").0.engine, Engine::Off);
         assert_eq!(read("ZE_SOFT_ENGINE", "/a/b.so").0.engine, Engine::Path("/a/b.so".into()));
         let faults = read("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:0x70000002, zexCounterBasedEventCreate2:0x1").0.faults;
@@ -252,6 +277,13 @@ mod tests {
             ("ZE_SOFT_EXPORT_FD", "two"),
             ("ZE_SOFT_IMPORT_FD", "one"),
             ("ZE_SOFT_ENGINE", "on"),
+            ("ZE_SOFT_DELAY", "5"),
+            ("ZE_SOFT_DELAY", "ms"),
+            ("ZE_SOFT_DELAY", "-1ms"),
+            ("ZE_SOFT_DELAY", "1.5s"),
+            ("ZE_SOFT_DELAY", "1 s"),
+            ("ZE_SOFT_DELAY", "61s"),
+            ("ZE_SOFT_DELAY", "99999999999999999999s"),
             ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle"),
             ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:1879048194"),
             ("ZE_SOFT_FAIL", "zeMemOpenIpcHandle:0x0"),

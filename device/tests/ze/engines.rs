@@ -77,3 +77,31 @@ fn a_list_that_waits_holds_up_no_other_one() {
     ok(zeEventHostSignal(gate));
     ok(zeEventHostSynchronize(first, FOREVER));
 }
+
+/// The list is slower than the host, so the memory has its old contents when the append returns, and the new ones after
+/// the wait. What only orders is not slowed.
+#[test]
+fn what_was_not_waited_for_is_unfinished_with_a_delay() {
+    const NAME: &str = "engines::what_was_not_waited_for_is_unfinished_with_a_delay";
+    if role().is_none() {
+        run_child(child(NAME, "device", &[("ZE_SOFT_DELAY", "2s")]));
+        return;
+    }
+    let setup = Setup::new();
+    let list = setup.immediate_list(2);
+    let (to, from) = (setup.device_memory(64), setup.device_memory(64));
+    bytes(from, 64).fill(1);
+    let started = std::time::Instant::now();
+    let [event, other] = setup.events();
+    for _ in 0..100 {
+        ok(zeCommandListAppendSignalEvent(list, other));
+        ok(zeCommandListAppendEventReset(list, other));
+        ok(zeCommandListAppendBarrier(list, null_mut(), 0, null()));
+    }
+    append_copy(list, to, from, 64, event);
+    assert_eq!((bytes(to, 64)[0], zeEventQueryStatus(event)), (0, NOT_READY));
+    ok(zeEventHostSynchronize(event, FOREVER));
+    assert_eq!(bytes(to, 64)[0], 1);
+    let waited = started.elapsed().as_secs();
+    assert!((2..100).contains(&waited), "{waited} s");
+}

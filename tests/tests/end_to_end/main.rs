@@ -25,6 +25,7 @@ mod endurance;
 mod event;
 mod exec;
 mod export;
+mod forgotten_wait;
 mod fork;
 mod hunt;
 mod instructions;

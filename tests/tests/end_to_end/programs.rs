@@ -38,7 +38,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 78] = [
+const PROGRAMS: [(&str, Shares, Runs); 79] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -60,6 +60,7 @@ const PROGRAMS: [(&str, Shares, Runs); 78] = [
     ("event_leaked", AllKinds, Once),
     ("event_leaked_handle", AllKinds, Once),
     ("exporter_gone", Memory, Once),
+    ("forgotten_wait", Memory, Once),
     ("fork_child", Memory, With(&["calls"])),
     ("free_before_put", Memory, Once),
     ("free_while_open", Memory, Once),
