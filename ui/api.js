@@ -8,7 +8,7 @@
  * @typedef {{generation: number, running: boolean, title: string, urscope: string, first_ns: number, last_ns: number, calls: number,
  *   lives: number, limits: string[], error: string | null, perfetto: {url: string, local: boolean}, processes: Process[]}} Run
  * @typedef {{module: string, offset: string, function: string | null, file: string | null, line: number | null}} Frame
- * @typedef {{host: string, pid: number, executable: string, tid: number, time_ns: number, function: string | null,
+ * @typedef {{host: string, pid: number, rank?: number | null, executable: string, tid: number, time_ns: number, function: string | null,
  *   call: number | null, stack: Frame[]}} Side
  * @typedef {{rule: string, severity: 'error' | 'warning' | 'note', process: Side, other: Side | null, time_ns: number,
  *   function: string | null, call: number | null, message: string, advice: string, count: number, hosts: Record<string, number>,

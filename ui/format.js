@@ -64,9 +64,12 @@ export const file = (/** @type {string} */ path) => path.split('/').pop() || pat
 
 /**
  * The name of a process, as in all reports.
- * @param {{executable: string, pid: number}} process
+ * @param {{executable: string, pid: number, rank?: number | null}} process
  */
-export const who = ({ executable, pid }) => (executable ? `${file(executable)} (pid ${pid})` : `pid ${pid}`);
+export const who = ({ executable, pid, rank }) => {
+  if (rank !== null && rank !== undefined) return `rank ${rank} (pid ${pid})`;
+  return executable ? `${file(executable)} (pid ${pid})` : `pid ${pid}`;
+};
 
 const ENDED = {
   exited: 'exited',

@@ -60,8 +60,7 @@ export function called(/** @type {Run} */ run, /** @type {number} */ index) {
   const process = run.processes[index];
   if (!process) return 'a process without a trace';
   const hosts = run.processes.some((other) => other.host !== process.host);
-  const rank = process.rank === null ? '' : `rank ${process.rank}, `;
-  return plain(`${rank}${who(process)}${hosts ? ` on ${process.host}` : ''}`);
+  return plain(`${who(process)}${hosts ? ` on ${process.host}` : ''}`);
 }
 
 /** A short name of a process, for labels in drawings. */

@@ -15,6 +15,7 @@ pub mod handle;
 pub mod packed;
 pub mod placeholders;
 pub mod proc_stat;
+pub mod ranks;
 pub mod trace;
 
 pub use counted::counted;

@@ -7,7 +7,7 @@
 use std::{ffi::OsString, path::PathBuf, sync::OnceLock};
 
 use parking_lot::Mutex;
-use urscope_schema::{placeholders, trace::Form};
+use urscope_schema::{placeholders, ranks::Ranks, trace::Form};
 
 use crate::raw::process;
 
@@ -53,6 +53,8 @@ knobs! {
     on_error: OnError = "URSCOPE_ON_ERROR", default "report", example "refuse";
     /// What the trace shows of the command line: `full`, `program` (only its first word), or `redacted` (without the values of arguments and variables whose names are those of secrets, as in `--password=…` or `API_KEY=…`).
     command_line: CommandLine = "URSCOPE_COMMAND_LINE", default "redacted", example "program";
+    /// The ranks that are traced, as `0,3-5`; the others run as if urscope were not loaded. Empty: all. `urscope run --ranks` sets it.
+    ranks: Ranks = "URSCOPE_RANKS", default "", example "0,3-5";
     /// The name of the run that this process belongs to. `urscope run` sets it.
     run: String = "URSCOPE_RUN", default "", example "3f2a";
 }
@@ -211,6 +213,16 @@ impl Knob for String {
 
     fn fallback(default: &str) -> Self {
         default.into()
+    }
+}
+
+impl Knob for Ranks {
+    fn parse(text: &OsString) -> Result<Self, &'static str> {
+        text.to_str().unwrap_or("?").parse()
+    }
+
+    fn fallback(default: &str) -> Self {
+        default.parse().unwrap_or_default()
     }
 }
 

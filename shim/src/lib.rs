@@ -30,13 +30,17 @@ mod stacks;
 ///
 /// It opens no file and prints nothing: a process without Unified Runtime must not notice the library.
 ///
-/// A process that gained rights (setuid, setgid or capabilities) is left alone: its user must not control what it reads and writes.
+/// A process that gained rights (setuid, setgid or capabilities) is left alone: its user must not control what it reads and writes. So is
+/// a rank that the user does not want to trace.
 pub fn start() {
     if raw::process::has_gained_rights() {
         chain::switch_off();
         return;
     }
-    knobs::read();
+    if !knobs::read().ranks.has(knobs::rank()) {
+        chain::switch_off();
+        return;
+    }
     raw::fork_mark::install();
     entry::dlsym::resolve();
     entry::exec::resolve();

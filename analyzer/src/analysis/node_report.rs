@@ -9,6 +9,7 @@ use urscope_rules::{Finding, Place, ProcessId, Severity, When, catalog::NO_CALLS
 use urscope_schema::{
     api::Function,
     counted,
+    ranks::process_name,
     trace::records::{EntryPoint, Header, Module, UNSEEN_ADAPTER},
 };
 
@@ -16,7 +17,7 @@ use super::{
     Ended, FoundFinding, Frame, Location, ProcessSummary,
     findings::{Key, Node, Report},
     merging::{ClockAlignment, Merger, TracedProcess},
-    symbols::{Symbolizer, file_name},
+    symbols::Symbolizer,
 };
 
 /// The results, by node. This takes the findings out of `merger`.
@@ -78,9 +79,8 @@ fn process(merger: &Merger, place: Place) -> Option<&TracedProcess> {
 }
 
 fn name(process: &TracedProcess) -> String {
-    let header = &*process.header;
-    let file = file_name(&header.executable);
-    format!("{} (pid {})", if file.is_empty() { "a process" } else { file }, header.pid)
+    let Header { executable, pid, rank, .. } = &*process.header;
+    process_name(executable, *pid, *rank)
 }
 
 /// Converts places to locations, with host, executable and call stack. It caches what it has looked up.
@@ -130,6 +130,7 @@ impl Locator {
         Location {
             host: process.map_or_else(String::new, |process| process.header.host.clone()),
             pid: process.map_or(0, |process| process.header.pid),
+            rank: process.and_then(|process| process.header.rank),
             executable: process.map_or_else(String::new, |process| process.header.executable.clone()),
             tid: place.tid,
             time_ns: alignment.on_host(place.time),
@@ -165,6 +166,7 @@ fn summary(process: &TracedProcess) -> ProcessSummary {
         executable: header.executable.clone(),
         command: header.command.clone(),
         rank: header.rank,
+        ranks: header.ranks.clone(),
         began_ns: header.clock.monotonic_ns,
         calls: calls().map(|(_, n)| n).sum(),
         ipc_calls: calls().filter(|(f, _)| f.is_ipc()).map(|(_, n)| n).sum(),

@@ -79,6 +79,9 @@ pub struct Calls {
     pub pid: u32,
     /// Its host.
     pub host: String,
+    /// Its rank, if a launcher assigned one.
+    #[serde(default)]
+    pub rank: Option<u32>,
     /// Its executable.
     pub executable: String,
     /// The function.
@@ -168,6 +171,7 @@ impl Column {
             process: who.process,
             pid: who.pid,
             host: who.host.clone(),
+            rank: who.rank,
             executable: who.executable.clone(),
             function: function.name().to_owned(),
             calls: self.calls,

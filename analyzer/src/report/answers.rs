@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use urscope_schema::counted;
+use urscope_schema::{counted, ranks::process_name};
 
 use super::{
     paint::{Paint, since, wrapped},
-    text::{place, ranked, who, write_finding, written},
+    text::{place, write_finding, written},
 };
 use crate::{
     analysis::{Ended, Location},
@@ -106,10 +106,12 @@ pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::R
     let (calls, errors) = (counted(calls, "call"), counted(errors, "error"));
     writeln!(out, "{} {calls}, {errors}", paint.strong("urscope:"))?;
     let mut last = None;
-    for calls in &answer.calls {
+    let mut by_rank: Vec<_> = answer.calls.iter().collect();
+    by_rank.sort_by_key(|calls| calls.rank.map(|rank| (rank, calls.pid)));
+    for calls in by_rank {
         if last.replace((calls.pid, &calls.host)) != Some((calls.pid, &calls.host)) {
             let head = format!("{:<30} {:>9} {:>9} {:>9} {:>9} {:>9}", "", "calls", "median", "90 %", "99 %", "max");
-            writeln!(out, "\n{}\n{}", paint.strong(who(&calls.executable, calls.pid)), paint.faint(head))?;
+            writeln!(out, "\n{}\n{}", paint.strong(process_name(&calls.executable, calls.pid, calls.rank)), paint.faint(head))?;
         }
         write_calls(calls, out, paint)?;
     }
@@ -144,7 +146,7 @@ fn write_calls(calls: &Calls, out: &mut impl Write, paint: Paint) -> io::Result<
 fn write_share(share: &Share, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let Share { producer, consumer, kind, handles, opens, open, bytes: size } = share;
     let [producer, consumer] =
-        [producer, consumer].map(|Who { pid, executable, rank, .. }| ranked(executable, *pid, *rank));
+        [producer, consumer].map(|Who { pid, executable, rank, .. }| process_name(executable, *pid, *rank));
     let (handles, opens) = (counted(*handles, "handle"), counted(*opens, "open"));
     let (size, left) = (bytes(*size), paint.severity(urscope_rules::Severity::Warning, format!("{open} left open")));
     let left = if *open == 0 { String::new() } else { format!(", {left}") };

@@ -11,7 +11,7 @@ use urscope_schema::counted;
 
 use super::{
     paint::{Paint, since},
-    text::{fate, hosts, named, verdict, whereabouts, written},
+    text::{fate, hosts, named, ordered, verdict, whereabouts, written},
 };
 use crate::analysis::{FoundFinding, Judgement, Location, Verdict};
 
@@ -131,7 +131,7 @@ fn processes(judgement: &Judgement) -> Markup {
             h2 { "Processes" }
             table {
                 tr { th { "process" } th { "host" } th { "outcome" } th { "trace" } }
-                @for process in &judgement.processes {
+                @for process in ordered(&judgement.processes) {
                     tr {
                         td { (named(process)) } td { (process.host) } td { (fate(process)) } td { code { (process.file) } }
                     }

@@ -16,7 +16,6 @@ mod text;
 
 pub use answers::{bytes, heights};
 pub use paint::since;
-pub use text::who;
 
 use std::{
     io::{self, Write},

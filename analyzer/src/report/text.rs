@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use urscope_rules::Severity;
 
-use urscope_schema::counted;
+use urscope_schema::{counted, ranks::process_name};
 
 use super::paint::{Paint, since, wrapped};
 use crate::analysis::{Ended, Excuse, FoundFinding, Frame, Judgement, Location, ProcessSummary, Verdict, file_name};
@@ -29,7 +29,7 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
         writeln!(out, "\n{}", paint.strong("processes"))?;
     }
     let width = judgement.processes.iter().map(|process| named(process).chars().count()).max().unwrap_or(0);
-    for process in &judgement.processes {
+    for process in ordered(&judgement.processes) {
         let name = named(process);
         writeln!(out, "  {name:<width$}  {}", fate(process))?;
     }
@@ -182,7 +182,7 @@ pub(super) fn whereabouts(side: &Location) -> String {
     let thread = if side.tid == 0 { String::new() } else { format!(", thread {}", side.tid) };
     let call = side.call.map_or_else(String::new, |call| format!(", call {call}"));
     let function = side.function.as_ref().map_or_else(String::new, |function| format!(" {function}"));
-    format!("{}{thread}{call}{function}", who(&side.executable, side.pid))
+    format!("{}{thread}{call}{function}", process_name(&side.executable, side.pid, side.rank))
 }
 
 /// The call counts of a process, and how it ended.
@@ -201,18 +201,17 @@ pub(super) fn fate(process: &ProcessSummary) -> String {
     format!("{calls}, {} of them IPC; {ended}{inside}{torn}{lost}", process.ipc_calls)
 }
 
-/// The name of a process: its program and pid.
-pub fn who(executable: &str, pid: u32) -> String {
-    let file = file_name(executable);
-    if file.is_empty() { format!("pid {pid}") } else { format!("{file} (pid {pid})") }
-}
-
-/// The name of a process, after its rank if it has one.
-pub(super) fn ranked(executable: &str, pid: u32, rank: Option<u32>) -> String {
-    let rank = rank.map_or_else(String::new, |rank| format!("rank {rank}: "));
-    format!("{rank}{}", who(executable, pid))
-}
-
+/// The name of a process, and its program where the name does not have it.
 pub(super) fn named(process: &ProcessSummary) -> String {
-    ranked(&process.executable, process.pid, process.rank)
+    let program = process.rank.map_or("", |_| file_name(&process.executable));
+    let name = process_name(&process.executable, process.pid, process.rank);
+    if program.is_empty() { name } else { format!("{name} {program}") }
+}
+
+/// The processes in the order in which lists show them: by rank, then by pid, and those without a rank first, in the order in which they
+/// began.
+pub(super) fn ordered(processes: &[ProcessSummary]) -> Vec<&ProcessSummary> {
+    let mut ordered: Vec<_> = processes.iter().collect();
+    ordered.sort_by_key(|process| process.rank.map(|rank| (rank, process.pid)));
+    ordered
 }

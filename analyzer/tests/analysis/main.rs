@@ -153,6 +153,17 @@ fn a_run_with_nothing_to_judge_is_not_clean_and_has_a_reason() {
 }
 
 #[test]
+fn a_run_of_which_ranks_were_left_out_is_not_clean() {
+    let chosen = |header: &mut urscope_schema::trace::records::Header, _: &mut _| header.ranks = "0,3-5".into();
+    let judgement = judged(&files_with(CLEAN_RUN, chosen));
+    assert_eq!((judgement.verdict, judgement.exit, judgement.findings.len()), (Verdict::PartlyJudged, 2, 0));
+    assert!(judgement.reason.unwrap().starts_with("only the ranks 0,3-5 were traced"));
+    let faulty = judged(&files_with("p: get a -> h\np: put h\np: put h", chosen));
+    assert_eq!(faulty.verdict, Verdict::Findings);
+    assert!(faulty.unseen[0].starts_with("only the ranks 0,3-5 were traced"), "{:?}", faulty.unseen);
+}
+
+#[test]
 fn a_judgement_lists_the_processes_that_it_does_not_cover() {
     let judgement = judged(&files_with(&format!("{CLEAN_RUN}\nblind: exit"), |header, entry_point| {
         if header.executable == "/app/blind" {

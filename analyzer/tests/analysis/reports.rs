@@ -31,6 +31,23 @@ fn the_text_of_a_clean_run_is_short() {
 }
 
 #[test]
+fn processes_are_named_and_listed_by_rank() {
+    let scenario = "a: alloc p 4096\na: get p -> h\nb: open h -> m\na: put h\nb: exit\nc: get q -> i\nc: put i";
+    let judgement = judged(&files_with(scenario, |header, _| {
+        (header.rank, header.executable) = ([Some(12), Some(3), None][header.pid as usize / 100 - 1], "/app/ring".into());
+    }));
+    let mut out = Vec::new();
+    report::text(&judgement, &mut out, false).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let listed: Vec<_> = text.lines().skip_while(|line| *line != "processes").take(4).collect();
+    let names: Vec<_> = listed.iter().map(|line| line.split("  ").nth(1).unwrap_or_default()).collect();
+    assert_eq!(names, ["", "ring (pid 300)", "rank 3 (pid 200) ring", "rank 12 (pid 100) ring"], "{text}");
+    let leaked = judgement.findings.iter().find(|finding| finding.rule == "leaked-mapping").unwrap();
+    assert!(leaked.message.starts_with("rank 3 (pid 200) opened") && leaked.message.ends_with("of rank 12 (pid 100)"));
+    assert!(text.contains(" rank 3 (pid 200), thread 200, call 1 urIPCOpenMemHandleExp"), "{text}");
+}
+
+#[test]
 fn colour_does_not_change_the_text() {
     let judgement = judged(&files(FAULTY_RUN));
     let mut out = Vec::new();
@@ -75,7 +92,7 @@ fn the_json_has_the_documented_fields() {
     assert_eq!((&freed["rule"], &freed["severity"]), (&json!("freed-while-open"), &json!("error")));
     assert_eq!(
         freed["process"],
-        json!({"host": "node", "pid": 100, "executable": "/app/producer", "tid": 100, "time_ns": 4000, "function": "urUSMFree", "call": 4,
+        json!({"host": "node", "pid": 100, "rank": null, "executable": "/app/producer", "tid": 100, "time_ns": 4000, "function": "urUSMFree", "call": 4,
             "stack": []})
     );
     assert_eq!((&freed["other"]["pid"], &freed["other"]["call"]), (&json!(200), &json!(1)));

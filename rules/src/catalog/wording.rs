@@ -3,6 +3,7 @@
 use urscope_schema::{
     counted,
     handle::{Handle, Kind},
+    ranks::process_name,
 };
 
 use crate::{
@@ -28,13 +29,12 @@ impl Fact<'_> {
     }
 }
 
-/// `producer (pid 42)`, `solver (rank 3, pid 42)`
+/// `producer (pid 42)`, `rank 3 (pid 42)`
 pub(super) fn name(tracker: &Tracker, who: ProcessId) -> String {
     let Some(process) = tracker.process(who) else { return "an unknown process".into() };
     let file = process.executable.rsplit('/').next().unwrap_or_default();
     let file: String = file.chars().map(|c| if c.is_control() { '?' } else { c }).take(64).collect();
-    let rank = process.rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
-    if file.is_empty() { format!("{rank}pid {}", process.pid) } else { format!("{file} ({rank}pid {})", process.pid) }
+    process_name(&file, process.pid, process.rank)
 }
 
 /// A device of a process: `device 0 (Software Device)`; with its handle where its index or its name is not known.

@@ -51,6 +51,9 @@ pub struct Header {
     /// The rank of the process in its job; absent without a launcher.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
+    /// The ranks of the job that are traced, as `0,3-5`; absent if all are.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub ranks: String,
     /// The clocks when the trace began.
     pub clock: Clock,
 }

@@ -69,6 +69,7 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
         executable: executable.to_string_lossy().into_owned(),
         command: command(),
         rank,
+        ranks: String::new(),
         clock: clock::snapshot(),
     }
 }

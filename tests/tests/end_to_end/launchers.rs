@@ -54,15 +54,21 @@ fn every_rank_may_have_a_directory_of_its_own() {
 
 /// Runs two ranks, of which each has an urscope of its own that writes into these traces: `mpiexec urscope run -- app`. Returns the exit
 /// code, and what was written to standard error.
-fn each_rank_under_urscope(launcher_at: usize, adapter: Adapter, traces: &Path, mode: Option<&str>) -> (i32, String) {
+fn each_rank_under_urscope(
+    launcher_at: usize,
+    adapter: Adapter,
+    traces: &Path,
+    options: &[&str],
+    mode: Option<&str>,
+) -> (i32, String) {
     let (release, arguments) = LAUNCHERS[launcher_at];
     let folder = tempfile::tempdir().unwrap();
     let test_run = TestRun::of_program(launcher(release)).adapter(adapter).untraced();
     let start = arguments.iter().fold(test_run, |test_run, word| test_run.arg(*word));
     let start = start.arg(urscope_tests::artefacts::command());
     let start =
-        ["run", "--device", "software", "--format", "json", "--dir"].iter().fold(start, |run, word| run.arg(*word));
-    let start = start.arg(traces).arg("--report").arg(traces.with_extension("report")).arg("--");
+        ["run", "--device", "software", "--format", "json"].iter().chain(options).fold(start, |run, word| run.arg(*word));
+    let start = start.arg("--dir").arg(traces).arg("--report").arg(traces.with_extension("report")).arg("--");
     let start = start.arg(apps::executable("clean_ranks", Release::R2026_2)).arg(folder.path());
     let outcome = mode.into_iter().fold(start, TestRun::arg).run();
     (outcome.code, outcome.stderr)
@@ -74,7 +80,7 @@ fn ranks_that_have_each_an_urscope_are_judged_together_once() {
         for adapter in [Adapter::V1, Adapter::V2] {
             let folder = tempfile::tempdir().unwrap();
             let traces = folder.path().join("traces");
-            let (code, stderr) = each_rank_under_urscope(at, adapter, &traces, None);
+            let (code, stderr) = each_rank_under_urscope(at, adapter, &traces, &[], None);
             let report = Report::parse(&fs::read_to_string(traces.with_extension("report")).unwrap());
             assert_eq!((code, report.verdict()), (0, "clean"), "{stderr}");
             assert_eq!(report.processes().len(), 2, "{stderr}");
@@ -94,18 +100,49 @@ fn what_one_rank_forgets_fails_the_job() {
     for at in 0..LAUNCHERS.len() {
         let folder = tempfile::tempdir().unwrap();
         let traces = folder.path().join("traces");
-        let (code, stderr) = each_rank_under_urscope(at, Adapter::V2, &traces, Some("leak"));
+        let (code, stderr) = each_rank_under_urscope(at, Adapter::V2, &traces, &[], Some("leak"));
         let report = Report::parse(&fs::read_to_string(traces.with_extension("report")).unwrap());
         // If rank 0 is faster, it also frees the memory while rank 1 has it open.
         assert!(report.violations().iter().any(|found| found == "warning leaked-mapping"), "{report:#?} {stderr}");
         assert_eq!(code, 1, "{stderr}");
+        let leaked = report.finding("leaked-mapping");
+        let (rank, pid) = (&leaked["process"]["rank"], &leaked["process"]["pid"]);
+        let message = leaked["message"].as_str().unwrap();
+        assert!(rank.is_u64() && message.starts_with(&format!("rank {rank} (pid {pid}) opened")), "{leaked:#?}");
+    }
+}
+
+/// What the other rank does with the memory is not known, so nothing is clean.
+#[test]
+fn a_job_of_which_only_some_ranks_are_traced_is_judged_in_part() {
+    let judged = |report: &Report, chosen: &str| {
+        assert_eq!(report.verdict(), "partly-judged", "{report:#?}");
+        let ranks: Vec<_> = report.processes().iter().map(|process| process["rank"].to_string()).collect();
+        assert_eq!(ranks, [chosen], "{report:#?}");
+        let reason = report.reason().unwrap();
+        assert!(reason.contains(&format!("only the ranks {chosen} were traced")), "{reason}");
+    };
+    for (at, (release, arguments)) in LAUNCHERS.iter().enumerate() {
+        for chosen in ["0", "1"] {
+            let folder = tempfile::tempdir().unwrap();
+            let test_run = TestRun::of_program(launcher(release)).option("--ranks").option(chosen);
+            let start = arguments.iter().fold(test_run, |test_run, word| test_run.arg(*word));
+            let outcome = start.arg(apps::executable("clean_ranks", Release::R2026_2)).arg(folder.path()).run();
+            assert_eq!((outcome.code, outcome.stdout.lines().count()), (2, 2), "{release}: {}", outcome.stderr);
+            judged(&outcome.report(), chosen);
+
+            let traces = folder.path().join("traces");
+            let (_, stderr) = each_rank_under_urscope(at, Adapter::V2, &traces, &["--ranks", chosen], None);
+            let report = fs::read_to_string(traces.with_extension("report"));
+            judged(&Report::parse(&report.unwrap_or_else(|error| panic!("{error}: {stderr}"))), chosen);
+        }
     }
 }
 
 #[test]
 fn a_rank_alone_is_judged_in_part() {
     let folder = tempfile::tempdir().unwrap();
-    let (code, stderr) = each_rank_under_urscope(0, Adapter::V2, &folder.path().join("rank-%r"), None);
+    let (code, stderr) = each_rank_under_urscope(0, Adapter::V2, &folder.path().join("rank-%r"), &[], None);
     assert_eq!(code, 2, "{stderr}");
     let judged = |rank: u32| {
         let ended =

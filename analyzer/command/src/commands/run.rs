@@ -3,6 +3,7 @@
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::Args;
+use urscope_schema::ranks::Ranks;
 
 use crate::{
     arguments::{Device, VerdictArguments, WindowArguments},
@@ -33,6 +34,7 @@ use crate::{
         urscope run -- ./app arg1 arg2\n  \
         urscope run --device software -- python3 exchange.py\n  \
         urscope run --format json --report report.json --dir traces -- mpirun -n 2 ./app\n  \
+        urscope run --ranks 0,3-5 -- mpiexec -n 16 ./app\n  \
         urscope run --fail-on error -- ./app        leaks are reported, but do not fail the run\n  \
         urscope run --view -- ./app                 show it in a browser while it runs\n  \
         urscope run --format github --output sarif=report.sarif --output html=report.html -- ./app\n  \
@@ -52,6 +54,11 @@ pub(crate) struct Arguments {
     /// again. In the name, %h is this host, %p this process and %r its rank under an MPI launcher. [default: $URSCOPE_DIR, else a new directory urscope-traces/<PROGRAM>-<N>]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+
+    /// Trace only these ranks of an MPI job, as in `0,3-5`; the others run without urscope. What they do with memory that is shared with
+    /// them is not known, so such a run is judged in part at best.
+    #[arg(long, value_name = "RANKS", default_value_t, hide_default_value = true, conflicts_with = "no_shim")]
+    ranks: Ranks,
 
     /// Run the program on the chosen device, but do not trace it.
     #[arg(long)]
@@ -94,6 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         command: &arguments.command,
         device: arguments.device,
         folder: arguments.dir.as_deref(),
+        ranks: &arguments.ranks,
         traced: !arguments.no_shim,
         judged: !arguments.no_shim && !arguments.no_check,
         verbose: arguments.verbose,

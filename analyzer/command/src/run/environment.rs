@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use urscope_schema::placeholders;
+use urscope_schema::{placeholders, ranks::Ranks};
 
 /// The variable that silences the preloaded library, and the command unless there is a problem.
 pub(crate) const QUIET: &str = "URSCOPE_QUIET";
@@ -32,6 +32,8 @@ pub(crate) struct Surroundings {
     pub(crate) sanitizer: Option<String>,
     /// The directory for the traces, and the name of the run. Both are absent in an untraced run.
     pub(crate) traces: Option<(PathBuf, String)>,
+    /// The ranks that are traced.
+    pub(crate) ranks: Ranks,
     /// The traces are judged at the end, and nobody asked for findings while the program runs.
     pub(crate) judged_later: bool,
     /// The directory of a Level Zero loader.
@@ -50,6 +52,9 @@ impl Surroundings {
             // The placeholders are already replaced, so a percent sign is literal.
             changes.push(("URSCOPE_DIR", placeholders::escape(folder).into()));
             changes.push(("URSCOPE_RUN", run.into()));
+            if !self.ranks.are_all() {
+                changes.push(("URSCOPE_RANKS", self.ranks.to_string().into()));
+            }
             // It costs the program least, and the run is merged into a Chrome trace afterwards.
             if current(FORMAT).is_none() {
                 changes.push((FORMAT, "binary".into()));
@@ -134,6 +139,16 @@ mod tests {
         assert_eq!(*directory, ("URSCOPE_DIR", "/t".into()));
         assert_eq!(*run, ("URSCOPE_RUN", "r1".into()));
         assert_eq!(changes(&traced, &[])[0].1, "/x/liburscope.so");
+    }
+
+    #[test]
+    fn the_chosen_ranks_are_passed_on() {
+        let chosen = Surroundings {
+            traces: Some(("/t".into(), "r1".into())),
+            ranks: "0,3-5".parse().unwrap(),
+            ..Surroundings::default()
+        };
+        assert!(changes(&chosen, &[]).contains(&("URSCOPE_RANKS", "0,3-5".into())));
     }
 
     #[test]

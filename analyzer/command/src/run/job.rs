@@ -105,12 +105,18 @@ struct Known {
 }
 
 impl Ranks {
-    /// Adds this rank to those that have ended, and says what it does now.
+    /// The file by which the ranks agree.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds this rank to those that have ended, and says what it does now. The error says why the ranks cannot agree.
     pub(crate) fn end(&self) -> io::Result<Turn> {
         let began = Instant::now();
         loop {
-            let mut turn = None;
+            let (mut turn, mut is_known) = (None, true);
             self.change(|known| {
+                is_known = known.iter().any(|rank| rank.pid == process::id() && rank.start == self.start);
                 let has_ended =
                     |rank: &Known| rank.pid == process::id() || rank.has_ended || !is_running(rank.pid, rank.start);
                 let all_began = self.job.here.is_none_or(|here| known.len() >= here) || began.elapsed() >= PATIENCE;
@@ -124,6 +130,9 @@ impl Ranks {
                     own.for_each(|rank| rank.has_ended = true);
                 }
             })?;
+            if !is_known {
+                return Err(io::Error::other("the line of this rank is no longer there"));
+            }
             match turn {
                 Some(turn) => return Ok(turn),
                 None => thread::sleep(PERIOD),
@@ -251,6 +260,16 @@ mod tests {
         assert_eq!(this.end().unwrap(), Turn::Judge);
         this.forget();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_rank_whose_line_is_gone_does_not_take_itself_for_the_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let this = Job { rank: 0, name: "j".into(), here: None }.begin(folder.path()).unwrap();
+        this.change(Vec::clear).unwrap();
+        assert!(this.end().unwrap_err().to_string().contains("no longer there"));
+        fs::remove_dir_all(folder.path()).unwrap();
+        assert_eq!(this.end().unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod temporary_install;
 mod traces;
 mod verdict;
 
-use std::{env, ffi::OsString, path::Path, process, process::ExitCode};
+use std::{env, ffi::OsString, io, path::Path, process, process::ExitCode};
 
 pub(crate) use error::RunError;
 pub(crate) use newest::newest;
@@ -27,7 +27,7 @@ pub(crate) use temporary_install::unfit_for_preloading;
 pub(crate) use traces::writable;
 
 use urscope_analyzer::Options;
-use urscope_schema::placeholders;
+use urscope_schema::{placeholders, ranks::Ranks as ChosenRanks};
 
 use crate::{
     arguments::{Device, Format, VerdictArguments, WindowArguments},
@@ -53,6 +53,8 @@ pub(crate) struct Request<'a> {
     pub(crate) device: Device,
     /// The directory for the traces, if one is named.
     pub(crate) folder: Option<&'a Path>,
+    /// The ranks that are traced.
+    pub(crate) ranks: &'a ChosenRanks,
     /// Whether the shim is loaded into the program.
     pub(crate) traced: bool,
     /// Whether the traces are analyzed at the end.
@@ -85,23 +87,31 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
         surroundings.device = Some(install.device(&parts::device()?)?);
     }
     let (mut traces, mut ranks) = (None, None);
-    if request.traced {
-        surroundings.library = Some(install.library(&parts::library()?)?);
-        surroundings.sanitizer = program.sanitizer();
-        let asked = request.folder.map(Path::to_path_buf).or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
-        // Directories that differ by rank are those of runs that are judged together later.
-        let job = if asked.as_deref().is_some_and(is_one_by_rank) { None } else { Job::of_this_process() };
+    let asked = request.folder.map(Path::to_path_buf).or_else(|| env::var_os("URSCOPE_DIR").map(Into::into));
+    // Directories that differ by rank are those of runs that are judged together later.
+    let has_own_folder = asked.as_deref().is_some_and(is_one_by_rank);
+    let job = if request.traced && !has_own_folder { Job::of_this_process() } else { None };
+    let is_chosen = request.ranks.has(placeholders::rank(|name| env::var_os(name)));
+    // A rank that is left out runs without the library. It still takes part in the agreement of the ranks on who judges.
+    let is_traced = request.traced && (is_chosen || job.is_some());
+    let is_judged = request.judged && is_traced;
+    if is_traced {
+        if is_chosen {
+            surroundings.library = Some(install.library(&parts::library()?)?);
+            surroundings.sanitizer = program.sanitizer();
+        }
+        surroundings.ranks = request.ranks.clone();
         let asked = asked.as_deref().map(named_here);
         let prepared = Traces::prepare(asked.as_deref(), Path::new(name), job.as_ref())?;
         if let Some(job) = job {
             let failed = |source| RunError::Traces { path: prepared.folder().to_owned(), source };
             ranks = Some(job.begin(prepared.folder()).map_err(failed)?);
         }
-        surroundings.judged_later = request.judged && !request.verbose;
+        surroundings.judged_later = is_judged && !request.verbose;
         surroundings.traces = Some((prepared.folder().to_path_buf(), prepared.run().to_owned()));
         traces = Some(prepared);
     }
-    let reporting = if request.judged { Some(Reporting::new(request.verdict, request.report)?) } else { None };
+    let reporting = if is_judged { Some(Reporting::new(request.verdict, request.report)?) } else { None };
 
     let window = match (&traces, request.window) {
         (Some(traces), Some(window)) => Some(shown(request, window, traces, reporting.as_ref())?),
@@ -129,6 +139,9 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
     let mut code = end.status.exit_code();
     if let Some(traces) = &traces {
         let turn = ranks.as_ref().map(Ranks::end).transpose();
+        if let (Some(ranks), Err(error)) = (&ranks, &turn) {
+            tell_alone(ranks, error);
+        }
         let merged = match reporting {
             Some(_) if matches!(turn, Ok(Some(Turn::Leave))) => {
                 tell_job(traces, ranks.as_ref());
@@ -169,6 +182,15 @@ fn tell_job(traces: &Traces, ranks: Option<&Ranks>) {
             "rank {rank} has ended; the last rank to end on this host judges all of them, in {folder}"
         ));
     }
+}
+
+/// Tells the user that this rank could not agree with the others on who judges.
+fn tell_alone(ranks: &Ranks, error: &io::Error) {
+    let (rank, file) = (ranks.job.rank, ranks.path().display());
+    complain(format_args!(
+        "rank {rank} cannot agree with the other ranks on who judges, because {file} cannot be used: {error}; it judges what is there \
+         now, so judge all traces when the job is over, with urscope check"
+    ));
 }
 
 /// Tells the user where the traces are, and the merged trace.

@@ -5,9 +5,10 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use urscope_analyzer::{
     analysis::{Ended, FoundFinding, Location, ProcessSummary},
     questions::{Held, Snapshot},
-    report::{bytes, since, who},
+    report::{bytes, since},
 };
 use urscope_rules::Severity;
+use urscope_schema::ranks::process_name;
 
 /// One line of a pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +74,7 @@ fn process(seen: &ProcessSummary, index: usize, pace: Option<&Pace<'_>>, hosts: 
         if seen.lost > 0 { format!("\n{} of its records could not be written", seen.lost) } else { String::new() };
     let whole = format!(
         "{} on {}\n{}\n\n{}{inside}\n{} calls, {} of them IPC{lost}\ncommand: {}\ntrace: {}",
-        who(&seen.executable, seen.pid),
+        process_name(&seen.executable, seen.pid, seen.rank),
         seen.host,
         seen.executable,
         state(seen.ended),
@@ -171,7 +172,7 @@ struct Hold<'a> {
 
 /// The lines of the processes that hold objects.
 pub(super) fn holders(snapshot: &Snapshot, order: usize) -> Vec<Row> {
-    let mut holds = BTreeMap::<(&str, u32, &str), Hold<'_>>::new();
+    let mut holds = BTreeMap::<Holding<'_>, Hold<'_>>::new();
     let of = |side: &Location| format!("{} {}", since(side.time_ns), side.function.as_deref().unwrap_or_default());
     for held in &snapshot.holders.held {
         let size = held.size.unwrap_or_default();
@@ -201,19 +202,22 @@ pub(super) fn holders(snapshot: &Snapshot, order: usize) -> Vec<Row> {
     holds.into_iter().map(|(who, hold)| holder(who, &hold)).collect()
 }
 
-fn process_of(side: &Location) -> (&str, u32, &str) {
-    (&side.host, side.pid, &side.executable)
+/// A process that holds something: its host, rank, pid and executable.
+type Holding<'a> = (&'a str, Option<u32>, u32, &'a str);
+
+fn process_of(side: &Location) -> Holding<'_> {
+    (&side.host, side.rank, side.pid, &side.executable)
 }
 
-fn holder((host, pid, executable): (&str, u32, &str), hold: &Hold<'_>) -> Row {
+fn holder((host, rank, pid, executable): Holding<'_>, hold: &Hold<'_>) -> Row {
     let ended = hold.ended.unwrap_or(Ended::Running);
     let lines = hold.lines.iter().map(|(held, line)| {
         let size = held.size.map_or_else(String::new, |size| format!(", {}", bytes(size)));
         format!("{} {}{size}\n  {line}\n", held.fingerprint, held.kind)
     });
-    let whole = format!("{} on {host}, {}\n\n{}", who(executable, pid), state(ended), lines.collect::<String>());
+    let whole = format!("{} on {host}, {}\n\n{}", process_name(executable, pid, rank), state(ended), lines.collect::<String>());
     Row {
-        cells: vec![who(executable, pid), hold.handles.to_string(), hold.opens.to_string(), bytes(hold.bytes)],
+        cells: vec![process_name(executable, pid, rank), hold.handles.to_string(), hold.opens.to_string(), bytes(hold.bytes)],
         severity: None,
         faint: ended != Ended::Running,
         whole: Whole::Text(whole),

@@ -1,6 +1,6 @@
 //! The verdict over all nodes: puts their times on one time axis and combines findings that several nodes share.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::{BTreeMap, BTreeSet}, path::PathBuf};
 
 use urscope_rules::Severity;
 
@@ -36,11 +36,14 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
     let (verdict, reason) = match (reason, failed) {
         (Some(reason), _) => (Verdict::NotJudged, Some(reason)),
         (None, true) => (Verdict::Findings, None),
-        (None, false) => match untraced(&findings) {
-            Some(reason) => (Verdict::PartlyJudged, Some(reason)),
-            None => (Verdict::Clean, None),
+        (None, false) => match untraced(&findings).into_iter().chain(left_out(nodes)).collect::<Vec<_>>().join("; ") {
+            reason if !reason.is_empty() => (Verdict::PartlyJudged, Some(reason)),
+            _ => (Verdict::Clean, None),
         },
     };
+    let mut unseen = unseen;
+    // Otherwise the reason says it.
+    unseen.extend(left_out(nodes).filter(|_| verdict != Verdict::PartlyJudged));
     Judgement {
         version: VERSION,
         verdict,
@@ -69,6 +72,18 @@ fn untraced(findings: &[FoundFinding]) -> Option<String> {
         counted(opens as usize, "process"),
         first.message
     ))
+}
+
+/// Which ranks of a job were traced, if others were left out.
+fn left_out(nodes: &[Node]) -> Option<String> {
+    let chosen: BTreeSet<&str> = nodes.iter().flat_map(|node| &node.processes).map(|process| process.ranks.as_str()).collect();
+    let chosen: Vec<&str> = chosen.into_iter().filter(|ranks| !ranks.is_empty()).collect();
+    (!chosen.is_empty()).then(|| {
+        format!(
+            "only the ranks {} were traced (--ranks): what the others did with memory that they share with these is not known",
+            chosen.join(", ")
+        )
+    })
 }
 
 /// The rule that finds opens of what no traced process got.

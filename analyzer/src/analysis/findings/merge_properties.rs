@@ -13,7 +13,7 @@ fn finding() -> impl Strategy<Value = FoundFinding> {
     (0..3_u8, severity, 0..3_u64, 1..4_u64, 0..3_u32).prop_map(|(what, severity, time_ns, count, pid)| {
         let (executable, function) = ("/app".to_owned(), Some("urUSMFree".to_owned()));
         let process =
-            Location { host: "h".into(), pid, executable, tid: pid, time_ns, function, call: None, stack: vec![] };
+            Location { host: "h".into(), pid, rank: None, executable, tid: pid, time_ns, function, call: None, stack: vec![] };
         FoundFinding {
             rule: format!("rule-{what}"),
             severity,
@@ -46,6 +46,7 @@ fn summary(host: &str, pid: u32, calls: u64, began_ns: u64) -> ProcessSummary {
         executable,
         command,
         rank: None,
+        ranks: String::new(),
         began_ns,
         calls,
         ipc_calls: calls,

@@ -107,6 +107,9 @@ pub struct ProcessSummary {
     /// Its rank among the processes of its job, if a launcher assigned one.
     #[serde(default)]
     pub rank: Option<u32>,
+    /// The ranks of its job that were traced, as `0,3-5`; empty if all were.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ranks: String,
     /// When it began, in nanoseconds of its host's monotonic clock.
     pub began_ns: u64,
     /// The number of its recorded calls.
@@ -281,6 +284,9 @@ pub struct Location {
     pub host: String,
     /// The process id on its host.
     pub pid: u32,
+    /// Its rank in its job, if a launcher assigned one.
+    #[serde(default)]
+    pub rank: Option<u32>,
     /// The executable.
     pub executable: String,
     /// The thread id.

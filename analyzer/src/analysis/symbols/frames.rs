@@ -87,7 +87,7 @@ mod tests {
         let stack = vec![frame("inner", 7), frame("main", 9)];
         let (executable, function) = ("/build/app".to_owned(), Some("urUSMFree".to_owned()));
         let process =
-            Location { host: String::new(), pid: 1, executable, tid: 1, time_ns: 5, function, call: Some(3), stack };
+            Location { host: String::new(), pid: 1, rank: None, executable, tid: 1, time_ns: 5, function, call: Some(3), stack };
         let other = Some(Location { pid: 2, stack: Vec::new(), ..process.clone() });
         FoundFinding {
             rule: "double-put".into(),

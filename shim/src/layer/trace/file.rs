@@ -24,6 +24,7 @@ pub(super) fn header(forked: bool) -> Header {
     // From now on, the end of this process is that of its trace.
     super::pid();
     let mut header = process::describe(&knobs.run, forked, knobs::rank());
+    header.ranks = knobs.ranks.to_string();
     header.command = command_line::shown(header.command, knobs.command_line);
     header
 }

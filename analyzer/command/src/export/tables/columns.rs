@@ -48,6 +48,8 @@ tables! {
         process: u32,
         /// The process number on its host.
         pid: u32,
+        /// The rank that a launcher assigned to the process, if any.
+        rank: Option<u32>,
         /// The thread number.
         tid: u32,
         /// The number of the call in its process, from 1.
@@ -115,6 +117,8 @@ tables! {
         process: u32,
         /// The process number on its host.
         pid: u32,
+        /// The rank that a launcher assigned to the process, if any.
+        rank: Option<u32>,
         /// The thread that began the lifetime.
         tid: u32,
         /// The number of the lifetime, unique in the run.
@@ -156,6 +160,8 @@ tables! {
         process: Option<u32>,
         /// The process number on its host.
         pid: u32,
+        /// The rank that a launcher assigned to the process, if any.
+        rank: Option<u32>,
         /// The thread number; 0 at the end of a process.
         tid: u32,
         /// The name of the rule.
@@ -190,6 +196,8 @@ tables! {
         other_process: Option<u32>,
         /// The process number on its host.
         other_pid: Option<u32>,
+        /// The rank of the other process, if any.
+        other_rank: Option<u32>,
         /// The thread of the other process.
         other_tid: Option<u32>,
         /// The function that the other process called.

@@ -122,6 +122,7 @@ struct Tables {
 struct Known {
     host: String,
     pid: u32,
+    rank: Option<u32>,
     executable: String,
     boot: String,
     realtime: u64,
@@ -140,6 +141,7 @@ impl Tables {
             host: &known.host,
             process: life.process,
             pid: known.pid,
+            rank: known.rank,
             tid: life.tid,
             life: life.id,
             lane: life.lane.name(),
@@ -172,6 +174,7 @@ impl Tables {
             host: &host,
             process,
             pid: side.pid,
+            rank: side.rank,
             tid: side.tid,
             rule: &found.rule,
             severity: found.severity.name(),
@@ -189,6 +192,7 @@ impl Tables {
             stack: stack(side),
             other_process,
             other_pid: other.map(|other| other.pid),
+            other_rank: other.and_then(|other| other.rank),
             other_tid: other.map(|other| other.tid),
             other_function: other.and_then(|other| other.function.as_deref()),
             other_call: other.and_then(|other| other.call),
@@ -224,10 +228,11 @@ impl Tables {
 impl EventSink for Tables {
     fn process(&mut self, began: &ProcessStart<'_>) {
         self.process_index.enter(began);
-        let Header { host, pid, executable, boot_id, clock, .. } = began.header;
+        let Header { host, pid, rank, executable, boot_id, clock, .. } = began.header;
         self.processes.push(Known {
             host: plain(host),
             pid: *pid,
+            rank: *rank,
             executable: plain(executable),
             boot: plain(boot_id),
             realtime: clock.realtime_ns,
@@ -246,6 +251,7 @@ impl EventSink for Tables {
             host: &known.host,
             process: call.process,
             pid: known.pid,
+            rank: known.rank,
             tid: call.tid,
             call: call.number,
             function: call.function.name(),
