@@ -27,7 +27,7 @@ pub use error::AnalysisError;
 pub use findings::{ExemptionError, Exemptions, REPORT_VERSION, Report, ReportError, exemptions};
 pub use following::{Following, HOLD};
 pub use judgement::{
-    Compared, Ended, Excuse, FoundFinding, Frame, GoneFinding, Judgement, Location, ProcessSummary, SkippedLine,
+    Compared, Ended, Excuse, FoundFinding, Frame, GoneFinding, Judgement, Location, Occurrence, ProcessSummary, SkippedLine,
     SuppressionUse, VERSION, Verdict, report_schema,
 };
 use merging::Merger;
@@ -36,7 +36,7 @@ pub use observer::Observer;
 pub use progress::Progress;
 pub(crate) use reading::{ChunkExtent, end_of_text, is_binary, is_blank};
 pub use reading::{boot_id, header_of, is_running, pid_namespace, traces};
-pub use symbols::file_name;
+pub use symbols::{Wrappers, file_name};
 
 /// The options of an analysis.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub struct Options {
     pub symbols: Vec<PathBuf>,
     /// The findings that do not count.
     pub exemptions: Exemptions,
+    /// The functions that are no call sites.
+    pub wrappers: Wrappers,
     /// Where the analysis reports its progress.
     pub progress: Arc<Progress>,
     /// Whether the paths of files were found by listing a directory, and not named by a person. A file that is no trace is then
@@ -58,8 +60,15 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        let (symbols, exemptions, progress) = (Vec::new(), Exemptions::default(), Arc::default());
-        Self { fail_on: Severity::Warning, symbols, exemptions, progress, listed: false, command_lines: false }
+        Self {
+            fail_on: Severity::Warning,
+            symbols: Vec::new(),
+            exemptions: Exemptions::default(),
+            wrappers: Wrappers::default(),
+            progress: Arc::default(),
+            listed: false,
+            command_lines: false,
+        }
     }
 }
 

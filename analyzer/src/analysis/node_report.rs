@@ -14,8 +14,8 @@ use urscope_schema::{
 };
 
 use super::{
-    Ended, FoundFinding, Frame, Location, ProcessSummary,
-    findings::{Key, Node, Report},
+    Ended, FoundFinding, Frame, Location, Occurrence, ProcessSummary,
+    findings::{Key, Node, Occurred, Repeated, Report},
     merging::{ClockAlignment, Merger, TracedProcess},
     symbols::Symbolizer,
 };
@@ -38,10 +38,10 @@ pub(crate) fn report(merger: &mut Merger, locator: &mut Locator) -> Report {
         node.skipped.extend_from_slice(&process.notes.skipped);
         node.skipped_lines += process.notes.skipped_lines;
     }
-    for finding in found.into_iter().filter(|finding| finding.rule != NO_CALLS_SEEN) {
-        let node = process(merger, finding.at).and_then(|process| nodes.get_mut(&process.host));
+    for Repeated { first, occurrences } in found.into_iter().filter(|found| found.first.rule != NO_CALLS_SEEN) {
+        let node = process(merger, first.at).and_then(|process| nodes.get_mut(&process.host));
         if let Some(node) = node {
-            node.findings.push(locator.finding(merger, &graded(merger, finding)));
+            node.findings.push(locator.finding(merger, &graded(merger, first), &occurrences));
         }
     }
     let headless = merger.empty.iter().map(|path| path.display().to_string()).collect();
@@ -97,8 +97,9 @@ impl Locator {
         Self { modules: HashMap::new(), frames: HashMap::new(), symbols }
     }
 
-    fn finding(&mut self, merger: &Merger, finding: &Finding) -> FoundFinding {
+    fn finding(&mut self, merger: &Merger, finding: &Finding, occurrences: &[Occurred]) -> FoundFinding {
         let process = self.location(merger, finding.at);
+        let occurrences = occurrences.iter().map(|occurred| occurrence(merger, &process, occurred)).collect();
         let mut found = FoundFinding {
             rule: finding.rule.code.to_owned(),
             severity: finding.severity,
@@ -110,6 +111,7 @@ impl Locator {
             message: finding.message.clone(),
             advice: finding.advice.clone(),
             count: finding.count,
+            occurrences,
             subject: finding.subject.map(|subject| subject.to_string()),
             kind: finding.subject.map(|subject| subject.kind.name().to_owned()),
             size: finding.size,
@@ -154,6 +156,26 @@ impl Locator {
         let frames = self.symbols.stack(modules, stack);
         self.frames.insert((place.process, number), frames.clone());
         frames
+    }
+}
+
+/// An occurrence of a finding whose first one is at `first`. All of them are in one process.
+fn occurrence(merger: &Merger, first: &Location, occurred: &Occurred) -> Occurrence {
+    let Location { host, pid, rank, executable, .. } = first.clone();
+    let Occurred { at, subject, size, fingerprint, count } = *occurred;
+    let alignment = process(merger, at).map_or_else(ClockAlignment::default, |process| merger.alignment(process.host));
+    Occurrence {
+        host,
+        pid,
+        rank,
+        executable,
+        tid: at.tid,
+        time_ns: alignment.on_host(at.time),
+        call: at.call,
+        subject: subject.map(|subject| subject.to_string()),
+        size,
+        fingerprint: fingerprint.map(|bytes| format!("{bytes:#x}")),
+        count,
     }
 }
 

@@ -13,9 +13,6 @@ use crate::{
     questions::{Calls, Diff, HandleHistory, Held, HeldBy, Holders, Moment, Sample, Share, Stats, Who},
 };
 
-/// The line width, in characters.
-const WIDTH: usize = 100;
-
 /// The number of bars in the graph of pinned bytes.
 const BARS: usize = 60;
 
@@ -95,7 +92,7 @@ pub(super) fn handle(answer: &HandleHistory, out: &mut impl Write, paint: Paint)
     }
     for finding in &answer.findings {
         let head = paint.severity(finding.severity, format!("{}: {}", finding.severity, finding.rule));
-        writeln!(out, "\n{head}\n  {}", wrapped(&finding.message, "  ", WIDTH))?;
+        writeln!(out, "\n{head}\n  {}", wrapped(&finding.message, "  ", paint.width))?;
     }
     Ok(())
 }
@@ -160,7 +157,7 @@ pub(super) fn diff(answer: &Diff, out: &mut impl Write, paint: Paint) -> io::Res
     writeln!(out, "{} {more} introduced, {less} cured, {common} in both {verdicts}", paint.strong("urscope:"))?;
     for (which, reason) in ["before", "after"].into_iter().zip(&answer.reasons) {
         if let Some(reason) = reason {
-            writeln!(out, "  {which}: {}", wrapped(reason, "  ", WIDTH))?;
+            writeln!(out, "  {which}: {}", wrapped(reason, "  ", paint.width))?;
         }
     }
     for finding in introduced {
@@ -170,7 +167,7 @@ pub(super) fn diff(answer: &Diff, out: &mut impl Write, paint: Paint) -> io::Res
         write!(out, "\n{} {text}", paint.severity(finding.severity, "introduced"))?;
     }
     for gone in cured {
-        let text = wrapped(&format!("{}: {}: {}", gone.severity, gone.rule, gone.message), "  ", WIDTH);
+        let text = wrapped(&format!("{}: {}: {}", gone.severity, gone.rule, gone.message), "  ", paint.width);
         writeln!(out, "\n{} {text}", paint.good("cured"))?;
     }
     if !answer.calls.is_empty() {

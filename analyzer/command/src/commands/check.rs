@@ -49,7 +49,8 @@ fn judged(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     let exemptions = exemptions(&arguments.verdict)?;
     let outputs = Outputs::open(&arguments.verdict)?;
     let command_lines = arguments.verdict.command_lines;
-    let options = Options { fail_on, symbols, exemptions, command_lines, ..Options::default() };
+    let wrappers = arguments.verdict.wrappers();
+    let options = Options { fail_on, symbols, exemptions, wrappers, command_lines, ..Options::default() };
     let report = analyze_watched(&arguments.traces.paths, &options, &mut ())?;
     write_report(&report, arguments.report.as_deref())?;
     output::judgement(&report.judgement(&arguments.traces.paths, &options), &arguments.verdict, outputs)

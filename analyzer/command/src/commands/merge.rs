@@ -53,6 +53,7 @@ fn merged(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     let outputs = Outputs::open(&arguments.verdict)?;
     write_report(&report, arguments.report.as_deref())?;
     let (fail_on, command_lines) = (arguments.verdict.fail_on.into(), arguments.verdict.command_lines);
-    let options = Options { fail_on, exemptions, command_lines, ..Options::default() };
+    let wrappers = arguments.verdict.wrappers();
+    let options = Options { fail_on, exemptions, wrappers, command_lines, ..Options::default() };
     output::judgement(&report.judgement(&arguments.reports, &options), &arguments.verdict, outputs)
 }

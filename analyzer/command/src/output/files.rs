@@ -9,7 +9,7 @@ use std::{
 };
 
 use clap::ValueEnum as _;
-use urscope_analyzer::{ExemptionError, Exemptions, Judgement, analysis::exemptions};
+use urscope_analyzer::{ExemptionError, Exemptions, Judgement, analysis::exemptions, report::Paint};
 use urscope_schema::placeholders;
 
 use super::show;
@@ -81,6 +81,8 @@ pub(crate) struct Unwritable {
 #[derive(Debug)]
 pub(crate) struct Outputs {
     reports: Vec<(Format, OutputFile)>,
+    /// Whether all occurrences of each finding are listed.
+    all: bool,
     suppressions: Option<OutputFile>,
 }
 
@@ -90,13 +92,13 @@ impl Outputs {
         let reports = arguments.output.iter().map(|output| Ok((output.format, OutputFile::open(&output.file)?)));
         let reports = reports.collect::<Result<_, Unwritable>>()?;
         let suppressions = arguments.write_suppressions.as_deref().map(OutputFile::open).transpose()?;
-        Ok(Self { reports, suppressions })
+        Ok(Self { reports, all: arguments.all, suppressions })
     }
 
     /// Writes the files.
     pub(crate) fn write(self, judgement: &Judgement) -> Result<(), Unwritable> {
         for (format, file) in self.reports {
-            file.fill(|out| show(judgement, format, out, false))?;
+            file.fill(|out| show(judgement, format, out, Paint { all: self.all, ..false.into() }))?;
         }
         let suppressions =
             self.suppressions.map(|file| file.fill(|out| out.write_all(exemptions::suppressing(judgement).as_bytes())));

@@ -9,7 +9,7 @@ use std::{
 use flate2::{Compression, write::GzEncoder};
 use urscope_analyzer::{Judgement, Report};
 
-use super::{OutputFile, Outputs, named_here, show, wants_color};
+use super::{OutputFile, Outputs, look, named_here, show};
 use crate::arguments::VerdictArguments;
 
 /// Writes a report file if a path is given; compressed if its name ends with `.gz`.
@@ -35,8 +35,8 @@ pub(crate) fn judgement(
 ) -> Result<u8, Box<dyn Error>> {
     outputs.write(judgement)?;
     let out = io::stdout();
-    let color = wants_color(&out);
-    match show(judgement, arguments.format, &mut BufWriter::new(out.lock()), color) {
+    let paint = look(&out, arguments.all);
+    match show(judgement, arguments.format, &mut BufWriter::new(out.lock()), paint) {
         // A reader that closes the pipe early (`urscope check … | head`) has read enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(format!("the report cannot be written to standard output: {error}").into())

@@ -13,7 +13,10 @@ use std::{
     path::PathBuf,
 };
 
-use urscope_analyzer::{Judgement, report};
+use urscope_analyzer::{
+    Judgement,
+    report::{self, Paint},
+};
 
 pub(crate) use answer::answer;
 pub(crate) use files::{Output, OutputFile, Outputs, Unwritable, exemptions, named_here};
@@ -22,11 +25,11 @@ pub(crate) use progress::analyze_watched;
 
 use crate::arguments::Format;
 
-/// Writes a judgement in a format.
-pub(crate) fn show(judgement: &Judgement, format: Format, out: &mut impl Write, color: bool) -> io::Result<()> {
+/// Writes a judgement in a format. `paint` says how text looks.
+pub(crate) fn show(judgement: &Judgement, format: Format, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let _span = tracing::info_span!("rendering", ?format).entered();
     match format {
-        Format::Text => report::text(judgement, out, color)?,
+        Format::Text => report::text(judgement, out, paint)?,
         Format::Json => report::json(judgement, out)?,
         Format::Sarif => report::sarif(judgement, &sources(), out)?,
         Format::Junit => report::junit(judgement, out)?,
@@ -45,6 +48,11 @@ fn sources() -> PathBuf {
 /// Writes a message to standard error. Does nothing if standard error is closed.
 pub(crate) fn complain(what: impl Display) {
     drop(writeln!(io::stderr(), "urscope: {what}"));
+}
+
+/// How text on a stream looks.
+pub(crate) fn look(stream: &impl IsTerminal, all: bool) -> Paint {
+    Paint { all, ..wants_color(stream).into() }
 }
 
 /// Whether the output to a stream is coloured: the stream is a terminal, and NO_COLOR is not set (<https://no-color.org>).

@@ -219,7 +219,13 @@ fn shown(
             let traces = traces.clone();
             Box::new(move || traces.of_this_run())
         },
-        options: Options { fail_on: request.verdict.fail_on.into(), exemptions, listed: true, ..Options::default() },
+        options: Options {
+            fail_on: request.verdict.fail_on.into(),
+            exemptions,
+            wrappers: request.verdict.wrappers(),
+            listed: true,
+            ..Options::default()
+        },
     };
     let window = Window::open(window, subject)?;
     complain(format_args!("the run is shown at {}", window.url()));

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, judge};
+use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, judge, report::Paint};
 
 use urscope_schema::counted;
 
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     arguments::{Format, VerdictArguments},
-    output::{Outputs, complain, exemptions, show, wants_color},
+    output::{Outputs, complain, exemptions, look, show},
 };
 
 /// The inputs and outputs of a verdict, opened before the program starts.
@@ -76,7 +76,8 @@ pub(crate) fn give(
 ) -> (u8, Merged) {
     let Reporting { exemptions, destination, outputs } = reporting;
     let (fail_on, command_lines) = (arguments.fail_on.into(), arguments.command_lines);
-    let options = Options { fail_on, exemptions, listed: true, command_lines, ..Options::default() };
+    let wrappers = arguments.wrappers();
+    let options = Options { fail_on, exemptions, wrappers, listed: true, command_lines, ..Options::default() };
     let (judgement, merged) = match traces.of_this_run() {
         Ok(files) if files.is_empty() => (not_judged(&options, nothing_traced(program.obstacle())), Merged::Nothing),
         Ok(files) => analyze_and_merge(&files, &options, traces.folder(), merged::LIMIT)
@@ -113,7 +114,7 @@ fn report(
         Destination::Stderr => {
             let stderr = io::stderr();
             let mut out = BufWriter::new(stderr.lock());
-            let written = show(judgement, arguments.format, &mut out, wants_color(&stderr));
+            let written = show(judgement, arguments.format, &mut out, look(&stderr, arguments.all));
             if arguments.format == Format::Text {
                 drop(remarks(end).iter().try_for_each(|remark| writeln!(out, "urscope: {remark}")));
             }
@@ -121,7 +122,7 @@ fn report(
         }
         Destination::File(path, file) => {
             let mut out = BufWriter::new(file);
-            (show(judgement, arguments.format, &mut out, false), path.display().to_string())
+            (show(judgement, arguments.format, &mut out, Paint { all: arguments.all, ..false.into() }), path.display().to_string())
         }
     };
     if let Err(error) = outputs.write(judgement) {

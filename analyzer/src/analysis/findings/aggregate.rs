@@ -1,6 +1,9 @@
 //! The verdict over all nodes: puts their times on one time axis and combines findings that several nodes share.
 
-use std::{collections::{BTreeMap, BTreeSet}, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::PathBuf,
+};
 
 use urscope_rules::Severity;
 
@@ -14,6 +17,7 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
     let _span = tracing::info_span!("judging").entered();
     let nodes = &report.nodes;
     let mut findings = findings(nodes);
+    findings.iter_mut().for_each(|finding| options.wrappers.mark(finding));
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
     let has_ipc_calls = nodes.iter().flat_map(|node| &node.processes).any(|process| process.ipc_calls > 0);
     let (suppressions, baseline) = options.exemptions.apply(&mut findings);
@@ -94,50 +98,55 @@ fn first(nodes: &[Node]) -> u64 {
     merging::first(nodes.iter().map(|node| node.realtime_ns))
 }
 
-/// All findings. Equal findings of several nodes become one, which shows the first occurrence and the count on each host.
+/// All findings. Those of several processes at one call site become one, which shows the first occurrence, and the count on each host if
+/// there are several nodes.
 fn findings(nodes: &[Node]) -> Vec<FoundFinding> {
-    if let [node] = nodes {
-        return node.findings.clone();
-    }
-    let first = first(nodes);
-    let mut alike: BTreeMap<(Severity, String, String), FoundFinding> = BTreeMap::new();
-    for node in nodes {
-        for finding in &node.findings {
-            let found = aligned(finding, node, node.shift(first));
-            let key = (found.severity, found.rule.clone(), found.identity.clone());
-            let known = alike.remove(&key);
-            let found = match known {
-                Some(known) => combined(known, found),
-                None => found,
-            };
-            alike.insert(key, found);
+    let (first, several) = (first(nodes), nodes.len() > 1);
+    let mut findings: Vec<FoundFinding> = Vec::new();
+    let mut places: HashMap<(Severity, String), usize> = HashMap::new();
+    for (node, finding) in nodes.iter().flat_map(|node| node.findings.iter().map(move |finding| (node, finding))) {
+        let found = aligned(finding, node, node.shift(first), several);
+        // Without call stacks, nothing says that two processes of a node did it at one place.
+        let has_place = several || found.locations().all(|side| !side.stack.is_empty());
+        let place = has_place.then(|| (found.severity, found.call_site()));
+        let known = place.as_ref().and_then(|place| findings.get_mut(*places.get(place)?));
+        match (known, place) {
+            (Some(known), _) => combine(known, found),
+            (None, place) => {
+                places.extend(place.map(|place| (place, findings.len())));
+                findings.push(found);
+            }
         }
     }
-    alike.into_values().collect()
+    findings
 }
 
-/// A finding of a node, with its times counted from the beginning of the run.
-fn aligned(finding: &FoundFinding, node: &Node, shift: u64) -> FoundFinding {
+/// A finding of a node, with its times counted from the beginning of the run, and its host if there are several.
+fn aligned(finding: &FoundFinding, node: &Node, shift: u64, several: bool) -> FoundFinding {
     let mut found = finding.clone();
-    found.time_ns = found.time_ns.saturating_add(shift);
-    for side in std::iter::once(&mut found.process).chain(&mut found.other) {
-        side.time_ns = side.time_ns.saturating_add(shift);
+    let sides = std::iter::once(&mut found.process).chain(&mut found.other).map(|side| &mut side.time_ns);
+    let occurrences = found.occurrences.iter_mut().map(|occurrence| &mut occurrence.time_ns);
+    for time in sides.chain(occurrences).chain([&mut found.time_ns]) {
+        *time = time.saturating_add(shift);
     }
-    found.hosts = BTreeMap::from([(node.host.clone(), found.count)]);
+    found.hosts = if several { BTreeMap::from([(node.host.clone(), found.count)]) } else { BTreeMap::new() };
     found
 }
 
-/// Two equal findings as one, which shows the earlier occurrence.
-fn combined(one: FoundFinding, two: FoundFinding) -> FoundFinding {
+/// Adds an equal finding. The earlier one of the two is shown.
+fn combine(known: &mut FoundFinding, mut found: FoundFinding) {
     let order = |found: &FoundFinding| {
         (found.time_ns, found.process.host.clone(), found.process.pid, found.call, found.message.clone())
     };
-    let (first, second) = if order(&one) <= order(&two) { (one, two) } else { (two, one) };
-    let mut hosts = first.hosts;
-    for (host, count) in second.hosts {
-        *hosts.entry(host).or_insert(0) += count;
+    if order(&found) < order(known) {
+        std::mem::swap(known, &mut found);
     }
-    FoundFinding { hosts, count: first.count + second.count, ..first }
+    for (host, count) in found.hosts {
+        *known.hosts.entry(host).or_insert(0) += count;
+    }
+    known.count += found.count;
+    known.occurrences.extend(found.occurrences);
+    known.occurrences.sort_by(|one, two| one.order().cmp(&two.order()));
 }
 
 /// All processes, in the order in which they began.

@@ -1,17 +1,41 @@
-//! Counts repeated violations: the same violation at the same place is one finding with a count.
+//! Counts repeated violations: the same violation at the same place is one finding with a count. Of each, the first [`KEPT`] occurrences
+//! are kept, so that the memory does not grow with the number of calls.
 
 use std::collections::HashMap;
 
-use urscope_rules::{Finding, ProcessId, Severity};
-use urscope_schema::{api::Function, handle::Kind};
+use urscope_rules::{Finding, Place, ProcessId, Severity};
+use urscope_schema::{
+    api::Function,
+    handle::{Handle, Kind},
+};
 
 /// Findings with the same key are the same violation.
 type Key = (&'static str, Severity, ProcessId, Option<Function>, Option<Function>, Option<Kind>, Option<u64>);
 
+/// How many occurrences of a finding are kept, of each process.
+pub(crate) const KEPT: usize = 100;
+
+/// A finding, with its first occurrences. Its count is that of all.
+#[derive(Clone)]
+pub(crate) struct Repeated {
+    pub(crate) first: Finding,
+    pub(crate) occurrences: Vec<Occurred>,
+}
+
+/// Where and with which object a finding occurred.
+#[derive(Clone, Copy)]
+pub(crate) struct Occurred {
+    pub(crate) at: Place,
+    pub(crate) subject: Option<Handle>,
+    pub(crate) size: Option<u64>,
+    pub(crate) fingerprint: Option<u64>,
+    pub(crate) count: u64,
+}
+
 /// The findings so far, with their counts.
 #[derive(Clone, Default)]
 pub(crate) struct Deduplicator {
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<Repeated>,
     places: HashMap<Key, usize>,
 }
 
@@ -30,11 +54,16 @@ impl Deduplicator {
                 kind,
                 finding.at.stack,
             );
+            let Finding { at, subject, size, fingerprint, count, .. } = finding;
+            let occurred = Occurred { at, subject, size, fingerprint, count };
             if let Some(known) = self.places.get(&key).and_then(|place| self.findings.get_mut(*place)) {
-                known.count += finding.count;
+                known.first.count += count;
+                if known.occurrences.len() < KEPT {
+                    known.occurrences.push(occurred);
+                }
             } else {
                 self.places.insert(key, self.findings.len());
-                self.findings.push(finding);
+                self.findings.push(Repeated { first: finding, occurrences: vec![occurred] });
             }
         }
     }

@@ -1,12 +1,13 @@
 //! Property tests: what must hold when any reports are merged.
 
-use std::collections::BTreeMap;
-
 use proptest::prelude::*;
 use urscope_rules::Severity;
 
 use super::{Key, Node, Report};
-use crate::analysis::{Ended, FoundFinding, Location, Options, ProcessSummary};
+use crate::{
+    analysis::{Ended, FoundFinding, Frame, Judgement, Location, Occurrence, Options, ProcessSummary},
+    report::Paint,
+};
 
 fn finding() -> impl Strategy<Value = FoundFinding> {
     let severity = prop::sample::select(Severity::ALL.to_vec());
@@ -17,22 +18,11 @@ fn finding() -> impl Strategy<Value = FoundFinding> {
         FoundFinding {
             rule: format!("rule-{what}"),
             severity,
-            process,
-            other: None,
             time_ns,
-            function: None,
-            call: None,
             message: format!("pid {pid}"),
-            advice: String::new(),
             count,
-            hosts: BTreeMap::new(),
-            subject: None,
-            kind: None,
-            size: None,
-            fingerprint: None,
             identity: format!("{what:016x}"),
-            fails: false,
-            excuse: None,
+            ..FoundFinding::of(process)
         }
     })
 }
@@ -126,6 +116,57 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn findings_of_several_processes_at_one_call_site_are_one() {
+    let frame = |line| Frame {
+        module: "/app".into(),
+        function: Some("exchange_halo(int)".into()),
+        file: Some("/src/ring.cpp".into()),
+        line: Some(line),
+        ..Frame::default()
+    };
+    let found = |pid: u32, line: Option<u32>| {
+        let (executable, stack) = ("/app".to_owned(), line.map(frame).into_iter().collect());
+        let time_ns = u64::from(100 - pid);
+        let (host, function) = ("h".to_owned(), Some("urUSMFree".to_owned()));
+        let process = Location { host, pid, rank: Some(pid), executable, tid: pid, time_ns, function, call: None, stack };
+        let occurrence = Occurrence { host: "h".into(), pid, rank: Some(pid), time_ns, count: 1, ..Occurrence::default() };
+        FoundFinding {
+            rule: "double-put".into(),
+            severity: Severity::Error,
+            time_ns: process.time_ns,
+            occurrences: vec![occurrence],
+            ..FoundFinding::of(process)
+        }
+    };
+    let judged = |findings: Vec<FoundFinding>| {
+        let report = Report { nodes: vec![Node { findings, ..Node::default() }], ..Report::default() };
+        report.judgement(&[], &Options::default()).findings
+    };
+    let same = judged(vec![found(3, Some(37)), found(12, Some(37)), found(4, Some(37)), found(5, Some(38))]);
+    let [first, second] = &same[..] else { panic!("two call sites: {same:#?}") };
+    assert_eq!((first.count, first.process.pid, first.hosts.len()), (3, 12, 0), "the earliest is shown");
+    let ranks: Vec<_> = first.occurrences.iter().map(|occurrence| occurrence.rank).collect();
+    assert_eq!(ranks, [Some(3), Some(4), Some(12)]);
+    assert_eq!((second.count, second.process.pid), (1, 5));
+    assert_eq!(judged(vec![found(3, None), found(4, None)]).len(), 2, "without stacks, nobody knows");
+
+    let text = crate::report::finding(first).unwrap();
+    let head = "error: double-put in exchange_halo, ring.cpp:37 (3 times in 3 processes: ranks 3-4,12, the first:)\n";
+    assert!(text.starts_with(head), "{text}");
+    let judgement = Judgement { findings: same, ..Judgement::default() };
+    let mut out = Vec::new();
+    crate::report::text(&judgement, &mut out, Paint { all: true, ..false.into() }).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let listed: Vec<_> = text.lines().skip_while(|line| *line != "  all occurrences").skip(1).take(4).collect();
+    assert_eq!(listed, [
+        "        +0.000 ms    rank 3 (pid 3)    thread 0",
+        "        +0.000 ms    rank 4 (pid 4)    thread 0",
+        "        +0.000 ms    rank 12 (pid 12)  thread 0",
+        "",
+    ]);
 }
 
 #[test]

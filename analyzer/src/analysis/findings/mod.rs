@@ -7,7 +7,7 @@ pub mod exemptions;
 mod merge_properties;
 mod node;
 
-pub(crate) use deduplicator::Deduplicator;
+pub(crate) use deduplicator::{Deduplicator, Occurred, Repeated};
 pub use exemptions::{ExemptionError, Exemptions};
 pub(crate) use node::{Key, Node};
 pub use node::{REPORT_VERSION, Report, ReportError};

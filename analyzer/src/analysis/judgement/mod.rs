@@ -184,6 +184,9 @@ pub struct FoundFinding {
     pub advice: String,
     /// The number of occurrences.
     pub count: u64,
+    /// The occurrences, by rank, pid and time: of each process at most the first 100 with the same call stacks.
+    #[serde(default)]
+    pub occurrences: Vec<Occurrence>,
     /// The number of occurrences on each host; empty if the run has one node.
     #[serde(default)]
     pub hosts: BTreeMap<String, u64>,
@@ -205,6 +208,68 @@ pub struct FoundFinding {
     /// Why it does not count, if it does not.
     #[serde(default)]
     pub excuse: Option<Excuse>,
+}
+
+/// One occurrence of a finding.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Occurrence {
+    /// The host.
+    pub host: String,
+    /// The process id on its host.
+    pub pid: u32,
+    /// Its rank in its job, if a launcher assigned one.
+    pub rank: Option<u32>,
+    /// The executable.
+    pub executable: String,
+    /// The thread id.
+    pub tid: u32,
+    /// The time, in nanoseconds since the first process of the run began.
+    pub time_ns: u64,
+    /// The number of the call in its process.
+    pub call: Option<u64>,
+    /// The object.
+    pub subject: Option<String>,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The fingerprint of its handle data, `0x` and hexadecimal.
+    pub fingerprint: Option<String>,
+    /// How many occurrences it stands for: more than 1 only where a process left very many objects.
+    pub count: u64,
+}
+
+#[cfg(test)]
+impl FoundFinding {
+    /// A note about a place, once, and without details.
+    pub(crate) fn of(process: Location) -> Self {
+        Self {
+            rule: String::new(),
+            severity: Severity::Note,
+            process,
+            other: None,
+            time_ns: 0,
+            function: None,
+            call: None,
+            message: String::new(),
+            advice: String::new(),
+            count: 1,
+            occurrences: Vec::new(),
+            hosts: BTreeMap::new(),
+            subject: None,
+            kind: None,
+            size: None,
+            fingerprint: None,
+            identity: String::new(),
+            fails: false,
+            excuse: None,
+        }
+    }
+}
+
+impl Occurrence {
+    /// The order in which lists show occurrences: by rank, host, pid and time.
+    pub(crate) fn order(&self) -> (Option<u32>, &str, u32, u64, Option<u64>) {
+        (self.rank, &self.host, self.pid, self.time_ns, self.call)
+    }
 }
 
 /// Why a finding does not count.
@@ -314,6 +379,9 @@ pub struct Frame {
     pub file: Option<String>,
     /// The line, counted from 1.
     pub line: Option<u32>,
+    /// Whether `--wrapper` names its function: then it is no call site.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wrapper: bool,
 }
 
 /// A line that could not be used.

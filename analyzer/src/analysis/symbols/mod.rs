@@ -1,7 +1,9 @@
-//! Call stacks: the names of their frames, and the frames that reports show.
+//! Call stacks: the names of their frames, the frames that reports show, and those that are no call sites.
 
 mod frames;
 mod symbolizer;
+mod wrappers;
 
 pub use frames::file_name;
 pub(crate) use symbolizer::Symbolizer;
+pub use wrappers::Wrappers;

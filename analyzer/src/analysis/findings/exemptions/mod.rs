@@ -9,6 +9,7 @@ mod suppressions;
 use std::{io, path::PathBuf};
 
 pub use baseline::Baseline;
+pub(crate) use pattern::Pattern;
 pub use suppressions::{Suppressions, suppressing};
 
 use crate::analysis::{Compared, Excuse, FoundFinding, SuppressionUse};
