@@ -134,6 +134,7 @@ impl Generator {
             executable: "/opt/generator/generator".into(),
             command: vec!["generator".into()],
             rank: Some(rank),
+            ranks: String::new(),
             clock: Clock {
                 base_ns: Clock::base(Nanos(now)),
                 monotonic_ns: now,
