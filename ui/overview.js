@@ -205,13 +205,34 @@ function holder(held) {
       by.opens > 1 && ` ${by.opens} times`,
       ', since ',
       when(by.since.time_ns),
+      by.released && ', lost with its context ',
+      by.released && when(by.released.time_ns),
     ),
+  );
+}
+
+/** What processes left of which no traced process got the handle data. @param {any} holders */
+function lost(holders) {
+  if (holders.lost_count === 0) return null;
+  return el(
+    'p',
+    {},
+    `${count(holders.lost_count, 'object')} left by processes that have ended, of which no traced process got the handle data: `,
+    holders.lost.slice(0, 5).map((/** @type {any} */ one, /** @type {number} */ index) => [
+      index > 0 && '; ',
+      `${one.object} in ${who(one.since)}, since `,
+      when(one.since.time_ns),
+      one.released && ', lost with its context ',
+      one.released && when(one.released.time_ns),
+    ]),
+    holders.lost_count > 5 && '; urscope holders lists more',
   );
 }
 
 /** @param {any} holders @param {boolean} judged */
 function held(holders, judged) {
   const rows = holders.held;
+  if (rows.length === 0 && holders.lost_count > 0) return lost(holders);
   if (rows.length === 0)
     return el(
       'p',
@@ -219,6 +240,7 @@ function held(holders, judged) {
       judged ? 'Nothing: every handle was put, and every opening was closed.' : 'No calls were recorded.',
     );
   return [
+    lost(holders),
     grid(
       'What is held',
       [

@@ -7,7 +7,11 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use urscope_rules::{ExportId, Holder, ProcessId, Shared, Tracker};
+use urscope_rules::{
+    ExportId, Holder, Place, ProcessId, Shared, Tracker,
+    tracker::fact::{Fact, What},
+};
+use urscope_schema::handle::{Handle, Kind};
 
 use super::{QuestionError, VERSION};
 use crate::analysis::{Analysis, Ended, Location, Observer, Options};
@@ -23,6 +27,30 @@ pub struct Holders {
     pub pinned_bytes: u64,
     /// The memory and the events, in the order in which they were got.
     pub held: Vec<Held>,
+    /// What a process left when it ended and `held` does not have, because no traced process got its handle data: the first [`LOST`] objects.
+    #[serde(default)]
+    pub lost: Vec<Lost>,
+    /// The number of all such objects.
+    #[serde(default)]
+    pub lost_count: u64,
+}
+
+/// The maximum number of lost objects that an answer lists.
+pub const LOST: usize = 200;
+
+/// An object that a process left when it ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Lost {
+    /// Its kind and its address or handle.
+    pub object: String,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The fingerprint of its handle data.
+    pub fingerprint: Option<String>,
+    /// Where it was got or opened.
+    pub since: Location,
+    /// Where the last reference to its context was released, if that was before the process ended.
+    pub released: Option<Location>,
 }
 
 /// Memory or an event with live handle data or openings.
@@ -57,6 +85,9 @@ pub struct HeldBy {
     pub since: Location,
     /// How the process ended; `None` at a moment in the middle of a run.
     pub ended: Option<Ended>,
+    /// Where the last reference to its context was released, if that was before the process ended: it cannot be closed since then.
+    #[serde(default)]
+    pub released: Option<Location>,
 }
 
 /// The error for a moment after the end of the run.
@@ -81,12 +112,18 @@ pub fn holders(paths: &[PathBuf], options: &Options, at: Option<Duration>) -> Re
     Ok(collector.holders(&mut analysis))
 }
 
-fn show(analysis: &mut Analysis<'_>, ended: &HashMap<ProcessId, Ended>, shared: Shared) -> Held {
+fn show(
+    analysis: &mut Analysis<'_>,
+    ended: &HashMap<ProcessId, Ended>,
+    open: &HashMap<(ProcessId, Handle), Option<Place>>,
+    shared: Shared,
+) -> Held {
     let held_by = |holder: Holder| HeldBy {
         opened: holder.opened.to_string(),
         opens: holder.opens,
         since: analysis.location(holder.since),
         ended: ended.get(&holder.process).copied(),
+        released: open.get(&(holder.process, holder.opened)).copied().flatten().map(|at| analysis.location(at)),
     };
     let holders = shared.holders.into_iter().map(held_by).collect();
     Held {
@@ -111,15 +148,60 @@ pub struct HoldersCollector {
     reached: bool,
     held: BTreeMap<ExportId, Shared>,
     ended: HashMap<ProcessId, Ended>,
+    /// What processes that have ended had open, and where its context was released.
+    open: HashMap<(ProcessId, Handle), Option<Place>>,
+    lost: Vec<LostObject>,
+    lost_count: u64,
+}
+
+/// An object that a process left when it ended.
+#[derive(Clone)]
+struct LostObject {
+    object: Handle,
+    size: Option<u64>,
+    fingerprint: Option<u64>,
+    since: Place,
+    released: Option<Place>,
+    /// Whether it belongs to what a traced process got.
+    is_known: bool,
+}
+
+impl LostObject {
+    /// What a fact says of such an object, if it does.
+    fn of(what: &What<'_>) -> Option<Self> {
+        let (left, object, size, fingerprint, since, is_known) = match what {
+            What::LeftHandle(left, object, data) => {
+                (left, *object, data.size, data.fingerprint, data.born, data.export.is_some())
+            }
+            What::LeftMapping(left, pointer, mapping) => {
+                let object = Handle { kind: Kind::Mapping, value: *pointer };
+                (left, object, mapping.size, mapping.fingerprint, mapping.last_open()?, false)
+            }
+            What::LeftObject(left, what, object) => (left, *what, object.size, object.fingerprint, object.born, false),
+            _ => return None,
+        };
+        (!left.excused).then_some(Self { object, size, fingerprint, since, released: left.released, is_known })
+    }
+
+    fn show(self, analysis: &mut Analysis<'_>) -> Lost {
+        Lost {
+            object: self.object.to_string(),
+            size: self.size,
+            fingerprint: self.fingerprint.map(|bytes| format!("{bytes:#x}")),
+            since: analysis.location(self.since),
+            released: self.released.map(|at| analysis.location(at)),
+        }
+    }
 }
 
 impl HoldersCollector {
     /// The answer, after the analysis.
     pub fn holders(self, analysis: &mut Analysis<'_>) -> Holders {
-        let Self { at, held, ended, .. } = self;
-        let held: Vec<_> = held.into_values().map(|shared| show(analysis, &ended, shared)).collect();
+        let Self { at, held, ended, open, lost, lost_count, .. } = self;
+        let held: Vec<_> = held.into_values().map(|shared| show(analysis, &ended, &open, shared)).collect();
         let pinned_bytes = held.iter().filter_map(|held| held.size).sum();
-        Holders { version: VERSION, at_ns: at.map(|at| at.as_nanos() as u64), pinned_bytes, held }
+        let lost = lost.into_iter().map(|lost| lost.show(analysis)).collect();
+        Holders { version: VERSION, at_ns: at.map(|at| at.as_nanos() as u64), pinned_bytes, held, lost, lost_count }
     }
 }
 
@@ -130,6 +212,19 @@ impl Observer for HoldersCollector {
         if !self.reached && u128::from(at) > moment.as_nanos() {
             self.reached = true;
             self.held.extend(tracker.shared().into_iter().map(|shared| (shared.id, shared)));
+        }
+    }
+
+    /// What a process leaves comes after its end.
+    fn fact(&mut self, _: u64, fact: &Fact<'_>) {
+        let Some(lost) = LostObject::of(&fact.what).filter(|_| self.at.is_none()) else { return };
+        if let Some(released) = self.open.get_mut(&(lost.since.process, lost.object)) {
+            *released = lost.released;
+        } else if !lost.is_known {
+            self.lost_count += 1;
+            if self.lost.len() < LOST {
+                self.lost.push(lost);
+            }
         }
     }
 
@@ -145,6 +240,7 @@ impl Observer for HoldersCollector {
                 continue;
             }
             let holders = std::mem::take(&mut shared.holders);
+            self.open.extend(holders.iter().map(|holder| ((who, holder.opened), None)));
             let handles = if has_handles { shared.handles } else { 0 };
             let kept = self.held.entry(shared.id).or_insert(Shared { handles: 0, ..shared });
             kept.handles += handles;

@@ -12,7 +12,7 @@ mod stats;
 
 pub use diff::{Diff, diff};
 pub use handle::{HandleHistory, Moment, NoSuchHandle, handle};
-pub use holders::{Held, HeldBy, Holders, HoldersCollector, TooLate, holders};
+pub use holders::{Held, HeldBy, Holders, HoldersCollector, LOST, Lost, TooLate, holders};
 pub use snapshot::{Amount, Snapshot, SnapshotFollower, snapshot};
 pub use stats::{Calls, Latency, SAMPLES, Sample, Share, Stats, StatsCollector, Who, stats};
 

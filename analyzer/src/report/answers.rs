@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     analysis::{Ended, Location},
-    questions::{Calls, Diff, HandleHistory, Held, HeldBy, Holders, Moment, Sample, Share, Stats, Who},
+    questions::{Calls, Diff, HandleHistory, Held, HeldBy, Holders, Lost, Moment, Sample, Share, Stats, Who},
 };
 
 /// The number of bars in the graph of pinned bytes.
@@ -18,8 +18,14 @@ const BARS: usize = 60;
 
 pub(super) fn holders(answer: &Holders, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let when = answer.at_ns.map_or_else(|| "at the end of each process".to_owned(), |at| format!("at {}", since(at)));
+    let lost = match answer.lost_count {
+        0 => String::new(),
+        count => format!("{} left by processes that have ended, of which no traced process got the handle data", counted(count, "object")),
+    };
     if answer.held.is_empty() {
-        return writeln!(out, "{} nothing is held {when}", paint.strong("urscope:"));
+        let what = if lost.is_empty() { format!("nothing is held {when}") } else { lost };
+        writeln!(out, "{} {what}", paint.strong("urscope:"))?;
+        return write_lost(answer, out, paint);
     }
     let open = answer.held.iter().flat_map(|held| &held.holders).count();
     writeln!(
@@ -31,7 +37,34 @@ pub(super) fn holders(answer: &Holders, out: &mut impl Write, paint: Paint) -> i
         counted(open, "holder"),
         paint.faint("(urscope handle FINGERPRINT shows the history of one)")
     )?;
-    answer.held.iter().try_for_each(|held| write_held(held, out, paint))
+    answer.held.iter().try_for_each(|held| write_held(held, out, paint))?;
+    if !lost.is_empty() {
+        writeln!(out, "\n{lost}")?;
+    }
+    write_lost(answer, out, paint)
+}
+
+/// Writes what was left of untraced processes.
+fn write_lost(answer: &Holders, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    for Lost { object, size, fingerprint, since, released } in &answer.lost {
+        let size = size.map_or_else(String::new, |size| format!(", {}", bytes(size)));
+        let fingerprint = fingerprint.as_ref().map_or_else(String::new, |bytes| format!("{} ", paint.strong(bytes)));
+        writeln!(out, "\n{fingerprint}{object}{size}")?;
+        writeln!(out, "  {} {}", paint.faint("made"), place(since))?;
+        stack(since, out, paint)?;
+        write_released(released.as_ref(), out, paint)?;
+    }
+    match answer.lost_count.saturating_sub(answer.lost.len() as u64) {
+        0 => Ok(()),
+        more => writeln!(out, "\nand {} more", counted(more, "object")),
+    }
+}
+
+/// Writes where the context of something open was released.
+fn write_released(released: Option<&Location>, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    let Some(released) = released else { return Ok(()) };
+    writeln!(out, "  {} {}, which released its context: it cannot be closed since then", paint.faint("lost"), place(released))?;
+    stack(released, out, paint)
 }
 
 fn write_held(held: &Held, out: &mut impl Write, paint: Paint) -> io::Result<()> {
@@ -47,13 +80,14 @@ fn write_held(held: &Held, out: &mut impl Write, paint: Paint) -> io::Result<()>
     let fate = fate(held.producer_ended);
     writeln!(out, "  {} {} ({handles}{fate})", paint.faint("got "), place(&held.got))?;
     stack(&held.got, out, paint)?;
-    for HeldBy { opened, opens, since, ended } in &held.holders {
+    for HeldBy { opened, opens, since, ended, released } in &held.holders {
         let times = if *opens == 1 { String::new() } else { format!(" {opens} times") };
         let fate = self::fate(*ended);
         let fate = fate.strip_prefix(", ").unwrap_or_default();
         let fate = if fate.is_empty() { String::new() } else { format!(" ({fate})") };
         writeln!(out, "  {} {} as {opened}{times}{fate}", paint.faint("open"), place(since))?;
         stack(since, out, paint)?;
+        write_released(released.as_ref(), out, paint)?;
     }
     Ok(())
 }

@@ -279,6 +279,34 @@ fn two_runs_are_compared() {
     assert!(error.to_string().contains("is not a urscope report"), "{error}");
 }
 
+fn holders_text(scenario: &str) -> String {
+    let mut text = Vec::new();
+    report::holders(&holders(scenario, None).unwrap(), &mut text, false).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// What is reported as leaked is never "nothing".
+#[test]
+fn what_was_left_of_untraced_processes_is_listed_as_well() {
+    let answer = holders("c: open h -> m\nc: exit", None).unwrap();
+    assert_eq!((answer.held.len(), answer.lost_count, answer.lost.len()), (0, 1, 1), "{answer:#?}");
+    assert!(answer.lost[0].object.starts_with("mapping 0x") && answer.lost[0].released.is_none());
+    let text = holders_text("c: open h -> m\nc: exit");
+    assert!(text.starts_with("urscope: 1 object left by processes that have ended, of which no"), "{text}");
+    assert!(holders_text("c: open h -> m\nc: close m\nc: exit").starts_with("urscope: nothing is held"));
+}
+
+#[test]
+fn what_is_held_says_that_its_context_was_released() {
+    let scenario = "c: context x\np: alloc a 64\np: get a -> h\nc: open h -> m in x\np: put h\nc: release x\nc: exit";
+    let answer = holders(scenario, None).unwrap();
+    let released = answer.held[0].holders[0].released.as_ref().unwrap();
+    assert_eq!((released.function.as_deref(), answer.lost_count), (Some("urContextRelease"), 0), "{answer:#?}");
+    assert!(holders_text(scenario).contains("urContextRelease, which released its context"));
+    let alone = holders("c: context x\nc: open h -> m in x\nc: release x\nc: exit", None).unwrap();
+    assert!(alone.lost[0].released.is_some(), "{alone:#?}");
+}
+
 #[test]
 fn answers_are_written_as_text() {
     let folder = folder(SHARED);
