@@ -81,14 +81,37 @@ fn written_suppressions_make_the_same_run_clean() {
 #[test]
 fn a_written_suppression_names_the_function() {
     let text = suppressing(&with_stacks());
-    assert!(text.contains("\nfreed-while-open:^app::free(void*)$\n"), "{text}");
-    assert!(text.contains("\nleaked-handle:/producer$\n"), "{text}");
+    let freed = "\nfreed-while-open:here=^urUSMFree$ <- ^app::free(void\\*) in gpu core.cpp$ <- ^main in main.cpp$ && \
+        there=^urIPCOpenMemHandleExp$ <- ^consumer$\n";
+    assert!(text.contains(freed), "{text}");
+    assert!(text.contains("\nleaked-handle:here=^urIPCGetMemHandleExp$ <- ^producer$ && there=none\n"), "{text}");
     let mut evil = with_stacks();
     evil.findings[0].process.stack[0].function = Some("f\n*:*\u{202e}".into());
     evil.findings[0].message = "m\n*:*".into();
     let text = suppressing(&evil);
     assert!(!text.lines().any(|line| line.starts_with("*:")) && !text.contains('\u{202e}'), "{text}");
     Suppressions::parse(Path::new("f"), &text).unwrap();
+}
+
+/// A function through which every free goes does not excuse the frees of others.
+#[test]
+fn a_written_suppression_excuses_no_second_mistake_through_the_same_helper() {
+    let known = suppressing(&with_stacks());
+    let Options { exemptions, .. } = suppressing_with(&known, Severity::Note);
+    let excused = |change: &dyn Fn(&mut Judgement)| {
+        let mut judgement = with_stacks();
+        change(&mut judgement);
+        exemptions.excuse(&mut judgement.findings);
+        judgement.findings[0].excuse.is_some()
+    };
+    assert!(excused(&|_| {}), "{known}");
+    assert!(excused(&|same| same.findings[0].process.stack[1].line = Some(99)), "lines change with every edit");
+    assert!(!excused(&|second| second.findings[0].process.stack[1].function = Some("another_caller".into())), "{known}");
+    assert!(!excused(&|second| second.findings[0].process.stack[0].function = Some("app::free(long)".into())), "{known}");
+    assert!(!excused(&|second| second.findings[0].other.as_mut().unwrap().stack[0].function = Some("other".into())));
+    assert!(!excused(&|second| second.findings[0].other = None));
+    assert!(!excused(&|second| second.findings[0].process.function = Some("urIPCPutMemHandleExp".into())));
+    assert!(!excused(&|second| second.findings[0].process.stack.truncate(1)), "less is known of it");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Patterns of suppressions, with the syntax of LeakSanitizer: `*` matches any text, a leading `^` and a trailing `$` anchor the
-//! pattern at the start and the end. An unanchored pattern matches anywhere.
+//! pattern at the start and the end. An unanchored pattern matches anywhere. `\*` is a star of the text.
 
 /// A pattern, split at its stars. It matches a whole text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,9 @@ impl Pattern {
 
     /// Parses a pattern that is anchored at both ends.
     pub(crate) fn whole(text: &str) -> Self {
-        let mut parts = text.split('*').map(str::to_owned);
+        // A text that is compared has no control characters.
+        let text = text.replace("\\*", "\0");
+        let mut parts = text.split('*').map(|part| part.replace('\0', "*"));
         let first = parts.next().unwrap_or_default();
         let mut middle: Vec<String> = parts.collect();
         let rest = middle.pop().map(|last| (middle, last));
@@ -57,6 +59,7 @@ mod tests {
             ("^$", &[""], &["x"]),
             ("a$b", &["a$b"], &["ab"]),
             ("^f(int*)$", &["f(int*)", "f(int const*)"], &["f(long*)"]),
+            ("^f(int\\*)$", &["f(int*)"], &["f(int const*)", "f(int)"]),
             ("^€*ü$", &["€ü", "€xü"], &["€"]),
         ] {
             let read = Pattern::of(pattern);

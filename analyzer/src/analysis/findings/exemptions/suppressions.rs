@@ -2,6 +2,10 @@
 //!
 //! A pattern is compared with all stack frames of both sides of a finding. It is compared with the text that a report shows,
 //! without control characters, so that a name can be copied from a report into the file.
+//!
+//! `here=A <- B <- C` compares frame by frame instead: the first is the function of Unified Runtime, the others are the frames of the
+//! program, innermost first. `there=` compares the other side, and ` && ` joins the two. This is what is written, because a function through
+//! which every free goes does not tell two mistakes apart.
 
 use std::{
     collections::BTreeSet,
@@ -15,7 +19,7 @@ use urscope_schema::handle::Kind;
 
 use super::{ExemptionError, pattern::Pattern};
 use crate::{
-    analysis::{Excuse, FoundFinding, Judgement, SuppressionUse, file_name},
+    analysis::{Excuse, FoundFinding, Judgement, Location, SuppressionUse, file_name},
     explain::nearest,
     plain::plain,
 };
@@ -41,7 +45,16 @@ enum What {
     Kind(&'static str),
     /// A function, source file or module of either side.
     Place(Pattern),
+    /// The frames of the two sides, from the innermost on.
+    Sides {
+        here: Option<Vec<Pattern>>,
+        there: Option<Vec<Pattern>>,
+    },
 }
+
+/// Between the two sides, and between their frames.
+const AND: &str = " && ";
+const CALLED_BY: &str = " <- ";
 
 impl Suppressions {
     /// Reads a suppressions file.
@@ -89,8 +102,31 @@ impl Suppression {
             && match &self.what {
                 What::Kind(kind) => finding.kind.as_deref() == Some(kind),
                 What::Place(pattern) => places(finding).any(|place| pattern.covers(&plain(place))),
+                What::Sides { here, there } => {
+                    let covers = |frames: &[Pattern], side: &Location| {
+                        let own = texts(side);
+                        frames.len() <= own.len() && frames.iter().zip(own).all(|(frame, text)| frame.covers(&text))
+                    };
+                    here.as_ref().is_none_or(|frames| covers(frames, &finding.process))
+                        && there.as_ref().is_none_or(|frames| match &finding.other {
+                            Some(other) => covers(frames, other),
+                            None => frames.is_empty(),
+                        })
+                }
             }
     }
+}
+
+/// The texts of a side with which the patterns of frames are compared: the function of Unified Runtime, then the frames of the program; its
+/// program if there are none.
+fn texts(side: &Location) -> Vec<String> {
+    let frames = side.frames().map(|frame| match (&frame.function, &frame.file) {
+        (Some(function), Some(file)) => format!("{function} in {}", file_name(file)),
+        (Some(function), None) => function.clone(),
+        (None, _) => format!("{} in {}", frame.offset, file_name(&frame.module)),
+    });
+    let program = side.stack.is_empty().then(|| file_name(&side.executable).to_owned());
+    side.function.iter().cloned().chain(frames).chain(program).map(|text| plain(&text)).collect()
 }
 
 /// The texts of a finding with which a pattern is compared.
@@ -114,6 +150,9 @@ fn parts(text: &str) -> Result<(Pattern, What), String> {
     if what.is_empty() {
         return Err("expected a pattern after the rule; * covers every finding of the rule".into());
     }
+    if what.starts_with("here=") || what.starts_with("there=") {
+        return Ok((of_rule, sides(what)?));
+    }
     let Some(kind) = what.strip_prefix("kind=") else { return Ok((of_rule, What::Place(Pattern::of(what)))) };
     let kinds = Kind::ALL.map(Kind::name);
     match kinds.into_iter().find(|known| *known == kind) {
@@ -122,11 +161,30 @@ fn parts(text: &str) -> Result<(Pattern, What), String> {
     }
 }
 
+/// Parses `here=A <- B && there=none`.
+fn sides(text: &str) -> Result<What, String> {
+    let (mut here, mut there) = (None, None);
+    for part in text.split(AND).map(str::trim) {
+        let frames = |text: &str| match text {
+            "none" => Vec::new(),
+            text => text.split(CALLED_BY).map(|frame| Pattern::of(frame.trim())).collect(),
+        };
+        match (part.strip_prefix("here="), part.strip_prefix("there=")) {
+            (Some(text), _) if here.is_none() && !text.is_empty() && text != "none" => here = Some(frames(text)),
+            (None, Some(text)) if there.is_none() && !text.is_empty() => there = Some(frames(text)),
+            _ => return Err(format!("expected here=FRAME <- FRAME && there=FRAME, or there=none, found {:?}", plain(part))),
+        }
+    }
+    Ok(What::Sides { here, there })
+}
+
 /// The text of a suppressions file that covers every finding of a run.
 pub fn suppressing(judgement: &Judgement) -> String {
     let mut text = String::from(
-        "# Known findings, which do not count: RULE:PATTERN or RULE:kind=KIND. In a pattern, * matches any text, ^ the start and\n\
-         # $ the end of the name of a function, a source file or a module. Written by urscope --write-suppressions.\n",
+        "# Known findings, which do not count. Written by urscope --write-suppressions. Each line is RULE:here=FRAMES && there=FRAMES: the\n\
+         # function of Unified Runtime and the functions of the program that led to it, on both sides. RULE:PATTERN is for all findings with\n\
+         # a function, a source file or a module of that name, and RULE:kind=KIND for a kind of object. In a pattern, * matches any text, ^\n\
+         # the start and $ the end. Lines of the source are not compared.\n",
     );
     let mut written = BTreeSet::new();
     for finding in &judgement.findings {
@@ -140,18 +198,26 @@ pub fn suppressing(judgement: &Judgement) -> String {
 
 /// The narrowest pattern that covers a finding in this run and in later ones.
 fn covering(finding: &FoundFinding) -> String {
-    let side = &finding.process;
-    let function =
-        side.shown_frames().find_map(|frame| frame.function.as_deref()).map(|name| format!("^{}$", plain(name)));
-    let module =
-        || side.shown_frames().map(|frame| frame.module.as_str()).chain([side.executable.as_str()]).find_map(ending);
-    function.or_else(module).or_else(|| finding.kind.as_ref().map(|kind| format!("kind={kind}"))).unwrap_or("*".into())
+    let side = |side: &Location| {
+        let frames: Vec<_> = texts(side).into_iter().take(FRAMES).map(|text| quoted(&text)).collect();
+        frames.join(CALLED_BY)
+    };
+    let there = finding.other.as_ref().map_or_else(|| "none".to_owned(), side);
+    format!("here={}{AND}there={there}", side(&finding.process))
 }
 
-fn ending(path: &str) -> Option<String> {
-    let name = plain(file_name(path));
-    let slash = if path.contains('/') { "/" } else { "^" };
-    (!name.is_empty()).then(|| format!("{slash}{name}$"))
+/// The longest list of frames that is written for one side.
+const FRAMES: usize = 24;
+
+/// A pattern that matches this text only. What would separate frames is matched by a star, and so is an address in a module, which
+/// differs between builds.
+fn quoted(text: &str) -> String {
+    let text = text.replace('*', "\\*").replace(CALLED_BY.trim(), "*").replace(AND.trim(), "*");
+    let text = match text.split_once(" in ") {
+        Some((offset, module)) if offset.starts_with("0x") => format!("* in {module}"),
+        _ => text,
+    };
+    format!("^{text}$")
 }
 
 #[cfg(test)]
@@ -177,6 +243,9 @@ mod tests {
         let message = error("leaked-handel:main");
         assert!(message.contains("no rule is named \"leaked-handel\"; did you mean leaked-handle"), "{message}");
         assert!(error("leaked-handle: ").contains("* covers every"));
+        for wrong in ["here=", "here=a && here=b", "here=a && else=b", "here=none", "there="] {
+            assert!(error(&format!("leaked-handle:{wrong}")).contains("expected here=FRAME"), "{wrong}");
+        }
         let message = error("leaked-handle:kind=file");
         assert!(message.contains("not a kind of object") && message.contains("mem-handle"), "{message}");
         assert!(!error("\x1b[2J:\u{202e}").contains(crate::plain::is_unprintable));
