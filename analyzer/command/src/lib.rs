@@ -10,6 +10,7 @@ mod commands;
 mod doctor;
 mod elf;
 pub mod export;
+mod input;
 mod output;
 mod parts;
 mod profile;

@@ -33,7 +33,8 @@ fn the_version_and_the_help_are_printed() {
 #[test]
 fn unknown_arguments_are_refused() {
     let workspace = Workspace::new();
-    for arguments in [&["judge"][..], &["run", "--fast", "--", "true"], &["check"], &["check", "--fail-on", "x", "."]] {
+    for arguments in [&["judge"][..], &["run", "--fast", "--", "true"], &["handle"], &["check", "--fail-on", "x", "."]]
+    {
         let ended = workspace.run(arguments);
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{arguments:?}");
         assert!(ended.stderr.contains("error:"), "{}", ended.stderr);
@@ -45,6 +46,99 @@ fn missing_traces_cannot_be_analyzed() {
     let workspace = Workspace::new();
     let ended = workspace.run(&["check", "nowhere"]);
     assert_eq!(ended.code, 2, "{ended:?}");
+}
+
+/// Writes a trace with one call, as the library does.
+fn put_trace(workspace: &Workspace, path: &str, run: &str, pid: u32) {
+    let path = workspace.path().join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let text = format!(
+        r#"[
+{{"ph":"M","name":"urscope_header","pid":{pid},"tid":{pid},"args":{{"format":1,"run":"{run}","pid":{pid},"host":"h"}}}}
+,{{"ph":"B","name":"urIPCPutMemHandleExp","cat":"ur","pid":{pid},"tid":{pid},"ts":1.0,"args":{{"call":1}}}}
+"#
+    );
+    fs::write(path, text).unwrap();
+}
+
+/// "Nothing" is no answer about a place without traces.
+#[test]
+fn a_directory_without_traces_is_refused_with_what_is_in_it() {
+    let workspace = Workspace::new();
+    fs::create_dir(workspace.path().join("empty")).unwrap();
+    fs::create_dir(workspace.path().join("notes")).unwrap();
+    fs::write(workspace.path().join("notes/a.txt"), "").unwrap();
+    for run in ["app-1", "app-2"] {
+        put_trace(&workspace, &format!("urscope-traces/{run}/urscope-app-7-1.json"), run, 7);
+    }
+    for (folder, found) in [
+        ("empty", "empty has no traces: it is empty; name a directory that urscope run wrote"),
+        ("notes", "notes has no traces: it has 1 file (a.txt), and none is named urscope-*.json or *.fxt"),
+        ("urscope-traces", "has no traces: it is the directory of 2 runs (app-1, app-2); name one of them"),
+    ] {
+        for command in [
+            &["holders", folder][..],
+            &["handle", "0x1", folder],
+            &["stats", folder],
+            &["export", "-o", "out.json", folder],
+            &["diff", folder, "urscope-traces/app-1"],
+            &["diff", "urscope-traces/app-1", folder],
+        ] {
+            let ended = workspace.run(command);
+            assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{command:?}");
+            assert!(ended.stderr.contains(found), "{command:?}: {}", ended.stderr);
+        }
+        let checked = workspace.run(&["check", folder]);
+        let text: String = checked.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&format!("in {folder}: ")), "{text}");
+        assert_eq!(checked.code, 2);
+    }
+    for command in [&["top", "--once", "urscope-traces"][..], &["view", "--no-open", "urscope-traces"]] {
+        let ended = workspace.run(command);
+        assert_eq!(ended.code, 2);
+        assert!(ended.stderr.contains("it is the directory of 2 runs"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn without_a_name_the_newest_run_is_read() {
+    let workspace = Workspace::new();
+    let nothing = workspace.run(&["holders"]);
+    assert_eq!(nothing.code, 2);
+    assert!(nothing.stderr.contains("no traces are named, and there are none in urscope-traces"), "{}", nothing.stderr);
+    put_trace(&workspace, "urscope-traces/old-1/urscope-app-7-1.json", "one", 7);
+    let time = std::time::SystemTime::UNIX_EPOCH;
+    fs::File::open(workspace.path().join("urscope-traces/old-1")).unwrap().set_modified(time).unwrap();
+    put_trace(&workspace, "urscope-traces/app-2/urscope-app-8-1.json", "two", 8);
+    for command in [&["check", "--format", "json"][..], &["stats", "--format", "json"]] {
+        let ended = workspace.run(command);
+        assert!(ended.stdout.contains("\"pid\": 8") && !ended.stdout.contains("\"pid\": 7"), "{}", ended.stdout);
+        assert!(ended.stderr.contains("the newest run, urscope-traces/app-2"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn one_of_several_runs_in_a_directory_is_chosen() {
+    let workspace = Workspace::new();
+    for (run, pid) in [("ab1", 7), ("ab2", 8), ("cd", 9)] {
+        put_trace(&workspace, &format!("traces/urscope-app-{pid}-1.json"), run, pid);
+    }
+    let read = |run: &str| workspace.run(&["check", "--format", "json", "--run", run, "traces"]);
+    for (run, pid) in [("ab2", 8), ("c", 9), ("ab1", 7)] {
+        let report: Value = serde_json::from_str(&read(run).stdout).unwrap();
+        let processes: Vec<_> = report["processes"].as_array().unwrap().iter().map(|process| &process["pid"]).collect();
+        assert_eq!(processes, [&Value::from(pid)], "{run}");
+    }
+    for (run, message) in [
+        ("ab", "ab is the beginning of several runs: \"ab1\" (1 trace), \"ab2\" (1 trace); give more of the name"),
+        ("x", "no trace is of the run x; the runs there are \"ab1\" (1 trace), \"ab2\" (1 trace), \"cd\" (1 trace)"),
+    ] {
+        let ended = read(run);
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+        assert!(ended.stderr.contains(message), "{}", ended.stderr);
+    }
+    let all = workspace.run(&["check", "traces"]);
+    assert!(all.stdout.contains("these are traces of 3 runs"), "{}", all.stdout);
 }
 
 #[test]

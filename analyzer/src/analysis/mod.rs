@@ -27,15 +27,15 @@ pub use error::AnalysisError;
 pub use findings::{ExemptionError, Exemptions, REPORT_VERSION, Report, ReportError, exemptions};
 pub use following::{Following, HOLD};
 pub use judgement::{
-    Compared, Ended, Excuse, FoundFinding, Frame, GoneFinding, Judgement, Location, Occurrence, ProcessSummary, SkippedLine,
-    SuppressionUse, VERSION, Verdict, report_schema,
+    Compared, Ended, Excuse, FoundFinding, Frame, GoneFinding, Judgement, Location, Occurrence, ProcessSummary,
+    SkippedLine, SuppressionUse, VERSION, Verdict, report_schema,
 };
 use merging::Merger;
 use node_report::Locator;
 pub use observer::Observer;
 pub use progress::Progress;
 pub(crate) use reading::{ChunkExtent, end_of_text, is_binary, is_blank};
-pub use reading::{boot_id, header_of, is_running, pid_namespace, traces};
+pub use reading::{boot_id, contents, header_of, is_running, pid_namespace, runs_below, traces};
 pub use symbols::{Wrappers, file_name};
 
 /// The options of an analysis.

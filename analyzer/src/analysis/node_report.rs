@@ -186,6 +186,7 @@ fn summary(process: &TracedProcess) -> ProcessSummary {
         pid: header.pid,
         host: header.host.clone(),
         executable: header.executable.clone(),
+        run: header.run.clone(),
         command: header.command.clone(),
         rank: header.rank,
         ranks: header.ranks.clone(),

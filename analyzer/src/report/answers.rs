@@ -20,7 +20,10 @@ pub(super) fn holders(answer: &Holders, out: &mut impl Write, paint: Paint) -> i
     let when = answer.at_ns.map_or_else(|| "at the end of each process".to_owned(), |at| format!("at {}", since(at)));
     let lost = match answer.lost_count {
         0 => String::new(),
-        count => format!("{} left by processes that have ended, of which no traced process got the handle data", counted(count, "object")),
+        count => format!(
+            "{} left by processes that have ended, of which no traced process got the handle data",
+            counted(count, "object")
+        ),
     };
     if answer.held.is_empty() {
         let what = if lost.is_empty() { format!("nothing is held {when}") } else { lost };
@@ -63,7 +66,12 @@ fn write_lost(answer: &Holders, out: &mut impl Write, paint: Paint) -> io::Resul
 /// Writes where the context of something open was released.
 fn write_released(released: Option<&Location>, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let Some(released) = released else { return Ok(()) };
-    writeln!(out, "  {} {}, which released its context: it cannot be closed since then", paint.faint("lost"), place(released))?;
+    writeln!(
+        out,
+        "  {} {}, which released its context: it cannot be closed since then",
+        paint.faint("lost"),
+        place(released)
+    )?;
     stack(released, out, paint)
 }
 
@@ -142,7 +150,12 @@ pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::R
     for calls in by_rank {
         if last.replace((calls.pid, &calls.host)) != Some((calls.pid, &calls.host)) {
             let head = format!("{:<30} {:>9} {:>9} {:>9} {:>9} {:>9}", "", "calls", "median", "90 %", "99 %", "max");
-            writeln!(out, "\n{}\n{}", paint.strong(process_name(&calls.executable, calls.pid, calls.rank)), paint.faint(head))?;
+            writeln!(
+                out,
+                "\n{}\n{}",
+                paint.strong(process_name(&calls.executable, calls.pid, calls.rank)),
+                paint.faint(head)
+            )?;
         }
         write_calls(calls, out, paint)?;
     }

@@ -11,7 +11,7 @@ use urscope_schema::counted;
 
 use super::{
     paint::since,
-    text::{fate, hosts, named, ordered, repeated, verdict, whereabouts, written},
+    text::{fate, hosts, named, ordered, repeated, runs, verdict, whereabouts, written},
 };
 use crate::analysis::{FoundFinding, Judgement, Location, Verdict};
 
@@ -39,6 +39,7 @@ pub(super) fn page(judgement: &Judgement) -> String {
                     h1 { "urscope " span class=(grade(judgement)) { (verdict) } }
                     p.faint { (total(judgement)) }
                     @if let Some(reason) = &judgement.reason { p { (reason) } }
+                    @if let Some(runs) = runs(judgement) { p { (runs) } }
                 }
                 main {
                     @for found in counting { (finding(found)) }

@@ -1,7 +1,7 @@
-//! JUnit XML: a suite per process and a case per rule, for servers that show test results.
+//! JUnit XML: a suite per program and rank, and a case per rule, for servers that show test results.
 //!
-//! A case fails if a finding of the rule in the process makes the verdict; a finding on several hosts belongs to its first process.
-//! Less severe findings go to the case's output. A case whose findings are all excused is skipped. If nothing was judged, the case of
+//! The names of suites and cases are the same in every run, so that a server can compare runs: processes of one program without ranks,
+//! which may begin in any order, share a suite. A case fails if a finding of the rule in one of its processes makes the verdict. Less severe findings go to the case's output. A case whose findings are all excused is skipped. If nothing was judged, the case of
 //! the run is an error. The elements are those of Jenkins' schema (`junit-10.xsd`).
 
 use std::{
@@ -19,14 +19,15 @@ use super::text::{HOSTS, details, hosts};
 use crate::analysis::{FoundFinding, Judgement, ProcessSummary, file_name};
 
 pub(super) fn write(judgement: &Judgement, out: &mut impl Write) -> io::Result<()> {
-    let mut suites = vec![run(judgement)];
-    let mut names = BTreeMap::<&str, u32>::new();
-    for (index, summary) in judgement.processes.iter().enumerate() {
-        let name = file_name(&summary.executable);
-        let number = names.entry(name).and_modify(|number| *number += 1).or_insert(1);
-        let name = if *number > 1 { format!("{name} ({number})") } else { name.to_owned() };
-        suites.push(process(judgement, index, summary, name));
+    let mut alike: BTreeMap<(Option<u32>, &str), Vec<&ProcessSummary>> = BTreeMap::new();
+    for summary in &judgement.processes {
+        alike.entry((summary.rank, file_name(&summary.executable))).or_default().push(summary);
     }
+    let mut suites = vec![run(judgement)];
+    suites.extend(alike.into_iter().map(|((rank, program), processes)| {
+        let rank = rank.map_or_else(String::new, |rank| format!(" rank {rank}"));
+        suite(judgement, &processes, format!("{program}{rank}"))
+    }));
     let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let count = |count: fn(&Suite) -> usize| suites.iter().map(count).sum::<usize>().to_string();
@@ -38,7 +39,7 @@ pub(super) fn write(judgement: &Judgement, out: &mut impl Write) -> io::Result<(
     writeln!(out)
 }
 
-/// A process, or the run.
+/// Processes that are not told apart, or the run.
 struct Suite {
     name: String,
     host: Option<String>,
@@ -46,7 +47,7 @@ struct Suite {
     cases: Vec<Case>,
 }
 
-/// A rule in a process.
+/// A rule in a suite.
 struct Case {
     name: &'static str,
     outcome: Outcome,
@@ -70,31 +71,32 @@ fn run(judgement: &Judgement) -> Suite {
     Suite { name: "run".into(), host: None, properties: Vec::new(), cases: vec![Case { name: "judged", outcome }] }
 }
 
-fn process(judgement: &Judgement, index: usize, summary: &ProcessSummary, name: String) -> Suite {
+fn suite(judgement: &Judgement, processes: &[&ProcessSummary], name: String) -> Suite {
     let rules = RULES.iter().filter(|rule| **rule != NO_CALLS_SEEN);
     let cases = rules.map(|rule| {
-        let found =
-            |finding: &&FoundFinding| finding.rule == rule.code && process_of(judgement, finding) == Some(index);
-        let findings: Vec<_> = judgement.findings.iter().filter(found).collect();
+        let is_here = |finding: &&FoundFinding| {
+            finding.rule == rule.code && processes.iter().any(|process| occurred_in(finding, process))
+        };
+        let findings: Vec<_> = judgement.findings.iter().filter(is_here).collect();
         Case { name: rule.code, outcome: outcome(&findings) }
     });
-    let properties = vec![
-        ("pid", summary.pid.to_string()),
-        ("executable", summary.executable.clone()),
-        ("trace", summary.file.clone()),
-    ];
-    Suite { name, host: Some(summary.host.clone()), properties, cases: cases.collect() }
+    let properties = processes.iter().flat_map(|process| {
+        [("pid", process.pid.to_string()), ("executable", process.executable.clone()), ("trace", process.file.clone())]
+    });
+    let mut hosts: Vec<&str> = processes.iter().map(|process| process.host.as_str()).collect();
+    hosts.dedup();
+    let host = if let [host] = &hosts[..] { Some((*host).to_owned()) } else { None };
+    Suite { name, host, properties: properties.collect(), cases: cases.collect() }
 }
 
-/// The index of the process that a finding belongs to.
-fn process_of(judgement: &Judgement, finding: &FoundFinding) -> Option<usize> {
-    let side = &finding.process;
-    // Older reports have no host.
-    let same_host = |summary: &ProcessSummary| summary.host == side.host || side.host.is_empty();
-    let is_process = |summary: &ProcessSummary| {
-        summary.pid == side.pid && summary.executable == side.executable && same_host(summary)
+/// Whether a finding occurred in a process. Older reports have no hosts, and only the first occurrence.
+fn occurred_in(finding: &FoundFinding, process: &ProcessSummary) -> bool {
+    let is_it = |host: &str, pid: u32, executable: &str| {
+        (process.pid, process.executable.as_str()) == (pid, executable) && (process.host == host || host.is_empty())
     };
-    judgement.processes.iter().position(is_process)
+    let first = &finding.process;
+    is_it(&first.host, first.pid, &first.executable)
+        || finding.occurrences.iter().any(|it| is_it(&it.host, it.pid, &it.executable))
 }
 
 fn outcome(findings: &[&FoundFinding]) -> Outcome {

@@ -63,7 +63,7 @@ pub fn sarif(judgement: &Judgement, root: &Path, out: &mut impl Write) -> io::Re
     json::write(&sarif::log(&cleaned(judgement)?, root), out)
 }
 
-/// Writes a judgement as JUnit XML: a suite per process, a case per rule.
+/// Writes a judgement as JUnit XML: a suite per program and rank, a case per rule.
 pub fn junit(judgement: &Judgement, out: &mut impl Write) -> io::Result<()> {
     junit::write(&cleaned(judgement)?, out)
 }

@@ -1,7 +1,7 @@
 //! The text form of a report: the verdict, the findings by descending severity, the processes, and what the verdict does not cover.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt::{self, Write as _},
 };
 
@@ -28,6 +28,9 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
     if let Some(reason) = &judgement.reason {
         writeln!(out, "  {}", wrapped(reason, "  ", paint.width))?;
     }
+    if let Some(runs) = runs(judgement) {
+        writeln!(out, "  {}", wrapped(&runs, "  ", paint.width))?;
+    }
     for finding in judgement.findings.iter().filter(|finding| finding.excuse.is_none()) {
         writeln!(out)?;
         write_finding(finding, out, paint)?;
@@ -37,9 +40,11 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
         writeln!(out, "\n{}", paint.strong("processes"))?;
     }
     let width = judgement.processes.iter().map(|process| named(process).chars().count()).max().unwrap_or(0);
+    let several = runs(judgement).is_some();
     for process in ordered(&judgement.processes) {
         let name = named(process);
-        writeln!(out, "  {name:<width$}  {}", fate(process))?;
+        let run = if several { format!("; run {:?}", process.run) } else { String::new() };
+        writeln!(out, "  {name:<width$}  {}{run}", fate(process))?;
     }
     let ipc = judgement.calls.iter().filter(|(name, _)| name.starts_with("urIPC"));
     let list: Vec<_> = ipc.map(|(name, count)| format!("{name} {count}")).collect();
@@ -60,6 +65,20 @@ pub(super) fn write(judgement: &Judgement, out: &mut String, paint: Paint) -> fm
         }
     }
     Ok(())
+}
+
+/// That the traces are of several runs, if they are.
+pub(super) fn runs(judgement: &Judgement) -> Option<String> {
+    let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
+    for process in &judgement.processes {
+        *runs.entry(&process.run).or_default() += 1;
+    }
+    let named: Vec<_> =
+        runs.iter().map(|(run, processes)| format!("{run:?} ({})", counted(*processes, "process"))).collect();
+    let count = named.len();
+    let named = named.join(", ");
+    (count > 1)
+        .then(|| format!("these are traces of {count} runs, judged together: {named}; --run NAME judges one alone"))
 }
 
 /// Writes how many findings do not count, and the use of the exemptions.
@@ -129,7 +148,8 @@ pub(super) fn verdict(judgement: &Judgement, paint: Paint) -> String {
 
 pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Paint) -> fmt::Result {
     let head = paint.severity(finding.severity, format!("{}: {}", finding.severity, finding.rule));
-    let site = finding.process.call_site().map_or_else(String::new, |frame| format!(" in {}", paint.strong(frame.brief())));
+    let site =
+        finding.process.call_site().map_or_else(String::new, |frame| format!(" in {}", paint.strong(frame.brief())));
     let count = repeated(finding).map_or_else(String::new, |count| format!(" ({count}, the first:)"));
     writeln!(out, "{head}{site}{count}")?;
     writeln!(out, "  {}", wrapped(&finding.message, "  ", paint.width))?;

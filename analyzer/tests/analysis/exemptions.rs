@@ -106,8 +106,14 @@ fn a_written_suppression_excuses_no_second_mistake_through_the_same_helper() {
     };
     assert!(excused(&|_| {}), "{known}");
     assert!(excused(&|same| same.findings[0].process.stack[1].line = Some(99)), "lines change with every edit");
-    assert!(!excused(&|second| second.findings[0].process.stack[1].function = Some("another_caller".into())), "{known}");
-    assert!(!excused(&|second| second.findings[0].process.stack[0].function = Some("app::free(long)".into())), "{known}");
+    assert!(
+        !excused(&|second| second.findings[0].process.stack[1].function = Some("another_caller".into())),
+        "{known}"
+    );
+    assert!(
+        !excused(&|second| second.findings[0].process.stack[0].function = Some("app::free(long)".into())),
+        "{known}"
+    );
     assert!(!excused(&|second| second.findings[0].other.as_mut().unwrap().stack[0].function = Some("other".into())));
     assert!(!excused(&|second| second.findings[0].other = None));
     assert!(!excused(&|second| second.findings[0].process.function = Some("urIPCPutMemHandleExp".into())));

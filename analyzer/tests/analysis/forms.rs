@@ -1,6 +1,6 @@
 //! Tests of the report formats for other programs: each conforms to its standard, for the scenarios of all rules.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use serde_json::{Value, json};
 use uppsala::XsdValidator;
@@ -8,7 +8,7 @@ use urscope_analyzer::{Judgement, Options, analysis::Frame, report};
 use urscope_rule_pages::Page;
 use urscope_rules::catalog::RULES;
 
-use crate::traces::{FAULTY_RUN, files, judged, judged_with};
+use crate::traces::{FAULTY_RUN, files, files_with, judged, judged_with};
 
 pub(crate) fn form(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut out = Vec::new();
@@ -160,6 +160,28 @@ fn junit_is_valid_against_the_jenkins_schema() {
             xml.replace(good, bad).replace("</failure>", if bad == "fault " { "</fault>" } else { "</failure>" });
         assert_ne!(broken, xml);
         assert!(!errors(&broken).is_empty(), "the schema accepts {bad}");
+    }
+}
+
+/// Which process of a program begins first differs between runs.
+#[test]
+fn the_names_of_junit_do_not_depend_on_the_order_of_processes() {
+    let names = |scenario: &str, ranks: bool| {
+        let judgement = judged(&files_with(scenario, |header, _| {
+            (header.executable, header.rank) = ("/app/ring".into(), ranks.then(|| header.command[0].len() as u32));
+        }));
+        let xml = junit(&judgement);
+        let named = |line: &str| Some(line.split_once("classname=\"")?.1.split('"').next()?.to_owned());
+        let failed = xml.lines().zip(xml.lines().skip(1)).filter(|(_, next)| next.contains("<failure"));
+        let all: BTreeSet<_> = xml.lines().filter_map(named).collect();
+        (all, failed.filter_map(|(case, _)| named(case)).collect::<Vec<_>>())
+    };
+    let (one, two) = ("a: get p -> h\na: put h\na: put h", "bb: get q -> i\nbb: put i");
+    for (ranks, failed) in [(true, "urscope.ring rank 6"), (false, "urscope.ring")] {
+        let [first, second] =
+            [format!("{one}\n{two}"), format!("{two}\n{one}")].map(|scenario| names(&scenario, ranks));
+        assert_eq!(first, second);
+        assert_eq!(first.1, [failed], "{first:?}");
     }
 }
 

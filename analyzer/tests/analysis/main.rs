@@ -153,6 +153,21 @@ fn a_run_with_nothing_to_judge_is_not_clean_and_has_a_reason() {
 }
 
 #[test]
+fn several_runs_are_said_and_kept_apart() {
+    let judgement = judged(&files_with("a: put h\nb: get p -> i\nb: put i", |header, _| {
+        header.run = if header.pid == 100 { "one" } else { "two" }.into();
+    }));
+    let runs: Vec<_> = judgement.processes.iter().map(|process| process.run.as_str()).collect();
+    assert_eq!(runs, ["one", "two"]);
+    let mut text = Vec::new();
+    urscope_analyzer::report::text(&judgement, &mut text, false).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let said = "\n  these are traces of 2 runs, judged together: \"one\" (1 process), \"two\" (1 process); --run NAME judges one\n  alone\n";
+    assert!(text.contains(said), "{text}");
+    assert!(text.contains("exited; run \"two\"\n"), "{text}");
+}
+
+#[test]
 fn a_run_of_which_ranks_were_left_out_is_not_clean() {
     let chosen = |header: &mut urscope_schema::trace::records::Header, _: &mut _| header.ranks = "0,3-5".into();
     let judgement = judged(&files_with(CLEAN_RUN, chosen));

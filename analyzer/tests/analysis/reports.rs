@@ -34,7 +34,8 @@ fn the_text_of_a_clean_run_is_short() {
 fn processes_are_named_and_listed_by_rank() {
     let scenario = "a: alloc p 4096\na: get p -> h\nb: open h -> m\na: put h\nb: exit\nc: get q -> i\nc: put i";
     let judgement = judged(&files_with(scenario, |header, _| {
-        (header.rank, header.executable) = ([Some(12), Some(3), None][header.pid as usize / 100 - 1], "/app/ring".into());
+        (header.rank, header.executable) =
+            ([Some(12), Some(3), None][header.pid as usize / 100 - 1], "/app/ring".into());
     }));
     let mut out = Vec::new();
     report::text(&judgement, &mut out, false).unwrap();

@@ -230,8 +230,20 @@ pub struct Module {
 
 /// The prefixes of the file names of the runtime's libraries.
 const RUNTIME: [&str; 14] = [
-    "libsycl", "libur_", "libze_", "libumf", "libOpenCL", "liburscope", "libc.so", "libc-", "libm.so", "libpthread", "libgcc_s", "ld-linux",
-    "libstdc++", "libc++",
+    "libsycl",
+    "libur_",
+    "libze_",
+    "libumf",
+    "libOpenCL",
+    "liburscope",
+    "libc.so",
+    "libc-",
+    "libm.so",
+    "libpthread",
+    "libgcc_s",
+    "ld-linux",
+    "libstdc++",
+    "libc++",
 ];
 
 /// The same for Python: the interpreter, and what is between a script and libsycl.

@@ -66,8 +66,10 @@ fn each_rank_under_urscope(
     let test_run = TestRun::of_program(launcher(release)).adapter(adapter).untraced();
     let start = arguments.iter().fold(test_run, |test_run, word| test_run.arg(*word));
     let start = start.arg(urscope_tests::artefacts::command());
-    let start =
-        ["run", "--device", "software", "--format", "json"].iter().chain(options).fold(start, |run, word| run.arg(*word));
+    let start = ["run", "--device", "software", "--format", "json"]
+        .iter()
+        .chain(options)
+        .fold(start, |run, word| run.arg(*word));
     let start = start.arg("--dir").arg(traces).arg("--report").arg(traces.with_extension("report")).arg("--");
     let start = start.arg(apps::executable("clean_ranks", Release::R2026_2)).arg(folder.path());
     let outcome = mode.into_iter().fold(start, TestRun::arg).run();

@@ -64,8 +64,13 @@ pub(crate) struct TraceArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) symbols: Vec<PathBuf>,
 
-    /// Trace files, or directories with urscope-*.json or *.fxt files in them.
-    #[arg(required = true, value_name = "FILE|DIR")]
+    /// Read only the traces of this run, where a directory has those of several: the name of the run, or the beginning of it. `urscope
+    /// check` lists the runs.
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<String>,
+
+    /// Trace files, or directories with urscope-*.json or *.fxt files in them. [default: $URSCOPE_DIR, else the newest directory in urscope-traces]
+    #[arg(value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,
 }
 

@@ -7,6 +7,7 @@ use urscope_analyzer::{Options, Verdict};
 
 use crate::{
     arguments::{TraceArguments, VerdictArguments},
+    input,
     output::{self, Outputs, analyze_watched, complain, exemptions, write_report},
 };
 
@@ -15,6 +16,7 @@ use crate::{
 /// All files are analyzed together as one run, so name the traces of all processes that exchanged handles.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
+        urscope check                                the newest run in urscope-traces\n  \
         urscope check urscope-traces/app-1\n  \
         urscope check --format json producer.json consumer.json | jq .findings\n  \
         urscope check --output junit=report.xml --output html=report.html urscope-traces/app-1\n  \
@@ -51,7 +53,9 @@ fn judged(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     let command_lines = arguments.verdict.command_lines;
     let wrappers = arguments.verdict.wrappers();
     let options = Options { fail_on, symbols, exemptions, wrappers, command_lines, ..Options::default() };
-    let report = analyze_watched(&arguments.traces.paths, &options, &mut ())?;
+    // The judgement says why there is nothing to judge, in every form that is asked for.
+    let traces = input::chosen(&arguments.traces, true)?;
+    let report = analyze_watched(&traces, &options, &mut ())?;
     write_report(&report, arguments.report.as_deref())?;
-    output::judgement(&report.judgement(&arguments.traces.paths, &options), &arguments.verdict, outputs)
+    output::judgement(&report.judgement(&traces, &options), &arguments.verdict, outputs)
 }

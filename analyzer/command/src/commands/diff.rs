@@ -1,11 +1,15 @@
 //! `urscope diff`: compares two runs.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{error::Error, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use urscope_analyzer::{Options, Verdict, questions, report};
+use urscope_analyzer::{
+    Options, Verdict,
+    questions::{self, Diff},
+    report,
+};
 
-use crate::{arguments::PlainFormat, output::answer};
+use crate::{arguments::PlainFormat, input::refuse_without_traces, output::answer};
 
 /// Compare two runs: which findings are new or fixed, and how the calls differ.
 ///
@@ -37,8 +41,15 @@ pub(crate) struct Arguments {
 /// Prints the differences. The exit code is 1 if a new finding fails the run.
 pub(crate) fn diff(arguments: &Arguments) -> ExitCode {
     let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
-    let found = questions::diff(&arguments.before, &arguments.after, &options);
+    let found = compared(arguments, &options);
     let introduced = found.as_ref().is_ok_and(|diff| diff.introduced.iter().any(|finding| finding.fails));
-    let code = answer(arguments.format, found, |diff, out, color| report::diff(diff, out, color));
+    let code = answer(arguments.format, found, |diff, out, paint| report::diff(diff, out, paint));
     if introduced && code == ExitCode::SUCCESS { Verdict::Findings.exit_code().into() } else { code }
+}
+
+fn compared(arguments: &Arguments, options: &Options) -> Result<Diff, Box<dyn Error>> {
+    let Arguments { before, after, .. } = arguments;
+    refuse_without_traces(before)?;
+    refuse_without_traces(after)?;
+    Ok(questions::diff(before, after, options)?)
 }

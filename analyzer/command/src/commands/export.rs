@@ -17,6 +17,7 @@ use crate::{
         self, ExportError, Form, Written,
         tables::{self, Rows},
     },
+    input,
     output::complain,
 };
 
@@ -81,10 +82,17 @@ pub(crate) fn export(arguments: &Arguments) -> ExitCode {
         ..Options::default()
     };
     let path = &arguments.output;
-    let (traces, format) = (&arguments.traces.paths, arguments.format.unwrap_or_else(|| ExportFormat::of(path)));
+    let traces = match input::chosen(&arguments.traces, false) {
+        Ok(traces) => traces,
+        Err(error) => {
+            complain(error);
+            return Verdict::NotJudged.exit_code().into();
+        }
+    };
+    let (traces, format) = (&traces, arguments.format.unwrap_or_else(|| ExportFormat::of(path)));
     let exported = match format {
-        ExportFormat::Chrome => write(arguments, &options, Form::Chrome, path).map(timeline_summary),
-        ExportFormat::Perfetto => write(arguments, &options, Form::Perfetto, path).map(timeline_summary),
+        ExportFormat::Chrome => write(traces, &options, Form::Chrome, path).map(timeline_summary),
+        ExportFormat::Perfetto => write(traces, &options, Form::Perfetto, path).map(timeline_summary),
         ExportFormat::Parquet => tables::export(traces, &options, tables::Form::Parquet, path).map(table_summary),
         ExportFormat::Jsonl => tables::export(traces, &options, tables::Form::Jsonl, path).map(table_summary),
     };
@@ -111,17 +119,17 @@ fn table_summary(rows: Rows) -> String {
     format!("{calls} calls, {handles} lifetimes, {findings} findings, {processes} processes")
 }
 
-fn write(arguments: &Arguments, options: &Options, form: Form, path: &Path) -> Result<Written, ExportError> {
+fn write(traces: &[PathBuf], options: &Options, form: Form, path: &Path) -> Result<Written, ExportError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let file = tempfile::Builder::new().prefix(".urscope-export-").tempfile_in(folder)?;
     let written = if path.extension().is_some_and(|extension| extension == "gz") {
         let mut out = buffered(GzEncoder::new(file.as_file(), Compression::default()));
-        let written = export::export(&arguments.traces.paths, options, form, &mut out)?;
+        let written = export::export(traces, options, form, &mut out)?;
         finished(out)?.finish()?;
         written
     } else {
         let mut out = buffered(file.as_file());
-        let written = export::export(&arguments.traces.paths, options, form, &mut out)?;
+        let written = export::export(traces, options, form, &mut out)?;
         finished(out)?;
         written
     };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use urscope_analyzer::{questions, report};
 
-use crate::{arguments::QuestionArguments, output::answer};
+use crate::{arguments::QuestionArguments, input::answered, output::answer};
 
 /// Print the history of a handle in all processes, in order of time.
 #[derive(Debug, Args)]
@@ -25,6 +25,6 @@ pub(crate) struct Arguments {
 /// Prints the history.
 pub(crate) fn handle(arguments: &Arguments) -> ExitCode {
     let question = &arguments.question;
-    let found = questions::handle(&question.traces.paths, &question.options(), arguments.name);
-    answer(question.format, found, |history, out, color| report::handle(history, out, color))
+    let found = answered(question, |traces, options| questions::handle(traces, options, arguments.name));
+    answer(question.format, found, |history, out, paint| report::handle(history, out, paint))
 }

@@ -5,7 +5,7 @@ use std::{process::ExitCode, time::Duration};
 use clap::Args;
 use urscope_analyzer::{questions, report};
 
-use crate::{arguments::QuestionArguments, output::answer};
+use crate::{arguments::QuestionArguments, input::answered, output::answer};
 
 /// List which process holds which object: all memory and events with handle data that is not put, or with openings.
 ///
@@ -29,8 +29,8 @@ pub(crate) struct Arguments {
 /// Prints the holders.
 pub(crate) fn holders(arguments: &Arguments) -> ExitCode {
     let question = &arguments.question;
-    let found = questions::holders(&question.traces.paths, &question.options(), arguments.at);
-    answer(question.format, found, |holders, out, color| report::holders(holders, out, color))
+    let found = answered(question, |traces, options| questions::holders(traces, options, arguments.at));
+    answer(question.format, found, |holders, out, paint| report::holders(holders, out, paint))
 }
 
 /// Parses a time: `1.5s`, `20ms`, or `1.5` in seconds.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use urscope_analyzer::{questions, report};
 
-use crate::{arguments::QuestionArguments, output::answer};
+use crate::{arguments::QuestionArguments, input::answered, output::answer};
 
 /// Print how often each function was called, how long it took, and how much was shared over time.
 #[derive(Debug, Args)]
@@ -21,6 +21,6 @@ pub(crate) struct Arguments {
 /// Prints the statistics.
 pub(crate) fn stats(arguments: &Arguments) -> ExitCode {
     let question = &arguments.question;
-    let found = questions::stats(&question.traces.paths, &question.options());
-    answer(question.format, found, |stats, out, color| report::stats(stats, out, color))
+    let found = answered(question, |traces, options| questions::stats(traces, options));
+    answer(question.format, found, |stats, out, paint| report::stats(stats, out, paint))
 }

@@ -5,7 +5,12 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::Args;
 use urscope_analyzer::{Options, Verdict};
 
-use crate::{arguments::PlainFormat, output::complain, run::newest, top};
+use crate::{
+    arguments::PlainFormat,
+    input::{newest, refuse_a_parent},
+    output::complain,
+    top,
+};
 
 /// Show a run in this terminal while it runs: processes, calls per second, shared objects, findings, and the largest holders.
 ///
@@ -44,6 +49,10 @@ pub(crate) fn top(arguments: &Arguments) -> ExitCode {
         complain(
             "no traces are given, and there are none in urscope-traces; name a directory, which need not exist yet",
         );
+        return Verdict::NotJudged.exit_code().into();
+    }
+    if let Err(error) = paths.iter().try_for_each(|path| refuse_a_parent(path)) {
+        complain(error);
         return Verdict::NotJudged.exit_code().into();
     }
     let options = Options { symbols: arguments.symbols.clone(), command_lines: true, ..Options::default() };

@@ -11,8 +11,9 @@ use urscope_analyzer::{Options, Verdict};
 
 use crate::{
     arguments::WindowArguments,
+    input::{NoInput, newest, refuse_a_parent},
     output::complain,
-    run::{newest, until_interrupted},
+    run::until_interrupted,
     view::Subject,
     window::Window,
 };
@@ -51,13 +52,16 @@ pub(crate) fn view(arguments: &Arguments) -> ExitCode {
     };
     let paths = if arguments.paths.is_empty() { newest().into_iter().collect() } else { arguments.paths.clone() };
     if paths.is_empty() {
-        return failed("no traces are given, and there are none in urscope-traces; name a directory of traces".into());
+        return failed(NoInput::Nothing.to_string());
     }
     if let Some((path, error)) = paths.iter().find_map(|path| Some((path, path.metadata().err()?))) {
         return failed(format!(
             "{} cannot be read: {error}; name a directory of traces, or trace files",
             path.display()
         ));
+    }
+    if let Err(error) = paths.iter().try_for_each(|path| refuse_a_parent(path)) {
+        return failed(error.to_string());
     }
     let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
     match Window::open(&arguments.window, Subject::named(paths, options)) {

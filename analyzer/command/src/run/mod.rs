@@ -8,7 +8,6 @@ mod environment;
 mod error;
 mod job;
 mod merged;
-mod newest;
 mod process_times;
 mod process_tree;
 mod program;
@@ -20,7 +19,6 @@ mod verdict;
 use std::{env, ffi::OsString, io, path::Path, process, process::ExitCode};
 
 pub(crate) use error::RunError;
-pub(crate) use newest::newest;
 pub(crate) use program::Program;
 pub(crate) use signals::until_interrupted;
 pub(crate) use temporary_install::unfit_for_preloading;

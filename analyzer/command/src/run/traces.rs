@@ -17,9 +17,7 @@ use urscope_analyzer::analysis::header_of;
 use urscope_schema::trace::Form;
 
 use super::{error::RunError, job::Job};
-
-/// The parent of new directories if the user names none.
-pub(crate) const HOME: &str = "urscope-traces";
+use crate::input::HOME;
 
 /// The directory of a run's traces.
 #[derive(Clone, Debug)]

@@ -122,7 +122,10 @@ fn report(
         }
         Destination::File(path, file) => {
             let mut out = BufWriter::new(file);
-            (show(judgement, arguments.format, &mut out, Paint { all: arguments.all, ..false.into() }), path.display().to_string())
+            (
+                show(judgement, arguments.format, &mut out, Paint { all: arguments.all, ..false.into() }),
+                path.display().to_string(),
+            )
         }
     };
     if let Err(error) = outputs.write(judgement) {

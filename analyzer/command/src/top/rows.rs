@@ -215,9 +215,15 @@ fn holder((host, rank, pid, executable): Holding<'_>, hold: &Hold<'_>) -> Row {
         let size = held.size.map_or_else(String::new, |size| format!(", {}", bytes(size)));
         format!("{} {}{size}\n  {line}\n", held.fingerprint, held.kind)
     });
-    let whole = format!("{} on {host}, {}\n\n{}", process_name(executable, pid, rank), state(ended), lines.collect::<String>());
+    let whole =
+        format!("{} on {host}, {}\n\n{}", process_name(executable, pid, rank), state(ended), lines.collect::<String>());
     Row {
-        cells: vec![process_name(executable, pid, rank), hold.handles.to_string(), hold.opens.to_string(), bytes(hold.bytes)],
+        cells: vec![
+            process_name(executable, pid, rank),
+            hold.handles.to_string(),
+            hold.opens.to_string(),
+            bytes(hold.bytes),
+        ],
         severity: None,
         faint: ended != Ended::Running,
         whole: Whole::Text(whole),

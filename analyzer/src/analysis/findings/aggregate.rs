@@ -10,7 +10,7 @@ use urscope_rules::Severity;
 use urscope_schema::counted;
 
 use super::{Node, Report};
-use crate::analysis::{FoundFinding, Judgement, Options, ProcessSummary, VERSION, Verdict, merging};
+use crate::analysis::{FoundFinding, Judgement, Location, Options, ProcessSummary, VERSION, Verdict, merging, reading};
 
 /// Computes the verdict over all nodes of a report.
 pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -> Judgement {
@@ -80,7 +80,8 @@ fn untraced(findings: &[FoundFinding]) -> Option<String> {
 
 /// Which ranks of a job were traced, if others were left out.
 fn left_out(nodes: &[Node]) -> Option<String> {
-    let chosen: BTreeSet<&str> = nodes.iter().flat_map(|node| &node.processes).map(|process| process.ranks.as_str()).collect();
+    let chosen: BTreeSet<&str> =
+        nodes.iter().flat_map(|node| &node.processes).map(|process| process.ranks.as_str()).collect();
     let chosen: Vec<&str> = chosen.into_iter().filter(|ranks| !ranks.is_empty()).collect();
     (!chosen.is_empty()).then(|| {
         format!(
@@ -108,7 +109,8 @@ fn findings(nodes: &[Node]) -> Vec<FoundFinding> {
         let found = aligned(finding, node, node.shift(first), several);
         // Without call stacks, nothing says that two processes of a node did it at one place.
         let has_place = several || found.locations().all(|side| !side.stack.is_empty());
-        let place = has_place.then(|| (found.severity, found.call_site()));
+        // Several runs are not one.
+        let place = has_place.then(|| (found.severity, format!("{}\n{}", run_of(node, &found), found.call_site())));
         let known = place.as_ref().and_then(|place| findings.get_mut(*places.get(place)?));
         match (known, place) {
             (Some(known), _) => combine(known, found),
@@ -119,6 +121,18 @@ fn findings(nodes: &[Node]) -> Vec<FoundFinding> {
         }
     }
     findings
+}
+
+/// The run that a finding of a node belongs to; the empty text if the node has one run only.
+fn run_of<'n>(node: &'n Node, finding: &FoundFinding) -> &'n str {
+    if node.key.runs.len() < 2 {
+        return "";
+    }
+    let Location { pid, executable, .. } = &finding.process;
+    let mut processes = node.processes.iter();
+    processes
+        .find(|process| (process.pid, &process.executable) == (*pid, executable))
+        .map_or("", |process| &process.run)
 }
 
 /// A finding of a node, with its times counted from the beginning of the run, and its host if there are several.
@@ -198,11 +212,14 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
     if processes().next().is_none() && report.headless.is_empty() {
         let places: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
         let places = if places.is_empty() { String::new() } else { format!(" in {}", places.join(", ")) };
+        let folders = paths.iter().filter(|path| path.is_dir());
+        let there: String =
+            folders.map(|path| format!("; in {}: {}", path.display(), reading::contents(path))).collect();
         let (ignored, mark) =
             (ignored(report).collect::<Vec<_>>().join("; "), if report.foreign.is_empty() { "" } else { "; " });
         return format!(
             "no trace files{places}: no process loaded a Unified Runtime adapter under urscope; expected urscope-*.json or *.fxt files, \
-             start the program with urscope run{mark}{ignored}"
+             start the program with urscope run{there}{mark}{ignored}"
         );
     }
     let calls: u64 = processes().map(|process| process.calls).sum();

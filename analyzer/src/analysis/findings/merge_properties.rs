@@ -13,8 +13,17 @@ fn finding() -> impl Strategy<Value = FoundFinding> {
     let severity = prop::sample::select(Severity::ALL.to_vec());
     (0..3_u8, severity, 0..3_u64, 1..4_u64, 0..3_u32).prop_map(|(what, severity, time_ns, count, pid)| {
         let (executable, function) = ("/app".to_owned(), Some("urUSMFree".to_owned()));
-        let process =
-            Location { host: "h".into(), pid, rank: None, executable, tid: pid, time_ns, function, call: None, stack: vec![] };
+        let process = Location {
+            host: "h".into(),
+            pid,
+            rank: None,
+            executable,
+            tid: pid,
+            time_ns,
+            function,
+            call: None,
+            stack: vec![],
+        };
         FoundFinding {
             rule: format!("rule-{what}"),
             severity,
@@ -34,6 +43,7 @@ fn summary(host: &str, pid: u32, calls: u64, began_ns: u64) -> ProcessSummary {
         pid,
         host,
         executable,
+        run: String::new(),
         command,
         rank: None,
         ranks: String::new(),
@@ -131,8 +141,10 @@ fn findings_of_several_processes_at_one_call_site_are_one() {
         let (executable, stack) = ("/app".to_owned(), line.map(frame).into_iter().collect());
         let time_ns = u64::from(100 - pid);
         let (host, function) = ("h".to_owned(), Some("urUSMFree".to_owned()));
-        let process = Location { host, pid, rank: Some(pid), executable, tid: pid, time_ns, function, call: None, stack };
-        let occurrence = Occurrence { host: "h".into(), pid, rank: Some(pid), time_ns, count: 1, ..Occurrence::default() };
+        let process =
+            Location { host, pid, rank: Some(pid), executable, tid: pid, time_ns, function, call: None, stack };
+        let occurrence =
+            Occurrence { host: "h".into(), pid, rank: Some(pid), time_ns, count: 1, ..Occurrence::default() };
         FoundFinding {
             rule: "double-put".into(),
             severity: Severity::Error,
@@ -161,12 +173,15 @@ fn findings_of_several_processes_at_one_call_site_are_one() {
     crate::report::text(&judgement, &mut out, Paint { all: true, ..false.into() }).unwrap();
     let text = String::from_utf8(out).unwrap();
     let listed: Vec<_> = text.lines().skip_while(|line| *line != "  all occurrences").skip(1).take(4).collect();
-    assert_eq!(listed, [
-        "        +0.000 ms    rank 3 (pid 3)    thread 0",
-        "        +0.000 ms    rank 4 (pid 4)    thread 0",
-        "        +0.000 ms    rank 12 (pid 12)  thread 0",
-        "",
-    ]);
+    assert_eq!(
+        listed,
+        [
+            "        +0.000 ms    rank 3 (pid 3)    thread 0",
+            "        +0.000 ms    rank 4 (pid 4)    thread 0",
+            "        +0.000 ms    rank 12 (pid 12)  thread 0",
+            "",
+        ]
+    );
 }
 
 #[test]

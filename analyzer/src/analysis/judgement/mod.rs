@@ -101,6 +101,9 @@ pub struct ProcessSummary {
     pub host: String,
     /// Its executable.
     pub executable: String,
+    /// The name of its run.
+    #[serde(default)]
+    pub run: String,
     /// Its command line; absent unless `--command-lines` asks for it, because it may contain secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,

@@ -24,7 +24,7 @@ pub use cursor::header_of;
 pub(crate) use cursor::{Cursor, Growth, Notes, Opened};
 pub(crate) use event::{Moment, Other, TraceEvent, Waiting};
 pub(crate) use extent::{ChunkExtent, end_of_text, is_binary, is_blank};
-pub use paths::traces;
+pub use paths::{contents, runs_below, traces};
 pub(crate) use prefetch::{Prefetcher, buffer_size, stay_open};
 pub(crate) use process_times::ObservedTimes;
 pub(crate) use queue::Queue;

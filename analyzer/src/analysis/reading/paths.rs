@@ -6,9 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use urscope_schema::trace::Form;
+use urscope_schema::{counted, trace::Form};
 
-use crate::AnalysisError;
+use crate::{AnalysisError, plain::plain};
 
 /// The trace files that `paths` name or that directories in `paths` contain, without duplicates.
 pub fn traces(paths: &[PathBuf]) -> Result<Vec<PathBuf>, AnalysisError> {
@@ -42,4 +42,41 @@ fn inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// The directories of runs in a directory: those with traces, in the order of their names.
+pub fn runs_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+    let mut runs: Vec<_> = folders.filter(|path| inside(path).is_ok_and(|traces| !traces.is_empty())).collect();
+    runs.sort();
+    runs
+}
+
+/// The number of directories or files that [`contents`] names.
+const NAMED: usize = 8;
+
+/// What a directory without traces has instead, as part of a message, and what to do.
+pub fn contents(folder: &Path) -> String {
+    let listed = |paths: &[PathBuf]| {
+        let names = paths.iter().take(NAMED).map(|path| plain(&path.file_name().unwrap_or_default().to_string_lossy()));
+        let more = paths.len().saturating_sub(NAMED);
+        let more = (more > 0).then(|| format!("{more} more"));
+        names.chain(more).collect::<Vec<_>>().join(", ")
+    };
+    let runs = runs_below(folder);
+    if !runs.is_empty() {
+        let count = counted(runs.len(), "run");
+        return format!("it is the directory of {count} ({}); name one of them", listed(&runs));
+    }
+    let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    match entries.len() {
+        0 => "it is empty; name a directory that urscope run wrote, or start the program with urscope run".into(),
+        count => format!(
+            "it has {} ({}), and none is named urscope-*.json or *.fxt; name a directory that urscope run wrote",
+            counted(count, "file"),
+            listed(&entries)
+        ),
+    }
 }

@@ -56,7 +56,8 @@ impl Frame {
     /// The function and the line of the frame in few words: `exchange_halo, ring.cpp:37`.
     pub fn brief(&self) -> String {
         let function = self.function.as_deref().map(bare);
-        let function = function.map_or_else(|| format!("{} in {}", self.offset, file_name(&self.module)), str::to_owned);
+        let function =
+            function.map_or_else(|| format!("{} in {}", self.offset, file_name(&self.module)), str::to_owned);
         match (&self.file, self.line) {
             (Some(file), Some(line)) => format!("{function}, {}:{line}", file_name(file)),
             (Some(file), None) => format!("{function}, {}", file_name(file)),
@@ -156,8 +157,17 @@ mod tests {
     fn finding() -> FoundFinding {
         let stack = vec![frame("inner", 7), frame("main", 9)];
         let (executable, function) = ("/build/app".to_owned(), Some("urUSMFree".to_owned()));
-        let process =
-            Location { host: String::new(), pid: 1, rank: None, executable, tid: 1, time_ns: 5, function, call: Some(3), stack };
+        let process = Location {
+            host: String::new(),
+            pid: 1,
+            rank: None,
+            executable,
+            tid: 1,
+            time_ns: 5,
+            function,
+            call: Some(3),
+            stack,
+        };
         let other = Some(Location { pid: 2, stack: Vec::new(), ..process.clone() });
         let rule = "double-put".into();
         FoundFinding { rule, severity: Severity::Error, other, time_ns: 5, fails: true, ..FoundFinding::of(process) }
@@ -186,7 +196,8 @@ mod tests {
     fn the_call_site_is_the_first_frame_of_the_program_that_is_no_wrapper() {
         let runtime = Frame { module: "/lib/libur_loader.so.0".into(), ..frame("urUSMFree", 1) };
         let mut found = finding();
-        found.process.stack = vec![runtime.clone(), frame("my_free(void*)", 3), frame("exchange_halo(int)", 37), frame("main", 9)];
+        found.process.stack =
+            vec![runtime.clone(), frame("my_free(void*)", 3), frame("exchange_halo(int)", 37), frame("main", 9)];
         let site = |found: &FoundFinding| found.process.call_site().map(Frame::brief);
         assert_eq!(site(&found).as_deref(), Some("my_free, app.cpp:3"));
         let identity = found.identity_of();

@@ -90,7 +90,14 @@ impl Symbolizer {
 }
 
 fn of_python(PythonFrame { function, file, line, .. }: PythonFrame) -> Frame {
-    Frame { module: file.clone(), offset: String::new(), function: Some(function), file: Some(file), line, wrapper: false }
+    Frame {
+        module: file.clone(),
+        offset: String::new(),
+        function: Some(function),
+        file: Some(file),
+        line,
+        wrapper: false,
+    }
 }
 
 /// Adds to the name of an inlined C++ lambda, which is the same for all of them, the function that it was inlined into.

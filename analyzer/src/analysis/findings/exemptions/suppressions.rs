@@ -46,10 +46,7 @@ enum What {
     /// A function, source file or module of either side.
     Place(Pattern),
     /// The frames of the two sides, from the innermost on.
-    Sides {
-        here: Option<Vec<Pattern>>,
-        there: Option<Vec<Pattern>>,
-    },
+    Sides { here: Option<Vec<Pattern>>, there: Option<Vec<Pattern>> },
 }
 
 /// Between the two sides, and between their frames.
@@ -172,7 +169,12 @@ fn sides(text: &str) -> Result<What, String> {
         match (part.strip_prefix("here="), part.strip_prefix("there=")) {
             (Some(text), _) if here.is_none() && !text.is_empty() && text != "none" => here = Some(frames(text)),
             (None, Some(text)) if there.is_none() && !text.is_empty() => there = Some(frames(text)),
-            _ => return Err(format!("expected here=FRAME <- FRAME && there=FRAME, or there=none, found {:?}", plain(part))),
+            _ => {
+                return Err(format!(
+                    "expected here=FRAME <- FRAME && there=FRAME, or there=none, found {:?}",
+                    plain(part)
+                ));
+            }
         }
     }
     Ok(What::Sides { here, there })
