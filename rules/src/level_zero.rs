@@ -20,9 +20,15 @@ pub static LIMITS: &[(&str, Holds, &str)] = &[
     ("churn", Holds::No, "a driver makes a handle anew at every get, and libraries get one for each message"),
     ("freed-while-exported", Holds::No, "a put is optional; the driver takes the handle back with its memory"),
     ("freed-while-open", Holds::AsNote, "the driver keeps the memory until all that opened it have closed it"),
+    ("get-without-open", Holds::No, "libraries map the descriptor of a handle by mmap(2), too, which no trace shows"),
     ("leaked-event", Holds::AsNote, "libraries keep the event pools that they have opened until their process ends"),
     ("leaked-handle", Holds::No, "a put is optional; the driver takes the handle back with its memory or its process"),
     ("leaked-mapping", Holds::AsNote, "libraries keep what they have opened in a cache until their process ends"),
+    (
+        "wrong-usm",
+        Holds::No,
+        "a driver exports memory of any of its contexts, and libraries get it in a context of their own",
+    ),
 ];
 
 /// Adapts what was just found, from index `from` on.

@@ -4,12 +4,14 @@
 //! Most questions are [observers](crate::analysis::Observer) of an analysis. Each answer is a type that is shown as text and as
 //! JSON. The field names of the answers are their JSON format; every answer contains its version.
 
+mod call_list;
 mod diff;
 mod handle;
 mod holders;
 mod snapshot;
 mod stats;
 
+pub use call_list::{CallFilter, CallFollower, CallLine, Level, calls};
 pub use diff::{Diff, diff};
 pub use handle::{HandleHistory, Moment, NoSuchHandle, handle};
 pub use holders::{Held, HeldBy, Holders, HoldersCollector, LOST, Lost, TooLate, holders};

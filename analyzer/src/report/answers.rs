@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use serde_json::{Map, Value};
 use urscope_schema::{counted, ranks::process_name};
 
 use super::{
@@ -10,7 +11,8 @@ use super::{
 };
 use crate::{
     analysis::{Ended, Location},
-    questions::{Calls, Diff, HandleHistory, Held, HeldBy, Holders, Lost, Moment, Sample, Share, Stats, Who},
+    plain::plain,
+    questions::{CallLine, Calls, Diff, HandleHistory, Held, HeldBy, Holders, Lost, Moment, Sample, Share, Stats, Who},
 };
 
 /// The number of bars in the graph of pinned bytes.
@@ -112,6 +114,22 @@ fn fate(ended: Option<Ended>) -> &'static str {
 
 fn stack(side: &Location, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     side.shown_frames().try_for_each(|frame| writeln!(out, "       {} {}", paint.faint("at"), written(frame)))
+}
+
+pub(super) fn call(line: &CallLine, paint: Paint) -> String {
+    let list = |values: &Map<String, Value>| {
+        let text = |(name, value): (&String, &Value)| format!("{name} {}", value.as_str().unwrap_or_default());
+        values.iter().map(text).collect::<Vec<_>>().join(", ")
+    };
+    let answers = if line.answers.is_empty() { String::new() } else { format!(" -> {}", list(&line.answers)) };
+    let outcome = match (&line.result, line.took_ns) {
+        (Some(_), Some(took)) if line.succeeded => paint.faint(time(took)),
+        (Some(result), _) => paint.severity(urscope_rules::Severity::Error, result),
+        (None, _) => paint.severity(urscope_rules::Severity::Warning, "never returned"),
+    };
+    let at = paint.faint(format!("{:>14}", since(line.begin_ns)));
+    let process = plain(&line.process());
+    format!("{at}  {process}  {}({}){answers}  {outcome}", paint.strong(line.function), list(&line.arguments))
 }
 
 pub(super) fn handle(answer: &HandleHistory, out: &mut impl Write, paint: Paint) -> io::Result<()> {

@@ -27,7 +27,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     analysis::{FoundFinding, Judgement},
     plain::plain_all,
-    questions::{Diff, HandleHistory, Holders, Stats},
+    questions::{CallLine, Diff, HandleHistory, Holders, Stats},
 };
 
 /// Writes a judgement as text.
@@ -86,6 +86,11 @@ pub fn holders(answer: &Holders, out: &mut impl Write, paint: impl Into<Paint>) 
 /// Writes the history of a handle as text.
 pub fn handle(answer: &HandleHistory, out: &mut impl Write, paint: impl Into<Paint>) -> io::Result<()> {
     answered(answer, answers::handle, out, paint.into())
+}
+
+/// One call as a line of text, without the end of the line.
+pub fn call(line: &CallLine, paint: impl Into<Paint>) -> String {
+    answers::call(line, paint.into())
 }
 
 /// Writes the statistics of a run as text.

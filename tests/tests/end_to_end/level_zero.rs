@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
@@ -99,4 +101,28 @@ fn calls_below_unified_runtime_are_not_recorded() {
             }
         }
     }
+}
+
+#[test]
+fn calls_are_listed_one_a_line() {
+    let outcome = run("ze_memory", "right");
+    let folder = outcome.trace_folder();
+    let listed = |options: &[&str]| {
+        let ended = urscope(&[&["calls"], options, &[folder.to_str().unwrap()]].concat());
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        ended.stdout
+    };
+    let all = listed(&[]);
+    let names: Vec<_> = all.lines().map(|line| line.split(['(', ')']).nth(2).unwrap().trim().to_owned()).collect();
+    assert_eq!(names, ["zeMemGetIpcHandle", "zeMemOpenIpcHandle", "zeMemCloseIpcHandle", "zeMemPutIpcHandle"], "{all}");
+    assert_eq!(listed(&["--all"]).lines().count(), 6);
+    assert_eq!(listed(&["--level", "ur"]), "");
+    assert_eq!(listed(&["--kind", "event"]), "");
+    let as_json = listed(&["--format", "json"]);
+    let first: Value = serde_json::from_str(as_json.lines().next().unwrap()).unwrap();
+    let fingerprint = first["answers"]["fingerprint"].as_str().unwrap();
+    let about = listed(&["--handle", fingerprint]);
+    assert_eq!(about.lines().count(), 2, "the get and the open: {about}");
+    let pid = first["pid"].to_string();
+    assert_eq!(listed(&["--pid", &pid]).lines().count(), 2);
 }

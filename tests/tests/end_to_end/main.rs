@@ -36,6 +36,7 @@ mod launchers;
 mod level_zero;
 mod live_equals_offline;
 mod loaders;
+mod middleware;
 mod missing_results;
 mod mixed_backends;
 mod module_dependencies;

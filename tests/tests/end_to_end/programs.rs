@@ -122,7 +122,7 @@ const PROGRAMS: [(&str, Shares, Runs); 79] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 12] = [
+const LEFT_OUT: [(&str, &str); 13] = [
     ("clean_ranks", "a launcher starts it"),
     ("hunt", "it runs generated scripts"),
     ("interrupted", "the tests of interrupted calls run it"),
@@ -130,6 +130,7 @@ const LEFT_OUT: [(&str, &str); 12] = [
     ("kernel_graph", "it makes no IPC call"),
     ("kernel_source", "it makes no IPC call"),
     ("killed_crowd", "the tests of violent ends run it"),
+    ("mpi_ring", "a launcher starts it"),
     ("no_ipc", "it is a script that makes no IPC call"),
     ("other_namespace", "it takes a loader to open, and urscope does not see its calls"),
     ("unknown_adapter", "it brings an adapter that urscope leaves alone, so that nothing is seen"),

@@ -2,6 +2,7 @@
 //!
 //! Each file defines its arguments and calls the module that does the work. No other module of the crate may depend on this one.
 
+mod calls;
 mod check;
 mod diff;
 mod doctor;
@@ -56,6 +57,7 @@ enum Command {
     Check(check::Arguments),
     Merge(merge::Arguments),
     Explain(explain::Arguments),
+    Calls(calls::Arguments),
     Holders(holders::Arguments),
     Handle(handle::Arguments),
     Stats(stats::Arguments),
@@ -95,6 +97,7 @@ fn run(command: Command) -> ExitCode {
         Command::Check(arguments) => check::check(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),
         Command::Explain(arguments) => explain::explain(&arguments),
+        Command::Calls(arguments) => calls::calls(&arguments),
         Command::Holders(arguments) => holders::holders(&arguments),
         Command::Handle(arguments) => handle::handle(&arguments),
         Command::Stats(arguments) => stats::stats(&arguments),

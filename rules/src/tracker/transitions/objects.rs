@@ -156,7 +156,7 @@ pub(super) fn released(
 /// An object is no more. An event's address may be used again by one that is not recorded.
 pub(super) fn remove(state: &mut ProcessState, handle: Handle, object: &Object, died: Place, excused: bool) {
     state.objects.remove(&handle);
-    if handle.kind == Kind::PhysicalMem {
+    if handle.kind != Kind::Event {
         let Object { born, size, fingerprint, .. } = *object;
         state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused });
     }

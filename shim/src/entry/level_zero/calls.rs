@@ -45,7 +45,30 @@ macro_rules! stand_ins {
                 /// The arguments are those of the function of this name.
                 #[unsafe(naked)]
                 pub(super) unsafe extern "C-unwind" fn $name<const VIA: usize>() {
-                    note_caller!(recorded::$name::<VIA>)
+                    note_caller!(passed::$name::<VIA>)
+                }
+            )*
+        }
+
+        /// What is recorded, and what is passed on.
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        mod passed {
+            use super::*;
+
+            $(
+                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
+                    let real = real(VIA, Function::$name);
+                    if real.is_null() {
+                        return UrResult::UNSUPPORTED_FEATURE.level_zero();
+                    }
+                    // SAFETY: what was kept for this function has its C signature (`ze_api.h`, and `zex_memory.h` of Intel's driver),
+                    // which is the row's.
+                    let real = unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(real) };
+                    if true $(&& $param.watched())* && is_programs() {
+                        recorded::$name(VIA, real, $($param),*)
+                    } else {
+                        real($($param),*)
+                    }
                 }
             )*
         }
@@ -55,19 +78,11 @@ macro_rules! stand_ins {
             use super::*;
 
             $(
-                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
-                    let real = real(VIA, Function::$name);
-                    if real.is_null() {
-                        return UrResult::UNSUPPORTED_FEATURE.level_zero();
-                    }
-                    // SAFETY: what was kept for this function has its C signature (`ze_api.h`, `ze_mem.h` of the driver's experimental
-                    // functions), which is the row's.
-                    let real = unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(real) };
-                    if !(true $(&& $param.watched())*) || !is_programs() {
-                        return real($($param),*);
-                    }
+                #[inline(never)]
+                #[allow(clippy::too_many_arguments, reason = "a row has the parameters of C")]
+                pub(super) fn $name(via: usize, real: extern "C-unwind" fn($(Arg<$role>),*) -> UrResult, $($param: Arg<$role>),*) -> UrResult {
                     fork::notice();
-                    report_once(VIA);
+                    report_once(via);
                     let mut inputs = Inputs::default();
                     $(inputs.add($param);)*
                     let mut nulls = Nulls::default();

@@ -1,0 +1,208 @@
+//! `urscope calls`: lists the calls of all processes.
+
+use std::{
+    io::{self, BufWriter, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+    thread,
+    time::Duration,
+};
+
+use clap::{Args, ValueEnum};
+use urscope_analyzer::{
+    Options, Verdict,
+    questions::{self, CallFilter, CallFollower, CallLine, Level, QuestionError},
+    report,
+};
+use urscope_schema::{handle::Kind, ranks::Ranks};
+
+use crate::{
+    arguments::{PlainFormat, QuestionArguments},
+    input::chosen,
+    output::{complain, look},
+};
+
+/// How often a run that goes on is looked at.
+const PACE: Duration = Duration::from_millis(250);
+
+/// List the sharing calls of all processes in order, one line each: when, which process, its arguments, answers and result.
+///
+/// A call is listed when it has returned. Calls that never returned come last.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        urscope calls urscope-traces/app-1\n  \
+        urscope calls --ranks 0,3-5 --kind memory urscope-traces/app-1\n  \
+        urscope calls --handle 0xa3bab144fd8c6355 urscope-traces/app-1   by a fingerprint or an address\n  \
+        urscope calls --follow urscope-traces/app-1                      while the program runs\n  \
+        urscope calls --format json urscope-traces/app-1 | jq -c 'select(.succeeded | not)'\n\n\
+        Exit codes: 0 listed, 2 the traces cannot be read.")]
+pub(crate) struct Arguments {
+    /// Only calls of the process with this pid. May be given several times.
+    #[arg(long, value_name = "PID")]
+    pid: Vec<u32>,
+
+    /// Only calls of these ranks: 0,3-5.
+    #[arg(long, value_name = "RANKS")]
+    ranks: Option<Ranks>,
+
+    /// Only calls about this kind of object. May be given several times.
+    #[arg(long, value_enum, value_name = "KIND")]
+    kind: Vec<KindChoice>,
+
+    /// Only calls with this fingerprint or address among their arguments and answers.
+    #[arg(long, value_name = "HANDLE", value_parser = questions::word)]
+    handle: Option<u64>,
+
+    /// Only calls of this API.
+    #[arg(long, value_enum, value_name = "API")]
+    level: Option<LevelChoice>,
+
+    /// All recorded calls, also those that share nothing, such as allocations.
+    #[arg(long)]
+    all: bool,
+
+    /// Go on listing while the run grows, until interrupted.
+    #[arg(long, short)]
+    follow: bool,
+
+    #[command(flatten)]
+    question: QuestionArguments,
+}
+
+/// A kind of object that processes share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum KindChoice {
+    /// Memory.
+    Memory,
+    /// Physical memory.
+    Physical,
+    /// Events.
+    Event,
+    /// Event pools of Level Zero.
+    EventPool,
+}
+
+/// The API that a function belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LevelChoice {
+    /// Unified Runtime.
+    Ur,
+    /// Level Zero.
+    Ze,
+}
+
+impl Arguments {
+    fn filter(&self) -> CallFilter {
+        CallFilter {
+            all: self.all,
+            pids: self.pid.clone(),
+            ranks: self.ranks.clone(),
+            kinds: self.kind.iter().map(|kind| kind.kind()).collect(),
+            handle: self.handle,
+            level: self.level.map(|level| match level {
+                LevelChoice::Ur => Level::UnifiedRuntime,
+                LevelChoice::Ze => Level::LevelZero,
+            }),
+        }
+    }
+}
+
+impl KindChoice {
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Memory => Kind::Usm,
+            Self::Physical => Kind::PhysicalMem,
+            Self::Event => Kind::Event,
+            Self::EventPool => Kind::EventPool,
+        }
+    }
+}
+
+/// Lists the calls.
+pub(crate) fn calls(arguments: &Arguments) -> ExitCode {
+    let question = &arguments.question;
+    // A run that is followed need not have begun.
+    let paths = match chosen(&question.traces, arguments.follow) {
+        Ok(paths) => paths,
+        Err(error) => return failed(error),
+    };
+    let mut printer = Printer::new(question.format);
+    let listed = if arguments.follow {
+        follow(&paths, &question.options(), arguments.filter(), &mut printer)
+    } else {
+        questions::calls(&paths, &question.options(), arguments.filter(), |line| printer.print(&line))
+    };
+    match listed {
+        Ok(()) => printer.end(),
+        Err(error) => failed(error),
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> ExitCode {
+    complain(error);
+    Verdict::NotJudged.exit_code().into()
+}
+
+/// Lists what is there and what comes, until nobody reads any more.
+fn follow(
+    paths: &[PathBuf],
+    options: &Options,
+    filter: CallFilter,
+    printer: &mut Printer,
+) -> Result<(), QuestionError> {
+    let mut follower = CallFollower::new(filter);
+    while printer.failed.is_none() {
+        for line in follower.take(paths, options)? {
+            printer.print(&line);
+        }
+        printer.flush();
+        thread::sleep(PACE);
+    }
+    Ok(())
+}
+
+/// Writes lines to standard output until that fails.
+struct Printer {
+    out: BufWriter<io::StdoutLock<'static>>,
+    paint: report::Paint,
+    format: PlainFormat,
+    failed: Option<io::Error>,
+}
+
+impl Printer {
+    fn new(format: PlainFormat) -> Self {
+        let paint = look(&io::stdout(), false);
+        Self { out: BufWriter::new(io::stdout().lock()), paint, format, failed: None }
+    }
+
+    fn print(&mut self, line: &CallLine) {
+        if self.failed.is_some() {
+            return;
+        }
+        let written = match self.format {
+            PlainFormat::Text => writeln!(self.out, "{}", report::call(line, self.paint)),
+            PlainFormat::Json => report::compact(line).and_then(|mut line| {
+                line.push(b'\n');
+                self.out.write_all(&line)
+            }),
+        };
+        self.failed = written.err();
+    }
+
+    fn flush(&mut self) {
+        if self.failed.is_none() {
+            self.failed = self.out.flush().err();
+        }
+    }
+
+    fn end(mut self) -> ExitCode {
+        self.flush();
+        match self.failed {
+            // A reader that closes the pipe early has read enough.
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                failed(format_args!("the calls cannot be written to standard output: {error}"))
+            }
+            _ => ExitCode::SUCCESS,
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The calls of all processes, one after the other, in the order in which they returned; also those of a run that goes on.
+//!
+//! Calls are handed on as they are read: the list is never in memory as a whole.
+
+use std::{
+    mem,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use urscope_schema::{
+    api::{Effect, Function},
+    call::{Shape, Values},
+    handle::Kind,
+    ranks::{Ranks, process_name},
+};
+
+use super::QuestionError;
+use crate::{
+    AnalysisError,
+    analysis::{Analysis, Following, Options},
+    lifetimes::{EventSink, FinishedCall, LifetimeTracker, ProcessStart},
+};
+
+/// One call.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CallLine {
+    /// When it began, in nanoseconds since the first process of the run began.
+    pub begin_ns: u64,
+    /// How long it took in nanoseconds; `None` if it never returned.
+    pub took_ns: Option<u64>,
+    /// The name of the process's host.
+    pub host: String,
+    /// The process id.
+    pub pid: u32,
+    /// The rank of the process under an MPI launcher.
+    pub rank: Option<u32>,
+    /// The process's executable.
+    pub executable: String,
+    /// The thread id.
+    pub tid: u32,
+    /// The number of the call in its process.
+    pub call: u64,
+    /// The function.
+    pub function: &'static str,
+    /// The recorded arguments by name, in their order, as text: addresses as `0x…`, sizes and counts as numbers.
+    pub arguments: Map<String, Value>,
+    /// The recorded answers, likewise.
+    pub answers: Map<String, Value>,
+    /// The result; `None` if it never returned.
+    pub result: Option<String>,
+    /// Whether it succeeded.
+    pub succeeded: bool,
+}
+
+impl CallLine {
+    /// The name of its process in text.
+    pub fn process(&self) -> String {
+        process_name(&self.executable, self.pid, self.rank)
+    }
+}
+
+/// The API that a function belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Unified Runtime.
+    UnifiedRuntime,
+    /// Level Zero.
+    LevelZero,
+}
+
+/// Which calls are listed.
+#[derive(Clone, Debug, Default)]
+pub struct CallFilter {
+    /// All recorded calls, not only those that share something.
+    pub all: bool,
+    /// Of these processes; of all if there is none.
+    pub pids: Vec<u32>,
+    /// Of these ranks; of all processes if there is none.
+    pub ranks: Option<Ranks>,
+    /// About objects of these kinds, or handle data of them; about all if there is none.
+    pub kinds: Vec<Kind>,
+    /// With this address or fingerprint among their arguments and answers.
+    pub handle: Option<u64>,
+    /// Of this API.
+    pub level: Option<Level>,
+}
+
+impl CallFilter {
+    fn wants_process(&self, pid: u32, rank: Option<u32>) -> bool {
+        let of_ranks = |ranks: &Ranks| rank.is_some() && ranks.has(rank);
+        (self.pids.is_empty() || self.pids.contains(&pid)) && self.ranks.as_ref().is_none_or(of_ranks)
+    }
+
+    fn wants(&self, call: &FinishedCall<'_>) -> bool {
+        let function = call.function;
+        let of_level = self.level.is_none_or(|level| (level == Level::LevelZero) == function.is_level_zero());
+        let of_kind = || self.kinds.is_empty() || about(function).is_some_and(|kind| self.kinds.contains(&kind));
+        (self.all || function.is_ipc()) && of_level && of_kind() && self.handle.is_none_or(|handle| names(call, handle))
+    }
+}
+
+/// What a function shares or opens: memory, physical memory, an event or an event pool.
+fn about(function: Function) -> Option<Kind> {
+    let (Effect::Makes(kind)
+    | Effect::Ends(kind)
+    | Effect::Retains(kind)
+    | Effect::Releases(kind)
+    | Effect::Asks(kind)
+    | Effect::Uses(kind)) = function.effect();
+    if kind == Kind::Mapping { Some(Kind::Usm) } else { kind.shares().or(Some(kind)) }
+}
+
+/// Whether a value of a call is that address or fingerprint. Numbers and sizes are not meant.
+fn names(call: &FinishedCall<'_>, handle: u64) -> bool {
+    let mut found = false;
+    let mut look = |_, shape, value| found |= shape == Shape::Hex && value == handle;
+    call.asked.for_each(&mut look);
+    call.answered.for_each(&mut look);
+    found
+}
+
+fn shown(values: &Values) -> Map<String, Value> {
+    let mut shown = Map::new();
+    values.for_each(|name, shape, value| {
+        // The number of a stack says nothing outside its trace.
+        if name != "stack" && name != "via" {
+            let text = if shape == Shape::Hex { format!("{value:#x}") } else { value.to_string() };
+            shown.insert(name.to_owned(), text.into());
+        }
+    });
+    shown
+}
+
+/// Hands each wanted call on.
+#[derive(Clone)]
+struct Lister<F> {
+    filter: CallFilter,
+    /// The host, the pid, the rank and the executable of each process, and whether it is wanted.
+    processes: Vec<(String, u32, Option<u32>, String, bool)>,
+    each: F,
+}
+
+impl<F: FnMut(CallLine)> EventSink for Lister<F> {
+    fn process(&mut self, began: &ProcessStart<'_>) {
+        let header = began.header;
+        let wanted = self.filter.wants_process(header.pid, header.rank);
+        self.processes.push((header.host.clone(), header.pid, header.rank, header.executable.clone(), wanted));
+    }
+
+    fn call(&mut self, call: &FinishedCall<'_>) {
+        let Some((host, pid, rank, executable, true)) = self.processes.get(call.process as usize) else { return };
+        if !self.filter.wants(call) {
+            return;
+        }
+        (self.each)(CallLine {
+            begin_ns: call.from,
+            took_ns: call.to.map(|to| to.saturating_sub(call.from)),
+            host: host.clone(),
+            pid: *pid,
+            rank: *rank,
+            executable: executable.clone(),
+            tid: call.tid,
+            call: call.number,
+            function: call.function.name(),
+            arguments: shown(call.asked),
+            answers: shown(call.answered),
+            result: call.result.map(|result| result.text_of(call.function)),
+            succeeded: call.result.is_some_and(|result| result.is_success()),
+        });
+    }
+}
+
+/// Hands the calls of a run to `each`, in the order in which they returned; those that never returned come last.
+pub fn calls(
+    paths: &[PathBuf],
+    options: &Options,
+    filter: CallFilter,
+    each: impl FnMut(CallLine),
+) -> Result<(), QuestionError> {
+    let mut tracker = LifetimeTracker::new(Lister { filter, processes: Vec::new(), each });
+    Analysis::run(paths, options, &mut tracker)?;
+    Ok(())
+}
+
+/// Calls that wait to be taken.
+type Waiting = Arc<Mutex<Vec<CallLine>>>;
+
+/// The calls of a run that goes on.
+pub struct CallFollower {
+    following: Following<LifetimeTracker<Lister<Box<dyn Take>>>>,
+    waiting: Waiting,
+    /// How often the analysis has started, and how many calls were taken since then and before.
+    starts: u64,
+    taken: (usize, usize),
+}
+
+/// What takes a call; it can be cloned with the analysis.
+trait Take: FnMut(CallLine) + Send {
+    fn clone_box(&self) -> Box<dyn Take>;
+}
+
+impl<F: FnMut(CallLine) + Clone + Send + 'static> Take for F {
+    fn clone_box(&self) -> Box<dyn Take> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Take> {
+    fn clone(&self) -> Self {
+        (**self).clone_box()
+    }
+}
+
+impl CallFollower {
+    /// Lists the calls that `filter` wants.
+    pub fn new(filter: CallFilter) -> Self {
+        let waiting = Waiting::default();
+        let into = Arc::clone(&waiting);
+        let following = Following::new(move || {
+            let into = Arc::clone(&into);
+            let take = move |line| {
+                if let Ok(mut into) = into.lock() {
+                    into.push(line);
+                }
+            };
+            let each: Box<dyn Take> = Box::new(take);
+            LifetimeTracker::new(Lister { filter: filter.clone(), processes: Vec::new(), each })
+        });
+        Self { following, waiting, starts: 1, taken: (0, 0) }
+    }
+
+    /// The calls that are new since the last time.
+    pub fn take(&mut self, paths: &[PathBuf], options: &Options) -> Result<Vec<CallLine>, AnalysisError> {
+        self.following.take_in(paths, options)?;
+        let mut new = self.waiting.lock().map(|mut waiting| mem::take(&mut *waiting)).unwrap_or_default();
+        if mem::replace(&mut self.starts, self.following.starts()) != self.starts {
+            // Everything was read again, because a trace was found that began earlier: what was listed is not listed again.
+            self.taken = (0, self.taken.0.max(self.taken.1));
+        }
+        let (now, before) = self.taken;
+        self.taken.0 += new.len();
+        new.drain(..before.saturating_sub(now).min(new.len()));
+        Ok(new)
+    }
+}
