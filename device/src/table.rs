@@ -28,6 +28,16 @@ macro_rules! ze_functions {
                 zelLoaderTranslateHandleInternal => ddi::loader::translate_handle;
                 zelGetTracerApiProcAddrTable => ddi::loader::get_tracer_table;
                 zelSetDriverTeardown => ddi::loader::set_driver_teardown;
+                zelCheckIsLoaderInTearDown => ddi::loader::is_in_teardown;
+                zelEnableTracingLayer => ddi::tracing::enable_layer;
+                zelDisableTracingLayer => ddi::tracing::disable_layer;
+                zelGetTracingLayerState => ddi::tracing::get_layer_state;
+                zelTracerCreate => ddi::tracing::create;
+                zelTracerDestroy => ddi::tracing::destroy;
+                zelTracerSetPrologues => ddi::tracing::set_prologues;
+                zelTracerSetEpilogues => ddi::tracing::set_epilogues;
+                zelTracerSetEnabled => ddi::tracing::set_enabled;
+                zelTracerResetAllCallbacks => ddi::tracing::reset_all_callbacks;
             }
             extensions {
                 zexCounterBasedEventCreate2 => events::event::counter_based_create;

@@ -11,7 +11,8 @@ use std::ffi::CStr;
 use std::sync::atomic::AtomicPtr;
 
 use urscope_device::ddi::entry;
-use urscope_device::ze_functions;
+use urscope_device::ddi::tracing::{self, Callback, Tracer};
+use urscope_device::{Handle, ZeResult, ze_functions};
 
 /// The device is a driver, too: `zeGet…ProcAddrTable` gives its functions, whoever asks. Libraries that watch drivers
 /// and pass over loaders find it by this symbol. The value has no meaning.
@@ -125,3 +126,21 @@ const fn cstr(text: &str) -> &CStr {
 }
 
 ze_functions!(symbols);
+
+macro_rules! tracer {
+    ($symbol:ident, $function:literal) => {
+        /// Registers a callback of a tracer for one function (zel_tracing_register_cb.h).
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $symbol(tracer: Handle<Tracer>, kind: u32, callback: Callback) -> ZeResult {
+            tracing::register($function, tracer, kind, callback)
+        }
+    };
+}
+
+/// The functions that register callbacks, as the build script has made them of the table.
+#[allow(non_snake_case, reason = "the names are those of the C API")]
+pub mod tracers {
+    use super::{Callback, Handle, Tracer, ZeResult, tracing};
+
+    include!(concat!(env!("OUT_DIR"), "/tracers.rs"));
+}

@@ -62,7 +62,7 @@ pub extern "C" fn translate_handle(_kind: i32, handle: Address, translated: Out<
     })
 }
 
-/// `zelGetTracerApiProcAddrTable`. There is no tracing. A loader without its tracing library also returns success and
+/// `zelGetTracerApiProcAddrTable`. The functions of `tracing` are found by their names only. A loader without its tracing library also returns success and
 /// leaves the table unchanged.
 pub extern "C" fn get_tracer_table(_version: u32, table: Address) -> ZeResult {
     call(|| table.check())
@@ -71,6 +71,11 @@ pub extern "C" fn get_tracer_table(_version: u32, table: Address) -> ZeResult {
 /// `zelSetDriverTeardown` (ze_loader.h). There is no teardown to announce.
 pub extern "C" fn set_driver_teardown() -> ZeResult {
     ZeResult::SUCCESS
+}
+
+/// `zelCheckIsLoaderInTearDown` (ze_loader.h). The library stays loaded as long as the process lives.
+pub extern "C" fn is_in_teardown() -> bool {
+    false
 }
 
 fn component() -> ComponentVersion {

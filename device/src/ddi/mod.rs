@@ -6,8 +6,11 @@
 
 pub(crate) mod extensions;
 pub(crate) mod loader;
+pub mod tracing;
 
 use std::arch::naked_asm;
+
+use tracing::TracePoint;
 
 pub use crate::ffi::layout::API_VERSION;
 use crate::ffi::result::ZeResult;
@@ -24,6 +27,8 @@ pub struct Function {
     pub implemented: bool,
     /// Its entry point.
     pub address: *const (),
+    /// How callbacks are called around it. None for a function that is not implemented.
+    point: Option<&'static TracePoint>,
 }
 
 // SAFETY: the address is that of a function, the same for all threads and never written through.
@@ -92,8 +97,8 @@ macro_rules! entry_point {
         }
     };
     ($name:ident => $($path:ident)::+) => {
-        /// Returns the injected fault if there is one, and jumps to the implementation otherwise. It is a jump, and
-        /// changes no register that holds an argument, so it works for every signature.
+        /// Jumps to the implementation, unless there is a fault to return or a tracer to call. It is a jump, and changes
+        /// no register that holds an argument, so it works for every signature.
         ///
         /// # Safety
         /// The arguments must be those of the function of this name (ze_api.h, zet_api.h, zes_api.h, zer_api.h).
@@ -101,14 +106,16 @@ macro_rules! entry_point {
         pub unsafe extern "C" fn $name() {
             #[cfg(target_arch = "x86_64")]
             naked_asm!(
-                "mov eax, dword ptr [rip + {fault}]",
-                "test eax, eax",
-                "jnz 2f",
+                "cmp qword ptr [rip + {gate}], 0",
+                "jne 2f",
                 "jmp {function}",
                 "2:",
-                "ret",
-                fault = sym crate::platform::faults::cell::$name,
+                "lea r11, [rip + {point}]",
+                "jmp {slow_path}",
+                gate = sym crate::platform::faults::gate::$name,
                 function = sym super::implementation::$name,
+                point = sym super::trace_point::$name,
+                slow_path = sym super::tracing::slow_path,
             );
             #[cfg(target_arch = "aarch64")]
             naked_asm!(
@@ -119,7 +126,7 @@ macro_rules! entry_point {
                 "2:",
                 "mov w0, w16",
                 "ret",
-                fault = sym crate::platform::faults::cell::$name,
+                fault = sym crate::platform::faults::gate::$name,
                 function = sym super::implementation::$name,
             );
         }
@@ -130,6 +137,26 @@ macro_rules! function {
     ($name:ident) => {};
     ($name:ident => $($path:ident)::+) => {
         pub use crate::$($path)::+ as $name;
+    };
+}
+
+macro_rules! trace_point {
+    ($name:ident) => {};
+    ($name:ident => $($path:ident)::+) => {
+        pub(super) static $name: TracePoint = TracePoint {
+            gate: &gate::$name,
+            name: stringify!($name),
+            function: super::implementation::$name as *const (),
+        };
+    };
+}
+
+macro_rules! point {
+    ($name:ident) => {
+        None
+    };
+    ($name:ident => $($path:ident)::+) => {
+        Some(&trace_point::$name)
     };
 }
 
@@ -172,6 +199,17 @@ macro_rules! expand {
             $($(function!($name $(=> $($path)::+)?);)*)*
         }
 
+        /// What is known about each implemented function, under its C name.
+        #[allow(non_upper_case_globals, reason = "the names are those of the C API")]
+        mod trace_point {
+            use super::tracing::TracePoint;
+            use crate::platform::faults::gate;
+
+            $(trace_point!($loader => $($loader_path)::+);)*
+            $(trace_point!($extension => $($extension_path)::+);)*
+            $($(trace_point!($name $(=> $($path)::+)?);)*)*
+        }
+
         /// All DDI tables of the API.
         pub static TABLES: &[Table] = &[$(Table {
             getter: stringify!($getter),
@@ -181,6 +219,7 @@ macro_rules! expand {
                 since: $since,
                 implemented: is_implemented!($($($path)::+)?),
                 address: entry::$name as *const (),
+                point: point!($name $(=> $($path)::+)?),
             }),*],
         }),*];
 
@@ -190,6 +229,7 @@ macro_rules! expand {
             since: 0,
             implemented: true,
             address: entry::$loader as *const (),
+            point: None,
         }),*];
 
         /// The functions that the driver offers by name only.
@@ -198,6 +238,7 @@ macro_rules! expand {
             since: 0,
             implemented: true,
             address: entry::$extension as *const (),
+            point: None,
         }),*];
     };
 }

@@ -1,7 +1,8 @@
 //! Fault injection: result codes that functions return instead of doing their work (`ZE_SOFT_FAIL`).
 //!
-//! Every implemented function of the table has one code, which its entry point reads first. Must never list a function
-//! that returns something other than a `ze_result_t`.
+//! Every implemented function of the table has a gate, which its entry point reads first: it holds the code, and whether
+//! tracers have callbacks for the function. Must never list a function that returns something other than a
+//! `ze_result_t`.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,6 +14,39 @@ const WITHOUT_RESULT: [&str; 4] = [
     "zerTranslateIdentifierToDeviceHandle",
 ];
 
+/// What an entry point looks at before it goes to its implementation: all of it is zero, or there is something to do.
+#[repr(C, align(8))]
+pub(crate) struct Gate {
+    code: AtomicU32,
+    tracers: AtomicU32,
+}
+
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "entry points there only read the code"))]
+impl Gate {
+    const fn new() -> Self {
+        Self { code: AtomicU32::new(0), tracers: AtomicU32::new(0) }
+    }
+
+    /// The code that the function returns instead of doing its work; 0 for none.
+    pub(crate) fn code(&self) -> u32 {
+        self.code.load(Ordering::Relaxed)
+    }
+
+    /// Whether an enabled tracer has a callback for the function.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.tracers.load(Ordering::Acquire) > 0
+    }
+
+    /// Counts one more tracer with a callback for the function, or one less.
+    pub(crate) fn count_tracer(&self, more: bool) {
+        if more {
+            self.tracers.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.tracers.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
 /// Whether a function of this name exists, is implemented, and returns a `ze_result_t`.
 pub(crate) fn can_fail(name: &str) -> bool {
     find(name).is_some()
@@ -21,29 +55,29 @@ pub(crate) fn can_fail(name: &str) -> bool {
 /// Makes a function return `code` from now on, without doing anything. 0 makes it work again. Nothing happens if
 /// [`can_fail`] is false for it.
 pub(crate) fn fail(name: &str, code: u32) {
-    if let Some(cell) = find(name) {
-        cell.store(code, Ordering::Relaxed);
+    if let Some(gate) = find(name) {
+        gate.code.store(code, Ordering::Relaxed);
     }
 }
 
-fn find(name: &str) -> Option<&'static AtomicU32> {
-    let known = CODES.iter().flatten().find(|(known, _)| *known == name)?;
+fn find(name: &str) -> Option<&'static Gate> {
+    let known = GATES.iter().flatten().find(|(known, _)| *known == name)?;
     (!WITHOUT_RESULT.contains(&name)).then_some(known.1)
 }
 
-macro_rules! cell {
+macro_rules! gate {
     ($name:ident) => {};
     ($name:ident => $($path:ident)::+) => {
-        pub(crate) static $name: AtomicU32 = AtomicU32::new(0);
+        pub(crate) static $name: Gate = Gate::new();
     };
 }
 
-macro_rules! code {
+macro_rules! named {
     ($name:ident) => {
         None
     };
     ($name:ident => $($path:ident)::+) => {
-        Some((stringify!($name), &cell::$name))
+        Some((stringify!($name), &gate::$name))
     };
 }
 
@@ -53,20 +87,20 @@ macro_rules! expand {
         extensions { $($extension:ident => $($extension_path:ident)::+;)* }
         $($getter:ident { $($since:literal $name:ident $(=> $($path:ident)::+)?;)* })*
     ) => {
-        /// One code for each implemented function, under its C name; 0 for none.
+        /// One gate for each implemented function, under its C name.
         #[allow(non_upper_case_globals, reason = "the names are those of the C API")]
-        pub(crate) mod cell {
-            use super::AtomicU32;
+        pub(crate) mod gate {
+            use super::Gate;
 
-            $(cell!($loader => $($loader_path)::+);)*
-            $(cell!($extension => $($extension_path)::+);)*
-            $($(cell!($name $(=> $($path)::+)?);)*)*
+            $(gate!($loader => $($loader_path)::+);)*
+            $(gate!($extension => $($extension_path)::+);)*
+            $($(gate!($name $(=> $($path)::+)?);)*)*
         }
 
         /// The functions that can be made to fail: those of the API and the driver extensions.
-        static CODES: &[Option<(&str, &AtomicU32)>] = &[
-            $(code!($extension => $($extension_path)::+),)*
-            $($(code!($name $(=> $($path)::+)?),)*)*
+        static GATES: &[Option<(&str, &Gate)>] = &[
+            $(named!($extension => $($extension_path)::+),)*
+            $($(named!($name $(=> $($path)::+)?),)*)*
         ];
     };
 }

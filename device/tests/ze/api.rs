@@ -47,6 +47,9 @@ pub(crate) const INVALID_KERNEL_ARGUMENT_INDEX: u32 = 0x7800_0015;
 pub(crate) const INVALID_KERNEL_ARGUMENT_SIZE: u32 = 0x7800_0016;
 pub(crate) const INVALID_MODULE_UNLINKED: u32 = 0x7800_0018;
 
+/// A callback of a tracer: pointers to the arguments, the result, the tracer's data, data of this call.
+pub(crate) type TracerCallback = unsafe extern "C" fn(*const *mut u64, u64, usize, *mut usize);
+
 /// No timeout.
 pub(crate) const FOREVER: u64 = u64::MAX;
 
@@ -66,6 +69,15 @@ macro_rules! functions {
 }
 
 functions! {
+    zelTracerCreate(desc: *const TracerDesc, tracer: *mut Handle);
+    zelTracerDestroy(tracer: Handle);
+    zelTracerSetPrologues(tracer: Handle, callbacks: *const Option<TracerCallback>);
+    zelTracerSetEpilogues(tracer: Handle, callbacks: *const Option<TracerCallback>);
+    zelTracerSetEnabled(tracer: Handle, enable: u8);
+    zelTracerResetAllCallbacks(tracer: Handle);
+    zelEnableTracingLayer();
+    zelDisableTracingLayer();
+    zelGetTracingLayerState(enabled: *mut bool);
     zeInit(flags: u32);
     zeInitDrivers(count: *mut u32, drivers: *mut Handle, desc: *const InitDriverTypeDesc);
     zeDriverGet(count: *mut u32, drivers: *mut Handle);

@@ -31,4 +31,5 @@ mod memory;
 mod physical;
 mod stress;
 mod surface;
+mod tracing;
 mod virtual_memory;

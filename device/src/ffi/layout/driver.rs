@@ -62,6 +62,18 @@ pub struct ContextDesc {
     pub flags: u32,
 }
 
+/// `zel_tracer_desc_t` (zel_tracing_api.h).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct TracerDesc {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *const c_void,
+    /// `pUserData`: passed to the callbacks.
+    pub user_data: usize,
+}
+
 /// `zel_component_version_t` (ze_loader.h).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -88,6 +100,7 @@ mod tests {
         assert_eq!(size_of::<DriverExtensionProperties>(), 260);
         assert_eq!(size_of::<InitDriverTypeDesc>(), 24);
         assert_eq!(size_of::<ContextDesc>(), 24);
+        assert_eq!(size_of::<TracerDesc>(), 24);
         assert_eq!(size_of::<ComponentVersion>(), 80);
     }
 }
