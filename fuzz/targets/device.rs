@@ -113,8 +113,13 @@ impl Software {
         let (mut of_event, mut of_pool): (IpcEventCounterBasedHandle, IpcEventPoolHandle) = (zeroed(), zeroed());
         assert_eq!(zeEventCounterBasedGetIpcHandle(event, &raw mut of_event), 0);
         assert_eq!(zeEventPoolGetIpcHandle(pool, &raw mut of_pool), 0);
-        // In a file with other memory, and in one of its own.
-        [self.memory(5000), self.memory(64 << 20), of_event.data, of_pool.data]
+        // In a file with other memory, which small allocations share when half of the descriptors are used, and in a
+        // file of its own.
+        let limit = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
+        // SAFETY: setrlimit reads the structure that it is given.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+        (0..32).for_each(|_| drop(self.memory(1)));
+        [self.memory(5000), self.memory(128 << 20), of_event.data, of_pool.data]
     }
 
     /// Opens the bytes as a handle of each kind, and closes what opened. Returns how many kinds opened.

@@ -338,6 +338,21 @@ impl Setup {
     }
 }
 
+/// Sets how many descriptors this process may have, which must not run other tests.
+pub(crate) fn limit_descriptors(count: u64) {
+    let limit = libc::rlimit { rlim_cur: count, rlim_max: count };
+    // SAFETY: setrlimit reads the structure that it is given.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+}
+
+/// Makes small allocations of this process share files from now on: it has few descriptors, and half of them are used.
+pub(crate) fn share_files(setup: Setup) {
+    limit_descriptors(64);
+    for _ in 0..32 {
+        setup.device_memory(1);
+    }
+}
+
 /// The bytes at a pointer.
 pub(crate) fn bytes<'a>(pointer: *const c_void, size: usize) -> &'a mut [u8] {
     // SAFETY: the tests pass live allocations of at least this size, and access them from one thread at a time.

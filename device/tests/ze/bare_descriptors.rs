@@ -223,6 +223,30 @@ fn a_file_is_believed_only_as_far_as_it_bears_out_what_it_says() {
         let file = forged(size, &description);
         assert_eq!(refused(setup, bare(file.as_raw_fd())), INVALID_ARGUMENT, "{size} {description:x?}");
     }
+    // Words that are almost right, in any combination.
+    let mut state = 1_u64;
+    for _ in 0..3000 {
+        let mut description = [magic, 2 * page, 2 * page - 7, 2];
+        for _ in 0..2 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (word, change) = ((state >> 33) as usize % 4, state >> 59);
+            description[word] = match change % 4 {
+                0 => description[word].wrapping_add(change),
+                1 => description[word] ^ 1 << (state >> 40 & 63),
+                2 => description[word].wrapping_mul(page),
+                _ => u64::MAX - change,
+            };
+        }
+        let file = forged(3 * PAGE, &description);
+        let mut out = null_mut();
+        if zeMemOpenIpcHandle(setup.context, setup.device, bare(file.as_raw_fd()), 0, &raw mut out) == SUCCESS {
+            let (mut base, mut size) = (null_mut(), 0);
+            ok(zeMemGetAddressRange(setup.context, out, &raw mut base, &raw mut size));
+            assert!(size > PAGE && size <= 2 * PAGE, "{description:x?}");
+            bytes(out, size).fill(1);
+            ok(zeMemCloseIpcHandle(setup.context, out));
+        }
+    }
     // Other files, numbers that are no descriptors, and memory that nobody has exported.
     let ordinary = File::open("/proc/self/exe").unwrap();
     let memory = setup.device_memory(PAGE);
@@ -354,12 +378,6 @@ fn only_exported_memory_is_imported() {
     setup.free(memory);
 }
 
-fn set_limit(descriptors: u64) {
-    let limit = libc::rlimit { rlim_cur: descriptors, rlim_max: descriptors };
-    // SAFETY: setrlimit reads the structure that it is given.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
-}
-
 #[test]
 fn memory_has_files_of_its_own_until_half_of_the_descriptors_are_used() {
     const NAME: &str = "bare_descriptors::memory_has_files_of_its_own_until_half_of_the_descriptors_are_used";
@@ -367,7 +385,7 @@ fn memory_has_files_of_its_own_until_half_of_the_descriptors_are_used() {
         run_child(child(NAME, "device", &[]));
         return;
     }
-    set_limit(100);
+    limit_descriptors(100);
     let setup = Setup::new();
     let held: Vec<_> = (0..200).map(|_| setup.device_memory(5000)).collect();
     let alone = |memory: &*mut c_void| {
@@ -422,11 +440,11 @@ fn low_numbers_stay_for_the_application() {
         return;
     }
     let setup = Setup::new();
-    set_limit(2048);
+    limit_descriptors(2048);
     let memory = setup.device_memory(5000);
     // select(2) cannot handle numbers from FD_SETSIZE on.
     assert!(number_in(get(setup, memory)) >= libc::FD_SETSIZE as i32);
-    set_limit(1024);
+    limit_descriptors(1024);
     let other = setup.device_memory(5000);
     assert!(number_in(get(setup, other)) < libc::FD_SETSIZE as i32);
     setup.free(memory);

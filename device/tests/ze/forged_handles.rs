@@ -90,6 +90,7 @@ fn forged_handles_affect_neither_process() {
     match role().as_deref() {
         Some("producer") => {
             let (setup, pipe) = (Setup::new(), Pipe::open());
+            share_files(setup);
             for handle in produce(setup) {
                 pipe.send(&handle);
             }
@@ -100,6 +101,7 @@ fn forged_handles_affect_neither_process() {
         Some(_) => {
             let setup = Setup::new();
             let mut producer = Peer::start(NAME, "producer");
+            share_files(setup);
             let theirs: [Bytes; 4] = std::array::from_fn(|_| producer.receive());
             let handles = [theirs, produce(setup)].concat();
             for handle in &handles {

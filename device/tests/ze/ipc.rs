@@ -128,7 +128,11 @@ fn memory_that_its_producer_frees_stays_valid_where_it_is_open() {
 #[test]
 fn a_freed_range_is_not_reused_while_another_process_has_it_open() {
     const NAME: &str = "ipc::a_freed_range_is_not_reused_while_another_process_has_it_open";
-    if role().is_some() {
+    if role().is_none() {
+        run_child(child(NAME, "producer", &[]));
+        return;
+    }
+    if role().as_deref() == Some("consumer") {
         let (setup, pipe) = (Setup::new(), Pipe::open());
         let handle = IpcMemHandle { data: pipe.receive() };
         let memory = open(setup, handle);
@@ -140,8 +144,10 @@ fn a_freed_range_is_not_reused_while_another_process_has_it_open() {
         pipe.receive::<1>();
         return;
     }
+    // Memory with a file of its own is not reused anyway.
     let setup = Setup::new();
     let mut peer = Peer::start(NAME, "consumer");
+    share_files(setup);
     let memory = setup.device_memory(SIZE);
     bytes(memory, SIZE).fill(1);
     peer.send(&get(setup, memory).data);
@@ -286,7 +292,11 @@ fn a_producer_that_must_not_be_traced_is_an_error() {
 #[test]
 fn a_consumer_that_dies_does_no_harm() {
     const NAME: &str = "ipc::a_consumer_that_dies_does_no_harm";
-    if role().is_some() {
+    if role().is_none() {
+        run_child(child(NAME, "producer", &[]));
+        return;
+    }
+    if role().as_deref() == Some("consumer") {
         let (setup, pipe) = (Setup::new(), Pipe::open());
         open(setup, IpcMemHandle { data: pipe.receive() });
         pipe.send(b"o");
@@ -295,6 +305,7 @@ fn a_consumer_that_dies_does_no_harm() {
     }
     let setup = Setup::new();
     let mut peer = Peer::start(NAME, "consumer");
+    share_files(setup);
     let memory = setup.device_memory(SIZE);
     peer.send(&get(setup, memory).data);
     peer.receive::<1>();
@@ -314,6 +325,7 @@ fn many_cycles_leak_no_descriptor_and_no_mapping() {
         return;
     }
     let setup = Setup::new();
+    share_files(setup);
     let list = setup.immediate_list(2);
     let cycle = |round: usize| {
         // Every other allocation is large enough for a file of its own.

@@ -147,9 +147,7 @@ fn thousands_of_allocations_need_few_descriptors() {
         run_child(child(NAME, "device", &[]));
         return;
     }
-    let limit = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
-    // SAFETY: setrlimit reads the structure that it is given.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+    limit_descriptors(64);
     let setup = Setup::new();
     let sizes = [1, 4096, 5000, 64 << 10, 200_000];
     let held: Vec<_> = (0..5000).map(|index| (setup.device_memory(sizes[index % 5]), sizes[index % 5])).collect();
