@@ -139,9 +139,9 @@ macro_rules! ze_functions {
                  0 zeCommandQueueSynchronize => commands::queue::synchronize;
                  9 zeCommandQueueGetOrdinal => commands::queue::get_ordinal;
                  9 zeCommandQueueGetIndex => commands::queue::get_index;
-                17 zeCommandQueueGetFlags;
-                17 zeCommandQueueGetMode;
-                17 zeCommandQueueGetPriority;
+                17 zeCommandQueueGetFlags => commands::queue::get_flags;
+                17 zeCommandQueueGetMode => commands::queue::get_mode;
+                17 zeCommandQueueGetPriority => commands::queue::get_priority;
             }
             zeGetCommandListProcAddrTable {
                  0 zeCommandListCreate => commands::list::create;
@@ -185,10 +185,10 @@ macro_rules! ze_functions {
                 16 zeCommandListAppendMemoryCopyWithParameters;
                 16 zeCommandListAppendMemoryFillWithParameters;
                 16 zeCommandListImmediateAppendCommandListsWithParameters;
-                17 zeCommandListGetFlags;
-                17 zeCommandListImmediateGetFlags;
-                17 zeCommandListImmediateGetMode;
-                17 zeCommandListImmediateGetPriority;
+                17 zeCommandListGetFlags => commands::list::get_flags;
+                17 zeCommandListImmediateGetFlags => commands::list::immediate_get_flags;
+                17 zeCommandListImmediateGetMode => commands::list::immediate_get_mode;
+                17 zeCommandListImmediateGetPriority => commands::list::immediate_get_priority;
                 17 zeCommandListBeginGraphCaptureExt;
                 17 zeCommandListBeginCaptureIntoGraphExt;
                 17 zeCommandListIsGraphCaptureEnabledExt;

@@ -21,9 +21,11 @@ use crate::ffi::{Argument, In, Out};
 use crate::platform::clock;
 
 /// `ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS`.
-pub(crate) const SYNCHRONOUS: u32 = 1;
+const SYNCHRONOUS: u32 = 1;
 /// `ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS`, the last mode of ze_api.h.
-pub(crate) const ASYNCHRONOUS: u32 = 2;
+const ASYNCHRONOUS: u32 = 2;
+/// `ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH`, the last priority of ze_api.h.
+const HIGHEST_PRIORITY: u32 = 2;
 
 /// The object behind a `ze_command_list_handle_t`.
 pub struct CommandList {
@@ -34,8 +36,38 @@ pub struct CommandList {
 }
 
 enum Body {
-    Immediate { stream: Arc<Stream>, index: u32, synchronous: bool },
-    Regular(Mutex<Recording>),
+    Immediate { stream: Arc<Stream>, attributes: QueueAttributes },
+    Regular { recording: Mutex<Recording>, flags: u32 },
+}
+
+/// What a queue or an immediate list was created with (`ze_command_queue_desc_t`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueAttributes {
+    pub ordinal: u32,
+    pub index: u32,
+    pub flags: u32,
+    pub mode: u32,
+    /// Accepted and without effect: there is one priority.
+    pub priority: u32,
+}
+
+impl QueueAttributes {
+    /// Those of a descriptor: `INVALID_ARGUMENT` or `INVALID_ENUMERATION`.
+    pub(crate) fn of(desc: &CommandQueueDesc) -> Outcome<Self> {
+        let CommandQueueDesc { ordinal, index, flags, mode, priority, .. } = *desc;
+        if ordinal != 0 || index >= QUEUES {
+            return Err(ZeResult::INVALID_ARGUMENT);
+        }
+        if mode > ASYNCHRONOUS || priority > HIGHEST_PRIORITY {
+            return Err(ZeResult::INVALID_ENUMERATION);
+        }
+        Ok(Self { ordinal, index, flags, mode, priority })
+    }
+
+    /// Whether an append or an execution returns after the work.
+    pub(crate) fn is_synchronous(&self) -> bool {
+        self.mode == SYNCHRONOUS
+    }
 }
 
 #[derive(Default)]
@@ -61,14 +93,14 @@ impl CommandList {
     /// Appends several commands, with no other command between them.
     pub(crate) fn append_all(&self, commands: Vec<Arc<Command>>) -> Outcome {
         match &self.body {
-            Body::Immediate { stream, synchronous, .. } => {
+            Body::Immediate { stream, attributes } => {
                 let ticket = stream.submit(&commands, None)?;
-                if *synchronous {
+                if attributes.is_synchronous() {
                     stream.wait(ticket, None);
                 }
                 Ok(())
             }
-            Body::Regular(recording) => {
+            Body::Regular { recording, .. } => {
                 let mut recording = recording.lock();
                 if recording.closed {
                     return Err(ZeResult::INVALID_ARGUMENT);
@@ -79,10 +111,18 @@ impl CommandList {
         }
     }
 
+    /// What an immediate list was created with: `INVALID_ARGUMENT` for a regular one.
+    fn attributes(&self) -> Outcome<QueueAttributes> {
+        match &self.body {
+            Body::Immediate { attributes, .. } => Ok(*attributes),
+            Body::Regular { .. } => Err(ZeResult::INVALID_ARGUMENT),
+        }
+    }
+
     /// The commands of a closed regular list: `INVALID_ARGUMENT` for any other list.
     pub(crate) fn recorded(&self) -> Outcome<Vec<Arc<Command>>> {
         match &self.body {
-            Body::Regular(recording) => {
+            Body::Regular { recording, .. } => {
                 let recording = recording.lock();
                 if recording.closed { Ok(recording.commands.clone()) } else { Err(ZeResult::INVALID_ARGUMENT) }
             }
@@ -99,17 +139,6 @@ impl Drop for CommandList {
     }
 }
 
-/// Checks the descriptor of a queue or an immediate list: `INVALID_ARGUMENT` or `INVALID_ENUMERATION`.
-pub(crate) fn check_queue(desc: &CommandQueueDesc) -> Outcome {
-    if desc.ordinal != 0 || desc.index >= QUEUES {
-        return Err(ZeResult::INVALID_ARGUMENT);
-    }
-    if desc.mode > ASYNCHRONOUS || desc.priority > 2 {
-        return Err(ZeResult::INVALID_ENUMERATION);
-    }
-    Ok(())
-}
-
 /// `zeCommandListCreate` (ze_api.h).
 pub extern "C" fn create(
     context: Handle<Context>,
@@ -120,11 +149,12 @@ pub extern "C" fn create(
     call(|| {
         context.get()?;
         let device = device.get()?;
-        let ordinal = desc.read()?.command_queue_group_ordinal;
+        let CommandListDesc { command_queue_group_ordinal: ordinal, flags, .. } = desc.read()?;
         if ordinal != 0 {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
-        register(CommandList { context, device, ordinal, body: Body::Regular(Mutex::default()) }, list)
+        let body = Body::Regular { recording: Mutex::default(), flags };
+        register(CommandList { context, device, ordinal, body }, list)
     })
 }
 
@@ -138,11 +168,10 @@ pub extern "C" fn create_immediate(
     call(|| {
         context.get()?;
         let device = device.get()?;
-        let desc = desc.read()?;
-        check_queue(&desc)?;
-        let stream = Stream::new(Arc::clone(&device), desc.index);
-        let body = Body::Immediate { stream, index: desc.index, synchronous: desc.mode == SYNCHRONOUS };
-        register(CommandList { context, device, ordinal: desc.ordinal, body }, list)
+        let attributes = QueueAttributes::of(&desc.read()?)?;
+        let stream = Stream::new(Arc::clone(&device), attributes.index);
+        let body = Body::Immediate { stream, attributes };
+        register(CommandList { context, device, ordinal: attributes.ordinal, body }, list)
     })
 }
 
@@ -154,7 +183,7 @@ pub extern "C" fn destroy(list: Handle<CommandList>) -> ZeResult {
 /// `zeCommandListClose` (ze_api.h). An immediate list stays open.
 pub extern "C" fn close(list: Handle<CommandList>) -> ZeResult {
     call(|| {
-        if let Body::Regular(recording) = &list.get()?.body {
+        if let Body::Regular { recording, .. } = &list.get()?.body {
             recording.lock().closed = true;
         }
         Ok(())
@@ -165,7 +194,7 @@ pub extern "C" fn close(list: Handle<CommandList>) -> ZeResult {
 pub extern "C" fn reset(list: Handle<CommandList>) -> ZeResult {
     call(|| {
         let list = list.get()?;
-        if let Body::Regular(recording) = &list.body {
+        if let Body::Regular { recording, .. } = &list.body {
             let before = std::mem::take(&mut *recording.lock());
             drop(before);
         }
@@ -179,7 +208,7 @@ pub extern "C" fn host_synchronize(list: Handle<CommandList>, timeout: u64) -> Z
     call(|| match &list.get()?.body {
         Body::Immediate { stream, .. } if stream.synchronize(clock::deadline(timeout)) => Ok(()),
         Body::Immediate { .. } => Err(ZeResult::NOT_READY),
-        Body::Regular(_) => Err(ZeResult::INVALID_ARGUMENT),
+        Body::Regular { .. } => Err(ZeResult::INVALID_ARGUMENT),
     })
 }
 
@@ -198,12 +227,32 @@ pub extern "C" fn get_ordinal(list: Handle<CommandList>, ordinal: Out<u32>) -> Z
     call(|| ordinal.write(list.get()?.ordinal))
 }
 
+/// `zeCommandListGetFlags` (ze_api.h). `INVALID_ARGUMENT` for an immediate list, whose flags are those of a queue.
+pub extern "C" fn get_flags(list: Handle<CommandList>, flags: Out<u32>) -> ZeResult {
+    call(|| match &list.get()?.body {
+        Body::Regular { flags: own, .. } => flags.write(*own),
+        Body::Immediate { .. } => Err(ZeResult::INVALID_ARGUMENT),
+    })
+}
+
 /// `zeCommandListImmediateGetIndex` (ze_api.h).
 pub extern "C" fn immediate_get_index(list: Handle<CommandList>, index: Out<u32>) -> ZeResult {
-    call(|| match &list.get()?.body {
-        Body::Immediate { index: own, .. } => index.write(*own),
-        Body::Regular(_) => Err(ZeResult::INVALID_ARGUMENT),
-    })
+    call(|| index.write(list.get()?.attributes()?.index))
+}
+
+/// `zeCommandListImmediateGetFlags` (ze_api.h).
+pub extern "C" fn immediate_get_flags(list: Handle<CommandList>, flags: Out<u32>) -> ZeResult {
+    call(|| flags.write(list.get()?.attributes()?.flags))
+}
+
+/// `zeCommandListImmediateGetMode` (ze_api.h).
+pub extern "C" fn immediate_get_mode(list: Handle<CommandList>, mode: Out<u32>) -> ZeResult {
+    call(|| mode.write(list.get()?.attributes()?.mode))
+}
+
+/// `zeCommandListImmediateGetPriority` (ze_api.h).
+pub extern "C" fn immediate_get_priority(list: Handle<CommandList>, priority: Out<u32>) -> ZeResult {
+    call(|| priority.write(list.get()?.attributes()?.priority))
 }
 
 /// `zeCommandListIsImmediate` (ze_api.h).
@@ -222,9 +271,7 @@ pub extern "C" fn immediate_append_command_lists(
 ) -> ZeResult {
     call(|| {
         let list = list.get()?;
-        if matches!(list.body, Body::Regular(_)) {
-            return Err(ZeResult::INVALID_ARGUMENT);
-        }
+        list.attributes()?;
         let waits = waits.objects(wait_count)?;
         let signals = signal.get_optional()?;
         let mut commands = vec![Arc::new(Command { work: Work::nothing(), waits, signals: None })];

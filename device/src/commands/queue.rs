@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::commands::fence::Fence;
-use crate::commands::list::{self, CommandList};
+use crate::commands::list::{CommandList, QueueAttributes};
 use crate::commands::stream::{self, Stream};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
@@ -18,9 +18,7 @@ use crate::platform::clock;
 /// The object behind a `ze_command_queue_handle_t`.
 pub struct CommandQueue {
     stream: Arc<Stream>,
-    ordinal: u32,
-    index: u32,
-    synchronous: bool,
+    attributes: QueueAttributes,
 }
 
 impl Object for CommandQueue {
@@ -46,16 +44,10 @@ pub extern "C" fn create(
     call(|| {
         context.get()?;
         let device = device.get()?;
-        let desc = desc.read()?;
-        list::check_queue(&desc)?;
+        let attributes = QueueAttributes::of(&desc.read()?)?;
         queue.check()?;
-        let made = CommandQueue {
-            stream: Stream::new(device, desc.index),
-            ordinal: desc.ordinal,
-            index: desc.index,
-            synchronous: desc.mode == list::SYNCHRONOUS,
-        };
-        queue.write(Handle::register(Arc::new(made)))
+        let stream = Stream::new(device, attributes.index);
+        queue.write(Handle::register(Arc::new(CommandQueue { stream, attributes })))
     })
 }
 
@@ -83,7 +75,7 @@ pub extern "C" fn execute_command_lists(
             commands.extend(list.recorded()?);
         }
         let ticket = queue.stream.submit(&commands, fence.map(|fence| Arc::clone(&fence.signal)))?;
-        if queue.synchronous {
+        if queue.attributes.is_synchronous() {
             queue.stream.wait(ticket, None);
         }
         Ok(())
@@ -100,12 +92,27 @@ pub extern "C" fn synchronize(queue: Handle<CommandQueue>, timeout: u64) -> ZeRe
 
 /// `zeCommandQueueGetOrdinal` (ze_api.h).
 pub extern "C" fn get_ordinal(queue: Handle<CommandQueue>, ordinal: Out<u32>) -> ZeResult {
-    call(|| ordinal.write(queue.get()?.ordinal))
+    call(|| ordinal.write(queue.get()?.attributes.ordinal))
 }
 
 /// `zeCommandQueueGetIndex` (ze_api.h).
 pub extern "C" fn get_index(queue: Handle<CommandQueue>, index: Out<u32>) -> ZeResult {
-    call(|| index.write(queue.get()?.index))
+    call(|| index.write(queue.get()?.attributes.index))
+}
+
+/// `zeCommandQueueGetFlags` (ze_api.h).
+pub extern "C" fn get_flags(queue: Handle<CommandQueue>, flags: Out<u32>) -> ZeResult {
+    call(|| flags.write(queue.get()?.attributes.flags))
+}
+
+/// `zeCommandQueueGetMode` (ze_api.h).
+pub extern "C" fn get_mode(queue: Handle<CommandQueue>, mode: Out<u32>) -> ZeResult {
+    call(|| mode.write(queue.get()?.attributes.mode))
+}
+
+/// `zeCommandQueueGetPriority` (ze_api.h).
+pub extern "C" fn get_priority(queue: Handle<CommandQueue>, priority: Out<u32>) -> ZeResult {
+    call(|| priority.write(queue.get()?.attributes.priority))
 }
 
 /// `zeDeviceSynchronize` (ze_api.h). Waits for everything submitted so far to any queue or immediate list of the

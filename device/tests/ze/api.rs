@@ -147,6 +147,14 @@ functions! {
     zeCommandListCreate(context: Handle, device: Handle, desc: *const CommandListDesc, list: *mut Handle);
     zeCommandListCreateImmediate(context: Handle, device: Handle, desc: *const CommandQueueDesc, list: *mut Handle);
     zeCommandListDestroy(list: Handle);
+    zeCommandQueueGetFlags(queue: Handle, value: *mut u32);
+    zeCommandQueueGetMode(queue: Handle, value: *mut u32);
+    zeCommandQueueGetPriority(queue: Handle, value: *mut u32);
+    zeCommandListGetFlags(list: Handle, value: *mut u32);
+    zeCommandListImmediateGetFlags(list: Handle, value: *mut u32);
+    zeCommandListImmediateGetMode(list: Handle, value: *mut u32);
+    zeCommandListImmediateGetPriority(list: Handle, value: *mut u32);
+    zeCommandListImmediateGetIndex(list: Handle, value: *mut u32);
     zeCommandListClose(list: Handle);
     zeCommandListReset(list: Handle);
     zeCommandListHostSynchronize(list: Handle, timeout: u64);
