@@ -118,7 +118,9 @@ impl Software {
         let limit = libc::rlimit { rlim_cur: 64, rlim_max: 64 };
         // SAFETY: setrlimit reads the structure that it is given.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
-        (0..32).for_each(|_| drop(self.memory(1)));
+        for _ in 0..32 {
+            self.memory(1);
+        }
         [self.memory(5000), self.memory(128 << 20), of_event.data, of_pool.data]
     }
 
