@@ -7,7 +7,7 @@
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
-use crate::api::layout::command::{CommandListDesc, CommandQueueDesc, CopyRegion, FenceDesc};
+use crate::api::layout::command::{CopyRegion, FenceDesc};
 use crate::api::layout::event::*;
 use crate::api::layout::stype;
 use crate::api::*;
@@ -450,26 +450,6 @@ fn the_threads_of_lists_end_with_them() {
     }
 }
 
-/// A queue resets the event, and an immediate list waits for it afterwards: the signal from before the reset is not the
-/// one that it waits for.
-#[test]
-fn a_wait_is_for_the_signal_after_a_reset_that_was_submitted_before() {
-    let setup = Setup::new();
-    let [gate, event, done] = setup.events();
-    let (first, second) = (setup.immediate_list(2), setup.immediate_list(2));
-    ok(zeEventHostSignal(event));
-    ok(zeCommandListAppendWaitOnEvents(first, 1, &raw const gate));
-    ok(zeCommandListAppendEventReset(first, event));
-    ok(zeCommandListAppendBarrier(second, done, 1, &raw const event));
-    assert_eq!(zeCommandListHostSynchronize(second, nanoseconds(Duration::from_millis(50))), NOT_READY);
-    ok(zeEventQueryStatus(event));
-    ok(zeEventHostSignal(gate));
-    ok(zeCommandListHostSynchronize(first, FOREVER));
-    assert_eq!(zeEventQueryStatus(done), NOT_READY);
-    ok(zeEventHostSignal(event));
-    ok(zeEventHostSynchronize(done, FOREVER));
-}
-
 /// The conformance tests demand it, although such a list need be neither closed nor reset.
 #[test]
 fn an_immediate_list_may_be_closed_and_reset_and_goes_on() {
@@ -495,41 +475,4 @@ fn the_clock_is_that_of_intels_driver() {
     let setup = Setup::new();
     let (before, device, after) = (raw(), now(setup), raw());
     assert!((before..=after).contains(&device), "{before} {device} {after}");
-}
-
-/// A function that returns a number about a list.
-type Query = fn(Handle, *mut u32) -> u32;
-
-#[test]
-fn queues_and_lists_say_what_they_were_created_with() {
-    let setup = Setup::new();
-    let value = |get: &dyn Fn(*mut u32) -> u32| {
-        let mut value = 77;
-        (get(&raw mut value), value)
-    };
-    let desc = CommandQueueDesc { index: 3, flags: 2, mode: 2, priority: 1, ..zeroed() };
-    let queue = make(|out| zeCommandQueueCreate(setup.context, setup.device, &raw const desc, out));
-    let immediate = make(|out| zeCommandListCreateImmediate(setup.context, setup.device, &raw const desc, out));
-    let desc = CommandListDesc { flags: 4, ..zeroed() };
-    let regular = make(|out| zeCommandListCreate(setup.context, setup.device, &raw const desc, out));
-    assert_eq!(value(&|out| zeCommandQueueGetFlags(queue, out)), (SUCCESS, 2));
-    assert_eq!(value(&|out| zeCommandQueueGetMode(queue, out)), (SUCCESS, 2));
-    assert_eq!(value(&|out| zeCommandQueueGetPriority(queue, out)), (SUCCESS, 1));
-    assert_eq!(value(&|out| zeCommandListGetFlags(regular, out)), (SUCCESS, 4));
-    assert_eq!(value(&|out| zeCommandListGetFlags(immediate, out)), (INVALID_ARGUMENT, 77));
-    let queries: [(Query, u32); 4] = [
-        (zeCommandListImmediateGetFlags, 2),
-        (zeCommandListImmediateGetMode, 2),
-        (zeCommandListImmediateGetPriority, 1),
-        (zeCommandListImmediateGetIndex, 3),
-    ];
-    for (query, expected) in queries {
-        assert_eq!(value(&|out| query(immediate, out)), (SUCCESS, expected));
-        assert_eq!(value(&|out| query(regular, out)), (INVALID_ARGUMENT, 77));
-    }
-    for desc in [CommandQueueDesc { priority: 3, ..zeroed() }, CommandQueueDesc { mode: 3, ..zeroed() }] {
-        let mut out = null_mut();
-        let result = zeCommandQueueCreate(setup.context, setup.device, &raw const desc, &raw mut out);
-        assert_eq!((result, out), (INVALID_ENUMERATION, null_mut()));
-    }
 }
