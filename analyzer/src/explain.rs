@@ -29,9 +29,9 @@ pub fn list() -> String {
     })
 }
 
-/// The page of a rule, in Markdown. The error names similar rules.
+/// The page of a rule, in Markdown. In the name, `_` is the same as `-`. The error names similar rules.
 pub fn page(name: &str) -> Result<String, UnknownRule> {
-    let rule = Rule::named(name).ok_or_else(|| UnknownRule { name: name.to_owned() })?;
+    let rule = Rule::named(&name.replace('_', "-")).ok_or_else(|| UnknownRule { name: name.to_owned() })?;
     Ok(format!("{} ({}): {}\n\n{}\n", rule.code, rule.severity, rule.title, Page::of(rule).text.trim_end()))
 }
 

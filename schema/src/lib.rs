@@ -16,6 +16,8 @@ pub mod packed;
 pub mod placeholders;
 pub mod proc_stat;
 pub mod ranks;
+mod size;
 pub mod trace;
 
 pub use counted::counted;
+pub use size::{short_size, size};

@@ -19,7 +19,7 @@ use urscope_schema::counted;
 
 use crate::{
     arguments::{QuestionArguments, TraceArguments},
-    output::complain,
+    output::tell,
 };
 
 /// The parent of the directories of runs.
@@ -66,7 +66,7 @@ pub(crate) enum NoInput {
 pub(crate) fn chosen(arguments: &TraceArguments, empty: bool) -> Result<Vec<PathBuf>, NoInput> {
     let paths = if arguments.paths.is_empty() {
         let newest = newest().ok_or(NoInput::Nothing)?;
-        complain(format_args!("no traces are named, so these are those of the newest run, {}", newest.display()));
+        tell(format_args!("no traces are named, so these are those of the newest run, {}", newest.display()));
         vec![newest]
     } else {
         arguments.paths.clone()

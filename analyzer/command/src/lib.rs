@@ -7,6 +7,7 @@
 
 mod arguments;
 mod commands;
+mod config;
 mod doctor;
 mod elf;
 pub mod export;

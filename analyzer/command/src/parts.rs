@@ -12,6 +12,22 @@ use std::{
 /// The environment variable that names another library.
 pub(crate) const LIBRARY_VARIABLE: &str = "URSCOPE_LIBRARY";
 
+/// The list of the variables of the preloaded library, generated from its source code.
+pub(crate) const KNOBS: &str = include_str!("../../../docs/knobs.md");
+
+/// The variables of the command alone, and what each does.
+pub(crate) const OWN_VARIABLES: [(&str, &str); 6] = [
+    (LIBRARY_VARIABLE, "The liburscope.so that `urscope run` preloads, instead of the one beside the command."),
+    ("NO_COLOR", "Output has no colours, unless --color always is given."),
+    ("CLICOLOR_FORCE", "1: output has colours, also if it is no terminal."),
+    ("TERM", "`dumb`: the terminal shows no colours, and `urscope top` writes the state once."),
+    ("BROWSER", "The browsers that `urscope view` tries, separated by colons."),
+    (
+        "GITHUB_WORKSPACE",
+        "The directory that paths in SARIF and in annotations are relative to, instead of the current one.",
+    ),
+];
+
 /// The library that is preloaded.
 const LIBRARY: Part = Part {
     what: "the library that is loaded into the program, liburscope.so,",

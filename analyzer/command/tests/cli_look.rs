@@ -18,8 +18,16 @@ use serde_json::Value;
 #[test]
 fn the_version_and_the_help_are_printed() {
     let workspace = Workspace::new();
+    let short = workspace.run(&["-V"]);
+    assert_eq!((short.code, short.stdout), (0, format!("urscope {}\n", env!("CARGO_PKG_VERSION"))));
     let version = workspace.run(&["--version"]);
-    assert_eq!((version.code, version.stdout), (0, format!("urscope {}\n", env!("CARGO_PKG_VERSION"))));
+    let [first, formats @ ..] = &version.stdout.lines().collect::<Vec<_>>()[..] else { panic!("{version:?}") };
+    assert!(first.starts_with(&format!("urscope {}", env!("CARGO_PKG_VERSION"))), "{version:?}");
+    assert_eq!(formats.len(), 4, "{version:?}");
+    for (line, name) in formats.iter().zip(["trace", "report", "node report", "answer"]) {
+        let number = line.strip_prefix(name).and_then(|rest| rest.strip_prefix(" format "));
+        assert!(number.is_some_and(|number| number.parse::<u32>().is_ok()), "{line}");
+    }
     for arguments in
         [&["--help"][..], &["run", "--help"], &["check", "--help"], &["doctor", "--help"], &["explain", "--help"]]
     {
@@ -48,14 +56,15 @@ fn missing_traces_cannot_be_analyzed() {
     assert_eq!(ended.code, 2, "{ended:?}");
 }
 
-/// Writes a trace with one call, as the library does.
+/// Writes a trace of a process that was killed while it had handle data, as the library does.
 fn put_trace(workspace: &Workspace, path: &str, run: &str, pid: u32) {
     let path = workspace.path().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let text = format!(
         r#"[
 {{"ph":"M","name":"urscope_header","pid":{pid},"tid":{pid},"args":{{"format":1,"run":"{run}","pid":{pid},"host":"h"}}}}
-,{{"ph":"B","name":"urIPCPutMemHandleExp","cat":"ur","pid":{pid},"tid":{pid},"ts":1.0,"args":{{"call":1}}}}
+,{{"ph":"B","name":"urIPCGetMemHandleExp","cat":"ur","pid":{pid},"tid":{pid},"ts":1.0,"args":{{"call":1,"pointer":"0x10"}}}}
+,{{"ph":"E","name":"urIPCGetMemHandleExp","cat":"ur","pid":{pid},"tid":{pid},"ts":2.0,"args":{{"call":1,"result":0,"data":"0x20","data_size":8,"fingerprint":"0x77"}}}}
 "#
     );
     fs::write(path, text).unwrap();
@@ -142,6 +151,131 @@ fn one_of_several_runs_in_a_directory_is_chosen() {
 }
 
 #[test]
+fn the_exit_code_of_findings_can_be_chosen() {
+    let workspace = Workspace::new();
+    // A put of what was never got.
+    put_trace(&workspace, "traces/urscope-app-7-1.json", "one", 7);
+    for (options, code, verdict) in [
+        (&["--fail-on", "note"][..], 1, "findings"),
+        (&["--fail-on", "note", "--error-exitcode", "66"], 66, "findings"),
+        (&["--fail-on", "never", "--error-exitcode", "66"], 0, "clean"),
+        (&["--fail-on", "never"], 0, "clean"),
+    ] {
+        let ended = workspace.run(&[&["check", "--format", "json"][..], options, &["traces"]].concat());
+        let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let expected = (code, &Value::from(verdict), &Value::from(code));
+        assert_eq!((ended.code, &report["verdict"], &report["exit"]), expected, "{options:?}: {report:#}");
+        assert!(!report["findings"].as_array().unwrap().is_empty());
+    }
+    assert_eq!(workspace.run(&["check", "--error-exitcode", "0", "traces"]).code, 2);
+}
+
+#[test]
+fn colours_are_chosen_and_messages_silenced() {
+    let workspace = Workspace::new();
+    put_trace(&workspace, "urscope-traces/app-1/urscope-app-7-1.json", "one", 7);
+    assert!(workspace.run(&["check", "--color", "always"]).stdout.contains("\x1b["));
+    assert!(!workspace.run(&["--color=auto", "check"]).stdout.contains("\x1b["));
+    assert!(workspace.run(&["check"]).stderr.contains("the newest run"));
+    assert_eq!(workspace.run(&["check", "-q"]).stderr, "");
+    let mut forced = workspace.command(&["check"]);
+    forced.env("CLICOLOR_FORCE", "1");
+    assert!(workspace.start(forced).end().stdout.contains("\x1b["));
+}
+
+#[test]
+fn standard_output_is_an_output_like_a_file() {
+    let workspace = Workspace::new();
+    put_trace(&workspace, "traces/urscope-app-7-1.json", "one", 7);
+    for command in [&["check"][..], &["holders"], &["stats"]] {
+        let ended = workspace.run(&[command, &["--output", "json=-", "--output", "text=out.txt", "traces"]].concat());
+        let json: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
+        assert_eq!(json["version"], 1, "{command:?}");
+        let text = fs::read_to_string(workspace.path().join("out.txt")).unwrap();
+        assert!(text.starts_with("urscope: "), "{command:?}: {text}");
+        let twice = workspace.run(&[command, &["--output", "json=-", "--output", "text=-", "traces"]].concat());
+        assert!(twice.code == 2 && twice.stderr.contains("two outputs are standard output"), "{twice:?}");
+    }
+}
+
+#[test]
+fn the_old_name_of_the_node_report_still_works() {
+    let workspace = Workspace::new();
+    put_trace(&workspace, "traces/urscope-app-7-1.json", "one", 7);
+    for option in ["--node-report", "--report"] {
+        let file = format!("node{option}.urscope");
+        workspace.run(&["check", option, &file, "traces"]);
+        assert_eq!(workspace.run(&["merge", &file]).code, 0, "{option}");
+        assert!(!workspace.run(&["check", "--help"]).stdout.contains("--report <"));
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_are_made_for_every_subcommand() {
+    let workspace = Workspace::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let ended = workspace.run(&["completions", shell]);
+        assert_eq!(ended.code, 0, "{shell}");
+        for word in ["holders", "export", "fail-on"] {
+            assert!(ended.stdout.contains(word), "{shell}: {word}");
+        }
+        assert!(!ended.stdout.contains("doctor-probe"), "{shell}: it is hidden");
+    }
+    let page = workspace.run(&["man"]);
+    assert!(page.code == 0 && page.stdout.contains(".TH urscope 1"), "{}", page.stdout);
+    assert_eq!(workspace.run(&["man", "pages"]).code, 0);
+    for page in ["urscope.1", "urscope-run.1", "urscope-check.1", "urscope-env.1"] {
+        assert!(workspace.path().join("pages").join(page).exists(), "{page}");
+    }
+    fs::write(workspace.path().join("file"), "").unwrap();
+    let refused = workspace.run(&["man", "file"]);
+    assert!(refused.code == 2 && refused.stderr.contains("file cannot be written"), "{refused:?}");
+}
+
+#[test]
+fn a_project_says_what_it_wants_of_every_verdict() {
+    let workspace = Workspace::new();
+    put_trace(&workspace, "traces/urscope-app-7-1.json", "one", 7);
+    let config = |text: &str| fs::write(workspace.path().join("urscope.toml"), text).unwrap();
+    let check = |options: &[&str]| workspace.run(&[&["check"][..], options, &["traces"]].concat());
+    assert_eq!(check(&[]).code, 0);
+    config("fail-on = \"note\"");
+    let strict = check(&[]);
+    assert_eq!(strict.code, 1, "{strict:?}");
+    assert!(strict.stderr.contains("urscope.toml adds to the options"), "{}", strict.stderr);
+    assert_eq!(check(&["--fail-on", "error"]).code, 0, "the command line comes first");
+    assert_eq!(check(&["--no-config"]).code, 0);
+    fs::create_dir(workspace.path().join("ci")).unwrap();
+    fs::write(workspace.path().join("ci/known.txt"), "*:*\n").unwrap();
+    config("fail-on = \"note\"\nsuppressions = \"ci/known.txt\"\nwrappers = [\"my_*\"]\n");
+    assert_eq!(check(&[]).code, 0);
+    for (text, found) in [
+        ("fail-on = \"fatal\"", "fatal"),
+        ("suppression = \"a\"", "unknown field"),
+        ("wrappers = 1", "invalid type"),
+        ("x", "urscope.toml: "),
+    ] {
+        config(text);
+        let ended = check(&[]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{text}");
+        assert!(ended.stderr.contains(found) && ended.stderr.contains("--no-config"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn every_variable_is_listed_with_its_value() {
+    let workspace = Workspace::new();
+    let mut command = workspace.command(&["env"]);
+    command.env("URSCOPE_FORMAT", "chrome\x1b");
+    let ended = workspace.start(command).end();
+    assert_eq!(ended.code, 0);
+    assert!(ended.stdout.contains("URSCOPE_FORMAT=chrome\u{fffd}\n    The form of"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("URSCOPE_VALIDATE is not set (default on)\n"), "{}", ended.stdout);
+    let json: Value = serde_json::from_str(&workspace.run(&["env", "--format", "json"]).stdout).unwrap();
+    assert!(json.as_array().unwrap().iter().any(|variable| variable["name"] == "URSCOPE_DIR"), "{json:#}");
+}
+
+#[test]
 fn a_rule_is_explained() {
     let workspace = Workspace::new();
     let list = workspace.run(&["explain"]);
@@ -151,6 +285,7 @@ fn a_rule_is_explained() {
     assert_eq!(page.code, 0);
     let head = "leaked-handle (warning): ";
     assert!(page.stdout.starts_with(head) && page.stdout.contains("# What to do"), "{}", page.stdout);
+    assert_eq!(workspace.run(&["explain", "leaked_handle"]).stdout, page.stdout);
     let misspelled = workspace.run(&["explain", "leaked_handel"]);
     assert_eq!((misspelled.code, misspelled.stdout.as_str()), (2, ""));
     assert!(misspelled.stderr.contains("did you mean leaked-handle"), "{}", misspelled.stderr);
@@ -185,6 +320,7 @@ fn unusable_inputs_and_outputs_are_reported_before_the_analysis() {
         (["--baseline", "newer.json"], "it has version 99, and this urscope reads up to 1"),
         (["--baseline", "nowhere.json"], "nowhere.json cannot be read: "),
         (["--output", "html=no/where.html"], "no/where.html cannot be written: "),
+        (["--output", "html=report.sarif"], "the extension .sarif is that of sarif, and not of html"),
         (["--output", "xml=report.xml"], "expected one of text, json, sarif, junit, html, github"),
     ] {
         let ended = workspace.run(&[&["check"][..], &arguments, &["."]].concat());

@@ -162,7 +162,7 @@ fn files_that_are_not_reports_of_this_version_are_refused() {
     for wrong in ["cut", "judgement", "nowhere"] {
         let refused = workspace.run(&["merge", wrong]);
         assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
-        assert!(refused.stderr.contains("check --report wrote"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("check --node-report wrote"), "{}", refused.stderr);
     }
 }
 

@@ -43,6 +43,8 @@ pub use symbols::{Wrappers, file_name};
 pub struct Options {
     /// The lowest severity at which a finding makes the verdict [`Verdict::Findings`].
     pub fail_on: Severity,
+    /// Whether findings make the verdict [`Verdict::Findings`] at all.
+    pub fails: bool,
     /// Directories with copies of programs and libraries, for traces of another machine.
     pub symbols: Vec<PathBuf>,
     /// The findings that do not count.
@@ -62,6 +64,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             fail_on: Severity::Warning,
+            fails: true,
             symbols: Vec::new(),
             exemptions: Exemptions::default(),
             wrappers: Wrappers::default(),

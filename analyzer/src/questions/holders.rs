@@ -1,7 +1,8 @@
 //! What is still held: all memory and events with live handle data or openings, with the holders, their counts and times.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, HashMap},
     path::PathBuf,
     time::Duration,
 };
@@ -11,10 +12,13 @@ use urscope_rules::{
     ExportId, Holder, Place, ProcessId, Shared, Tracker,
     tracker::fact::{Fact, What},
 };
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{
+    handle::{Handle, Kind},
+    ranks::process_name,
+};
 
 use super::{QuestionError, VERSION};
-use crate::analysis::{Analysis, Ended, Location, Observer, Options};
+use crate::analysis::{Analysis, Ended, Frame, Location, Observer, Options};
 
 /// What is held.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +31,9 @@ pub struct Holders {
     pub pinned_bytes: u64,
     /// The memory and the events, in the order in which they were got.
     pub held: Vec<Held>,
+    /// The number of those that a limit leaves out of `held`.
+    #[serde(default)]
+    pub more: u64,
     /// What a process left when it ended and `held` does not have, because no traced process got its handle data: the first [`LOST`] objects.
     #[serde(default)]
     pub lost: Vec<Lost>,
@@ -88,6 +95,89 @@ pub struct HeldBy {
     /// Where the last reference to its context was released, if that was before the process ended: it cannot be closed since then.
     #[serde(default)]
     pub released: Option<Location>,
+}
+
+/// What the parts of an answer have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The function of the program that got or opened it.
+    Site,
+    /// The rank.
+    Rank,
+    /// The process.
+    Process,
+}
+
+/// What is held, in parts: by rank and pid, or, of places in the program, the one that pins the most first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HoldersBy {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The moment, as in [`Holders::at_ns`].
+    pub at_ns: Option<u64>,
+    /// The number of objects that are held.
+    pub objects: u64,
+    /// As in [`Holders::pinned_bytes`].
+    pub pinned_bytes: u64,
+    /// The number of parts that are left out of `parts`.
+    pub more: u64,
+    /// The parts.
+    pub parts: Vec<Part>,
+}
+
+/// What one part holds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// The function and line, the rank, or the process.
+    pub name: String,
+    /// The number of its handle data that are not put.
+    pub handles: u64,
+    /// The number of its opens that are not closed.
+    pub opens: u64,
+    /// The bytes that it pins; memory that several parts pin counts in each.
+    pub bytes: u64,
+}
+
+impl Holders {
+    /// The answer with at most `limit` objects; the totals stay.
+    #[must_use]
+    pub fn limited(mut self, limit: usize) -> Self {
+        self.more = self.held.len().saturating_sub(limit) as u64;
+        self.held.truncate(limit);
+        self.lost.truncate(limit);
+        self
+    }
+
+    /// The answer in parts, at most `limit` of them.
+    pub fn by(&self, by: By, limit: usize) -> HoldersBy {
+        let name = |side: &Location| match by {
+            By::Site => side.call_site().map_or_else(|| "unknown place".to_owned(), Frame::brief),
+            By::Rank => side.rank.map_or_else(|| "no rank".to_owned(), |rank| format!("rank {rank}")),
+            By::Process => process_name(&side.executable, side.pid, side.rank),
+        };
+        let mut parts: BTreeMap<(Option<u32>, String), Part> = BTreeMap::new();
+        for held in &self.held {
+            let size = held.size.unwrap_or_default();
+            let got = (held.handles > 0).then_some((&held.got, held.handles, 0));
+            let opened = held.holders.iter().map(|holder| (&holder.since, 0, holder.opens));
+            let mut counted = BTreeSet::new();
+            for (side, handles, opens) in got.into_iter().chain(opened) {
+                let key = (side.rank.filter(|_| by != By::Site), name(side));
+                let part = parts.entry(key.clone()).or_insert_with(|| Part { name: key.1.clone(), ..Part::default() });
+                part.handles += handles;
+                part.opens += opens;
+                part.bytes += if counted.insert(key) { size } else { 0 };
+            }
+        }
+        let mut parts: Vec<Part> = parts.into_values().collect();
+        if by == By::Site {
+            parts.sort_by_key(|part| Reverse((part.bytes, part.opens + part.handles)));
+        }
+        let more = parts.len().saturating_sub(limit) as u64;
+        parts.truncate(limit);
+        let (objects, pinned_bytes) = (self.held.len() as u64, self.pinned_bytes);
+        HoldersBy { version: VERSION, at_ns: self.at_ns, objects, pinned_bytes, more, parts }
+    }
 }
 
 /// The error for a moment after the end of the run.
@@ -201,7 +291,15 @@ impl HoldersCollector {
         let held: Vec<_> = held.into_values().map(|shared| show(analysis, &ended, &open, shared)).collect();
         let pinned_bytes = held.iter().filter_map(|held| held.size).sum();
         let lost = lost.into_iter().map(|lost| lost.show(analysis)).collect();
-        Holders { version: VERSION, at_ns: at.map(|at| at.as_nanos() as u64), pinned_bytes, held, lost, lost_count }
+        Holders {
+            version: VERSION,
+            at_ns: at.map(|at| at.as_nanos() as u64),
+            pinned_bytes,
+            held,
+            more: 0,
+            lost,
+            lost_count,
+        }
     }
 }
 

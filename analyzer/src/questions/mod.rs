@@ -14,7 +14,7 @@ mod stats;
 pub use call_list::{CallFilter, CallFollower, CallLine, Level, calls};
 pub use diff::{Diff, diff};
 pub use handle::{HandleHistory, Moment, NoSuchHandle, handle};
-pub use holders::{Held, HeldBy, Holders, HoldersCollector, LOST, Lost, TooLate, holders};
+pub use holders::{By, Held, HeldBy, Holders, HoldersBy, HoldersCollector, LOST, Lost, Part, TooLate, holders};
 pub use snapshot::{Amount, Snapshot, SnapshotFollower, snapshot};
 pub use stats::{Calls, Latency, SAMPLES, Sample, Share, Stats, StatsCollector, Who, stats};
 

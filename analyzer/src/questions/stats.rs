@@ -25,6 +25,9 @@ pub struct Stats {
     pub version: u32,
     /// The calls of each function in each process, in the order of processes and functions.
     pub calls: Vec<Calls>,
+    /// The calls of each function in all processes together. The process of each is the first one.
+    #[serde(default)]
+    pub totals: Vec<Calls>,
     /// What each consumer opened from each producer, in the order of producers and consumers.
     #[serde(default)]
     pub shares: Vec<Share>,
@@ -33,6 +36,19 @@ pub struct Stats {
     pub shared: Vec<Sample>,
     /// The moment with the most pinned bytes.
     pub peak: Sample,
+}
+
+impl Stats {
+    /// The statistics with the calls of at most `limit` processes, in the order of ranks and pids; the totals stay.
+    #[must_use]
+    pub fn limited(mut self, limit: usize) -> Self {
+        let mut processes: Vec<_> = self.calls.iter().map(|calls| (calls.rank, calls.process)).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        processes.truncate(limit);
+        self.calls.retain(|calls| processes.contains(&(calls.rank, calls.process)));
+        self
+    }
 }
 
 /// What one process opened from another process, or from itself.
@@ -154,6 +170,20 @@ impl Column {
         Some(Self { calls: 0, returned: 0, errors: BTreeMap::new(), took, shortest: u64::MAX, longest: 0, total: 0 })
     }
 
+    /// Adds the calls of another process.
+    fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.returned += other.returned;
+        for (error, count) in &other.errors {
+            *self.errors.entry(error.clone()).or_default() += count;
+        }
+        // Both resize themselves.
+        let _ = self.took.add(&other.took);
+        self.shortest = self.shortest.min(other.shortest);
+        self.longest = self.longest.max(other.longest);
+        self.total += other.total;
+    }
+
     fn show(&self, who: &Who, function: Function) -> Calls {
         let at = |quantile| self.took.value_at_quantile(quantile).clamp(self.shortest, self.longest);
         let latency = match self.took.len() {
@@ -243,6 +273,15 @@ impl StatsCollector {
         for (process, columns) in &self.processes {
             calls.extend(columns.iter().map(|(function, column)| column.show(process, *function)));
         }
+        let mut together: BTreeMap<Function, Column> = BTreeMap::new();
+        for (function, column) in self.processes.iter().flat_map(|(_, columns)| columns) {
+            match together.entry(*function) {
+                Entry::Occupied(mut known) => known.get_mut().add(column),
+                Entry::Vacant(new) => drop(new.insert(column.clone())),
+            }
+        }
+        let first = self.processes.first().map(|(who, _)| who.clone()).unwrap_or_default();
+        let totals = together.iter().map(|(function, column)| column.show(&first, *function)).collect();
         let whose = |process: u32| self.processes.get(process as usize).map(|(who, _)| who.clone()).unwrap_or_default();
         let share = |((producer, consumer, kind), between): (&(u32, u32, Kind), &Between)| {
             let Between { handles, opens, open, bytes } = *between;
@@ -252,7 +291,7 @@ impl StatsCollector {
         let shares = self.between.iter().map(share).collect();
         let end = self.levels.last().is_some_and(|last| *last != self.now).then_some(&self.now);
         let shared = self.levels.iter().chain(end).map(Level::show).collect();
-        Stats { version: VERSION, calls, shares, shared, peak: self.peak.show() }
+        Stats { version: VERSION, calls, totals, shares, shared, peak: self.peak.show() }
     }
 
     fn column(&mut self, process: u32, function: Function) -> Option<&mut Column> {

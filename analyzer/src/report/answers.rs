@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value};
-use urscope_schema::{counted, ranks::process_name};
+use urscope_schema::{counted, ranks::process_name, short_size, size as sized};
 
 use super::{
     paint::{Paint, since, wrapped},
@@ -12,7 +12,9 @@ use super::{
 use crate::{
     analysis::{Ended, Location},
     plain::plain,
-    questions::{CallLine, Calls, Diff, HandleHistory, Held, HeldBy, Holders, Lost, Moment, Sample, Share, Stats, Who},
+    questions::{
+        CallLine, Calls, Diff, HandleHistory, Held, HeldBy, Holders, HoldersBy, Lost, Moment, Part, Sample, Share, Stats, Who,
+    },
 };
 
 /// The number of bars in the graph of pinned bytes.
@@ -37,22 +39,43 @@ pub(super) fn holders(answer: &Holders, out: &mut impl Write, paint: Paint) -> i
         out,
         "{} {} held {when}, {} pinned, {} {}",
         paint.strong("urscope:"),
-        counted(answer.held.len(), "object"),
-        bytes(answer.pinned_bytes),
+        counted(answer.held.len() as u64 + answer.more, "object"),
+        sized(answer.pinned_bytes),
         counted(open, "holder"),
         paint.faint("(urscope handle FINGERPRINT shows the history of one)")
     )?;
     answer.held.iter().try_for_each(|held| write_held(held, out, paint))?;
+    write_more(answer.more, out)?;
     if !lost.is_empty() {
         writeln!(out, "\n{lost}")?;
     }
     write_lost(answer, out, paint)
 }
 
+/// Writes what is held in parts.
+pub(super) fn holders_by(answer: &HoldersBy, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    let when = answer.at_ns.map_or_else(|| "at the end of each process".to_owned(), |at| format!("at {}", since(at)));
+    let (objects, pinned) = (counted(answer.objects, "object"), sized(answer.pinned_bytes));
+    writeln!(out, "{} {objects} held {when}, {pinned} pinned", paint.strong("urscope:"))?;
+    let width = answer.parts.iter().map(|part| part.name.chars().count()).max().unwrap_or(0);
+    if !answer.parts.is_empty() {
+        writeln!(out, "{}", paint.faint(format!("  {:width$}  {:>8}  {:>10}  bytes", "", "not put", "not closed")))?;
+    }
+    for Part { name, handles, opens, bytes: size } in &answer.parts {
+        writeln!(out, "  {name:<width$}  {handles:>8}  {opens:>10}  {}", short_size(*size))?;
+    }
+    write_more(answer.more, out)
+}
+
+/// Writes that a limit left something out.
+fn write_more(more: u64, out: &mut impl Write) -> io::Result<()> {
+    if more == 0 { Ok(()) } else { writeln!(out, "\nand {more} more; a higher --limit shows them") }
+}
+
 /// Writes what was left of untraced processes.
 fn write_lost(answer: &Holders, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     for Lost { object, size, fingerprint, since, released } in &answer.lost {
-        let size = size.map_or_else(String::new, |size| format!(", {}", bytes(size)));
+        let size = size.map_or_else(String::new, |size| format!(", {}", sized(size)));
         let fingerprint = fingerprint.as_ref().map_or_else(String::new, |bytes| format!("{} ", paint.strong(bytes)));
         writeln!(out, "\n{fingerprint}{object}{size}")?;
         writeln!(out, "  {} {}", paint.faint("made"), place(since))?;
@@ -78,7 +101,7 @@ fn write_released(released: Option<&Location>, out: &mut impl Write, paint: Pain
 }
 
 fn write_held(held: &Held, out: &mut impl Write, paint: Paint) -> io::Result<()> {
-    let size = held.size.map_or_else(String::new, |size| format!(", {}", bytes(size)));
+    let size = held.size.map_or_else(String::new, |size| format!(", {}", sized(size)));
     let value = held.value.as_deref().map_or_else(String::new, |value| format!(" of {value}"));
     let fingerprint = paint.strong(&held.fingerprint);
     writeln!(out, "\n{fingerprint} {}{value}{size}", held.kind)?;
@@ -158,10 +181,17 @@ pub(super) fn handle(answer: &HandleHistory, out: &mut impl Write, paint: Paint)
 }
 
 pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::Result<()> {
-    let calls: u64 = answer.calls.iter().map(|calls| calls.calls).sum();
-    let errors: u64 = answer.calls.iter().flat_map(|calls| calls.errors.values()).sum();
+    let calls: u64 = answer.totals.iter().map(|calls| calls.calls).sum();
+    let errors: u64 = answer.totals.iter().flat_map(|calls| calls.errors.values()).sum();
     let (calls, errors) = (counted(calls, "call"), counted(errors, "error"));
     writeln!(out, "{} {calls}, {errors}", paint.strong("urscope:"))?;
+    let head = format!("{:<30} {:>9} {:>9} {:>9} {:>9} {:>9}", "", "calls", "median", "90 %", "99 %", "max");
+    let several =
+        answer.calls.iter().any(|calls| calls.process != answer.calls.first().map_or(0, |first| first.process));
+    if several {
+        writeln!(out, "\n{}\n{}", paint.strong("all processes"), paint.faint(&head))?;
+        answer.totals.iter().try_for_each(|calls| write_calls(calls, out, paint))?;
+    }
     let mut last = None;
     let mut by_rank: Vec<_> = answer.calls.iter().collect();
     by_rank.sort_by_key(|calls| calls.rank.map(|rank| (rank, calls.pid)));
@@ -183,7 +213,7 @@ pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::R
     }
     let most = answer.peak.pinned_bytes;
     if !answer.shared.is_empty() {
-        let peak = format!("at most {} at {}", bytes(most), since(answer.peak.time_ns));
+        let peak = format!("at most {} at {}", sized(most), since(answer.peak.time_ns));
         writeln!(out, "\n{} {}", paint.strong("pinned"), paint.faint(peak))?;
         writeln!(out, "  {}", graph(&answer.shared, most).trim_end())?;
     }
@@ -210,7 +240,7 @@ fn write_share(share: &Share, out: &mut impl Write, paint: Paint) -> io::Result<
     let [producer, consumer] =
         [producer, consumer].map(|Who { pid, executable, rank, .. }| process_name(executable, *pid, *rank));
     let (handles, opens) = (counted(*handles, "handle"), counted(*opens, "open"));
-    let (size, left) = (bytes(*size), paint.severity(urscope_rules::Severity::Warning, format!("{open} left open")));
+    let (size, left) = (sized(*size), paint.severity(urscope_rules::Severity::Warning, format!("{open} left open")));
     let left = if *open == 0 { String::new() } else { format!(", {left}") };
     writeln!(out, "  {consumer} from {producer}: {kind}, {handles}, {opens}, {size}{left}")
 }
@@ -271,16 +301,6 @@ pub fn heights(samples: &[Sample], parts: usize) -> Vec<u64> {
         most
     };
     heights.into_iter().map(known).collect()
-}
-
-/// A number of bytes, as text with a unit.
-pub fn bytes(count: u64) -> String {
-    match count {
-        0..10_240 => counted(count, "byte"),
-        10_240..10_485_760 => format!("{:.1} KiB", count as f64 / 1024.0),
-        10_485_760..10_737_418_240 => format!("{:.1} MiB", count as f64 / 1_048_576.0),
-        _ => format!("{:.1} GiB", count as f64 / 1_073_741_824.0),
-    }
 }
 
 fn time(nanos: u64) -> String {

@@ -14,8 +14,8 @@ mod sarif;
 mod source;
 mod text;
 
-pub use answers::{bytes, heights};
-pub use paint::{Paint, WIDTH, since};
+pub use answers::heights;
+pub use paint::{Paint, WIDTH, since, wrapped};
 
 use std::{
     io::{self, Write},
@@ -27,7 +27,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     analysis::{FoundFinding, Judgement},
     plain::plain_all,
-    questions::{CallLine, Diff, HandleHistory, Holders, Stats},
+    questions::{CallLine, Diff, HandleHistory, Holders, HoldersBy, Stats},
 };
 
 /// Writes a judgement as text.
@@ -81,6 +81,11 @@ pub fn github(judgement: &Judgement, root: &Path, out: &mut impl Write) -> io::R
 /// Writes what is held as text.
 pub fn holders(answer: &Holders, out: &mut impl Write, paint: impl Into<Paint>) -> io::Result<()> {
     answered(answer, answers::holders, out, paint.into())
+}
+
+/// Writes what is held in parts as text.
+pub fn holders_by(answer: &HoldersBy, out: &mut impl Write, paint: impl Into<Paint>) -> io::Result<()> {
+    answered(answer, answers::holders_by, out, paint.into())
 }
 
 /// Writes the history of a handle as text.

@@ -53,7 +53,7 @@ impl Paint {
 }
 
 /// Wraps text between words to lines of at most `width` characters, and indents all lines but the first. Longer words are not split.
-pub(super) fn wrapped(text: &str, indent: &str, width: usize) -> String {
+pub fn wrapped(text: &str, indent: &str, width: usize) -> String {
     let (mut lines, mut line) = (Vec::new(), String::new());
     for word in text.split(' ') {
         if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {

@@ -10,12 +10,10 @@ use urscope_rules::Severity;
 use urscope_schema::{
     counted,
     ranks::{listed, process_name},
+    short_size,
 };
 
-use super::{
-    answers::bytes,
-    paint::{Paint, since, wrapped},
-};
+use super::paint::{Paint, since, wrapped};
 use crate::analysis::{
     Ended, Excuse, FoundFinding, Frame, Judgement, Location, Occurrence, ProcessSummary, Verdict, file_name,
 };
@@ -193,7 +191,7 @@ fn write_occurrences(finding: &FoundFinding, out: &mut String, paint: Paint) -> 
     for occurrence in &finding.occurrences {
         let call = occurrence.call.map_or_else(String::new, |call| format!(", call {call}"));
         let subject = occurrence.subject.as_ref().map_or_else(String::new, |subject| format!(", {subject}"));
-        let size = occurrence.size.map_or_else(String::new, |size| format!(", {}", bytes(size)));
+        let size = occurrence.size.map_or_else(String::new, |size| format!(", {}", short_size(size)));
         let count = if occurrence.count > 1 { format!(" ({} times)", occurrence.count) } else { String::new() };
         let (name, at) = (name(occurrence), since(occurrence.time_ns));
         writeln!(out, "        {at:<12} {name:<width$}  thread {}{call}{subject}{size}{count}", occurrence.tid)?;

@@ -162,7 +162,7 @@ fn several_runs_are_said_and_kept_apart() {
     let mut text = Vec::new();
     urscope_analyzer::report::text(&judgement, &mut text, false).unwrap();
     let text = String::from_utf8(text).unwrap();
-    let said = "\n  these are traces of 2 runs, judged together: \"one\" (1 process), \"two\" (1 process); --run NAME judges one\n  alone\n";
+    let said = "\n  these are traces of 2 runs, judged together: \"one\" (1 process), \"two\" (1 process); --run NAME judges\n  one alone\n";
     assert!(text.contains(said), "{text}");
     assert!(text.contains("exited; run \"two\"\n"), "{text}");
 }

@@ -6,9 +6,11 @@ use urscope_analyzer::{
     Options,
     analysis::{Analysis, Ended},
     lifetimes::{EventSink, FinishedCall, LifetimeTracker, ProcessStart},
-    questions::{self, QuestionError, Stats},
+    questions::{self, By, QuestionError, Stats},
     report,
 };
+
+use urscope_schema::trace::records::Header;
 
 use crate::traces::{files, files_with, one_late, put};
 
@@ -19,6 +21,13 @@ const SHARED: &str = "producer: alloc p 4096\nproducer: get p -> h\nfirst: open 
 fn folder(scenario: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), &files(scenario));
+    folder
+}
+
+/// The traces of a scenario, with headers changed by `change`.
+fn folder_with(scenario: &str, change: impl Fn(&mut Header)) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), &files_with(scenario, |header, _| change(header)));
     folder
 }
 
@@ -294,6 +303,27 @@ fn what_was_left_of_untraced_processes_is_listed_as_well() {
     let text = holders_text("c: open h -> m\nc: exit");
     assert!(text.starts_with("urscope: 1 object left by processes that have ended, of which no"), "{text}");
     assert!(holders_text("c: open h -> m\nc: close m\nc: exit").starts_with("urscope: nothing is held"));
+}
+
+#[test]
+fn what_is_held_is_added_up_by_rank_and_limited() {
+    let scenario =
+        "a: alloc p 64\na: get p -> h\nb: open h -> m\nc: open h -> n\nc: open h -> n\na: alloc q 32\na: get q -> i";
+    let folder = folder_with(scenario, |header| header.rank = Some(12 - header.pid / 100));
+    let paths = [folder.path().to_owned()];
+    let answer = questions::holders(&paths, &Options::default(), None).unwrap();
+    let by = answer.by(By::Rank, 2);
+    let parts: Vec<_> =
+        by.parts.iter().map(|part| (part.name.as_str(), part.handles, part.opens, part.bytes)).collect();
+    assert_eq!(parts, [("rank 9", 0, 2, 64), ("rank 10", 0, 1, 64)]);
+    assert_eq!((by.objects, by.pinned_bytes, by.more), (2, 96, 1));
+    let mut text = Vec::new();
+    report::holders_by(&by, &mut text, false).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.starts_with("urscope: 2 objects held at the end of each process, 96 bytes pinned\n"), "{text}");
+    assert!(text.ends_with("\nand 1 more; a higher --limit shows them\n"), "{text}");
+    let limited = answer.limited(1);
+    assert_eq!((limited.held.len(), limited.more, limited.pinned_bytes), (1, 1, 96));
 }
 
 #[test]

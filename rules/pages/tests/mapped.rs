@@ -34,12 +34,14 @@ fn memory_that_cannot_be_shared_is_left_out() {
 fn the_finding_names_both_calls_and_the_addresses() {
     let found = expect("p: physical m ipc\np: map m -> v\np: release-physical m\np: unmap v", MAPPED);
     let message = &found[0].message;
-    for part in
-        ["p (pid 100) releases physical", "of 65536 bytes in call 3 (urPhysicalMemRelease", "call 2 (urVirtualMemMap"]
-    {
+    for part in [
+        "p (pid 100) releases physical",
+        "of 64 KiB (65,536 bytes) in call 3 (urPhysicalMemRelease",
+        "call 2 (urVirtualMemMap",
+    ] {
         assert!(message.contains(part), "{message}");
     }
-    assert!(message.contains("while 65536 bytes are mapped at 0x"), "{message}");
+    assert!(message.contains("while 64 KiB (65,536 bytes) are mapped at 0x"), "{message}");
     assert!(!message.contains("more"), "{message}");
     assert_eq!((found[0].at.call, found[0].other.unwrap().call), (Some(3), Some(2)));
     assert_eq!((found[0].severity, found[0].size), (Severity::Note, Some(65536)));
@@ -85,7 +87,9 @@ fn a_part_that_is_unmapped_leaves_the_others() {
     of_own(&format!("p: unmap v {half}\np: unmap v + 32768 {half}\np: release-physical m"), &[]);
     of_own("p: unmap v + 4096 sized 4096\np: release-physical m", MAPPED);
     let found = expect("p: physical m ipc\np: map m -> v\np: unmap v + 4096 sized 4096\np: release-physical m", MAPPED);
-    assert!(found[0].message.contains("while 4096 bytes") && found[0].message.ends_with("and at 1 range more"));
+    assert!(
+        found[0].message.contains("while 4 KiB (4,096 bytes)") && found[0].message.ends_with("and at 1 range more")
+    );
     of_own("p: unmap v + 4096 sized 4096 fails\np: unmap v\np: release-physical m", &[]);
     of_own("p: unmap v sized 0\np: release-physical m", MAPPED);
     of_own("p: unmap v + 65536 sized 4096 fails\np: release-physical m", MAPPED);

@@ -80,8 +80,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         others => format!(", and at {} more", counted(others, "range")),
     };
     let message = format!(
-        "{who} {releases} {what}{size} in {at} while {} bytes are mapped at {:#x}, since {}{others}",
-        still.size,
+        "{who} {releases} {what}{size} in {at} while {} are mapped at {:#x}, since {}{others}",
+        urscope_schema::size(still.size),
         still.pointer,
         call(still.mapped)
     );

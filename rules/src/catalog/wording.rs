@@ -4,6 +4,7 @@ use urscope_schema::{
     counted,
     handle::{Handle, Kind},
     ranks::process_name,
+    size,
 };
 
 use crate::{
@@ -76,9 +77,9 @@ pub(super) fn one(kind: Kind) -> String {
     format!("{} {noun}", if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" })
 }
 
-/// ` of 4096 bytes`, or nothing.
-pub(super) fn of_size(size: Option<u64>) -> String {
-    size.map_or_else(String::new, |size| format!(" of {size} bytes"))
+/// ` of 4 KiB (4,096 bytes)`, or nothing.
+pub(super) fn of_size(bytes: Option<u64>) -> String {
+    bytes.map_or_else(String::new, |bytes| format!(" of {}", size(bytes)))
 }
 
 /// `once`, `2 times`

@@ -148,7 +148,7 @@ fn a_run_is_followed_from_before_it_begins_to_its_end() {
         .filter_map(Value::as_u64)
         .sum();
     screen.shows(&[&process["pid"].to_string(), &format!("{} calls, {errors} failed", process["calls"])]);
-    screen.shows(&["memory 1 0 8192.0 KiB", "pinned 8192.0 KiB"]);
+    screen.shows(&["memory 1 0 8 MiB", "pinned 8 MiB"]);
 
     screen.press("3\r");
     screen.shows(&["error: double-put", "lingering.cpp:13"]);

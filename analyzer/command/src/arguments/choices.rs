@@ -1,6 +1,7 @@
 //! The possible values of options.
 
 use clap::ValueEnum;
+use urscope_analyzer::questions::By;
 use urscope_rules::Severity;
 
 /// The Level Zero device of a run.
@@ -11,6 +12,39 @@ pub(crate) enum Device {
     Native,
     /// The software device of urscope.
     Software,
+}
+
+/// What an answer is divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Division {
+    /// The function of the program that got or opened it.
+    Site,
+    /// The rank in an MPI job.
+    Rank,
+    /// The process.
+    Process,
+}
+
+impl From<Division> for By {
+    fn from(division: Division) -> Self {
+        match division {
+            Division::Site => Self::Site,
+            Division::Rank => Self::Rank,
+            Division::Process => Self::Process,
+        }
+    }
+}
+
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// The format of an answer or of the doctor's report.
@@ -41,6 +75,33 @@ pub(crate) enum Format {
     Github,
 }
 
+/// A format of files: which extensions their names may have.
+pub(crate) trait FileFormat: ValueEnum + Copy + PartialEq {
+    /// The extensions, the usual one first.
+    fn extensions(self) -> &'static [&'static str];
+}
+
+impl FileFormat for Format {
+    fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Self::Text | Self::Github => &["txt", "log"],
+            Self::Json => &["json"],
+            Self::Sarif => &["sarif", "json"],
+            Self::Junit => &["xml"],
+            Self::Html => &["html", "htm"],
+        }
+    }
+}
+
+impl FileFormat for PlainFormat {
+    fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Self::Text => &["txt", "log"],
+            Self::Json => &["json"],
+        }
+    }
+}
+
 /// The lowest severity that makes a run fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
@@ -51,14 +112,18 @@ pub(crate) enum FailOn {
     Warning,
     /// All findings.
     Note,
+    /// No finding.
+    Never,
 }
 
-impl From<FailOn> for Severity {
-    fn from(fail_on: FailOn) -> Self {
-        match fail_on {
-            FailOn::Error => Self::Error,
-            FailOn::Warning => Self::Warning,
-            FailOn::Note => Self::Note,
+impl FailOn {
+    /// The severity; `None` if no finding makes a run fail.
+    pub(crate) const fn severity(self) -> Option<Severity> {
+        match self {
+            Self::Error => Some(Severity::Error),
+            Self::Warning => Some(Severity::Warning),
+            Self::Note => Some(Severity::Note),
+            Self::Never => None,
         }
     }
 }
@@ -70,7 +135,7 @@ mod tests {
     #[test]
     fn every_severity_can_be_selected_by_its_name() {
         for severity in Severity::ALL {
-            assert_eq!(Severity::from(FailOn::from_str(severity.name(), false).unwrap()), severity);
+            assert_eq!(FailOn::from_str(severity.name(), false).unwrap().severity(), Some(severity));
         }
     }
 }

@@ -7,9 +7,9 @@ mod choices;
 use std::path::PathBuf;
 
 use clap::Args;
-use urscope_analyzer::{Options, analysis::Wrappers};
+use urscope_analyzer::{Exemptions, Options, Verdict, analysis::Wrappers};
 
-pub(crate) use choices::{Device, FailOn, Format, PlainFormat};
+pub(crate) use choices::{Color, Device, Division, FailOn, FileFormat, Format, PlainFormat};
 
 use crate::output::Output;
 
@@ -20,9 +20,10 @@ pub(crate) struct VerdictArguments {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
 
-    /// Also write the report to a file, in this format: `--output sarif=report.sarif`. May be given several times.
+    /// Also write the report to a file, in this format: `--output sarif=report.sarif`. `-` is standard output, and replaces what is written
+    /// there otherwise. May be given several times.
     #[arg(long, value_name = "FORMAT=FILE")]
-    pub(crate) output: Vec<Output>,
+    pub(crate) output: Vec<Output<Format>>,
 
     /// List all occurrences of each finding in reports for people. Reports in JSON have them anyway.
     #[arg(long)]
@@ -33,9 +34,17 @@ pub(crate) struct VerdictArguments {
     #[arg(long, value_name = "FUNCTION")]
     pub(crate) wrapper: Vec<String>,
 
-    /// The lowest severity of a finding that makes the verdict "findings" (exit code 1).
-    #[arg(long, value_enum, default_value_t, value_name = "SEVERITY")]
-    pub(crate) fail_on: FailOn,
+    /// The lowest severity of a finding that makes the verdict "findings" (exit code 1). [default: warning]
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub(crate) fail_on: Option<FailOn>,
+
+    /// Do not read the project's urscope.toml, which may name suppressions, wrappers and the severity that fails a run.
+    #[arg(long)]
+    pub(crate) no_config: bool,
+
+    /// The exit code of the verdict "findings", to tell it from a failure of the program. [default: 1]
+    #[arg(long, value_name = "CODE", value_parser = clap::value_parser!(u8).range(1..))]
+    pub(crate) error_exitcode: Option<u8>,
 
     /// A file of known findings that do not fail the run. Each line is RULE:PATTERN, where the pattern matches a function, a
     /// source file or a module of either call stack. In a pattern, `*` matches any text, and `^` and `$` match the start and
@@ -74,12 +83,24 @@ pub(crate) struct TraceArguments {
     pub(crate) paths: Vec<PathBuf>,
 }
 
-/// The arguments of all subcommands that answer a question.
+/// How an answer is shown.
 #[derive(Debug, Args)]
-pub(crate) struct QuestionArguments {
+pub(crate) struct AnswerArguments {
     /// The format of the answer.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
+
+    /// Also write the answer to a file, in this format: `--output json=answer.json`. `-` is standard output, and replaces what is written
+    /// there otherwise. May be given several times.
+    #[arg(long, value_name = "FORMAT=FILE")]
+    pub(crate) output: Vec<Output<PlainFormat>>,
+}
+
+/// The arguments of all subcommands that answer a question.
+#[derive(Debug, Args)]
+pub(crate) struct QuestionArguments {
+    #[command(flatten)]
+    pub(crate) form: AnswerArguments,
 
     #[command(flatten)]
     pub(crate) traces: TraceArguments,
@@ -107,8 +128,27 @@ pub(crate) struct WindowArguments {
 }
 
 impl VerdictArguments {
+    /// The options of the analysis for a verdict.
+    pub(crate) fn options(&self, exemptions: Exemptions) -> Options {
+        let (default, fail_on) = (Options::default(), self.fail_on.unwrap_or_default().severity());
+        Options {
+            fail_on: fail_on.unwrap_or(default.fail_on),
+            fails: fail_on.is_some(),
+            exemptions,
+            wrappers: self.wrappers(),
+            command_lines: self.command_lines,
+            ..default
+        }
+    }
+
+    /// The exit code of a verdict.
+    pub(crate) fn exit_code(&self, verdict: Verdict) -> u8 {
+        let asked = self.error_exitcode.filter(|_| verdict == Verdict::Findings);
+        asked.unwrap_or_else(|| verdict.exit_code())
+    }
+
     /// The functions that are no call sites.
-    pub(crate) fn wrappers(&self) -> Wrappers {
+    fn wrappers(&self) -> Wrappers {
         Wrappers::new(self.wrapper.iter().map(String::as_str))
     }
 }

@@ -7,7 +7,7 @@ use urscope_analyzer::{Options, Verdict};
 
 use crate::{
     arguments::{TraceArguments, VerdictArguments},
-    input,
+    config, input,
     output::{self, Outputs, analyze_watched, complain, exemptions, write_report},
 };
 
@@ -22,7 +22,7 @@ use crate::{
         urscope check --output junit=report.xml --output html=report.html urscope-traces/app-1\n  \
         urscope check --write-suppressions known.txt urscope-traces/app-1\n  \
         urscope check --suppressions known.txt urscope-traces/app-2\n  \
-        srun -N64 urscope check --report node-%h.urscope /tmp/traces     on each node, then: urscope merge\n\n\
+        srun -N64 urscope check --node-report node-%h.urscope /tmp/traces     on each node, then: urscope merge\n\n\
         Exit codes: 0 clean, 1 findings, 2 not judged, or only in part.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -30,8 +30,8 @@ pub(crate) struct Arguments {
 
     /// Write the results of this node to a file, as input of `urscope merge`. In the name, %h is this host, %p this process and
     /// %r its rank under an MPI launcher.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[arg(long, alias = "report", value_name = "FILE")]
+    node_report: Option<PathBuf>,
 
     #[command(flatten)]
     traces: TraceArguments,
@@ -47,15 +47,14 @@ pub(crate) fn check(arguments: &Arguments) -> ExitCode {
 }
 
 fn judged(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
-    let (fail_on, symbols) = (arguments.verdict.fail_on.into(), arguments.traces.symbols.clone());
-    let exemptions = exemptions(&arguments.verdict)?;
-    let outputs = Outputs::open(&arguments.verdict)?;
-    let command_lines = arguments.verdict.command_lines;
-    let wrappers = arguments.verdict.wrappers();
-    let options = Options { fail_on, symbols, exemptions, wrappers, command_lines, ..Options::default() };
+    let verdict = &config::applied(&arguments.verdict)?;
+    let exemptions = exemptions(verdict)?;
+    let outputs = Outputs::open(verdict)?;
+    let symbols = arguments.traces.symbols.clone();
+    let options = Options { symbols, ..verdict.options(exemptions) };
     // The judgement says why there is nothing to judge, in every form that is asked for.
     let traces = input::chosen(&arguments.traces, true)?;
     let report = analyze_watched(&traces, &options, &mut ())?;
-    write_report(&report, arguments.report.as_deref())?;
-    output::judgement(&report.judgement(&traces, &options), &arguments.verdict, outputs)
+    write_report(&report, arguments.node_report.as_deref())?;
+    output::judgement(report.judgement(&traces, &options), verdict, outputs)
 }

@@ -9,7 +9,7 @@ use urscope_analyzer::{
     report,
 };
 
-use crate::{arguments::PlainFormat, input::refuse_without_traces, output::answer};
+use crate::{arguments::AnswerArguments, input::refuse_without_traces, output::answer};
 
 /// Compare two runs: which findings are new or fixed, and how the calls differ.
 ///
@@ -20,9 +20,8 @@ use crate::{arguments::PlainFormat, input::refuse_without_traces, output::answer
         urscope diff last-week.json urscope-traces/app-2\n\n\
         Exit codes: 0 no new finding fails the run, 1 a new finding does, 2 not compared.")]
 pub(crate) struct Arguments {
-    /// The format of the answer.
-    #[arg(long, value_enum, default_value_t)]
-    format: PlainFormat,
+    #[command(flatten)]
+    form: AnswerArguments,
 
     /// A directory with copies of the programs and libraries that ran, for traces of another machine. May be given
     /// several times.
@@ -43,7 +42,7 @@ pub(crate) fn diff(arguments: &Arguments) -> ExitCode {
     let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
     let found = compared(arguments, &options);
     let introduced = found.as_ref().is_ok_and(|diff| diff.introduced.iter().any(|finding| finding.fails));
-    let code = answer(arguments.format, found, |diff, out, paint| report::diff(diff, out, paint));
+    let code = answer(&arguments.form, found, |diff, mut out, paint| report::diff(diff, &mut out, paint));
     if introduced && code == ExitCode::SUCCESS { Verdict::Findings.exit_code().into() } else { code }
 }
 

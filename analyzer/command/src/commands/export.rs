@@ -1,6 +1,7 @@
 //! `urscope export`: writes a timeline of all processes to a file, or tables of the run to a directory.
 
 use std::{
+    fmt::Display,
     fs::File,
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
@@ -39,9 +40,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum)]
     format: Option<ExportFormat>,
 
-    /// The file to write, compressed if its name ends with .gz; for tables, the directory.
-    #[arg(short, long, value_name = "FILE|FOLDER")]
-    output: PathBuf,
+    /// The file to write, compressed if its name ends with .gz; for tables, the directory. The format may stand before it, as in
+    /// `parquet=tables`.
+    #[arg(short, long, value_name = "[FORMAT=]FILE|FOLDER")]
+    output: String,
 
     /// Put the command lines of the processes into the tables. They may contain secrets.
     #[arg(long)]
@@ -64,13 +66,38 @@ enum ExportFormat {
     Jsonl,
 }
 
-impl ExportFormat {
-    /// The format that the name of a file selects.
-    fn of(path: &Path) -> Self {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let name = name.strip_suffix(".gz").unwrap_or(&name);
-        let native = name.ends_with(".pftrace") || name.ends_with(".perfetto-trace");
-        if native { Self::Perfetto } else { Self::Chrome }
+/// The extensions of timelines, and their formats.
+const EXTENSIONS: [(&str, ExportFormat); 3] =
+    [("json", ExportFormat::Chrome), ("pftrace", ExportFormat::Perfetto), ("perfetto-trace", ExportFormat::Perfetto)];
+
+/// The format and the path that an output names, with the format that `--format` names. A name with an unknown extension is refused, and so
+/// is one with that of another format.
+fn target(output: &str, format: Option<ExportFormat>) -> Result<(ExportFormat, PathBuf), String> {
+    let before =
+        output.split_once('=').and_then(|(name, path)| Some((ExportFormat::from_str(name, false).ok()?, path)));
+    let (asked, path) = match (before, format) {
+        (Some((one, _)), Some(other)) if one != other => {
+            return Err(format!("{output} names another format than --format; give one of the two"));
+        }
+        (Some((format, path)), _) => (Some(format), path),
+        (None, format) => (format, output),
+    };
+    let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if name.is_empty() {
+        return Err(format!("{output} names no file"));
+    }
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let extension = Path::new(name).extension().map(|extension| extension.to_string_lossy().into_owned());
+    let known = extension.as_ref().map(|extension| EXTENSIONS.iter().find(|(known, _)| known == extension));
+    match (asked, known) {
+        (Some(asked), Some(Some(&(extension, other)))) if asked != other => {
+            Err(format!("{path} has the extension .{extension}, which is not that of the format; name another file"))
+        }
+        (None, Some(None)) => Err(format!(
+            "the extension of {path} is not known; use .json, .pftrace or .perfetto-trace (and .gz), or name the format with --format"
+        )),
+        (Some(format), _) | (None, Some(Some(&(_, format)))) => Ok((format, path.into())),
+        (None, None) => Ok((ExportFormat::Chrome, path.into())),
     }
 }
 
@@ -81,15 +108,19 @@ pub(crate) fn export(arguments: &Arguments) -> ExitCode {
         command_lines: arguments.command_lines,
         ..Options::default()
     };
-    let path = &arguments.output;
+    let failed = |error: &dyn Display| {
+        complain(error);
+        ExitCode::from(Verdict::NotJudged.exit_code())
+    };
+    let (format, path) = match target(&arguments.output, arguments.format) {
+        Ok(target) => target,
+        Err(error) => return failed(&error),
+    };
     let traces = match input::chosen(&arguments.traces, false) {
         Ok(traces) => traces,
-        Err(error) => {
-            complain(error);
-            return Verdict::NotJudged.exit_code().into();
-        }
+        Err(error) => return failed(&error),
     };
-    let (traces, format) = (&traces, arguments.format.unwrap_or_else(|| ExportFormat::of(path)));
+    let (traces, path) = (&traces, path.as_path());
     let exported = match format {
         ExportFormat::Chrome => write(traces, &options, Form::Chrome, path).map(timeline_summary),
         ExportFormat::Perfetto => write(traces, &options, Form::Perfetto, path).map(timeline_summary),
@@ -101,10 +132,7 @@ pub(crate) fn export(arguments: &Arguments) -> ExitCode {
             drop(writeln!(io::stderr(), "urscope: {} has {summary}", path.display()));
             ExitCode::SUCCESS
         }
-        Err(error) => {
-            complain(format_args!("{}: {error}", path.display()));
-            Verdict::NotJudged.exit_code().into()
-        }
+        Err(error) => failed(&format_args!("{}: {error}", path.display())),
     }
 }
 
@@ -160,11 +188,30 @@ mod tests {
 
     #[test]
     fn the_name_of_a_file_selects_the_format() {
-        for name in ["run.pftrace", "a/run.pftrace.gz", "run.perfetto-trace"] {
-            assert_eq!(ExportFormat::of(Path::new(name)), ExportFormat::Perfetto, "{name}");
+        let format = |output: &str| target(output, None).map(|(format, _)| format);
+        for name in ["run.pftrace", "a/run.pftrace.gz", "run.perfetto-trace", "perfetto=run"] {
+            assert_eq!(format(name), Ok(ExportFormat::Perfetto), "{name}");
         }
-        for name in ["run.json", "run.json.gz", "a.pftrace/run", "", "pftrace"] {
-            assert_eq!(ExportFormat::of(Path::new(name)), ExportFormat::Chrome, "{name}");
+        for name in ["run.json", "run.json.gz", "a.pftrace/run", "pftrace", "chrome=a=b.json", "a=b"] {
+            assert_eq!(format(name), Ok(ExportFormat::Chrome), "{name}");
+        }
+        assert_eq!(target("parquet=tables", None), Ok((ExportFormat::Parquet, "tables".into())));
+        assert_eq!(target("run.d", Some(ExportFormat::Jsonl)), Ok((ExportFormat::Jsonl, "run.d".into())));
+    }
+
+    #[test]
+    fn an_unknown_or_contradictory_extension_is_refused() {
+        for (output, format, why) in [
+            ("run.txt", None, "is not known"),
+            ("run.txt.gz", None, "is not known"),
+            ("", None, "names no file"),
+            ("perfetto=run.json", None, "not that of the format"),
+            ("run.pftrace.gz", Some(ExportFormat::Chrome), "not that of the format"),
+            ("run.json", Some(ExportFormat::Parquet), "not that of the format"),
+            ("chrome=run.json", Some(ExportFormat::Perfetto), "another format than --format"),
+        ] {
+            let error = target(output, format).unwrap_err();
+            assert!(error.contains(why), "{output}: {error}");
         }
     }
 }

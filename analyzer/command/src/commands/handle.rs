@@ -26,5 +26,5 @@ pub(crate) struct Arguments {
 pub(crate) fn handle(arguments: &Arguments) -> ExitCode {
     let question = &arguments.question;
     let found = answered(question, |traces, options| questions::handle(traces, options, arguments.name));
-    answer(question.format, found, |history, out, paint| report::handle(history, out, paint))
+    answer(&question.form, found, |history, mut out, paint| report::handle(history, &mut out, paint))
 }

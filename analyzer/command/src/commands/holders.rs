@@ -5,7 +5,11 @@ use std::{process::ExitCode, time::Duration};
 use clap::Args;
 use urscope_analyzer::{questions, report};
 
-use crate::{arguments::QuestionArguments, input::answered, output::answer};
+use crate::{
+    arguments::{Division, QuestionArguments},
+    input::answered,
+    output::answer,
+};
 
 /// List which process holds which object: all memory and events with handle data that is not put, or with openings.
 ///
@@ -15,6 +19,7 @@ use crate::{arguments::QuestionArguments, input::answered, output::answer};
 #[command(after_help = "Examples:\n  \
         urscope holders urscope-traces/app-1\n  \
         urscope holders --at 1.5s urscope-traces/app-1\n  \
+        urscope holders --by site --limit 10\n  \
         urscope holders --format json urscope-traces/app-1 | jq .pinned_bytes\n\n\
         Exit codes: 0 answered, 2 not answered.")]
 pub(crate) struct Arguments {
@@ -22,15 +27,32 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     at: Option<Duration>,
 
+    /// Add up what is held by the function that got or opened it, by rank or by process.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    by: Option<Division>,
+
+    /// List at most so many objects, or parts with --by. The totals are those of all.
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<usize>,
+
     #[command(flatten)]
     question: QuestionArguments,
 }
 
 /// Prints the holders.
 pub(crate) fn holders(arguments: &Arguments) -> ExitCode {
-    let question = &arguments.question;
+    let (question, limit) = (&arguments.question, arguments.limit.unwrap_or(usize::MAX));
     let found = answered(question, |traces, options| questions::holders(traces, options, arguments.at));
-    answer(question.format, found, |holders, out, paint| report::holders(holders, out, paint))
+    match arguments.by {
+        None => answer(&question.form, found.map(|holders| holders.limited(limit)), |holders, mut out, paint| {
+            report::holders(holders, &mut out, paint)
+        }),
+        Some(by) => {
+            answer(&question.form, found.map(|holders| holders.by(by.into(), limit)), |parts, mut out, paint| {
+                report::holders_by(parts, &mut out, paint)
+            })
+        }
+    }
 }
 
 /// Parses a time: `1.5s`, `20ms`, or `1.5` in seconds.

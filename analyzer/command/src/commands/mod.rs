@@ -10,18 +10,26 @@ mod explain;
 mod export;
 mod handle;
 mod holders;
+mod manual;
 mod merge;
 mod run;
 mod stats;
 mod top;
+mod variables;
+mod version;
 mod view;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use urscope_analyzer::Verdict;
 
-use crate::{doctor::probe, output::complain, profile::Profile};
+use crate::{
+    arguments::Color,
+    doctor::probe,
+    output::{self, complain},
+    profile::Profile,
+};
 
 /// Finds errors of SYCL programs that share memory between processes.
 ///
@@ -32,6 +40,7 @@ use crate::{doctor::probe, output::complain, profile::Profile};
 #[command(
     name = "urscope",
     version,
+    long_version = version::long(),
     max_term_width = 100,
     after_help = "Examples:\n  \
         urscope run -- ./producer --size 4096       trace a program and all it starts, then analyze\n  \
@@ -45,6 +54,14 @@ use crate::{doctor::probe, output::complain, profile::Profile};
 struct Cli {
     #[command(subcommand)]
     command: Command,
+
+    /// When output is coloured. [default: auto, which also respects NO_COLOR, CLICOLOR_FORCE and TERM=dumb]
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, hide_default_value = true)]
+    color: Color,
+
+    /// Write no messages besides reports and answers, unless there is a problem. As URSCOPE_QUIET=1.
+    #[arg(short, long, global = true)]
+    quiet: bool,
 
     /// Write a Chrome trace of urscope's own work (reading, merging, rendering), which Perfetto can open.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Diagnostics")]
@@ -66,13 +83,20 @@ enum Command {
     View(view::Arguments),
     Top(top::Arguments),
     Doctor(doctor::Arguments),
+    Env(variables::Arguments),
+    Completions(manual::CompletionsArguments),
+    Man(manual::ManualArguments),
     #[command(hide = true, subcommand)]
     DoctorProbe(probe::Role),
 }
 
 /// Parses the arguments and runs the subcommand.
 pub fn main() -> ExitCode {
-    let Cli { command, profile } = Cli::parse();
+    let Cli { command, color, quiet, profile } = Cli::parse();
+    output::set_color(color);
+    if quiet {
+        output::be_quiet();
+    }
     let profile = match profile.as_deref().map(Profile::start).transpose() {
         Ok(profile) => profile,
         Err(error) => {
@@ -106,14 +130,15 @@ fn run(command: Command) -> ExitCode {
         Command::View(arguments) => view::view(&arguments),
         Command::Top(arguments) => top::top(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
+        Command::Env(arguments) => variables::list(&arguments),
+        Command::Completions(arguments) => manual::completions(&arguments, &Cli::command()),
+        Command::Man(arguments) => manual::manual(&arguments, Cli::command()),
         Command::DoctorProbe(role) => probe::play(role),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]

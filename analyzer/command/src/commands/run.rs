@@ -3,10 +3,12 @@
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::Args;
+use urscope_analyzer::Verdict;
 use urscope_schema::ranks::Ranks;
 
 use crate::{
     arguments::{Device, VerdictArguments, WindowArguments},
+    config,
     output::complain,
     run::{self, Request, RunError},
 };
@@ -97,6 +99,13 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         complain(RunError::NoView);
         return RunError::NoView.exit_code().into();
     }
+    let verdict = match config::applied(&arguments.verdict) {
+        Ok(verdict) => verdict,
+        Err(error) => {
+            complain(error);
+            return Verdict::NotJudged.exit_code().into();
+        }
+    };
     run::run(&Request {
         command: &arguments.command,
         device: arguments.device,
@@ -106,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         judged: !arguments.no_shim && !arguments.no_check,
         verbose: arguments.verbose,
         report: arguments.report.as_deref(),
-        verdict: &arguments.verdict,
+        verdict: &verdict,
         window: arguments.view.then_some(&arguments.window),
     })
 }

@@ -14,6 +14,10 @@ use crate::{arguments::QuestionArguments, input::answered, output::answer};
         urscope stats --format json urscope-traces/app-1 | jq '.calls[] | select(.errors != {})'\n\n\
         Exit codes: 0 answered, 2 not answered.")]
 pub(crate) struct Arguments {
+    /// Show the calls of at most so many processes. The totals are those of all.
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<usize>,
+
     #[command(flatten)]
     question: QuestionArguments,
 }
@@ -21,6 +25,7 @@ pub(crate) struct Arguments {
 /// Prints the statistics.
 pub(crate) fn stats(arguments: &Arguments) -> ExitCode {
     let question = &arguments.question;
-    let found = answered(question, |traces, options| questions::stats(traces, options));
-    answer(question.format, found, |stats, out, paint| report::stats(stats, out, paint))
+    let found = answered(question, questions::stats);
+    let found = found.map(|stats| stats.limited(arguments.limit.unwrap_or(usize::MAX)));
+    answer(&question.form, found, |stats, mut out, paint| report::stats(stats, &mut out, paint))
 }

@@ -3,12 +3,9 @@
 use std::{env, path::Path};
 
 use super::line::Line;
-use crate::parts::LIBRARY_VARIABLE;
+use crate::parts::{KNOBS, LIBRARY_VARIABLE};
 
 const CHECK: &str = "environment";
-
-/// The list of the variables of the preloaded library, generated from its source code.
-const KNOBS: &str = include_str!("../../../../docs/knobs.md");
 
 /// The variables that are set, and the missing files that they name.
 #[derive(Clone, Debug, Default)]

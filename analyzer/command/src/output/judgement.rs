@@ -29,18 +29,20 @@ pub(crate) fn write_report(report: &Report, path: Option<&Path>) -> Result<(), B
 
 /// Writes a judgement to all requested outputs, and returns its exit code.
 pub(crate) fn judgement(
-    judgement: &Judgement,
+    judgement: Judgement,
     arguments: &VerdictArguments,
     outputs: Outputs,
 ) -> Result<u8, Box<dyn Error>> {
+    let judgement = &Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
+    let format = outputs.stdout.unwrap_or(arguments.format);
     outputs.write(judgement)?;
     let out = io::stdout();
     let paint = look(&out, arguments.all);
-    match show(judgement, arguments.format, &mut BufWriter::new(out.lock()), paint) {
+    match show(judgement, format, &mut BufWriter::new(out.lock()), paint) {
         // A reader that closes the pipe early (`urscope check … | head`) has read enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(format!("the report cannot be written to standard output: {error}").into())
         }
-        _ => Ok(judgement.verdict.exit_code()),
+        _ => Ok(judgement.exit),
     }
 }

@@ -10,7 +10,13 @@ mod progress;
 use std::{
     fmt::Display,
     io::{self, IsTerminal, Write},
+    ops::RangeInclusive,
+    os::fd::AsFd,
     path::PathBuf,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use urscope_analyzer::{
@@ -19,11 +25,11 @@ use urscope_analyzer::{
 };
 
 pub(crate) use answer::answer;
-pub(crate) use files::{Output, OutputFile, Outputs, Unwritable, exemptions, named_here};
+pub(crate) use files::{Output, OutputFile, Outputs, Unwritable, exemptions, named_here, opened};
 pub(crate) use judgement::{judgement, write_report};
 pub(crate) use progress::analyze_watched;
 
-use crate::arguments::Format;
+use crate::arguments::{Color, Format};
 
 /// Writes a judgement in a format. `paint` says how text looks.
 pub(crate) fn show(judgement: &Judgement, format: Format, out: &mut impl Write, paint: Paint) -> io::Result<()> {
@@ -51,11 +57,85 @@ pub(crate) fn complain(what: impl Display) {
 }
 
 /// How text on a stream looks.
-pub(crate) fn look(stream: &impl IsTerminal, all: bool) -> Paint {
-    Paint { all, ..wants_color(stream).into() }
+pub(crate) fn look(stream: &(impl IsTerminal + AsFd), all: bool) -> Paint {
+    Paint { color: wants_color(stream), width: width(stream), all }
 }
 
-/// Whether the output to a stream is coloured: the stream is a terminal, and NO_COLOR is not set (<https://no-color.org>).
+/// The variable that silences the preloaded library, and the command unless there is a problem.
+pub(crate) const QUIET: &str = "URSCOPE_QUIET";
+
+/// Whether `--quiet` is given.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Writes no messages from now on that are neither a report, nor an answer, nor about a problem.
+pub(crate) fn be_quiet() {
+    IS_QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether the user asked for silence unless there is a problem.
+pub(crate) fn is_quiet() -> bool {
+    IS_QUIET.load(Ordering::Relaxed) || std::env::var_os(QUIET).is_some_and(|value| value == "1")
+}
+
+/// Writes a message to standard error that is not about a problem, unless the user asked for silence.
+pub(crate) fn tell(what: impl Display) {
+    if !is_quiet() {
+        complain(what);
+    }
+}
+
+/// When output is coloured, if the user said so.
+static COLOR: OnceLock<Color> = OnceLock::new();
+
+/// Sets when output is coloured. The first call counts.
+pub(crate) fn set_color(color: Color) {
+    let _ = COLOR.set(color);
+}
+
+/// Whether the output to a stream is coloured. Without `--color`: it is a terminal that can do it (`TERM` is not `dumb`), or
+/// `CLICOLOR_FORCE` is set (<https://bixense.com/clicolors>), and `NO_COLOR` is not set (<https://no-color.org>).
 pub(crate) fn wants_color(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    let color = COLOR.get().copied().unwrap_or_default();
+    wants(color, stream.is_terminal(), |name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+}
+
+fn wants(color: Color, is_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
+    let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto if is_set("NO_COLOR") => false,
+        Color::Auto if variable("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0") => true,
+        Color::Auto => is_terminal && variable("TERM").is_none_or(|name| name != "dumb"),
+    }
+}
+
+/// The widths that text is wrapped to: on a wider terminal, long lines are hard to read.
+const WIDTHS: RangeInclusive<usize> = 40..=160;
+
+/// The width of text on a stream: that of the terminal, if it is one.
+fn width(stream: &impl AsFd) -> usize {
+    match rustix::termios::tcgetwinsize(stream) {
+        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col).clamp(*WIDTHS.start(), *WIDTHS.end()),
+        _ => report::WIDTH,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_unless_somebody_says_otherwise() {
+        let wanted = |color, is_terminal, set: &[(&str, &str)]| {
+            wants(color, is_terminal, |name| Some(set.iter().find(|(known, _)| *known == name)?.1.to_owned()))
+        };
+        assert!(wanted(Color::Auto, true, &[("TERM", "xterm")]) && !wanted(Color::Auto, false, &[("TERM", "xterm")]));
+        assert!(!wanted(Color::Auto, true, &[("TERM", "dumb")]));
+        assert!(!wanted(Color::Auto, true, &[("NO_COLOR", "1")]) && wanted(Color::Auto, true, &[("NO_COLOR", "")]));
+        assert!(wanted(Color::Auto, false, &[("CLICOLOR_FORCE", "1")]));
+        assert!(!wanted(Color::Auto, false, &[("CLICOLOR_FORCE", "0")]));
+        assert!(!wanted(Color::Auto, true, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+        assert!(wanted(Color::Always, false, &[("NO_COLOR", "1")]) && !wanted(Color::Never, true, &[]));
+    }
 }

@@ -8,8 +8,7 @@ use std::{
 
 use urscope_schema::{placeholders, ranks::Ranks};
 
-/// The variable that silences the preloaded library, and the command unless there is a problem.
-pub(crate) const QUIET: &str = "URSCOPE_QUIET";
+use crate::output::QUIET;
 
 /// The variable that chooses the form of the traces.
 const FORMAT: &str = "URSCOPE_FORMAT";
@@ -17,11 +16,6 @@ const FORMAT: &str = "URSCOPE_FORMAT";
 /// The variable that switches validation while the program runs, and the one that says what becomes of a call that violates a rule.
 const VALIDATE: &str = "URSCOPE_VALIDATE";
 const ON_ERROR: &str = "URSCOPE_ON_ERROR";
-
-/// Whether the value of [`QUIET`] asks for silence.
-pub(crate) fn is_quiet(value: Option<OsString>) -> bool {
-    value.is_some_and(|value| value == "1")
-}
 
 /// What a run adds to the environment of its program.
 #[derive(Debug, Default)]
@@ -62,6 +56,10 @@ impl Surroundings {
             // What is found while the program runs is found again in its traces, at no cost to the program.
             if self.judged_later && current(VALIDATE).is_none() && current(ON_ERROR).is_none() {
                 changes.push((VALIDATE, "off".into()));
+                // A line for each process tells nothing that the report does not.
+                if current(QUIET).is_none() {
+                    changes.push((QUIET, "1".into()));
+                }
             }
         }
         if let Some(folder) = &self.device {
@@ -168,6 +166,8 @@ mod tests {
         };
         assert_eq!(validated(&judged, &[]), Some((VALIDATE, "off".into())));
         assert_eq!(validated(&judged, &[(VALIDATE, "on")]), None);
+        let quiet = |run: &Surroundings, current: &[(&str, &str)]| changes(run, current).contains(&(QUIET, "1".into()));
+        assert!(quiet(&judged, &[]) && !quiet(&judged, &[(QUIET, "0")]) && !quiet(&judged, &[(VALIDATE, "on")]));
         assert_eq!(validated(&judged, &[(ON_ERROR, "abort")]), None);
         assert_eq!(validated(&Surroundings { traces: traces(), ..Surroundings::default() }, &[]), None);
     }

@@ -29,12 +29,12 @@ use urscope_schema::{placeholders, ranks::Ranks as ChosenRanks};
 
 use crate::{
     arguments::{Device, Format, VerdictArguments, WindowArguments},
-    output::{complain, named_here},
+    output::{complain, is_quiet, named_here},
     parts,
     view::Subject,
     window::Window,
 };
-use environment::{QUIET, Surroundings, is_quiet};
+use environment::Surroundings;
 use job::{Job, Ranks, Turn};
 use merged::{Merged, TracePlace};
 use process_times::ProcessObserver;
@@ -174,7 +174,7 @@ fn is_one_by_rank(folder: &Path) -> bool {
 
 /// Tells the user who judges this rank.
 fn tell_job(traces: &Traces, ranks: Option<&Ranks>) {
-    if let Some(ranks) = ranks.filter(|_| !is_quiet(env::var_os(QUIET))) {
+    if let Some(ranks) = ranks.filter(|_| !is_quiet()) {
         let (rank, folder) = (ranks.job.rank, traces.shown().display());
         complain(format_args!(
             "rank {rank} has ended; the last rank to end on this host judges all of them, in {folder}"
@@ -196,7 +196,7 @@ fn tell_place(request: &Request<'_>, traces: &Traces, merged: &Merged) {
     let place = TracePlace { folder: traces.shown(), merged };
     // A report for programs must not be followed by other text.
     let clean_stderr = request.judged && request.report.is_none() && request.verdict.format != Format::Text;
-    let is_wanted = !matches!(merged, Merged::Nothing) && !clean_stderr && !is_quiet(env::var_os(QUIET));
+    let is_wanted = !matches!(merged, Merged::Nothing) && !clean_stderr && !is_quiet();
     if is_wanted || place.is_a_problem() {
         complain(place);
     }
@@ -217,13 +217,7 @@ fn shown(
             let traces = traces.clone();
             Box::new(move || traces.of_this_run())
         },
-        options: Options {
-            fail_on: request.verdict.fail_on.into(),
-            exemptions,
-            wrappers: request.verdict.wrappers(),
-            listed: true,
-            ..Options::default()
-        },
+        options: Options { command_lines: false, listed: true, ..request.verdict.options(exemptions) },
     };
     let window = Window::open(window, subject)?;
     complain(format_args!("the run is shown at {}", window.url()));

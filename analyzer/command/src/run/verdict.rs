@@ -1,7 +1,6 @@
 //! The end of a run: analyzes the traces and reports the verdict to the user.
 
 use std::{
-    env,
     fs::File,
     io::{self, BufWriter, Write as _},
     path::{Path, PathBuf},
@@ -12,7 +11,6 @@ use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, judge, report::P
 use urscope_schema::counted;
 
 use super::{
-    environment::{QUIET, is_quiet},
     error::RunError,
     merged::{self, Merged, analyze_and_merge},
     process_tree::{End, Status, named},
@@ -21,7 +19,7 @@ use super::{
 };
 use crate::{
     arguments::{Format, VerdictArguments},
-    output::{Outputs, complain, exemptions, look, show},
+    output::{Outputs, complain, exemptions, is_quiet, look, show},
 };
 
 /// The inputs and outputs of a verdict, opened before the program starts.
@@ -75,9 +73,7 @@ pub(crate) fn give(
     end: &End,
 ) -> (u8, Merged) {
     let Reporting { exemptions, destination, outputs } = reporting;
-    let (fail_on, command_lines) = (arguments.fail_on.into(), arguments.command_lines);
-    let wrappers = arguments.wrappers();
-    let options = Options { fail_on, exemptions, wrappers, listed: true, command_lines, ..Options::default() };
+    let options = Options { listed: true, ..arguments.options(exemptions) };
     let (judgement, merged) = match traces.of_this_run() {
         Ok(files) if files.is_empty() => (not_judged(&options, nothing_traced(program.obstacle())), Merged::Nothing),
         Ok(files) => analyze_and_merge(&files, &options, traces.folder(), merged::LIMIT)
@@ -88,6 +84,7 @@ pub(crate) fn give(
             (not_judged(&options, reason), Merged::Nothing)
         }
     };
+    let judgement = Judgement { exit: arguments.exit_code(judgement.verdict), ..judgement };
     (report(arguments, &judgement, destination, outputs, end), merged)
 }
 
@@ -99,12 +96,12 @@ fn report(
     outputs: Outputs,
     end: &End,
 ) -> u8 {
-    let code = judgement.verdict.exit_code();
+    let code = judgement.exit;
     let (written, place) = match destination {
         // A program that asks for silence gets it, unless there is something to say.
         Destination::Stderr
             if arguments.format == Format::Text
-                && is_quiet(env::var_os(QUIET))
+                && is_quiet()
                 && judgement.verdict == Verdict::Clean
                 && judgement.unseen.is_empty()
                 && remarks(end).is_empty() =>
@@ -128,6 +125,14 @@ fn report(
             )
         }
     };
+    if let Some(format) = outputs.stdout {
+        let stdout = io::stdout();
+        let paint = look(&stdout, arguments.all);
+        if let Err(error) = show(judgement, format, &mut BufWriter::new(stdout.lock()), paint) {
+            complain(format_args!("the report cannot be written to standard output: {error}"));
+            return Verdict::NotJudged.exit_code();
+        }
+    }
     if let Err(error) = outputs.write(judgement) {
         complain(error);
         return Verdict::NotJudged.exit_code();

@@ -10,10 +10,10 @@ use ratatui::{
 use urscope_analyzer::{
     Verdict,
     analysis::Judgement,
-    report::{bytes, heights, since},
+    report::{heights, since},
 };
 use urscope_rules::Severity;
-use urscope_schema::counted;
+use urscope_schema::{counted, short_size};
 
 use super::{
     dashboard::{Dashboard, Pane},
@@ -138,7 +138,7 @@ impl Painter {
         let height = if area.height > 6 { CHART_HEIGHT } else { 1 };
         let [line, chart, rest] =
             Layout::vertical([Constraint::Length(1), Constraint::Length(height), Constraint::Fill(1)]).areas(area);
-        let (now, peak) = (bytes(snapshot.holders.pinned_bytes), bytes(snapshot.stats.peak.pinned_bytes));
+        let (now, peak) = (short_size(snapshot.holders.pinned_bytes), short_size(snapshot.stats.peak.pinned_bytes));
         frame.render_widget(Paragraph::new(format!("pinned {now}, at most {peak}")), line);
         let heights = heights(&snapshot.stats.shared, usize::from(chart.width));
         let style = if self.color { Style::new().fg(Color::Cyan) } else { Style::new() };

@@ -10,8 +10,9 @@ use std::{
 use urscope_analyzer::{
     Options, Verdict,
     questions::{self, Snapshot},
-    report::{self, bytes},
+    report,
 };
+use urscope_schema::short_size;
 
 use super::{
     dashboard::{Dashboard, Pane},
@@ -53,7 +54,7 @@ fn text(snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
     if let Some(reason) = &snapshot.judgement.reason {
         writeln!(out, "  {}", urscope_analyzer::plain::plain(reason))?;
     }
-    let (now, peak) = (bytes(snapshot.holders.pinned_bytes), bytes(snapshot.stats.peak.pinned_bytes));
+    let (now, peak) = (short_size(snapshot.holders.pinned_bytes), short_size(snapshot.stats.peak.pinned_bytes));
     writeln!(out, "pinned {now}, at most {peak}")?;
     let plain = snapshot.plain().ok_or_else(|| io::Error::other("the snapshot cannot be converted to plain text"))?;
     let mut dashboard = Dashboard::new("", String::new(), Arc::new(AtomicBool::new(false)));

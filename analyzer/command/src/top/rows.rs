@@ -5,10 +5,10 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use urscope_analyzer::{
     analysis::{Ended, FoundFinding, Location, ProcessSummary},
     questions::{Held, Snapshot},
-    report::{bytes, since},
+    report::since,
 };
 use urscope_rules::Severity;
-use urscope_schema::ranks::process_name;
+use urscope_schema::{ranks::process_name, short_size};
 
 /// One line of a pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ pub(super) fn rate(count: u64, nanos: u64) -> String {
 pub(super) fn shared(snapshot: &Snapshot) -> Vec<Row> {
     let row = |(kind, amount): (&str, urscope_analyzer::questions::Amount)| {
         let kind = kind.strip_suffix(" handle").unwrap_or(kind).to_owned();
-        let held = if amount.bytes > 0 { bytes(amount.bytes) } else { String::new() };
+        let held = if amount.bytes > 0 { short_size(amount.bytes) } else { String::new() };
         Row {
             cells: vec![kind, amount.handles.to_string(), amount.opens.to_string(), held],
             severity: None,
@@ -212,7 +212,7 @@ fn process_of(side: &Location) -> Holding<'_> {
 fn holder((host, rank, pid, executable): Holding<'_>, hold: &Hold<'_>) -> Row {
     let ended = hold.ended.unwrap_or(Ended::Running);
     let lines = hold.lines.iter().map(|(held, line)| {
-        let size = held.size.map_or_else(String::new, |size| format!(", {}", bytes(size)));
+        let size = held.size.map_or_else(String::new, |size| format!(", {}", short_size(size)));
         format!("{} {}{size}\n  {line}\n", held.fingerprint, held.kind)
     });
     let whole =
@@ -222,7 +222,7 @@ fn holder((host, rank, pid, executable): Holding<'_>, hold: &Hold<'_>) -> Row {
             process_name(executable, pid, rank),
             hold.handles.to_string(),
             hold.opens.to_string(),
-            bytes(hold.bytes),
+            short_size(hold.bytes),
         ],
         severity: None,
         faint: ended != Ended::Running,

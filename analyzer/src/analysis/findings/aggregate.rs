@@ -17,14 +17,16 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
     let _span = tracing::info_span!("judging").entered();
     let nodes = &report.nodes;
     let mut findings = findings(nodes);
-    findings.iter_mut().for_each(|finding| options.wrappers.mark(finding));
+    for finding in &mut findings {
+        options.wrappers.mark(finding);
+    }
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
     let has_ipc_calls = nodes.iter().flat_map(|node| &node.processes).any(|process| process.ipc_calls > 0);
     let (suppressions, baseline) = options.exemptions.apply(&mut findings);
     // A finding that is missing from a run without IPC calls is not gone.
     let baseline = baseline.filter(|_| has_ipc_calls);
     for finding in &mut findings {
-        finding.fails = finding.excuse.is_none() && finding.severity >= options.fail_on;
+        finding.fails = options.fails && finding.excuse.is_none() && finding.severity >= options.fail_on;
     }
     let mut calls = BTreeMap::new();
     for (function, count) in nodes.iter().flat_map(|node| &node.calls) {
@@ -213,8 +215,8 @@ fn reason(report: &Report, unseen: &[String], paths: &[PathBuf]) -> String {
         let places: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
         let places = if places.is_empty() { String::new() } else { format!(" in {}", places.join(", ")) };
         let folders = paths.iter().filter(|path| path.is_dir());
-        let there: String =
-            folders.map(|path| format!("; in {}: {}", path.display(), reading::contents(path))).collect();
+        let there = folders.map(|path| format!("; in {}: {}", path.display(), reading::contents(path)));
+        let there = there.collect::<Vec<_>>().concat();
         let (ignored, mark) =
             (ignored(report).collect::<Vec<_>>().join("; "), if report.foreign.is_empty() { "" } else { "; " });
         return format!(

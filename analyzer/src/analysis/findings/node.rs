@@ -88,7 +88,7 @@ pub(crate) struct Key {
 #[non_exhaustive]
 pub enum ReportError {
     /// A file cannot be read.
-    #[error("cannot read {}: {source}; give reports that urscope check --report wrote", path.display())]
+    #[error("cannot read {}: {source}; give reports that urscope check --node-report wrote", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -96,7 +96,7 @@ pub enum ReportError {
         source: io::Error,
     },
     /// A file is not a report.
-    #[error("{} is not a node report: {found}; expected a file that urscope check --report wrote", path.display())]
+    #[error("{} is not a node report: {found}; expected a file that urscope check --node-report wrote", path.display())]
     NotAReport {
         /// The file.
         path: PathBuf,

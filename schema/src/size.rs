@@ -1,0 +1,52 @@
+//! Sizes in text: one form for sentences, one for tables.
+
+/// The units, by the number of bytes of each.
+const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+
+/// A size in few words, for tables: `8 MiB`, `1.5 KiB`, `64 bytes`.
+pub fn short_size(bytes: u64) -> String {
+    match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
+        None => super::counted(bytes, "byte"),
+        Some((unit, name)) if bytes.is_multiple_of(*unit) => format!("{} {name}", bytes / unit),
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
+    }
+}
+
+/// A size, for sentences: `8 MiB (8,388,608 bytes)`, `64 bytes`.
+pub fn size(bytes: u64) -> String {
+    if bytes < 1 << 10 { short_size(bytes) } else { format!("{} ({} bytes)", short_size(bytes), grouped(bytes)) }
+}
+
+/// A number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_has_its_unit_and_its_bytes() {
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (1023, "1023 bytes"),
+            (1024, "1 KiB (1,024 bytes)"),
+            (1536, "1.5 KiB (1,536 bytes)"),
+            (8 << 20, "8 MiB (8,388,608 bytes)"),
+            (3 << 40, "3 TiB (3,298,534,883,328 bytes)"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+        assert_eq!(short_size(8 << 20), "8 MiB");
+    }
+}
