@@ -1,5 +1,5 @@
-// A clean program of two ranks, as an MPI launcher starts them: rank 0 shares memory, rank 1 opens it. They exchange the bytes and
-// their steps through files in the folder that the argument names. With the argument "leak" behind it, rank 1 closes nothing.
+// A clean program of several ranks, as an MPI launcher starts them: rank 0 shares memory, the others open it. They exchange the bytes and
+// their steps through files in the folder that the argument names. With the argument "leak" behind it, the others close nothing.
 #include "ipc_app.hpp"
 
 #include <chrono>
@@ -12,10 +12,10 @@ using namespace app;
 
 constexpr size_t size = 1 << 20;
 
-static int rank() {
-  for (const char *name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK"})
+static int of_launcher(const char *mpich, const char *open_mpi) {
+  for (const char *name : {mpich, open_mpi})
     if (const char *value = std::getenv(name)) return std::atoi(value);
-  require(false, "no launcher has set a rank");
+  require(false, std::string("no launcher has set ") + mpich);
   return -1;
 }
 
@@ -45,17 +45,19 @@ int main(int argc, char **argv) {
     const std::string folder = argv[1];
     const bool leaks = argc == 3 && std::string(argv[2]) == "leak";
     Gpu gpu;
-    if (rank() == 0) {
+    const int rank = of_launcher("PMI_RANK", "OMPI_COMM_WORLD_RANK");
+    const int ranks = of_launcher("PMI_SIZE", "OMPI_COMM_WORLD_SIZE");
+    if (rank == 0) {
       auto [memory, handle] = export_pattern(gpu, size, 1);
       leave(folder + "/bytes", handle.data());
-      take(folder + "/closed");
+      for (int other = 1; other < ranks; ++other) take(folder + "/closed-" + std::to_string(other));
       put(handle, gpu);
       gpu.free(memory);
     } else {
       std::byte *memory = open(take(folder + "/bytes"), gpu);
       print("consumer read " + checksum(gpu.read(memory, size)));
       if (!leaks) close(memory, gpu);
-      leave(folder + "/closed", {});
+      leave(folder + "/closed-" + std::to_string(rank), {});
     }
   });
 }

@@ -114,6 +114,47 @@ fn what_one_rank_forgets_fails_the_job() {
     }
 }
 
+/// Each rank makes the mistake once, at the same line.
+#[test]
+fn what_several_ranks_forget_at_one_place_is_one_finding() {
+    let (release, _) = LAUNCHERS[0];
+    let folder = tempfile::tempdir().unwrap();
+    let start = ["-launcher", "fork", "-n", "4"]
+        .iter()
+        .fold(TestRun::of_program(launcher(release)), |test_run, word| test_run.arg(*word));
+    let outcome = start.arg(apps::executable("clean_ranks", Release::R2026_2)).arg(folder.path()).arg("leak").run();
+    let report = outcome.report();
+    let leaked = report.finding("leaked-mapping");
+    assert_eq!(leaked["count"], 3, "{leaked:#?}");
+    let ranks: Vec<_> =
+        leaked["occurrences"].as_array().unwrap().iter().map(|occurrence| occurrence["rank"].as_u64()).collect();
+    assert_eq!(ranks, [Some(1), Some(2), Some(3)]);
+
+    let traces = outcome.trace_files();
+    let text = |options: &[&str]| {
+        let traces: Vec<_> = traces.iter().map(|trace| trace.to_str().unwrap()).collect();
+        urscope(&[&["check"][..], options, &traces].concat()).stdout
+    };
+    let head = |text: &str| text.lines().find(|line| line.starts_with("warning: leaked-mapping")).unwrap().to_owned();
+    let count = " (3 times in 3 processes: ranks 1-3, the first:)";
+    let plain = head(&text(&[]));
+    assert!(
+        plain.starts_with("warning: leaked-mapping in app::open, ipc_app.hpp:") && plain.ends_with(count),
+        "{plain}"
+    );
+    let wrapped = head(&text(&["--wrapper", "app::*"]));
+    assert!(
+        wrapped.contains("clean_ranks.cpp:") && !wrapped.contains("app::") && wrapped.ends_with(count),
+        "{wrapped}"
+    );
+    let all = text(&["--all"]);
+    for rank in 1..4 {
+        let listed =
+            all.lines().filter(|line| line.contains(&format!("  rank {rank} (pid ")) && line.contains("1 MiB"));
+        assert!(listed.count() >= 1, "{all}");
+    }
+}
+
 /// What the other rank does with the memory is not known, so nothing is clean.
 #[test]
 fn a_job_of_which_only_some_ranks_are_traced_is_judged_in_part() {
