@@ -13,6 +13,8 @@ pub struct Paint {
     pub width: usize,
     /// Whether all occurrences of a finding are listed, not only the first.
     pub all: bool,
+    /// Whether call stacks are shown with the frames of the runtime, and to their ends.
+    pub whole: bool,
 }
 
 /// The width of text that is not for a terminal, in characters.
@@ -21,7 +23,7 @@ pub const WIDTH: usize = 100;
 impl From<bool> for Paint {
     /// The usual look, in colour or not.
     fn from(color: bool) -> Self {
-        Self { color, width: WIDTH, all: false }
+        Self { color, width: WIDTH, all: false, whole: false }
     }
 }
 

@@ -154,7 +154,9 @@ pub(super) fn write_finding(finding: &FoundFinding, out: &mut String, paint: Pai
     for (label, side) in [("here ", Some(&finding.process)), ("there", finding.other.as_ref())] {
         if let Some(side) = side {
             writeln!(out, "  {} {}", paint.faint(label), place(side))?;
-            for frame in side.shown_frames() {
+            let frames: Vec<&Frame> =
+                if paint.whole { side.stack.iter().collect() } else { side.shown_frames().collect() };
+            for frame in frames {
                 writeln!(out, "        {} {}", paint.faint("at"), written(frame))?;
             }
         }

@@ -29,6 +29,11 @@ pub(crate) struct VerdictArguments {
     #[arg(long)]
     pub(crate) all: bool,
 
+    /// Show whole call stacks in text. `urscope run` also reports findings while the program runs, in one line each; each call takes longer
+    /// then, because the program itself checks the rules.
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+
     /// A function of the program that is no call site, such as its own allocator: findings are shown at the function that called it. `*`
     /// matches any text, and parameters may be left out, as in `app::Gpu::*`. May be given several times.
     #[arg(long, value_name = "FUNCTION")]

@@ -70,10 +70,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_check: bool,
 
-    /// Also report findings while the program runs, in one line each. Each call takes longer then: the program itself checks the rules.
-    #[arg(short, long)]
-    verbose: bool,
-
     /// Write the report to a file instead of standard error.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -113,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         ranks: &arguments.ranks,
         traced: !arguments.no_shim,
         judged: !arguments.no_shim && !arguments.no_check,
-        verbose: arguments.verbose,
+        verbose: verdict.verbose,
         report: arguments.report.as_deref(),
         verdict: &verdict,
         window: arguments.view.then_some(&arguments.window),

@@ -47,7 +47,7 @@ pub(crate) fn answer<A: Serialize>(
         }
     }
     let stdout = io::stdout();
-    let paint = look(&stdout, false);
+    let paint = look(&stdout);
     match written(to_stdout.unwrap_or(form.format), &mut BufWriter::new(stdout.lock()), paint) {
         // A reader that closes the pipe early has read enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

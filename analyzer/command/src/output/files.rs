@@ -11,7 +11,7 @@ use std::{
 use urscope_analyzer::{ExemptionError, Exemptions, Judgement, analysis::exemptions, report::Paint};
 use urscope_schema::placeholders;
 
-use super::show;
+use super::{detailed, show};
 use crate::arguments::{FileFormat, Format, VerdictArguments};
 
 /// An additional report or answer, given as `FORMAT=FILE`.
@@ -130,8 +130,8 @@ pub(crate) struct Outputs {
     reports: Vec<(Format, OutputFile)>,
     /// The format of standard output, if it is asked for.
     pub(crate) stdout: Option<Format>,
-    /// Whether all occurrences of each finding are listed.
-    all: bool,
+    /// How text looks.
+    paint: Paint,
     suppressions: Option<OutputFile>,
 }
 
@@ -140,13 +140,13 @@ impl Outputs {
     pub(crate) fn open(arguments: &VerdictArguments) -> Result<Self, Unwritable> {
         let (reports, stdout) = opened(&arguments.output)?;
         let suppressions = arguments.write_suppressions.as_deref().map(OutputFile::open).transpose()?;
-        Ok(Self { reports, stdout, all: arguments.all, suppressions })
+        Ok(Self { reports, stdout, paint: detailed(false.into(), arguments), suppressions })
     }
 
     /// Writes the files.
     pub(crate) fn write(self, judgement: &Judgement) -> Result<(), Unwritable> {
         for (format, file) in self.reports {
-            file.fill(|out| show(judgement, format, out, Paint { all: self.all, ..false.into() }))?;
+            file.fill(|out| show(judgement, format, out, self.paint))?;
         }
         let suppressions =
             self.suppressions.map(|file| file.fill(|out| out.write_all(exemptions::suppressing(judgement).as_bytes())));

@@ -9,7 +9,7 @@ use std::{
 use flate2::{Compression, write::GzEncoder};
 use urscope_analyzer::{Judgement, Report};
 
-use super::{OutputFile, Outputs, look, named_here, show};
+use super::{OutputFile, Outputs, detailed, look, named_here, show};
 use crate::arguments::VerdictArguments;
 
 /// Writes a report file if a path is given; compressed if its name ends with `.gz`.
@@ -37,7 +37,7 @@ pub(crate) fn judgement(
     let format = outputs.stdout.unwrap_or(arguments.format);
     outputs.write(judgement)?;
     let out = io::stdout();
-    let paint = look(&out, arguments.all);
+    let paint = detailed(look(&out), arguments);
     match show(judgement, format, &mut BufWriter::new(out.lock()), paint) {
         // A reader that closes the pipe early (`urscope check … | head`) has read enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

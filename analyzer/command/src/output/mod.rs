@@ -29,7 +29,7 @@ pub(crate) use files::{Output, OutputFile, Outputs, Unwritable, exemptions, name
 pub(crate) use judgement::{judgement, write_report};
 pub(crate) use progress::analyze_watched;
 
-use crate::arguments::{Color, Format};
+use crate::arguments::{Color, Format, VerdictArguments};
 
 /// Writes a judgement in a format. `paint` says how text looks.
 pub(crate) fn show(judgement: &Judgement, format: Format, out: &mut impl Write, paint: Paint) -> io::Result<()> {
@@ -57,8 +57,13 @@ pub(crate) fn complain(what: impl Display) {
 }
 
 /// How text on a stream looks.
-pub(crate) fn look(stream: &(impl IsTerminal + AsFd), all: bool) -> Paint {
-    Paint { color: wants_color(stream), width: width(stream), all }
+pub(crate) fn look(stream: &(impl IsTerminal + AsFd)) -> Paint {
+    Paint { width: width(stream), ..wants_color(stream).into() }
+}
+
+/// How text looks with the options of a verdict.
+pub(crate) fn detailed(paint: Paint, arguments: &VerdictArguments) -> Paint {
+    Paint { all: arguments.all, whole: arguments.verbose, ..paint }
 }
 
 /// The variable that silences the preloaded library, and the command unless there is a problem.

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, judge, report::Paint};
+use urscope_analyzer::{Exemptions, Judgement, Options, Verdict, judge};
 
 use urscope_schema::counted;
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     arguments::{Format, VerdictArguments},
-    output::{Outputs, complain, exemptions, is_quiet, look, show},
+    output::{Outputs, complain, detailed, exemptions, is_quiet, look, show},
 };
 
 /// The inputs and outputs of a verdict, opened before the program starts.
@@ -111,7 +111,7 @@ fn report(
         Destination::Stderr => {
             let stderr = io::stderr();
             let mut out = BufWriter::new(stderr.lock());
-            let written = show(judgement, arguments.format, &mut out, look(&stderr, arguments.all));
+            let written = show(judgement, arguments.format, &mut out, detailed(look(&stderr), arguments));
             if arguments.format == Format::Text {
                 drop(remarks(end).iter().try_for_each(|remark| writeln!(out, "urscope: {remark}")));
             }
@@ -119,15 +119,12 @@ fn report(
         }
         Destination::File(path, file) => {
             let mut out = BufWriter::new(file);
-            (
-                show(judgement, arguments.format, &mut out, Paint { all: arguments.all, ..false.into() }),
-                path.display().to_string(),
-            )
+            (show(judgement, arguments.format, &mut out, detailed(false.into(), arguments)), path.display().to_string())
         }
     };
     if let Some(format) = outputs.stdout {
         let stdout = io::stdout();
-        let paint = look(&stdout, arguments.all);
+        let paint = detailed(look(&stdout), arguments);
         if let Err(error) = show(judgement, format, &mut BufWriter::new(stdout.lock()), paint) {
             complain(format_args!("the report cannot be written to standard output: {error}"));
             return Verdict::NotJudged.exit_code();
