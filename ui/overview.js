@@ -218,13 +218,15 @@ function lost(holders) {
     'p',
     {},
     `${count(holders.lost_count, 'object')} left by processes that have ended, of which no traced process got the handle data: `,
-    holders.lost.slice(0, 5).map((/** @type {any} */ one, /** @type {number} */ index) => [
-      index > 0 && '; ',
-      `${one.object} in ${who(one.since)}, since `,
-      when(one.since.time_ns),
-      one.released && ', lost with its context ',
-      one.released && when(one.released.time_ns),
-    ]),
+    holders.lost
+      .slice(0, 5)
+      .map((/** @type {any} */ one, /** @type {number} */ index) => [
+        index > 0 && '; ',
+        `${one.object} in ${who(one.since)}, since `,
+        when(one.since.time_ns),
+        one.released && ', lost with its context ',
+        one.released && when(one.released.time_ns),
+      ]),
     holders.lost_count > 5 && '; urscope holders lists more',
   );
 }

@@ -257,6 +257,12 @@ pub fn rank() -> Option<u32> {
     *RANK.get_or_init(|| placeholders::rank(|name| std::env::var_os(name)))
 }
 
+/// Whether this process is to run as if urscope were not loaded: it has gained rights, so that its user must not control what it reads and
+/// writes, or it is a rank that is not to be traced.
+pub fn leave_alone() -> bool {
+    process::has_gained_rights() || !read().ranks.has(rank())
+}
+
 /// What is wrong with the environment; empty from the second call on.
 ///
 /// It is not reported before tracing begins, because most processes with a preloaded library never use Unified Runtime.

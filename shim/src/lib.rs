@@ -33,14 +33,11 @@ mod stacks;
 /// A process that gained rights (setuid, setgid or capabilities) is left alone: its user must not control what it reads and writes. So is
 /// a rank that the user does not want to trace.
 pub fn start() {
-    if raw::process::has_gained_rights() {
+    if knobs::leave_alone() {
         chain::switch_off();
         return;
     }
-    if !knobs::read().ranks.has(knobs::rank()) {
-        chain::switch_off();
-        return;
-    }
+    knobs::read();
     raw::fork_mark::install();
     entry::dlsym::resolve();
     entry::exec::resolve();

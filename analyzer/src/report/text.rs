@@ -278,3 +278,56 @@ pub(super) fn ordered(processes: &[ProcessSummary]) -> Vec<&ProcessSummary> {
     ordered.sort_by_key(|process| process.rank.map(|rank| (rank, process.pid)));
     ordered
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A finding with one occurrence in each of these ranks.
+    fn of_ranks(ranks: [u32; 3]) -> FoundFinding {
+        let frame = Frame {
+            module: "/app".into(),
+            function: Some("exchange_halo(int)".into()),
+            file: Some("/src/ring.cpp".into()),
+            line: Some(37),
+            ..Frame::default()
+        };
+        let process = Location {
+            host: "h".into(),
+            pid: 12,
+            rank: Some(12),
+            executable: "/app".into(),
+            tid: 12,
+            time_ns: 0,
+            function: None,
+            call: None,
+            stack: vec![frame],
+        };
+        let occurrence = |rank| Occurrence { pid: rank, rank: Some(rank), count: 1, ..Occurrence::default() };
+        let occurrences = ranks.map(occurrence).to_vec();
+        FoundFinding { rule: "double-put".into(), count: 4, occurrences, ..FoundFinding::of(process) }
+    }
+
+    #[test]
+    fn a_finding_opens_with_its_call_site_and_its_ranks() {
+        let text = details(&of_ranks([3, 4, 12]));
+        let head =
+            "note: double-put in exchange_halo, ring.cpp:37 (4 times in 3 processes: ranks 3-4,12, the first:)\n";
+        assert!(text.starts_with(head), "{text}");
+        assert!(!text.contains("all occurrences"), "{text}");
+    }
+
+    #[test]
+    fn all_occurrences_are_listed_as_far_as_they_are_kept() {
+        let mut text = String::new();
+        write_finding(&of_ranks([3, 4, 12]), &mut text, Paint { all: true, ..false.into() }).unwrap();
+        let listed: Vec<_> = text.lines().skip_while(|line| *line != "  all occurrences").skip(1).collect();
+        let expected = [
+            "        +0.000 ms    rank 3 (pid 3)    thread 0",
+            "        +0.000 ms    rank 4 (pid 4)    thread 0",
+            "        +0.000 ms    rank 12 (pid 12)  thread 0",
+            "        and 1 more, which were counted only",
+        ];
+        assert_eq!(listed, expected);
+    }
+}

@@ -4,10 +4,7 @@ use proptest::prelude::*;
 use urscope_rules::Severity;
 
 use super::{Key, Node, Report};
-use crate::{
-    analysis::{Ended, FoundFinding, Frame, Judgement, Location, Occurrence, Options, ProcessSummary},
-    report::Paint,
-};
+use crate::analysis::{Ended, FoundFinding, Frame, Location, Occurrence, Options, ProcessSummary};
 
 fn finding() -> impl Strategy<Value = FoundFinding> {
     let severity = prop::sample::select(Severity::ALL.to_vec());
@@ -164,24 +161,6 @@ fn findings_of_several_processes_at_one_call_site_are_one() {
     assert_eq!(ranks, [Some(3), Some(4), Some(12)]);
     assert_eq!((second.count, second.process.pid), (1, 5));
     assert_eq!(judged(vec![found(3, None), found(4, None)]).len(), 2, "without stacks, nobody knows");
-
-    let text = crate::report::finding(first).unwrap();
-    let head = "error: double-put in exchange_halo, ring.cpp:37 (3 times in 3 processes: ranks 3-4,12, the first:)\n";
-    assert!(text.starts_with(head), "{text}");
-    let judgement = Judgement { findings: same, ..Judgement::default() };
-    let mut out = Vec::new();
-    crate::report::text(&judgement, &mut out, Paint { all: true, ..false.into() }).unwrap();
-    let text = String::from_utf8(out).unwrap();
-    let listed: Vec<_> = text.lines().skip_while(|line| *line != "  all occurrences").skip(1).take(4).collect();
-    assert_eq!(
-        listed,
-        [
-            "        +0.000 ms    rank 3 (pid 3)    thread 0",
-            "        +0.000 ms    rank 4 (pid 4)    thread 0",
-            "        +0.000 ms    rank 12 (pid 12)  thread 0",
-            "",
-        ]
-    );
 }
 
 #[test]
