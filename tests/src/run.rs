@@ -224,6 +224,35 @@ pub fn urscope(arguments: &[&str]) -> Ended {
     run_to_end(command, folder.path(), LIMIT)
 }
 
+/// A script of the shell, run in a folder with a clean environment.
+#[derive(Debug)]
+pub struct Session<'a> {
+    folder: &'a Path,
+    command: Command,
+    limit: Duration,
+}
+
+impl<'a> Session<'a> {
+    /// A session that executes a script, and is killed after a time.
+    pub fn new(script: &str, folder: &'a Path, limit: Duration) -> Self {
+        let mut command = clean_command(Path::new("/bin/bash"));
+        command.arg("-c").arg(script).env("ONEAPI_DEVICE_SELECTOR", "level_zero:*");
+        Self { folder, command, limit }
+    }
+
+    /// A variable of the environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.command.env(name, value.into());
+        self
+    }
+
+    /// Runs it to its end.
+    pub fn run(self) -> Ended {
+        run_to_end(self.command, self.folder, self.limit)
+    }
+}
+
 /// How a process ended and what it wrote.
 #[derive(Debug)]
 pub struct Ended {

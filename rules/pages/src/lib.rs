@@ -9,4 +9,4 @@
 mod page;
 pub mod scenario;
 
-pub use page::{Page, rules_md, rules_table};
+pub use page::{Page, rules_counted, rules_md};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use urscope_rules::{
-    Rule,
+    Rule, Severity,
     catalog::RULES,
     level_zero::{Holds, LIMITS},
 };
@@ -78,11 +78,12 @@ pub fn rules_md() -> String {
     text
 }
 
-/// The table of rules in `README.md`.
-pub fn rules_table() -> String {
-    let mut text = String::from("| rule | severity | what was done |\n|---|---|---|\n");
-    for rule in RULES {
-        let _ = writeln!(text, "| [`{0}`](docs/rules.md#{0}) | {1} | {2} |", rule.code, rule.severity, rule.title);
-    }
-    text
+/// The sentence in `README.md` that counts the rules.
+pub fn rules_counted() -> String {
+    let [notes, warnings, errors] =
+        Severity::ALL.map(|severity| RULES.iter().filter(|rule| rule.severity == severity).count());
+    format!(
+        "There are [{} rules](docs/rules.md): {errors} find errors, {warnings} warnings, and {notes} what is worth a note.\n",
+        RULES.len()
+    )
 }

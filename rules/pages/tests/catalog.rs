@@ -12,7 +12,7 @@ mod scenarios;
 use std::collections::BTreeSet;
 
 use scenarios::play;
-use urscope_rule_pages::{Page, rules_md, rules_table};
+use urscope_rule_pages::{Page, rules_counted, rules_md};
 use urscope_rules::{Severity, catalog::RULES};
 
 #[test]
@@ -75,18 +75,18 @@ fn rules_md_is_fresh() {
 }
 
 #[test]
-fn the_readme_has_the_table_of_rules() {
+fn the_readme_counts_the_rules() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
     let readme = std::fs::read_to_string(path).unwrap();
     let (before, rest) = readme.split_once("<!-- rules: begin").unwrap();
     let (marker, rest) = rest.split_once("-->\n").unwrap();
-    let (table, after) = rest.split_once("<!-- rules: end -->").unwrap();
+    let (sentence, after) = rest.split_once("<!-- rules: end -->").unwrap();
     if std::env::var_os("BLESS").is_some() {
-        let fresh = format!("{before}<!-- rules: begin{marker}-->\n{}<!-- rules: end -->{after}", rules_table());
+        let fresh = format!("{before}<!-- rules: begin{marker}-->\n{}<!-- rules: end -->{after}", rules_counted());
         std::fs::write(path, fresh).unwrap();
         return;
     }
-    assert_eq!(table, rules_table(), "run with BLESS=1");
+    assert_eq!(sentence, rules_counted(), "run with BLESS=1");
 }
 
 /// What the specification of Level Zero leaves to the driver.

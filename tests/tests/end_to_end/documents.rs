@@ -1,4 +1,4 @@
-//! The documents name what is there: every path and every relative link in them leads somewhere.
+//! The documents name what is there: every path and every relative link in them leads somewhere, and every command works.
 //!
 //! Must never read generated pages for names of files: those are compared with the code that makes them.
 
@@ -9,15 +9,24 @@ use std::process::Command;
 
 use urscope_tests::repository;
 
+mod block;
+mod commands;
+
 /// The documents that name files of the repository, with the path from the root or from the document's own folder.
-const DOCUMENTS: [&str; 7] = [
+const DOCUMENTS: [&str; 13] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "ui/README.md",
     "device/README.md",
+    "docs/ci.md",
+    "docs/comparison.md",
+    "docs/mpi.md",
+    "docs/performance.md",
     "docs/python.md",
     "docs/releasing.md",
+    "docs/tutorial.md",
+    "docs/view.md",
 ];
 
 /// What a file name ends with. Such a word without a folder in front of it is a path, too.
@@ -36,6 +45,77 @@ fn prose(text: &str) -> String {
         !fence && !fenced && !line.starts_with("    ")
     });
     lines.fold(String::new(), |text, line| text + line + "\n")
+}
+
+/// Whether a text has a block of code that is indented, outside of fences. What belongs to an entry of a list follows another line.
+fn has_indented_block(text: &str) -> bool {
+    let (mut fenced, mut blank) = (false, true);
+    text.lines().any(|line| {
+        fenced ^= line.trim_start().starts_with("```");
+        let begins = !fenced && blank && line.starts_with("    ") && !line.trim_start().starts_with("```");
+        blank = line.trim().is_empty();
+        begins
+    })
+}
+
+/// The pages in `docs/`, by their paths from the root.
+fn pages() -> Vec<String> {
+    let folder = fs::read_dir(repository().join("docs")).expect("docs can be listed");
+    let paths = folder.map(|entry| entry.expect("an entry").path());
+    let pages = paths.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let mut names: Vec<_> =
+        pages.map(|path| format!("docs/{}", path.file_name().unwrap_or_default().to_string_lossy())).collect();
+    names.sort();
+    names
+}
+
+/// The README and the pages that are written by hand. A generated page says so in its head.
+fn hand_written() -> Vec<String> {
+    let is_generated = |page: &String| {
+        let text = read(&repository().join(page));
+        text.lines().take(6).any(|line| line.contains("BLESS=1 cargo test"))
+    };
+    let found: Vec<_> =
+        ["README.md".to_owned()].into_iter().chain(pages().into_iter().filter(|page| !is_generated(page))).collect();
+    assert!(found.len() > 10, "{found:?}");
+    found
+}
+
+/// A newcomer reads it in five minutes; the rest is in `docs/`.
+#[test]
+fn the_readme_is_short() {
+    let words = read(&repository().join("README.md")).split_whitespace().count();
+    assert!((300..=900).contains(&words), "README.md has {words} words, as `wc -w` counts them");
+}
+
+/// Whoever opens the README finds every page from there.
+#[test]
+fn the_readme_leads_to_every_page() {
+    let readme = read(&repository().join("README.md"));
+    let linked: BTreeSet<&str> = relative_links(&readme).collect();
+    let missing: Vec<String> = pages().into_iter().filter(|page| !linked.contains(page.as_str())).collect();
+    assert_eq!(missing, [""; 0], "the index in README.md has no link to them");
+}
+
+/// A count with a comma in front of the last three digits.
+fn with_comma(count: u64) -> String {
+    if count < 1000 { count.to_string() } else { format!("{},{:03}", count / 1000, count % 1000) }
+}
+
+#[test]
+fn the_page_on_performance_has_the_kept_counts_of_instructions() {
+    let kept: serde_json::Value =
+        serde_json::from_str(&read(&repository().join("tests/instructions.json"))).expect("the counts are JSON");
+    let page = read(&repository().join("docs/performance.md"));
+    for form in ["Chrome form", "binary form"] {
+        let [traced, validated] = ["traced", "validated"].map(|what| {
+            let counts = &kept["release"][format!("{form}, {what}")];
+            let [own, elsewhere] = ["liburscope.so", "elsewhere"].map(|part| counts[part].as_u64().expect("a count"));
+            format!("{} ({})", with_comma(own + elsewhere), with_comma(own))
+        });
+        let row = format!("| {form} | {traced} | {validated} |");
+        assert!(page.contains(&row), "docs/performance.md lacks the row {row}");
+    }
 }
 
 /// The words between backticks.
@@ -107,24 +187,51 @@ fn documents_below(folder: &Path, found: &mut Vec<PathBuf>) {
 /// The targets of the links and pictures in a text that are files: `](TARGET)`.
 fn relative_links(text: &str) -> impl Iterator<Item = &str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
-    let local = targets.filter(|target| !target.contains(':') && !target.starts_with('#') && !target.is_empty());
-    local.map(|target| target.split('#').next().unwrap_or(target))
+    targets.filter(|target| !target.contains(':') && !target.is_empty())
+}
+
+/// The anchors of a text, as GitHub makes them of its headings.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut fenced = false;
+    let headings = text.lines().filter(|line| {
+        fenced ^= line.trim_start().starts_with("```");
+        !fenced && line.starts_with('#')
+    });
+    let letters = |heading: &str| {
+        let heading = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        heading.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()
+    };
+    headings.map(letters).collect()
 }
 
 #[test]
-fn every_relative_link_leads_to_a_file() {
+fn every_relative_link_leads_to_a_file_and_a_heading() {
     let mut documents = Vec::new();
     documents_below(&repository(), &mut documents);
     let mut checked = 0;
     for document in &documents {
         let text = prose(&read(document));
-        for target in relative_links(&text) {
+        for link in relative_links(&text) {
             checked += 1;
-            let file = document.parent().expect("a document has a folder").join(target);
+            let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let file = match target {
+                "" => document.clone(),
+                _ => document.parent().expect("a document has a folder").join(target),
+            };
             assert!(file.exists(), "{} links to {target}, which is not there", document.display());
+            let has_headings = file.extension().is_some_and(|extension| extension == "md");
+            let leads = anchor.is_empty() || has_headings && anchors(&read(&file)).contains(anchor);
+            assert!(leads, "{} links to {link}, and {} has no such heading", document.display(), file.display());
         }
     }
-    assert!(checked >= 8, "only {checked} links in {} documents", documents.len());
+    assert!(checked >= 100, "only {checked} links in {} documents", documents.len());
+}
+
+#[test]
+fn anchors_are_those_of_github() {
+    let text = "# What it costs\n```sh\n# no heading\n```\n## `urscope run`\n### \"not judged\", ptrace and Yama\n";
+    let expected = ["not-judged-ptrace-and-yama", "urscope-run", "what-it-costs"].map(str::to_owned);
+    assert_eq!(anchors(text), BTreeSet::from(expected));
 }
 
 /// The value of `key` in the section of `.editorconfig` whose head is `section`.

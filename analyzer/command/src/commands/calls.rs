@@ -126,7 +126,7 @@ pub(crate) fn calls(arguments: &Arguments) -> ExitCode {
         Ok(paths) => paths,
         Err(error) => return failed(error),
     };
-    let mut printer = Printer::new(question.format);
+    let mut printer = Printer::new(question.form.format);
     let listed = if arguments.follow {
         follow(&paths, &question.options(), arguments.filter(), &mut printer)
     } else {
@@ -171,7 +171,7 @@ struct Printer {
 
 impl Printer {
     fn new(format: PlainFormat) -> Self {
-        let paint = look(&io::stdout(), false);
+        let paint = look(&io::stdout());
         Self { out: BufWriter::new(io::stdout().lock()), paint, format, failed: None }
     }
 
