@@ -193,10 +193,10 @@ on_both_adapters! {
 }
 
 /// The tools of the package's tests, as `scripts/setup` names them.
-const PYTEST: &str = "pytest-9.2.0";
+pub(crate) const PYTEST: &str = "pytest-9.2.0";
 
 /// Where the packages of an environment are.
-fn packages(python: &Path) -> PathBuf {
+pub(crate) fn packages(python: &Path) -> PathBuf {
     let library = python.parent().and_then(|bin| bin.parent()).expect("an environment's folder").join("lib");
     let versions = fs::read_dir(&library).expect("an environment has a lib");
     let names = versions.map(|entry| entry.expect("a folder can be listed").path());

@@ -12,17 +12,18 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use urscope_tests::run::{Session, urscope};
-use urscope_tests::{Release, artefacts, launcher, repository};
+use urscope_tests::{Release, artefacts, launcher, python_with, repository};
 
 use super::block::{Block, Command, blocks};
 use super::{code_spans, hand_written, read};
+use crate::python::{PYTEST, packages};
 
 /// How many commands of each document are run, and how many commands and files it only shows. Whoever adds an illustration, or a
 /// command, changes a number here.
 #[rustfmt::skip]
 const COUNTS: [(&str, usize, usize); 10] = [
     ("README.md", 9, 6),
-    ("docs/ci.md", 9, 7),
+    ("docs/ci.md", 10, 7),
     ("docs/comparison.md", 5, 0),
     ("docs/mpi.md", 9, 6),
     ("docs/privacy.md", 5, 0),
@@ -139,6 +140,7 @@ fn run_commands_of(document: &str) {
     let folder = folder();
     let runtime = Release::R2026_2.folder();
     let mpi = launcher("mpich-5.0.2");
+    let pytest = packages(&python_with(PYTEST));
     let mut path = vec![artefacts::command(), runtime.join("bin/python"), mpi];
     for program in &mut path {
         assert!(program.pop(), "a program lies in a folder");
@@ -148,7 +150,7 @@ fn run_commands_of(document: &str) {
         .env("PATH", env::join_paths(path).expect("paths without colons"))
         .env("VIRTUAL_ENV", runtime)
         .env("CARGO_TARGET_DIR", artefacts::target_folder())
-        .env("PYTHONPATH", repository().join("python"))
+        .env("PYTHONPATH", env::join_paths([repository().join("python"), pytest]).expect("paths without colons"))
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .run()
         .stdout;
