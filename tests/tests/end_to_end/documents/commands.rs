@@ -148,7 +148,6 @@ fn run_commands_of(document: &str) {
     path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
     let said = Session::new(&script(&blocks), folder.path(), LIMIT)
         .env("PATH", env::join_paths(path).expect("paths without colons"))
-        .env("VIRTUAL_ENV", runtime)
         .env("CARGO_TARGET_DIR", artefacts::target_folder())
         .env("PYTHONPATH", env::join_paths([repository().join("python"), pytest]).expect("paths without colons"))
         .env("PYTHONDONTWRITEBYTECODE", "1")
