@@ -1,9 +1,10 @@
 //! The scripts work as documented, also on a machine where a tool is missing.
 
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::{Command, Output};
 
-use urscope_tests::{Release, repository};
+use urscope_tests::{Release, apps, artefacts, repository};
 
 fn setup() -> Command {
     let mut command = Command::new(repository().join("scripts/setup"));
@@ -49,6 +50,17 @@ fn a_missing_tool_is_named_with_the_command_that_installs_it() {
     assert!(complaint.contains("apt-get install g++ python3 python3-venv nodejs"), "{complaint}");
     let complaint = text(&setup_with_tools(&shell, &["--browser"])).1;
     assert!(complaint.lines().count() == 1 && complaint.contains("nodejs npm"), "{complaint}");
+}
+
+/// The sessions of the documents call scripts through a link. Each would compile every program anew if its path were another.
+#[test]
+fn a_program_is_compiled_once_also_through_a_link() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    symlink(repository().join("scripts"), folder.path().join("scripts")).expect("a link to the scripts");
+    let mut command = Command::new(folder.path().join("scripts/compile-app"));
+    let output = command.arg("clean").env("CARGO_TARGET_DIR", artefacts::target_folder()).output();
+    let (path, complaint) = text(&output.expect("scripts/compile-app starts"));
+    assert_eq!(Path::new(path.trim()), apps::executable("clean", Release::R2026_2), "{complaint}");
 }
 
 #[test]
