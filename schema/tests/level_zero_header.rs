@@ -39,7 +39,8 @@ fn parameters(header: &str, function: &str) -> Option<usize> {
 fn members(header: &str, structure: &str) -> Vec<String> {
     let end = header.find(&format!("}} {structure};")).unwrap_or_else(|| panic!("no {structure} in the header"));
     let body = &header[header[..end].rfind('{').unwrap()..end];
-    let member = |line: &str| line.split_once(" pfn").or_else(|| line.rsplit_once("pfn")).map(|(_, name)| name.to_owned());
+    let member =
+        |line: &str| line.split_once(" pfn").or_else(|| line.rsplit_once("pfn")).map(|(_, name)| name.to_owned());
     body.lines().filter_map(member).map(|name| name.trim_end_matches(';').trim().to_owned()).collect()
 }
 

@@ -13,7 +13,8 @@ use crate::{
     analysis::{Ended, Location},
     plain::plain,
     questions::{
-        CallLine, Calls, Diff, HandleHistory, Held, HeldBy, Holders, HoldersBy, Lost, Moment, Part, Sample, Share, Stats, Who,
+        CallLine, Calls, Diff, HandleHistory, Held, HeldBy, Holders, HoldersBy, Lost, Moment, Part, Sample, Share,
+        Stats, Who,
     },
 };
 

@@ -50,6 +50,9 @@ static KNOWN: [Known; KEPT] =
 
 static ADDING: Mutex<usize> = Mutex::new(0);
 
+/// The place of the library that called last: mostly it calls again.
+static LATEST: AtomicUsize = AtomicUsize::new(0);
+
 /// Where the latest call of this thread that came in through [`note_caller`](crate::note_caller) returns to.
 #[inline]
 pub fn address() -> usize {
@@ -59,16 +62,31 @@ pub fn address() -> usize {
 /// Whom the code at an address belongs to. Where no library is, it was generated, and is the program's.
 #[inline]
 pub fn owner(address: usize) -> Owner {
-    for known in &KNOWN {
-        let start = known.start.load(Ordering::Acquire);
-        if start == 0 {
-            break;
-        }
-        if (start..known.end.load(Ordering::Relaxed)).contains(&address) {
+    match KNOWN.get(LATEST.load(Ordering::Relaxed)) {
+        Some(latest) if latest.has(address) => owner_of(latest.owner.load(Ordering::Relaxed)),
+        _ => search(address),
+    }
+}
+
+#[inline(never)]
+fn search(address: usize) -> Owner {
+    let known = KNOWN.iter().take_while(|known| known.start.load(Ordering::Acquire) != 0);
+    for (place, known) in known.enumerate() {
+        if known.has(address) {
+            LATEST.store(place, Ordering::Relaxed);
             return owner_of(known.owner.load(Ordering::Relaxed));
         }
     }
     look_up(address)
+}
+
+impl Known {
+    /// Whether that is an address of the library. An entry that is not used has none.
+    #[inline]
+    fn has(&self, address: usize) -> bool {
+        let start = self.start.load(Ordering::Acquire);
+        (start..self.end.load(Ordering::Relaxed)).contains(&address)
+    }
 }
 
 const fn owner_of(number: usize) -> Owner {
