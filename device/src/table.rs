@@ -44,6 +44,8 @@ macro_rules! ze_functions {
                 zexCounterBasedEventGetIpcHandle => events::ipc::get;
                 zexCounterBasedEventOpenIpcHandle => events::ipc::open;
                 zexCounterBasedEventCloseIpcHandle => events::ipc::close;
+                zexMemGetIpcHandles => memory::ipc::get_all;
+                zexMemOpenIpcHandles => memory::ipc::open_all;
             }
             zeGetGlobalProcAddrTable {
                  0 zeInit => discovery::driver::init;

@@ -15,7 +15,7 @@ use crate::discovery::device::Device;
 use crate::ffi::handles::Handle;
 use crate::ffi::layout::memory::IpcMemHandle;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
-use crate::ffi::{Address, Out, Pointer};
+use crate::ffi::{Address, In, Out, Pointer};
 use crate::platform::log;
 use crate::shared_memory::handle_data::HandleData;
 use crate::shared_memory::import::{Import, ImportError};
@@ -144,6 +144,42 @@ pub extern "C" fn open(
             })?;
         pointer.write(Pointer::to(lookup::insert(Allocation::opened(import, kind, size as usize, device))))
     })
+}
+
+/// `zexMemGetIpcHandles` of Intel's driver, which has one handle for each tile of a device: here it is one. Without an
+/// array only the count is returned.
+pub extern "C" fn get_all(
+    context: Handle<Context>,
+    pointer: Address,
+    count: Out<u32>,
+    handles: Out<IpcMemHandle>,
+) -> ZeResult {
+    call(|| {
+        context.get()?;
+        pointer.check()?;
+        count.check()?;
+        let found = Shareable::at(pointer.number()).ok_or(ZeResult::INVALID_ARGUMENT)?;
+        if !handles.is_null() {
+            handles.write(export(&found)?)?;
+        }
+        count.write(1)
+    })
+}
+
+/// `zexMemOpenIpcHandles` of Intel's driver, for one handle: `INVALID_ARGUMENT` for any other number.
+pub extern "C" fn open_all(
+    context: Handle<Context>,
+    device: Handle<Device>,
+    count: u32,
+    handles: In<IpcMemHandle>,
+    flags: u32,
+    pointer: Out<Pointer>,
+) -> ZeResult {
+    match (count, handles.read()) {
+        (1, Ok(handle)) => open(context, device, handle, flags, pointer),
+        (1, Err(error)) => error,
+        _ => ZeResult::INVALID_ARGUMENT,
+    }
 }
 
 /// Opens the range that the bytes of a handle describe.

@@ -378,6 +378,54 @@ fn only_exported_memory_is_imported() {
     setup.free(memory);
 }
 
+/// The function with this name that the driver offers beyond ze_api.h.
+fn extension(name: &std::ffi::CStr) -> *const c_void {
+    let mut address = std::ptr::null();
+    ok(zeDriverGetExtensionFunctionAddress(driver(), name.as_ptr(), &raw mut address));
+    address
+}
+
+/// MPICH and Intel SHMEM share memory by these functions, and make handles of descriptors.
+#[test]
+fn the_handles_of_all_tiles_are_one() {
+    type Get = extern "C" fn(Handle, *const c_void, *mut u32, *mut IpcMemHandle) -> u32;
+    type Open = extern "C" fn(Handle, Handle, u32, *const IpcMemHandle, u32, *mut *mut c_void) -> u32;
+    // SAFETY: the signatures are those of Intel's zex_memory.h.
+    let (get_all, open_all) = unsafe {
+        let (get, open) = (extension(c"zexMemGetIpcHandles"), extension(c"zexMemOpenIpcHandles"));
+        (std::mem::transmute::<*const c_void, Get>(get), std::mem::transmute::<*const c_void, Open>(open))
+    };
+    let setup = Setup::new();
+    let memory = setup.device_memory(5000);
+    let inside = (memory as usize + 4000) as *const c_void;
+    let mut count = 0;
+    ok(get_all(setup.context, inside, &raw mut count, null_mut()));
+    assert_eq!(count, 1);
+    let (mut handles, mut out): ([IpcMemHandle; 2], _) = (zeroed(), null_mut());
+    for asked in 0..3 {
+        count = asked;
+        ok(get_all(setup.context, inside, &raw mut count, handles.as_mut_ptr()));
+        assert_eq!((count, handles[0].data), (1, get(setup, memory).data));
+    }
+    for handle in [handles[0], bare(number_in(handles[0]))] {
+        ok(open_all(setup.context, setup.device, 1, &raw const handle, 0, &raw mut out));
+        bytes(memory, 5000)[9] = bytes(out, 5000)[9] + 1;
+        assert_eq!(bytes(out, 5000)[9], bytes(memory, 5000)[9]);
+        ok(zeMemCloseIpcHandle(setup.context, out));
+    }
+    out = null_mut();
+    for count in [0, 2] {
+        let result = open_all(setup.context, setup.device, count, handles.as_ptr(), 0, &raw mut out);
+        assert_eq!((result, out), (INVALID_ARGUMENT, null_mut()));
+    }
+    let result = open_all(setup.context, setup.device, 1, std::ptr::null(), 0, &raw mut out);
+    assert_eq!(result, INVALID_NULL_POINTER);
+    let here = (&raw const count).cast();
+    assert_eq!(get_all(setup.context, here, &raw mut count, handles.as_mut_ptr()), INVALID_ARGUMENT);
+    assert_eq!(get_all(setup.context, memory, null_mut(), handles.as_mut_ptr()), INVALID_NULL_POINTER);
+    setup.free(memory);
+}
+
 #[test]
 fn memory_has_files_of_its_own_until_half_of_the_descriptors_are_used() {
     const NAME: &str = "bare_descriptors::memory_has_files_of_its_own_until_half_of_the_descriptors_are_used";
