@@ -368,6 +368,9 @@ fn the_doctor_tests_passing_a_descriptor() {
 #[test]
 fn the_doctor_also_writes_text() {
     let workspace = Workspace::new();
+    let written = workspace.run(&["doctor", "--output", "json=-", "--output", "text=doctor.txt"]);
+    let json: Value = serde_json::from_str(&written.stdout).unwrap();
+    assert!(json["lines"].is_array() && workspace.path().join("doctor.txt").exists());
     let ended = workspace.run(&["doctor"]);
     assert!(ended.stdout.contains("on this machine"), "{}", ended.stdout);
     assert!(!ended.stdout.contains('\x1b'), "a file must have no colours");

@@ -187,9 +187,8 @@ pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::R
     let (calls, errors) = (counted(calls, "call"), counted(errors, "error"));
     writeln!(out, "{} {calls}, {errors}", paint.strong("urscope:"))?;
     let head = format!("{:<30} {:>9} {:>9} {:>9} {:>9} {:>9}", "", "calls", "median", "90 %", "99 %", "max");
-    let several =
-        answer.calls.iter().any(|calls| calls.process != answer.calls.first().map_or(0, |first| first.process));
-    if several {
+    // They are the same for one process.
+    if answer.totals != answer.calls {
         writeln!(out, "\n{}\n{}", paint.strong("all processes"), paint.faint(&head))?;
         answer.totals.iter().try_for_each(|calls| write_calls(calls, out, paint))?;
     }
@@ -210,7 +209,9 @@ pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::R
     }
     if !answer.shares.is_empty() {
         writeln!(out, "\n{}", paint.strong("who opened what from whom"))?;
-        answer.shares.iter().try_for_each(|share| write_share(share, out, paint))?;
+        let mut by_rank: Vec<_> = answer.shares.iter().collect();
+        by_rank.sort_by_key(|share| (share.consumer.rank, share.producer.rank));
+        by_rank.into_iter().try_for_each(|share| write_share(share, out, paint))?;
     }
     let most = answer.peak.pinned_bytes;
     if !answer.shared.is_empty() {

@@ -327,6 +327,24 @@ fn what_is_held_is_added_up_by_rank_and_limited() {
 }
 
 #[test]
+fn totals_are_those_of_all_processes_also_if_few_are_shown() {
+    let text = |stats: &Stats| {
+        let mut text = Vec::new();
+        report::stats(stats, &mut text, false).unwrap();
+        String::from_utf8(text).unwrap()
+    };
+    let all = stats(SHARED);
+    let opens = |calls: &[questions::Calls]| {
+        calls.iter().filter(|calls| calls.function == "urIPCOpenMemHandleExp").map(|calls| calls.calls).sum::<u64>()
+    };
+    assert_eq!((opens(&all.totals), opens(&all.calls)), (3, 3));
+    let few = all.limited(1);
+    assert_eq!((opens(&few.totals), opens(&few.calls)), (3, 0), "the producer opens nothing");
+    assert!(text(&few).contains("\nall processes\n") && !text(&few).contains("\nfirst (pid 200)\n"), "{}", text(&few));
+    assert!(!text(&stats("p: alloc a 64\np: free a")).contains("all processes"));
+}
+
+#[test]
 fn what_is_held_says_that_its_context_was_released() {
     let scenario = "c: context x\np: alloc a 64\np: get a -> h\nc: open h -> m in x\np: put h\nc: release x\nc: exit";
     let answer = holders(scenario, None).unwrap();

@@ -1,17 +1,13 @@
 //! `urscope doctor`: checks whether urscope works on this machine.
 
-use std::{
-    io::{self, BufWriter},
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::{convert::Infallible, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 
 use crate::{
-    arguments::{Device, PlainFormat},
+    arguments::{AnswerArguments, Device},
     doctor,
-    output::{complain, wants_color},
+    output::answer,
 };
 
 /// Check whether urscope works on this machine, and what to do if it does not.
@@ -23,11 +19,10 @@ use crate::{
         urscope doctor\n  \
         urscope doctor --runtime ~/venv/lib --device software\n  \
         urscope doctor --format json | jq '.lines[] | select(.state == \"problem\")'\n\n\
-        Exit codes: 0 no problem, 1 at least one problem.")]
+        Exit codes: 0 no problem, 1 at least one problem, 2 not written.")]
 pub(crate) struct Arguments {
-    /// The format of the report.
-    #[arg(long, value_enum, default_value_t)]
-    format: PlainFormat,
+    #[command(flatten)]
+    form: AnswerArguments,
 
     /// The directory of libsycl.so.*, or its parent. [default: where a program would find the SYCL runtime]
     #[arg(long, value_name = "DIR")]
@@ -40,17 +35,9 @@ pub(crate) struct Arguments {
 
 /// Checks the machine and prints the report. The exit code is 1 if there is a problem.
 pub(crate) fn doctor(arguments: &Arguments) -> ExitCode {
-    let out = io::stdout();
-    let color = wants_color(&out);
-    let mut out = BufWriter::new(out.lock());
-    let Arguments { format, runtime, device } = arguments;
-    let (able, written) = doctor::examine(runtime.as_deref(), *device, *format, &mut out, color);
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            complain(format_args!("the report cannot be written to standard output: {error}"));
-            ExitCode::FAILURE
-        }
-        _ if able => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
+    let checkup = doctor::examine(arguments.runtime.as_deref(), arguments.device);
+    let able = checkup.able;
+    let code =
+        answer(&arguments.form, Ok::<_, Infallible>(checkup), |checkup, out, paint| checkup.write(out, paint.color));
+    if code == ExitCode::SUCCESS && !able { ExitCode::FAILURE } else { code }
 }

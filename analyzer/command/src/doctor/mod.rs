@@ -20,33 +20,21 @@ use std::{
 
 use serde::Serialize;
 
-use crate::arguments::{Device, PlainFormat};
+use crate::arguments::Device;
 use line::{Line, State};
 
 /// The report of the doctor.
 #[derive(Debug, Serialize)]
-struct Checkup {
+pub(crate) struct Checkup {
     /// The version of this format.
     version: u32,
     /// Whether there is no problem.
-    able: bool,
+    pub(crate) able: bool,
     lines: Vec<Line>,
 }
 
 /// Checks the machine for programs that run on `device`, with the runtime in `runtime` or where a program would find it.
-/// Writes the report. Returns whether there is no problem, and the result of writing.
-pub(crate) fn examine(
-    runtime: Option<&Path>,
-    device: Device,
-    format: PlainFormat,
-    out: &mut impl Write,
-    color: bool,
-) -> (bool, io::Result<()>) {
-    let checkup = checkup(runtime, device);
-    (checkup.able, show(&checkup, format, out, color))
-}
-
-fn checkup(runtime: Option<&Path>, device: Device) -> Checkup {
+pub(crate) fn examine(runtime: Option<&Path>, device: Device) -> Checkup {
     let places = search::places(runtime);
     let runtime = runtime::find(&places);
     let mut lines = vec![shim::line(&crate::parts::library())];
@@ -59,27 +47,18 @@ fn checkup(runtime: Option<&Path>, device: Device) -> Checkup {
     Checkup { version: 1, able, lines }
 }
 
-fn show(checkup: &Checkup, format: PlainFormat, out: &mut impl Write, color: bool) -> io::Result<()> {
-    match format {
-        PlainFormat::Json => {
-            serde_json::to_writer_pretty(&mut *out, checkup)?;
-            writeln!(out)?;
+impl Checkup {
+    /// Writes the report as text.
+    pub(crate) fn write(&self, mut out: &mut dyn Write, color: bool) -> io::Result<()> {
+        for line in &self.lines {
+            line.write(&mut out, color)?;
         }
-        PlainFormat::Text => {
-            for line in &checkup.lines {
-                line.write(out, color)?;
-            }
-            let count = |state| checkup.lines.iter().filter(|line| line.state == state).count();
-            let (problems, warnings) = (count(State::Problem), count(State::Warning));
-            let verdict = if checkup.able {
-                "urscope works on this machine"
-            } else {
-                "urscope does not work on this machine yet"
-            };
-            writeln!(out, "\n{verdict}: problems {problems}, warnings {warnings}")?;
-        }
+        let count = |state| self.lines.iter().filter(|line| line.state == state).count();
+        let (problems, warnings) = (count(State::Problem), count(State::Warning));
+        let verdict =
+            if self.able { "urscope works on this machine" } else { "urscope does not work on this machine yet" };
+        writeln!(out, "\n{verdict}: problems {problems}, warnings {warnings}")
     }
-    out.flush()
 }
 
 #[cfg(test)]
@@ -93,19 +72,16 @@ mod tests {
             Line::problem("descriptors", "pidfd_getfd was refused", "ask the administrator"),
         ];
         let checkup = Checkup { version: 1, able: false, lines };
-        let text = |format| {
-            let mut out = Vec::new();
-            show(&checkup, format, &mut out, false).unwrap();
-            String::from_utf8(out).unwrap()
-        };
+        let mut text = Vec::new();
+        checkup.write(&mut text, false).unwrap();
         assert_eq!(
-            text(PlainFormat::Text),
+            String::from_utf8(text).unwrap(),
             "ok       kernel       6.1\n\
              problem  descriptors  pidfd_getfd was refused\n                      \
              -> ask the administrator\n\n\
              urscope does not work on this machine yet: problems 1, warnings 0\n"
         );
-        let json: serde_json::Value = serde_json::from_str(&text(PlainFormat::Json)).unwrap();
+        let json: serde_json::Value = serde_json::to_value(&checkup).unwrap();
         assert_eq!(json["able"], false);
         assert_eq!(json["lines"][1]["state"], "problem");
         assert_eq!(json["lines"][1]["check"], "descriptors");

@@ -20,7 +20,9 @@ fn printed(arguments: &[&str], shown: &Shown) -> Vec<u8> {
 fn answers_are_byte_for_byte_what_the_command_prints() {
     for scenario in [VIOLATION, "", "a: get p -> h\nb@2: get p -> h\nb@2: put h"] {
         let shown = &Shown::new(scenario);
-        for question in ["check", "stats", "holders"] {
+        // Without traces, the commands that answer questions refuse to; the page waits for them.
+        let questions = if scenario.is_empty() { &["check"][..] } else { &["check", "stats", "holders"] };
+        for question in questions {
             let answer = shown.place.get(&format!("api/{question}"));
             assert_eq!(
                 answer.text(),
