@@ -4,6 +4,8 @@
 //! a handle when its memory is freed, and a driver keeps memory as long as somebody has it open. Communication libraries rely on both:
 //! they put nothing, free before others close, and keep what they have opened until their process ends. Only what grows is lost.
 
+use urscope_schema::api::Function;
+
 use crate::finding::{Finding, Place, Severity};
 
 /// How much of a rule holds at the level of Level Zero.
@@ -55,6 +57,6 @@ pub(crate) fn adapt(found: &mut Vec<Finding>, from: usize) {
 
 /// Whether one of its two places is a call of Level Zero.
 pub(crate) fn is_at_level_zero(finding: &Finding) -> bool {
-    let is_one = |place: &Place| place.function.is_some_and(|function| function.is_level_zero());
+    let is_one = |place: &Place| place.function.is_some_and(Function::is_level_zero);
     is_one(&finding.at) || finding.other.as_ref().is_some_and(is_one)
 }

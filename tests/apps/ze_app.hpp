@@ -45,6 +45,7 @@ using ze_handle_t = struct ze_object *;
 #define ZE_FUNCTIONS(F)                                                                                                \
   F(zeInit, (uint32_t))                                                                                                \
   F(zeDriverGet, (uint32_t *, ze_handle_t *))                                                                          \
+  F(zeDriverGetExtensionFunctionAddress, (ze_handle_t, const char *, void **))                                         \
   F(zeDeviceGet, (ze_handle_t, uint32_t *, ze_handle_t *))                                                             \
   F(zeContextCreate, (ze_handle_t, const ze_context_desc_t *, ze_handle_t *))                                          \
   F(zeContextDestroy, (ze_handle_t))                                                                                   \
@@ -132,6 +133,23 @@ public:
   }
 
   ze_handle_t driver = nullptr, device = nullptr, context = nullptr;
+};
+
+// The functions of Intel's driver for memory of several tiles (zex_memory.h), which MPICH prefers. A driver has them by name only.
+struct Zex {
+  using Get = uint32_t (*)(ze_handle_t, const void *, uint32_t *, ze_ipc_mem_handle_t *);
+  using Open = uint32_t (*)(ze_handle_t, ze_handle_t, uint32_t, ze_ipc_mem_handle_t *, uint32_t, void **);
+
+  explicit Zex(const Ze &ze) {
+    void *address = nullptr;
+    Ze::check(ze.zeDriverGetExtensionFunctionAddress(ze.driver, "zexMemGetIpcHandles", &address), "a look-up");
+    get = reinterpret_cast<Get>(address);
+    Ze::check(ze.zeDriverGetExtensionFunctionAddress(ze.driver, "zexMemOpenIpcHandles", &address), "a look-up");
+    open = reinterpret_cast<Open>(address);
+  }
+
+  Get get = nullptr;
+  Open open = nullptr;
 };
 
 // The descriptor in a handle.

@@ -5,9 +5,9 @@
 using namespace app;
 
 static constexpr size_t SIZE = 1 << 16;
-static const char *const CASES[] = {"right",       "without-put",      "free-first",  "one-byte-left", "close-twice",
-                                    "put-twice",   "put-after-free",   "after-put",   "after-free",    "close-of-own",
-                                    "left-open"};
+static const char *const CASES[] = {"right",          "without-put", "free-first", "one-byte-left", "close-twice",
+                                    "put-twice",      "after-put",   "after-free", "close-of-own",  "left-open",
+                                    "put-after-free", "by-extension"};
 
 static std::string chosen() {
   const char *name = getenv("ZE_MEMORY_CASE");
@@ -25,7 +25,16 @@ static void producer(Peer &consumer) {
   const Ze ze;
   void *memory = ze.allocate(SIZE);
   std::memset(memory, 42, SIZE);
-  const ze_ipc_mem_handle_t handle = ze.get(memory);
+  ze_ipc_mem_handle_t handle = {};
+  if (what == "by-extension") {
+    const Zex zex(ze);
+    uint32_t count = 0;
+    Ze::check(zex.get(ze.context, memory, &count, nullptr), "zexMemGetIpcHandles");
+    require(count == 1, "the memory has several parts");
+    Ze::check(zex.get(ze.context, memory, &count, &handle), "zexMemGetIpcHandles");
+  } else {
+    handle = ze.get(memory);
+  }
   consumer.send(message(handle));
   consumer.await("fetched");
   if (what == "after-put") ze.put(handle);
@@ -52,7 +61,8 @@ static void consumer(Peer &producer) {
   producer.say("fetched");
   producer.await("open");
   void *memory = nullptr;
-  const uint32_t result = ze.try_open(handle, &memory);
+  const uint32_t result = what == "by-extension" ? Zex(ze).open(ze.context, ze.device, 1, &handle, 0, &memory)
+                                                 : ze.try_open(handle, &memory);
   print(result == 0 ? "opened" : "refused");
   if (result == 0 && what != "after-free")
     require(static_cast<const char *>(memory)[SIZE - 1] == 42, "the memory holds something else");

@@ -11,7 +11,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 use urscope_schema::{
-    api::{Effect, Function},
+    api::{Effect, Function, UrResult},
     call::{Shape, Values},
     handle::Kind,
     ranks::{Ranks, process_name},
@@ -168,7 +168,7 @@ impl<F: FnMut(CallLine)> EventSink for Lister<F> {
             arguments: shown(call.asked),
             answers: shown(call.answered),
             result: call.result.map(|result| result.text_of(call.function)),
-            succeeded: call.result.is_some_and(|result| result.is_success()),
+            succeeded: call.result.is_some_and(UrResult::is_success),
         });
     }
 }

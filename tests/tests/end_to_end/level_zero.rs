@@ -7,12 +7,13 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-const MEMORY: [(&str, &[&str]); 11] = [
+const MEMORY: [(&str, &[&str]); 12] = [
     ("right", &[]),
     ("without-put", &[]),
     ("free-first", &[]),
     ("one-byte-left", &[]),
     ("left-open", &[]),
+    ("by-extension", &[]),
     ("close-twice", &["double-close"]),
     ("put-twice", &["double-put"]),
     ("put-after-free", &["put-after-free"]),
@@ -39,6 +40,7 @@ fn what_the_specification_forbids_is_found_and_nothing_else() {
     let pools = POOLS.map(|(case, expected)| ("ze_event_pool", case, expected));
     for (program, case, expected) in memory.into_iter().chain(pools) {
         let outcome = run(program, case);
+        assert!(!outcome.stdout.contains("test program:"), "{case}: {}", outcome.stderr);
         assert!(outcome.stdout.contains("producer is done"), "{case}: {}", outcome.stderr);
         let report = outcome.report();
         let violations = report.violations();

@@ -44,7 +44,8 @@ type ExtensionAddress = unsafe extern "C" fn(*mut c_void, *const c_char, *mut *m
 /// A driver's own functions.
 struct Driver {
     getters: [AtomicPtr<c_void>; TABLES.len()],
-    driver: AtomicPtr<c_void>,
+    /// The getter of its `ze_driver_dditable_t`.
+    own_getter: AtomicPtr<c_void>,
     extension_address: AtomicPtr<c_void>,
     functions: [AtomicPtr<c_void>; Function::COUNT],
     reported: AtomicBool,
@@ -53,7 +54,7 @@ struct Driver {
 static KNOWN: [Driver; DRIVERS] = [const {
     Driver {
         getters: [const { AtomicPtr::new(null_mut()) }; TABLES.len()],
-        driver: AtomicPtr::new(null_mut()),
+        own_getter: AtomicPtr::new(null_mut()),
         extension_address: AtomicPtr::new(null_mut()),
         functions: [const { AtomicPtr::new(null_mut()) }; Function::COUNT],
         reported: AtomicBool::new(false),
@@ -72,7 +73,7 @@ pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
     let Some(via) = number(real) else { return real };
     let Some(driver) = KNOWN.get(via) else { return real };
     let place = TABLES.iter().position(|known| *known == table);
-    let kept = place.map_or(Some(&driver.driver), |place| driver.getters.get(place));
+    let kept = place.map_or(Some(&driver.own_getter), |place| driver.getters.get(place));
     let Some(kept) = kept else { return real };
     kept.store(real, Ordering::Release);
     match place {
@@ -139,7 +140,7 @@ unsafe extern "C" fn get_table<const VIA: usize, const TABLE: usize>(version: u3
 unsafe extern "C" fn get_driver<const VIA: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
     let Some(driver) = KNOWN.get(VIA) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
     // SAFETY: the caller's promise.
-    let result = unsafe { fill(Some(&driver.driver), version, into) };
+    let result = unsafe { fill(Some(&driver.own_getter), version, into) };
     let (slot, since) = EXTENSION_ADDRESS;
     if result.is_success() && !into.is_null() && version & 0xffff >= since {
         // SAFETY: a table of this version has this slot.
