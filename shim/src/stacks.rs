@@ -67,10 +67,10 @@ pub(crate) fn current() -> Option<u64> {
     }
 }
 
-/// The addresses that the calls of the current stack return to, innermost first; `None` where stacks are switched off or there are too
-/// many.
-pub(crate) fn callers() -> Option<Vec<usize>> {
-    current().and_then(frames).map(|frames| frames.addresses)
+/// The first address outside of this library that the calls of the current stack return to and for which `wanted` holds. It takes the
+/// time of unwinding.
+pub(crate) fn first_caller(wanted: impl FnMut(usize) -> bool) -> Option<usize> {
+    stack::first_caller(own(), wanted)
 }
 
 /// The addresses of this library.

@@ -189,4 +189,21 @@ inline ze_ipc_mem_handle_t fetched(const Bytes &message) {
   return fetched(pid, handle);
 }
 
+// The case of a program that was chosen by its argument, in both processes.
+inline std::string chosen(const char *otherwise) {
+  const char *name = getenv("ZE_CASE");
+  return name ? name : otherwise;
+}
+
+// A program of two processes with several cases. The argument chooses one; "list" prints their names.
+template <size_t N>
+int run_case(int argc, char **argv, const char *const (&cases)[N], const Role &parent, const Role &child) {
+  if (argc == 2 && std::string(argv[1]) == "list") {
+    for (const char *name : cases) print(name);
+    return 0;
+  }
+  if (argc == 2) setenv("ZE_CASE", argv[1], 1);
+  return run(argc, argv, parent, child);
+}
+
 } // namespace app

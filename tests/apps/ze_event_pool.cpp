@@ -9,14 +9,9 @@ static constexpr uint32_t HOST_VISIBLE = 1, IPC = 2;
 
 static const char *const CASES[] = {"right", "left-open", "close-twice", "without-flag"};
 
-static std::string chosen() {
-  const char *name = getenv("ZE_EVENT_POOL_CASE");
-  return name ? name : "right";
-}
-
 static void producer(Peer &consumer) {
   const Ze ze;
-  const ze_handle_t pool = ze.pool(chosen() == "without-flag" ? HOST_VISIBLE : HOST_VISIBLE | IPC);
+  const ze_handle_t pool = ze.pool(chosen(CASES[0]) == "without-flag" ? HOST_VISIBLE : HOST_VISIBLE | IPC);
   const ze_handle_t event = ze.event(pool);
   ze_ipc_mem_handle_t handle = {};
   if (ze.zeEventPoolGetIpcHandle(pool, &handle) == 0) {
@@ -33,7 +28,7 @@ static void producer(Peer &consumer) {
 }
 
 static void consumer(Peer &producer) {
-  const std::string what = chosen();
+  const std::string what = chosen(CASES[0]);
   const Ze ze;
   const Bytes received = producer.receive();
   if (received.size() < sizeof(ze_ipc_mem_handle_t)) return print("there is no handle");
@@ -51,11 +46,4 @@ static void consumer(Peer &producer) {
   producer.say("closed");
 }
 
-int main(int argc, char **argv) {
-  if (argc == 2 && std::string(argv[1]) == "list") {
-    for (const char *name : CASES) print(name);
-    return 0;
-  }
-  if (argc == 2) setenv("ZE_EVENT_POOL_CASE", argv[1], 1);
-  return run(argc, argv, producer, consumer);
-}
+int main(int argc, char **argv) { return run_case(argc, argv, CASES, producer, consumer); }

@@ -9,11 +9,6 @@ static const char *const CASES[] = {"right",          "without-put", "free-first
                                     "put-twice",      "after-put",   "after-free", "close-of-own",  "left-open",
                                     "put-after-free", "by-extension"};
 
-static std::string chosen() {
-  const char *name = getenv("ZE_MEMORY_CASE");
-  return name ? name : "right";
-}
-
 // What libfabric leaves of a handle: its descriptor.
 static ze_ipc_mem_handle_t bare(ze_ipc_mem_handle_t handle) {
   std::memset(handle.data + 4, 0, sizeof handle.data - 4);
@@ -21,7 +16,7 @@ static ze_ipc_mem_handle_t bare(ze_ipc_mem_handle_t handle) {
 }
 
 static void producer(Peer &consumer) {
-  const std::string what = chosen();
+  const std::string what = chosen(CASES[0]);
   const Ze ze;
   void *memory = ze.allocate(SIZE);
   std::memset(memory, 42, SIZE);
@@ -54,7 +49,7 @@ static void producer(Peer &consumer) {
 }
 
 static void consumer(Peer &producer) {
-  const std::string what = chosen();
+  const std::string what = chosen(CASES[0]);
   const Ze ze;
   ze_ipc_mem_handle_t handle = fetched(producer.receive());
   if (what == "one-byte-left") handle = bare(handle);
@@ -74,11 +69,4 @@ static void consumer(Peer &producer) {
   producer.say("closed");
 }
 
-int main(int argc, char **argv) {
-  if (argc == 2 && std::string(argv[1]) == "list") {
-    for (const char *name : CASES) print(name);
-    return 0;
-  }
-  if (argc == 2) setenv("ZE_MEMORY_CASE", argv[1], 1);
-  return run(argc, argv, producer, consumer);
-}
+int main(int argc, char **argv) { return run_case(argc, argv, CASES, producer, consumer); }

@@ -55,7 +55,10 @@ fn memory_does_not_grow_with_the_traces() {
         assert!(size(folder.path()) > u64::from(BOUND) << 20, "the traces are larger than the memory limit");
         let judgement = judged_within(BOUND, folder.path());
         assert_eq!(judgement["calls"]["urIPCGetMemHandleExp"], 3 * cycles);
-        assert_eq!(judgement["findings"].as_array().unwrap().len(), 6);
+        // One mistake of several ranks is one finding.
+        let findings = judgement["findings"].as_array().unwrap();
+        let counts: Vec<_> = findings.iter().map(|finding| finding["count"].as_u64()).collect();
+        assert_eq!(counts, [Some(3), Some(6)], "{findings:#?}");
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 use urscope_schema::{
-    api::{Effect, Function, UrResult},
+    api::{Function, UrResult},
     call::{Shape, Values},
     handle::Kind,
     ranks::{Ranks, process_name},
@@ -97,20 +97,15 @@ impl CallFilter {
     fn wants(&self, call: &FinishedCall<'_>) -> bool {
         let function = call.function;
         let of_level = self.level.is_none_or(|level| (level == Level::LevelZero) == function.is_level_zero());
-        let of_kind = || self.kinds.is_empty() || about(function).is_some_and(|kind| self.kinds.contains(&kind));
+        let of_kind = || self.kinds.is_empty() || self.kinds.contains(&about(function));
         (self.all || function.is_ipc()) && of_level && of_kind() && self.handle.is_none_or(|handle| names(call, handle))
     }
 }
 
 /// What a function shares or opens: memory, physical memory, an event or an event pool.
-fn about(function: Function) -> Option<Kind> {
-    let (Effect::Makes(kind)
-    | Effect::Ends(kind)
-    | Effect::Retains(kind)
-    | Effect::Releases(kind)
-    | Effect::Asks(kind)
-    | Effect::Uses(kind)) = function.effect();
-    if kind == Kind::Mapping { Some(Kind::Usm) } else { kind.shares().or(Some(kind)) }
+fn about(function: Function) -> Kind {
+    let kind = function.effect().kind();
+    if kind == Kind::Mapping { Kind::Usm } else { kind.shares().unwrap_or(kind) }
 }
 
 /// Whether a value of a call is that address or fingerprint. Numbers and sizes are not meant.

@@ -9,17 +9,12 @@ use std::ptr::null_mut;
 
 use crate::api::layout::memory::*;
 use crate::api::*;
+use crate::ipc::{get, open, refused};
 use crate::passing;
 use crate::peer::{Peer, Pipe};
 
 const PAGE: usize = 4096;
 const SIZES: [usize; 5] = [1, 4096, 4097, 70_001, 80 << 20];
-
-fn get(setup: Setup, pointer: *const c_void) -> IpcMemHandle {
-    let mut handle: IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(setup.context, pointer, &raw mut handle));
-    handle
-}
 
 fn number_in(handle: IpcMemHandle) -> i32 {
     i32::from_ne_bytes(handle.data[..4].try_into().unwrap())
@@ -30,18 +25,6 @@ fn bare(number: i32) -> IpcMemHandle {
     let mut handle = IpcMemHandle { data: [0; 64] };
     handle.data[..4].copy_from_slice(&number.to_ne_bytes());
     handle
-}
-
-fn open(setup: Setup, handle: IpcMemHandle) -> *mut c_void {
-    make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out))
-}
-
-#[track_caller]
-fn refused(setup: Setup, handle: IpcMemHandle) -> u32 {
-    let mut out = null_mut();
-    let result = zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut out);
-    assert!(out.is_null());
-    result
 }
 
 /// Memory of each kind and size, each filled with a number of its own.

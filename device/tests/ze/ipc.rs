@@ -14,19 +14,19 @@ use crate::peer::{Peer, Pipe};
 
 const SIZE: usize = 70_001;
 
-fn get(setup: Setup, pointer: *const c_void) -> IpcMemHandle {
+pub(crate) fn get(setup: Setup, pointer: *const c_void) -> IpcMemHandle {
     let mut handle: IpcMemHandle = zeroed();
     ok(zeMemGetIpcHandle(setup.context, pointer, &raw mut handle));
     handle
 }
 
-fn open(setup: Setup, handle: IpcMemHandle) -> *mut c_void {
+pub(crate) fn open(setup: Setup, handle: IpcMemHandle) -> *mut c_void {
     make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out))
 }
 
 /// The code of an open that must fail without writing its result.
 #[track_caller]
-fn refused(setup: Setup, handle: IpcMemHandle) -> u32 {
+pub(crate) fn refused(setup: Setup, handle: IpcMemHandle) -> u32 {
     let mut out = null_mut();
     let result = zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut out);
     assert!(out.is_null());

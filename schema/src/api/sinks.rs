@@ -23,6 +23,20 @@ pub enum Effect {
     Uses(Kind),
 }
 
+impl Effect {
+    /// The kind of the object.
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::Makes(kind)
+            | Self::Ends(kind)
+            | Self::Retains(kind)
+            | Self::Releases(kind)
+            | Self::Asks(kind)
+            | Self::Uses(kind) => kind,
+        }
+    }
+}
+
 /// The tables: the name in the rows, the structure in `ur_ddi.h` or `ze_ddi.h`, and the function of an adapter or driver that fills it.
 macro_rules! tables {
     ($($table:ident $structure:literal $getter:literal;)*) => {

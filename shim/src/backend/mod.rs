@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::{
-    api::{Effect, Function, UrResult, role::*},
+    api::{Function, UrResult, role::*},
     handle::Kind,
     ur_functions,
 };
@@ -48,13 +48,7 @@ impl Family {
 
     /// The family of a function; `None` where it belongs to all of them.
     const fn of(function: Function) -> Option<Self> {
-        let (Effect::Makes(kind)
-        | Effect::Ends(kind)
-        | Effect::Retains(kind)
-        | Effect::Releases(kind)
-        | Effect::Asks(kind)
-        | Effect::Uses(kind)) = function.effect();
-        match kind {
+        match function.effect().kind() {
             Kind::Usm | Kind::MemHandle | Kind::Mapping => Some(Self::Memory),
             Kind::PhysicalMem | Kind::PhysicalMemHandle => Some(Self::PhysicalMem),
             Kind::Event | Kind::EventHandle => Some(Self::Event),

@@ -241,6 +241,38 @@ fn unwind(own: &Range<usize>, kept: &mut Kept) -> bool {
     unwinding.in_handler
 }
 
+/// The first address that the calls of this stack return to, innermost first, for which `wanted` holds; those in `own`, the addresses of this
+/// library, are not asked about. Every call unwinds the stack, as far as that address.
+pub fn first_caller(own: &Range<usize>, mut wanted: impl FnMut(usize) -> bool) -> Option<usize> {
+    struct Search<'a> {
+        wanted: &'a mut dyn FnMut(usize) -> bool,
+        found: Option<usize>,
+    }
+
+    extern "C" fn each(context: *mut c_void, data: *mut c_void) -> c_int {
+        const CONTINUE: c_int = 0;
+        const END: c_int = 5;
+        let mut interrupted = 0;
+        // SAFETY: `_Unwind_Backtrace` hands in what it was given, and a context to ask; the variable is filled.
+        let (search, address) =
+            unsafe { (&mut *data.cast::<Search<'_>>(), _Unwind_GetIPInfo(context, &raw mut interrupted)) };
+        if address == 0 {
+            return END;
+        }
+        if !(search.wanted)(address) {
+            return CONTINUE;
+        }
+        search.found = Some(address);
+        END
+    }
+
+    let mut outside = |address: usize| !own.contains(&address) && wanted(address);
+    let mut search = Search { wanted: &mut outside, found: None };
+    // SAFETY: the callback has the signature of `_Unwind_Trace_Fn`; the data outlives the call.
+    unsafe { _Unwind_Backtrace(each, (&raw mut search).cast()) };
+    search.found
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::{Cell, RefCell};

@@ -58,9 +58,11 @@ fn intel_mpi_is_right_and_clean() {
         assert_eq!(report.verdict(), "clean", "{report:#?}");
         assert_eq!(report.processes().len(), ranks, "{report:#?}");
         let traces = outcome.traces();
-        let opens = trace::count(&traces, "B", "zeMemOpenIpcHandle");
-        assert!(opens > 0 && trace::count(&traces, "B", "zeMemGetIpcHandle") > opens / 2, "{report:#?}");
-        assert_eq!(opens, trace::count(&traces, "B", "zeMemCloseIpcHandle"));
+        // The library takes the functions of Intel's driver where there are any.
+        let count = |names: &[&str]| names.iter().map(|name| trace::count(&traces, "B", name)).sum::<usize>();
+        let opens = count(&["zeMemOpenIpcHandle", "zexMemOpenIpcHandles"]);
+        assert!(opens > 0 && count(&["zeMemGetIpcHandle", "zexMemGetIpcHandles"]) >= opens, "{report:#?}");
+        assert_eq!(opens, count(&["zeMemCloseIpcHandle"]));
     }
 }
 
@@ -86,6 +88,6 @@ fn oneccl_is_right_and_clean() {
         }
         let report = outcome.report();
         assert_eq!(report.verdict(), "clean", "{exchange}: {report:#?}");
-        assert!(trace::count(&outcome.traces(), "B", "zeMemOpenIpcHandle") > 0, "{exchange}: {report:#?}");
+        assert!(report.calls("zeMemOpenIpcHandle") > 0, "{exchange}: {report:#?}");
     }
 }

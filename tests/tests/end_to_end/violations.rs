@@ -6,7 +6,7 @@ use urscope_tests::{
     Outcome, Release, TestRun, apps, run, trace,
 };
 
-use crate::{circumstances, closed_twice, missing_results};
+use crate::{circumstances, closed_twice, level_zero, missing_results};
 
 /// Runs a program and compares what is found, as "severity rule".
 fn finds(app: &str, adapter: Adapter, expected: &[&str]) {
@@ -282,7 +282,9 @@ fn found_by_a_test() -> Vec<&'static str> {
     let here = [DOUBLE_RELEASE.as_slice(), &EXPORTER_GONE, &NEVER_SIGNALLED, &REFUSED_OPEN];
     let elsewhere = [&circumstances::EXPECTED[..], &closed_twice::EXPECTED, &missing_results::EXPECTED];
     let in_ur = UR_CASES.iter().map(|(_, expected, ..)| *expected);
-    lists.chain(here).chain(elsewhere).flatten().copied().chain(in_ur).collect()
+    let at_level_zero =
+        level_zero::MEMORY.iter().chain(&level_zero::POOLS).flat_map(|(_, expected)| *expected).copied();
+    lists.chain(here).chain(elsewhere).flatten().copied().chain(in_ur).chain(at_level_zero).collect()
 }
 
 #[test]

@@ -123,10 +123,10 @@ fn is_programs() -> bool {
     match caller::owner(caller::address()) {
         Owner::Program => true,
         Owner::Runtime => false,
-        Owner::LevelZero => stacks::callers().is_some_and(|callers| {
-            let owners = callers.into_iter().map(caller::owner);
-            owners.into_iter().find(|owner| *owner != Owner::LevelZero) == Some(Owner::Program)
-        }),
+        Owner::LevelZero => {
+            let behind = stacks::first_caller(|address| caller::owner(address) != Owner::LevelZero);
+            behind.is_some_and(|address| caller::owner(address) == Owner::Program)
+        }
     }
 }
 

@@ -232,10 +232,14 @@ fn real(via: usize, function: Function) -> *mut c_void {
 /// Reports the driver, at its first call that is recorded: a process that only runs kernels has nothing of it in its trace.
 fn report_once(via: usize) {
     let Some(driver) = KNOWN.get(via) else { return };
-    if driver.reported.load(Ordering::Relaxed) || driver.reported.swap(true, Ordering::Relaxed) {
+    if driver.reported.load(Ordering::Relaxed) {
         return;
     }
-    let module = MODULES.lock().get(via).cloned();
+    // A signal handler may have interrupted this thread while it holds the lock: the next call reports then.
+    let Some(module) = MODULES.try_lock().map(|modules| modules.get(via).cloned()) else { return };
+    if driver.reported.swap(true, Ordering::Relaxed) {
+        return;
+    }
     let replaced = |function: &&Function| {
         driver.functions.get(**function as usize).is_some_and(|kept| !kept.load(Ordering::Relaxed).is_null())
     };

@@ -7,7 +7,7 @@
 const OF_OTHER_SYSTEMS: [&str; 6] = ["cmake", "dockerfile", "groovy", "ini", "sh", "yaml"];
 
 /// The languages of what is only read.
-const CONTENT: [&str; 7] = ["cpp", "diff", "json", "python", "sql", "text", "xml"];
+const CONTENT: [&str; 8] = ["cpp", "diff", "json", "python", "sql", "text", "toml", "xml"];
 
 /// The language of commands with their output.
 const CONSOLE: &str = "console";
