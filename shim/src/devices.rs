@@ -70,7 +70,11 @@ impl Known {
 }
 
 /// A call is about to be shown that names a device of the adapter number `via`: a device that is known is shown first.
-#[inline]
+#[expect(
+    clippy::inline_always,
+    reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
+)]
+#[inline(always)]
 pub(crate) fn before(function: Function, via: usize, device: Option<Arg<Device>>) {
     if let Some(device) = device {
         if !is_done(via, device) {

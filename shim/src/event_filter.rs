@@ -47,7 +47,11 @@ impl Recording {
 /// Whether a call of `function` is recorded.
 ///
 /// Every call of an IPC function is, because one about an event that cannot be shared is a violation.
-#[inline]
+#[expect(
+    clippy::inline_always,
+    reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
+)]
+#[inline(always)]
 pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
     let about_events = matches!(
         function.effect(),
@@ -68,6 +72,11 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
 
 /// Updates the watched events when a call begins. The last release ends the watching here, because the address may be used
 /// again before the release returns.
+#[expect(
+    clippy::inline_always,
+    reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
+)]
+#[inline(always)]
 pub(crate) fn enter(function: Function, event: Option<usize>) {
     if let (Effect::Releases(Kind::Event), Some(event)) = (function.effect(), event) {
         let mut watched = WATCHED.get().write();
@@ -82,6 +91,11 @@ pub(crate) fn enter(function: Function, event: Option<usize>) {
 }
 
 /// Updates the watched events when a call has returned with these answers. `flags` are those that were passed in.
+#[expect(
+    clippy::inline_always,
+    reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
+)]
+#[inline(always)]
 pub(crate) fn exit(function: Function, event: Option<usize>, flags: Option<u64>, result: UrResult, answers: &Values) {
     if !result.is_success() {
         return;

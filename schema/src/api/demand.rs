@@ -130,7 +130,11 @@ pub const PROFILING: u64 = UR_EXP_EVENT_FLAG_ENABLE_PROFILING as u64;
 
 impl Nulls {
     /// Adds an argument if it is missing and the header lists that among the errors of the function.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
+    )]
+    #[inline(always)]
     pub const fn note(&mut self, function: Function, parameter: &'static str, null: Option<Null>) {
         let Some(null) = null else { return };
         let effect = function.effect();

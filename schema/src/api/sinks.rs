@@ -174,11 +174,15 @@ macro_rules! functions {
             }
 
             /// The adapter's table, and the slot in it.
+            // The function is mostly a constant of the caller.
+            #[inline(always)]
             pub const fn slot(self) -> (Table, usize) {
                 match self { $(Self::$name => (Table::$table, $slot),)* }
             }
 
             /// What a successful call does.
+            // The function is mostly a constant of the caller.
+            #[inline(always)]
             pub const fn effect(self) -> Effect {
                 match self { $(Self::$name => effect!($verb $kind),)* }
             }
@@ -215,6 +219,11 @@ hooked_functions!(functions);
 
 impl Function {
     /// Whether it is one of the functions that share something between processes, which a verdict is about.
+    #[expect(
+        clippy::inline_always,
+        reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
+    )]
+    #[inline(always)]
     pub const fn is_ipc(self) -> bool {
         match self.effect() {
             _ if !self.is_level_zero() => matches!(self.slot().0, Table::IPCExp),
