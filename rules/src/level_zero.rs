@@ -56,7 +56,7 @@ pub(crate) fn adapt(found: &mut Vec<Finding>, from: usize) {
 }
 
 /// Whether one of its two places is a call of Level Zero.
-pub(crate) fn is_at_level_zero(finding: &Finding) -> bool {
+fn is_at_level_zero(finding: &Finding) -> bool {
     let is_one = |place: &Place| place.function.is_some_and(Function::is_level_zero);
     is_one(&finding.at) || finding.other.as_ref().is_some_and(is_one)
 }

@@ -181,8 +181,7 @@ unsafe fn fill(getter: Option<&AtomicPtr<c_void>>, version: u32, into: *mut *mut
 unsafe fn replace<const VIA: usize>(slot: *mut *mut c_void, function: Function) {
     // SAFETY: the caller's promise.
     let real = unsafe { *slot };
-    let kept = KNOWN.get(VIA).and_then(|driver| driver.functions.get(function as usize));
-    if let (Some(kept), Some(ours)) = (kept, calls::stand_in::<VIA>(function))
+    if let (Some(kept), Some(ours)) = (kept(VIA, function), calls::stand_in::<VIA>(function))
         && !real.is_null()
         && real != ours
     {
@@ -223,10 +222,14 @@ unsafe extern "C" fn extension_address<const VIA: usize>(
     result
 }
 
-/// The driver's own function, if it has been seen.
+/// Where the driver's own function is kept.
+fn kept(via: usize, function: Function) -> Option<&'static AtomicPtr<c_void>> {
+    KNOWN.get(via)?.functions.get(function as usize)
+}
+
+/// The driver's own function; null if it has not been seen.
 fn real(via: usize, function: Function) -> *mut c_void {
-    let kept = KNOWN.get(via).and_then(|driver| driver.functions.get(function as usize));
-    kept.map_or(null_mut(), |kept| kept.load(Ordering::Acquire))
+    kept(via, function).map_or(null_mut(), |kept| kept.load(Ordering::Acquire))
 }
 
 /// Reports the driver, at its first call that is recorded: a process that only runs kernels has nothing of it in its trace.
@@ -240,9 +243,7 @@ fn report_once(via: usize) {
     if driver.reported.swap(true, Ordering::Relaxed) {
         return;
     }
-    let replaced = |function: &&Function| {
-        driver.functions.get(**function as usize).is_some_and(|kept| !kept.load(Ordering::Relaxed).is_null())
-    };
+    let replaced = |function: &&Function| !real(via, **function).is_null();
     let functions: Vec<_> = Function::ALL.iter().filter(replaced).copied().collect();
     trace::entry_point(&EntryPoint {
         kind: LEVEL_ZERO_DRIVER.into(),
