@@ -99,7 +99,7 @@ values! {
     pointer: Hex,
     /// A size in bytes.
     size: Number,
-    /// An offset in bytes.
+    /// An offset in bytes; of a call that ends memory, that of the first byte which an unfinished command accesses.
     offset: Number,
     /// A set of flags.
     flags: Hex,
@@ -113,12 +113,14 @@ values! {
     fingerprint: Hex,
     /// A `ur_device_info_t`.
     property: Hex,
-    /// The answer to a question.
+    /// The answer to a question; of a call that ends memory, the number of the first command that the host has not waited for.
     value: Number,
     /// The process that opened handle data names as its exporter, in that one's pid namespace.
     exporter: Number,
     /// The address in its exporter that opened handle data names.
     exported: Hex,
+    /// The address that a command copies from.
+    source: Hex,
     /// The number of the call stack ([`crate::trace::records::Stack`]).
     stack: Number,
 }

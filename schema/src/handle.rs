@@ -34,6 +34,8 @@ pub enum Kind {
     EventPool,
     /// An IPC handle of an event pool, identified by its descriptor in the producer.
     EventPoolHandle,
+    /// A `ur_queue_handle_t`, or what commands go to in Level Zero.
+    Queue,
 }
 
 impl Kind {
@@ -54,7 +56,7 @@ impl Kind {
     }
 
     /// All kinds.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Adapter,
         Self::Device,
         Self::Context,
@@ -68,6 +70,7 @@ impl Kind {
         Self::Pool,
         Self::EventPool,
         Self::EventPoolHandle,
+        Self::Queue,
     ];
 
     /// The name in reports and suppressions, in kebab case.
@@ -86,6 +89,7 @@ impl Kind {
             Self::Pool => "pool",
             Self::EventPool => "event-pool",
             Self::EventPoolHandle => "event-pool-handle",
+            Self::Queue => "queue",
         }
     }
 
@@ -116,6 +120,7 @@ impl Kind {
             Self::Pool => "USM pool",
             Self::EventPool => "event pool",
             Self::EventPoolHandle => "event pool handle",
+            Self::Queue => "queue",
         }
     }
 }

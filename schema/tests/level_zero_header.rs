@@ -55,6 +55,10 @@ fn rows_have_the_parameters_and_slots_of_the_header() {
         let (structure, prefix) = match table {
             Table::ZeMem => ("ze_mem_dditable_t", "zeMem"),
             Table::ZeEventPool => ("ze_event_pool_dditable_t", "zeEventPool"),
+            Table::ZeCommandList => ("ze_command_list_dditable_t", "zeCommandList"),
+            Table::ZeCommandQueue => ("ze_command_queue_dditable_t", "zeCommandQueue"),
+            Table::ZeFence => ("ze_fence_dditable_t", "zeFence"),
+            Table::ZeEvent => ("ze_event_dditable_t", "zeEvent"),
             _ => continue,
         };
         let members = members(&ddi, structure);

@@ -200,13 +200,13 @@ proptest! {
     #[test]
     fn any_call_comes_back_as_it_was(
         row in 0..Function::COUNT, call in 1_u64.., tid: u32, time in 0_u64..1 << 53,
-        result: u32, words: [Option<u64>; 18],
+        result: u32, words: [Option<u64>; 19],
     ) {
         let [via, adapter, device, context, object, pointer, size, offset, flags, count, data, ..] = words;
-        let [.., data_size, fingerprint, property, value, exporter, exported, stack] = words;
+        let [.., data_size, fingerprint, property, value, exporter, exported, source, stack] = words;
         let values = Values {
             via, adapter, device, context, object, pointer, size, offset, flags, count, data, data_size, fingerprint, property,
-            value, exporter, exported, stack,
+            value, exporter, exported, source, stack,
         };
         let function = Function::ALL[row];
         let records = [

@@ -14,7 +14,7 @@ use urscope_schema::{
 };
 
 use crate::{
-    backend, chain, devices,
+    backend, chain, commands, devices,
     event_filter::{self, Recording},
     raw::{
         args::{
@@ -55,7 +55,11 @@ macro_rules! stand_ins {
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
                     // A call with a missing argument is always recorded, so that the trace shows every violation.
                     if recording == Recording::No && nulls.is_empty() {
-                        return real($($param),*);
+                        let result = real($($param),*);
+                        if Function::$name.waits() {
+                            commands::after(Function::$name, 0, None, result);
+                        }
+                        return result;
                     }
                     let event = recording.event();
                     let mut arguments = Arguments::new(Some(via as u64));
@@ -63,7 +67,8 @@ macro_rules! stand_ins {
                     let (mut values, out_params) = arguments.record(&inputs);
                     values.stack = stacks::current();
                     values.object = event.map_or(values.object, |event| Some(event as u64));
-                    let (flags, pointer) = (values.flags, values.pointer);
+                    commands::before(Function::$name, &mut values);
+                    let (flags, pointer, blocking) = (values.flags, values.pointer, values.value);
                     let device = inputs.device();
                     devices::before(Function::$name, via, device);
                     let entered = chain::enter(Function::$name, values, &nulls);
@@ -79,6 +84,7 @@ macro_rules! stand_ins {
                     let thrown = Thrown { function: Function::$name, call: entered.call };
                     let result = real($(ours.redirect($param)),*);
                     std::mem::forget(thrown);
+                    commands::after(Function::$name, entered.call, blocking, result);
                     let values = out_params.carry_over(&answers, &opened, result, pointer);
                     if result.is_success() {
                         devices::after(via, device);

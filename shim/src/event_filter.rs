@@ -1,4 +1,4 @@
-//! Decides which calls about events are recorded: those about events that are shared, or can be.
+//! Decides which calls are recorded: of those about events, the ones whose event is shared, or can be.
 //!
 //! A SYCL program makes and releases an event for every command. An event is watched from the call that made it with the IPC flag,
 //! or opened it, until its last release. All other calls pass at the price of one comparison.
@@ -15,7 +15,10 @@ use urscope_schema::{
     handle::Kind,
 };
 
-use crate::raw::{args::inputs::Inputs, fork_reset::ForkReset};
+use crate::{
+    commands,
+    raw::{args::inputs::Inputs, fork_reset::ForkReset},
+};
 
 /// The watched events and how many references each has.
 static WATCHED: ForkReset<RwLock<HashMap<usize, u32>>> = ForkReset::new(RwLock::default);
@@ -61,7 +64,8 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
             | Effect::Releases(Kind::Event)
     );
     if !about_events {
-        return Recording::Yes;
+        let passes = function.waits() || function.is_command() && !commands::are_recorded();
+        return if passes { Recording::No } else { Recording::Yes };
     }
     if COUNT.load(Ordering::Acquire) == 0 {
         return Recording::No;

@@ -2,12 +2,15 @@
 // consumer fetches the descriptor in them. The argument names what is right or wrong with it; "list" prints the names.
 #include "ze_app.hpp"
 
+#include <optional>
+
 using namespace app;
 
 static constexpr size_t SIZE = 1 << 16;
 static const char *const CASES[] = {"right",          "without-put", "free-first", "one-byte-left", "close-twice",
                                     "put-twice",      "after-put",   "after-free", "close-of-own",  "left-open",
-                                    "put-after-free", "by-extension"};
+                                    "put-after-free", "by-extension", "copied", "closed-while-copied",
+                                    "closed-unproved", "freed-while-copied"};
 
 // What libfabric leaves of a handle: its descriptor.
 static ze_ipc_mem_handle_t bare(ze_ipc_mem_handle_t handle) {
@@ -41,6 +44,16 @@ static void producer(Peer &consumer) {
   consumer.await("closed");
   if (what == "close-of-own") ze.zeMemCloseIpcHandle(ze.context, memory);
   if (what == "put-after-free") ze.free(memory);
+  if (what == "freed-while-copied") {
+    char other[SIZE];
+    const HeldCopy copy(ze, memory, other, SIZE);
+    ze.put(handle);
+    ze.free(memory);
+    copy.let_go();
+    copy.wait();
+    print("producer is done");
+    return;
+  }
   const bool puts = what != "without-put" && what != "after-put" && what != "free-first" && what != "after-free";
   if (puts) ze.put(handle);
   if (what == "put-twice") ze.put(handle);
@@ -63,7 +76,17 @@ static void consumer(Peer &producer) {
     require(static_cast<const char *>(memory)[SIZE - 1] == 42, "the memory holds something else");
   producer.say("opened");
   producer.await("close");
+  char other[SIZE];
+  std::optional<HeldCopy> copy;
+  if (what == "copied" || what == "closed-while-copied" || what == "closed-unproved") copy.emplace(ze, other, memory, SIZE);
+  if (copy && what != "closed-while-copied") copy->let_go();
+  if (what == "copied") copy->wait();
+  if (what == "closed-unproved") copy->poll();
   if (result == 0 && what != "left-open") Ze::check(ze.zeMemCloseIpcHandle(ze.context, memory), "zeMemCloseIpcHandle");
+  if (what == "closed-while-copied") {
+    copy->let_go();
+    copy->wait();
+  }
   if (what == "close-twice") ze.zeMemCloseIpcHandle(ze.context, memory);
   close(descriptor(handle));
   producer.say("closed");

@@ -20,6 +20,15 @@ use urscope_device::{Handle, ZeResult, ze_functions};
 #[allow(non_upper_case_globals, reason = "the name is that of a C symbol")]
 pub static zeSoftDriver: u32 = 1;
 
+/// Tells which memory unfinished copies, fills and queries of this process access: how many bytes from `address` on the first
+/// such byte is, `SIZE_MAX` if there is none or if that cannot be found out now. Kernels are left out, because a device
+/// does not know what they access.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "the name is that of a C symbol")]
+pub extern "C" fn zeSoftUnfinishedFrom(address: usize) -> usize {
+    urscope_device::ddi::unfinished_from(address).unwrap_or(usize::MAX)
+}
+
 macro_rules! symbol {
     (zeInit) => {
         symbol!(@first zeInit);

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -49,6 +49,8 @@ pub(crate) struct Stream {
 
 struct State {
     waiting: VecDeque<Task>,
+    /// The command that was taken from these, until its work has ended.
+    running: Option<Arc<Command>>,
     /// Number of commands submitted and completed so far. A ticket has completed when `done` has reached it.
     accepted: u64,
     done: u64,
@@ -74,7 +76,8 @@ impl Stream {
     /// A stream of the engine with this index, without a thread yet.
     pub(crate) fn new(device: Arc<Device>, index: u32) -> Arc<Self> {
         let engine = Engine::of(device.index, index);
-        let state = State { waiting: VecDeque::new(), accepted: 0, done: 0, closed: false, worker: None };
+        let state =
+            State { waiting: VecDeque::new(), running: None, accepted: 0, done: 0, closed: false, worker: None };
         let stream = Arc::new(Self {
             device,
             engine,
@@ -163,7 +166,7 @@ impl Stream {
                 let Some(task) = self.hand_over(task) else { return };
                 task
             };
-            task.run(&self.engine);
+            task.run(self);
             let place = task.place;
             // Memory that the command retained is released before the command counts as completed.
             drop(task);
@@ -210,6 +213,7 @@ impl Stream {
         let mut state = self.state.lock();
         loop {
             if let Some(task) = state.waiting.pop_front() {
+                state.running = Some(Arc::clone(&task.command));
                 return Some(task);
             }
             if state.closed {
@@ -238,7 +242,8 @@ impl Task {
         events.all(|(event, value)| event.signal.wait_in_order(*value, deadline) != WaitResult::TimedOut)
     }
 
-    fn run(&self, engine: &Engine) {
+    fn run(&self, stream: &Stream) {
+        let engine = &stream.engine;
         engine.wait_for_turn(self.place);
         if !self.command.waits.is_empty() && !self.wait(Some(Instant::now())) {
             engine.step_aside(self.place);
@@ -254,6 +259,8 @@ impl Task {
         if !process::devices_are_lost() {
             self.command.work.perform();
         }
+        // Before anybody is told that the command has completed.
+        stream.state.lock().running = None;
         // What is lost is never signalled, not to other processes either.
         if process::devices_are_lost() {
             return;
@@ -281,6 +288,23 @@ fn end_waits() {
     for stream in streams {
         stream.wake();
     }
+}
+
+/// How long a look at the commands of all streams waits for a lock: a child of a fork may have a copy that nobody holds.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// How many bytes from `address` on the first byte is that an unfinished copy, fill or query of this process accesses. `None` if
+/// there is none. A stream whose lock is not free for a while is left out.
+pub(crate) fn unfinished_from(address: usize) -> Option<usize> {
+    let streams: Vec<_> = ALL.try_lock_for(PATIENCE)?.iter().filter_map(Weak::upgrade).collect();
+    let nearest = |stream: &Arc<Stream>| {
+        let state = stream.state.try_lock_for(PATIENCE)?;
+        let waiting = state.waiting.iter().map(|task| &task.command);
+        let commands = waiting.chain(&state.running);
+        let ranges = commands.flat_map(|command| command.work.ranges());
+        ranges.filter(|range| range.end > address).map(|range| range.start.max(address) - address).min()
+    };
+    streams.iter().filter_map(nearest).min()
 }
 
 /// Waits for everything submitted so far to any stream of `device`, without a timeout.

@@ -5,6 +5,7 @@
 //! it is performed, except for a fill pattern, the arguments of kernels and the descriptions of regions, which the
 //! caller may change once the append call has returned.
 
+use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
 
@@ -165,6 +166,25 @@ impl Work {
         if let Action::Reset(event) = &self.0 { Some(event) } else { None }
     }
 
+    /// The addresses that it accesses. Those of kernels are not known.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        let of = |location: &Location, length: usize| location.address..location.address.saturating_add(length);
+        let ranges = match &self.0 {
+            Action::Nothing | Action::Reset(_) | Action::Launch { .. } | Action::LaunchIndirect { .. } => [None, None],
+            Action::Copy { to, from, length } => [Some(of(to, *length)), Some(of(from, *length))],
+            Action::Fill { to, length, .. } => [Some(of(to, *length)), None],
+            Action::CopyRegion { to, from, extent } => {
+                [to, from].map(|grid| Some(of(&grid.first, grid.length(*extent))))
+            }
+            Action::Timestamp { to } => [Some(of(to, size_of::<u64>())), None],
+            Action::EventTimestamps { to, events } => {
+                let ends = events.iter().map(|(_, offset)| offset + size_of::<KernelTimestampResult>());
+                [Some(of(to, ends.max().unwrap_or(0))), None]
+            }
+        };
+        ranges.into_iter().flatten().filter(|range| !range.is_empty())
+    }
+
     /// Whether it runs kernels.
     pub(super) fn runs_kernels(&self) -> bool {
         matches!(self.0, Action::Launch { .. } | Action::LaunchIndirect { .. })
@@ -211,6 +231,17 @@ impl Work {
             }
             Action::Reset(event) => event.signal.perform_reset(),
         }
+    }
+}
+
+impl Grid {
+    /// The bytes from the first to the last one of a box.
+    fn length(&self, [width, height, depth]: [usize; 3]) -> usize {
+        if width == 0 || height == 0 || depth == 0 {
+            return 0;
+        }
+        let rows = (height - 1).saturating_mul(self.row_pitch);
+        (depth - 1).saturating_mul(self.slice_pitch).saturating_add(rows).saturating_add(width)
     }
 }
 

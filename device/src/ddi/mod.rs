@@ -12,6 +12,7 @@ use std::arch::naked_asm;
 
 use tracing::TracePoint;
 
+use crate::commands::stream;
 pub use crate::ffi::layout::API_VERSION;
 use crate::ffi::result::ZeResult;
 use crate::ffi::{Argument, Out};
@@ -53,6 +54,12 @@ pub fn lookup(name: &str) -> Option<*const ()> {
         .iter()
         .find_map(|table| if table.getter == name { Some(table.address) } else { address_in(table.functions, name) });
     in_tables.or_else(|| address_in(LOADER, name))
+}
+
+/// How many bytes from `address` on the first byte is that an unfinished copy, fill or query of this process accesses.
+/// `None` if there is none, or if a lock was not free: then nothing is known.
+pub fn unfinished_from(address: usize) -> Option<usize> {
+    stream::unfinished_from(address)
 }
 
 /// The entry point of a driver extension function, which has no exported symbol.

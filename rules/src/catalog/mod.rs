@@ -24,6 +24,7 @@ register! {
     calls_lost;
     churn;
     close_of_unknown;
+    closed_while_in_use;
     descriptor_closed_twice;
     descriptor_growth;
     double_close;
@@ -33,6 +34,7 @@ register! {
     export_without_flag;
     exporter_gone;
     freed_while_exported;
+    freed_while_in_use;
     freed_while_open;
     garbage_handle;
     get_of_freed;

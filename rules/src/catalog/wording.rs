@@ -12,7 +12,7 @@ use crate::{
     finding::{Finding, Place, Severity},
     tracker::{
         ProcessId, Tracker,
-        fact::{Expired, Fact, Left, Outcome, Reason},
+        fact::{Expired, Fact, InUse, Left, Outcome, Reason},
         records::Object,
     },
 };
@@ -140,4 +140,27 @@ pub(super) fn left(left: Left) -> (String, Severity) {
     };
     let released = left.released.map(|released| format!(", and its context was released in {}", call(released)));
     (format!("{end}{}", released.unwrap_or_default()), most)
+}
+
+/// A finding about memory that ends while commands may access it.
+pub(super) fn in_use(rule: &'static Rule, fact: &Fact<'_>, in_use: &InUse, ends: &str) -> Finding {
+    let InUse { memory, size, fingerprint, command, unfinished } = *in_use;
+    let (who, at) = (fact.actor(), call(fact.at));
+    let (state, most) = match (command, unfinished) {
+        (Some(command), Some(_)) => {
+            (format!("a command that accesses it has not completed: {}", call(command)), Severity::Error)
+        }
+        (None, Some(offset)) => {
+            (format!("a command that accesses it from byte {offset} on has not completed"), Severity::Error)
+        }
+        (command, None) => {
+            let command = command.map_or_else(String::new, call);
+            (
+                format!("{command} may access it: the host has waited for nothing since; not proved to have completed"),
+                Severity::Note,
+            )
+        }
+    };
+    let message = format!("{who} {ends} {memory}{} in {at} while {state}", of_size(size));
+    Finding::new(rule, fact.at, memory, message).other(command).values(size, fingerprint).at_most(most)
 }

@@ -8,7 +8,7 @@ use urscope_schema::{
 
 use super::{
     ProcessId, Tracker,
-    fact::{Confusion, Ending, Exporting, FactConsumer, Opening, Source, Target, What},
+    fact::{Confusion, Ending, Exporting, FactConsumer, InUse, Opening, Source, Target, What},
     process_state::{ProcessState, place_of},
     records::Origin,
 };
@@ -37,6 +37,11 @@ impl Tracker {
         let Some(value) = value.filter(|value| *value != 0) else { return };
         let what = ending(state, enter, Handle { kind, value });
         self.emit(facts, place_of(who, enter), what);
+        if let What::Ending(ending) = what
+            && let Some(in_use) = in_use(state, &ending, enter)
+        {
+            self.emit(facts, place_of(who, enter), What::InUse(in_use));
+        }
     }
 
     /// The fact of a call that is to make an object: what it gets handle data of, or what it opens.
@@ -108,4 +113,21 @@ fn ending<'t>(state: &'t ProcessState, enter: &Enter, object: Handle) -> What<'t
     };
     let ending = Ending { function, object, context: enter.values.context, state: before, target };
     if valid { What::Ending(ending) } else { What::InvalidEnding(ending) }
+}
+
+/// What is known of commands that access the shared memory that a call ends; nothing if all have completed, or may have.
+fn in_use(state: &ProcessState, ending: &Ending<'_>, enter: &Enter) -> Option<InUse> {
+    let (size, fingerprint) = match ending.target {
+        // With a further open, the memory stays.
+        Target::Mapping(mapping) if mapping.opens.len() == 1 => (mapping.size.or(mapping.extent), mapping.fingerprint),
+        Target::Allocation(memory) if memory.is_exported() => (memory.requested.size, None),
+        _ => return None,
+    };
+    let (memory, length) = (ending.object, size.unwrap_or(1));
+    let unfinished = enter.values.offset.filter(|offset| *offset < length);
+    let mut commands = state.commands.iter().filter(|command| command.accesses(memory.value, length));
+    let unwaited = enter.values.value;
+    let first = unwaited.and_then(|first| commands.clone().find(|command| command.place.call >= Some(first)));
+    let command = first.or_else(|| commands.next_back().filter(|_| unfinished.is_some())).map(|found| found.place);
+    (unfinished.is_some() || command.is_some()).then_some(InUse { memory, size, fingerprint, command, unfinished })
 }

@@ -78,6 +78,8 @@ pub enum What<'t> {
     /// A call begins that puts, closes, frees or releases something that is not alive, that is of another kind, or that is not
     /// ended in this way.
     InvalidEnding(Ending<'t>),
+    /// The call that ends a mapping or exported USM begins, and commands that access it have not completed, as far as is known.
+    InUse(InUse),
     /// A call has returned, well or not. The tracker is as it was before.
     Returned(Returned),
     /// A call that should have made an object has made none: it failed, or it returned success and no result. The tracker is as
@@ -135,6 +137,7 @@ pub enum FactKind {
     Creating,
     Ending,
     InvalidEnding,
+    InUse,
     Returned,
     Refused,
     OpenedExpired,
@@ -174,6 +177,7 @@ impl What<'_> {
             Self::Creating(_) => FactKind::Creating,
             Self::Ending(_) => FactKind::Ending,
             Self::InvalidEnding(_) => FactKind::InvalidEnding,
+            Self::InUse(_) => FactKind::InUse,
             Self::Returned(_) => FactKind::Returned,
             Self::Refused(_) => FactKind::Refused,
             Self::OpenedExpired(..) => FactKind::OpenedExpired,
@@ -255,6 +259,22 @@ impl Ending<'_> {
     pub fn violation(&self, kind: Kind) -> Option<Violation> {
         if self.object.kind == kind { step(self.state, Event::Ending).violation } else { None }
     }
+}
+
+/// Memory that ends while commands may access it.
+#[derive(Clone, Copy, Debug)]
+pub struct InUse {
+    /// The mapping or the USM.
+    pub memory: Handle,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The fingerprint of the handle data that it was opened from, if it is a mapping.
+    pub fingerprint: Option<u64>,
+    /// The call that enqueued such a command, the first one that the host has not waited for where there is one.
+    pub command: Option<Place>,
+    /// How many bytes into the memory an unfinished command accesses it, as the device says. `None` where the device cannot be asked, or
+    /// all have completed: then the host has not waited for `command`, and nothing more is known.
+    pub unfinished: Option<u64>,
 }
 
 /// An object that is taken for one of another kind.

@@ -178,6 +178,8 @@ pub enum Operation {
     Free(Free),
     /// It frees an address that this process has closed.
     FreeDangling(Box<DanglingUse>),
+    /// It enqueues a command that accesses shared memory.
+    Enqueue,
     /// It waits on the host for one event.
     Wait(Handle),
     /// It takes a reference to a context.

@@ -16,7 +16,7 @@ use super::{
     mapped::MappedRanges,
     pending::PendingCalls,
     ranges::Ranges,
-    records::{Allocation, Context, Device, HandleData, Mapping, Object, Origin, Pool, Serial},
+    records::{Allocation, Command, Context, Device, HandleData, Mapping, Object, Origin, Pool, Serial},
     tombstones::Tombstones,
 };
 use crate::{finding::Place, lifecycle::State};
@@ -59,6 +59,8 @@ pub(crate) struct ProcessState {
     pub(crate) allocations: Ranges<Allocation>,
     /// Those of `allocations` that are freed, in that order.
     pub(crate) freed: VecDeque<(u64, Serial)>,
+    /// The latest commands that access shared memory, in the order of their calls.
+    pub(crate) commands: VecDeque<Command>,
     pub(crate) contexts: Map<u64, Context>,
     pub(crate) pools: Map<u64, Pool>,
     /// Where physical memory is mapped.
@@ -89,6 +91,7 @@ impl ProcessState {
             mappings: Ranges::default(),
             allocations: Ranges::default(),
             freed: VecDeque::new(),
+            commands: VecDeque::new(),
             contexts: Map::default(),
             pools: Map::default(),
             mapped: MappedRanges::default(),

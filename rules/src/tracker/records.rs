@@ -120,6 +120,26 @@ impl Mapping {
     }
 }
 
+/// A command of a queue or a command list.
+#[derive(Clone, Copy, Debug)]
+pub struct Command {
+    /// The call that enqueued or appended it.
+    pub place: Place,
+    /// Where it writes and where it reads, as far as that is shared memory.
+    pub addresses: [Option<u64>; 2],
+    /// How many bytes at each.
+    pub size: u64,
+}
+
+impl Command {
+    /// Whether it accesses one of `size` bytes from `start` on.
+    pub(super) fn accesses(&self, start: u64, size: u64) -> bool {
+        let touches =
+            |address: &u64| *address < start.saturating_add(size) && start < address.saturating_add(self.size);
+        self.addresses.iter().flatten().any(touches)
+    }
+}
+
 /// Physical memory or an event that can be shared, or a get of which is refused because it cannot.
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
@@ -244,6 +264,11 @@ pub struct Allocation {
 }
 
 impl Allocation {
+    /// Whether this process has got handle data of it.
+    pub(super) fn is_exported(&self) -> bool {
+        !self.exports.is_empty()
+    }
+
     /// Adds an export. Returns whether it is new.
     pub(super) fn add_export(&mut self, id: ExportId) -> bool {
         match self.exports.binary_search(&id) {

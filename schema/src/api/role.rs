@@ -214,6 +214,12 @@ roles! {
     ValueSize(usize) absent size null ValueSize in size;
     /// A `size_t *` that receives the size of the value, or null.
     OutValueSize(usize) absent data_size null AnswerSize in data_size;
+    /// A `void *` to memory that a command accesses once it is its turn.
+    Accessed(usize) enter pointer;
+    /// A `const void *` to memory that a command copies from once it is its turn.
+    CopiedFrom(usize) enter source;
+    /// Whether the call waits for its command, a C++ `bool` in the low byte.
+    Blocking(u32) enter value;
     /// A `ze_event_pool_handle_t`.
     ZePool(usize) enter object null Handle in object;
     /// A `ze_device_handle_t`, or null.

@@ -21,6 +21,8 @@ pub enum Effect {
     Asks(Kind),
     /// Nothing: it uses the object.
     Uses(Kind),
+    /// Nothing: it waits on the host for commands, or lets the program do so.
+    Waits(Kind),
 }
 
 impl Effect {
@@ -32,7 +34,8 @@ impl Effect {
             | Self::Retains(kind)
             | Self::Releases(kind)
             | Self::Asks(kind)
-            | Self::Uses(kind) => kind,
+            | Self::Uses(kind)
+            | Self::Waits(kind) => kind,
         }
     }
 }
@@ -71,8 +74,13 @@ tables! {
     VirtualMem "ur_virtual_mem_dditable_t" "urGetVirtualMemProcAddrTable";
     Enqueue "ur_enqueue_dditable_t" "urGetEnqueueProcAddrTable";
     EnqueueExp "ur_enqueue_exp_dditable_t" "urGetEnqueueExpProcAddrTable";
+    Queue "ur_queue_dditable_t" "urGetQueueProcAddrTable";
     ZeMem "ze_mem_dditable_t" "zeGetMemProcAddrTable";
     ZeEventPool "ze_event_pool_dditable_t" "zeGetEventPoolProcAddrTable";
+    ZeCommandList "ze_command_list_dditable_t" "zeGetCommandListProcAddrTable";
+    ZeCommandQueue "ze_command_queue_dditable_t" "zeGetCommandQueueProcAddrTable";
+    ZeFence "ze_fence_dditable_t" "zeGetFenceProcAddrTable";
+    ZeEvent "ze_event_dditable_t" "zeGetEventProcAddrTable";
     ZeExtension "the functions that zeDriverGetExtensionFunctionAddress names" "zeGetDriverProcAddrTable";
 }
 
@@ -100,6 +108,29 @@ impl Table {
                 0..6 => 5,
                 6..9 => 6,
                 _ => 8,
+            },
+            Self::ZeCommandList => match minor {
+                0..3 => 26,
+                3..6 => 28,
+                6..9 => 29,
+                9..12 => 34,
+                12..14 => 36,
+                14..16 => 38,
+                16 => 41,
+                _ => 52,
+            },
+            Self::ZeCommandQueue => match minor {
+                0..9 => 4,
+                9..17 => 6,
+                _ => 9,
+            },
+            Self::ZeFence => 5,
+            Self::ZeEvent => match minor {
+                0..6 => 7,
+                6..9 => 8,
+                9..15 => 11,
+                15..17 => 16,
+                _ => 17,
             },
             _ => 0,
         }
@@ -131,6 +162,9 @@ macro_rules! effect {
     };
     (uses $kind:ident) => {
         Effect::Uses(Kind::$kind)
+    };
+    (waits $kind:ident) => {
+        Effect::Waits(Kind::$kind)
     };
 }
 
@@ -232,6 +266,21 @@ impl Function {
             Effect::Makes(kind) | Effect::Ends(kind) => kind.shares().is_some() || matches!(kind, Kind::Mapping),
             _ => false,
         }
+    }
+
+    /// Whether it makes a queue or a command list access memory, once it is its turn.
+    #[expect(clippy::inline_always, reason = "as above")]
+    #[inline(always)]
+    pub const fn is_command(self) -> bool {
+        matches!(self.effect(), Effect::Uses(Kind::Usm))
+    }
+
+    /// Whether the host knows after a success that commands have completed, or may find out by itself.
+    #[expect(clippy::inline_always, reason = "as above")]
+    #[inline(always)]
+    pub const fn waits(self) -> bool {
+        // These two are rows of events, because they are recorded for shared ones.
+        matches!(self.effect(), Effect::Waits(_)) || matches!(self, Self::urEventWait | Self::urEventGetInfo)
     }
 
     /// Whether it is a function of Level Zero.

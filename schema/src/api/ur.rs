@@ -72,6 +72,22 @@ macro_rules! ur_functions {
             fn urEventRelease(event: Event) in Event[4] releases Event;
             /// Makes a queue wait for events, and signals a reusable event behind them.
             fn urEnqueueEventsWaitWithBarrierExt(queue: Unseen, properties: Unseen, count: Unseen32, events: Unseen, event: InOutEvent) in Enqueue[24] uses Event;
+            /// Makes a queue fill memory; like all commands that follow, recorded once the process shares memory.
+            fn urEnqueueUSMFill(queue: Unseen, pointer: Accessed, pattern_size: Unseen, pattern: Unseen, size: Length, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[14] uses Usm;
+            /// Makes a queue copy memory.
+            fn urEnqueueUSMMemcpy(queue: Unseen, value: Blocking, pointer: Accessed, source: CopiedFrom, size: Length, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[15] uses Usm;
+            /// Makes a queue migrate memory.
+            fn urEnqueueUSMPrefetch(queue: Unseen, pointer: Accessed, size: Length, flags: Unseen32, count: Unseen32, events: Unseen, event: Unseen) in Enqueue[16] uses Usm;
+            /// Waits on the host for a queue; like all waits that follow, never recorded.
+            fn urQueueFinish(queue: Unseen) in Queue[6] waits Queue;
+            /// Gets the native handle of a queue, by which the program can wait.
+            fn urQueueGetNativeHandle(queue: Unseen, desc: Unseen, native: Unseen) in Queue[4] waits Queue;
+            /// Asks when a command ran, which succeeds once it has completed.
+            fn urEventGetProfilingInfo(event: Unseen, property: Unseen32, size: Unseen, value: Unseen, size_ret: Unseen) in Event[1] waits Queue;
+            /// Gets the native handle of an event, by which the program can wait.
+            fn urEventGetNativeHandle(event: Unseen, native: Unseen) in Event[5] waits Queue;
+            /// Has a function called when a command completes.
+            fn urEventSetCallback(event: Unseen, status: Unseen32, callback: Unseen, data: Unseen) in Event[7] waits Queue;
             /// Creates physical memory; with the IPC flag, it can be shared.
             fn urPhysicalMemCreate(context: Context, device: Device, size: Size, properties: Desc, memory: OutObject) in PhysicalMem[0] makes PhysicalMem;
             /// Adds a reference to physical memory.

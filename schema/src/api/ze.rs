@@ -37,6 +37,26 @@ macro_rules! ze_functions {
             fn zeMemOpenIpcHandle(context: Context, device: AnyDevice, handle: IpcHandle, flags: Flags, pointer: OutPointer) in ZeMem[7] makes Mapping;
             /// Closes a mapping.
             fn zeMemCloseIpcHandle(context: Context, pointer: Pointer) in ZeMem[8] ends Mapping;
+            /// Appends a copy of memory to a command list; like all commands that follow, recorded once the process shares memory.
+            fn zeCommandListAppendMemoryCopy(list: Unseen, pointer: Accessed, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[8] uses Usm;
+            /// Appends a fill of memory to a command list.
+            fn zeCommandListAppendMemoryFill(list: Unseen, pointer: Accessed, pattern: Unseen, pattern_size: Unseen, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[9] uses Usm;
+            /// Appends a migration of memory to a command list.
+            fn zeCommandListAppendMemoryPrefetch(list: Unseen, pointer: Accessed, size: Length) in ZeCommandList[16] uses Usm;
+            /// Waits on the host for a command list; like all waits that follow, never recorded.
+            fn zeCommandListHostSynchronize(list: Unseen, timeout: Unseen) in ZeCommandList[28] waits Queue;
+            /// Waits on the host for a queue.
+            fn zeCommandQueueSynchronize(queue: Unseen, timeout: Unseen) in ZeCommandQueue[3] waits Queue;
+            /// Waits on the host for a fence.
+            fn zeFenceHostSynchronize(fence: Unseen, timeout: Unseen) in ZeFence[2] waits Queue;
+            /// Asks whether a fence is signalled.
+            fn zeFenceQueryStatus(fence: Unseen) in ZeFence[3] waits Queue;
+            /// Waits on the host for an event.
+            fn zeEventHostSynchronize(event: Unseen, timeout: Unseen) in ZeEvent[3] waits Queue;
+            /// Asks whether an event is signalled.
+            fn zeEventQueryStatus(event: Unseen) in ZeEvent[4] waits Queue;
+            /// Asks when a command ran, which succeeds once it has completed.
+            fn zeEventQueryKernelTimestamp(event: Unseen, timestamp: Unseen) in ZeEvent[6] waits Queue;
             /// Creates an event pool; one with the IPC flag can be shared.
             fn zeEventPoolCreate(context: Context, desc: Desc, count: Unseen32, devices: Unseen, pool: OutObject) in ZeEventPool[0] makes EventPool;
             /// Destroys an event pool.

@@ -406,6 +406,7 @@ mod tests {
             value: most,
             exporter: most,
             exported: most,
+            source: most,
             stack: most,
         };
         let longest = *Function::ALL.iter().max_by_key(|function| function.name().len()).unwrap();

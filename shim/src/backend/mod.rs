@@ -52,7 +52,13 @@ impl Family {
             Kind::Usm | Kind::MemHandle | Kind::Mapping => Some(Self::Memory),
             Kind::PhysicalMem | Kind::PhysicalMemHandle => Some(Self::PhysicalMem),
             Kind::Event | Kind::EventHandle => Some(Self::Event),
-            Kind::Adapter | Kind::Device | Kind::Context | Kind::Pool | Kind::EventPool | Kind::EventPoolHandle => None,
+            Kind::Adapter
+            | Kind::Device
+            | Kind::Context
+            | Kind::Pool
+            | Kind::EventPool
+            | Kind::EventPoolHandle
+            | Kind::Queue => None,
         }
     }
 

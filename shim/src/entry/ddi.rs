@@ -128,6 +128,7 @@ fn our_getter(table: Table, via: usize) -> Option<Getter> {
         row!(9: 0 1 2 3 4 5 6 7),
         row!(10: 0 1 2 3 4 5 6 7),
         row!(11: 0 1 2 3 4 5 6 7),
+        row!(12: 0 1 2 3 4 5 6 7),
     ];
     OURS.get(table as usize)?.get(via).copied()
 }

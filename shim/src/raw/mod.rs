@@ -21,6 +21,7 @@ pub mod process;
 pub mod python;
 pub mod reserve;
 pub mod signal_stack;
+pub mod software_device;
 pub mod stack;
 pub mod stderr;
 pub mod symbols;

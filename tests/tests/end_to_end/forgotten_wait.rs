@@ -13,4 +13,20 @@ on_both_adapters! {
             assert_eq!((outcome.code, outcome.stdout.lines().last()), (0, Some(expected)), "{mode}: {}", outcome.stderr);
         }
     }
+
+    /// The consumer's copy is that late. What it reads then is what the producer has written after the close.
+    fn a_close_that_comes_too_early_corrupts_the_copy_and_is_found(adapter) {
+        for (mode, expected, verdict) in [
+            ("forgotten", "consumer has something else", "findings"),
+            ("mended", "consumer has what was sent", "clean"),
+        ] {
+            let outcome = TestRun::of("close_in_use", Release::R2026_2, adapter).arg(mode).run();
+            assert_eq!(outcome.stdout.lines().last(), Some(expected), "{mode}: {}", outcome.stderr);
+            let report = outcome.report();
+            assert_eq!(report.verdict(), verdict, "{mode}: {report:#?}");
+            for finding in report.findings() {
+                assert!(finding["message"].as_str().unwrap().contains("urEnqueueUSMMemcpy"), "{finding:#?}");
+            }
+        }
+    }
 }

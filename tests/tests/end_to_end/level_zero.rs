@@ -7,7 +7,7 @@ use urscope_tests::run::urscope;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts, level_zero_loader, record_fields, trace};
 
 /// What is right or wrong with the sharing of memory, and the errors and warnings that follow.
-pub(crate) const MEMORY: [(&str, &[&str]); 12] = [
+pub(crate) const MEMORY: [(&str, &[&str]); 16] = [
     ("right", &[]),
     ("without-put", &[]),
     ("free-first", &[]),
@@ -20,6 +20,10 @@ pub(crate) const MEMORY: [(&str, &[&str]); 12] = [
     ("after-put", &["error use-after-put"]),
     ("after-free", &["error use-after-free"]),
     ("close-of-own", &["error close-of-unknown"]),
+    ("copied", &[]),
+    ("closed-unproved", &[]),
+    ("closed-while-copied", &["error closed-while-in-use"]),
+    ("freed-while-copied", &["error freed-while-in-use"]),
 ];
 
 /// The same for event pools.
@@ -48,6 +52,13 @@ fn what_the_specification_forbids_is_found_and_nothing_else() {
         assert_eq!(worse, expected, "{case}: {report:#?}");
         assert_eq!(report.verdict(), if expected.is_empty() { "clean" } else { "findings" }, "{case}");
     }
+}
+
+/// The device knows that the copy has completed, and nobody can know whether the program does.
+#[test]
+fn a_wait_that_no_tool_can_see_is_a_note() {
+    let report = run("ze_memory", "closed-unproved").report();
+    assert_eq!((report.violations(), report.verdict()), (vec!["note closed-while-in-use".to_owned()], "clean"));
 }
 
 /// The consumer's handle has another descriptor than the producer's, which is that of the same file.

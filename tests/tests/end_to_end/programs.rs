@@ -38,7 +38,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 79] = [
+const PROGRAMS: [(&str, Shares, Runs); 81] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -50,6 +50,7 @@ const PROGRAMS: [(&str, Shares, Runs); 79] = [
     ("clean_physical", AllKinds, Once),
     ("clean_threads", Memory, Once),
     ("close_by_free", Memory, Once),
+    ("close_in_use", Memory, Once),
     ("close_interior", Memory, Once),
     ("close_of_unknown", Memory, Once),
     ("close_wrong_context", Memory, Once),
@@ -63,6 +64,7 @@ const PROGRAMS: [(&str, Shares, Runs); 79] = [
     ("forgotten_wait", Memory, Once),
     ("fork_child", Memory, With(&["calls"])),
     ("free_before_put", Memory, Once),
+    ("free_in_use", Memory, Once),
     ("free_while_open", Memory, Once),
     ("get_of_freed", Memory, Once),
     ("get_of_opened", Memory, Once),

@@ -57,6 +57,8 @@ violations! {
     a_mapping_that_is_closed_twice: "double_close", ["error double-close"];
     a_close_of_an_unknown_pointer: "close_of_unknown", ["error close-of-unknown"];
     a_close_of_an_interior_pointer: "close_interior", ["error open-close-mismatch"];
+    a_mapping_that_a_copy_still_reads: "close_in_use", ["error closed-while-in-use"];
+    freed_memory_that_a_copy_still_writes: "free_in_use", ["error freed-while-in-use"];
     a_close_in_another_context: "close_wrong_context", ["error wrong-context"];
     a_closed_mapping_that_is_used: "use_after_close", ["error use-after-close"];
     a_get_of_memory_that_is_freed: "get_of_freed", ["error get-of-freed", "note get-of-freed"];

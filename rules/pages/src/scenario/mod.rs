@@ -23,6 +23,8 @@
 //! | `event e ipc`, `retain-event e`, `release-event e` | an event, with or without the IPC flag |
 //! | `get-event e -> h`, `put-event h`, `open-event h -> f` | its handle data |
 //! | `wait e` | a wait on the host for an event |
+//! | `copy m sized 64` | a queue copies to that memory |
+//! | `host-waits` | the host waits for all commands of the process, which leaves no record |
 //! | `fork child` | a process begins as a copy of this one |
 //! | `support events -> no` | the device reports whether it can share `memory`, `physical` memory or `events` |
 //! | `uid 7`, `pid-namespace 7`, `ptrace-scope 1`, `seccomp 2`, `dumpable 0`, `traces-any 1`, `descriptor-limit 64` | what the kernel lets the process do, said before anything else |
@@ -33,7 +35,7 @@
 //! | `returns`, `fails` | the call of this thread that `begins` left open returns |
 //!
 //! `null` is the name of no object. Behind a call may stand `+ NUMBER` (an address inside; of a `map`, inside of what it makes), `in CONTEXT`, `on DEVICE` (of a context: its only one), `sized NUMBER` (of the handle
-//! data of an open, or of what is mapped), `exposes NUMBER` (of a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), `ze` (by the function of Level Zero, of USM and its handle data), and `fails` (with 45, or the `ur_result_t` behind it) or `begins`. A name is
+//! data of an open, or of what is mapped), `exposes NUMBER` (of a get: the bytes that the driver exports), `profiled` (an event), `takes NUMBER` (milliseconds), `unfinished` (of a close or a free: the device says that a command accesses the memory from there on), `ze` (by the function of Level Zero, of USM and its handle data), and `fails` (with 45, or the `ur_result_t` behind it) or `begins`. A name is
 //! an address: named again as a result, the same address comes again. The bytes of handle data depend on the exported address alone;
 //! those of physical memory also on the name of the handle data, unless it is `like` another.
 //! What stands between a line `NUMBER times` and a line `end` happens so often; `$` in it is the number of the repetition.
@@ -85,6 +87,8 @@ pub enum Step {
     Device(String, Option<u32>, String),
     /// So many descriptors are open.
     Descriptors(u64),
+    /// The host waits for all commands.
+    HostWaits,
     /// The process is seen from outside: running, or not there any more.
     Seen(bool),
 }
@@ -143,6 +147,8 @@ pub struct Call {
     pub waits: bool,
     /// Whether the function is that of Level Zero.
     pub level_zero: bool,
+    /// Of a close or a free: the device says that a command accesses the memory.
+    pub unfinished: bool,
     /// How many milliseconds it takes longer than others.
     pub takes: Option<u64>,
     /// How it goes on.
@@ -210,6 +216,8 @@ pub enum Verb {
     Wait,
     /// `urDeviceGetInfo`
     Support,
+    /// `urEnqueueUSMMemcpy`
+    Copy,
 }
 
 /// The error that failing calls of a scenario return by default.

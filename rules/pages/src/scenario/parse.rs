@@ -22,7 +22,7 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-const VERBS: [(&str, Verb); 29] = [
+const VERBS: [(&str, Verb); 30] = [
     ("context", Verb::Context),
     ("retain", Verb::Retain),
     ("release", Verb::Release),
@@ -52,6 +52,7 @@ const VERBS: [(&str, Verb); 29] = [
     ("open-event", Verb::OpenEvent),
     ("wait", Verb::Wait),
     ("support", Verb::Support),
+    ("copy", Verb::Copy),
 ];
 
 const RIGHTS: [(&str, Right); 7] = [
@@ -132,6 +133,7 @@ fn parse(line: &str) -> Result<Line, String> {
             queued: false,
             waits: false,
             level_zero: false,
+            unfinished: false,
             takes: None,
             fate: Fate::Returns,
         };
@@ -154,6 +156,7 @@ fn parse(line: &str) -> Result<Line, String> {
                 "from" => call.pool = Some(value()?.to_owned()),
                 "queued" => call.queued = true,
                 "waits" => call.waits = true,
+                "unfinished" => call.unfinished = true,
                 "ze" => call.level_zero = true,
                 "takes" => call.takes = Some(number(value()?)?),
                 "fails" => {
@@ -163,7 +166,7 @@ fn parse(line: &str) -> Result<Line, String> {
                 "begins" => call.fate = Fate::Begins,
                 _ => {
                     return Err(format!(
-                        "expected +, ->, like, in, on, ipc, profiled, sized, exposes, as, from, queued, waits, ze, takes, fails or begins, found {word:?}"
+                        "expected +, ->, like, in, on, ipc, profiled, sized, exposes, as, from, queued, waits, unfinished, ze, takes, fails or begins, found {word:?}"
                     ));
                 }
             }
@@ -179,6 +182,7 @@ fn parse(line: &str) -> Result<Line, String> {
                 Step::Device(device, index, name("what it is called")?.replace('_', " "))
             }
             "descriptors" => Step::Descriptors(number(&name("a number")?)?),
+            "host-waits" => Step::HostWaits,
             "returns" => Step::Returns(true),
             "fails" => Step::Returns(false),
             "seen" => Step::Seen(true),
@@ -236,6 +240,7 @@ impl fmt::Display for Line {
                 write!(f, ": device {device} {index} {}", name.replace(' ', "_"))
             }
             Step::Descriptors(open) => write!(f, ": descriptors {open}"),
+            Step::HostWaits => f.write_str(": host-waits"),
             Step::Seen(true) => f.write_str(": seen"),
             Step::Seen(false) => f.write_str(": gone"),
             Step::Ends(how) => {
@@ -290,6 +295,9 @@ impl fmt::Display for Call {
         if self.waits {
             f.write_str(" waits")?;
         }
+        if self.unfinished {
+            f.write_str(" unfinished")?;
+        }
         if self.level_zero {
             f.write_str(" ze")?;
         }
@@ -315,6 +323,7 @@ mod tests {
                     producer: fork child\nchild: close m fails\nchild: uid 7\nchild: descriptors 9\n\
                     child: device d 0 Half_a_GPU\nchild: device e - GPU\n\
                     child: open h sized 7 -> m takes 3 fails 4\nchild: alloc q 8 in c on d\nchild: get q -> h exposes 9\nchild: event e ipc profiled\n\
+                    child: copy m sized 9\nchild: host-waits\nchild: close m unfinished\n\
                     child: map m sized 4096 + 8 -> v in c\nchild: unmap v sized 4096 + 8\nchild: killed\n";
         let scenario: Scenario = text.parse().unwrap();
         assert_eq!(scenario.to_string(), text);

@@ -103,6 +103,8 @@ struct Actor {
     host: u32,
     calls: u64,
     over: bool,
+    /// The first command since the host last waited.
+    unwaited: Option<u64>,
     open: HashMap<u32, (Enter, Values)>,
 }
 
@@ -113,7 +115,7 @@ impl Player {
         }
         let index = self.actors.len();
         self.names.insert(name.to_owned(), index);
-        self.actors.push(Actor { host, calls: 0, over: false, open: HashMap::new() });
+        self.actors.push(Actor { host, calls: 0, over: false, unwaited: None, open: HashMap::new() });
         let process = Process {
             pid: 100 * (index as u32 + 1),
             start: index as u64 + 1,
@@ -162,6 +164,11 @@ impl Player {
             }
             Step::Ends(how) => self.end(actor, *how),
             Step::Seen(_) => {}
+            Step::HostWaits => {
+                if let Some(waiting) = self.actors.get_mut(actor) {
+                    waiting.unwaited = None;
+                }
+            }
             Step::May(right, value) => self.may(pid, *right, *value),
             Step::Device(device, index, name) => {
                 let handle = self.address(device);
@@ -177,11 +184,18 @@ impl Player {
                 let of_runtime = self.values(actor, call);
                 let (function, values, answer) = if call.level_zero { by_level_zero(of_runtime) } else { of_runtime };
                 let time = Nanos(self.now);
+                let mut values = values;
                 let Some(caller) = self.actors.get_mut(actor) else { return Err("no such process".into()) };
                 if caller.open.contains_key(&line.thread) {
                     return Err("this thread is still inside a call".into());
                 }
                 caller.calls += 1;
+                if call.verb == Verb::Copy {
+                    caller.unwaited.get_or_insert(caller.calls);
+                } else if matches!(call.verb, Verb::Close | Verb::Free) && !call.queued {
+                    values.value = caller.unwaited;
+                    values.offset = call.unfinished.then_some(0);
+                }
                 let tid = 100 * (actor as u32 + 1) + line.thread - 1;
                 let enter = Enter { function, call: caller.calls, tid, time, values };
                 if call.fate == Fate::Begins {
@@ -384,6 +398,10 @@ impl Player {
                 (Function::urIPCOpenMemHandleExp, values, Values { pointer: result, ..nothing })
             }
             Verb::Close => (Function::urIPCCloseMemHandleExp, on, nothing),
+            Verb::Copy => {
+                let copied = Values { pointer: Some(object), size: call.size, value: Some(0), ..nothing };
+                (Function::urEnqueueUSMMemcpy, copied, nothing)
+            }
             Verb::Support => {
                 let property = match name {
                     "memory" => Kind::Usm,
@@ -415,6 +433,7 @@ fn by_level_zero((function, enter, exit): (Function, Values, Values)) -> (Functi
         F::urIPCPutMemHandleExp => F::zeMemPutIpcHandle,
         F::urIPCOpenMemHandleExp => F::zeMemOpenIpcHandle,
         F::urIPCCloseMemHandleExp => F::zeMemCloseIpcHandle,
+        F::urEnqueueUSMMemcpy => F::zeCommandListAppendMemoryCopy,
         other => other,
     };
     (function, Values { data_size: None, ..enter }, Values { data_size: None, ..exit })

@@ -3,6 +3,7 @@
 //! Death is at the enter, birth at the exit of a success. Every exit finds what its enter was about by serial number, so
 //! that a late answer never touches a new life at an old address.
 
+mod commands;
 mod contexts;
 mod handles;
 mod mappings;
@@ -62,6 +63,7 @@ pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
             let how = memory::freeing(tracker, who, enter);
             memory::free(tracker, place, pointer, how)
         }
+        (Effect::Uses(Kind::Usm), ..) => commands::enqueue(tracker, place, enter),
         (Effect::Uses(Kind::Event), ..) => wait(enter),
         (Effect::Uses(Kind::PhysicalMem), ..) => virtual_memory::begin(tracker, place, enter),
         (Effect::Retains(Kind::Context), ..) => contexts::retain(tracker, who, values.context),
@@ -192,7 +194,9 @@ fn ended(tracker: &mut Tracker, place: Place, operation: Operation, exit: &Exit,
                 contexts::created(tracker, place, context, device);
             }
         }
+        Operation::Enqueue if !success => commands::refused(tracker, place.process, place.call),
         Operation::Nothing
+        | Operation::Enqueue
         | Operation::Get { .. }
         | Operation::Put { .. }
         | Operation::Wait(_)

@@ -10,8 +10,8 @@ use urscope_schema::{
         Function, UrResult,
         demand::Nulls,
         role::{
-            AnyDevice, Context, Count, Desc, Flags, IpcHandle, IpcHandles, Length, OutIpcHandle, OutIpcHandles,
-            OutObject, OutPointer, Pointer, Unseen, Unseen32, ZePool,
+            Accessed, AnyDevice, Context, CopiedFrom, Count, Desc, Flags, IpcHandle, IpcHandles, Length, OutIpcHandle,
+            OutIpcHandles, OutObject, OutPointer, Pointer, Unseen, Unseen32, ZePool,
         },
     },
     call::Values,
@@ -20,7 +20,7 @@ use urscope_schema::{
 
 use super::{real, report_once};
 use crate::{
-    chain, note_caller,
+    chain, commands, note_caller,
     raw::{
         args::{
             Arg,
@@ -64,11 +64,14 @@ macro_rules! stand_ins {
                     // SAFETY: what was kept for this function has its C signature (`ze_api.h`, and `zex_memory.h` of Intel's driver),
                     // which is the row's.
                     let real = unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(real) };
-                    if true $(&& $param.watched())* && is_programs() {
-                        recorded::$name(VIA, real, $($param),*)
-                    } else {
-                        real($($param),*)
+                    if is_recorded(Function::$name) $(&& $param.watched())* && is_programs() {
+                        return recorded::$name(VIA, real, $($param),*);
                     }
+                    let result = real($($param),*);
+                    if Function::$name.waits() {
+                        commands::after(Function::$name, 0, None, result);
+                    }
+                    result
                 }
             )*
         }
@@ -94,6 +97,7 @@ macro_rules! stand_ins {
                         values.fingerprint = values.data.and_then(|data| out_params::of_file(data as u32));
                     }
                     values.stack = stacks::current();
+                    commands::before(Function::$name, &mut values);
                     let pointer = values.pointer;
                     let entered = chain::enter(Function::$name, values, &nulls);
                     if let Some(answer) = entered.answer {
@@ -102,6 +106,7 @@ macro_rules! stand_ins {
                     let (mut answers, mut opened) = (RedirectedOutParams::untouched(), OpenedCopy::none());
                     let ours = answers.redirection(&expected, &mut opened);
                     let result = real($(ours.redirect($param)),*);
+                    commands::after(Function::$name, entered.call, None, result);
                     let values = expected.carry_over(&answers, &opened, result, pointer);
                     chain::exit(Function::$name, entered.call, result, values)
                 }
@@ -116,6 +121,12 @@ macro_rules! stand_ins {
             }
         }
     };
+}
+
+/// Whether calls of `function` are recorded at all, if they are the program's.
+#[inline]
+fn is_recorded(function: Function) -> bool {
+    !function.waits() && (!function.is_command() || commands::are_recorded())
 }
 
 /// Whether the call that has just come in is one of the program, or of its middleware. What a loader passes on is its caller's.

@@ -21,19 +21,20 @@ use urscope_schema::{
     trace::records::{EntryPoint, LEVEL_ZERO_DRIVER},
 };
 
-use crate::{layer::trace, raw::symbols::modules::Module};
+use crate::{
+    layer::trace,
+    raw::{software_device, symbols::modules::Module},
+};
 
 /// How many drivers one process can have under trace: one for each kind of device.
 const DRIVERS: usize = 4;
 
 /// The tables in which functions are replaced.
-const TABLES: [Table; 2] = [Table::ZeMem, Table::ZeEventPool];
+const TABLES: [Table; 6] =
+    [Table::ZeMem, Table::ZeEventPool, Table::ZeCommandList, Table::ZeCommandQueue, Table::ZeFence, Table::ZeEvent];
 
 /// The slot of `zeDriverGetExtensionFunctionAddress` in `ze_driver_dditable_t`, and the minor version that added it.
 const EXTENSION_ADDRESS: (usize, u32) = (5, 1);
-
-/// What the software device exports, which is a driver and at the same time what programs take for the loader.
-const SOFTWARE_DEVICE: &CStr = c"zeSoftDriver";
 
 /// What loaders and their layers export, and drivers do not.
 const LOADERS: [&CStr; 2] = [c"zelLoaderGetVersion", c"zelLoaderGetVersions"];
@@ -78,7 +79,11 @@ pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
     kept.store(real, Ordering::Release);
     match place {
         Some(0) => for_driver!(via, get_table, 0),
-        Some(_) => for_driver!(via, get_table, 1),
+        Some(1) => for_driver!(via, get_table, 1),
+        Some(2) => for_driver!(via, get_table, 2),
+        Some(3) => for_driver!(via, get_table, 3),
+        Some(4) => for_driver!(via, get_table, 4),
+        Some(_) => for_driver!(via, get_table, 5),
         None => for_driver!(via, get_driver),
     }
 }
@@ -91,8 +96,12 @@ fn number(getter: *mut c_void) -> Option<usize> {
         return Some(via);
     }
     let is_loader = LOADERS.iter().any(|name| module.exports(name));
-    if modules.len() == DRIVERS || is_loader && !module.exports(SOFTWARE_DEVICE) {
+    let is_software = module.exports(software_device::MARK);
+    if modules.len() == DRIVERS || is_loader && !is_software {
         return None;
+    }
+    if is_software {
+        software_device::found(&module);
     }
     modules.push(module);
     Some(modules.len() - 1)

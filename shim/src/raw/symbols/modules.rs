@@ -41,7 +41,12 @@ impl Module {
 
     /// Whether the library itself exports `symbol`. Its dependencies do not count.
     pub fn exports(&self, symbol: &CStr) -> bool {
-        find(&self.path, symbol).and_then(Self::of).is_some_and(|module| module.base == self.base)
+        self.address_of(symbol).is_some()
+    }
+
+    /// The address of a `symbol` that the library itself exports.
+    pub fn address_of(&self, symbol: &CStr) -> Option<usize> {
+        find(&self.path, symbol).filter(|address| Self::of(*address).is_some_and(|module| module.base == self.base))
     }
 
     /// The paths of the libraries whose file names begin with one of `names`, with links resolved, so that they show the version.

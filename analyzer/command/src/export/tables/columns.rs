@@ -104,6 +104,8 @@ tables! {
         exporter: Option<u64>,
         /// The address in its exporter that opened handle data names.
         exported: Option<Hex>,
+        /// The address that a command copies from.
+        source: Option<Hex>,
         /// The number of the call stack in the process's trace.
         stack: Option<u64>,
     }

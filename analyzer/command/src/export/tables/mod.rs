@@ -279,6 +279,7 @@ impl EventSink for Tables {
             value: number(|values| values.value),
             exporter: number(|values| values.exporter),
             exported: hex(|values| values.exported),
+            source: hex(|values| values.source),
             stack: number(|values| values.stack),
         });
     }

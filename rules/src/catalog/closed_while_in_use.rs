@@ -1,0 +1,63 @@
+//! # What it does
+//!
+//! Reports the last close of a mapping while a copy, fill or prefetch that accesses it has not completed. The software device
+//! says which commands have not. Other devices cannot be asked: there it is a note if the host has not waited for anything since the
+//! command was enqueued.
+//!
+//! # Why it is bad
+//!
+//! The close unmaps the memory. What the command reads or writes then is undefined: the memory as it should be, what the producer
+//! has put there meanwhile, or a device fault. A producer that is told of the close may free the memory, or use it for
+//! something else, while the command still reads it.
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: copy m sized 4096
+//! consumer: close m unfinished
+//! producer: put h
+//! producer: free p
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 4096
+//! producer: get p -> h
+//! consumer: open h -> m
+//! consumer: copy m sized 4096
+//! consumer: host-waits
+//! consumer: close m
+//! producer: put h
+//! producer: free p
+//! ```
+//!
+//! # What to do
+//!
+//! Wait for the command, its event or its queue before the close.
+
+use urscope_schema::handle::Kind;
+
+use super::{Check, Rule, When, wording::in_use};
+use crate::{
+    finding::{Finding, Severity},
+    tracker::fact::{Fact, FactKind, What},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "closed-while-in-use",
+    severity: Severity::Error,
+    when: When::Enter,
+    title: "a mapping is closed while a command uses it",
+    facts: &[FactKind::InUse],
+    check: Check::Stateless(check),
+};
+
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::InUse(memory) = fact.what else { return None };
+    let finding = (memory.memory.kind == Kind::Mapping).then(|| in_use(&RULE, fact, &memory, "closes"))?;
+    Some(finding.advice("wait for the command, its event or its queue before the close"))
+}

@@ -1,0 +1,40 @@
+//! Commands that access shared memory, from their beginning on. Whether they have completed is known when the memory ends.
+
+use urscope_schema::call::{Enter, Values};
+
+use crate::{
+    finding::Place,
+    tracker::{ProcessId, Tracker, pending::Operation, process_state::ProcessState, records::Command},
+};
+
+/// How many commands of a process are remembered, the latest ones.
+const KEPT: usize = 256;
+
+/// A command is enqueued. It is remembered if it accesses memory that is shared.
+pub(super) fn enqueue(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operation {
+    let Values { pointer, source, size, .. } = enter.values;
+    let Some(state) = tracker.state_mut(at.process) else { return Operation::Nothing };
+    let shared = |address: Option<u64>| address.filter(|address| is_shared(state, *address));
+    let (to, from) = (shared(pointer), shared(source));
+    if to.is_none() && from.is_none() {
+        return Operation::Nothing;
+    }
+    if state.commands.len() >= KEPT {
+        state.commands.pop_front();
+    }
+    state.commands.push_back(Command { place: at, addresses: [to, from], size: size.unwrap_or(0) });
+    Operation::Enqueue
+}
+
+/// Whether an address lies in memory that this process has opened, or of which it has got handle data.
+fn is_shared(state: &ProcessState, address: u64) -> bool {
+    let exported = state.allocation_at(address).is_some_and(|(_, memory)| memory.is_exported());
+    exported || state.mapping_at(address).is_some()
+}
+
+/// A command was not enqueued.
+pub(super) fn refused(tracker: &mut Tracker, who: ProcessId, call: Option<u64>) {
+    if let Some(state) = tracker.state_mut(who) {
+        state.commands.retain(|command| command.place.call != call);
+    }
+}
