@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what recording adds to a call on the real runtime: `scripts/bench overhead|threads [--json FILE] [--turns N]`.
+"""Measures what recording adds to a call on the real runtime: `scripts/bench overhead|threads|commands [--json FILE] [--turns N]`.
 
 The program tests/apps/bench_get_put.cpp gets and puts the handle of one allocation in a loop: two calls that the adapter serves from its
 cache, so there are no cheaper ones. Each side of the comparison is a run of its own. The sides take turns, so that a slow minute of the machine
@@ -7,6 +7,8 @@ affects all of them. Of all rounds of a side, the minimum, the lower quartile an
 
 `overhead` compares, on each adapter, both forms of the trace, with and without validation, with the runtime's own layers and with strace;
 and with two ways of recording that cannot be put into the runtime, and are measured alone. `threads` compares 1, 2, 8 and 16 threads.
+`commands` does the same with a program that copies 64 bytes again and again (tests/apps/bench_commands.cpp): before and after the process has
+shared memory, because copies are recorded only then.
 `--json` writes the figures to a file.
 """
 
@@ -29,6 +31,7 @@ RELEASE = "2026.2.0"
 RUNTIME = ROOT / "target/runtime" / RELEASE
 ROUNDS = 4
 PAIRS = 50000
+COPIES = 20000
 THREADS = (1, 2, 8, 16)
 ADAPTERS = ("v1", "v2")
 CALLS_OF_A_PAIR = 2
@@ -47,17 +50,17 @@ class Failed(Exception):
 
 
 def prepared():
-    """Builds everything; the paths of the command, of the program and of the counting subscriber."""
+    """Builds everything; the paths of the command, of the two programs and of the counting subscriber."""
     subprocess.run([ROOT / "scripts/setup"], check=True)
     build = ["cargo", "build", "--quiet", "--release", "-p", "urscope-command", "-p", "urscope-preload", "-p", "urscope-device-loader"]
     subprocess.run([*build, "--lib", "--bin", "urscope", "--example", "span-cost"], cwd=ROOT, check=True)
-    compiled = [ROOT / "scripts/compile-app", "bench_get_put"]
-    program = subprocess.run(compiled, check=True, capture_output=True, text=True).stdout.strip()
+    compiled = [[ROOT / "scripts/compile-app", name] for name in ("bench_get_put", "bench_commands")]
+    programs = [subprocess.run(one, check=True, capture_output=True, text=True).stdout.strip() for one in compiled]
     subscriber = TARGET / "apps" / RELEASE / "libcounting_subscriber.so"
     source = ROOT / "scripts/bench-peers/counting_subscriber.cpp"
     compiler = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC", "-isystem", RUNTIME / "include", source]
     subprocess.run([*compiler, f"-L{RUNTIME}/lib", "-lxptifw", "-o", subscriber], check=True)
-    return TARGET / "release/urscope", program, subscriber
+    return TARGET / "release/urscope", *programs, subscriber
 
 
 def adapter_choice(adapter):
@@ -69,17 +72,17 @@ class Bench:
     """What all runs share."""
 
     def __init__(self):
-        self.urscope, self.program, self.subscriber = prepared()
+        self.urscope, self.pairs, self.copies, self.subscriber = prepared()
         self.rounds = {}
         self.failed = {}
 
-    def run(self, options, environment, before=(), threads=1):
-        """The nanoseconds of a pair in each round, and what the run wrote to stderr."""
-        pairs = PAIRS // threads
+    def run(self, options, environment, before=(), program=None):
+        """The nanoseconds of a pair, or what else the program repeats, in each round, and what the run wrote to stderr."""
+        program = program or self.in_pairs(1)
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("URSCOPE_", "UR_", "XPTI_"))}
         with tempfile.TemporaryDirectory(dir=TARGET) as folder:
             command = [self.urscope, "run", "--device", "software", "--no-check", "--dir", folder, *options, "--", *before]
-            command += [self.program, str(ROUNDS), str(pairs), str(threads)]
+            command += program
             done = subprocess.run(command, env={**clean, "URSCOPE_QUIET": "1", **environment}, capture_output=True, text=True)
             if done.returncode != 0:
                 raise Failed((done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1])
@@ -87,6 +90,14 @@ class Bench:
         if "--no-shim" not in options and not records:
             raise Failed("nothing was traced")
         return [float(line) for line in done.stdout.split()], done.stderr
+
+    def in_pairs(self, threads):
+        """The program that gets and puts, with so many threads."""
+        return [self.pairs, str(ROUNDS), str(PAIRS // threads), str(threads)]
+
+    def in_copies(self, *arguments):
+        """The program that copies."""
+        return [self.copies, str(ROUNDS), str(COPIES), *arguments]
 
     def counted(self, environment):
         """A run under the runtime's tracing layer. It counts only if the subscriber has seen all calls."""
@@ -127,9 +138,16 @@ class Bench:
 def sides(bench, mode, adapter, threads):
     """The sides that run the program on an adapter. Other tools are only in `overhead`."""
     chosen = adapter_choice(adapter)
-    yield BARE, lambda: bench.run(["--no-shim"], chosen, threads=threads)[0]
+    if mode == "commands":
+        recorded = {**chosen, "URSCOPE_FORMAT": "binary", "URSCOPE_VALIDATE": "off"}
+        yield BARE, lambda: bench.run(["--no-shim"], chosen, program=bench.in_copies())[0]
+        yield "traced, nothing shared", lambda: bench.run([], recorded, program=bench.in_copies())[0]
+        yield "traced, with shared memory", lambda: bench.run([], recorded, program=bench.in_copies("shared"))[0]
+        return
+    program = bench.in_pairs(threads)
+    yield BARE, lambda: bench.run(["--no-shim"], chosen, program=program)[0]
     for name, environment in TRACED.items():
-        yield name, lambda environment=environment: bench.run([], {**chosen, **environment}, threads=threads)[0]
+        yield name, lambda environment=environment: bench.run([], {**chosen, **environment}, program=program)[0]
     if mode == "overhead":
         validating = {**chosen, "UR_ENABLE_LAYERS": "UR_LAYER_FULL_VALIDATION"}
         yield "UR's tracing layer, events counted", lambda: bench.counted(chosen)
@@ -143,8 +161,8 @@ def summary(figures):
     return {"minimum": min(figures), "lower_quartile": lower, "median": median}
 
 
-def rows_of(bench, keys):
-    """A row for each side: the nanoseconds of a pair, and what a call has more than without anything."""
+def rows_of(bench, keys, calls):
+    """A row for each side: the nanoseconds of a repetition of so many calls, and what a call has more than without anything."""
     rows = []
     for key in keys:
         adapter, threads, name = key
@@ -156,14 +174,14 @@ def rows_of(bench, keys):
         bare = bench.rounds.get((adapter, threads, BARE))
         if name != BARE and bare:
             without = summary(bare)
-            added = {name: (value - without[name]) / CALLS_OF_A_PAIR for name, value in row["ns_per_pair"].items()}
+            added = {name: (value - without[name]) / calls for name, value in row["ns_per_pair"].items()}
             row["added_ns_per_call"] = added
         rows.append(row)
     return rows
 
 
 def show(rows):
-    print(f"{'':<50} {'ns per pair':^26}   {'added ns per call':^26}")
+    print(f"{'':<50} {'ns of each':^26}   {'added ns per call':^26}")
     print(f"{'':<50} {'min':>8} {'quartile':>8} {'median':>8}   {'min':>8} {'quartile':>8} {'median':>8}")
     for row in rows:
         place = " ".join(filter(None, [row["adapter"], f"{row['threads']} threads" if row.get("threads", 1) > 1 else ""]))
@@ -183,7 +201,7 @@ def machine():
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/bench")
-    parser.add_argument("mode", choices=["overhead", "threads"])
+    parser.add_argument("mode", choices=["overhead", "threads", "commands"])
     parser.add_argument("--json", metavar="FILE", help="also write the figures to this file")
     parser.add_argument("--turns", type=int, default=5, help="how often each side runs (default: 5)")
     arguments = parser.parse_args()
@@ -203,14 +221,16 @@ def main():
             spans.extend(of_spans)
             writes.extend(of_writes)
 
-    rows = rows_of(bench, keys)
+    commands = arguments.mode == "commands"
+    rows = rows_of(bench, keys, 1 if commands else CALLS_OF_A_PAIR)
     if arguments.mode == "overhead":
         for name, figures in (("a tracing-chrome span per call, alone", spans), ("two write(2) per call, alone", writes)):
             rows.append({"adapter": None, "side": name, "added_ns_per_call": summary(figures)})
     about = {"mode": arguments.mode, "date": datetime.date.today().isoformat(), "machine": machine()}
-    about |= {"turns": arguments.turns, "rounds": ROUNDS, "pairs": PAIRS}
+    about |= {"turns": arguments.turns, "rounds": ROUNDS, "copies" if commands else "pairs": COPIES if commands else PAIRS}
     per_thread = " by all threads" if arguments.mode == "threads" else ""
-    print(f"get and put of one allocation: {arguments.turns * ROUNDS} rounds of {PAIRS} pairs{per_thread}; {about['machine']['cores']} cores")
+    repeated = f"{COPIES} copies of 64 bytes" if commands else f"{PAIRS} pairs of a get and a put{per_thread}"
+    print(f"{arguments.turns * ROUNDS} rounds of {repeated}; {about['machine']['cores']} cores")
     show(rows)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")

@@ -56,9 +56,7 @@ macro_rules! stand_ins {
                     // A call with a missing argument is always recorded, so that the trace shows every violation.
                     if recording == Recording::No && nulls.is_empty() {
                         let result = real($($param),*);
-                        if Function::$name.waits() {
-                            commands::after(Function::$name, 0, None, result);
-                        }
+                        commands::passed(Function::$name, result);
                         return result;
                     }
                     let event = recording.event();
@@ -67,7 +65,7 @@ macro_rules! stand_ins {
                     let (mut values, out_params) = arguments.record(&inputs);
                     values.stack = stacks::current();
                     values.object = event.map_or(values.object, |event| Some(event as u64));
-                    commands::before(Function::$name, &mut values);
+                    let waits = commands::before(Function::$name, &mut values);
                     let (flags, pointer, blocking) = (values.flags, values.pointer, values.value);
                     let device = inputs.device();
                     devices::before(Function::$name, via, device);
@@ -84,7 +82,7 @@ macro_rules! stand_ins {
                     let thrown = Thrown { function: Function::$name, call: entered.call };
                     let result = real($(ours.redirect($param)),*);
                     std::mem::forget(thrown);
-                    commands::after(Function::$name, entered.call, blocking, result);
+                    commands::after(Function::$name, entered.call, waits, blocking, result);
                     let values = out_params.carry_over(&answers, &opened, result, pointer);
                     if result.is_success() {
                         devices::after(via, device);

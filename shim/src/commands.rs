@@ -17,8 +17,17 @@ use crate::raw::software_device;
 /// Whether this process has got or opened handle data of memory.
 static SHARES: AtomicBool = AtomicBool::new(false);
 
-/// The number of the first recorded command since the host last waited for one; 0 if there is none.
+/// How often the host has waited, and in the low bits the number of the first recorded command since; 0 if there is none. They are one
+/// word, so that a command which another thread's wait overtakes is not taken for one that came later.
 static UNWAITED: AtomicU64 = AtomicU64::new(0);
+
+/// The bits of [`UNWAITED`] that are the number of a call.
+const CALL_BITS: u32 = 40;
+const CALL: u64 = (1 << CALL_BITS) - 1;
+
+/// What [`before`] has seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waits(u64);
 
 /// Whether commands are recorded.
 #[inline]
@@ -27,54 +36,67 @@ pub(crate) fn are_recorded() -> bool {
 }
 
 /// Adds to the arguments of a call that ends memory what is known of commands that access it: the number of the first one that
-/// the host has not waited for, and how far behind the address the first byte is that an unfinished one accesses.
+/// the host has not waited for, and how far behind the address the first byte is that an unfinished one accesses. What it returns is for
+/// [`after`].
 #[expect(
     clippy::inline_always,
     reason = "the function is mostly a constant of the caller, so that all of this is decided when it is compiled"
 )]
 #[inline(always)]
-pub(crate) fn before(function: Function, values: &mut Values) {
+pub(crate) fn before(function: Function, values: &mut Values) -> Waits {
     let ends_memory = matches!(function.effect(), Effect::Ends(Kind::Usm | Kind::Mapping));
     // These two may be told to wait, or to free later.
     let at_once = !matches!(function, Function::urEnqueueUSMFreeExp | Function::zeMemFreeExt);
     if ends_memory && at_once && are_recorded() {
-        values.value = Some(UNWAITED.load(Ordering::Relaxed)).filter(|call| *call != 0);
+        values.value = Some(UNWAITED.load(Ordering::Relaxed) & CALL).filter(|call| *call != 0);
         values.offset = values.pointer.and_then(software_device::unfinished_from);
     }
+    Waits(if function.is_command() { UNWAITED.load(Ordering::Relaxed) & !CALL } else { 0 })
 }
 
-/// Takes notice of a call that has returned, recorded or not. `call` is its number, `blocking` whether it waited for its own command.
+/// Takes notice of a recorded call that has returned. `call` is its number, `blocking` whether it waited for its own command.
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]
-pub(crate) fn after(function: Function, call: u64, blocking: Option<u64>, result: UrResult) {
+pub(crate) fn after(function: Function, call: u64, Waits(waits): Waits, blocking: Option<u64>, result: UrResult) {
+    passed(function, result);
     if !result.is_success() {
         return;
     }
-    if function.waits() {
-        waited();
-    } else if function.is_command() {
+    if function.is_command() {
         // A C++ bool is the lowest byte of its register.
         if blocking.is_some_and(|blocking| blocking as u8 != 0) {
             waited();
-        } else if call != 0 && UNWAITED.load(Ordering::Relaxed) == 0 {
-            let _ = UNWAITED.compare_exchange(0, call, Ordering::Relaxed, Ordering::Relaxed);
+        } else if call <= CALL {
+            // If there was a wait meanwhile, the command may be one of those that it was for.
+            let _ = UNWAITED.compare_exchange(waits, waits | call, Ordering::Relaxed, Ordering::Relaxed);
         }
     } else if matches!(function.effect(), Effect::Makes(Kind::MemHandle | Kind::Mapping)) && !are_recorded() {
         SHARES.store(true, Ordering::Relaxed);
     }
 }
 
-#[inline]
-fn waited() {
-    // Threads that poll share this variable only while there is something to wait for.
-    if UNWAITED.load(Ordering::Relaxed) != 0 {
-        UNWAITED.store(0, Ordering::Relaxed);
+/// Takes notice of a call that has returned and is not recorded.
+#[expect(clippy::inline_always, reason = "as for `before`")]
+#[inline(always)]
+pub(crate) fn passed(function: Function, result: UrResult) {
+    if function.waits() && result.is_success() && are_recorded() {
+        waited();
     }
+}
+
+fn waited() {
+    let next = |waits: u64| Some((waits & !CALL).wrapping_add(1 << CALL_BITS));
+    let _ = UNWAITED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn called(function: Function, call: u64, blocking: Option<u64>, result: UrResult) {
+        let waits = before(function, &mut Values::NONE.clone());
+        after(function, call, waits, blocking, result);
+    }
 
     /// One test, because a process has one such state.
     #[test]
@@ -85,30 +107,39 @@ mod tests {
             values.value
         };
         let (copy, done) = (Function::urEnqueueUSMMemcpy, UrResult::SUCCESS);
+        let wait = |result| passed(Function::urQueueFinish, result);
         assert!(!are_recorded());
-        after(Function::urIPCOpenMemHandleExp, 1, None, UrResult::INVALID_ARGUMENT);
+        called(Function::urIPCOpenMemHandleExp, 1, None, UrResult::INVALID_ARGUMENT);
         assert!(!are_recorded(), "nothing was opened");
-        after(Function::urIPCOpenMemHandleExp, 1, None, done);
+        called(Function::urIPCOpenMemHandleExp, 1, None, done);
         assert!(are_recorded());
         assert_eq!(of_a_close(), None);
-        after(copy, 2, Some(0), done);
-        after(copy, 3, Some(0), done);
+        called(copy, 2, Some(0), done);
+        called(copy, 3, Some(0), done);
         assert_eq!(of_a_close(), Some(2), "the first");
-        after(Function::urQueueFinish, 0, None, UrResult::INVALID_ARGUMENT);
+        wait(UrResult::INVALID_ARGUMENT);
         assert_eq!(of_a_close(), Some(2));
-        after(Function::urQueueFinish, 0, None, done);
+        wait(done);
         assert_eq!(of_a_close(), None);
-        after(copy, 4, Some(0), done);
+        called(copy, 4, Some(0), done);
         // The other bytes of the register have no meaning.
-        after(copy, 5, Some(0xff00), done);
+        called(copy, 5, Some(0xff00), done);
         assert_eq!(of_a_close(), Some(4));
-        after(copy, 6, Some(0xff01), done);
+        called(copy, 6, Some(0xff01), done);
         assert_eq!(of_a_close(), None, "a blocking copy waits");
+
         let mut queued = Values::NONE;
-        after(copy, 7, None, done);
+        called(copy, 7, None, done);
         before(Function::urEnqueueUSMFreeExp, &mut queued);
         assert_eq!(queued, Values::NONE, "it waits for its turn");
-        after(Function::urEventGetInfo, 0, None, done);
+        passed(Function::urEventGetInfo, done);
         assert_eq!(of_a_close(), None);
+
+        // Another thread enqueues and waits while this one is in the adapter.
+        let waits = before(copy, &mut queued);
+        called(copy, 9, None, done);
+        wait(done);
+        after(copy, 8, waits, None, done);
+        assert_eq!(of_a_close(), None, "9 was waited for");
     }
 }

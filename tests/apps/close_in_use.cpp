@@ -8,7 +8,8 @@ using namespace app;
 
 constexpr size_t size = 1 << 20;
 
-static void producer(Peer &consumer) {
+static void producer(Peer &consumer, const std::string &mode) {
+  consumer.say(mode);
   Gpu gpu;
   auto [memory, handle] = export_pattern(gpu, size, 31);
   consumer.send(handle.data());
@@ -19,7 +20,8 @@ static void producer(Peer &consumer) {
   gpu.free(memory);
 }
 
-static void consumer(Peer &producer, bool waits) {
+static void consumer(Peer &producer) {
+  const bool waits = producer.receive_word() == "mended";
   setenv("ZE_SOFT_DELAY", "4s", 1);
   Gpu gpu;
   std::byte *memory = open(producer.receive(), gpu);
@@ -34,6 +36,6 @@ static void consumer(Peer &producer, bool waits) {
 }
 
 int main(int argc, char **argv) {
-  const bool waits = argc > 1 && std::string(argv[1]) == "mended";
-  return run(argc, argv, producer, [&](Peer &other) { consumer(other, waits); });
+  const std::string mode = argc > 1 ? argv[1] : "forgotten";
+  return run(argc, argv, [&](Peer &other) { producer(other, mode); }, consumer);
 }

@@ -10,7 +10,7 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-pub use super::freeing::{Freed, Freeing, OpenMapping, StillMapped};
+pub use super::freeing::{Freed, Freeing, InUse, OpenMapping, StillMapped};
 use super::{
     End, Tracker,
     exports::ExportId,
@@ -259,22 +259,6 @@ impl Ending<'_> {
     pub fn violation(&self, kind: Kind) -> Option<Violation> {
         if self.object.kind == kind { step(self.state, Event::Ending).violation } else { None }
     }
-}
-
-/// Memory that ends while commands may access it.
-#[derive(Clone, Copy, Debug)]
-pub struct InUse {
-    /// The mapping or the USM.
-    pub memory: Handle,
-    /// Its size in bytes.
-    pub size: Option<u64>,
-    /// The fingerprint of the handle data that it was opened from, if it is a mapping.
-    pub fingerprint: Option<u64>,
-    /// The call that enqueued such a command, the first one that the host has not waited for where there is one.
-    pub command: Option<Place>,
-    /// How many bytes into the memory an unfinished command accesses it, as the device says. `None` where the device cannot be asked, or
-    /// all have completed: then the host has not waited for `command`, and nothing more is known.
-    pub unfinished: Option<u64>,
 }
 
 /// An object that is taken for one of another kind.

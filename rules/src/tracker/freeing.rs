@@ -1,4 +1,4 @@
-//! What the facts about freed memory carry: how it is freed, and what depended on it.
+//! What the facts about memory that ends carry: how it is freed, what depended on it, and which commands may access it.
 
 use urscope_schema::handle::Handle;
 
@@ -30,6 +30,22 @@ pub struct OpenMapping {
     /// Whether it is certainly open. It may be gone if its process was killed at an unknown moment, or if the application has
     /// released its context.
     pub is_certain: bool,
+}
+
+/// Memory that ends while commands may access it.
+#[derive(Clone, Copy, Debug)]
+pub struct InUse {
+    /// The mapping or the USM.
+    pub memory: Handle,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The fingerprint of the handle data that it was opened from, if it is a mapping.
+    pub fingerprint: Option<u64>,
+    /// The call that enqueued such a command, the first one that the host has not waited for where there is one.
+    pub command: Option<Place>,
+    /// How many bytes into the memory an unfinished command accesses it, as the device says. `None` where the device cannot be asked, or
+    /// all have completed: then the host has not waited for `command`, and nothing more is known.
+    pub unfinished: Option<u64>,
 }
 
 /// Where physical memory was mapped in its process when the release of its last reference began. What another call was unmapping by

@@ -38,11 +38,12 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 81] = [
+const PROGRAMS: [(&str, Shares, Runs); 82] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
     ("becomes_another_program", Memory, With(&["execl"])),
+    ("bench_commands", Memory, With(&["1", "100", "shared"])),
     ("bench_get_put", Memory, With(&["1", "100"])),
     ("by_dlsym", AllKinds, Once),
     ("clean", Memory, Once),

@@ -68,9 +68,7 @@ macro_rules! stand_ins {
                         return recorded::$name(VIA, real, $($param),*);
                     }
                     let result = real($($param),*);
-                    if Function::$name.waits() {
-                        commands::after(Function::$name, 0, None, result);
-                    }
+                    commands::passed(Function::$name, result);
                     result
                 }
             )*
@@ -97,7 +95,7 @@ macro_rules! stand_ins {
                         values.fingerprint = values.data.and_then(|data| out_params::of_file(data as u32));
                     }
                     values.stack = stacks::current();
-                    commands::before(Function::$name, &mut values);
+                    let waits = commands::before(Function::$name, &mut values);
                     let pointer = values.pointer;
                     let entered = chain::enter(Function::$name, values, &nulls);
                     if let Some(answer) = entered.answer {
@@ -106,7 +104,7 @@ macro_rules! stand_ins {
                     let (mut answers, mut opened) = (RedirectedOutParams::untouched(), OpenedCopy::none());
                     let ours = answers.redirection(&expected, &mut opened);
                     let result = real($(ours.redirect($param)),*);
-                    commands::after(Function::$name, entered.call, None, result);
+                    commands::after(Function::$name, entered.call, waits, None, result);
                     let values = expected.carry_over(&answers, &opened, result, pointer);
                     chain::exit(Function::$name, entered.call, result, values)
                 }

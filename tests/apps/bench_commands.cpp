@@ -1,0 +1,33 @@
+// Measures a copy of 64 bytes on an in-order queue. `bench_commands ROUNDS COPIES [shared]` prints the nanoseconds for one copy, one line
+// per round. The host waits after every 1,000 copies. With "shared", the process has handle data of the memory.
+#include "ipc_app.hpp"
+
+#include <chrono>
+#include <optional>
+
+using namespace app;
+
+int main(int argc, char **argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 10;
+  const int copies = argc > 2 ? std::atoi(argv[2]) : 100000;
+  const bool shared = argc > 3 && std::string(argv[3]) == "shared";
+  return run_alone([=] {
+    Gpu gpu;
+    std::byte *memory = gpu.allocate(1 << 20);
+    std::optional<Handle> handle;
+    if (shared) handle = get(memory, gpu);
+    Bytes data(64);
+    for (int round = 0; round < rounds; round++) {
+      const auto begin = std::chrono::steady_clock::now();
+      for (int copy = 0; copy < copies; copy++) {
+        gpu.queue.memcpy(memory, data.data(), data.size());
+        if (copy % 1000 == 999) gpu.queue.wait();
+      }
+      gpu.queue.wait();
+      const auto took = std::chrono::steady_clock::now() - begin;
+      print(std::to_string(std::chrono::duration<double, std::nano>(took).count() / copies));
+    }
+    if (handle) put(*handle, gpu);
+    gpu.free(memory);
+  });
+}
