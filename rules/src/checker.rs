@@ -22,6 +22,9 @@ pub struct Rule {
     pub when: When,
     /// The violation in one line.
     pub title: &'static str,
+    /// The violation as the end of a sentence that begins with the process: `freed {what} while {other} had it open`. `{what}` stands for the
+    /// object, `{other}` for the other process.
+    pub sentence: &'static str,
     /// The facts that it wants.
     pub facts: &'static [FactKind],
     /// What it does with one.

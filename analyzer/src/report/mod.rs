@@ -11,6 +11,7 @@ mod json;
 mod junit;
 mod paint;
 mod sarif;
+mod sentence;
 mod source;
 mod text;
 
@@ -26,7 +27,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     analysis::{FoundFinding, Judgement},
-    plain::plain_all,
+    plain::{plain, plain_all},
     questions::{CallLine, Diff, HandleHistory, Holders, HoldersBy, Stats},
 };
 
@@ -45,6 +46,11 @@ pub fn headline(judgement: &Judgement, color: bool) -> io::Result<String> {
 /// One finding as text, with all details.
 pub fn finding(finding: &FoundFinding) -> io::Result<String> {
     Ok(text::details(&cleaned(finding)?))
+}
+
+/// A finding as one sentence with its place: `rank 7 freed 8 MiB while rank 6 had it open, ring.cpp:37`.
+pub fn sentence(finding: &FoundFinding) -> String {
+    plain(&sentence::sentence(finding))
 }
 
 /// Writes a judgement or an answer as one JSON object with the fields of its type. `docs/report.schema.json` is the schema of a

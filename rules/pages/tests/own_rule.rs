@@ -23,6 +23,7 @@ static MANY_GETS: Rule = Rule {
     severity: Severity::Note,
     when: When::End,
     title: "a process gets more handle data than this test allows",
+    sentence: "got more handle data than this test allows",
     facts: &[FactKind::Exported, FactKind::ProcessEnded],
     check: Check::Stateful(|| Box::new(Gets::default())),
 };

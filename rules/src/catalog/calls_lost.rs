@@ -47,6 +47,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Run,
     title: "calls of a process are missing in its trace",
+    sentence: "lost records of its calls",
     facts: &[FactKind::CallsMissing],
     check: Check::Stateless(check),
 };

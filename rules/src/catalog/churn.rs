@@ -53,6 +53,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::End,
     title: "the same handle data is got and put again and again",
+    sentence: "got and put the same handle data again and again",
     facts: &[FactKind::Exported, FactKind::ProcessEnded],
     check: Check::Stateful(|| Box::new(Churn::default())),
 };

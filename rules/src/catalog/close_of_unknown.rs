@@ -57,6 +57,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a pointer or physical memory is closed that this process never opened",
+    sentence: "closed {what} that it had never opened",
     facts: &[FactKind::InvalidEnding],
     check: Check::Stateless(check),
 };

@@ -51,6 +51,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a mapping is closed more often than it was opened",
+    sentence: "closed {what} more often than it had opened it",
     facts: &[FactKind::InvalidEnding],
     check: Check::Stateless(check),
 };

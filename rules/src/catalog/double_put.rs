@@ -51,6 +51,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "handle data is put although it has already been put",
+    sentence: "put the same handle data twice",
     facts: &[FactKind::InvalidEnding],
     check: Check::Stateless(check),
 };

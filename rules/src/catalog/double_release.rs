@@ -50,6 +50,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "physical memory is released or closed more often than it was made, opened and retained",
+    sentence: "released {what} more often than it held it",
     facts: &[FactKind::InvalidEnding],
     check: Check::Stateless(check),
 };

@@ -53,6 +53,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a get of an event or of memory that was opened from another process",
+    sentence: "got handle data for {what} that it had opened from another process",
     facts: &[FactKind::Exporting],
     check: Check::Stateless(check),
 };

@@ -50,6 +50,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a get of physical memory or an event that was made without the IPC flag",
+    sentence: "got handle data for {what} that was made without the IPC flag",
     facts: &[FactKind::Exporting],
     check: Check::Stateless(check),
 };

@@ -71,6 +71,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::End,
     title: "a process ends while others have its memory open",
+    sentence: "ended while {other} had its memory open",
     facts: &[FactKind::ProcessEnded, FactKind::Closed, FactKind::Finished],
     check: Check::Stateful(|| Box::new(EndedOwners::default())),
 };

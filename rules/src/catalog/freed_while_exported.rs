@@ -50,6 +50,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Exit,
     title: "memory, physical memory or an event is freed before its handles are put, which is allowed",
+    sentence: "freed {what} before its handles were put",
     facts: &[FactKind::Freed],
     check: Check::Stateless(check),
 };

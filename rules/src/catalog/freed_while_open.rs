@@ -70,6 +70,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "memory is freed while a process has it open",
+    sentence: "freed {what} while {other} had it open",
     facts: &[FactKind::Freed, FactKind::ContextReleased, FactKind::Opened, FactKind::ProcessEnded, FactKind::Finished],
     check: Check::Stateful(|| Box::new(ReleasedContexts::default())),
 };

@@ -54,6 +54,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Run,
     title: "an open was refused, and no traced get returned its bytes",
+    sentence: "was refused an open of bytes that no traced get had returned",
     facts: &[FactKind::OpenedUnknown, FactKind::CallsMissing, FactKind::Finished],
     check: Check::Stateful(|| Box::new(Refusals::default())),
 };

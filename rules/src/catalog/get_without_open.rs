@@ -74,6 +74,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Run,
     title: "handle data is got that no process opens",
+    sentence: "got handle data that no process opened",
     facts: &[FactKind::Opening, FactKind::Finished],
     check: Check::Stateful(|| Box::new(Hosts::default())),
 };

@@ -41,6 +41,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "an argument is invalid according to the header",
+    sentence: "passed an invalid argument",
     facts: &[FactKind::InvalidArgument],
     check: Check::Stateless(check),
 };

@@ -53,6 +53,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::End,
     title: "an event is opened and never released",
+    sentence: "opened an event and never released it",
     facts: &[FactKind::LeftObject],
     check: Check::Stateless(check),
 };

@@ -54,6 +54,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::End,
     title: "handle data is got and never put",
+    sentence: "got handle data for {what} and never put it",
     facts: &[FactKind::LeftHandle],
     check: Check::Stateless(check),
 };

@@ -54,6 +54,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::End,
     title: "a mapping is opened and never closed",
+    sentence: "opened {what} and never closed it",
     facts: &[FactKind::LeftMapping],
     check: Check::Stateless(check),
 };

@@ -53,6 +53,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::End,
     title: "physical memory is opened and never closed",
+    sentence: "opened {what} and never closed it",
     facts: &[FactKind::LeftObject],
     check: Check::Stateless(check),
 };

@@ -62,6 +62,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Run,
     title: "a wait for an event never returns, and the process that made the event has ended",
+    sentence: "waited for an event whose maker has ended",
     facts: &[FactKind::ProcessEnded, FactKind::Finished],
     check: Check::Stateful(|| Box::new(Waits::default())),
 };

@@ -38,6 +38,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Run,
     title: "the whole run contains no IPC call, so there is nothing to judge",
+    sentence: "made no IPC call",
     facts: &[FactKind::Finished],
     check: Check::Stateless(check),
 };

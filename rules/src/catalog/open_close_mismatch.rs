@@ -51,6 +51,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a mapping is closed by another pointer, or by urUSMFree",
+    sentence: "closed {what} by another pointer or function than it was opened with",
     facts: &[FactKind::InvalidEnding],
     check: Check::Stateless(check),
 };

@@ -56,6 +56,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::End,
     title: "memory is opened in the process that exported it",
+    sentence: "opened {what} that it had exported itself",
     facts: &[FactKind::Opened, FactKind::ProcessEnded],
     check: Check::Stateful(|| Box::new(Opens::default())),
 };

@@ -69,6 +69,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::Exit,
     title: "an open was refused because the kernel does not let the consumer access the producer",
+    sentence: "was not permitted to open memory of {other}",
     facts: &[FactKind::Refused],
     check: Check::Stateless(check),
 };

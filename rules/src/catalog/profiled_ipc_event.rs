@@ -44,6 +44,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "an event is made with the IPC flag and with profiling",
+    sentence: "made an event with the IPC flag and with profiling",
     facts: &[FactKind::InvalidArgument],
     check: Check::Stateless(check),
 };

@@ -54,6 +54,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "handle data is put by Level Zero after its memory was freed",
+    sentence: "put handle data after its memory was freed",
     facts: &[FactKind::Ending],
     check: Check::Stateless(check),
 };

@@ -55,6 +55,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "handle data is put that this process never got",
+    sentence: "put handle data that it had never got",
     facts: &[FactKind::InvalidEnding],
     check: Check::Stateless(check),
 };

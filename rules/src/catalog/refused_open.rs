@@ -57,6 +57,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Exit,
     title: "an open of valid handle data was refused, and nothing explains it",
+    sentence: "was refused an open of valid handle data",
     facts: &[FactKind::InvalidArgument, FactKind::Opening, FactKind::OpenFailed],
     check: Check::Stateful(|| Box::new(Explained::default())),
 };

@@ -66,6 +66,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Exit,
     title: "physical memory is released or closed while it is mapped",
+    sentence: "released {what} while it was mapped",
     facts: &[FactKind::Freed],
     check: Check::Stateless(check),
 };

@@ -51,6 +51,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "handle data is opened with another size than its get returned",
+    sentence: "opened handle data with another size than its get had returned",
     facts: &[FactKind::Refused],
     check: Check::Stateless(check),
 };

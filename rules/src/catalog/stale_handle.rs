@@ -59,6 +59,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "handle data is opened after other memory took its address",
+    sentence: "opened handle data after other memory had taken its address",
     facts: &[FactKind::OpenedExpired],
     check: Check::Stateless(check),
 };

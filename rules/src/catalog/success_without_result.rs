@@ -45,6 +45,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "a call returns success and no result",
+    sentence: "got success and no result from a call",
     facts: &[FactKind::Refused],
     check: Check::Stateless(check),
 };

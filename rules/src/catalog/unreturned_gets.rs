@@ -54,6 +54,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::Exit,
     title: "hundreds of handles of one allocation are got and not put",
+    sentence: "got hundreds of handles of one allocation and did not put them",
     facts: &[FactKind::Exported],
     check: Check::Stateless(check),
 };

@@ -58,6 +58,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::Exit,
     title: "an object is shared on a device that does not support it",
+    sentence: "shared {what} on a device that does not support it",
     facts: &[
         FactKind::Support,
         FactKind::Exporting,

@@ -48,6 +48,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Run,
     title: "handle data is opened that no traced process exported",
+    sentence: "opened handle data that no traced process had exported",
     facts: &[FactKind::OpenedUnknown, FactKind::CallsMissing, FactKind::Finished],
     check: Check::Stateful(|| Box::new(Opens::default())),
 };

@@ -55,6 +55,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "the pointer of a closed mapping is used",
+    sentence: "used {what} after it had closed it",
     facts: &[FactKind::Dangling],
     check: Check::Stateless(check),
 };

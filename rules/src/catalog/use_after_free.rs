@@ -50,6 +50,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "handle data is opened after its memory was freed",
+    sentence: "opened handle data after its memory was freed",
     facts: &[FactKind::OpenedExpired],
     check: Check::Stateless(check),
 };

@@ -57,6 +57,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "handle data is opened after its put",
+    sentence: "opened handle data after its put",
     facts: &[FactKind::OpenedExpired],
     check: Check::Stateless(check),
 };

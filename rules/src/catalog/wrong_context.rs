@@ -53,6 +53,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a mapping is closed in another context than it was opened in",
+    sentence: "closed {what} in another context than it was opened in",
     facts: &[FactKind::InvalidEnding],
     check: Check::Stateless(check),
 };

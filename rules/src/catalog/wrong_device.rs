@@ -64,6 +64,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Exit,
     title: "a call names a device that is not the one of its context or memory",
+    sentence: "named a device that is not the one of its context or memory",
     facts: &[FactKind::Opening, FactKind::Creating, FactKind::Returned],
     check: Check::Stateful(|| Box::new(Pending::default())),
 };

@@ -345,7 +345,7 @@ impl GoneFinding {
 }
 
 /// A place in a process.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Location {
     /// The host.
     #[serde(default)]

@@ -64,6 +64,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a put closes a descriptor that an earlier put with the same bytes has closed",
+    sentence: "closed a descriptor twice with puts of equal handle data",
     facts: &[FactKind::Exported, FactKind::Ending, FactKind::EndRefused],
     check: Check::Stateful(|| Box::new(Closed::default())),
 };

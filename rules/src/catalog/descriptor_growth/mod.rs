@@ -71,6 +71,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::Run,
     title: "the number of open descriptors of a process keeps growing",
+    sentence: "kept opening descriptors",
     facts: &[FactKind::Descriptors, FactKind::ProcessEnded],
     check: Check::Stateful(|| Box::new(AllSamples::default())),
 };

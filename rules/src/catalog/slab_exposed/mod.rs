@@ -59,6 +59,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::End,
     title: "handle data also exposes other memory of its process",
+    sentence: "exposed other memory together with {what}",
     facts: &[FactKind::Exported, FactKind::ProcessEnded],
     check: Check::Stateful(|| Box::new(Gets::default())),
 };

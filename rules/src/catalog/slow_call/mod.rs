@@ -56,6 +56,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Note,
     when: When::End,
     title: "some calls of a function took far longer than the others",
+    sentence: "made calls that took far longer than the others",
     facts: &[FactKind::Returned, FactKind::ProcessEnded],
     check: Check::Stateful(|| Box::new(Calls::default())),
 };
