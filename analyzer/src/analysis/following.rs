@@ -22,7 +22,7 @@ use std::{
 use urscope_schema::{call::Nanos, trace::records::Header};
 
 use super::{
-    Analysis, AnalysisError, Ended, Observer, Options,
+    Analysis, AnalysisError, Ended, Observer, Options, Stacks,
     merging::{Merger, TracedProcess},
     node_report::Locator,
     reading::{Cursor, Growth, Moment, Notes, ObservedTimes, Opened, Other, TraceEvent, is_alive, stay_open},
@@ -260,7 +260,8 @@ impl<O: Observer + Clone> Following<O> {
         let mut cursors: Vec<_> = cursors.into_iter().map(Some).collect();
         for index in order {
             if let Some(cursor) = cursors.get_mut(index - first).and_then(Option::take) {
-                let Some(process) = self.merger.processes.get(self.files.len()) else { break };
+                let Some(process) = self.merger.processes.get_mut(self.files.len()) else { break };
+                process.stacks = Stacks::of(cursor.stack_index());
                 let begin = Other::Begin(process.began);
                 let events = VecDeque::from([(begin.order(Nanos(0)), TraceEvent::Other(begin))]);
                 self.files.push(Followed { cursor, events, ended: false, size: None, done: false });

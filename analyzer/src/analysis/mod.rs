@@ -36,7 +36,7 @@ pub use observer::Observer;
 pub use progress::Progress;
 pub(crate) use reading::{ChunkExtent, end_of_text, is_binary, is_blank};
 pub use reading::{boot_id, contents, header_of, is_running, pid_namespace, runs_below, traces};
-pub use symbols::{Wrappers, file_name};
+pub use symbols::{CallSite, CallSites, Stacks, Wrappers, file_name};
 
 /// The options of an analysis.
 #[derive(Clone, Debug)]

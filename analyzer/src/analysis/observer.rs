@@ -6,7 +6,7 @@ use urscope_schema::{
     trace::records::Header,
 };
 
-use super::Ended;
+use super::{Ended, Stacks};
 
 /// Receives the same events as the rules, one by one, in the order of time.
 ///
@@ -21,6 +21,11 @@ pub trait Observer {
     /// A process begins.
     fn begin(&mut self, tracker: &Tracker, who: ProcessId, at: u64, header: &Header) {
         let _ = (tracker, who, at, header);
+    }
+
+    /// The call stacks of a process that has begun. They can be looked up as soon as a call refers to them.
+    fn stacks(&mut self, who: ProcessId, stacks: &Stacks) {
+        let _ = (who, stacks);
     }
 
     /// A thread of a process has a name.
@@ -73,6 +78,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 
     fn begin(&mut self, tracker: &Tracker, who: ProcessId, at: u64, header: &Header) {
         each!(self.begin(tracker, who, at, header));
+    }
+
+    fn stacks(&mut self, who: ProcessId, stacks: &Stacks) {
+        each!(self.stacks(who, stacks));
     }
 
     fn thread(&mut self, tracker: &Tracker, who: ProcessId, tid: u32, name: &str) {

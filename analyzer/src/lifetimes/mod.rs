@@ -15,7 +15,7 @@ use foldhash::{HashMap, HashMapExt as _};
 use urscope_rules::{
     ExportId, ProcessId, Tracker,
     tracker::{
-        fact::{Exported, Fact, Freed, Opened, Opening, What},
+        fact::{Exported, Exporting, Fact, Freed, Opened, Opening, Source, What},
         records::Serial,
     },
 };
@@ -28,9 +28,9 @@ use urscope_schema::{
 pub use counts::{Counts, HANDLES, LiveCounts, OPENINGS, PinnedBytes};
 use open::OpenLifetimes;
 pub use process_index::ProcessIndex;
-pub use sink::{Arrow, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, ProcessStart};
+pub use sink::{Allocated, Arrow, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, ProcessStart};
 
-use crate::analysis::{Ended, Observer};
+use crate::analysis::{Ended, Observer, Stacks};
 
 /// Passes the processes, calls and lifetimes of an analysis to a sink.
 #[derive(Clone, Debug)]
@@ -73,6 +73,8 @@ struct Call {
     of: Option<u64>,
     /// The lifetime that it has begun, with the tracker's number of the object and that of the memory that it exports.
     made: Option<(Lifetime, Serial, Option<Serial>)>,
+    /// The allocation that it gets handle data of.
+    allocated: Option<Allocated>,
     /// The lifetimes that it has ended.
     ended: Vec<u64>,
 }
@@ -116,6 +118,17 @@ impl<S: EventSink> LifetimeTracker<S> {
         // The record of a delayed thread arrives late. It cannot have opened handle data that was got after the call began.
         let before = |got: &(u64, u64)| got.1 <= call.from;
         call.of = latest.filter(before).or(first.filter(before)).map(|(id, _)| id);
+    }
+
+    /// A get begins. The tracker knows the allocation now, and perhaps no more when the get returns.
+    fn exporting(&mut self, fact: &Fact<'_>, exporting: &Exporting<'_>, at: u64) {
+        let Source::Allocation(_, memory) = exporting.source else { return };
+        let Some(born) = memory.born else { return };
+        let before = fact.at.time.0.saturating_sub(born.time.0);
+        let allocated = Allocated { memory: memory.serial, at: at.saturating_sub(before) };
+        if let Some(call) = self.call(fact) {
+            call.allocated = Some(allocated);
+        }
     }
 
     fn exported(&mut self, fact: &Fact<'_>, exported: &Exported<'_>, at: u64) {
@@ -172,7 +185,7 @@ impl<S: EventSink> LifetimeTracker<S> {
         export: Option<ExportId>,
         at: u64,
     ) -> Option<Lifetime> {
-        let enter = self.call(fact)?.enter;
+        let Call { enter, allocated, .. } = *self.call(fact)?;
         let known = export.and_then(|export| Some((export, fact.tracker.export(export)?)));
         let shared = known.as_ref().map(|(_, shared)| shared);
         Some(Lifetime {
@@ -190,6 +203,8 @@ impl<S: EventSink> LifetimeTracker<S> {
             first: false,
             at,
             call: enter.call,
+            stack: enter.values.stack,
+            allocated,
         })
     }
 
@@ -223,6 +238,7 @@ impl<S: EventSink> LifetimeTracker<S> {
         if freed.what.kind != Kind::Usm {
             return self.end(fact, freed.serial);
         }
+        self.sink.freed(fact.at.process.0, freed.serial, at);
         let gone = self.process(fact.at.process).map(|process| process.open.take_of(freed.serial));
         for life in gone.unwrap_or_default() {
             self.end_by_call(fact, &life, at);
@@ -250,18 +266,23 @@ impl<S: EventSink> Observer for LifetimeTracker<S> {
         self.sink.process(&ProcessStart { process: who.0, at, host, header });
     }
 
+    fn stacks(&mut self, who: ProcessId, stacks: &Stacks) {
+        self.sink.stacks(who.0, stacks);
+    }
+
     fn thread(&mut self, _: &Tracker, who: ProcessId, tid: u32, name: &str) {
         self.sink.thread(who.0, tid, name);
     }
 
     fn enter(&mut self, _: &Tracker, who: ProcessId, at: u64, enter: &Enter) {
         let Some(process) = self.process(who) else { return };
-        let call = Call { enter: *enter, from: at, of: None, made: None, ended: Vec::new() };
+        let call = Call { enter: *enter, from: at, of: None, made: None, allocated: None, ended: Vec::new() };
         process.pending.insert(enter.call, call);
     }
 
     fn fact(&mut self, at: u64, fact: &Fact<'_>) {
         match &fact.what {
+            What::Exporting(exporting) => self.exporting(fact, exporting, at),
             What::Opening(opening) => self.opening(fact, opening),
             What::Exported(exported) => self.exported(fact, exported, at),
             What::Opened(opened) => self.opened(fact, opened, at),

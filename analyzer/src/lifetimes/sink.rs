@@ -8,7 +8,7 @@ use urscope_schema::{
 };
 
 use super::Counts;
-use crate::analysis::Ended;
+use crate::analysis::{Ended, Stacks};
 
 /// Receives the processes, calls and lifetimes of a run.
 ///
@@ -20,6 +20,11 @@ pub trait EventSink {
     /// A process begins.
     fn process(&mut self, began: &ProcessStart<'_>) {
         let _ = began;
+    }
+
+    /// The call stacks of a process that has begun. They can be looked up as soon as a call refers to them.
+    fn stacks(&mut self, process: u32, stacks: &Stacks) {
+        let _ = (process, stacks);
     }
 
     /// A thread of a process has a name.
@@ -40,6 +45,11 @@ pub trait EventSink {
     /// A lifetime ends at `at`. What is alive when the trace of a running process ends has no death.
     fn death(&mut self, life: &Lifetime, at: u64, how: EndReason) {
         let _ = (life, at, how);
+    }
+
+    /// Memory was freed of which handle data was got: the allocation of that number ([`Allocated::memory`]) ended at `at`.
+    fn freed(&mut self, process: u32, memory: u64, at: u64) {
+        let _ = (process, memory, at);
     }
 
     /// The live counts of a process have changed.
@@ -74,6 +84,10 @@ impl<A: EventSink, B: EventSink> EventSink for (A, B) {
         each!(self.process(began));
     }
 
+    fn stacks(&mut self, process: u32, stacks: &Stacks) {
+        each!(self.stacks(process, stacks));
+    }
+
     fn thread(&mut self, process: u32, tid: u32, name: &str) {
         each!(self.thread(process, tid, name));
     }
@@ -88,6 +102,10 @@ impl<A: EventSink, B: EventSink> EventSink for (A, B) {
 
     fn death(&mut self, life: &Lifetime, at: u64, how: EndReason) {
         each!(self.death(life, at, how));
+    }
+
+    fn freed(&mut self, process: u32, memory: u64, at: u64) {
+        each!(self.freed(process, memory, at));
     }
 
     fn counts(&mut self, process: u32, at: u64, counts: &Counts) {
@@ -218,6 +236,19 @@ pub struct Lifetime {
     pub at: u64,
     /// The number of the call that began it.
     pub call: u64,
+    /// The number of the call stack of that call in its process.
+    pub stack: Option<u64>,
+    /// For handle data of memory: the allocation, if it was recorded.
+    pub allocated: Option<Allocated>,
+}
+
+/// The allocation of memory that handle data was got of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocated {
+    /// The number of the allocation, which is unique in a run.
+    pub memory: u64,
+    /// When the call began that allocated it, in nanoseconds since the run began.
+    pub at: u64,
 }
 
 impl Lifetime {

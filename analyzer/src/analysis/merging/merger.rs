@@ -22,7 +22,7 @@ use super::{
     traced_process::{clock_of, rights},
 };
 use crate::analysis::{
-    AnalysisError, Ended, Observer, Progress,
+    AnalysisError, Ended, Observer, Progress, Stacks,
     findings::Deduplicator,
     reading::{
         Cursor, Moment, Notes, ObservedTimes, Opened, Other, Prefetcher, Queue, TraceEvent, Waiting, buffer_size,
@@ -154,7 +154,10 @@ impl Merger {
         order.sort_by_cached_key(|index| self.order(*index));
         self.processes = order.iter().filter_map(|index| self.processes.get(*index).cloned()).collect();
         self.find_execs();
-        let cursors = order.iter().filter_map(|index| cursors.get_mut(*index)?.take());
+        let cursors: Vec<_> = order.iter().filter_map(|index| cursors.get_mut(*index)?.take()).collect();
+        for (process, cursor) in self.processes.iter_mut().zip(&cursors) {
+            process.stacks = Stacks::of(cursor.stack_index());
+        }
         let begin = |(process, cursor): (&TracedProcess, _)| (Other::Begin(process.began), cursor);
         let mut prefetcher = Prefetcher::start(self.processes.iter().zip(cursors).map(begin).collect(), progress);
         // The queue holds only keys. The events stay in the prefetcher.
@@ -333,6 +336,7 @@ impl Merger {
                 });
                 process.id = Some(id);
                 observer.begin(&self.tracker, id, alignment.at(process.began), header);
+                observer.stacks(id, &process.stacks);
                 self.by_id.push(index);
             }
             (Other::Thread(tid, name), Some(id)) => observer.thread(&self.tracker, id, *tid, name.text()),

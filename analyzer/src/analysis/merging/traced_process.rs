@@ -9,7 +9,7 @@ use urscope_schema::{
 };
 
 use crate::analysis::{
-    Ended,
+    Ended, Stacks,
     reading::{Notes, is_alive},
 };
 
@@ -20,6 +20,8 @@ pub(crate) struct TracedProcess {
     pub(crate) header: Arc<Header>,
     /// What its trace says besides its calls; set when the trace was read to its end.
     pub(crate) notes: Arc<Notes>,
+    /// Its call stacks, as far as its trace was read.
+    pub(crate) stacks: Stacks,
     pub(crate) host: u64,
     /// When it began, on its host's monotonic clock: when its trace begins, or, if the process that forked it was traced by then, when
     /// the fork returned.
@@ -36,7 +38,17 @@ impl TracedProcess {
     pub(crate) fn new(header: &Arc<Header>, host: u64) -> Self {
         let began = Nanos(header.clock.monotonic_ns);
         let (header, notes) = (Arc::clone(header), Arc::default());
-        Self { header, notes, host, began, id: None, execs: None, ended: Ended::Incomplete, inside: None }
+        Self {
+            header,
+            notes,
+            stacks: Stacks::default(),
+            host,
+            began,
+            id: None,
+            execs: None,
+            ended: Ended::Incomplete,
+            inside: None,
+        }
     }
 
     /// Whether it has forked a process with that header, or is another program of the process that has.

@@ -222,6 +222,11 @@ impl Cursor {
         &self.notes.stack_index.path
     }
 
+    /// The index of its call stacks, which fills while the trace is read.
+    pub(crate) fn stack_index(&self) -> &StackIndex {
+        &self.notes.stack_index
+    }
+
     /// What remains of the trace: only the notes once the last event has been read.
     pub(crate) fn left(self) -> Left {
         if self.over { Left::Notes(Box::new(self.notes)) } else { Left::Cursor(Box::new(self)) }

@@ -28,3 +28,4 @@ pub use paths::{contents, runs_below, traces};
 pub(crate) use prefetch::{Prefetcher, buffer_size, stay_open};
 pub(crate) use process_times::ObservedTimes;
 pub(crate) use queue::Queue;
+pub(crate) use stack_index::StackIndex;

@@ -7,7 +7,7 @@ use std::{
     collections::HashMap,
     io::{BufReader, Read as _},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use urscope_schema::trace::{
@@ -30,11 +30,17 @@ pub(crate) struct StackIndex {
     pub(crate) path: PathBuf,
     /// Device and inode: a file that replaced the trace is not read.
     identity: (u64, u64),
-    modules: Vec<u64>,
     /// The strings of a binary trace.
     strings: Option<Strings>,
-    /// The offset of each stack, by number. Shared with the copies in snapshots of a growing run.
-    stacks: Arc<HashMap<u64, u64>>,
+    /// What was read so far. All copies share it, so a call stack is found as soon as a call that refers to it was read.
+    offsets: Arc<Mutex<Offsets>>,
+}
+
+/// The offsets of modules, in the order of the trace, and of stacks, by number.
+#[derive(Default)]
+struct Offsets {
+    modules: Vec<u64>,
+    stacks: HashMap<u64, u64>,
 }
 
 impl StackIndex {
@@ -44,22 +50,26 @@ impl StackIndex {
     }
 
     /// Adds the module record at `offset`.
-    pub(crate) fn put_module(&mut self, offset: u64) {
-        if self.modules.len() < MODULES_KEPT {
-            self.modules.push(offset);
+    pub(crate) fn put_module(&self, offset: u64) {
+        let mut offsets = self.offsets();
+        // The end of a growing file is read again.
+        if offsets.modules.len() < MODULES_KEPT && !offsets.modules.contains(&offset) {
+            offsets.modules.push(offset);
         }
     }
 
     /// Adds the stack record at `offset`.
-    pub(crate) fn put_stack(&mut self, number: u64, offset: u64) {
-        if self.stacks.len() < STACKS_KEPT {
-            Arc::make_mut(&mut self.stacks).insert(number, offset);
+    pub(crate) fn put_stack(&self, number: u64, offset: u64) {
+        let mut offsets = self.offsets();
+        if offsets.stacks.len() < STACKS_KEPT {
+            offsets.stacks.insert(number, offset);
         }
     }
 
     /// A stack; `None` if there is no such stack or the file is gone.
     pub(crate) fn stack(&self, number: u64) -> Option<Stack> {
-        match self.read(&mut self.open()?, *self.stacks.get(&number)?)? {
+        let offset = *self.offsets().stacks.get(&number)?;
+        match self.read(&mut self.open()?, offset)? {
             Record::Stack(stack) => Some(*stack),
             _ => None,
         }
@@ -68,13 +78,18 @@ impl StackIndex {
     /// All modules; empty if the file is gone.
     pub(crate) fn modules(&self) -> Vec<Module> {
         let Some(mut source) = self.open() else { return Vec::new() };
-        let records = self.modules.iter().filter_map(|offset| self.read(&mut source, *offset));
+        let offsets = self.offsets().modules.clone();
+        let records = offsets.iter().filter_map(|offset| self.read(&mut source, *offset));
         records.filter_map(|record| if let Record::Module(module) = record { Some(*module) } else { None }).collect()
     }
 
     /// The number of modules known so far.
     pub(crate) fn module_count(&self) -> usize {
-        self.modules.len()
+        self.offsets().modules.len()
+    }
+
+    fn offsets(&self) -> MutexGuard<'_, Offsets> {
+        self.offsets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The record at an offset.

@@ -1,7 +1,7 @@
 //! Wrappers: functions of the program through which many calls go, such as its own allocator. They are no call sites.
 
 use super::frames::bare;
-use crate::analysis::{FoundFinding, exemptions::Pattern};
+use crate::analysis::{FoundFinding, Frame, exemptions::Pattern};
 
 /// Patterns of functions that are wrappers. `*` matches any text; a pattern without parameters matches every overload.
 #[derive(Clone, Debug, Default)]
@@ -23,9 +23,14 @@ impl Wrappers {
             return;
         }
         for side in std::iter::once(&mut finding.process).chain(&mut finding.other) {
-            for frame in &mut side.stack {
-                frame.wrapper = frame.function.as_deref().is_some_and(|function| self.covers(function));
-            }
+            self.mark_frames(&mut side.stack);
+        }
+    }
+
+    /// Marks the frames of a call stack that are wrappers.
+    pub(super) fn mark_frames(&self, stack: &mut [Frame]) {
+        for frame in stack {
+            frame.wrapper = frame.function.as_deref().is_some_and(|function| self.covers(function));
         }
     }
 }

@@ -1,0 +1,92 @@
+//! The call sites of calls, while an analysis goes on: the innermost frame of the program that is no wrapper.
+//!
+//! Only frames of the program are looked up, so no library of the runtime is loaded. What was looked up is kept.
+
+use std::{collections::HashMap, sync::Arc};
+
+use urscope_schema::trace::records::{Module, is_of_runtime};
+
+use super::{Symbolizer, Wrappers};
+use crate::analysis::{Frame, Location, Options, reading::StackIndex};
+
+/// The call stacks of a process, as far as its trace was read.
+#[derive(Clone, Default)]
+pub struct Stacks(StackIndex);
+
+impl Stacks {
+    pub(crate) fn of(index: &StackIndex) -> Self {
+        Self(index.clone())
+    }
+}
+
+/// Where the program made a call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CallSite {
+    /// In few words: `exchange_halo, ring.cpp:37`.
+    pub name: String,
+    /// The source file, if it is known.
+    pub file: Option<String>,
+    /// The line in it, counted from 1.
+    pub line: Option<u32>,
+}
+
+/// Looks up call sites.
+pub struct CallSites {
+    symbols: Symbolizer,
+    wrappers: Wrappers,
+    processes: Vec<(Stacks, Vec<Module>)>,
+    known: HashMap<(u32, u64), Option<Arc<CallSite>>>,
+}
+
+/// The number of call stacks that are looked up. Each costs some memory.
+const KEPT: usize = 1 << 18;
+
+impl CallSites {
+    /// Knows no process yet. Takes the directories of symbols and the wrappers from the options.
+    pub fn new(options: &Options) -> Self {
+        let symbols = Symbolizer::new(&options.symbols);
+        Self { symbols, wrappers: options.wrappers.clone(), processes: Vec::new(), known: HashMap::new() }
+    }
+
+    /// Adds the process with the next number.
+    pub fn add(&mut self, stacks: &Stacks) {
+        self.processes.push((stacks.clone(), Vec::new()));
+    }
+
+    /// The number of processes that were added.
+    pub fn processes(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// The call site of a call with this stack; `None` if the stack was not recorded or does not lead through the program.
+    pub fn of(&mut self, process: u32, stack: Option<u64>) -> Option<Arc<CallSite>> {
+        let key = (process, stack?);
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        if self.known.len() >= KEPT {
+            return None;
+        }
+        let site = self.find(key).map(Arc::new);
+        self.known.insert(key, site.clone());
+        site
+    }
+
+    fn find(&mut self, (process, number): (u32, u64)) -> Option<CallSite> {
+        let (Stacks(index), modules) = self.processes.get_mut(process as usize)?;
+        let mut stack = index.stack(number)?;
+        if modules.len() < index.module_count() {
+            *modules = index.modules();
+        }
+        // The positions of Python's frames are among all frames.
+        if stack.python.is_empty() {
+            let of = |address: u64| modules.iter().find(|module| (module.start.0..module.end.0).contains(&address));
+            stack.frames.retain(|address| of(address.0).is_some_and(|module| !is_of_runtime(&module.path)));
+        }
+        let mut stack = self.symbols.stack(modules, stack);
+        self.wrappers.mark_frames(&mut stack);
+        let place = Location { stack, ..Location::default() };
+        let Frame { file, line, .. } = place.call_site()?;
+        Some(CallSite { name: place.call_site()?.brief(), file: file.clone(), line: *line })
+    }
+}
