@@ -16,6 +16,7 @@ mod output;
 mod parts;
 mod profile;
 mod run;
+mod shell;
 mod top;
 pub mod view;
 mod window;

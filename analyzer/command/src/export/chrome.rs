@@ -97,9 +97,9 @@ impl<'a> Event<'a> {
     }
 
     /// The begin or the end event of a lifetime.
-    fn life(ph: &'static str, on: Track, life: &Lifetime, args: Arguments) -> Self {
+    fn life(ph: &'static str, on: Track, life: &Lifetime, name: &'a str, args: Arguments) -> Self {
         let id2 = Some(Local { local: Bits(life.id) });
-        Self { id2, ..Self::new(ph, life.kind.noun(), on, args).of(category(life.lane)) }
+        Self { id2, ..Self::new(ph, name, on, args).of(category(life.lane)) }
     }
 }
 
@@ -126,13 +126,13 @@ impl Drawing for Chrome<'_> {
         self.event(&Event { dur, ..Event::new(phase, name, on, args).of("ur").at(from).bound(arrow) });
     }
 
-    fn birth(&mut self, on: Track, life: &Lifetime, args: Arguments) {
-        self.event(&Event::life("b", on, life, args).at(life.at).bound(life.arrow()));
+    fn birth(&mut self, on: Track, life: &Lifetime, name: &str, args: Arguments) {
+        self.event(&Event::life("b", on, life, name, args).at(life.at).bound(life.arrow()));
     }
 
-    fn death(&mut self, on: Track, life: &Lifetime, at: u64, how: &str) {
+    fn death(&mut self, on: Track, life: &Lifetime, name: &str, at: u64, how: &str) {
         let args = Arguments::of("ended_by", Argument::Text(how.into()));
-        self.event(&Event::life("e", on, life, args).at(at));
+        self.event(&Event::life("e", on, life, name, args).at(at));
     }
 
     fn counter(&mut self, pid: u32, _: Unit, name: &str, at: u64, values: &[(&'static str, u64)]) {

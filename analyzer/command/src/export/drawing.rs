@@ -112,10 +112,10 @@ pub(super) trait Drawing {
     fn call(&mut self, on: Track, name: &str, span: (u64, Option<u64>), args: Arguments, arrow: Option<Arrow>);
 
     /// Draws the begin of a lifetime.
-    fn birth(&mut self, on: Track, life: &Lifetime, args: Arguments);
+    fn birth(&mut self, on: Track, life: &Lifetime, name: &str, args: Arguments);
 
-    /// Draws the end of a lifetime.
-    fn death(&mut self, on: Track, life: &Lifetime, at: u64, how: &str);
+    /// Draws the end of a lifetime, with the name of its begin.
+    fn death(&mut self, on: Track, life: &Lifetime, name: &str, at: u64, how: &str);
 
     /// Draws new values of counters of a process, each with its name.
     fn counter(&mut self, pid: u32, unit: Unit, name: &str, at: u64, values: &[(&'static str, u64)]);

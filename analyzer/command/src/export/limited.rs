@@ -8,7 +8,7 @@ use std::{
 };
 
 use urscope_analyzer::{
-    analysis::{Ended, FoundFinding, Observer},
+    analysis::{CallSites, Ended, FoundFinding, Observer, Options, Stacks},
     lifetimes::LifetimeTracker,
 };
 use urscope_rules::{ProcessId, Tracker, tracker::fact::Fact};
@@ -29,8 +29,8 @@ pub(crate) struct LimitedTimeline<'w> {
 
 impl<'w> LimitedTimeline<'w> {
     /// Begins a timeline. The analysis that it observes must begin now.
-    pub(crate) fn begin(out: &'w mut dyn Write, limit: Duration) -> Self {
-        let drawn = Some(LifetimeTracker::new(Timeline::new(Chrome::begin(out))));
+    pub(crate) fn begin(out: &'w mut dyn Write, options: &Options, limit: Duration) -> Self {
+        let drawn = Some(LifetimeTracker::new(Timeline::new(Chrome::begin(out), CallSites::new(options))));
         Self { drawn, began: Instant::now(), limit }
     }
 
@@ -64,6 +64,10 @@ impl Observer for LimitedTimeline<'_> {
 
     fn begin(&mut self, tracker: &Tracker, who: ProcessId, at: u64, header: &Header) {
         pass_on!(self.begin(tracker, who, at, header));
+    }
+
+    fn stacks(&mut self, who: ProcessId, stacks: &Stacks) {
+        pass_on!(self.stacks(who, stacks));
     }
 
     fn thread(&mut self, tracker: &Tracker, who: ProcessId, tid: u32, name: &str) {

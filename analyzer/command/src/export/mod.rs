@@ -20,7 +20,7 @@ use std::{
 use self::{chrome::Chrome, drawing::Drawing, perfetto::Perfetto, timeline::Timeline};
 use urscope_analyzer::{
     AnalysisError,
-    analysis::{Analysis, Options},
+    analysis::{Analysis, CallSites, Options},
     lifetimes::LifetimeTracker,
 };
 
@@ -58,7 +58,7 @@ pub fn export(paths: &[PathBuf], options: &Options, form: Form, out: &mut dyn Wr
 }
 
 fn draw(paths: &[PathBuf], options: &Options, drawing: impl Drawing) -> Result<Written, ExportError> {
-    let mut tracker = LifetimeTracker::new(Timeline::new(drawing));
+    let mut tracker = LifetimeTracker::new(Timeline::new(drawing, CallSites::new(options)));
     let mut analysis = Analysis::run(paths, options, &mut tracker)?;
     let mut timeline = tracker.into_sink();
     for finding in analysis.judgement().findings {

@@ -1,18 +1,22 @@
 //! Converts the events of a run to the elements of a timeline.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use urscope_schema::call::Shape;
+use urscope_schema::{call::Shape, short_size};
 
 use super::drawing::{Argument, Arguments, Bits, Drawing, Track, Unit, Written, text};
 use urscope_analyzer::{
-    analysis::{FoundFinding, Location, file_name},
+    analysis::{CallSite, CallSites, FoundFinding, Location, Stacks, file_name},
     lifetimes::{Counts, EndReason, EventSink, FinishedCall, Lifetime, LifetimeKind, ProcessIndex, ProcessStart},
     questions::word,
+    report,
 };
 
 /// The first substitute number of a process whose own number another process of the timeline has. No kernel assigns numbers this large.
 const SUBSTITUTE_PID: u32 = 1 << 30;
+
+/// The number of the track of all findings, which is drawn like a process before all others.
+const FINDINGS: Track = Track { pid: SUBSTITUTE_PID - 1, tid: SUBSTITUTE_PID - 1 };
 
 /// Draws the events of a run.
 pub(super) struct Timeline<D> {
@@ -23,6 +27,9 @@ pub(super) struct Timeline<D> {
     taken: HashSet<u32>,
     /// The hosts whose clocks have been written.
     clocks: HashSet<u64>,
+    sites: CallSites,
+    /// The names of the live lifetimes.
+    names: HashMap<u64, String>,
 }
 
 /// A process on the timeline.
@@ -50,10 +57,11 @@ impl Process {
 }
 
 impl<D: Drawing> Timeline<D> {
-    pub(super) fn new(drawing: D) -> Self {
+    pub(super) fn new(drawing: D, sites: CallSites) -> Self {
         let written = Written::default();
         let (processes, process_index) = (Vec::new(), ProcessIndex::default());
-        Self { drawing, written, processes, process_index, taken: HashSet::new(), clocks: HashSet::new() }
+        let (taken, clocks, names) = (HashSet::new(), HashSet::new(), HashMap::new());
+        Self { drawing, written, processes, process_index, taken, clocks, sites, names }
     }
 
     /// Names the processes and orders them by rank, role and program. Ends the timeline.
@@ -62,7 +70,11 @@ impl<D: Drawing> Timeline<D> {
             let order = |process: &Process| (process.rank.unwrap_or(u32::MAX), process.role().0);
             order(a).cmp(&order(b)).then_with(|| a.executable.cmp(&b.executable))
         });
-        for (order, process) in self.processes.iter().enumerate() {
+        if self.written.findings > 0 {
+            self.drawing.process(FINDINGS.pid, "findings", 0);
+            self.drawing.thread(FINDINGS, "all findings");
+        }
+        for (order, process) in (1..).zip(&self.processes) {
             let rank = process.rank.map_or_else(String::new, |rank| format!("rank {rank}: "));
             let name = format!("{rank}{}{}", process.name, process.role().1);
             self.drawing.process(process.shown_as, &text(&name), order);
@@ -75,23 +87,10 @@ impl<D: Drawing> Timeline<D> {
     pub(super) fn finding(&mut self, found: &FoundFinding) {
         let number = self.process_index.number(&found.process);
         let Some(on) = number.and_then(|number| self.track(number, found.process.tid)) else { return };
-        let mut args = Arguments::default();
-        args.put("rule", Argument::Text(text(&found.rule)));
-        args.put("severity", Argument::Text(found.severity.name().into()));
-        args.put("message", Argument::Text(text(&found.message)));
-        args.put("advice", Argument::Text(text(&found.advice)));
-        args.put("count", Argument::Number(found.count));
-        if let Some(bytes) = &found.fingerprint {
-            args.put(
-                "fingerprint",
-                word(bytes).map_or_else(|_| Argument::Text(text(bytes)), |bits| Argument::Bits(Bits(bits))),
-            );
-        }
-        args.put("here", Argument::Lines(stack(&found.process)));
-        if let Some(other) = &found.other {
-            args.put("there", Argument::Lines(stack(other)));
-        }
-        self.drawing.finding(on, &text(&found.rule), found.time_ns, args);
+        // At the thread that made the mistake, and before all processes.
+        let name = report::sentence(found);
+        self.drawing.finding(on, &text(&found.rule), found.time_ns, content(found));
+        self.drawing.finding(FINDINGS, &text(&name), found.time_ns, content(found));
         self.written.findings += 1;
     }
 
@@ -106,6 +105,27 @@ impl<D: Drawing> Timeline<D> {
             self.written.counters += values.len() as u64;
         }
     }
+}
+
+/// The content of a finding.
+fn content(found: &FoundFinding) -> Arguments {
+    let mut args = Arguments::default();
+    args.put("rule", Argument::Text(text(&found.rule)));
+    args.put("severity", Argument::Text(found.severity.name().into()));
+    args.put("message", Argument::Text(text(&found.message)));
+    args.put("advice", Argument::Text(text(&found.advice)));
+    args.put("count", Argument::Number(found.count));
+    if let Some(bytes) = &found.fingerprint {
+        args.put(
+            "fingerprint",
+            word(bytes).map_or_else(|_| Argument::Text(text(bytes)), |bits| Argument::Bits(Bits(bits))),
+        );
+    }
+    args.put("here", Argument::Lines(stack(&found.process)));
+    if let Some(other) = &found.other {
+        args.put("there", Argument::Lines(stack(other)));
+    }
+    args
 }
 
 impl Process {
@@ -141,6 +161,10 @@ impl<D: Drawing> EventSink for Timeline<D> {
         }
     }
 
+    fn stacks(&mut self, _: u32, stacks: &Stacks) {
+        self.sites.add(stacks);
+    }
+
     fn thread(&mut self, process: u32, tid: u32, name: &str) {
         if let Some(track) = self.track(process, tid) {
             self.drawing.thread(track, &text(name));
@@ -149,8 +173,11 @@ impl<D: Drawing> EventSink for Timeline<D> {
 
     fn call(&mut self, call: &FinishedCall<'_>) {
         let Some(track) = self.track(call.process, call.tid) else { return };
-        let span = (call.from, call.to);
-        self.drawing.call(track, call.function.name(), span, arguments(call), call.arrow());
+        let (span, mut args) = ((call.from, call.to), arguments(call));
+        if let Some(site) = self.sites.of(call.process, call.asked.stack) {
+            put_site(&mut args, &site);
+        }
+        self.drawing.call(track, call.function.name(), span, args, call.arrow());
         self.written.calls += 1;
         self.written.unreturned += u64::from(call.to.is_none());
     }
@@ -161,7 +188,18 @@ impl<D: Drawing> EventSink for Timeline<D> {
         args.put("address", Argument::Bits(Bits(life.address)));
         life.bytes.into_iter().for_each(|bytes| args.put("bytes", Argument::Number(bytes)));
         life.fingerprint.into_iter().for_each(|bytes| args.put("fingerprint", Argument::Bits(Bits(bytes))));
-        self.drawing.birth(track, life, args);
+        let site = self.sites.of(life.process, life.stack);
+        let size = life.bytes.map_or_else(String::new, |bytes| format!(" ({})", short_size(bytes)));
+        let name = match &site {
+            Some(site) => {
+                args.put("kind", Argument::Text(life.kind.noun().into()));
+                put_site(&mut args, site);
+                format!("{}{size}", text(&site.name))
+            }
+            None => format!("{}{size}", life.kind.noun()),
+        };
+        self.drawing.birth(track, life, &name, args);
+        self.names.insert(life.id, name);
         if let Some(process) = self.processes.get_mut(life.process as usize) {
             match life.lane {
                 LifetimeKind::Handle => (process.produces, self.written.handles) = (true, self.written.handles + 1),
@@ -171,8 +209,8 @@ impl<D: Drawing> EventSink for Timeline<D> {
     }
 
     fn death(&mut self, life: &Lifetime, at: u64, how: EndReason) {
-        if let Some(track) = self.track(life.process, life.tid) {
-            self.drawing.death(track, life, at, how.name());
+        if let Some((track, name)) = self.track(life.process, life.tid).zip(self.names.remove(&life.id)) {
+            self.drawing.death(track, life, &name, at, how.name());
         }
     }
 
@@ -198,6 +236,13 @@ impl<D: Drawing> EventSink for Timeline<D> {
             self.counter(track, Unit::Count, "descriptors", at, &[("open", open)]);
         }
     }
+}
+
+/// Adds the place in the program.
+fn put_site(args: &mut Arguments, site: &CallSite) {
+    args.put("site", Argument::Text(text(&site.name)));
+    site.file.iter().for_each(|file| args.put("file", Argument::Text(text(file))));
+    site.line.into_iter().for_each(|line| args.put("line", Argument::Number(line.into())));
 }
 
 /// The parameters and the results of a call.

@@ -4,7 +4,6 @@
 //! Existing files are never replaced or followed, and an incomplete file never remains.
 
 use std::{
-    borrow::Cow,
     fmt,
     io::{self, BufWriter},
     path::{Path, PathBuf},
@@ -14,7 +13,7 @@ use std::{
 use tempfile::{Builder, NamedTempFile};
 use urscope_analyzer::{AnalysisError, Judgement, Options};
 
-use crate::{export::LimitedTimeline, output::analyze_watched};
+use crate::{export::LimitedTimeline, output::analyze_watched, shell::quoted};
 
 /// How long an analysis that draws the merged trace may take. If it takes longer, it goes on without drawing.
 pub(crate) const LIMIT: Duration = Duration::from_secs(1);
@@ -56,7 +55,7 @@ pub(crate) fn analyze_and_merge(
         }
     };
     let mut out = BufWriter::with_capacity(1 << 16, file.as_file());
-    let mut timeline = LimitedTimeline::begin(&mut out, limit);
+    let mut timeline = LimitedTimeline::begin(&mut out, options, limit);
     let judgement = analyze_watched(files, options, &mut timeline)?.judgement(files, options);
     let drawn = timeline.end(&judgement.findings);
     drop(out);
@@ -155,13 +154,6 @@ impl fmt::Display for TracePlace<'_> {
             ),
         }
     }
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> Cow<'_, str> {
-    let text = path.to_string_lossy();
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=:,@%".contains(letter);
-    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")).into() }
 }
 
 #[cfg(test)]

@@ -169,16 +169,16 @@ impl Drawing for Perfetto<'_> {
         }
     }
 
-    fn birth(&mut self, on: Track, life: &Lifetime, args: Arguments) {
+    fn birth(&mut self, on: Track, life: &Lifetime, name: &str, args: Arguments) {
         let noun = life.kind.noun();
         let free = self.free.get_mut(&(on.pid, noun)).and_then(Vec::pop);
         let track = free.unwrap_or_else(|| self.beside(on.pid, noun, None));
         self.lives.insert(life.id, track);
-        let event = named(track_event(BEGIN, track), category(life.lane), noun, &args);
+        let event = named(track_event(BEGIN, track), category(life.lane), name, &args);
         self.event(life.at, &bound(event, life.arrow()));
     }
 
-    fn death(&mut self, on: Track, life: &Lifetime, at: u64, how: &str) {
+    fn death(&mut self, on: Track, life: &Lifetime, _: &str, at: u64, how: &str) {
         let Some(track) = self.lives.remove(&life.id) else { return };
         self.free.entry((on.pid, life.kind.noun())).or_default().push(track);
         let how = annotation("ended_by", &Argument::Text(how.into()));
