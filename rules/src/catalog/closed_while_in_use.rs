@@ -52,6 +52,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Error,
     when: When::Enter,
     title: "a mapping is closed while a command uses it",
+    sentence: "closed {what} while a command used it",
     facts: &[FactKind::InUse],
     check: Check::Stateless(check),
 };
