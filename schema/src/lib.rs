@@ -20,4 +20,4 @@ mod size;
 pub mod trace;
 
 pub use counted::counted;
-pub use size::{short_size, size};
+pub use size::{duration, short_size, size};

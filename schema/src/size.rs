@@ -1,4 +1,4 @@
-//! Sizes in text: one form for sentences, one for tables.
+//! Sizes and times in text: one form of times, and of sizes one for sentences and one for tables.
 
 /// The units, by the number of bytes of each.
 const UNITS: [(u64, &str); 4] = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
@@ -28,6 +28,16 @@ fn grouped(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// How long something took, in nanoseconds, in at most four digits before the point: `8182 ns`, `563.7 us`, `55.4 ms`, `12.0 s`.
+pub fn duration(nanos: u64) -> String {
+    match nanos {
+        0..10_000 => format!("{nanos} ns"),
+        10_000..10_000_000 => format!("{:.1} us", nanos as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.1} ms", nanos as f64 / 1e6),
+        _ => format!("{:.1} s", nanos as f64 / 1e9),
+    }
 }
 
 #[cfg(test)]

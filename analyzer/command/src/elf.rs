@@ -3,9 +3,11 @@
 //! It never loads or runs them.
 
 use std::{
+    ffi::OsStr,
     fs::File,
     io::{self, Read as _},
-    path::Path,
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
 };
 
 use object::{
@@ -50,6 +52,42 @@ pub(crate) fn linkage(program: &Path) -> io::Result<Linkage> {
 const MACHINE: elf::Machine = elf::EM_X86_64;
 #[cfg(target_arch = "aarch64")]
 const MACHINE: elf::Machine = elf::EM_AARCH64;
+
+/// The dynamic loader that a program names; `None` if it names none, or is no 64-bit program of this processor.
+pub(crate) fn loader(program: &Path) -> Option<PathBuf> {
+    let cache = ReadCache::new(File::open(program).ok()?);
+    let header = FileHeader64::<Endianness>::parse(&cache).ok()?;
+    let endian = header.endian().ok()?;
+    let mut segments = header.program_headers(endian, &cache).ok()?.iter();
+    let name = segments.find_map(|segment| segment.interpreter(endian, &cache).ok()?)?;
+    Some(OsStr::from_bytes(name).into())
+}
+
+/// What call stacks can show of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// Functions, files and lines.
+    Lines,
+    /// Functions.
+    Functions,
+    /// Addresses.
+    None,
+    /// It is no ELF file.
+    #[default]
+    Unknown,
+}
+
+/// Reads what names a program has of its own. Debug information in another file is not looked for.
+pub(crate) fn names(program: &Path) -> Names {
+    let Ok(file) = File::open(program) else { return Names::Unknown };
+    let cache = ReadCache::new(file);
+    let Ok(file) = ElfFile64::<Endianness, _>::parse(&cache) else { return Names::Unknown };
+    match (file.section_by_name(".debug_line"), file.symbol_table()) {
+        (Some(_), _) => Names::Lines,
+        (None, Some(_)) => Names::Functions,
+        (None, None) => Names::None,
+    }
+}
 
 /// What a shared library needs and exports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

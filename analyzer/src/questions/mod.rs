@@ -5,6 +5,7 @@
 //! JSON. The field names of the answers are their JSON format; every answer contains its version.
 
 mod call_list;
+mod calls_by;
 mod diff;
 mod handle;
 mod holders;
@@ -12,6 +13,7 @@ mod snapshot;
 mod stats;
 
 pub use call_list::{CallFilter, CallFollower, CallLine, Level, calls};
+pub use calls_by::{CallPart, CallsBy, calls_by};
 pub use diff::{Diff, diff};
 pub use handle::{HandleHistory, Moment, NoSuchHandle, handle};
 pub use holders::{By, Held, HeldBy, Holders, HoldersBy, HoldersCollector, LOST, Lost, Part, TooLate, holders};

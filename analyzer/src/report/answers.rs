@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value};
-use urscope_schema::{counted, ranks::process_name, short_size, size as sized};
+use urscope_schema::{counted, duration, ranks::process_name, short_size, size as sized};
 
 use super::{
     paint::{Paint, since, wrapped},
@@ -13,8 +13,8 @@ use crate::{
     analysis::{Ended, Location},
     plain::plain,
     questions::{
-        CallLine, Calls, Diff, HandleHistory, Held, HeldBy, Holders, HoldersBy, Lost, Moment, Part, Sample, Share,
-        Stats, Who,
+        CallLine, CallPart, Calls, CallsBy, Diff, HandleHistory, Held, HeldBy, Holders, HoldersBy, Lost, Moment, Part,
+        Sample, Share, Stats, Who,
     },
 };
 
@@ -64,6 +64,28 @@ pub(super) fn holders_by(answer: &HoldersBy, out: &mut impl Write, paint: Paint)
     }
     for Part { name, handles, opens, bytes: size } in &answer.parts {
         writeln!(out, "  {name:<width$}  {handles:>8}  {opens:>10}  {}", short_size(*size))?;
+    }
+    write_more(answer.more, out)
+}
+
+/// Writes the calls of a run in parts.
+pub(super) fn calls_by(answer: &CallsBy, out: &mut impl Write, paint: Paint) -> io::Result<()> {
+    let CallPart { calls, ipc_calls, errors, total_ns, .. } = &answer.total;
+    let (all, errors) = (counted(*calls, "call"), counted(*errors, "error"));
+    writeln!(
+        out,
+        "{} {all}, {ipc_calls} of them IPC, {errors}, {} in them",
+        paint.strong("urscope:"),
+        duration(*total_ns)
+    )?;
+    let width = answer.parts.iter().map(|part| part.name.chars().count()).max().unwrap_or(0);
+    if !answer.parts.is_empty() {
+        let head = format!("  {:width$}  {:>9} {:>9} {:>9} {:>9} {:>9}", "", "calls", "IPC", "errors", "time", "max");
+        writeln!(out, "{}", paint.faint(head))?;
+    }
+    for CallPart { name, calls, ipc_calls, errors, total_ns, max_ns } in &answer.parts {
+        let (total, max) = (duration(*total_ns), duration(*max_ns));
+        writeln!(out, "  {name:<width$}  {calls:>9} {ipc_calls:>9} {errors:>9} {total:>9} {max:>9}")?;
     }
     write_more(answer.more, out)
 }
@@ -147,7 +169,7 @@ pub(super) fn call(line: &CallLine, paint: Paint) -> String {
     };
     let answers = if line.answers.is_empty() { String::new() } else { format!(" -> {}", list(&line.answers)) };
     let outcome = match (&line.result, line.took_ns) {
-        (Some(_), Some(took)) if line.succeeded => paint.faint(time(took)),
+        (Some(_), Some(took)) if line.succeeded => paint.faint(duration(took)),
         (Some(result), _) => paint.severity(urscope_rules::Severity::Error, result),
         (None, _) => paint.severity(urscope_rules::Severity::Warning, "never returned"),
     };
@@ -165,7 +187,7 @@ pub(super) fn handle(answer: &HandleHistory, out: &mut impl Write, paint: Paint)
         let value = value.as_deref().map_or_else(String::new, |value| format!(" {value}"));
         let outcome = match (result.as_deref(), took_ns) {
             (None, _) => paint.severity(urscope_rules::Severity::Warning, "never returned"),
-            (Some(result), Some(took)) if result.starts_with("UR_RESULT_SUCCESS") => paint.faint(time(*took)),
+            (Some(result), Some(took)) if result.starts_with("UR_RESULT_SUCCESS") => paint.faint(duration(*took)),
             (Some(result), _) if result.starts_with("UR_RESULT_SUCCESS") => String::new(),
             (Some(result), _) => paint.severity(urscope_rules::Severity::Error, result),
         };
@@ -224,7 +246,7 @@ pub(super) fn stats(answer: &Stats, out: &mut impl Write, paint: Paint) -> io::R
 
 fn write_calls(calls: &Calls, out: &mut impl Write, paint: Paint) -> io::Result<()> {
     let Calls { function, calls: count, unreturned, errors, latency, .. } = calls;
-    let [p50, p90, p99, max] = [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.max_ns].map(time);
+    let [p50, p90, p99, max] = [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.max_ns].map(duration);
     writeln!(out, "  {function:<28} {count:>9} {p50:>9} {p90:>9} {p99:>9} {max:>9}")?;
     for (result, times) in errors {
         let text = format!("{times} returned {result}");
@@ -303,13 +325,4 @@ pub fn heights(samples: &[Sample], parts: usize) -> Vec<u64> {
         most
     };
     heights.into_iter().map(known).collect()
-}
-
-fn time(nanos: u64) -> String {
-    match nanos {
-        0..10_000 => format!("{nanos} ns"),
-        10_000..10_000_000 => format!("{:.1} us", nanos as f64 / 1e3),
-        10_000_000..10_000_000_000 => format!("{:.1} ms", nanos as f64 / 1e6),
-        _ => format!("{:.1} s", nanos as f64 / 1e9),
-    }
 }

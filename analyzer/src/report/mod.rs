@@ -28,7 +28,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     analysis::{FoundFinding, Judgement},
     plain::{plain, plain_all},
-    questions::{CallLine, Diff, HandleHistory, Holders, HoldersBy, Stats},
+    questions::{CallLine, CallsBy, Diff, HandleHistory, Holders, HoldersBy, Stats},
 };
 
 /// Writes a judgement as text.
@@ -92,6 +92,11 @@ pub fn holders(answer: &Holders, out: &mut impl Write, paint: impl Into<Paint>) 
 /// Writes what is held in parts as text.
 pub fn holders_by(answer: &HoldersBy, out: &mut impl Write, paint: impl Into<Paint>) -> io::Result<()> {
     answered(answer, answers::holders_by, out, paint.into())
+}
+
+/// Writes the calls of a run in parts as text.
+pub fn calls_by(answer: &CallsBy, out: &mut impl Write, paint: impl Into<Paint>) -> io::Result<()> {
+    answered(answer, answers::calls_by, out, paint.into())
 }
 
 /// Writes the history of a handle as text.

@@ -34,6 +34,8 @@
 //!
 //! Keep the handle data as long as the memory lives, and put it once, before the free.
 
+use urscope_schema::duration;
+
 use super::{
     Check, Rule, RuleState, When,
     memory::PerProcess,
@@ -90,10 +92,10 @@ fn report(fact: &Fact<'_>, export: &Export) -> Finding {
     let what = handle(subject.kind.shares().unwrap_or(subject.kind), subject.value.unwrap_or_default());
     let message = format!(
         "{} got the handle data of {what} {gets} times, {again} times after all of it had been put, the last time in {}; \
-         its gets and puts took {} ms",
+         its gets and puts took {}",
         fact.actor(),
         call(*got),
-        spent.div_ceil(1_000_000)
+        duration(*spent)
     );
     let finding = Finding::new(&RULE, *got, what, message).values(subject.size, Some(export.fingerprint()));
     finding.advice("keep the handle data as long as the memory lives, and put it once")

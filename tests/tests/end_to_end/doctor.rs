@@ -1,6 +1,6 @@
 //! `urscope doctor` recognises each release.
 
-use urscope_tests::{Release, run::urscope};
+use urscope_tests::{Adapter, Release, TestRun, apps, run::urscope};
 
 fn the_runtime_is_found(release: Release, entry_points: &str) {
     let folder = release.folder();
@@ -33,4 +33,36 @@ fn a_machine_without_a_runtime_gets_advice() {
     let ended = urscope(&["doctor", "--runtime", "/nowhere"]);
     assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
     assert!(ended.stdout.contains("-> "), "{}", ended.stdout);
+}
+
+/// The program names its runtime itself, so no option and no variable is needed.
+#[test]
+fn a_program_is_examined_without_being_run() {
+    let program = apps::executable("clean", Release::R2026_1);
+    let ended = urscope(&["doctor", "--device", "software", "--", program.to_str().expect("a path in UTF-8")]);
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    for word in ["urscope can be loaded into it", "functions, files and lines", "2026.1.2", "(from the program)"] {
+        assert!(ended.stdout.contains(word), "nothing about {word}:\n{}", ended.stdout);
+    }
+    assert!(!ended.stdout.contains("producer wrote"), "{}", ended.stdout);
+}
+
+/// The figures are those of the calls in the traces.
+#[test]
+fn calls_are_added_up_by_what_made_them() {
+    let outcome = TestRun::of("clean", Release::R2026_2, Adapter::V2).run();
+    let folder = outcome.trace_folder();
+    let answer = |by: &str| {
+        let ended = urscope(&["stats", "--by", by, "--format", "json", folder.to_str().expect("a path in UTF-8")]);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        serde_json::from_str::<serde_json::Value>(&ended.stdout).expect("an answer is JSON")
+    };
+    let recorded: usize = outcome.traces().iter().map(|trace| trace.calls("B").count()).sum();
+    for (by, name) in [("site", "ipc_app.hpp:"), ("process", "clean (pid"), ("rank", "no rank")] {
+        let parts = answer(by);
+        let sum: u64 = parts["parts"].as_array().expect("parts").iter().filter_map(|part| part["calls"].as_u64()).sum();
+        assert_eq!((sum, parts["total"]["calls"].as_u64()), (recorded as u64, Some(recorded as u64)), "{parts:#}");
+        assert_eq!(parts["total"]["ipc_calls"], 4, "{parts:#}");
+        assert!(parts["parts"][0]["name"].as_str().is_some_and(|text| text.contains(name)), "{parts:#}");
+    }
 }

@@ -17,7 +17,7 @@ pub(crate) enum Device {
 /// What an answer is divided by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Division {
-    /// The function of the program that got or opened it.
+    /// The function of the program that made the call.
     Site,
     /// The rank in an MPI job.
     Rank,

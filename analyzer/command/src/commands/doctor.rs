@@ -1,6 +1,6 @@
 //! `urscope doctor`: checks whether urscope works on this machine.
 
-use std::{convert::Infallible, path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 
@@ -13,11 +13,13 @@ use crate::{
 /// Check whether urscope works on this machine, and what to do if it does not.
 ///
 /// Searches for the SYCL runtime, its adapters and the Level Zero loader. Tests whether one process can take a file descriptor
-/// from another one (pidfd_getfd), because this is how memory is shared between processes.
+/// from another one (pidfd_getfd), because this is how memory is shared between processes. With a program, also examines how that would
+/// run: whether urscope can be loaded into it, which libraries it would get, and what its call stacks would show. It is not run.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope doctor\n  \
         urscope doctor --runtime ~/venv/lib --device software\n  \
+        urscope doctor -- ./app\n  \
         urscope doctor --format json | jq '.lines[] | select(.state == \"problem\")'\n\n\
         Exit codes: 0 no problem, 1 at least one problem, 2 not written.")]
 pub(crate) struct Arguments {
@@ -31,13 +33,17 @@ pub(crate) struct Arguments {
     /// The device that programs run on.
     #[arg(long, value_enum, default_value_t, value_name = "DEVICE")]
     device: Device,
+
+    /// A program to examine, as `urscope run` takes it; its arguments have no effect.
+    #[arg(last = true, value_name = "PROGRAM", num_args = 1..)]
+    program: Vec<OsString>,
 }
 
 /// Checks the machine and prints the report. The exit code is 1 if there is a problem.
 pub(crate) fn doctor(arguments: &Arguments) -> ExitCode {
-    let checkup = doctor::examine(arguments.runtime.as_deref(), arguments.device);
-    let able = checkup.able;
-    let code =
-        answer(&arguments.form, Ok::<_, Infallible>(checkup), |checkup, out, paint| checkup.write(out, paint.color));
+    let program = arguments.program.first().map(OsString::as_os_str);
+    let checkup = doctor::examine(arguments.runtime.as_deref(), arguments.device, program);
+    let able = checkup.as_ref().is_ok_and(|checkup| checkup.able);
+    let code = answer(&arguments.form, checkup, |checkup, out, paint| checkup.write(out, paint.color));
     if code == ExitCode::SUCCESS && !able { ExitCode::FAILURE } else { code }
 }

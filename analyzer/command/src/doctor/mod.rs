@@ -8,12 +8,14 @@ mod exchange;
 mod level_zero;
 mod line;
 pub(crate) mod probe;
+mod program;
 mod runtime;
 mod search;
 mod shim;
 mod system;
 
 use std::{
+    ffi::OsStr,
     io::{self, Write},
     path::Path,
 };
@@ -33,18 +35,22 @@ pub(crate) struct Checkup {
     lines: Vec<Line>,
 }
 
-/// Checks the machine for programs that run on `device`, with the runtime in `runtime` or where a program would find it.
-pub(crate) fn examine(runtime: Option<&Path>, device: Device) -> Checkup {
-    let places = search::places(runtime);
+/// Checks the machine for programs that run on `device`, with the runtime in `runtime`, that of `program`, or where a program would find
+/// it. The error says why that program cannot be run.
+pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&OsStr>) -> Result<Checkup, String> {
+    let program = program.map(program::gather).transpose()?;
+    let of_program = program.as_ref().and_then(program::Facts::runtime).map(|folder| ("the program", folder));
+    let places = search::places(runtime.map(|folder| ("--runtime", folder)).or(of_program));
     let runtime = runtime::find(&places);
     let mut lines = vec![shim::line(&crate::parts::library())];
+    lines.extend(program.iter().flat_map(program::lines));
     lines.extend(runtime::lines(runtime.as_ref(), &places));
     lines.extend(level_zero::lines(&level_zero::gather(device, runtime.as_ref(), &places)));
     lines.push(exchange::line(&exchange::gather()));
     lines.extend(system::lines(&system::gather()));
     lines.extend(environment::lines(&environment::gather()));
     let able = lines.iter().all(|line| line.state != State::Problem);
-    Checkup { version: 1, able, lines }
+    Ok(Checkup { version: 1, able, lines })
 }
 
 impl Checkup {

@@ -20,10 +20,10 @@ pub(crate) struct Places {
 /// The source of libraries from the cache.
 const CACHE: &str = "the dynamic loader's cache";
 
-/// The places to search: only `runtime` if it is given, else those of the system.
-pub(crate) fn places(runtime: Option<&Path>) -> Places {
+/// The places to search: only that of `runtime` if it is given, with what named it, else those of the system.
+pub(crate) fn places(runtime: Option<(&'static str, &Path)>) -> Places {
     match runtime {
-        Some(runtime) => Places { folders: named(runtime), cache: Vec::new() },
+        Some((source, runtime)) => Places { folders: named(source, runtime), cache: Vec::new() },
         None => Places { folders: folders(|name| env::var_os(name)), cache: cache() },
     }
 }
@@ -64,8 +64,8 @@ impl Places {
     }
 }
 
-fn named(runtime: &Path) -> Vec<(&'static str, PathBuf)> {
-    vec![("--runtime", runtime.into()), ("--runtime", runtime.join("lib"))]
+fn named(source: &'static str, runtime: &Path) -> Vec<(&'static str, PathBuf)> {
+    vec![(source, runtime.into()), (source, runtime.join("lib"))]
 }
 
 fn folders(variable: impl Fn(&str) -> Option<OsString>) -> Vec<(&'static str, PathBuf)> {
@@ -126,7 +126,7 @@ mod tests {
         for name in ["libsycl.so.8", "libsycl.so.9", "libother.so"] {
             fs::write(folder.path().join(name), "").unwrap();
         }
-        let places = Places { folders: named(folder.path()), cache: vec!["/lib/libsycl.so.7".into()] };
+        let places = Places { folders: named("--runtime", folder.path()), cache: vec!["/lib/libsycl.so.7".into()] };
         let found = places.libraries(|name| name.starts_with("libsycl"));
         let names: Vec<_> = found.iter().map(|(source, path)| (*source, path.file_name().unwrap())).collect();
         let expected = [("--runtime", "libsycl.so.9"), ("--runtime", "libsycl.so.8"), (CACHE, "libsycl.so.7")];

@@ -59,6 +59,11 @@ impl Program {
         &self.path
     }
 
+    /// The interpreter, if the program is a script.
+    pub(crate) fn interpreter(&self) -> Option<PathBuf> {
+        interpreter(&self.path)
+    }
+
     /// The library of AddressSanitizer that the program, or the interpreter of a script, is linked with.
     pub(crate) fn sanitizer(&self) -> Option<String> {
         let interpreter = interpreter(&self.path);

@@ -58,7 +58,7 @@
 mod samples;
 
 use self::samples::{Growth, Sample, Samples};
-use urscope_schema::counted;
+use urscope_schema::{counted, duration};
 
 use super::{Check, Rule, RuleState, When, memory::PerProcess};
 use crate::{
@@ -120,12 +120,12 @@ fn report(fact: &Fact<'_>, growth: &Growth) -> Finding {
         _ => String::new(),
     };
     let message = format!(
-        "{} had {} descriptors open after {}, and {} after {calls} more, {} ms later; {whose}{forecast}",
+        "{} had {} descriptors open after {}, and {} after {calls} more, {} later; {whose}{forecast}",
         fact.actor(),
         growth.from.descriptors,
         counted(growth.from.calls, "IPC call"),
         growth.to.descriptors,
-        growth.to.at.0.saturating_sub(growth.from.at.0) / 1_000_000,
+        duration(growth.to.at.0.saturating_sub(growth.from.at.0)),
     );
     Finding::of_call(&RULE, fact.at, message).advice(advice)
 }

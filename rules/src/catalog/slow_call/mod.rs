@@ -44,6 +44,8 @@
 
 mod durations;
 
+use urscope_schema::duration;
+
 use self::durations::{Durations, Outlier};
 use super::{Check, Rule, RuleState, When, memory::PerProcess, wording::call};
 use crate::{
@@ -86,20 +88,12 @@ fn report(fact: &Fact<'_>, outlier: &Outlier) -> Finding {
     let message = format!(
         "{} waited {} for {}, while half of its {} calls of {function} took no more than {}; outliers in total: {}",
         fact.actor(),
-        time(outlier.took),
+        duration(outlier.took),
         call(at),
         outlier.calls,
-        time(outlier.median),
+        duration(outlier.median),
         outlier.outliers
     );
     let advice = "check what else happened at that moment: the timeline, urscope stats, and the load of the machine";
     Finding::of_call(&RULE, at, message).advice(advice)
-}
-
-fn time(nanos: u64) -> String {
-    match nanos {
-        0..10_000 => format!("{nanos} ns"),
-        10_000..10_000_000 => format!("{} µs", nanos / 1000),
-        _ => format!("{} ms", nanos / 1_000_000),
-    }
 }
