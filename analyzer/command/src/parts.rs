@@ -1,7 +1,7 @@
 //! Finds the other parts of urscope: the library that is preloaded and the software device.
 //!
-//! They are in the directory of the command (as cargo builds them) or in `../lib` (as they are installed).
-//! `../lib/libze_loader.so.1` itself is never used, because that is the system's real loader.
+//! They are beside the command (as cargo builds them, and as the wheel has them), or in `lib/urscope` or `lib64/urscope` of the tree whose
+//! `bin` has the command, wherever that tree lies. `lib/libze_loader.so.1` itself is never used, because that is the system's real loader.
 
 use std::{
     env,
@@ -28,24 +28,21 @@ pub(crate) const OWN_VARIABLES: [(&str, &str); 6] = [
     ),
 ];
 
+/// Where the libraries are, seen from the directory of the command.
+const FOLDERS: [&str; 3] = ["", "../lib/urscope", "../lib64/urscope"];
+
 /// The library that is preloaded.
 const LIBRARY: Part = Part {
-    what: "the library that is loaded into the program, liburscope.so,",
-    places: &["liburscope.so", "../lib/urscope/liburscope.so", "../lib/liburscope.so"],
-    advice: "build it with `cargo build -p urscope-preload`, or name it in URSCOPE_LIBRARY",
+    what: "the library that is loaded into the program,",
+    name: "liburscope.so",
+    advice: "install urscope again; in a checkout, build it with `cargo build -p urscope-preload`; or name it in URSCOPE_LIBRARY",
 };
 
-/// The software device.
+/// The software device, which stands in for `libze_loader.so.1`.
 const DEVICE: Part = Part {
-    what: "the software device, libze_loader.so.1,",
-    places: &[
-        "device/libze_loader.so.1",
-        "libze_loader.so",
-        "../lib/urscope/device/libze_loader.so.1",
-        "../lib/urscope/libze_loader.so.1",
-        "../lib/urscope/libze_loader.so",
-    ],
-    advice: "build it with `cargo build -p urscope-device-loader`",
+    what: "the software device,",
+    name: "libze_loader.so",
+    advice: "install urscope again; in a checkout, build it with `cargo build -p urscope-device-loader`",
 };
 
 /// The error that a part was not found.
@@ -60,7 +57,7 @@ pub(crate) struct Missing {
 
 struct Part {
     what: &'static str,
-    places: &'static [&'static str],
+    name: &'static str,
     advice: &'static str,
 }
 
@@ -74,7 +71,7 @@ pub(crate) fn device() -> Result<PathBuf, Missing> {
     find(&DEVICE, &folder())
 }
 
-/// The directory of the command, with symbolic links resolved.
+/// The directory of the command. The kernel names the executable without symbolic links.
 fn folder() -> PathBuf {
     env::current_exe().ok().and_then(|exe| exe.parent().map(Path::to_path_buf)).unwrap_or_default()
 }
@@ -91,15 +88,15 @@ fn named_library(name: Option<OsString>) -> Option<Result<PathBuf, Missing>> {
 }
 
 fn find(part: &Part, folder: &Path) -> Result<PathBuf, Missing> {
-    let places = part.places.iter().map(|place| match (place.strip_prefix("../"), folder.parent()) {
-        (Some(place), Some(parent)) => parent.join(place),
-        _ => folder.join(place),
+    let places = FOLDERS.iter().map(|place| match (place.strip_prefix("../"), folder.parent()) {
+        (Some(place), Some(parent)) => parent.join(place).join(part.name),
+        _ => folder.join(place).join(part.name),
     });
     if let Some(found) = places.clone().find(|place| place.is_file()) {
         return Ok(found.canonicalize().unwrap_or(found));
     }
     let places: Vec<String> = places.map(|place| place.display().to_string()).collect();
-    let found = format!("{} was not found; searched {}", part.what, places.join(", "));
+    let found = format!("{} {}, was not found; searched {}", part.what, part.name, places.join(", "));
     Err(Missing { found, advice: part.advice })
 }
 
@@ -110,21 +107,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_beside_the_command_come_first() {
+    fn the_libraries_are_beside_the_command_or_in_its_tree() {
         let root = tempfile::tempdir().unwrap();
         let bin = root.path().join("bin");
         fs::create_dir_all(&bin).unwrap();
-        fs::create_dir_all(root.path().join("lib/urscope")).unwrap();
         let missing = find(&LIBRARY, &bin).unwrap_err().to_string();
         assert!(missing.contains(&bin.join("liburscope.so").display().to_string()), "{missing}");
         assert!(missing.contains("URSCOPE_LIBRARY"), "{missing}");
 
-        let installed = root.path().join("lib/urscope/liburscope.so");
-        fs::write(&installed, "").unwrap();
-        assert_eq!(find(&LIBRARY, &bin).unwrap(), installed.canonicalize().unwrap());
-        let beside = bin.join("liburscope.so");
-        fs::write(&beside, "").unwrap();
-        assert_eq!(find(&LIBRARY, &bin).unwrap(), beside.canonicalize().unwrap());
+        // From the last place that is searched to the first.
+        for place in ["lib64/urscope", "lib/urscope", "bin"] {
+            let folder = root.path().join(place);
+            fs::create_dir_all(&folder).unwrap();
+            for part in [&LIBRARY, &DEVICE] {
+                let file = folder.join(part.name);
+                fs::write(&file, "").unwrap();
+                assert_eq!(find(part, &bin).unwrap(), file.canonicalize().unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn a_link_in_place_of_lib_is_followed() {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["bin", "elsewhere/urscope"] {
+            fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        let library = root.path().join("elsewhere/urscope/liburscope.so");
+        fs::write(&library, "").unwrap();
+        std::os::unix::fs::symlink("elsewhere", root.path().join("lib64")).unwrap();
+        assert_eq!(find(&LIBRARY, &root.path().join("bin")).unwrap(), library.canonicalize().unwrap());
     }
 
     #[test]
