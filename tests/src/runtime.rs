@@ -64,6 +64,13 @@ pub fn level_zero_loader() -> PathBuf {
     repository().join("target/loader")
 }
 
+/// The folder with Environment Modules and Lmod: Debian's packages, unpacked. Sets it up if necessary.
+pub fn modules() -> PathBuf {
+    static READY: OnceLock<()> = OnceLock::new();
+    READY.get_or_init(|| set_up(&["--modules"]));
+    repository().join("target/modules")
+}
+
 /// Sets up the browser for the tests of the page, if necessary.
 pub fn browser() {
     static READY: OnceLock<()> = OnceLock::new();

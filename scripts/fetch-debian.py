@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Fetches packages of Debian 12, pinned by their hashes, and unpacks what the tests need of them into a folder.
+
+    scripts/fetch-debian.py loader FOLDER     a real Level Zero loader and its headers
+    scripts/fetch-debian.py modules FOLDER    Environment Modules and Lmod, with what they need
+
+They run on every system with glibc 2.35 or later, without being installed. The tests use the software device as a driver under the loader,
+and load urscope's modulefiles.
+"""
+
+import hashlib
+import io
+import pathlib
+import re
+import sys
+import tarfile
+import urllib.request
+
+ARCHIVE = "http://deb.debian.org/debian/pool/main/"
+LOADER = {
+    "l/level-zero/libze1_1.8.12-1_amd64.deb": "403b3e3821a3e2dfdc8e6392300350943de2f66d1ada1dc551f8d5ac175ef944",
+    "l/level-zero/libze-dev_1.8.12-1_amd64.deb": "04982092f99d0815fad8352c785ae5e0a91501aab358745b4cd9a7ce78b54606",
+}
+MODULES = {
+    "m/modules/environment-modules_5.2.0-1_amd64.deb": "eb4bb6914be2c197fe2b16838250a9c0b71e30e345ec4d5418fea437de73ee0e",
+    "t/tcl8.6/tcl8.6_8.6.13+dfsg-2_amd64.deb": "4d539bdd459ea9fd5be25bf46c3c928ae5eb9cfdb5a1bf7ca25cacc596327d9d",
+    "t/tcl8.6/libtcl8.6_8.6.13+dfsg-2_amd64.deb": "976c4235b816635e1756016f3adbabb634e8b97a9f6b97cf901be099e4fd2487",
+    "l/lmod/lmod_8.6.19-1_amd64.deb": "252456f7f9d289c8c15290b89c5fb3cc9cec702f572dc6ae8dc7818fc1df2d2e",
+    "l/lua5.3/lua5.3_5.3.6-2_amd64.deb": "ffc59fd20f6f61c211e2fcfdd1c6421287b89ddc4e439d4a2870cbd93a34279f",
+    "l/lua-filesystem/lua-filesystem_1.8.0-3_amd64.deb": "679309dc0d8fe34bd4fc7a15b742d7ebb3a26ac3ca2d3527026cda3bc7480fc3",
+    "l/lua-json/lua-json_1.3.4-2_all.deb": "8189a99f6d27eceb602bc53fbbd770676b0682cbfd9e4a7bfb9cfbed279b7663",
+    "l/lua-lpeg/lua-lpeg_1.0.2-2_amd64.deb": "429524c005adaa110a6381b77469b7c0047fe085e86929af3b2406d48e41d907",
+    "l/lua-posix/lua-posix_33.4.0-3+b1_amd64.deb": "7d306f48a56c7749a7a9badb1c83de08a2b685963130979d6fd965f9e41f0b22",
+    "l/lua-term/lua-term_0.07-1+b1_amd64.deb": "19065aea8c01d07ad36ff9059dcc77db82c28de4d00921daea4245e74fc98bd5",
+}
+
+
+def members(package: bytes):
+    """The files of an archive of ar(1), with their names: a header of 60 bytes each, and an even number of bytes."""
+    at = len(b"!<arch>\n")
+    while at < len(package):
+        name, size = package[at : at + 16].decode().strip().rstrip("/"), int(package[at + 48 : at + 58])
+        yield name, package[at + 60 : at + 60 + size]
+        at += 60 + size + size % 2
+
+
+def fetch(name: str, expected: str) -> bytes:
+    """A package of the archive."""
+    package = urllib.request.urlopen(ARCHIVE + name, timeout=60).read()
+    found = hashlib.sha256(package).hexdigest()
+    if found != expected:
+        sys.exit(f"scripts/fetch-debian.py: {ARCHIVE}{name} has the SHA-256 {found}, expected {expected}")
+    return package
+
+
+def contents(packages):
+    """The files and links of packages: pairs of an entry and the content, which a link has not."""
+    for name, expected in packages.items():
+        data = dict(members(fetch(name, expected)))["data.tar.xz"]
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:xz") as files:
+            for entry in files:
+                if entry.isfile():
+                    yield entry, files.extractfile(entry).read()
+                elif entry.issym():
+                    yield entry, None
+
+
+def loader(folder: pathlib.Path) -> None:
+    for entry, content in contents(LOADER):
+        wanted = entry.name.startswith(("./usr/lib/x86_64-linux-gnu/lib", "./usr/include/level_zero/ze_"))
+        if wanted and content is not None:
+            # The tests load a library by the name that its versions share, which is a link in the package.
+            short = ".".join(pathlib.PurePath(entry.name).name.split(".")[:3])
+            (folder / short).write_bytes(content)
+
+
+def modules(folder: pathlib.Path) -> None:
+    for entry, content in contents(MODULES):
+        path = folder / entry.name
+        if not entry.name.startswith("./usr/") or entry.name.startswith(("./usr/share/doc/", "./usr/share/man/")):
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        if content is None:
+            path.symlink_to(entry.linkname)
+            continue
+        if entry.name.endswith("/libexec/lmod"):
+            # It looks for its parts where it was installed. With "@" it looks where LUA_PATH and LUA_CPATH say.
+            content, count = re.subn(rb'^(local sys_lua_c?path = )".*"$', rb'\1"@"', content, flags=re.MULTILINE)
+            assert count == 2, "lmod has another form"
+        path.write_bytes(content)
+        path.chmod(entry.mode)
+
+
+def main() -> None:
+    what, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    {"loader": loader, "modules": modules}[what](folder)
+
+
+main()
