@@ -213,13 +213,13 @@ fn the_command_is_used_from_python() {
     assert_passed(&run.limit(Duration::from_mins(5)).run(), 5);
 }
 
-/// What `scripts/make-wheel.py` makes, from small files in the place of the programs.
+/// What `scripts/make_packages.py` makes, from small files in the place of the programs, and the recipes for other tools.
 #[test]
-fn the_wheel_is_the_same_each_time_and_is_installed_without_a_network() {
-    let test = folder().join("tests/test_wheel.py");
+fn the_packages_are_the_same_each_time_and_leave_nothing_behind() {
+    let test = folder().join("tests/test_packages.py");
     let run =
         TestRun::of_program(runtime::python_with(PYTEST)).untraced().env("PYTHONDONTWRITEBYTECODE", "1").arg(test);
-    assert_passed(&run.run(), 5);
+    assert_passed(&run.run(), 9);
 }
 
 #[test]
