@@ -24,6 +24,16 @@ pub fn libraries() -> (PathBuf, String) {
     (folder, profile)
 }
 
+/// Makes the tree that a package has, from what the tests run, in a folder that does not exist yet.
+pub fn stage_tree(tree: &Path) {
+    let output = Command::new("python3")
+        .arg(repository().join("scripts/stage_tree.py"))
+        .args([&profile_folder(), tree])
+        .output()
+        .expect("python3 cannot be started");
+    assert!(output.status.success(), "no tree was made:\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// Cargo's target folder. What the tests build goes there, too.
 pub fn target_folder() -> PathBuf {
     let profile = unbuilt_profile_folder();

@@ -28,6 +28,7 @@ mod export;
 mod forgotten_wait;
 mod fork;
 mod hunt;
+mod installed;
 mod instructions;
 mod interrupted;
 mod kernels;

@@ -16,15 +16,17 @@ use urscope_tests::{Release, artefacts, launcher, python_with, repository};
 
 use super::block::{Block, Command, blocks};
 use super::{code_spans, hand_written, read};
+use crate::installed::CMAKE;
 use crate::python::{PYTEST, packages};
 
 /// How many commands of each document are run, and how many commands and files it only shows. Whoever adds an illustration, or a
 /// command, changes a number here.
 #[rustfmt::skip]
-const COUNTS: [(&str, usize, usize); 11] = [
-    ("README.md", 9, 6),
-    ("docs/ci.md", 10, 7),
+const COUNTS: [(&str, usize, usize); 12] = [
+    ("README.md", 9, 7),
+    ("docs/ci.md", 12, 6),
     ("docs/comparison.md", 5, 0),
+    ("docs/install.md", 7, 15),
     ("docs/level-zero.md", 3, 0),
     ("docs/mpi.md", 9, 6),
     ("docs/privacy.md", 5, 0),
@@ -34,6 +36,9 @@ const COUNTS: [(&str, usize, usize); 11] = [
     ("docs/tutorial.md", 16, 0),
     ("docs/view.md", 5, 2),
 ];
+
+/// The tree that a document uses, as if the tarball had been unpacked in its folder.
+const UNPACKED: &str = "urscope-*-x86_64-linux";
 
 /// A session compiles programs, and other tests run at the same time.
 const LIMIT: Duration = Duration::from_mins(8);
@@ -142,7 +147,10 @@ fn run_commands_of(document: &str) {
     let runtime = Release::R2026_2.folder();
     let mpi = launcher("mpich-5.0.2");
     let pytest = packages(&python_with(PYTEST));
-    let mut path = vec![artefacts::command(), runtime.join("bin/python"), mpi];
+    if text.contains(UNPACKED) {
+        artefacts::stage_tree(&folder.path().join(UNPACKED.replace('*', env!("CARGO_PKG_VERSION"))));
+    }
+    let mut path = vec![artefacts::command(), runtime.join("bin/python"), mpi, python_with(CMAKE)];
     for program in &mut path {
         assert!(program.pop(), "a program lies in a folder");
     }
@@ -185,6 +193,7 @@ macro_rules! documents {
 documents! {
     ci: "docs/ci.md",
     comparison: "docs/comparison.md",
+    install: "docs/install.md",
     level_zero: "docs/level-zero.md",
     mpi: "docs/mpi.md",
     privacy: "docs/privacy.md",
