@@ -32,6 +32,7 @@ fn session(script: &str, folder: &Path, tree: &Path) -> Ended {
     Session::new(script, folder, LIMIT)
         .env("TREE", tree)
         .env("HOME", folder)
+        .env("TOOLS", python_with(CMAKE).parent().expect("an interpreter lies in a folder"))
         .env("URSCOPE_QUIET", "1")
         .env("CORRECT", apps::executable("clean", Release::R2026_2))
         .env("FAULTY", apps::executable("free_while_open", Release::R2026_2))
@@ -93,13 +94,13 @@ fn module(name: &str) -> String {
 fn module_load(module: &str, tree: &Path, modules: &Path, lib: &str) {
     let folder = tempfile::tempdir().expect("no temporary folder");
     let use_it = r#"
-export MANPATH=/elsewhere
+export MANPATH=/elsewhere PATH=$PATH:$TOOLS
 module load urscope
 command -v urscope
 pkg-config --modversion urscope
 eval "realpath $(pkg-config --variable=preload urscope)"
 python3 -c 'from urscope._command import native_file as f; print(f("urscope", "")); print(f("liburscope_ipc.so", ""))'
-man --where urscope-run
+(IFS=:; for folder in $MANPATH; do ls "$folder/man1/urscope-run.1" 2>/dev/null; done)
 echo "$CMAKE_PREFIX_PATH"
 "#;
     let after = r#"
