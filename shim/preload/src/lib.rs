@@ -14,6 +14,7 @@ use urscope_schema::{
     ur_functions,
 };
 use urscope_shim::{
+    backend::level_zero::without_adapter,
     chain,
     entry::{
         dlsym::{REAL, intercept},
@@ -45,6 +46,33 @@ macro_rules! exports {
 }
 
 ur_functions!(exports);
+
+/// For `liburscope_ipc.so`, whose callers have handles of Level Zero only: the context and the device of Unified Runtime around them, with
+/// which the recorded functions can be called. Returns 1 and both, or 0 if no adapter that urscope's backend serves has them.
+///
+/// # Safety
+///
+/// `ze_context` and `ze_device` are live handles; `context` and `device` can be written.
+// SAFETY: no other library defines the name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn urscope_handles_around(
+    ze_context: *mut c_void,
+    ze_device: *mut c_void,
+    context: *mut *mut c_void,
+    device: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let Some((around_context, around_device)) = (unsafe { without_adapter::adapters_own(ze_context, ze_device) })
+    else {
+        return 0;
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        context.write(around_context);
+        device.write(around_device);
+    }
+    1
+}
 
 /// `dlsym(3)`: asks the shim for an answer, and otherwise jumps to the real function, so that the return address stays that of the
 /// caller, which `RTLD_NEXT` depends on.

@@ -208,7 +208,7 @@ pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Resu
     result::not_null(context)?;
     result::not_null(data)?;
     supported(at)?;
-    ISSUED.take(data).map(drop)
+    ISSUED.take(data.get().0).map(drop)
 }
 
 /// `urIPCOpenEventHandleExp`

@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 use urscope_schema::api::{
     UrResult,
-    role::{Data, OutData, OutDataSize},
+    role::{OutData, OutDataSize},
 };
 
 use super::{
@@ -70,7 +70,8 @@ impl<K: Send> Issued<K> {
         Ok(())
     }
 
-    fn issue(&self, contents: &Contents, keeper: K) -> usize {
+    /// Makes handle data, and gives their address.
+    pub(crate) fn issue(&self, contents: &Contents, keeper: K) -> usize {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let Process { pid, started } = Process::this();
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
@@ -82,10 +83,10 @@ impl<K: Send> Issued<K> {
         address
     }
 
-    /// Takes back the data of a get, and frees the bytes. There is nothing to give back for a forked child's copy of its parent's
+    /// Takes back the data of a get by their address, and frees the bytes. There is nothing to give back for a forked child's copy of its parent's
     /// data.
-    pub(crate) fn take(&self, data: Arg<Data>) -> Result<Option<K>, UrResult> {
-        let taken = self.data.get().lock().remove(&data.get().0).ok_or(UrResult::INVALID_ARGUMENT)?;
+    pub(crate) fn take(&self, data: usize) -> Result<Option<K>, UrResult> {
+        let taken = self.data.get().lock().remove(&data).ok_or(UrResult::INVALID_ARGUMENT)?;
         drop(taken.bytes);
         Ok(taken.keeper)
     }
@@ -123,9 +124,9 @@ mod tests {
         let decoded = HandleData::decode(&data.copy_of(size).unwrap()).unwrap();
         assert_eq!((decoded.pid, decoded.kind, decoded.native), (std::process::id(), Kind::Memory, CONTENTS.native));
         let mut other = [0];
-        assert_eq!(DATA.take(foreign_data(&mut other)), Err(UrResult::INVALID_ARGUMENT));
-        assert_eq!(DATA.take(data), Ok(Some(5)));
-        assert_eq!(DATA.take(data), Err(UrResult::INVALID_ARGUMENT));
+        assert_eq!(DATA.take(foreign_data(&mut other).get().0), Err(UrResult::INVALID_ARGUMENT));
+        assert_eq!(DATA.take(data.get().0), Ok(Some(5)));
+        assert_eq!(DATA.take(data.get().0), Err(UrResult::INVALID_ARGUMENT));
     }
 
     #[test]
@@ -142,6 +143,6 @@ mod tests {
         let get = |keeper| receive_data(|data, size| DATA.answer_get(data, size, || Ok((CONTENTS, keeper)))).unwrap();
         let [(one, size), (other, _)] = [1, 2].map(get);
         assert_ne!(one.copy_of(size), other.copy_of(size));
-        assert_eq!((DATA.take(one), DATA.take(other)), (Ok(Some(1)), Ok(Some(2))));
+        assert_eq!((DATA.take(one.get().0), DATA.take(other.get().0)), (Ok(Some(1)), Ok(Some(2))));
     }
 }

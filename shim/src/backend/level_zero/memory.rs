@@ -20,7 +20,7 @@ use super::{
     LevelZero,
     driver::{Block, Driver, IpcHandle, MappedBase, ZeHandle, driver},
     fetch::Process,
-    handle_data::{HandleData, Kind, Refusal},
+    handle_data::{self, HandleData, Kind, Refusal},
     issued::{Contents, Issued},
     result,
 };
@@ -87,26 +87,25 @@ pub(crate) fn get(
     size: Arg<OutDataSize>,
 ) -> Result<(), UrResult> {
     let (context, pointer) = (at.context(context)?, pointer.get().0);
-    ISSUED.answer_get(data, size, || {
-        let block = driver().block(context, pointer).map_err(|_| UrResult::INVALID_ARGUMENT)?;
-        let offset =
-            pointer.checked_sub(block.base).filter(|offset| *offset < block.size).ok_or(UrResult::INVALID_ARGUMENT)?;
-        let (share, handle) = Share::of(driver(), context, block)?;
-        let contents = Contents {
-            size: block.size as u64,
-            offset: offset as u64,
-            descriptor: descriptor(&handle),
-            native: handle.0,
-        };
-        Ok((contents, share))
-    })
+    ISSUED.answer_get(data, size, || export(context, pointer))
+}
+
+/// The contents of handle data for the allocation that `pointer` lies in, and a share in its export.
+fn export(context: ZeHandle, pointer: usize) -> Result<(Contents, Share), UrResult> {
+    let block = driver().block(context, pointer).map_err(|_| UrResult::INVALID_ARGUMENT)?;
+    let offset =
+        pointer.checked_sub(block.base).filter(|offset| *offset < block.size).ok_or(UrResult::INVALID_ARGUMENT)?;
+    let (share, handle) = Share::of(driver(), context, block)?;
+    let contents =
+        Contents { size: block.size as u64, offset: offset as u64, descriptor: descriptor(&handle), native: handle.0 };
+    Ok((contents, share))
 }
 
 /// `urIPCPutMemHandleExp`
 pub(crate) fn put(at: LevelZero, context: Arg<Context>, data: Arg<Data>) -> Result<(), UrResult> {
     result::not_null(context)?;
     result::not_null(data)?;
-    if let Some(share) = ISSUED.take(data)? {
+    if let Some(share) = ISSUED.take(data.get().0)? {
         // A context that the adapter no longer knows has no handles to put.
         share.end(driver(), at.context(context).ok());
     }
@@ -131,36 +130,46 @@ pub(crate) fn open(
         Err(Refusal::NotOurs) => (open_by_adapter(at, context, device, bytes)?, Origin::Adapter),
         _ => return Err(UrResult::INVALID_VALUE),
     };
+    keep(pointer, context.get().0, origin);
+    out.write(pointer);
+    Ok(())
+}
+
+/// Remembers a mapping.
+fn keep(pointer: usize, context: usize, origin: Origin) {
     match MAPPINGS.get().lock().entry(pointer) {
         Entry::Occupied(mut known) if matches!((known.get().origin, origin), (Origin::Adapter, Origin::Adapter)) => {
             known.get_mut().opens += 1;
         }
-        place => drop(place.insert_entry(Mapping { context: context.get().0, origin, opens: 1 })),
+        place => drop(place.insert_entry(Mapping { context, origin, opens: 1 })),
     }
-    out.write(pointer);
-    Ok(())
 }
 
 /// `urIPCCloseMemHandleExp`
 pub(crate) fn close(at: LevelZero, context: Arg<Context>, pointer: Arg<Pointer>) -> Result<(), UrResult> {
     result::not_null(pointer)?;
     let ze_context = at.context(context)?;
-    // Forgotten before it is closed, because its address may be used again afterwards.
-    let mapping = {
-        let mut mappings = MAPPINGS.get().lock();
-        let Entry::Occupied(mut known) = mappings.entry(pointer.get().0) else {
-            return Err(UrResult::INVALID_ARGUMENT);
-        };
-        if known.get().context != context.get().0 {
-            return Err(UrResult::INVALID_CONTEXT);
-        }
-        known.get_mut().opens -= 1;
-        if known.get().opens == 0 { known.remove() } else { *known.get() }
-    };
-    match mapping.origin {
+    match forget(pointer.get().0, context.get().0)? {
         Origin::Ours { base } => driver().close(ze_context, base),
         Origin::Adapter => result::done(adapter::urIPCCloseMemHandleExp(at.via)(context, pointer)),
     }
+}
+
+/// Forgets a mapping of a context, before it is closed, because its address may be used again afterwards.
+fn forget(pointer: usize, context: usize) -> Result<Origin, UrResult> {
+    let mut mappings = MAPPINGS.get().lock();
+    let Entry::Occupied(mut known) = mappings.entry(pointer) else {
+        return Err(UrResult::INVALID_ARGUMENT);
+    };
+    if known.get().context != context {
+        return Err(UrResult::INVALID_CONTEXT);
+    }
+    known.get_mut().opens -= 1;
+    let origin = known.get().origin;
+    if known.get().opens == 0 {
+        known.remove();
+    }
+    Ok(origin)
 }
 
 /// Closes what was opened in a context, at the last release of it.
@@ -170,6 +179,43 @@ pub(crate) fn end_of_context(context: usize, ze_context: ZeHandle) {
     for mapping in ended {
         if let Origin::Ours { base } = mapping.origin {
             let _ = driver().close(ze_context, base);
+        }
+    }
+}
+
+/// The four functions for a caller that has the driver's handles and no adapter's.
+pub(super) mod by_driver {
+    use super::{
+        HandleData, ISSUED, Kind, Origin, UrResult, ZeHandle, driver, export, forget, handle_data, keep, open_ours,
+    };
+
+    /// Makes handle data for the allocation that a pointer lies in: their address and their length.
+    pub(crate) fn get(context: ZeHandle, pointer: usize) -> Result<(usize, usize), UrResult> {
+        let (contents, share) = export(context, pointer)?;
+        Ok((ISSUED.issue(&contents, share), handle_data::SIZE))
+    }
+
+    /// Puts handle data by their address.
+    pub(crate) fn put(context: ZeHandle, data: usize) -> Result<(), UrResult> {
+        if let Some(share) = ISSUED.take(data)? {
+            share.end(driver(), Some(context));
+        }
+        Ok(())
+    }
+
+    /// Opens handle data of [`get`], or of our functions for adapters: the address of the memory.
+    pub(crate) fn open(context: ZeHandle, device: ZeHandle, bytes: &[u8]) -> Result<usize, UrResult> {
+        let handle_data = HandleData::decode(bytes).ok().filter(|data| data.kind == Kind::Memory);
+        let (pointer, origin) = open_ours(&handle_data.ok_or(UrResult::INVALID_VALUE)?, context, device)?;
+        keep(pointer, context.address(), origin);
+        Ok(pointer)
+    }
+
+    /// Closes a mapping of [`open`].
+    pub(crate) fn close(context: ZeHandle, pointer: usize) -> Result<(), UrResult> {
+        match forget(pointer, context.address())? {
+            Origin::Ours { base } => driver().close(context, base),
+            Origin::Adapter => Err(UrResult::INVALID_ARGUMENT),
         }
     }
 }

@@ -10,9 +10,9 @@
 use urscope_schema::api::{
     Function, UrResult,
     role::{
-        Context, Data, DataSize, Desc, Device, Event, Flags, InOutEvent, IpcProperty, Offset, OpenedData, OutBool,
-        OutData, OutDataSize, OutObject, OutPointer, OutValue, OutValueSize, PhysicalMem, Pointer, Property, Size,
-        Unseen, Unseen32, ValueSize,
+        Context, Count, Data, DataSize, Desc, Device, Devices, Event, Flags, InOutEvent, IpcProperty, Offset,
+        OpenedData, OutBool, OutContext, OutData, OutDataSize, OutObject, OutPointer, OutValue, OutValueSize,
+        PhysicalMem, Pointer, Property, Size, Unseen, Unseen32, ValueSize,
     },
 };
 
@@ -23,6 +23,7 @@ use super::{
 };
 use crate::raw::args::{Arg, caller::Query};
 
+mod contexts;
 mod driver;
 mod event;
 mod fetch;
@@ -35,6 +36,7 @@ mod physical;
 mod result;
 mod signal;
 mod support;
+pub mod without_adapter;
 
 /// In a forked child, which shares none of its parent's objects.
 pub fn after_fork_in_child() {
@@ -44,6 +46,7 @@ pub fn after_fork_in_child() {
     event::after_fork_in_child();
     signal::after_fork_in_child();
     support::after_fork_in_child();
+    contexts::after_fork_in_child();
 }
 
 /// Our backend, for the calls that came to one adapter.
@@ -90,6 +93,22 @@ impl Backend for LevelZero {
         self.via
     }
 
+    fn urContextCreate(
+        &self,
+        count: Arg<Count>,
+        devices: Arg<Devices>,
+        properties: Arg<Desc>,
+        context: Arg<OutContext>,
+    ) -> UrResult {
+        let result = adapter::urContextCreate(self.via)(count, devices, properties, context);
+        if result.is_success()
+            && let Some(made) = context.read_after()
+        {
+            contexts::made(*self, made);
+        }
+        result
+    }
+
     fn urContextRelease(&self, context: Arg<Context>) -> UrResult {
         if context.null().is_none()
             && let Ok(native) = self.native()
@@ -100,6 +119,7 @@ impl Backend for LevelZero {
                 memory::end_of_context(context.get().0, ze_context);
             }
             signal::end_of_context(ze_context);
+            contexts::ends(context);
         }
         adapter::urContextRelease(self.via)(context)
     }

@@ -120,7 +120,7 @@ impl Native {
     }
 
     /// The devices of a context.
-    fn devices(&self, context: Arg<Context>) -> Result<Vec<Arg<Device>>, UrResult> {
+    pub(crate) fn devices(&self, context: Arg<Context>) -> Result<Vec<Arg<Device>>, UrResult> {
         let get_info = self.context_info.ok_or(UrResult::UNSUPPORTED_FEATURE)?;
         let property = constants::UR_CONTEXT_INFO_DEVICES;
         let mut size = 0;

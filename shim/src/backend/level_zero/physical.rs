@@ -265,7 +265,7 @@ pub(crate) fn get(
 pub(crate) fn put(context: Arg<Context>, data: Arg<Data>) -> Result<(), UrResult> {
     result::not_null(context)?;
     result::not_null(data)?;
-    ISSUED.take(data).map(|keeper| keeper.map_or((), |keeper| drop(keeper.descriptor)))
+    ISSUED.take(data.get().0).map(|keeper| keeper.map_or((), |keeper| drop(keeper.descriptor)))
 }
 
 /// `urIPCOpenPhysMemHandleExp`

@@ -5,8 +5,8 @@
 use urscope_schema::api::{
     UrResult,
     role::{
-        DataSize, Desc, Event, InOutEvent, OpenedData, OutBool, OutData, OutDataSize, OutObject, OutPointer, OutValue,
-        OutValueSize, PhysicalMem, Pointer, Role, ValueSize,
+        DataSize, Desc, Event, InOutEvent, OpenedData, OutBool, OutContext, OutData, OutDataSize, OutObject,
+        OutPointer, OutValue, OutValueSize, PhysicalMem, Pointer, Role, ValueSize,
     },
 };
 
@@ -40,6 +40,16 @@ impl Arg<InOutEvent> {
         let variable = Some(self.0.0).filter(|variable| *variable != 0)?;
         // SAFETY: the caller passes the address of a variable for an event.
         Some(unsafe { std::ptr::with_exposed_provenance::<usize>(variable).read_unaligned() })
+    }
+}
+
+impl Arg<OutContext> {
+    /// What stands in the caller's variable after a call that succeeded; `None` for a null pointer, and where nothing was left.
+    pub fn read_after(self) -> Option<usize> {
+        let variable = Some(self.0.0).filter(|variable| *variable != 0)?;
+        // SAFETY: the caller passes the address of a variable for a context, and the adapter has just written to it.
+        let word = unsafe { std::ptr::with_exposed_provenance::<usize>(variable).read_unaligned() };
+        Some(word).filter(|word| *word != 0)
     }
 }
 

@@ -38,6 +38,20 @@ impl ZeHandle {
     /// No handle: what a variable holds before a driver or an adapter leaves a handle in it.
     pub(crate) const NULL: Self = Self(null_mut());
 
+    /// Of a handle that came as an address.
+    ///
+    /// # Safety
+    ///
+    /// It is a handle of the driver's, or null.
+    pub(crate) const unsafe fn new(handle: *mut c_void) -> Self {
+        Self(handle)
+    }
+
+    /// What distinguishes it from all others of its kind.
+    pub(crate) fn address(self) -> usize {
+        self.0.addr()
+    }
+
     /// An error where a driver reports success and leaves no handle.
     pub(crate) fn not_null(self) -> Result<Self, UrResult> {
         if self == Self::NULL { Err(UrResult::UNKNOWN) } else { Ok(self) }
