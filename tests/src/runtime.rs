@@ -77,6 +77,13 @@ pub fn browser() {
     READY.get_or_init(|| set_up(&["--browser"]));
 }
 
+/// The file of pyright that node runs. Sets it up if necessary.
+pub fn pyright() -> PathBuf {
+    static READY: OnceLock<()> = OnceLock::new();
+    READY.get_or_init(|| set_up(&["--types"]));
+    repository().join("target/types/node_modules/pyright/index.js")
+}
+
 /// The Python interpreter of a virtual environment for one package, by the name of its file in `scripts/requirements`. Sets it
 /// up if necessary.
 pub fn python_with(package: &str) -> PathBuf {
