@@ -14,6 +14,8 @@ from urscope.memory import _close
 
 BYTES = bytes(range(256)) * 16
 SIZE = len(BYTES)
+#: Of handle data: of the adapters v1 and v2, and of urscope's own backend.
+SIZES = (108, 120, 128)
 
 
 def new_memory(nbytes=SIZE):
@@ -30,7 +32,7 @@ class HandlesAreMade(unittest.TestCase):
     def test_the_bytes_of_device_memory_are_bytes(self):
         with IPCMemoryHandle(new_memory()) as handle:
             self.assertIs(type(handle.to_bytes()), bytes)
-            self.assertIn(len(handle.to_bytes()), (108, 120))
+            self.assertIn(len(handle.to_bytes()), SIZES)
             self.assertEqual(handle.nbytes, SIZE)
 
     def test_memory_that_is_not_device_memory_is_a_type_error(self):
@@ -65,7 +67,7 @@ class HandlesAreMade(unittest.TestCase):
             self.assertEqual(mapped.tobytes(), BYTES)
         handle.close()
 
-    def test_a_runtime_of_2026_and_its_device_share_memory(self):
+    def test_the_runtime_and_its_device_share_memory(self):
         self.assertIs(IPCMemoryHandle.is_available(), True)
         self.assertIs(IPCMemoryHandle.is_available(dpctl.SyclDevice()), True)
 
@@ -318,7 +320,7 @@ class TheCInterface(unittest.TestCase):
     def test_handle_data_are_freed_once(self):
         failed, data, size = self.get(self.pointer, self.context)
         self.assertEqual((failed, self.error()), (0, None))
-        self.assertIn(size, (108, 120))
+        self.assertIn(size, SIZES)
         self.library.DPCTLIPCMem_FreeHandleData(data)
         self.assertIsNone(self.error())
         self.library.DPCTLIPCMem_FreeHandleData(data)

@@ -1,7 +1,8 @@
 """What the adapters of Level Zero write into handle data of memory, as far as it helps to refuse wrong ones.
 
 libumf begins them with a number, the address and size of the block that holds the memory, the producer and the place of the memory
-in the block. The runtime checks neither the producer nor whether the place is inside.
+in the block. The runtime checks neither the producer nor whether the place is inside. urscope's own, which are used with the runtime 2025.3,
+begin with a magic number, a version, the kind of the object, the producer, its start, a serial number, and then the size and the place.
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ from typing import NamedTuple, Optional
 _HEAD = struct.Struct("<QQiiQQ")
 #: The sizes of the data that the adapters v1 and v2 make.
 _SIZES = (108, 120)
+
+_OWN_HEAD = struct.Struct("<8sHHIQQQQ")
+_OWN_SIZE = 128
+_OWN_MAGIC = b"urscope\x1a"
 
 
 class HandleHead(NamedTuple):
@@ -25,6 +30,9 @@ class HandleHead(NamedTuple):
 
 def head_of(data: bytes) -> Optional[HandleHead]:
     """The head of handle data; None if they are of another form."""
+    if len(data) == _OWN_SIZE and data.startswith(_OWN_MAGIC):
+        _magic, _version, _kind, pid, _started, _serial, size, offset = _OWN_HEAD.unpack_from(data)
+        return HandleHead(pid, size - offset)
     if len(data) not in _SIZES:
         return None
     _number, _base, pid, _padding, size, offset = _HEAD.unpack_from(data)

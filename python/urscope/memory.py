@@ -48,6 +48,15 @@ def _put(data: int, memory: MemoryUSMDevice, pid: int) -> None:
         _native.free_handle_data(data)
 
 
+_INTERFACE = "__sycl_usm_array_interface__"
+
+
+def _is_array(value: object) -> bool:
+    """Whether memory can be made from the object, or from the one whose attributes it is. Runs no code of it."""
+    attributes = value if type(value) is dict else getattr(value, "__dict__", None)
+    return isinstance(value, _Memory) or hasattr(type(value), _INTERFACE) or (type(attributes) is dict and _INTERFACE in attributes)
+
+
 def _references(memory: MemoryIPCDevice) -> int:
     """How many references to the object's mapping there are. It counts one more, always the same."""
     return sys.getrefcount(memory.reference_obj)
@@ -96,10 +105,14 @@ class MemoryIPCDevice(MemoryUSMDevice):  # type: ignore[misc]
 
     def _has_arrays(self) -> bool:
         """Whether an array, or other memory, was made from this object and refers to it rather than to the mapping."""
-        return any(
-            isinstance(other, _Memory) or hasattr(type(other), "__sycl_usm_array_interface__")
-            for other in gc.get_referrers(self)
-        )
+        # Objects may keep what they refer to in a dictionary or another container of their own.
+        containers = []
+        for other in gc.get_referrers(self):
+            if _is_array(other):
+                return True
+            if type(other) in (dict, list, tuple):
+                containers.append(other)
+        return bool(containers) and any(_is_array(other) for other in gc.get_referrers(*containers))
 
     def _opened(self) -> _Mapping:
         """The mapping, which cannot be closed while the caller holds it."""
@@ -247,7 +260,8 @@ class IPCMemoryHandle:
         return self._is_closed
 
     def to_bytes(self) -> bytes:
-        """The handle data, which :meth:`open` takes in another process: 108 bytes with the v1 adapter, 120 with v2.
+        """The handle data, which :meth:`open` takes in another process: 108 bytes with the v1 adapter, 120 with v2, 128
+        with a runtime before 2026.0.
 
         They are valid as long as this object is not closed. Raises RuntimeError if it is.
         """
@@ -371,6 +385,8 @@ def _received(data: bytes, nbytes: int, device: str) -> IPCMemoryHandle:
 
 def _require_support(device: dpctl.SyclDevice) -> None:
     if not _native.available():
-        raise RuntimeError("this SYCL runtime cannot share memory between processes: 2026.0 and later can")
+        raise RuntimeError(
+            "this SYCL runtime cannot share memory between processes: 2026.0 and later can, and earlier ones with Level Zero"
+        )
     if not _native.device_shares_memory(device.addressof_ref()):
         raise RuntimeError(f"the device {device.name} cannot share memory between processes (aspect ext_oneapi_ipc_memory)")

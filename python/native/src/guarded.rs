@@ -18,7 +18,7 @@ use std::{
 use crate::library::Library;
 
 global_asm!(
-    // void *urscope_ipc_guarded(function, const uintptr_t arguments[4], uintptr_t results[2])
+    // void *urscope_ipc_guarded(function, const uintptr_t arguments[6], uintptr_t results[2])
     ".pushsection .text.urscope_ipc_guarded,\"ax\",@progbits",
     ".p2align 4",
     ".globl urscope_ipc_guarded",
@@ -39,6 +39,8 @@ global_asm!(
     "mov rsi, [r11 + 8]",
     "mov rdx, [r11 + 16]",
     "mov rcx, [r11 + 24]",
+    "mov r8, [r11 + 32]",
+    "mov r9, [r11 + 40]",
     ".Lurscope_ipc_call:",
     "call rax",
     ".Lurscope_ipc_called:",
@@ -96,6 +98,9 @@ unsafe extern "C" {
     static urscope_ipc_exception_type: AtomicPtr<c_void>;
 }
 
+/// How many arguments the x86-64 ABI passes in general registers.
+const ARGUMENTS: usize = 6;
+
 type BeginCatch = unsafe extern "C" fn(*mut c_void) -> *mut StdException;
 type EndCatch = unsafe extern "C" fn();
 
@@ -138,13 +143,22 @@ impl Guard {
         Some(Self { begin_catch, end_catch })
     }
 
-    /// Calls a function with up to four arguments, each of which is passed in a general register. Returns the two registers in which
-    /// a result may be, or what the exception that it threw says.
+    /// Calls a function with up to [`ARGUMENTS`] arguments, each of which is passed in a general register. Returns the two registers in
+    /// which a result may be, or what the exception that it threw says.
     ///
     /// # Safety
     ///
     /// The function must take these arguments.
-    pub(crate) unsafe fn call(&self, function: *const c_void, arguments: [usize; 4]) -> Result<[usize; 2], String> {
+    pub(crate) unsafe fn call<const N: usize>(
+        &self,
+        function: *const c_void,
+        given: [usize; N],
+    ) -> Result<[usize; 2], String> {
+        const { assert!(N <= ARGUMENTS) };
+        let mut arguments = [0; ARGUMENTS];
+        for (place, argument) in arguments.iter_mut().zip(given) {
+            *place = argument;
+        }
         let mut results = [0; 2];
         // SAFETY: the words of the table were filled in by `of`; the rest is the caller's promise.
         let thrown = unsafe { urscope_ipc_guarded(function, arguments.as_ptr(), results.as_mut_ptr()) };

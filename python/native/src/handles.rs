@@ -9,8 +9,19 @@ use parking_lot::Mutex;
 
 use crate::sycl::{HandleData, OwnContext, Sycl};
 
+/// What handle data are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Memory,
+    PhysicalMemory,
+    Event,
+}
+
 struct Held {
+    kind: Kind,
     size: usize,
+    /// How often they were got: libsycl gives the same data for every get of an event.
+    gets: usize,
     context: OwnContext,
     /// The process that got it. A forked child has none of its parent's handle data.
     pid: u32,
@@ -19,11 +30,14 @@ struct Held {
 static HELD: Mutex<Option<HashMap<usize, Held>>> = Mutex::new(None);
 
 /// Keeps what a put of this handle data needs.
-pub(crate) fn hold(handle: HandleData, context: OwnContext) {
-    let held = Held { size: handle.size, context, pid: process::id() };
-    let former = HELD.lock().get_or_insert_default().insert(handle.data.addr(), held);
-    // The runtime gave the address out again, so the former data are gone.
-    drop(former);
+pub(crate) fn hold(kind: Kind, handle: HandleData, context: OwnContext) {
+    let pid = process::id();
+    let mut all = HELD.lock();
+    let all = all.get_or_insert_default();
+    let again = all.get(&handle.data.addr()).filter(|held| kind == Kind::Event && held.kind == kind && held.pid == pid);
+    let gets = again.map_or(0, |held| held.gets) + 1;
+    // Of other kinds, the runtime gave the address out again, so the former data are gone.
+    all.insert(handle.data.addr(), Held { kind, size: handle.size, gets, context, pid });
 }
 
 /// Puts handle data. The error says why they were not put.
@@ -32,8 +46,17 @@ pub(crate) fn hold(handle: HandleData, context: OwnContext) {
 ///
 /// `sycl` must be the libsycl that the data come from.
 pub(crate) unsafe fn put(sycl: &Sycl, data: *mut c_void) -> Result<(), String> {
-    let held = HELD.lock().as_mut().and_then(|all| all.remove(&data.addr()));
-    let Some(Held { size, context, pid }) = held else {
+    let held = {
+        let mut all = HELD.lock();
+        match all.as_mut().and_then(|all| all.get_mut(&data.addr())) {
+            Some(held) if held.gets > 1 => {
+                held.gets -= 1;
+                return Ok(());
+            }
+            _ => all.as_mut().and_then(|all| all.remove(&data.addr())),
+        }
+    };
+    let Some(Held { kind, size, context, pid, .. }) = held else {
         return Err(format!("no handle data are at {data:p}: they were freed before, or never got"));
     };
     if pid != process::id() {
@@ -41,6 +64,13 @@ pub(crate) unsafe fn put(sycl: &Sycl, data: *mut c_void) -> Result<(), String> {
         std::mem::forget(context);
         return Err("the handle data belong to the parent of this forked process".to_owned());
     }
+    let handle = HandleData { data, size };
     // SAFETY: the data were got with this context and are put once, as they are no longer held.
-    unsafe { sycl.put(HandleData { data, size }, context.get()) }
+    unsafe {
+        match kind {
+            Kind::Memory => sycl.put(handle, context.get()),
+            Kind::PhysicalMemory => sycl.physical_memory()?.put(sycl, handle, context.get()),
+            Kind::Event => sycl.events()?.put(sycl, handle, context.get()),
+        }
+    }
 }

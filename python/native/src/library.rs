@@ -32,6 +32,12 @@ impl Library {
     }
 }
 
+/// A symbol that every library of the process sees: of the program, of what it depends on, or of a preloaded library.
+pub(crate) fn preloaded(name: &CStr) -> Option<NonNull<c_void>> {
+    // SAFETY: dlsym(3) with `RTLD_DEFAULT` takes any name.
+    NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+}
+
 struct Search<'a> {
     file_name: &'a str,
     path: Option<CString>,

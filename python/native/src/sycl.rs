@@ -10,12 +10,19 @@ use std::{
     sync::OnceLock,
 };
 
-use crate::{guarded::Guard, library::Library};
+use crate::{
+    event::Events, guarded::Guard, level_zero::LevelZero, library::Library, physical::PhysicalMemory, shared::Shared,
+};
 
 /// A `sycl::context` of the caller, as dpctl's interface passes it.
 pub(crate) type ContextRef = *const c_void;
 /// A `sycl::device` of the caller.
 pub(crate) type DeviceRef = *const c_void;
+
+/// A `sycl::queue` of the caller.
+pub(crate) type QueueRef = *const c_void;
+/// A `sycl::event` of the caller.
+pub(crate) type EventRef = *const c_void;
 
 /// The handle data of one get: bytes that the runtime owns until they are put.
 #[derive(Clone, Copy)]
@@ -25,15 +32,38 @@ pub(crate) struct HandleData {
     pub(crate) size: usize,
 }
 
-type Function = NonNull<c_void>;
+pub(crate) type Function = NonNull<c_void>;
 
 /// dpctl's interface library, and what it and the libsycl behind it offer.
 pub(crate) struct Sycl {
     guard: Guard,
     copy_context: unsafe extern "C" fn(ContextRef) -> ContextRef,
     delete_context: unsafe extern "C" fn(ContextRef),
+    context_devices: unsafe extern "C" fn(ContextRef) -> *mut c_void,
+    devices: Devices,
+    copy_queue: unsafe extern "C" fn(QueueRef) -> QueueRef,
+    delete_queue: unsafe extern "C" fn(QueueRef),
+    copy_event: unsafe extern "C" fn(EventRef) -> EventRef,
     has_aspect: Function,
-    memory: Option<Memory>,
+    memory: Option<Route>,
+    physical_memory: Option<PhysicalMemory>,
+    events: Option<Events>,
+}
+
+/// dpctl's functions for a vector of devices.
+struct Devices {
+    size: unsafe extern "C" fn(*mut c_void) -> usize,
+    at: unsafe extern "C" fn(*mut c_void, usize) -> DeviceRef,
+    delete_device: unsafe extern "C" fn(DeviceRef),
+    delete: unsafe extern "C" fn(*mut c_void),
+}
+
+/// Who shares memory.
+enum Route {
+    /// libsycl does.
+    Runtime(Memory),
+    /// libsycl cannot: urscope's own backend does.
+    LevelZero(LevelZero),
 }
 
 struct Memory {
@@ -51,8 +81,12 @@ unsafe impl Sync for Sycl {}
 /// The file of dpctl's C interface. Whoever has references of dpctl has loaded it, and it depends on the libsycl that made them.
 const DPCTL: &str = "libDPCTLSyclInterface.so";
 
-/// `sycl::aspect::ext_oneapi_ipc_memory`, which is the same in all releases that have it.
+/// `sycl::aspect::ext_oneapi_ipc_memory`, which is the same in all releases that have it, as the two that follow.
 const IPC_MEMORY: usize = 88;
+/// `sycl::aspect::ext_oneapi_ipc_physical_memory`
+const IPC_PHYSICAL_MEMORY: usize = 96;
+/// `sycl::aspect::ext_oneapi_ipc_event`
+const IPC_EVENT: usize = 99;
 
 /// The libsycl that dpctl uses. The error is a sentence for people.
 pub(crate) fn sycl() -> Result<&'static Sycl, &'static str> {
@@ -67,33 +101,71 @@ pub(crate) fn sycl() -> Result<&'static Sycl, &'static str> {
 
 impl Sycl {
     fn of(dpctl: &Library) -> Option<Self> {
-        let copy = dpctl.symbol(c"DPCTLContext_Copy")?;
-        let delete = dpctl.symbol(c"DPCTLContext_Delete")?;
-        // SAFETY: dpctl's header declares them with these signatures.
-        let (copy_context, delete_context) = unsafe {
+        /// One of dpctl's functions, which throw nothing, as one of type `F`.
+        ///
+        /// # Safety
+        ///
+        /// dpctl's header declares it so.
+        unsafe fn function<F: Copy>(dpctl: &Library, name: &CStr) -> Option<F> {
+            const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+            let function = dpctl.symbol(name)?.as_ptr();
+            // SAFETY: the caller's promise, and as wide as a pointer.
+            Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) })
+        }
+
+        // SAFETY: dpctl's headers declare them with these signatures.
+        let (copy_queue, delete_queue, copy_event) = unsafe {
             (
-                std::mem::transmute::<*mut c_void, unsafe extern "C" fn(ContextRef) -> ContextRef>(copy.as_ptr()),
-                std::mem::transmute::<*mut c_void, unsafe extern "C" fn(ContextRef)>(delete.as_ptr()),
+                function(dpctl, c"DPCTLQueue_Copy")?,
+                function(dpctl, c"DPCTLQueue_Delete")?,
+                function(dpctl, c"DPCTLEvent_Copy")?,
+            )
+        };
+        // SAFETY: as above.
+        let (copy_context, delete_context, context_devices, devices) = unsafe {
+            (
+                function(dpctl, c"DPCTLContext_Copy")?,
+                function(dpctl, c"DPCTLContext_Delete")?,
+                function(dpctl, c"DPCTLContext_GetDevices")?,
+                Devices {
+                    size: function(dpctl, c"DPCTLDeviceVector_Size")?,
+                    at: function(dpctl, c"DPCTLDeviceVector_GetAt")?,
+                    delete_device: function(dpctl, c"DPCTLDevice_Delete")?,
+                    delete: function(dpctl, c"DPCTLDeviceVector_Delete")?,
+                },
             )
         };
         Some(Self {
             guard: Guard::of(dpctl)?,
             copy_context,
             delete_context,
+            context_devices,
+            devices,
+            copy_queue,
+            delete_queue,
+            copy_event,
             has_aspect: dpctl.symbol(c"_ZNK4sycl3_V16device3hasENS0_6aspectE")?,
-            memory: Memory::of(dpctl),
+            memory: (Memory::of(dpctl).map(Route::Runtime)).or_else(|| LevelZero::of(dpctl).map(Route::LevelZero)),
+            physical_memory: PhysicalMemory::of(dpctl),
+            events: Events::of(dpctl),
         })
     }
 
-    /// Whether this libsycl has the functions.
+    /// Whether memory can be shared with this libsycl.
     pub(crate) fn has_memory(&self) -> bool {
-        self.memory.is_some()
+        match &self.memory {
+            Some(Route::Runtime(_)) => true,
+            Some(Route::LevelZero(_)) => LevelZero::is_available(),
+            None => false,
+        }
     }
 
-    fn memory(&self) -> Result<&Memory, String> {
-        self.memory
-            .as_ref()
-            .ok_or_else(|| "this libsycl cannot share memory between processes: it is older than 2026.0".to_owned())
+    fn memory(&self) -> Result<&Route, String> {
+        self.memory.as_ref().ok_or_else(|| {
+            "this libsycl cannot share memory between processes, and does not give out the handles of Level Zero with which urscope \
+             could"
+                .to_owned()
+        })
     }
 
     /// Calls a function of libsycl. The error is what its exception says.
@@ -101,7 +173,11 @@ impl Sycl {
     /// # Safety
     ///
     /// The function must take these arguments.
-    unsafe fn call(&self, function: Function, arguments: [usize; 4]) -> Result<[usize; 2], String> {
+    pub(crate) unsafe fn call<const N: usize>(
+        &self,
+        function: Function,
+        arguments: [usize; N],
+    ) -> Result<[usize; 2], String> {
         // SAFETY: the caller's promise.
         unsafe { self.guard.call(function.as_ptr(), arguments) }
     }
@@ -112,12 +188,94 @@ impl Sycl {
     ///
     /// The device must be one of this libsycl.
     pub(crate) unsafe fn shares_memory(&self, device: DeviceRef) -> Result<bool, String> {
-        if !self.has_memory() {
-            return Ok(false);
+        match &self.memory {
+            // SAFETY: the caller's promise.
+            Some(Route::Runtime(_)) => unsafe { self.has_aspect(device, IPC_MEMORY) },
+            // SAFETY: the caller's promise.
+            Some(Route::LevelZero(own)) => unsafe { own.shares_memory(self, device) },
+            None => Ok(false),
         }
+    }
+
+    /// The functions for physical memory.
+    pub(crate) fn physical_memory(&self) -> Result<&PhysicalMemory, String> {
+        let has = self.physical_memory.as_ref();
+        has.ok_or_else(|| {
+            "this libsycl cannot share physical memory between processes: it is older than 2026.2".to_owned()
+        })
+    }
+
+    /// The functions for events.
+    pub(crate) fn events(&self) -> Result<&Events, String> {
+        let has = self.events.as_ref();
+        has.ok_or_else(|| "this libsycl cannot share events between processes: it is older than 2026.2".to_owned())
+    }
+
+    /// Whether physical memory of a device can be shared.
+    ///
+    /// # Safety
+    ///
+    /// The device must be one of this libsycl.
+    pub(crate) unsafe fn shares_physical_memory(&self, device: DeviceRef) -> Result<bool, String> {
+        // SAFETY: the caller's promise.
+        Ok(self.physical_memory.is_some() && unsafe { self.has_aspect(device, IPC_PHYSICAL_MEMORY)? })
+    }
+
+    /// Whether events of a device can be shared.
+    ///
+    /// # Safety
+    ///
+    /// The device must be one of this libsycl.
+    pub(crate) unsafe fn shares_events(&self, device: DeviceRef) -> Result<bool, String> {
+        // SAFETY: the caller's promise.
+        Ok(self.events.is_some() && unsafe { self.has_aspect(device, IPC_EVENT)? })
+    }
+
+    /// An event for dpctl, which deletes it.
+    pub(crate) fn event_of(&self, event: &Shared) -> Result<EventRef, String> {
+        // SAFETY: libsycl has just made the event.
+        let copy = unsafe { (self.copy_event)(ptr::with_exposed_provenance(event.address())) };
+        if copy.is_null() { Err("the event could not be copied".to_owned()) } else { Ok(copy) }
+    }
+
+    /// # Safety
+    ///
+    /// The device must be one of this libsycl.
+    unsafe fn has_aspect(&self, device: DeviceRef, aspect: usize) -> Result<bool, String> {
         // SAFETY: `bool sycl::device::has(aspect) const`; the device is the caller's promise.
-        let [answer, _] = unsafe { self.call(self.has_aspect, [device.expose_provenance(), IPC_MEMORY, 0, 0])? };
+        let [answer, _] = unsafe { self.call(self.has_aspect, [device.expose_provenance(), aspect])? };
         Ok(answer.to_le_bytes().first() == Some(&1))
+    }
+
+    /// What `of` says of each device of a context.
+    ///
+    /// # Safety
+    ///
+    /// The context must be one of this libsycl.
+    pub(crate) unsafe fn devices_of<T>(
+        &self,
+        context: ContextRef,
+        of: impl Fn(DeviceRef) -> Result<T, String>,
+    ) -> Result<Vec<T>, String> {
+        // SAFETY: the caller's promise.
+        let vector = unsafe { (self.context_devices)(context) };
+        if vector.is_null() {
+            return Err("dpctl does not name the devices of the context".to_owned());
+        }
+        // SAFETY: it is the vector that dpctl made.
+        let count = unsafe { (self.devices.size)(vector) };
+        let answers = (0..count).map(|at| {
+            // SAFETY: there are so many. The device is a copy of our own, which ends after its use.
+            let device = unsafe { (self.devices.at)(vector, at) };
+            let answer = if device.is_null() { Err("a device could not be copied".to_owned()) } else { of(device) };
+            // SAFETY: as above.
+            unsafe { (self.devices.delete_device)(device) };
+            answer
+        });
+        let answers = answers.collect();
+        // SAFETY: it is not used any more.
+        unsafe { (self.devices.delete)(vector) };
+        answers
     }
 
     /// `ipc::memory::get`
@@ -126,9 +284,14 @@ impl Sycl {
     ///
     /// The context must be one of this libsycl.
     pub(crate) unsafe fn get(&self, pointer: *mut c_void, context: ContextRef) -> Result<HandleData, String> {
+        let memory = match self.memory()? {
+            Route::Runtime(memory) => memory,
+            // SAFETY: the caller's promise.
+            Route::LevelZero(own) => return unsafe { own.get(self, pointer, context) },
+        };
         // SAFETY: `handle get(void *, const context &)`; a handle is trivial and has two words.
         let [data, size] =
-            unsafe { self.call(self.memory()?.get, [pointer.expose_provenance(), context.expose_provenance(), 0, 0])? };
+            unsafe { self.call(memory.get, [pointer.expose_provenance(), context.expose_provenance()])? };
         Ok(HandleData { data: ptr::with_exposed_provenance_mut(data), size })
     }
 
@@ -138,11 +301,13 @@ impl Sycl {
     ///
     /// The context must be one of this libsycl, and the handle data must come from [`Self::get`] and not have been put.
     pub(crate) unsafe fn put(&self, mut handle: HandleData, context: ContextRef) -> Result<(), String> {
+        let memory = match self.memory()? {
+            Route::Runtime(memory) => memory,
+            // SAFETY: the caller's promise.
+            Route::LevelZero(own) => return unsafe { own.put(self, handle, context) },
+        };
         // SAFETY: `void put(handle &, const context &)`
-        unsafe {
-            self.call(self.memory()?.put, [(&raw mut handle).expose_provenance(), context.expose_provenance(), 0, 0])
-        }
-        .map(drop)
+        unsafe { self.call(memory.put, [(&raw mut handle).expose_provenance(), context.expose_provenance()]) }.map(drop)
     }
 
     /// `ipc::memory::open`
@@ -156,6 +321,11 @@ impl Sycl {
         context: ContextRef,
         device: DeviceRef,
     ) -> Result<*mut c_void, String> {
+        let memory = match self.memory()? {
+            Route::Runtime(memory) => memory,
+            // SAFETY: the caller's promise.
+            Route::LevelZero(own) => return unsafe { own.open(self, data, context, device) },
+        };
         // v1 adapters write into the bytes that they open.
         let mut copy = data.to_vec();
         let arguments = [
@@ -165,7 +335,7 @@ impl Sycl {
             device.expose_provenance(),
         ];
         // SAFETY: `void *openIPCMemHandle(const std::byte *, size_t, const context &, const device &)`
-        let [pointer, _] = unsafe { self.call(self.memory()?.open, arguments)? };
+        let [pointer, _] = unsafe { self.call(memory.open, arguments)? };
         Ok(ptr::with_exposed_provenance_mut(pointer))
     }
 
@@ -175,9 +345,13 @@ impl Sycl {
     ///
     /// The context must be one of this libsycl.
     pub(crate) unsafe fn close(&self, pointer: *mut c_void, context: ContextRef) -> Result<(), String> {
+        let memory = match self.memory()? {
+            Route::Runtime(memory) => memory,
+            // SAFETY: the caller's promise.
+            Route::LevelZero(own) => return unsafe { own.close(self, pointer, context) },
+        };
         // SAFETY: `void close(void *, const context &)`
-        unsafe { self.call(self.memory()?.close, [pointer.expose_provenance(), context.expose_provenance(), 0, 0]) }
-            .map(drop)
+        unsafe { self.call(memory.close, [pointer.expose_provenance(), context.expose_provenance()]) }.map(drop)
     }
 }
 
@@ -231,5 +405,33 @@ impl Drop for OwnContext {
     fn drop(&mut self) {
         // SAFETY: it is our own copy.
         unsafe { (self.sycl.delete_context)(self.context) };
+    }
+}
+
+/// A copy of a caller's queue.
+pub(crate) struct OwnQueue {
+    sycl: &'static Sycl,
+    queue: QueueRef,
+}
+
+impl OwnQueue {
+    /// # Safety
+    ///
+    /// The queue must be one of this libsycl.
+    pub(crate) unsafe fn copy(sycl: &'static Sycl, queue: QueueRef) -> Result<Self, String> {
+        // SAFETY: the caller's promise. dpctl returns null where copying failed.
+        let queue = unsafe { (sycl.copy_queue)(queue) };
+        if queue.is_null() { Err("the queue could not be copied".to_owned()) } else { Ok(Self { sycl, queue }) }
+    }
+
+    pub(crate) fn get(&self) -> QueueRef {
+        self.queue
+    }
+}
+
+impl Drop for OwnQueue {
+    fn drop(&mut self) {
+        // SAFETY: it is our own copy.
+        unsafe { (self.sycl.delete_queue)(self.queue) };
     }
 }

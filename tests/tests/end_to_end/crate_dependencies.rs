@@ -16,7 +16,7 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("urscope-command", &["urscope-analyzer", "urscope-rule-pages", "urscope-rules", "urscope-schema"]),
     ("urscope-device", &[]),
     ("urscope-device-loader", &["urscope-device"]),
-    ("urscope-python", &[]),
+    ("urscope-python", &["urscope-schema", "urscope-shim"]),
     ("urscope-tests", &[]),
 ];
 

@@ -26,6 +26,19 @@ fn python(program: &str, adapter: Adapter) -> TestRun {
         .arg(folder().join("tests").join(program))
 }
 
+/// dpctl's last release for the runtime 2025.3, as `scripts/setup` names it.
+const OLDER_DPCTL: &str = "dpctl-0.21.1";
+
+/// The same with the runtime 2025.3, which has no functions of its own for this.
+fn python_on_2025_3(program: &str, adapter: Adapter) -> TestRun {
+    TestRun::of_program(runtime::python_with(OLDER_DPCTL))
+        .adapter(adapter)
+        .env("LD_LIBRARY_PATH", Release::R2025_3.folder().join("lib"))
+        .env("PYTHONPATH", folder())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .arg(folder().join("tests").join(program))
+}
+
 /// A program that uses `unittest` says at its end how many tests it ran.
 fn assert_passed(outcome: &Outcome, tests: usize) {
     let passed = format!("\nRan {tests} test{} in ", if tests == 1 { "" } else { "s" });
@@ -116,6 +129,40 @@ on_both_adapters! {
         for (program, tests) in [("test_two_processes.py", 6), ("test_one_process.py", 26), ("test_refusals.py", 8)] {
             assert_passed(&python(program, adapter).untraced().run(), tests);
         }
+    }
+
+    /// All of this over urscope's own backend, without and with urscope in the processes.
+    fn the_runtime_2025_3_shares_memory_too(adapter) {
+        for (program, tests, expected) in [
+            ("test_two_processes.py", 6, &["note open-in-producer"][..]),
+            ("test_one_process.py", 26, &["note open-in-producer"]),
+            (
+                "test_refusals.py",
+                8,
+                // Bytes of another size, and garbage, are refused by our backend and not before.
+                &[
+                    "error size-mismatch",
+                    "note garbage-handle",
+                    "note leaked-handle",
+                    "note open-in-producer",
+                    "warning leaked-handle",
+                ],
+            ),
+        ] {
+            assert_passed(&python_on_2025_3(program, adapter).untraced().run(), tests);
+            let outcome = python_on_2025_3(program, adapter).run();
+            assert_passed(&outcome, tests);
+            let report = outcome.report();
+            assert_eq!(report.violations(), expected, "{}", outcome.stderr);
+            assert!(report.calls("urIPCGetMemHandleExp") >= 9, "{}", outcome.stderr);
+        }
+        assert_passed(&python_on_2025_3("test_cycles.py", adapter).untraced().run(), 1);
+        let outcome = python_on_2025_3("mistakes.py", adapter).arg("use-after-put").run();
+        let report = outcome.report();
+        assert_eq!(report.violations(), ["error use-after-put"], "{}", outcome.stderr);
+        let finding = report.finding("use-after-put");
+        assert_eq!(line(&finding["process"]), "pipe.recv().map().close()");
+        assert_eq!(line(&finding["other"]), "handle.close()");
     }
 
     /// The worked example of docs/python.md, with a short stream.
@@ -222,15 +269,31 @@ fn the_packages_are_the_same_each_time_and_leave_nothing_behind() {
     assert_passed(&run.run(), 9);
 }
 
+/// For mypy in its strict mode and for pyright, as `python/pyproject.toml` sets them up.
 #[test]
 fn the_types_of_the_package_are_consistent() {
+    let python = runtime::python_with(PYTEST);
     let cache = tempfile::tempdir().expect("a temporary folder");
-    let output = Command::new(runtime::python_with(PYTEST))
+    let mypy = Command::new(&python)
         .args(["-m", "mypy", "--cache-dir"])
         .arg(cache.path())
         .current_dir(folder())
         .output()
         .expect("mypy starts");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.starts_with("Success: no issues found in "), "{said}");
+    let said = String::from_utf8_lossy(&mypy.stdout);
+    assert!(mypy.status.success() && said.starts_with("Success: no issues found in "), "{said}");
+
+    let pyright = Command::new("node")
+        .arg(runtime::pyright())
+        .args(["--outputjson", "--pythonpath"])
+        .arg(&python)
+        .current_dir(folder())
+        .output()
+        .expect("node cannot be started: apt-get install nodejs");
+    let said = String::from_utf8_lossy(&pyright.stdout);
+    let report: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let modules = fs::read_dir(folder().join("urscope")).expect("the package").flatten();
+    let modules = modules.filter(|entry| entry.path().extension().is_some_and(|end| end == "py")).count();
+    assert_eq!(report["summary"]["filesAnalyzed"], modules, "{said}");
+    assert!(pyright.status.success() && report["summary"]["errorCount"] == 0, "{said}");
 }

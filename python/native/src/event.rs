@@ -1,0 +1,115 @@
+//! The functions of libsycl that share events between processes (from 2026.2).
+
+use std::ptr;
+
+use crate::{
+    library::Library,
+    shared::Shared,
+    sycl::{ContextRef, EventRef, Function, HandleData, OwnQueue, QueueRef, Sycl},
+};
+
+/// `make_event_flag_enable_ipc`
+const ENABLE_IPC: usize = 2;
+
+/// The functions.
+pub(crate) struct Events {
+    make: Function,
+    signal: Function,
+    wait: Function,
+    get: Function,
+    put: Function,
+    open: Function,
+}
+
+impl Events {
+    /// Those of the libsycl behind dpctl; `None` if it has not all of them.
+    pub(crate) fn of(dpctl: &Library) -> Option<Self> {
+        Some(Self {
+            make: dpctl.symbol(c"_ZN4sycl3_V13ext6oneapi12experimental6detail10make_eventERKNS0_7contextEj")?,
+            signal: dpctl
+                .symbol(c"_ZN4sycl3_V13ext6oneapi12experimental20enqueue_signal_eventENS0_5queueERNS0_5eventE")?,
+            wait: dpctl
+                .symbol(c"_ZN4sycl3_V13ext6oneapi12experimental18enqueue_wait_eventENS0_5queueERKNS0_5eventE")?,
+            get: dpctl.symbol(c"_ZN4sycl3_V13ext6oneapi12experimental3ipc5event3getERKNS0_5eventE")?,
+            put: dpctl.symbol(c"_ZN4sycl3_V13ext6oneapi12experimental3ipc5event3putERNS4_6handleERKNS0_7contextE")?,
+            open: dpctl.symbol(c"_ZN4sycl3_V16detail18openIPCEventHandleEPKSt4bytemRKNS0_7contextE")?,
+        })
+    }
+
+    /// `make_event` with `enable_ipc`
+    ///
+    /// # Safety
+    ///
+    /// The context must be one of this libsycl.
+    pub(crate) unsafe fn make(&self, sycl: &Sycl, context: ContextRef) -> Result<EventRef, String> {
+        let mut event = Shared::empty();
+        // SAFETY: `event detail::make_event(const context &, uint32_t)`; an event is returned in the place that is named first.
+        unsafe { sycl.call(self.make, [event.place(), context.expose_provenance(), ENABLE_IPC])? };
+        sycl.event_of(&event)
+    }
+
+    /// `enqueue_signal_event`
+    ///
+    /// # Safety
+    ///
+    /// The queue and the event must be of this libsycl.
+    pub(crate) unsafe fn signal(&self, sycl: &'static Sycl, queue: QueueRef, event: EventRef) -> Result<(), String> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::enqueue(sycl, self.signal, queue, event) }
+    }
+
+    /// `enqueue_wait_event`
+    ///
+    /// # Safety
+    ///
+    /// The queue and the event must be of this libsycl.
+    pub(crate) unsafe fn wait(&self, sycl: &'static Sycl, queue: QueueRef, event: EventRef) -> Result<(), String> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::enqueue(sycl, self.wait, queue, event) }
+    }
+
+    /// # Safety
+    ///
+    /// As for the two.
+    unsafe fn enqueue(sycl: &'static Sycl, function: Function, queue: QueueRef, event: EventRef) -> Result<(), String> {
+        // SAFETY: the caller's promise.
+        let own = unsafe { OwnQueue::copy(sycl, queue)? };
+        // SAFETY: `void f(queue, event &)`; an object with a destructor is passed by its address, and may be emptied: it is a copy.
+        unsafe { sycl.call(function, [own.get().expose_provenance(), event.expose_provenance()]) }.map(drop)
+    }
+
+    /// `ipc::event::get`
+    ///
+    /// # Safety
+    ///
+    /// The event must be one of this libsycl.
+    pub(crate) unsafe fn get(&self, sycl: &Sycl, event: EventRef) -> Result<HandleData, String> {
+        // SAFETY: `handle get(const event &)`; a handle is trivial and has two words.
+        let [data, size] = unsafe { sycl.call(self.get, [event.expose_provenance()])? };
+        Ok(HandleData { data: ptr::with_exposed_provenance_mut(data), size })
+    }
+
+    /// `ipc::event::put`
+    ///
+    /// # Safety
+    ///
+    /// The context must be one of this libsycl, and the handle data must come from [`Self::get`] and not have been put.
+    pub(crate) unsafe fn put(&self, sycl: &Sycl, mut handle: HandleData, context: ContextRef) -> Result<(), String> {
+        // SAFETY: `void put(handle &, const context &)`
+        unsafe { sycl.call(self.put, [(&raw mut handle).expose_provenance(), context.expose_provenance()]) }.map(drop)
+    }
+
+    /// `ipc::event::open`
+    ///
+    /// # Safety
+    ///
+    /// The context must be one of this libsycl.
+    pub(crate) unsafe fn open(&self, sycl: &Sycl, data: &[u8], context: ContextRef) -> Result<EventRef, String> {
+        let mut event = Shared::empty();
+        let mut copy = data.to_vec();
+        let bytes = copy.as_mut_ptr().expose_provenance();
+        // SAFETY: `event openIPCEventHandle(const std::byte *, size_t, const context &)`
+        unsafe { sycl.call(self.open, [event.place(), bytes, copy.len(), context.expose_provenance()])? };
+        sycl.event_of(&event)
+    }
+}

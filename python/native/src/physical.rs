@@ -1,0 +1,194 @@
+//! The functions of libsycl for physical memory, its addresses, and its sharing between processes (from 2026.2).
+
+use std::ptr;
+
+use crate::{
+    library::Library,
+    shared::Shared,
+    sycl::{ContextRef, DeviceRef, Function, HandleData, Sycl},
+};
+
+/// `address_access_mode::read_write`
+const READ_WRITE: usize = 2;
+/// `granularity_mode::recommended`
+const RECOMMENDED: usize = 1;
+
+/// The functions.
+pub(crate) struct PhysicalMemory {
+    create: Function,
+    size: Function,
+    map: Function,
+    granularity: Function,
+    reserve: Function,
+    unreserve: Function,
+    unmap: Function,
+    get: Function,
+    put: Function,
+    open: Function,
+}
+
+impl PhysicalMemory {
+    /// Those of the libsycl behind dpctl; `None` if it has not all of them.
+    pub(crate) fn of(dpctl: &Library) -> Option<Self> {
+        Some(Self {
+            create: dpctl.symbol(
+                c"_ZN4sycl3_V13ext6oneapi12experimental12physical_mem6createERKNS0_6deviceERKNS0_7contextEmb",
+            )?,
+            size: dpctl.symbol(c"_ZNK4sycl3_V13ext6oneapi12experimental12physical_mem4sizeEv")?,
+            map: dpctl.symbol(
+                c"_ZNK4sycl3_V13ext6oneapi12experimental12physical_mem3mapEmmNS3_19address_access_modeEm",
+            )?,
+            granularity: dpctl.symbol(
+                c"_ZN4sycl3_V13ext6oneapi12experimental19get_mem_granularityERKNS0_6deviceERKNS0_7contextENS3_16granularity_modeE",
+            )?,
+            reserve: dpctl.symbol(
+                c"_ZN4sycl3_V13ext6oneapi12experimental19reserve_virtual_memEmmRKNS0_7contextE",
+            )?,
+            unreserve: dpctl.symbol(c"_ZN4sycl3_V13ext6oneapi12experimental16free_virtual_memEmmRKNS0_7contextE")?,
+            unmap: dpctl.symbol(c"_ZN4sycl3_V13ext6oneapi12experimental5unmapEPKvmRKNS0_7contextE")?,
+            get: dpctl.symbol(
+                c"_ZN4sycl3_V13ext6oneapi12experimental3ipc15physical_memory3getERNS3_12physical_memE",
+            )?,
+            put: dpctl.symbol(
+                c"_ZN4sycl3_V13ext6oneapi12experimental3ipc15physical_memory3putERNS4_6handleERKNS0_7contextE",
+            )?,
+            open: dpctl.symbol(
+                c"_ZN4sycl3_V16detail24openIPCPhysicalMemHandleEPKSt4bytemRKNS0_7contextERKNS0_6deviceE",
+            )?,
+        })
+    }
+
+    /// `physical_mem` with `enable_ipc`
+    ///
+    /// # Safety
+    ///
+    /// The context and the device must be of this libsycl.
+    pub(crate) unsafe fn create(
+        &self,
+        sycl: &Sycl,
+        context: ContextRef,
+        device: DeviceRef,
+        nbytes: usize,
+    ) -> Result<Shared, String> {
+        let mut memory = Shared::empty();
+        let (device, context) = (device.expose_provenance(), context.expose_provenance());
+        // SAFETY: `void physical_mem::create(const device &, const context &, size_t, bool)` of an object with an empty pointer.
+        unsafe { sycl.call(self.create, [memory.place(), device, context, nbytes, 1])? };
+        Ok(memory)
+    }
+
+    /// The size in bytes.
+    pub(crate) fn size(&self, sycl: &Sycl, memory: &Shared) -> Result<usize, String> {
+        // SAFETY: `size_t physical_mem::size() const noexcept`
+        unsafe { sycl.call(self.size, [memory.address()]) }.map(|[size, _]| size)
+    }
+
+    /// Of what the size of physical memory, and of a part that is mapped, is a multiple, in bytes.
+    ///
+    /// # Safety
+    ///
+    /// The context and the device must be of this libsycl.
+    pub(crate) unsafe fn granularity(
+        &self,
+        sycl: &Sycl,
+        context: ContextRef,
+        device: DeviceRef,
+    ) -> Result<usize, String> {
+        let arguments = [device.expose_provenance(), context.expose_provenance(), RECOMMENDED];
+        // SAFETY: `size_t get_mem_granularity(const device &, const context &, granularity_mode)`
+        unsafe { sycl.call(self.granularity, arguments) }.map(|[size, _]| size)
+    }
+
+    /// Reserves addresses, and maps a part of the memory there, for reading and writing: the first address.
+    ///
+    /// # Safety
+    ///
+    /// The context must be that of the memory.
+    pub(crate) unsafe fn map(
+        &self,
+        sycl: &Sycl,
+        memory: &Shared,
+        context: ContextRef,
+        offset: usize,
+        nbytes: usize,
+    ) -> Result<usize, String> {
+        // SAFETY: `uintptr_t reserve_virtual_mem(uintptr_t, size_t, const context &)`
+        let [start, _] = unsafe { sycl.call(self.reserve, [0, nbytes, context.expose_provenance()])? };
+        // SAFETY: `void *physical_mem::map(uintptr_t, size_t, address_access_mode, size_t) const`
+        let mapped = unsafe { sycl.call(self.map, [memory.address(), start, nbytes, READ_WRITE, offset]) };
+        if mapped.is_err() {
+            // SAFETY: nothing is mapped there.
+            let _ = unsafe { self.unreserve(sycl, start, nbytes, context) };
+        }
+        mapped.map(|_| start)
+    }
+
+    /// Ends what [`Self::map`] made.
+    ///
+    /// # Safety
+    ///
+    /// It was made with this size in this context, and is not used any more.
+    pub(crate) unsafe fn unmap(
+        &self,
+        sycl: &Sycl,
+        start: usize,
+        nbytes: usize,
+        context: ContextRef,
+    ) -> Result<(), String> {
+        // SAFETY: `void unmap(const void *, size_t, const context &)`
+        unsafe { sycl.call(self.unmap, [start, nbytes, context.expose_provenance()])? };
+        // SAFETY: nothing is mapped there any more.
+        unsafe { self.unreserve(sycl, start, nbytes, context) }
+    }
+
+    /// # Safety
+    ///
+    /// The addresses were reserved in this context, and nothing is mapped there.
+    unsafe fn unreserve(&self, sycl: &Sycl, start: usize, nbytes: usize, context: ContextRef) -> Result<(), String> {
+        // SAFETY: `void free_virtual_mem(uintptr_t, size_t, const context &)`
+        unsafe { sycl.call(self.unreserve, [start, nbytes, context.expose_provenance()]) }.map(drop)
+    }
+
+    /// `ipc::physical_memory::get`
+    pub(crate) fn get(&self, sycl: &Sycl, memory: &Shared) -> Result<HandleData, String> {
+        // SAFETY: `handle get(physical_mem &)`; a handle is trivial and has two words.
+        let [data, size] = unsafe { sycl.call(self.get, [memory.address()])? };
+        Ok(HandleData { data: ptr::with_exposed_provenance_mut(data), size })
+    }
+
+    /// `ipc::physical_memory::put`
+    ///
+    /// # Safety
+    ///
+    /// The context must be one of this libsycl, and the handle data must come from [`Self::get`] and not have been put.
+    pub(crate) unsafe fn put(&self, sycl: &Sycl, mut handle: HandleData, context: ContextRef) -> Result<(), String> {
+        // SAFETY: `void put(handle &, const context &)`
+        unsafe { sycl.call(self.put, [(&raw mut handle).expose_provenance(), context.expose_provenance()]) }.map(drop)
+    }
+
+    /// `ipc::physical_memory::open`
+    ///
+    /// # Safety
+    ///
+    /// The context and the device must be of this libsycl.
+    pub(crate) unsafe fn open(
+        &self,
+        sycl: &Sycl,
+        data: &[u8],
+        context: ContextRef,
+        device: DeviceRef,
+    ) -> Result<Shared, String> {
+        let mut memory = Shared::empty();
+        let mut copy = data.to_vec();
+        let arguments = [
+            memory.place(),
+            copy.as_mut_ptr().expose_provenance(),
+            copy.len(),
+            context.expose_provenance(),
+            device.expose_provenance(),
+        ];
+        // SAFETY: `physical_mem openIPCPhysicalMemHandle(const std::byte *, size_t, const context &, const device &)`
+        unsafe { sycl.call(self.open, arguments)? };
+        Ok(memory)
+    }
+}

@@ -1,0 +1,132 @@
+//! Unified Runtime's functions in a process under `liburscope.so`, for a libsycl that has none of its own.
+//!
+//! `liburscope.so` exports the functions, records the calls, and serves them by its backend. It also knows which handles of Unified Runtime
+//! are around those of Level Zero, which libsycl does not tell.
+
+use std::{
+    collections::HashMap,
+    ffi::{CStr, c_int, c_void},
+    ptr::null_mut,
+    sync::OnceLock,
+};
+
+use parking_lot::Mutex;
+use urscope_schema::api::UrResult;
+
+use crate::library;
+
+type Handle = *mut c_void;
+
+/// What `liburscope.so` exports.
+struct Exports {
+    handles_around: unsafe extern "C" fn(Handle, Handle, *mut Handle, *mut Handle) -> c_int,
+    get: unsafe extern "C" fn(Handle, *mut c_void, *mut *mut c_void, *mut usize) -> UrResult,
+    put: unsafe extern "C" fn(Handle, *mut c_void) -> UrResult,
+    open: unsafe extern "C" fn(Handle, Handle, *mut u8, usize, *mut *mut c_void) -> UrResult,
+    close: unsafe extern "C" fn(Handle, *mut c_void) -> UrResult,
+}
+
+impl Exports {
+    fn get() -> Option<&'static Self> {
+        static FOUND: OnceLock<Option<Exports>> = OnceLock::new();
+        // SAFETY: only `liburscope.so` has the first function, and then the others are its own, too; its sources give them these
+        // signatures (`shim/preload`, `ur_api.h`).
+        FOUND
+            .get_or_init(|| unsafe {
+                Some(Self {
+                    handles_around: function(c"urscope_handles_around")?,
+                    get: function(c"urIPCGetMemHandleExp")?,
+                    put: function(c"urIPCPutMemHandleExp")?,
+                    open: function(c"urIPCOpenMemHandleExp")?,
+                    close: function(c"urIPCCloseMemHandleExp")?,
+                })
+            })
+            .as_ref()
+    }
+}
+
+/// # Safety
+///
+/// `F` is the type of the function that has this name in a preloaded library.
+unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    let function = library::preloaded(name)?.as_ptr();
+    // SAFETY: the caller's promise, and as wide as a pointer.
+    Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) })
+}
+
+fn done(result: UrResult) -> Result<(), UrResult> {
+    if result.is_success() { Ok(()) } else { Err(result) }
+}
+
+/// A context of Unified Runtime, and one of its devices.
+#[derive(Clone, Copy)]
+pub(crate) struct Recorded {
+    exports: &'static Exports,
+    context: Handle,
+    device: Handle,
+}
+
+// SAFETY: handles of Unified Runtime may be used by any thread.
+unsafe impl Send for Recorded {}
+
+/// Where the handle data and the mappings came from, by their address.
+static MADE: Mutex<Option<HashMap<usize, Recorded>>> = Mutex::new(None);
+
+impl Recorded {
+    /// What is around these handles of Level Zero; `None` if `liburscope.so` is not in this process or does not serve them.
+    ///
+    /// # Safety
+    ///
+    /// Both are live handles.
+    pub(crate) unsafe fn around(context: Handle, device: Handle) -> Option<Self> {
+        let exports = Exports::get()?;
+        let (mut own_context, mut own_device) = (null_mut(), null_mut());
+        // SAFETY: the caller's promise; the out-parameters are live variables.
+        let found =
+            unsafe { (exports.handles_around)(context, device, &raw mut own_context, &raw mut own_device) } == 1;
+        found.then_some(Self { exports, context: own_context, device: own_device })
+    }
+
+    /// Takes what made the handle data or the mapping at an address; `None` if they came in another way.
+    pub(crate) fn taken(address: *mut c_void) -> Option<Self> {
+        MADE.lock().as_mut()?.remove(&address.addr())
+    }
+
+    fn made(self, address: *mut c_void) {
+        MADE.lock().get_or_insert_default().insert(address.addr(), self);
+    }
+
+    /// `urIPCGetMemHandleExp`: the address of the handle data, and their length in bytes.
+    pub(crate) fn get(self, pointer: *mut c_void) -> Result<(*mut c_void, usize), UrResult> {
+        let (mut data, mut size) = (null_mut(), 0);
+        // SAFETY: the context lives as long as libsycl's; the out-parameters are live variables.
+        done(unsafe { (self.exports.get)(self.context, pointer, &raw mut data, &raw mut size) })?;
+        self.made(data);
+        Ok((data, size))
+    }
+
+    /// `urIPCPutMemHandleExp`
+    pub(crate) fn put(self, data: *mut c_void) -> Result<(), UrResult> {
+        // SAFETY: as above; unknown data are refused.
+        done(unsafe { (self.exports.put)(self.context, data) })
+    }
+
+    /// `urIPCOpenMemHandleExp`: the address of the memory.
+    pub(crate) fn open(self, bytes: &[u8]) -> Result<*mut c_void, UrResult> {
+        // The parameter is not constant in the header.
+        let (mut copy, mut pointer) = (bytes.to_vec(), null_mut());
+        // SAFETY: as above; so many bytes are there.
+        done(unsafe {
+            (self.exports.open)(self.context, self.device, copy.as_mut_ptr(), copy.len(), &raw mut pointer)
+        })?;
+        self.made(pointer);
+        Ok(pointer)
+    }
+
+    /// `urIPCCloseMemHandleExp`
+    pub(crate) fn close(self, pointer: *mut c_void) -> Result<(), UrResult> {
+        // SAFETY: as above; unknown pointers are refused.
+        done(unsafe { (self.exports.close)(self.context, pointer) })
+    }
+}
