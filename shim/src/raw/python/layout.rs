@@ -261,6 +261,53 @@ mod tests {
         assert_eq!(layout, expected);
     }
 
+    /// Read from CPython 3.14.10 as Debian builds it.
+    #[test]
+    fn the_offsets_of_3_14_are_at_places_of_their_own() {
+        let mut head = vec![0; HEAD];
+        head[..8].copy_from_slice(b"xdebugpy");
+        let values: [(usize, u64); 24] = [
+            (8, 0x030e_0af0),
+            (40, 808),
+            (64, 7272),
+            (72, 7344),
+            (192, 8),
+            (200, 16),
+            (208, 72),
+            (216, 152),
+            (256, 8),
+            (264, 0),
+            (272, 56),
+            (288, 74),
+            (320, 112),
+            (328, 120),
+            (336, 128),
+            (344, 136),
+            (352, 68),
+            (384, 208),
+            (408, 8),
+            (600, 16),
+            (608, 32),
+            (624, 32),
+            (632, 16),
+            (640, 40),
+        ];
+        for (at, value) in values {
+            head[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+        }
+        let expected = Layout {
+            interpreters: 808,
+            next_interpreter: 7272,
+            threads: 7344,
+            thread_id: 152,
+            innermost: Innermost::InThread(72),
+            entries: Entries::Apart(74, OWNED_BY_C_STACK),
+            first_instruction: 208,
+            ..V3_12
+        };
+        assert_eq!(of(0x030e, &head), Some(expected));
+    }
+
     #[test]
     fn what_is_not_known_has_no_layout() {
         assert_eq!(of(0x0309, &[]), None);

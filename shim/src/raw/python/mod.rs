@@ -23,8 +23,10 @@ pub use place::Place;
 struct Interpreter {
     layout: Layout,
     runtime: usize,
-    /// The function that runs Python code.
+    /// The function that runs Python code; all code of the interpreter where it is many functions, which no symbol tells from others.
     runs: Range<usize>,
+    /// Whether it is one function, so that each of its calls can be told from the others.
+    is_one_function: bool,
     types: Types,
 }
 
@@ -48,6 +50,9 @@ pub enum Kind {
     Refused,
 }
 
+/// The function that runs all instructions of Python has at least so many bytes of code: 40,000 and more in builds that were seen.
+const LOOP: usize = 16 << 10;
+
 static INTERPRETER: OnceLock<Interpreter> = OnceLock::new();
 
 /// Looks whether the library at `address`, with that path, is CPython. Reads files.
@@ -67,9 +72,19 @@ pub fn look_at(address: usize, path: &str) -> Kind {
     let Some(layout) = layout::of((version >> 16) as Version, &head) else { return unknown };
     let types = symbol(c"PyCode_Type").zip(symbol(c"PyUnicode_Type")).zip(symbol(c"PyBytes_Type"));
     let Some(((code, text), bytes)) = types else { return unknown };
-    let runs = runs..runs + modules::size_of_function(runs).unwrap_or(1);
+    let size = modules::size_of_function(runs).unwrap_or(1);
+    // From 3.14 on, each instruction may be a function of its own (`Py_TAIL_CALL_INTERP`), and this one only calls the first.
+    let is_one_function = version < 0x030e_0000 || size >= LOOP;
+    let all = if is_one_function { None } else { modules::code_around(runs) };
+    let runs = all.unwrap_or(runs..runs + size);
     // Only the first one counts: the stack of a second interpreter in one process has no frames of Python.
-    INTERPRETER.get_or_init(|| Interpreter { layout, runtime, runs, types: Types { code, text, bytes } });
+    INTERPRETER.get_or_init(|| Interpreter {
+        layout,
+        runtime,
+        runs,
+        is_one_function,
+        types: Types { code, text, bytes },
+    });
     Kind::Known
 }
 
@@ -88,7 +103,7 @@ pub fn frames(place: &Place, addresses: &[usize]) -> Vec<PythonFrame> {
 }
 
 impl Interpreter {
-    /// Whether a return address is in the function that runs Python code.
+    /// Whether a return address is in what runs Python code.
     fn runs(&self, address: usize) -> bool {
         self.runs.contains(&address.wrapping_sub(1))
     }

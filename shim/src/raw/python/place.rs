@@ -239,7 +239,8 @@ impl Place {
             if described.line.is_some() || described.file != "__init__" {
                 found.push(described);
             }
-            if frame.is_entry {
+            // Where the calls of the interpreter cannot be told from each other, all frames are at the innermost one.
+            if frame.is_entry && interpreter.is_one_function {
                 // The addresses of a deep stack end before its frames of Python.
                 at = entries.next().map_or(addresses.len(), |(next, _)| next);
             }

@@ -150,6 +150,14 @@ fn build_id(mut notes: &[u8]) -> Option<String> {
     }
 }
 
+/// The addresses of the code of the library that an address of its code is in.
+pub fn code_around(address: usize) -> Option<Range<usize>> {
+    first_loaded(|loaded| {
+        let parts = loaded.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        parts.map(|header| loaded.span(header)).find(|span| span.contains(&address))
+    })
+}
+
 /// The number of bytes from `address` on that are writable data of a library; 0 if the address is in no library, or in a part that
 /// is read-only after loading.
 pub fn writable_from(address: usize) -> usize {
