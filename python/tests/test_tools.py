@@ -1,6 +1,7 @@
 """The command from Python: `python -m urscope`, `urscope.check`, and the plugin of pytest."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -75,6 +76,10 @@ class Tools(unittest.TestCase):
         functions = [frame.function for frame in finding.location.stack]
         self.assertIn("DPCTLIPCMem_OpenHandle", functions)
         self.assertIn("leaked-mapping", str(finding))
+        # A person sees the program's own lines first, and only them.
+        shown = [line.strip() for line in str(finding).splitlines() if line.startswith("        at ")]
+        self.assertRegex(shown[0], r"^at exit_with_mapping \(.*/mistakes\.py:\d+\)$")
+        self.assertTrue(all(re.search(r"(/mistakes\.py|<string>):\d+\)$", line) for line in shown), shown)
         self.assertIn("<code>leaked-mapping</code>", report._repr_html_())
         self.assertEqual(urscope.check(traces, fail_on="error").verdict, "clean")
         try:
@@ -110,6 +115,8 @@ class Tools(unittest.TestCase):
             env={**os.environ, "COLUMNS": "200"},
         )
         self.assertEqual(ended.returncode, 1, ended.stdout + ended.stderr)
+        shown = ended.stdout.partition("error: size-mismatch: ")[2].splitlines()
+        self.assertRegex(shown[2], r"^ +at test_wrong \(.*/test_it\.py:\d+\)$")
         summary = ended.stdout.rpartition("short test summary info")[2].splitlines()
         for expected in (
             "PASSED test_it.py::test_correct[a b]",

@@ -16,8 +16,6 @@ __all__ = ["Finding", "Frame", "Location", "Process", "Report", "check"]
 
 #: The frames of a stack in the text of a finding.
 _SHOWN_FRAMES = 10
-#: The library between Python and libsycl. Its frames tell a user nothing.
-_OWN_LIBRARY = "liburscope_ipc.so"
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,8 @@ class Frame:
     file: Optional[str]
     line: Optional[int]
     """Counted from 1."""
+    program: bool = True
+    """Whether it is of the program: not of the runtime, the interpreter and its standard library, dpctl, or this package."""
 
     def __str__(self) -> str:
         place = f" ({self.file}:{self.line})" if self.file else f" in {self.module.rpartition('/')[2]}"
@@ -55,9 +55,9 @@ class Location:
     stack: Tuple[Frame, ...]
     """The call stack, innermost frame first."""
 
-    def foreign_frames(self) -> List[Frame]:
-        """The frames that are not in urscope's own library for Python."""
-        return [frame for frame in self.stack if not frame.module.endswith(_OWN_LIBRARY)]
+    def program_frames(self) -> List[Frame]:
+        """The frames of the program, innermost first; all frames if there are none."""
+        return [frame for frame in self.stack if frame.program] or list(self.stack)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Finding:
         for name, place in (("here", self.location), ("there", self.other)):
             if place is not None:
                 lines += [f"  {name:<5} {place.executable.rpartition('/')[2]} (pid {place.pid}), {place.function}"]
-                lines += [f"        at {frame}" for frame in place.foreign_frames()[:_SHOWN_FRAMES]]
+                lines += [f"        at {frame}" for frame in place.program_frames()[:_SHOWN_FRAMES]]
         return "\n".join([*lines, f"  help  {self.advice}"])
 
 
@@ -144,7 +144,7 @@ class Report(Sequence[Finding]):
         for finding in self.findings:
             row = asdict(finding)
             del row["location"], row["other"]
-            named = next((frame for frame in finding.location.foreign_frames() if frame.file), None)
+            named = next((frame for frame in finding.location.program_frames() if frame.file), None)
             row.update(
                 pid=finding.location.pid,
                 time_ns=finding.location.time_ns,
@@ -169,7 +169,14 @@ class Report(Sequence[Finding]):
 
 
 def _frame(value: Dict[str, Any]) -> Frame:
-    return Frame(value["module"], int(value["offset"] or "0", 16), value["function"], value["file"], value["line"])
+    return Frame(
+        value["module"],
+        int(value["offset"] or "0", 16),
+        value["function"],
+        value["file"],
+        value["line"],
+        value.get("program", False),
+    )
 
 
 def _location(value: Dict[str, Any]) -> Location:

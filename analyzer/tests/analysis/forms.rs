@@ -55,6 +55,7 @@ pub(crate) fn with_stacks() -> Judgement {
         file: file.map(str::to_owned),
         line,
         wrapper: false,
+        program: false,
     };
     let stack = vec![
         frame("app::free(void*)", Some("/home/me/app/src/gpu core.cpp"), Some(37)),

@@ -250,8 +250,18 @@ const RUNTIME: [&str; 14] = [
 const PYTHON: [&str; 5] = ["libpython", "python3", "_ctypes.", "libffi", "libDPCTL"];
 
 /// The sources of the package `urscope`, below the folder of that name.
-const PACKAGE: [&str; 7] =
-    ["__main__.py", "_dlpack.py", "_native.py", "_objects.py", "_processes.py", "memory.py", "pytest_plugin.py"];
+const PACKAGE: [&str; 10] = [
+    "__main__.py",
+    "_dlpack.py",
+    "_handles.py",
+    "_native.py",
+    "_objects.py",
+    "_processes.py",
+    "events.py",
+    "memory.py",
+    "physical.py",
+    "pytest_plugin.py",
+];
 
 /// Whether a library or a source of Python at that path belongs to the runtime: to SYCL's, to Python and its standard library, or to what
 /// is between the two. Its frames are shown only where a stack has no others.

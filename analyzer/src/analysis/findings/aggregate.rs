@@ -19,6 +19,7 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
     let mut findings = findings(nodes);
     for finding in &mut findings {
         options.wrappers.mark(finding);
+        finding.mark_program();
     }
     findings.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.time_ns.cmp(&b.time_ns)));
     let has_ipc_calls = nodes.iter().flat_map(|node| &node.processes).any(|process| process.ipc_calls > 0);

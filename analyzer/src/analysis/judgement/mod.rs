@@ -385,6 +385,10 @@ pub struct Frame {
     /// Whether `--wrapper` names its function: then it is no call site.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wrapper: bool,
+    /// Whether it is of the program: not of the runtime, of Python and its packages for SYCL, or of a header of theirs. Reports show these
+    /// frames, unless a stack has no others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub program: bool,
 }
 
 /// A line that could not be used.

@@ -96,6 +96,15 @@ impl FoundFinding {
         std::iter::once(&self.process).chain(&self.other)
     }
 
+    /// Marks the frames that are of the program.
+    pub(crate) fn mark_program(&mut self) {
+        for side in std::iter::once(&mut self.process).chain(&mut self.other) {
+            for frame in &mut side.stack {
+                frame.program = frame.is_of_program();
+            }
+        }
+    }
+
     /// A hash of what is the same in every run: the rule, and for both sides the program, the Unified Runtime function, and the
     /// shown frames by function and source file, or by module and offset. It excludes process ids and addresses, line numbers,
     /// which change with every edit above them, and directories, which differ between machines.
@@ -151,7 +160,15 @@ mod tests {
     fn frame(function: &str, line: u32) -> Frame {
         let (module, offset) = ("/build/app".to_owned(), format!("{line:#x}"));
         let file = Some("/src/app.cpp".to_owned());
-        Frame { module, offset, function: Some(function.to_owned()), file, line: Some(line), wrapper: false }
+        Frame {
+            module,
+            offset,
+            function: Some(function.to_owned()),
+            file,
+            line: Some(line),
+            wrapper: false,
+            program: false,
+        }
     }
 
     fn finding() -> FoundFinding {

@@ -97,6 +97,7 @@ fn of_python(PythonFrame { function, file, line, .. }: PythonFrame) -> Frame {
         file: Some(file),
         line,
         wrapper: false,
+        program: false,
     }
 }
 
