@@ -62,3 +62,55 @@ def try_to_map(pipe, handle):
         except RuntimeError as error:
             errors.append(str(error))
     pipe.send(errors)
+
+
+def use_physical(pipe):
+    """Opens physical memory, maps it in two parts, reads it, turns it round, and answers with what it read."""
+    memory = pipe.recv().receive()
+    half = memory.nbytes // 2
+    parts = [memory.map(0, half), memory.map(half)]
+    read = b"".join(part.tobytes() for part in parts)
+    for part, content in zip(parts, (read[::-1][:half], read[::-1][half:])):
+        part.copy_from_host(content)
+    pipe.send(read)
+
+
+def produce_physical_and_die(pipe):
+    """Shares physical memory, and ends at once without cleaning up."""
+    from urscope import IPCPhysicalMemory, IPCPhysicalMemoryHandle
+
+    memory = IPCPhysicalMemory(IPCPhysicalMemory.granularity(dpctl.SyclDevice()))
+    handle = IPCPhysicalMemoryHandle(memory)
+    pipe.send(handle)
+    os._exit(0)
+
+
+def wait_for_signals(pipe):
+    """Opens memory and an event. For each way of waiting that it receives it waits, reads the memory, and answers; then it signals."""
+    memory_handle, event_handle = pipe.recv()
+    queue = dpctl.SyclQueue()
+    own = MemoryUSMDevice(memory_handle.nbytes, queue=queue)
+    with memory_handle.map() as shared:
+        event = event_handle.receive()
+        pipe.send("open")
+        while (way := pipe.recv()) is not None:
+            if way == "host":
+                event.wait()
+            else:
+                event.wait_in(own.sycl_queue)
+            own.copy_from_device(shared)
+            pipe.send(own.tobytes())
+        shared.memset(9)
+        event.signal(shared.sycl_queue)
+        pipe.send("signalled")
+        pipe.recv()
+
+
+def name_the_device(pipe):
+    """Opens what it receives, and answers with the device's name here and with what it read."""
+    handle = pipe.recv()
+    try:
+        with handle.map() as mapped:
+            pipe.send((mapped.sycl_device.filter_string, mapped.tobytes()))
+    except Exception as error:
+        pipe.send(("refused", f"{error!r}"))

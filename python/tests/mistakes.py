@@ -11,7 +11,7 @@ import sys
 import dpctl
 import exchange
 from dpctl.memory import MemoryUSMDevice
-from urscope import IPCMemoryHandle
+from urscope import IPCEvent, IPCEventHandle, IPCMemoryHandle, IPCPhysicalMemory, IPCPhysicalMemoryHandle
 
 BYTES = bytes(range(256)) * 16
 
@@ -116,6 +116,48 @@ def size_mismatch():
     with IPCMemoryHandle(new_memory()) as handle:
         try:
             IPCMemoryHandle.open(handle.to_bytes()[:-8], dpctl.SyclDevice(), 4096)
+        except RuntimeError as error:
+            print(f"refused: {error}")
+
+
+def physical_use_after_put():
+    """The producer puts its handle of physical memory before the consumer opens it."""
+    process, pipe = start(receive_and_report)
+    memory = IPCPhysicalMemory(IPCPhysicalMemory.granularity(dpctl.SyclDevice()))
+    handle = IPCPhysicalMemoryHandle(memory)
+    received = as_received(handle)
+    handle.close()
+    pipe.send(received)
+    pipe.recv()
+    process.join()
+
+
+def receive_and_report(pipe):
+    """Opens what it receives, if it can."""
+    try:
+        pipe.recv().receive()
+        pipe.send("opened")
+    except RuntimeError as error:
+        pipe.send(f"refused: {error}")
+
+
+def event_use_after_put():
+    """The producer lets its event go before the consumer opens it."""
+    process, pipe = start(receive_and_report)
+    handle = IPCEventHandle(IPCEvent(dpctl.SyclQueue()))
+    received = as_received(handle)
+    handle.close()
+    del handle
+    pipe.send(received)
+    pipe.recv()
+    process.join()
+
+
+def event_size_mismatch():
+    """The consumer cuts the bytes of an event short."""
+    with IPCEventHandle(IPCEvent(dpctl.SyclQueue())) as handle:
+        try:
+            IPCEventHandle.open(handle.to_bytes()[:-8], dpctl.SyclDevice())
         except RuntimeError as error:
             print(f"refused: {error}")
 

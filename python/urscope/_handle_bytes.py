@@ -19,6 +19,10 @@ _OWN_SIZE = 128
 _OWN_MAGIC = b"urscope\x1a"
 
 
+#: v2's data of physical memory: the producer, its descriptor and the size.
+_PHYSICAL = struct.Struct("<iiQ")
+
+
 class HandleHead(NamedTuple):
     """The part of handle data that is the same for all of them."""
 
@@ -37,3 +41,11 @@ def head_of(data: bytes) -> Optional[HandleHead]:
         return None
     _number, _base, pid, _padding, size, offset = _HEAD.unpack_from(data)
     return HandleHead(pid, size - offset)
+
+
+def physical_head_of(data: bytes) -> Optional[HandleHead]:
+    """The same of handle data of physical memory."""
+    if len(data) != _PHYSICAL.size:
+        return None
+    pid, _descriptor, size = _PHYSICAL.unpack(data)
+    return HandleHead(pid, size)

@@ -1,6 +1,6 @@
 """What dpctl offers to C only: making memory objects, and what is inside of them.
 
-dpctl exports these functions as capsules of ``dpctl.memory._memory``, with their C signatures as names.
+dpctl exports these functions as capsules of its modules, with their C signatures as names.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Optional
 
+import dpctl
+import dpctl._sycl_event as _sycl_event
 import dpctl.memory._memory as _memory
 from dpctl.memory import MemoryUSMDevice
 
@@ -18,8 +20,8 @@ _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
-def _function(name: str, result: Any, *arguments: Any) -> Any:
-    capsule = _memory.__pyx_capi__.get(name)
+def _function(module: Any, name: str, result: Any, *arguments: Any) -> Any:
+    capsule = module.__pyx_capi__.get(name)
     if capsule is None:
         raise ImportError(f"this dpctl has no {name} in its C interface; urscope needs dpctl 0.20 or later")
     address = _capsule_pointer(capsule, _capsule_name(capsule))
@@ -27,9 +29,13 @@ def _function(name: str, result: Any, *arguments: Any) -> Any:
 
 
 _make = _function(
-    "Memory_Make", ctypes.py_object, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.py_object
+    _memory, "Memory_Make", ctypes.py_object, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.py_object
 )
-_opaque_pointer = _function("Memory_GetOpaquePointer", ctypes.c_void_p, ctypes.py_object)
+_opaque_pointer = _function(_memory, "Memory_GetOpaquePointer", ctypes.c_void_p, ctypes.py_object)
+_make_event = _function(_sycl_event, "SyclEvent_Make", ctypes.py_object, ctypes.c_void_p)
+_reference_of_event = _function(_sycl_event, "SyclEvent_GetEventRef", ctypes.c_void_p, ctypes.py_object)
+_delete_event = ctypes.CDLL(_sycl_event.__file__).DPCTLEvent_Delete
+_delete_event.restype, _delete_event.argtypes = None, [ctypes.c_void_p]
 
 
 def memory_on(pointer: int, nbytes: int, queue: Any, owner: object) -> MemoryUSMDevice:
@@ -58,3 +64,19 @@ def forget_pointer(memory: MemoryUSMDevice, pointer: int, nbytes: int) -> bool:
         return False
     words[found[0]] = words[found[0] + 2] = 0
     return True
+
+
+def event_of(reference: int) -> dpctl.SyclEvent:
+    """An event object for a reference, which it takes over."""
+    try:
+        event: dpctl.SyclEvent = _make_event(reference)
+    finally:
+        # The object has a copy of its own.
+        _delete_event(reference)
+    return event
+
+
+def reference_of(event: dpctl.SyclEvent) -> int:
+    """The reference of an event, which lives as long as the event."""
+    reference: int = _reference_of_event(event)
+    return reference

@@ -21,6 +21,7 @@ from dpctl.memory._memory import _Memory
 from . import _native, _objects, _processes
 from ._dlpack import dlpack_capsule
 from ._handle_bytes import head_of
+from ._handles import Handle, Producer, put_handle, require_types
 
 __all__ = ["IPCMemoryHandle", "MemoryIPCDevice"]
 
@@ -40,12 +41,6 @@ def _close(pointer: int, context: dpctl.SyclContext, pid: int) -> None:
     # A forked child has not the mapping, only the memory of its parent.
     if os.getpid() == pid:
         _native.close_handle(pointer, context.addressof_ref())
-
-
-def _put(data: int, memory: MemoryUSMDevice, pid: int) -> None:
-    # `memory` is an argument so that the memory lives until its handle is put.
-    if os.getpid() == pid:
-        _native.free_handle_data(data)
 
 
 _INTERFACE = "__sycl_usm_array_interface__"
@@ -197,7 +192,7 @@ class MemoryIPCDevice(MemoryUSMDevice):  # type: ignore[misc]
         return dlpack_capsule(MemoryUSMDevice(self), self._pointer, self.nbytes, self.__dlpack_device__())
 
 
-class IPCMemoryHandle:
+class IPCMemoryHandle(Handle):
     """A handle of USM device memory, through which other processes open the memory.
 
     Keep it until every consumer has opened the memory: when the last reference to it goes, at :meth:`close` or at the interpreter's
@@ -232,15 +227,8 @@ class IPCMemoryHandle:
         _require_support(device)
         _processes.refuse_forked_child()
         address, data = _native.get_handle(usm_memory._pointer, usm_memory.sycl_context.addressof_ref())
-        finalizer = weakref.finalize(self, _put, address, usm_memory, os.getpid())
-        self._set(data, usm_memory.nbytes, device.filter_string, finalizer)
-
-    def _set(self, data: bytes, nbytes: int, device: str, put: Optional[Callable[[], object]]) -> None:
-        self._data = data
-        self._nbytes = nbytes
-        self._device = device
-        self._put = put
-        self._is_closed = False
+        finalizer = weakref.finalize(self, put_handle, address, usm_memory, os.getpid())
+        self._set(data, usm_memory.nbytes, Producer.of(device), finalizer)
 
     @staticmethod
     def is_available(device: Optional[dpctl.SyclDevice] = None) -> bool:
@@ -248,33 +236,6 @@ class IPCMemoryHandle:
         if device is None:
             return _native.available()
         return _native.available() and _native.device_shares_memory(device.addressof_ref())
-
-    @property
-    def nbytes(self) -> int:
-        """The size of the shared memory in bytes."""
-        return self._nbytes
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether :meth:`close` was called."""
-        return self._is_closed
-
-    def to_bytes(self) -> bytes:
-        """The handle data, which :meth:`open` takes in another process: 108 bytes with the v1 adapter, 120 with v2, 128
-        with a runtime before 2026.0.
-
-        They are valid as long as this object is not closed. Raises RuntimeError if it is.
-        """
-        if self._is_closed:
-            raise RuntimeError("the IPC handle has already been closed")
-        return self._data
-
-    def close(self) -> None:
-        """Puts the handle. No process can open its bytes any more. A second call does nothing."""
-        self._is_closed = True
-        put, self._put = self._put, None
-        if put is not None:
-            put()
 
     @staticmethod
     def open(handle_bytes: bytes, device: dpctl.SyclDevice, nbytes: int) -> MemoryIPCDevice:
@@ -304,10 +265,7 @@ class IPCMemoryHandle:
             If the device cannot share memory, the bytes are not those of a handle, the producer has ended or may not be
             accessed, or this process was forked after the runtime was started.
         """
-        if not isinstance(handle_bytes, bytes):
-            raise TypeError(f"handle_bytes must be bytes, not {type(handle_bytes).__name__}")
-        if not isinstance(device, dpctl.SyclDevice):
-            raise TypeError(f"device must be a dpctl.SyclDevice, not {type(device).__name__}")
+        require_types(handle_bytes, device)
         _processes.refuse_forked_child()
         _require_support(device)
         if nbytes <= 0:
@@ -339,13 +297,14 @@ class IPCMemoryHandle:
         Parameters
         ----------
         device : dpctl.SyclDevice, optional
-            The device; without it, the one with the producer's filter string, as ``level_zero:gpu:0``.
+            The device; without it, the producer's, by its UUID, or if it has none by its filter string, as ``level_zero:gpu:0``.
 
-        Returns and raises what :meth:`open` does.
+        Returns and raises what :meth:`open` does, and raises RuntimeError if ``device`` is certainly another device than the producer's.
+        Bytes alone do not tell the device.
         """
         data = self.to_bytes()
-        _processes.refuse_forked_child()
-        chosen = dpctl.SyclDevice(self._device) if device is None else device
+        chosen = self._chosen(device)
+        self._device.refuse_another(chosen)
         return IPCMemoryHandle.open(data, chosen, self._nbytes)
 
     @staticmethod
@@ -356,31 +315,6 @@ class IPCMemoryHandle:
         if not isinstance(usm_memory, MemoryIPCDevice):
             raise RuntimeError("close_mapping is for memory that was opened from another process; this is non-IPC memory")
         usm_memory.close()
-
-    def __enter__(self) -> IPCMemoryHandle:
-        self.to_bytes()
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        self.close()
-
-    def __reduce__(self) -> Tuple[Callable[..., IPCMemoryHandle], Tuple[bytes, int, str]]:
-        return _received, (self.to_bytes(), self._nbytes, self._device)
-
-    def __repr__(self) -> str:
-        return f"IPCMemoryHandle(size={len(self._data)}, closed={self._is_closed})"
-
-
-def _received(data: bytes, nbytes: int, device: str) -> IPCMemoryHandle:
-    """A handle of another process. It has nothing to put."""
-    handle = IPCMemoryHandle.__new__(IPCMemoryHandle)
-    handle._set(data, nbytes, device, None)
-    return handle
 
 
 def _require_support(device: dpctl.SyclDevice) -> None:

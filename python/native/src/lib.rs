@@ -94,6 +94,26 @@ pub unsafe extern "C" fn urscope_ipc_device_shares_events(device: DeviceRef) -> 
     asked("urscope_ipc_device_shares_events", device, |sycl| unsafe { sycl.shares_events(device) })
 }
 
+/// Writes the 16 bytes of a device's UUID. Returns 0; otherwise 1, and leaves them as they are.
+///
+/// # Safety
+///
+/// `device` must be null or a device reference of dpctl; `uuid` must be null or writable.
+// SAFETY: no other library defines the name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn urscope_ipc_device_uuid(device: DeviceRef, uuid: *mut [u8; 16]) -> c_int {
+    let found = reported("urscope_ipc_device_uuid", || {
+        not_null(device, "DRef")?;
+        not_null(uuid, "UuidOut")?;
+        // SAFETY: the caller's promise.
+        unsafe { sycl()?.uuid(device) }
+    });
+    let Some(found) = found else { return 1 };
+    // SAFETY: it is not null, and the caller promises that it can be written.
+    unsafe { uuid.write(found) };
+    0
+}
+
 fn asked(function: &str, device: DeviceRef, ask: impl FnOnce(&Sycl) -> Result<bool, String>) -> c_int {
     reported(function, || {
         not_null(device, "DRef")?;

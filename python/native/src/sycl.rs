@@ -45,6 +45,7 @@ pub(crate) struct Sycl {
     delete_queue: unsafe extern "C" fn(QueueRef),
     copy_event: unsafe extern "C" fn(EventRef) -> EventRef,
     has_aspect: Function,
+    uuid: Option<Function>,
     memory: Option<Route>,
     physical_memory: Option<PhysicalMemory>,
     events: Option<Events>,
@@ -80,6 +81,9 @@ unsafe impl Sync for Sycl {}
 
 /// The file of dpctl's C interface. Whoever has references of dpctl has loaded it, and it depends on the libsycl that made them.
 const DPCTL: &str = "libDPCTLSyclInterface.so";
+
+/// `device::get_info<ext::intel::info::device::uuid>()`
+const UUID: &CStr = c"_ZNK4sycl3_V16device13get_info_implINS0_3ext5intel4info6device4uuidEEENS0_6detail11ABINeutralTINS8_19is_device_info_descIT_E11return_typeEE4typeEv";
 
 /// `sycl::aspect::ext_oneapi_ipc_memory`, which is the same in all releases that have it, as the two that follow.
 const IPC_MEMORY: usize = 88;
@@ -146,6 +150,7 @@ impl Sycl {
             copy_event,
             has_aspect: dpctl.symbol(c"_ZNK4sycl3_V16device3hasENS0_6aspectE")?,
             memory: (Memory::of(dpctl).map(Route::Runtime)).or_else(|| LevelZero::of(dpctl).map(Route::LevelZero)),
+            uuid: dpctl.symbol(UUID),
             physical_memory: PhysicalMemory::of(dpctl),
             events: Events::of(dpctl),
         })
@@ -229,6 +234,22 @@ impl Sycl {
     pub(crate) unsafe fn shares_events(&self, device: DeviceRef) -> Result<bool, String> {
         // SAFETY: the caller's promise.
         Ok(self.events.is_some() && unsafe { self.has_aspect(device, IPC_EVENT)? })
+    }
+
+    /// The UUID of a device. The error says why it has none, which is so for many kinds of devices.
+    ///
+    /// # Safety
+    ///
+    /// The device must be one of this libsycl.
+    pub(crate) unsafe fn uuid(&self, device: DeviceRef) -> Result<[u8; 16], String> {
+        let function = self.uuid.ok_or_else(|| "this libsycl does not tell the UUIDs of devices".to_owned())?;
+        // SAFETY: `std::array<unsigned char, 16> device::get_info_impl<…>() const`; so many bytes are returned in two registers.
+        let [first, second] = unsafe { self.call(function, [device.expose_provenance()])? };
+        let mut uuid = [0; 16];
+        for (place, byte) in uuid.iter_mut().zip(first.to_le_bytes().into_iter().chain(second.to_le_bytes())) {
+            *place = byte;
+        }
+        Ok(uuid)
     }
 
     /// An event for dpctl, which deletes it.
