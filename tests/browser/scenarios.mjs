@@ -147,6 +147,45 @@ export async function reads_the_tables({ base, open }) {
   await page.getByRole('region', { name: 'History of the handle' }).locator('tbody tr').first().waitFor();
 }
 
+/** Follows the handles of docs/python.md's worked example: as many as its ring has slots, each opened once, from get to put. */
+export async function shows_a_ring({ base, open, more }) {
+  const slots = Number(more[0]);
+  const page = await open();
+  await go(page, base);
+  assert.equal(await page.locator('.finding').count(), 0);
+  assert.equal(
+    await page.locator('.graph .node').count(),
+    2,
+    'the producer and the consumer of the ring; the other shares nothing',
+  );
+
+  await page.getByRole('link', { name: 'Timeline' }).first().click();
+  await timeline(page);
+  await page.waitForFunction((all) => document.querySelector('.legend').textContent.startsWith(all), `${2 * slots} lifetimes`);
+
+  await page.getByRole('link', { name: 'Handles' }).first().click();
+  const rows = page.getByRole('region', { name: 'Handles and openings' }).locator('tbody tr');
+  await rows.first().waitFor();
+  const texts = await rows.allInnerTexts();
+  for (const [kind, end] of [
+    ['memory handle', 'urIPCPutMemHandleExp'],
+    ['mapping', 'urIPCCloseMemHandleExp'],
+  ]) {
+    const ended = texts.filter((text) => text.includes(kind) && text.includes(end));
+    assert.equal(ended.length, slots, `${kind} in ${texts.join('\n')}`);
+  }
+
+  const names = new Set(await rows.locator('a[href^="#/handle/"]').evaluateAll((links) => links.map((link) => link.hash)));
+  assert.equal(names.size, slots);
+  for (const name of names) {
+    await go(page, base, name);
+    const history = page.getByRole('region', { name: 'History of the handle' }).locator('tbody tr');
+    await history.first().waitFor();
+    const called = (await history.allInnerTexts()).join('\n');
+    for (const verb of ['Get', 'Open', 'Close', 'Put']) assert.match(called, new RegExp(`urIPC${verb}MemHandleExp`));
+  }
+}
+
 /** Uses only the keyboard: to a finding, to the timeline, to a lifetime and its history. */
 export async function walks_by_keys({ base, open }) {
   const page = await open();

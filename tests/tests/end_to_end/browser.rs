@@ -12,6 +12,8 @@ use urscope_tests::runtime::browser;
 use urscope_tests::served::Served;
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, repository, run};
 
+use crate::python;
+
 fn run_of(program: &str) -> Outcome {
     TestRun::of(program, Release::R2026_2, Adapter::V2).run()
 }
@@ -89,6 +91,13 @@ fn hostile_names_are_text() {
     fs::copy(apps::executable("free_while_open", Release::R2026_2), &program).expect("a program can be copied");
     let outcome = TestRun::of_program(program).adapter(Adapter::V2).run();
     play("shows_hostile_names_as_text", &outcome);
+}
+
+/// The worked example of docs/python.md.
+#[test]
+fn the_ring_of_arrays_is_followed() {
+    let outcome = python::ring(Adapter::V2, "3");
+    play_in("shows_a_ring", &view(&outcome.trace_folder(), &[]), &["3"]);
 }
 
 #[test]
