@@ -85,6 +85,15 @@ def produce_physical_and_die(pipe):
     os._exit(0)
 
 
+def produce_an_event_and_die(pipe):
+    """The same with an event."""
+    from urscope import IPCEvent, IPCEventHandle
+
+    handle = IPCEventHandle(IPCEvent(dpctl.SyclQueue()))
+    pipe.send(handle)
+    os._exit(0)
+
+
 def wait_for_signals(pipe):
     """Opens memory and an event. For each way of waiting that it receives it waits, reads the memory, and answers; then it signals."""
     memory_handle, event_handle = pipe.recv()

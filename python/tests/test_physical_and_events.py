@@ -196,12 +196,20 @@ class Events(Case):
             with self.assertRaises(TypeError):
                 wrong()
 
-    def test_bytes_of_another_length_are_refused(self):
+    def test_bytes_that_are_no_handle_are_refused(self):
         with IPCEventHandle(IPCEvent(dpctl.SyclQueue())) as handle:
             data = handle.to_bytes()
-            for wrong in (b"", data[:-1], data + b"\0"):
+            for wrong in (b"", data[:-1], data + b"\0", bytes(len(data)), b"\xff" * len(data)):
                 with self.subTest(len(wrong)), self.assertRaisesRegex(RuntimeError, "cannot be opened"):
                     IPCEventHandle.open(wrong, dpctl.SyclDevice())
+            self.assertIsInstance(IPCEventHandle.open(data, dpctl.SyclDevice()), IPCEvent)
+
+    def test_a_producer_that_died_is_refused(self):
+        process, pipe = start(exchange.produce_an_event_and_die)
+        handle = pipe.recv()
+        process.join()
+        with self.assertRaisesRegex(RuntimeError, "the producer has ended"):
+            handle.receive()
 
 
 class Forks(Case):
@@ -277,12 +285,14 @@ class Unavailable(unittest.TestCase):
                 open_it(b"", device)
 
 
+#: The argument of the program says which tests.
+CHOICES = {
+    "available": ("PhysicalMemory", "Events", "Forks"),
+    "exchange": ("PhysicalMemory.test_two_processes_use_the_same_memory", "Events.test_a_consumer_waits_for_each_signal"),
+    "cycles": ("Cycles",),
+    "unavailable": ("Unavailable",),
+}
+
 if __name__ == "__main__":
-    # The argument says which tests.
-    cases = {
-        "available": (PhysicalMemory, Events, Forks),
-        "cycles": (Cycles,),
-        "unavailable": (Unavailable,),
-    }[sys.argv[1]]
-    suite = unittest.TestSuite(unittest.defaultTestLoader.loadTestsFromTestCase(case) for case in cases)
+    suite = unittest.defaultTestLoader.loadTestsFromNames(CHOICES[sys.argv[1]], module=sys.modules["__main__"])
     sys.exit(not unittest.TextTestRunner().run(suite).wasSuccessful())

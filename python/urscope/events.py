@@ -68,7 +68,9 @@ class IPCEvent(dpctl.SyclEvent):  # type: ignore[misc]
     def signal(self, queue: dpctl.SyclQueue) -> None:
         """Has a queue signal the event when all that was submitted to it before is done. Does not wait for that.
 
-        Raises TypeError if ``queue`` is not a queue, and RuntimeError with what the runtime says, as for a queue of another context.
+        The queue is to be one of the event's context; the runtime does not check that.
+
+        Raises TypeError if ``queue`` is not a queue, and RuntimeError with what the runtime says if it refuses.
         """
         self._enqueue(_native.signal_event, queue)
 
@@ -90,7 +92,7 @@ class IPCEventHandle(Handle):
     """A handle of an event, through which other processes open the event.
 
     Keep it until every consumer has opened the event: it is put when the last reference to it goes, at ``close`` or at the interpreter's
-    exit. The event lives at least as long. Opened events stay valid after the put, and after the producer's end.
+    exit. The event lives at least as long. Opened events stay valid after the put.
 
     It can be pickled, and so passed to a process of :mod:`multiprocessing` (``spawn`` or ``forkserver``), which calls :meth:`receive`.
 
@@ -152,7 +154,10 @@ class IPCEventHandle(Handle):
         try:
             reference = _native.open_event(handle_bytes, context.addressof_ref())
         except RuntimeError as error:
-            raise RuntimeError(f"the event cannot be opened: {error}") from None
+            raise RuntimeError(
+                f"the event cannot be opened: {error} (that is also the answer to bytes that are no handle, to a handle that was put, and "
+                "where the producer has ended or may not be accessed)"
+            ) from None
         return IPCEvent._around(reference, context, device)
 
     def receive(self, device: Optional[dpctl.SyclDevice] = None) -> IPCEvent:

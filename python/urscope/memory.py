@@ -47,9 +47,15 @@ _INTERFACE = "__sycl_usm_array_interface__"
 
 
 def _is_array(value: object) -> bool:
-    """Whether memory can be made from the object, or from the one whose attributes it is. Runs no code of it."""
-    attributes = value if type(value) is dict else getattr(value, "__dict__", None)
-    return isinstance(value, _Memory) or hasattr(type(value), _INTERFACE) or (type(attributes) is dict and _INTERFACE in attributes)
+    """Whether memory can be made from the object, or from the one whose attributes it is."""
+    if isinstance(value, _Memory) or hasattr(type(value), _INTERFACE):
+        return True
+    if type(value) is not dict:
+        try:
+            value = object.__getattribute__(value, "__dict__")
+        except Exception:  # It has none, or stands for another object that is not there.
+            return False
+    return type(value) is dict and _INTERFACE in value
 
 
 def _references(memory: MemoryIPCDevice) -> int:
@@ -67,6 +73,8 @@ class MemoryIPCDevice(MemoryUSMDevice):  # type: ignore[misc]
     """
 
     _is_closed = False
+    #: Whether arrays referred to this object when it was closed: for them it still says where the memory is.
+    _is_left_to_arrays = False
     #: What :func:`_references` counts when this object is the only one on its mapping.
     _alone: int
 
@@ -87,12 +95,13 @@ class MemoryIPCDevice(MemoryUSMDevice):  # type: ignore[misc]
     def close(self) -> None:
         """Gives this object's share in the mapping back. The mapping itself is closed now, or with the last view or array on it.
 
-        Using this object afterwards raises ValueError. A second call does nothing.
+        Using this object afterwards raises ValueError. Arrays on it go on as before. A second call does nothing.
         """
         if self._is_closed:
             return
         self._is_closed = True
-        if _references(self) > self._alone or self._has_arrays():
+        self._is_left_to_arrays = self._has_arrays()
+        if self._is_left_to_arrays or _references(self) > self._alone:
             return
         # A view that another thread makes until here shares the mapping; one that is made afterwards has no pointer.
         if _objects.forget_pointer(self, self._pointer, self.nbytes) and _references(self) == self._alone:
@@ -172,8 +181,11 @@ class MemoryIPCDevice(MemoryUSMDevice):  # type: ignore[misc]
 
     @property
     def __sycl_usm_array_interface__(self) -> Dict[str, Any]:
-        """What dpctl and dpnp make arrays from: dtype ``|u1``, shape ``(nbytes,)``. Raises ValueError if this object is closed."""
-        self._opened()
+        """What dpctl and dpnp make arrays from: dtype ``|u1``, shape ``(nbytes,)``. Raises ValueError if this object is closed and no
+        array needs it.
+        """
+        if not self._is_left_to_arrays:
+            self._opened()
         interface: Dict[str, Any] = super().__sycl_usm_array_interface__
         return interface
 

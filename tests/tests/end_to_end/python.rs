@@ -162,6 +162,8 @@ on_both_adapters! {
             assert!(report.calls("urIPCGetMemHandleExp") >= 9, "{}", outcome.stderr);
         }
         assert_passed(&python_on_2025_3("test_cycles.py", adapter).untraced().run(), 1);
+        // Only this dpctl has arrays.
+        assert_passed(&python_on_2025_3("test_arrays.py", adapter).run(), 3);
         let outcome = python_on_2025_3("mistakes.py", adapter).arg("use-after-put").run();
         let report = outcome.report();
         assert_eq!(report.violations(), ["error use-after-put"], "{}", outcome.stderr);
@@ -258,14 +260,25 @@ on_both_adapters! {
 /// In two processes and in one; 20,000 cycles of each lose no descriptor and no byte.
 #[test]
 fn physical_memory_and_events_are_shared() {
-    let available = || python("test_physical_and_events.py", Adapter::V2).arg("available");
-    assert_passed(&available().untraced().run(), 14);
-    assert_passed(&python("test_physical_and_events.py", Adapter::V2).arg("cycles").untraced().run(), 2);
-    let outcome = available().run();
-    assert_passed(&outcome, 14);
+    let run_of = |tests: &str| python("test_physical_and_events.py", Adapter::V2).arg(tests);
+    assert_passed(&run_of("available").untraced().run(), 15);
+    assert_passed(&run_of("cycles").untraced().run(), 2);
+    let exchange = run_of("exchange").run();
+    assert_passed(&exchange, 2);
+    assert_eq!(exchange.report().verdict(), "clean", "{}", exchange.stderr);
+    assert_eq!(exchange.report().violations(), [] as [&str; 0], "{}", exchange.stderr);
+    let outcome = run_of("available").run();
+    assert_passed(&outcome, 15);
     let report = outcome.report();
-    // The bytes of another length, and the producer that dies.
-    assert_eq!(report.violations(), ["error size-mismatch", "warning leaked-handle"], "{}", outcome.stderr);
+    // What is no handle, and the producers that die.
+    let expected = [
+        "error size-mismatch",
+        "note garbage-handle",
+        "note leaked-handle",
+        "note refused-open",
+        "warning leaked-handle",
+    ];
+    assert_eq!(report.violations(), expected, "{}", outcome.stderr);
     for kind in ["Event", "PhysMem"] {
         let [gets, puts] = ["Get", "Put"].map(|verb| report.calls(&format!("urIPC{verb}{kind}HandleExp")));
         assert!(gets >= 4, "{gets}");
