@@ -10,8 +10,9 @@ use urscope_schema::api::role::Context;
 use super::{LevelZero, driver::ZeHandle};
 use crate::raw::{args::Arg, fork_reset::ForkReset};
 
-/// The contexts by their handle, and the number of the adapter that made each.
-static MADE: ForkReset<Mutex<HashMap<usize, usize>>> = ForkReset::new(Mutex::default);
+/// The contexts and the numbers of the adapters that made them, by the driver's handles. The newest one counts: an older one with the same
+/// handle has ended unnoticed.
+static MADE: ForkReset<Mutex<HashMap<ZeHandle, (usize, usize)>>> = ForkReset::new(Mutex::default);
 
 /// In a forked child, where the runtime is not used.
 pub(crate) fn after_fork_in_child() {
@@ -20,26 +21,25 @@ pub(crate) fn after_fork_in_child() {
 
 /// An adapter made a context.
 pub(crate) fn made(at: LevelZero, context: usize) {
-    MADE.get().lock().insert(context, at.via);
+    // SAFETY: the adapter has just made it.
+    let handle = unsafe { Arg::new(Context(context)) };
+    if let Ok(native) = at.context(handle) {
+        MADE.get().lock().insert(native, (context, at.via));
+    }
 }
 
-/// A context is about to end.
-pub(crate) fn ends(context: Arg<Context>) {
-    MADE.get().lock().remove(&context.get().0);
+/// The adapter's context around one of the driver's is about to end.
+pub(crate) fn ends(native: ZeHandle) {
+    MADE.get().lock().remove(&native);
 }
 
-/// The context around one of the driver's, and its device around one of the driver's.
+/// The context around one of the driver's, and its device around one of the driver's. Both are alive as long as the driver's are.
 pub(crate) fn find(native: ZeHandle, device: ZeHandle) -> Option<(usize, usize)> {
-    let made: Vec<(usize, usize)> = MADE.get().lock().iter().map(|(context, via)| (*context, *via)).collect();
-    made.into_iter().find_map(|(context, via)| {
-        let at = LevelZero::new(via);
-        // SAFETY: an adapter made it, and it has not ended.
-        let handle = unsafe { Arg::new(Context(context)) };
-        if at.context(handle) != Ok(native) {
-            return None;
-        }
-        let devices = at.native().ok()?.devices(handle).ok()?;
-        let device = devices.into_iter().find(|candidate| at.device(*candidate) == Ok(device))?;
-        Some((context, device.get().0))
-    })
+    let (context, via) = MADE.get().lock().get(&native).copied()?;
+    let at = LevelZero::new(via);
+    // SAFETY: an adapter made it around the driver's context, which is alive, so it has not ended.
+    let handle = unsafe { Arg::new(Context(context)) };
+    let devices = at.native().ok()?.devices(handle).ok()?;
+    let device = devices.into_iter().find(|candidate| at.device(*candidate) == Ok(device))?;
+    Some((context, device.get().0))
 }

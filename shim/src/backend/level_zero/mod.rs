@@ -119,7 +119,7 @@ impl Backend for LevelZero {
                 memory::end_of_context(context.get().0, ze_context);
             }
             signal::end_of_context(ze_context);
-            contexts::ends(context);
+            contexts::ends(ze_context);
         }
         adapter::urContextRelease(self.via)(context)
     }
