@@ -137,12 +137,14 @@ fn libraries(facts: &Facts) -> Line {
     Line::ok("libraries", found.join(", "))
 }
 
+/// What to do for more than a program's own names.
+const LINES: &str = "for functions and lines compile with -g, or keep a copy with debug information and name its directory \
+                     with --symbols";
+
 fn names(facts: &Facts) -> Option<Line> {
     if facts.interpreter.is_some() {
         return None;
     }
-    const LINES: &str = "for functions and lines compile with -g, or keep a copy with debug information and name its directory \
-                         with --symbols";
     Some(match facts.names {
         Names::Lines => Line::ok("symbols", "call stacks show functions, files and lines"),
         Names::Functions => Line::ok("symbols", "call stacks show functions, but no lines").with(LINES),
