@@ -39,3 +39,13 @@ echo
 look "$work/lives"
 node tests/browser/measure.mjs pan "$url"
 close
+rm -rf "$work/lives"
+
+# A million handles and a million openings of 1,000 ranks.
+echo
+"$release/examples/trace-generator" "$work/ranks" --ranks 1000 --cycles 1000 --leak 1 --double 1 --binary
+look "$work/ranks"
+node tests/browser/measure.mjs paint "$url"
+node tests/browser/measure.mjs load "$url"
+node tests/browser/measure.mjs pan "$url"
+close

@@ -6,19 +6,24 @@
  * @typedef {{index: number, pid: number, host: string, rank: number | null, executable: string, command: string[],
  *   began_ns: number, ended_ns: number, ended: string, calls: number, ipc_calls: number}} Process
  * @typedef {{generation: number, running: boolean, title: string, urscope: string, first_ns: number, last_ns: number, calls: number,
- *   lives: number, limits: string[], error: string | null, perfetto: {url: string, local: boolean}, processes: Process[]}} Run
+ *   lives: number, limits: string[], error: string | null, perfetto: {url: string, local: boolean}, processes: Process[],
+ *   sentences: Sentence[], again: string}} Run
+ * @typedef {{text: string, here: string | null, there: string | null, shown: number[][]}} Sentence
+ * @typedef {{host: string, pid: number, rank: number | null, executable: string, tid: number, time_ns: number, call: number | null,
+ *   subject: string | null, size: number | null, fingerprint: string | null, count: number}} Occurrence
+ * @typedef {{file: string, line: number, first: number, lines: string[], changed: boolean}} Excerpt
  * @typedef {{module: string, offset: string, function: string | null, file: string | null, line: number | null}} Frame
  * @typedef {{host: string, pid: number, rank?: number | null, executable: string, tid: number, time_ns: number, function: string | null,
  *   call: number | null, stack: Frame[]}} Side
  * @typedef {{rule: string, severity: 'error' | 'warning' | 'note', process: Side, other: Side | null, time_ns: number,
- *   function: string | null, call: number | null, message: string, advice: string, count: number, hosts: Record<string, number>,
+ *   function: string | null, call: number | null, message: string, advice: string, count: number, occurrences: Occurrence[], hosts: Record<string, number>,
  *   subject: string | null, kind: string | null, size: number | null, fingerprint: string | null, identity: string, fails: boolean,
  *   excuse: object | null}} Finding
  * @typedef {{time_ns: number, handles: Record<string, number>, opened: Record<string, number>, pinned_bytes: number}} Sample
  * @typedef {{producer: {process: number}, consumer: {process: number}, kind: string, handles: number, opens: number, open: number,
  *   bytes: number}} Share
  * @typedef {{process: number, tid: number, call: number, function: string, from_ns: number, took_ns: number | null, result: string | null,
- *   value: string | null, size: number | null, fingerprint: string | null}} Call
+ *   value: string | null, size: number | null, fingerprint: string | null, site: string | null}} Call
  */
 
 /** @type {Map<string, Promise<any>>} */
@@ -27,19 +32,32 @@ let cache = new Map();
 /** The server refused the request or did not answer; the message is fit for a person. */
 export class ServerError extends Error {}
 
-/**
- * @param {string} path
- */
-async function fetched(path) {
-  let response;
+/** @param {string} path */
+async function response(path) {
   try {
-    response = await fetch(`api/${path}`);
+    return await fetch(`api/${path}`);
   } catch {
-    throw new ServerError('urscope view no longer answers: it was stopped, or the connection to its host is lost');
+    throw new ServerError('this was not loaded before urscope view ended');
   }
-  const body = await response.json().catch(() => null);
-  if (!response.ok || body === null) {
-    throw new ServerError(body?.error ?? `urscope view answered ${response.status} to api/${path}`);
+}
+
+/**
+ * Columns of numbers, not cached.
+ * @param {string} path  below api/
+ * @returns {Promise<ArrayBuffer>}
+ */
+export async function askBytes(path) {
+  const answered = await response(path);
+  if (!answered.ok) throw new ServerError(`urscope view answered ${answered.status} to api/${path}`);
+  return answered.arrayBuffer();
+}
+
+/** @param {string} path */
+async function fetched(path) {
+  const answered = await response(path);
+  const body = await answered.json().catch(() => null);
+  if (!answered.ok || body === null) {
+    throw new ServerError(body?.error ?? `urscope view answered ${answered.status} to api/${path}`);
   }
   return body;
 }

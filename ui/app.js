@@ -5,9 +5,11 @@
  *
  * A view fetches through api.js, keeps its state in the address through router.js, and changes nothing outside its container.
  */
-import { clearCache, subscribe } from './api.js';
-import { announce, el, plain } from './dom.js';
+import { ask, clearCache, subscribe } from './api.js';
+import { copyButton } from './clipboard.js';
+import { announce, el, plain, swap } from './dom.js';
 import { file } from './format.js';
+import { listenToKeys, toggleHelp } from './help.js';
 import * as overview from './overview.js';
 import { handOver, prepare } from './perfetto.js';
 import { here, href } from './router.js';
@@ -23,9 +25,13 @@ const VIEWS = [
   { view: 'handle', within: 'handles', load: () => import('./handle.js') },
 ];
 
+/** Up to this many lifetimes are loaded before the timeline is opened. */
+const AHEAD = 300_000;
+
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));
 const problem = /** @type {HTMLElement} */ (document.getElementById('problem'));
 const perfetto = /** @type {HTMLButtonElement} */ (document.getElementById('perfetto'));
+const gone = /** @type {HTMLElement} */ (document.getElementById('gone'));
 const live = /** @type {HTMLElement} */ (document.getElementById('live'));
 
 /** @type {import('./run.js').RunData | null} */
@@ -70,6 +76,7 @@ function updateBar() {
   title.textContent = plain(name);
   title.title = plain(run.title);
   document.title = plain(`${name} · urscope`);
+  showGone();
   const text = !connected ? 'not connected' : run.running ? 'running' : 'ended';
   if (live.textContent !== text) live.textContent = text;
   live.className = connected && run.running ? 'on' : '';
@@ -77,6 +84,33 @@ function updateBar() {
   perfetto.title = run.perfetto.local
     ? 'in the local copy of the Perfetto UI'
     : `at ${run.perfetto.url}; the trace stays in your browser`;
+}
+
+/** Says that the server has ended, and how to start it again. What was loaded stays. */
+function showGone() {
+  if (gone.hidden === connected) return;
+  gone.hidden = connected;
+  if (connected || !data) return;
+  const { again } = data.run;
+  swap(
+    gone,
+    'urscope view has ended, or the connection to its host is lost. This page keeps what it has loaded. To see the rest, start it again: ',
+    el('code', {}, again),
+    ' ',
+    copyButton('Copy the command', () => again),
+  );
+}
+
+/** Loads what the other views need, so that they can be shown when the server has ended. */
+async function loadAhead() {
+  await Promise.all(VIEWS.map((entry) => entry.load()));
+  if (!data || data.run.running) return;
+  await ask('holders');
+  const { fetchLifetimes } = await import('./lifetimes.js');
+  if (data.run.lives <= AHEAD) await fetchLifetimes(data.run, () => {});
+  const { load } = await import('./calls.js');
+  await load(new URLSearchParams());
+  for (const { rule } of data.check.findings.slice(0, 50)) await ask('rule', { name: rule });
 }
 
 async function show() {
@@ -106,6 +140,7 @@ async function show() {
     showError(error);
   }
   main.setAttribute('aria-busy', 'false');
+  dispatchEvent(new Event('urscope-shown'));
 }
 
 /** Fetches everything again after the run has grown. Selection, zoom and open sections stay. */
@@ -140,6 +175,8 @@ document.querySelector('.skip')?.addEventListener('click', (event) => {
   event.preventDefault();
   main.focus();
 });
+document.getElementById('help')?.addEventListener('click', toggleHelp);
+listenToKeys();
 perfetto.addEventListener('click', () => actions.perfetto());
 initTheme(/** @type {HTMLButtonElement} */ (document.getElementById('theme')), () => current?.shown.repaint?.());
 
@@ -171,6 +208,8 @@ try {
       updateBar();
     },
   );
+  // What fails here is asked for again when it is needed.
+  (globalThis.requestIdleCallback ?? setTimeout)(() => loadAhead().catch(() => {}));
   (globalThis.requestIdleCallback ?? setTimeout)(() => data && prepare(data.run));
 } catch (error) {
   showError(error);

@@ -11,6 +11,17 @@ import { callColumns } from './finding_sides.js';
 
 const PAGE = 200;
 
+const FILTERS = ['q', 'function', 'process', 'ipc', 'errors', 'fingerprint', 'from_ns', 'to_ns', 'around', 'offset'];
+
+/**
+ * The page of calls that an address asks for.
+ * @param {URLSearchParams} query
+ */
+export function load(query) {
+  const asked = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? '']));
+  return ask('calls', { ...asked, sort: query.get('sort') || 'time', desc: query.get('desc') === '1' ? 1 : 0, limit: PAGE });
+}
+
 /**
  * @param {HTMLElement} container
  * @param {import('./run.js').RunData} first
@@ -60,15 +71,9 @@ export function open(container, first, route) {
     filters();
     const sort = value('sort') || 'time';
     const desc = value('desc') === '1';
-    const asked = Object.fromEntries(
-      ['q', 'function', 'process', 'ipc', 'errors', 'fingerprint', 'from_ns', 'to_ns', 'around', 'offset'].map((name) => [
-        name,
-        value(name),
-      ]),
-    );
     let answered;
     try {
-      answered = await ask('calls', { ...asked, sort, desc: desc ? 1 : 0, limit: PAGE });
+      answered = await load(query);
     } catch (error) {
       if (mine === turn) swap(table, el('p', { class: 'empty' }, /** @type {Error} */ (error).message));
       return;

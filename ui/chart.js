@@ -2,7 +2,7 @@
  * The chart of pinned bytes over time. A click leads to that moment on the timeline. The figures are also in a table.
  */
 import { drawingWidth, el, svg } from './dom.js';
-import { bytes, figure, moment, size, span, when } from './format.js';
+import { bytes, figure, moment, roundStep, size, span, tickLabel, ticks, when } from './format.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
 
@@ -13,14 +13,14 @@ const TOP = 10;
 /** At most this many samples are in the table. */
 const ROWS = 40;
 
-/** The next higher round number of bytes. */
-function ceiling(/** @type {number} */ most) {
-  if (most <= 0) return 1;
-  const unit = 1024 ** Math.floor(Math.log2(most) / 10);
-  const lead = most / unit;
-  const round =
-    [1, 2, 4, 6, 8, 10, 16, 20, 32, 50, 64, 100, 128, 200, 256, 400, 512, 800, 1024].find((step) => step >= lead) ?? 1024;
-  return round * unit;
+/** How many lines the grid has above 0, at most. */
+const LINES = 4;
+
+/** Round numbers of bytes from 0 to the first that is not less than `most`. */
+function marksUpTo(/** @type {number} */ most) {
+  let step = 1;
+  while (step * LINES < most) step *= 2;
+  return Array.from({ length: Math.max(1, Math.ceil(most / step)) + 1 }, (_, index) => index * step);
 }
 
 const total = (/** @type {Record<string, number>} */ kinds) => Object.values(kinds).reduce((sum, count) => sum + count, 0);
@@ -35,15 +35,18 @@ export function chart({ run, stats }) {
   const samples = stats.shared;
   if (samples.length === 0) return el('p', { class: 'empty' }, 'Nothing was shared, so nothing was pinned.');
   const last = Math.max(run.last_ns, samples[samples.length - 1].time_ns, 1);
-  const most = ceiling(Math.max(stats.peak.pinned_bytes, ...samples.map((sample) => sample.pinned_bytes)));
-  const x = (/** @type {number} */ ns) => LEFT + (ns / last) * (width - LEFT - 8);
+  const marks = marksUpTo(samples.reduce((most, sample) => Math.max(most, sample.pinned_bytes), stats.peak.pinned_bytes));
+  const most = marks[marks.length - 1];
+  // Nothing is pinned while the programs start: the chart begins shortly before that.
+  const begin = Math.max(0, samples[0].time_ns - (last - samples[0].time_ns) * 0.05);
+  const x = (/** @type {number} */ ns) => LEFT + ((ns - begin) / (last - begin)) * (width - LEFT - 8);
   const y = (/** @type {number} */ value) => HEIGHT - BOTTOM - (value / most) * (HEIGHT - BOTTOM - TOP);
 
-  let line = `M${x(0).toFixed(1)} ${y(0)}`;
+  let line = `M${x(begin).toFixed(1)} ${y(0)}`;
   for (const sample of samples) line += `H${x(sample.time_ns).toFixed(1)}V${y(sample.pinned_bytes).toFixed(1)}`;
   line += `H${x(last).toFixed(1)}`;
-  const marks = [0, 0.5, 1].map((part) => part * most);
-  const moments = (width < 480 ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]).map((part) => part * last);
+  const across = width < 480 ? 3 : 6;
+  const step = roundStep(last - begin, across);
   const peak = stats.peak;
   const label = `Pinned bytes over ${span(last)}: at most ${bytes(peak.pinned_bytes)}, at ${moment(peak.time_ns)}`;
 
@@ -56,11 +59,11 @@ export function chart({ run, stats }) {
       svg('line', { class: 'grid', x1: LEFT, x2: width - 8, y1: y(mark), y2: y(mark) }),
       svg('text', { x: LEFT - 6, y: y(mark) + 4, 'text-anchor': 'end' }, mark === 0 ? '0' : bytes(mark)),
     ]),
-    moments.map((ns, index) =>
+    ticks(begin, last, across).map((ns) =>
       svg(
         'text',
-        { x: x(ns), y: HEIGHT - 6, 'text-anchor': index === 0 ? 'start' : index === moments.length - 1 ? 'end' : 'middle' },
-        span(ns),
+        { x: x(ns), y: HEIGHT - 6, 'text-anchor': x(ns) < LEFT + 20 ? 'start' : x(ns) > width - 40 ? 'end' : 'middle' },
+        tickLabel(ns, step),
       ),
     ),
     svg('path', { class: 'area', d: `${line}V${y(0)}Z` }),
@@ -71,7 +74,7 @@ export function chart({ run, stats }) {
   const at = (/** @type {PointerEvent | MouseEvent} */ event) => {
     const box = picture.getBoundingClientRect();
     const part = (((event.clientX - box.left) / box.width) * width - LEFT) / (width - LEFT - 8);
-    return Math.min(Math.max(part, 0), 1) * last;
+    return begin + Math.min(Math.max(part, 0), 1) * (last - begin);
   };
   picture.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
     const ns = at(event);
@@ -89,12 +92,12 @@ export function chart({ run, stats }) {
   });
   picture.addEventListener('click', (/** @type {MouseEvent} */ event) => {
     const ns = at(event);
-    const from = Math.max(0, Math.round(ns - last / 20));
-    location.hash = href('timeline', '', { from, to: Math.min(last, from + Math.round(last / 10)) });
+    const from = Math.max(0, Math.round(ns - (last - begin) / 20));
+    location.hash = href('timeline', '', { from, to: Math.min(last, from + Math.round((last - begin) / 10)) });
   });
 
-  const step = Math.ceil(samples.length / ROWS);
-  const rows = samples.filter((_, index) => index % step === 0);
+  const every = Math.ceil(samples.length / ROWS);
+  const rows = samples.filter((_, index) => index % every === 0);
   return el(
     'figure',
     {},
@@ -103,7 +106,7 @@ export function chart({ run, stats }) {
     el(
       'details',
       { 'data-key': 'pinned-table' },
-      el('summary', {}, 'As a table', step > 1 && ` (one in ${step} of ${samples.length} samples)`),
+      el('summary', {}, 'As a table', every > 1 && ` (one in ${every} of ${samples.length} samples)`),
       grid(
         'Pinned bytes over time',
         [

@@ -65,8 +65,11 @@ export function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** Wider windows have two columns: as in page.css. */
+const TWO_COLUMNS = 840;
+
 /** How wide a drawing may be, in pixels. Drawn at this width, its text is not scaled. */
-export const drawingWidth = () => Math.max(300, Math.min(640, innerWidth - 40));
+export const drawingWidth = () => Math.max(300, Math.min(640, innerWidth > TWO_COLUMNS ? innerWidth / 2 - 55 : innerWidth - 50));
 
 /**
  * Replaces the children of an element. Elements with the same `data-key` before and after keep their focus, their open state

@@ -4,7 +4,7 @@
  * @typedef {(changes: Record<string, string | number | boolean | null>) => void} Want  stores what was chosen
  */
 import { el } from './dom.js';
-import { called } from './run.js';
+import { called, inOrder } from './run.js';
 
 /**
  * A drop-down field of a filter form.
@@ -84,7 +84,7 @@ export const byProcess = ({ run }, value, want) =>
   choice(
     'Process',
     value,
-    run.processes.map(({ index }) => [String(index), called(run, index)]),
+    inOrder(run).map(({ index }) => [String(index), called(run, index)]),
     (process) => want({ process }),
   );
 

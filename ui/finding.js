@@ -3,10 +3,12 @@
  */
 import { ask } from './api.js';
 import { el, swap } from './dom.js';
+import { asMarkdown, asText, copyButton } from './clipboard.js';
+import { excerpt, explanation } from './explanation.js';
 import { badge, figure, size, when, who } from './format.js';
 import { href } from './router.js';
-import { called, finding, nameOf, processOf } from './run.js';
-import { historyTable, callsAround, side } from './finding_sides.js';
+import { called, finding, nameOf, processOf, sentence } from './run.js';
+import { historyTable, callsAround, occurrences, side } from './finding_sides.js';
 
 /** How much the timeline shows on each side of a finding, in nanoseconds; a twentieth of the run if that is more. */
 const AROUND = 100_000;
@@ -16,7 +18,18 @@ function timelineRange({ run }, found) {
   const times = [found.process, found.other].flatMap((side) => (side ? [side.time_ns] : []));
   const [first, last] = [Math.min(...times), Math.max(...times)];
   const around = Math.max((last - first) / 4, AROUND, run.last_ns / 20);
-  return { from: Math.max(0, Math.round(first - around)), to: Math.round(last + around), at: found.fingerprint };
+  return {
+    from: Math.max(0, Math.round(first - around)),
+    to: Math.round(Math.min(last + around, run.last_ns)),
+    at: found.fingerprint,
+    finding: found.identity,
+  };
+}
+
+/** Goes to the table of occurrences without a change of the address. @param {Event} event */
+function toOccurrences(event) {
+  event.preventDefault();
+  document.getElementById('occurrences')?.scrollIntoView({ block: 'start' });
 }
 
 /** @param {any} excuse */
@@ -38,17 +51,19 @@ function head(data, index, actions) {
       step('Previous', index - 1),
       step('Next', index + 1),
     ),
-    el('h1', {}, badge(found.severity), ' ', found.rule),
-    el('p', { class: 'what' }, found.message),
+    el('h1', {}, badge(found.severity), ' ', sentence(data.run, check, index)),
+    el('p', { class: 'what' }, el('code', {}, found.rule), ': ', found.message),
     found.count > 1 &&
       el(
         'p',
         {},
         `It happened ${figure(found.count)} times`,
         Object.keys(found.hosts).length > 0 && ` on ${Object.keys(found.hosts).join(', ')}`,
-        '; this is the first time.',
+        '; this is the first time. All are ',
+        el('a', { href: '#', class: 'to-occurrences', onclick: toOccurrences }, 'listed below'),
+        '.',
       ),
-    el('p', { class: 'advice' }, el('strong', {}, 'What to do: '), found.advice),
+    el('p', { class: 'advice' }, el('span', { class: 'faint' }, 'What to do: '), found.advice),
     found.excuse && el('p', { class: 'faint' }, excused(found.excuse)),
     el(
       'dl',
@@ -65,12 +80,14 @@ function head(data, index, actions) {
     el(
       'p',
       { class: 'links' },
-      el('a', { href: href('timeline', '', timelineRange(data, found)) }, 'This moment on the timeline'),
+      el('a', { class: 'button', href: href('timeline', '', timelineRange(data, found)) }, 'This moment on the timeline'),
       el(
         'button',
         { type: 'button', 'data-key': 'perfetto-here', onclick: () => actions.perfetto(found.time_ns) },
         'This moment in Perfetto',
       ),
+      copyButton('Copy as text', () => asText(data, index)),
+      copyButton('Copy as Markdown', () => asMarkdown(data, index)),
       found.fingerprint &&
         el('a', { href: href('calls', '', { fingerprint: found.fingerprint }) }, 'All calls with this handle data'),
     ),
@@ -88,11 +105,19 @@ export function open(container, first, route, actions) {
   let data = first;
   const lifetime = el('section', { class: 'card', 'aria-labelledby': 'lifetime' });
   const around = el('section', { class: 'card', 'aria-labelledby': 'around' });
+  const rule = el('div', {});
+  const sources = [el('div', {}), el('div', {})];
   let turn = 0;
 
-  async function loadDetails(/** @type {import('./run.js').Finding} */ found) {
+  async function loadDetails(/** @type {import('./run.js').Finding} */ found, /** @type {number} */ index) {
     const mine = ++turn;
     const { run } = data;
+    if (!lifetime.hasChildNodes()) swap(lifetime, el('p', { class: 'empty' }, 'Reading…'));
+    if (!around.hasChildNodes()) swap(around, el('p', { class: 'empty' }, 'Reading…'));
+    explanation(found.rule, ask('rule', { name: found.rule })).then((shown) => mine === turn && swap(rule, shown));
+    sources.forEach((place, there) => {
+      if (!there || found.other) excerpt(index, there === 1).then((shown) => mine === turn && swap(place, shown));
+    });
     const sides = [found.process, ...(found.other ? [found.other] : [])];
     const [history, ...calls] = await Promise.allSettled([
       found.fingerprint ? ask('handle', { name: found.fingerprint }) : Promise.resolve(null),
@@ -141,11 +166,13 @@ export function open(container, first, route, actions) {
     swap(
       container,
       head(data, index, actions),
-      el('div', { class: 'sides' }, side(data.run, 'here', found.process), found.other && side(data.run, 'there', found.other)),
+      el('div', { class: 'sides' }, side(data, index, 'here', sources[0]), found.other && side(data, index, 'there', sources[1])),
+      rule,
+      occurrences(data, index),
       lifetime,
       around,
     );
-    loadDetails(found);
+    loadDetails(found, index);
   }
   draw();
   return {
@@ -158,8 +185,7 @@ export function open(container, first, route, actions) {
     follow(route) {
       if (route.name === name) return;
       name = route.name;
-      swap(lifetime);
-      swap(around);
+      for (const part of [lifetime, around, rule, ...sources]) swap(part);
       draw();
       scrollTo(0, 0);
     },

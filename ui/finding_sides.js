@@ -3,7 +3,7 @@
  */
 import { ask } from './api.js';
 import { el } from './dom.js';
-import { answer, count, file, size, took, when, who } from './format.js';
+import { answer, count, figure, file, size, took, when, who } from './format.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
 import { called, processOf } from './run.js';
@@ -26,11 +26,11 @@ const frame = ({ function: name, file: source, line, module, offset }) => {
   );
 };
 
-/** @param {import('./api.js').Frame[]} frames @param {string} key */
-export function stack(frames, key) {
+/** @param {import('./api.js').Frame[]} frames @param {number[]} shown  the positions of those that matter @param {string} key */
+export function stack(frames, shown, key) {
   if (frames.length === 0) return el('p', { class: 'empty' }, 'No call stack was recorded.');
-  const own = frames.filter((frame) => frame.file !== null && !frame.file.startsWith('/usr/'));
-  const first = own.length > 0 ? own.slice(0, FRAMES) : frames.slice(0, FRAMES);
+  const own = shown.flatMap((at) => frames[at] ?? []);
+  const first = own.length > 0 ? own : frames.slice(0, FRAMES);
   return [
     el('ol', { class: 'frames' }, first.map(frame)),
     first.length < frames.length &&
@@ -45,17 +45,25 @@ export function stack(frames, key) {
 
 /**
  * One side of a finding.
- * @param {import('./api.js').Run} run
- * @param {string} name  "here" or "there"
- * @param {import('./api.js').Side} side
+ * @param {import('./run.js').RunData} data
+ * @param {number} index  of the finding
+ * @param {'here' | 'there'} name
+ * @param {HTMLElement} source  where the lines of source are shown
  */
-export function side(run, name, side) {
+export function side({ run, check }, index, name, source) {
+  const there = name === 'there';
+  /** @type {import('./api.js').Side} */
+  const side = there ? check.findings[index].other : check.findings[index].process;
+  const brief = run.sentences[index];
+  const site = there ? brief?.there : brief?.here;
   const process = processOf(run, side);
   const around = process && side.call !== null ? `${process.index}:${side.call}` : null;
   return el(
     'section',
     { class: 'card', 'aria-label': `Side: ${name}` },
-    el('h2', {}, `${name}: `, process ? called(run, process.index) : who(side)),
+    el('h2', {}, el('span', { class: 'faint' }, `${name}: `), process ? called(run, process.index) : who(side)),
+    site && el('p', { class: 'site' }, el('code', {}, site)),
+    source,
     el(
       'dl',
       { class: 'facts' },
@@ -70,8 +78,83 @@ export function side(run, name, side) {
       side.host && [el('dt', {}, 'host'), el('dd', {}, side.host)],
     ),
     el('h3', {}, 'Call stack, innermost first'),
-    stack(side.stack, name),
+    stack(side.stack, brief?.shown[there ? 1 : 0] ?? [], name),
   );
+}
+
+/** How many occurrences are listed. */
+const LISTED = 1000;
+
+/**
+ * All occurrences of a finding, if there are several.
+ * @param {import('./run.js').RunData} data
+ * @param {number} index
+ */
+export function occurrences({ run, check }, index) {
+  const found = check.findings[index];
+  /** @type {import('./api.js').Occurrence[]} */
+  const all = found.occurrences ?? [];
+  if (found.count <= 1 || all.length === 0) return null;
+  const known = all.reduce((sum, one) => sum + one.count, 0);
+  const shown = all.slice(0, LISTED);
+  return el(
+    'section',
+    { class: 'card', 'aria-labelledby': 'occurrences' },
+    el('h2', { id: 'occurrences' }, `All ${figure(found.count)} occurrences`),
+    run.sentences[index]?.here && el('p', { class: 'site' }, 'All at ', el('code', {}, run.sentences[index].here)),
+    grid(
+      'Occurrences',
+      [
+        { name: 'process', cell: (one) => processName(run, one) },
+        {
+          name: 'time',
+          cell: (one) =>
+            el(
+              'a',
+              { href: href('timeline', '', { ...moments(run, one), finding: found.identity }), title: 'on the timeline' },
+              when(one.time_ns),
+            ),
+        },
+        { name: 'thread', number: true, cell: (one) => one.tid || null },
+        { name: 'call', number: true, cell: (one) => callLink(run, one) },
+        { name: 'about', cell: (one) => one.subject && el('span', { class: 'code' }, one.subject) },
+        { name: 'size', number: true, cell: (one) => size(one.size) },
+        {
+          name: 'handle data',
+          cell: (one) => one.fingerprint && el('a', { class: 'code', href: href('handle', one.fingerprint) }, one.fingerprint),
+        },
+        all.some((one) => one.count > 1) && { name: 'times', number: true, cell: (one) => figure(one.count) },
+      ],
+      shown,
+    ),
+    known < found.count && el('p', { class: 'faint' }, `${figure(found.count - known)} more were counted only.`),
+    shown.length < all.length &&
+      el('p', { class: 'faint' }, `The first ${figure(LISTED)} of ${figure(all.length)}; urscope check --all lists all.`),
+  );
+}
+
+/** @param {import('./api.js').Run} run @param {any} place */
+function processName(run, place) {
+  const process = processOf(run, place);
+  return process ? called(run, process.index) : who(place);
+}
+
+/** @param {import('./api.js').Run} run @param {any} place */
+function callLink(run, place) {
+  const process = processOf(run, place);
+  return process && place.call !== null
+    ? el('a', { href: href('calls', '', { around: `${process.index}:${place.call}` }) }, place.call)
+    : place.call;
+}
+
+/** The part of the timeline around a place. @param {import('./api.js').Run} run @param {import('./api.js').Occurrence} place */
+function moments(run, place) {
+  const around = Math.max(100_000, run.last_ns / 200);
+  return {
+    from: Math.max(0, Math.round(place.time_ns - around)),
+    to: Math.round(Math.min(run.last_ns, place.time_ns + around)),
+    at: place.fingerprint,
+  };
 }
 
 /**
@@ -89,23 +172,8 @@ export function historyTable(run, history, { sides } = { sides: [] }) {
       'History of the handle',
       [
         { name: 'time', cell: ({ place }) => when(place.time_ns) },
-        {
-          name: 'process',
-          cell: ({ place }) => {
-            const process = processOf(run, place);
-            return process ? called(run, process.index) : who(place);
-          },
-        },
-        {
-          name: 'call',
-          number: true,
-          cell: ({ place }) => {
-            const process = processOf(run, place);
-            return process && place.call !== null
-              ? el('a', { href: href('calls', '', { around: `${process.index}:${place.call}` }) }, place.call)
-              : place.call;
-          },
-        },
+        { name: 'process', cell: ({ place }) => processName(run, place) },
+        { name: 'call', number: true, cell: ({ place }) => callLink(run, place) },
         { name: 'function', cell: ({ place }) => el('code', {}, place.function) },
         { name: 'about', cell: ({ value }) => value && el('span', { class: 'code' }, value) },
         { name: 'result', cell: ({ result }) => answer(result) },
@@ -147,6 +215,7 @@ export const callColumns = (run) => [
       ),
   },
   { name: 'function', sort: 'function', cell: (call) => el('code', {}, call.function) },
+  { name: 'called at', cell: (call) => call.site && el('span', { class: 'site', title: call.site }, call.site) },
   { name: 'about', cell: (call) => call.value && el('span', { class: 'code' }, call.value) },
   { name: 'size', number: true, cell: (call) => size(call.size) },
   {

@@ -29,6 +29,44 @@ export function span(ns) {
 }
 
 /**
+ * A round step of which about `count` fit into `length`: 1, 2 or 5 times a power of ten.
+ * @param {number} length
+ * @param {number} count
+ */
+export function roundStep(length, count) {
+  const raw = Math.max(length / Math.max(count, 1), 1);
+  const ten = 10 ** Math.floor(Math.log10(raw));
+  return [1, 2, 5, 10].map((lead) => lead * ten).find((step) => step >= raw) ?? 10 * ten;
+}
+
+/**
+ * The round moments between two others.
+ * @param {number} from
+ * @param {number} to
+ * @param {number} count  about how many
+ */
+export function ticks(from, to, count) {
+  const step = roundStep(to - from, count);
+  const first = Math.ceil(from / step);
+  return Array.from({ length: Math.max(0, Math.floor(to / step) - first + 1) }, (_, index) => (first + index) * step);
+}
+
+/**
+ * The label of a round moment: no more digits than its step needs.
+ * @param {number} ns
+ * @param {number} step
+ */
+export function tickLabel(ns, step) {
+  const [unit, name] = [
+    [1e9, 's'],
+    [1e6, 'ms'],
+    [1e3, 'µs'],
+  ].find(([unit]) => ns >= Number(unit)) ?? [1, 'ns'];
+  const digits = Math.max(0, Math.ceil(Math.log10(Number(unit) / step) - 1e-9));
+  return ns === 0 ? '0' : `${(ns / Number(unit)).toFixed(digits)} ${name}`;
+}
+
+/**
  * A moment of the run, to the microsecond.
  * @param {number} ns
  */

@@ -1,6 +1,5 @@
 /**
- * Sharing between processes. A few processes are drawn as a graph, many as a matrix, very many as a matrix of hosts. The same
- * data is also in a table.
+ * Sharing between a few processes, as a graph. The same data is also in a table.
  *
  * @typedef {{from: number, to: number, shares: import('./api.js').Share[], handles: number, opens: number, bytes: number, still: number}} Edge
  */
@@ -10,22 +9,21 @@ import { grid } from './grid.js';
 import { href } from './router.js';
 import { called, processOf, short } from './run.js';
 
-const GRAPH_UP_TO = 30;
-const MATRIX_UP_TO = 96;
+/** More processes that share are drawn as a matrix: see matrix.js. */
+export const GRAPH_UP_TO = 8;
 /** With more edges than this, labels would overlap and are omitted; a ring has less room. */
 const LABELS_UP_TO = { columns: 10, ring: 5 };
 
 /**
- * Adds up the shares of all kinds between two processes, or two groups of processes.
+ * Adds up the shares of all kinds between two processes.
  * @param {import('./api.js').Share[]} shares
- * @param {(process: number) => number} group
  * @returns {Edge[]}
  */
-function edges(shares, group = (process) => process) {
+export function edges(shares) {
   /** @type {Map<string, Edge>} */
   const found = new Map();
   for (const share of shares) {
-    const [from, to] = [group(share.producer.process), group(share.consumer.process)];
+    const [from, to] = [share.producer.process, share.consumer.process];
     const edge = found.get(`${from} ${to}`) ?? { from, to, shares: [], handles: 0, opens: 0, bytes: 0, still: 0 };
     edge.shares.push(share);
     edge.handles += share.handles;
@@ -41,13 +39,13 @@ function edges(shares, group = (process) => process) {
 const FLAGS = { error: 'm0 -4.5l4.5 8h-9z', warning: 'm0 -5l5 5l-5 5l-5 -5z', note: 'm-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z' };
 
 /** The weight of an edge among the others, from 0 to 1: by bytes if there are any, otherwise by opens. */
-function weigher(/** @type {Edge[]} */ all) {
+export function weigher(/** @type {Edge[]} */ all) {
   const measure = (/** @type {Edge} */ edge) => Math.log2(1 + (all.some((edge) => edge.bytes > 0) ? edge.bytes : edge.opens));
   const most = Math.max(...all.map(measure), 1);
   return (/** @type {Edge} */ edge) => measure(edge) / most;
 }
 
-const describe = (/** @type {Edge} */ edge) =>
+export const describe = (/** @type {Edge} */ edge) =>
   [count(edge.opens, 'open'), edge.bytes > 0 && bytes(edge.bytes), edge.still > 0 && `${figure(edge.still)} left open`]
     .filter(Boolean)
     .join(', ');
@@ -201,46 +199,8 @@ function picture({ run, check }, drawn) {
   );
 }
 
-/** @param {number} among @param {(index: number) => string} label @param {Edge[]} drawn */
-function matrix(among, label, drawn) {
-  const [cell, left, top] = [Math.max(5, Math.min(14, 500 / among)), 110, 24];
-  const weight = weigher(drawn);
-  const every = Math.ceil(12 / cell);
-  const indices = Array.from({ length: among }, (_, index) => index);
-  return svg(
-    'svg',
-    {
-      viewBox: `0 0 ${left + among * cell + 10} ${top + among * cell + 4}`,
-      class: 'matrix',
-      role: 'img',
-      'aria-label': 'Sharing between processes: a row for each producer, a column for each consumer',
-    },
-    svg('text', { x: left, y: 12 }, 'consumers, in the same order as the rows'),
-    svg('rect', { class: 'frame', x: left, y: top, width: among * cell, height: among * cell }),
-    indices
-      .filter((index) => index % every === 0)
-      .map((index) =>
-        svg('text', { x: left - 6, y: top + (index + 0.5) * cell + 4, 'text-anchor': 'end' }, label(index).slice(0, 16)),
-      ),
-    drawn.map((edge) =>
-      svg(
-        'rect',
-        {
-          class: edge.still > 0 ? 'cell still' : 'cell',
-          x: left + edge.to * cell,
-          y: top + edge.from * cell,
-          width: cell - 0.5,
-          height: cell - 0.5,
-          'fill-opacity': (0.15 + 0.85 * weight(edge)).toFixed(2),
-        },
-        svg('title', {}, `${label(edge.from)} to ${label(edge.to)}: ${describe(edge)}`),
-      ),
-    ),
-  );
-}
-
 /** @param {import('./run.js').RunData} data */
-function table({ run, stats }) {
+export function table({ run, stats }) {
   /** @type {import('./api.js').Share[]} */
   const shares = stats.shares ?? [];
   const shown = shares.slice(0, 500);
@@ -277,20 +237,10 @@ export function graph(data) {
   if (shares.length === 0) return el('p', { class: 'empty' }, 'No process opened a handle of another process.');
   const among = new Set(shares.flatMap((share) => [share.producer.process, share.consumer.process]));
   const idle = run.processes.length - [...among].filter((process) => run.processes[process]).length;
-  let drawing;
-  if (among.size <= GRAPH_UP_TO) {
-    drawing = picture(data, edges(shares));
-  } else if (run.processes.length <= MATRIX_UP_TO) {
-    drawing = matrix(run.processes.length, (index) => short(run, index), edges(shares));
-  } else {
-    const hosts = [...new Set(run.processes.map((process) => process.host))];
-    const host = (/** @type {number} */ process) => hosts.indexOf(run.processes[process]?.host ?? '');
-    drawing = matrix(hosts.length, (index) => hosts[index] ?? '?', edges(shares, host));
-  }
   return el(
     'figure',
     {},
-    drawing,
+    picture(data, edges(shares)),
     idle > 0 && el('p', { class: 'caption faint' }, `${count(idle, 'more process', 'more processes')} shared nothing.`),
     table(data),
   );

@@ -16,6 +16,7 @@ const ORDERS = {
   lasted: (lifetimes) => (lifetime) => lifetimes.to[lifetime] - lifetimes.from[lifetime],
   kind: (lifetimes) => (lifetime) => lifetimes.kinds[lifetimes.kind[lifetime]],
   size: (lifetimes) => (lifetime) => lifetimes.bytes[lifetime],
+  site: (lifetimes) => (lifetime) => lifetimes.site(lifetime) ?? '~',
   process: (lifetimes) => (lifetime) => lifetimes.process[lifetime],
   ended: (lifetimes) => (lifetime) => (lifetimes.to[lifetime] === Infinity ? '~' : lifetimes.endings[lifetimes.ending[lifetime]]),
   findings: (lifetimes) => (lifetime) => lifetimes.findings.get(lifetime)?.length ?? 0,
@@ -47,7 +48,7 @@ export function open(container, first, route, actions) {
   function draw() {
     swap(
       form,
-      search('Search', value('q'), (q) => want({ q }), 'address, fingerprint'),
+      search('Search', value('q'), (q) => want({ q }), 'call site, address'),
       choice('Kind', value('kind'), lifetimes?.kinds ?? [], (kind) => want({ kind })),
       byProcess(data, value('process'), want),
       byRule(data, value('rule'), want),
@@ -93,7 +94,7 @@ export function open(container, first, route, actions) {
 
   async function load() {
     try {
-      lifetimes = await fetchLifetimes(data.run.lives, (some) => {
+      lifetimes = await fetchLifetimes(data.run, (some) => {
         if (lifetimes) return;
         lifetimes = some;
         draw();

@@ -3,10 +3,10 @@
  */
 import { ask } from './api.js';
 import { el, swap } from './dom.js';
-import { answer, badge, count, moment, size, span, when, who } from './format.js';
+import { answer, badge, bytes, count, figure, moment, size, span, when, who } from './format.js';
 import { grid, pages } from './grid.js';
 import { href } from './router.js';
-import { called, nameOf, processOf } from './run.js';
+import { called, nameOf, processOf, sentence } from './run.js';
 
 /** How many entries of a history are beside the timeline; the handle's own view has more. */
 const MOMENTS = 40;
@@ -20,10 +20,92 @@ export const PAGE = 50;
  * @param {import('./api.js').Run} run
  */
 export function describe(lifetimes, lifetime, run) {
-  const ended =
-    lifetimes.to[lifetime] === Infinity ? 'still alive' : `for ${span(lifetimes.to[lifetime] - lifetimes.from[lifetime])}`;
   const found = lifetimes.findings.has(lifetime) ? ', with findings' : '';
-  return `${lifetimes.kinds[lifetimes.kind[lifetime]]} ${lifetimes.address[lifetime]} of ${called(run, lifetimes.process[lifetime])}, from ${moment(lifetimes.from[lifetime])}, ${ended}${found}`;
+  const sized = lifetimes.bytes[lifetime] > 0 ? `, ${bytes(lifetimes.bytes[lifetime])}` : '';
+  const site = lifetimes.site(lifetime);
+  return `${lifetimes.kinds[lifetimes.kind[lifetime]]} ${lifetimes.address(lifetime)} of ${called(run, lifetimes.process[lifetime])}${sized}${site ? `, ${lifetimes.opening[lifetime] ? 'opened' : 'got'} in ${site}` : ''}, from ${moment(lifetimes.from[lifetime])}, ${lasted(lifetimes, lifetime)}${found}`;
+}
+
+/**
+ * Writes what is under the pointer into the tooltip; false if there is nothing.
+ * @param {HTMLElement} tooltip
+ * @param {import('./run.js').RunData} data
+ * @param {import('./lifetimes.js').Lifetimes} lifetimes
+ * @param {import('./lanes.js').Group | null} group
+ * @param {import('./input.js').Hit} hit
+ */
+export function tell(tooltip, { run, check }, lifetimes, group, { lifetime, instant }) {
+  if (instant) {
+    const found = check.findings[instant.finding];
+    swap(
+      tooltip,
+      el('div', {}, badge(found.severity), ' ', sentence(run, check, instant.finding)),
+      el('div', { class: 'faint' }, `${found.rule} · ${moment(instant.time)} · a click goes there`),
+    );
+    return true;
+  }
+  if (lifetime >= 0) {
+    const site = lifetimes.site(lifetime);
+    const [name, sized] = [lifetimes.kinds[lifetimes.kind[lifetime]], lifetimes.bytes[lifetime]];
+    swap(
+      tooltip,
+      el('div', {}, `${name} of ${called(run, lifetimes.process[lifetime])}${sized > 0 ? `, ${bytes(sized)}` : ''}`),
+      site && el('div', {}, el('code', {}, site)),
+      el(
+        'div',
+        { class: 'faint' },
+        `${lifetimes.address(lifetime)} · from ${moment(lifetimes.from[lifetime])}, ${lasted(lifetimes, lifetime)}`,
+      ),
+      (lifetimes.findings.get(lifetime) ?? [])
+        .slice(0, 3)
+        .map((index) => el('div', {}, badge(check.findings[index].severity), ' ', sentence(run, check, index))),
+    );
+    return true;
+  }
+  if (!group) return false;
+  swap(
+    tooltip,
+    el('div', {}, called(run, group.process)),
+    el(
+      'div',
+      { class: 'faint' },
+      `${count(group.members.length, 'lifetime')} of ${count(group.exports, 'export')}${group.found > 0 ? `, ${figure(group.found)} with findings` : ''} · a click opens or shuts its lanes`,
+    ),
+  );
+  return true;
+}
+
+/** How long it lasted. @param {import('./lifetimes.js').Lifetimes} lifetimes @param {number} lifetime */
+const lasted = (lifetimes, lifetime) =>
+  lifetimes.to[lifetime] === Infinity ? 'still alive' : `for ${span(lifetimes.to[lifetime] - lifetimes.from[lifetime])}`;
+
+/**
+ * A mistake that concerns no lifetime that is known.
+ * @param {HTMLElement} container
+ * @param {import('./run.js').RunData} data
+ * @param {import('./marks.js').Instant} instant
+ * @param {{drop: () => void, perfetto: (at: number) => void}} controls
+ */
+export function aboutInstant(container, { run, check }, instant, controls) {
+  const found = check.findings[instant.finding];
+  swap(
+    container,
+    el('h2', {}, sentence(run, check, instant.finding)),
+    el(
+      'p',
+      {},
+      badge(found.severity),
+      ' ',
+      el('a', { href: href('finding', nameOf(check.findings, instant.finding)) }, found.rule),
+    ),
+    el('p', {}, when(instant.time), ' ', instant.process >= 0 && called(run, instant.process)),
+    el(
+      'p',
+      { class: 'links' },
+      el('button', { type: 'button', onclick: () => controls.perfetto(instant.time) }, 'In Perfetto'),
+      el('button', { type: 'button', onclick: controls.drop }, 'Deselect'),
+    ),
+  );
 }
 
 /** @param {import('./lifetimes.js').Lifetimes} lifetimes @param {number} lifetime */
@@ -38,19 +120,30 @@ const ending = (lifetimes, lifetime) =>
  * @param {{zoom: () => void, drop: () => void, select: (lifetime: number) => void, perfetto: (at: number) => void}} controls
  */
 export function detail(container, { run, check }, lifetimes, lifetime, controls) {
-  const fingerprint = lifetimes.fingerprint[lifetime];
+  const fingerprint = lifetimes.fingerprint(lifetime);
   const [from, to] = [lifetimes.from[lifetime], lifetimes.to[lifetime]];
   const alive = to === Infinity;
   const history = el('div', {}, el('p', { class: 'empty' }, 'Reading…'));
   swap(
     container,
-    el('h2', {}, lifetimes.kinds[lifetimes.kind[lifetime]], ' ', el('span', { class: 'code' }, lifetimes.address[lifetime])),
+    el('h2', {}, lifetimes.kinds[lifetimes.kind[lifetime]], ' ', el('span', { class: 'code' }, lifetimes.address(lifetime))),
     el(
       'dl',
       { class: 'facts' },
       el('dt', {}, lifetimes.opening[lifetime] ? 'open in' : 'got by'),
       el('dd', {}, called(run, lifetimes.process[lifetime])),
+      lifetimes.site(lifetime) && [el('dt', {}, 'at'), el('dd', {}, el('code', {}, lifetimes.site(lifetime)))],
       lifetimes.bytes[lifetime] > 0 && [el('dt', {}, 'size'), el('dd', {}, size(lifetimes.bytes[lifetime]))],
+      lifetimes.allocated[lifetime] !== Infinity && [
+        el('dt', {}, 'memory'),
+        el(
+          'dd',
+          {},
+          'allocated ',
+          when(lifetimes.allocated[lifetime]),
+          lifetimes.freed[lifetime] === Infinity ? ', never freed' : [', freed ', when(lifetimes.freed[lifetime])],
+        ),
+      ],
       el('dt', {}, 'from'),
       el('dd', {}, when(from)),
       el('dt', {}, 'to'),
@@ -72,7 +165,7 @@ export function detail(container, { run, check }, lifetimes, lifetime, controls)
           el(
             'a',
             { href: href('finding', nameOf(check.findings, index)), 'data-key': `lifetime-finding-${index}` },
-            check.findings[index].rule,
+            sentence(run, check, index),
           ),
         ),
     ),
@@ -179,13 +272,18 @@ export function lifetimeTable(
                     'data-key': `${label} ${lifetimes.name(lifetime)}`,
                     onclick: () => select(lifetime),
                   },
-                  lifetimes.address[lifetime],
+                  lifetimes.address(lifetime),
                 )
               : el(
                   'a',
                   { class: 'code', href: href('timeline', '', { sel: lifetimes.name(lifetime) }), title: 'on the timeline' },
-                  lifetimes.address[lifetime],
+                  lifetimes.address(lifetime),
                 ),
+        },
+        {
+          name: 'at',
+          sort: 'site',
+          cell: (lifetime) => el('span', { class: 'site', title: lifetimes.site(lifetime) }, lifetimes.site(lifetime)),
         },
         {
           name: 'size',
@@ -198,11 +296,11 @@ export function lifetimeTable(
         {
           name: 'handle data',
           cell: (lifetime) =>
-            lifetimes.fingerprint[lifetime] &&
+            lifetimes.fingerprint(lifetime) &&
             el(
               'a',
-              { class: 'code', href: href('handle', /** @type {string} */ (lifetimes.fingerprint[lifetime])) },
-              lifetimes.fingerprint[lifetime],
+              { class: 'code', href: href('handle', /** @type {string} */ (lifetimes.fingerprint(lifetime))) },
+              lifetimes.fingerprint(lifetime),
             ),
         },
         {

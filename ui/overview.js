@@ -5,10 +5,11 @@ import { ask } from './api.js';
 import { chart } from './chart.js';
 import { el, announce, swap } from './dom.js';
 import { badge, count, ended, figure, file, size, span, when, who } from './format.js';
-import { graph } from './graph.js';
+import { GRAPH_UP_TO, graph } from './graph.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
-import { SEVERITIES, called, nameOf, processOf } from './run.js';
+import { matrix } from './matrix.js';
+import { SEVERITIES, inOrder, nameOf, processOf, sentence } from './run.js';
 
 /** How many findings of a severity are listed before "more". */
 const FIRST = 50;
@@ -30,12 +31,25 @@ function verdict({ run, check }) {
     { clean: 'Clean', findings: 'Findings', 'partly-judged': 'Partly judged', 'not-judged': 'Not judged' }[
       /** @type {'clean'} */ (check.verdict)
     ] ?? check.verdict;
+  const worstAt = check.findings.findIndex((/** @type {any} */ found) => !found.excuse);
+  const sentenceAt = worstAt >= 0 && check.verdict === 'findings' ? worstAt : -1;
   const hosts = new Set(run.processes.map((process) => process.host));
   const ipc = run.processes.reduce((sum, process) => sum + process.ipc_calls, 0);
   return el(
     'section',
     { class: `verdict ${worst}`, 'aria-labelledby': 'verdict' },
-    el('h1', { id: 'verdict' }, word, run.running && el('span', { class: 'faint' }, ' so far')),
+    el(
+      'h1',
+      { id: 'verdict' },
+      sentenceAt >= 0
+        ? el(
+            'a',
+            { href: href('finding', nameOf(check.findings, sentenceAt)), 'data-key': 'first' },
+            sentence(run, check, sentenceAt),
+          )
+        : word,
+      run.running && el('span', { class: 'faint' }, sentenceAt >= 0 ? ', so far' : ' so far'),
+    ),
     el(
       'p',
       { class: 'tallies' },
@@ -48,7 +62,7 @@ function verdict({ run, check }) {
       'p',
       { class: 'faint' },
       [
-        count(run.processes.length, 'process', 'processes'),
+        count(run.processes.length, 'process', 'processes') + ranks(run),
         hosts.size > 1 && `${hosts.size} hosts`,
         `${count(run.calls, 'call')} (${figure(ipc)} IPC)`,
         count(run.lives, 'handle and opening', 'handles and openings'),
@@ -62,13 +76,17 @@ function verdict({ run, check }) {
   );
 }
 
+/** The ranks of a run, if it has any. @param {import('./api.js').Run} run */
+function ranks(run) {
+  const known = run.processes.flatMap(({ rank }) => (rank === null ? [] : [rank]));
+  return known.length > 1 ? ` (ranks ${Math.min(...known)} to ${Math.max(...known)})` : '';
+}
+
 /** @param {import('./run.js').RunData} data @param {number} index */
 function line({ run, check }, index) {
   /** @type {import('./run.js').Finding} */
   const found = check.findings[index];
   const name = nameOf(check.findings, index);
-  const there = found.other && processOf(run, found.other);
-  const here = processOf(run, found.process);
   return el(
     'li',
     { class: `finding ${found.severity}` },
@@ -80,21 +98,26 @@ function line({ run, check }, index) {
         { class: 'head' },
         badge(found.severity),
         ' ',
-        el('strong', {}, found.rule),
-        found.count > 1 && el('span', { class: 'times' }, ` ${figure(found.count)} times`),
-        el(
-          'span',
-          { class: 'faint' },
-          ' ',
-          here ? called(run, here.index) : who(found.process),
-          there && there.index !== here?.index && ` and ${called(run, there.index)}`,
-        ),
-        ' ',
+        sentence(run, check, index),
+        found.count > 1 && el('span', { class: 'times' }, ` (${times(found)})`),
+      ),
+      el(
+        'span',
+        { class: 'more' },
+        el('code', {}, found.rule),
+        run.sentences[index]?.here && [' in ', el('code', {}, run.sentences[index].here)],
+        run.sentences[index]?.there && [', there in ', el('code', {}, run.sentences[index].there)],
+        ' · ',
         when(found.time_ns),
       ),
-      el('span', { class: 'message' }, found.message),
     ),
   );
+}
+
+/** How often a finding occurred, and in how many processes. @param {import('./api.js').Finding} found */
+function times(found) {
+  const processes = new Set((found.occurrences ?? []).map(({ host, pid, executable }) => `${host} ${pid} ${executable}`)).size;
+  return `${figure(found.count)} times${processes > 1 ? ` in ${figure(processes)} processes` : ''}`;
 }
 
 /** @param {import('./run.js').RunData} data */
@@ -145,9 +168,10 @@ function findings(data) {
 /** @param {import('./run.js').RunData} data */
 function processes({ run, check }) {
   const found = new Map();
-  for (const finding of check.findings) {
-    const process = processOf(run, finding.process);
-    if (process && !finding.excuse) found.set(process.index, (found.get(process.index) ?? 0) + 1);
+  for (const finding of check.findings.filter((/** @type {any} */ finding) => !finding.excuse)) {
+    const places = finding.occurrences?.length > 0 ? finding.occurrences : [finding.process];
+    const processes = new Set(places.map((/** @type {any} */ place) => processOf(run, place)?.index));
+    for (const process of processes) found.set(process, (found.get(process) ?? 0) + 1);
   }
   const ranks = run.processes.some((process) => process.rank !== null);
   return el(
@@ -190,14 +214,15 @@ function processes({ run, check }) {
             { name: 'ended', cell: (process) => ended(process.ended) },
             { name: 'findings', number: true, cell: (process) => figure(found.get(process.index) ?? 0) },
           ],
-          run.processes.slice(0, 1000),
+          inOrder(run).slice(0, 1000),
         ),
   );
 }
 
 /** @param {any} held */
 function holder(held) {
-  return held.holders.map((/** @type {any} */ by) =>
+  const ranked = [...held.holders].sort((a, b) => (a.since.rank ?? -1) - (b.since.rank ?? -1));
+  return ranked.map((/** @type {any} */ by) =>
     el(
       'div',
       {},
@@ -262,6 +287,13 @@ function held(holders, judged) {
   ];
 }
 
+/** A few processes that share are drawn as a graph, more as a matrix. @param {import('./run.js').RunData} data */
+function sharing(data) {
+  const shares = data.stats.shares ?? [];
+  const among = new Set(shares.flatMap((/** @type {any} */ share) => [share.producer.process, share.consumer.process]));
+  return among.size > GRAPH_UP_TO ? matrix(data) : graph(data);
+}
+
 /** @param {import('./run.js').RunData} data */
 function gaps({ check }) {
   if (check.unseen.length === 0 && check.skipped_lines === 0) return null;
@@ -299,17 +331,7 @@ export function open(container, data) {
       el(
         'div',
         { class: 'columns' },
-        el(
-          'div',
-          { class: 'stack' },
-          findings(data),
-          el(
-            'section',
-            { class: 'card', 'aria-labelledby': 'held' },
-            el('h2', { id: 'held' }, run.running ? 'Held now' : 'Held at the end'),
-            still,
-          ),
-        ),
+        el('div', { class: 'stack' }, findings(data)),
         el(
           'div',
           { class: 'stack' },
@@ -317,24 +339,37 @@ export function open(container, data) {
             'section',
             { class: 'card', 'aria-labelledby': 'sharing' },
             el('h2', { id: 'sharing' }, 'Sharing between processes'),
-            graph(data),
+            sharing(data),
           ),
           el('section', { class: 'card', 'aria-labelledby': 'pinned' }, el('h2', { id: 'pinned' }, 'Pinned bytes'), chart(data)),
         ),
+      ),
+      el(
+        'section',
+        { class: 'card', 'aria-labelledby': 'held' },
+        el('h2', { id: 'held' }, run.running ? 'Held now' : 'Held at the end'),
+        still,
       ),
       processes(data),
       gaps(data),
     );
   };
+  let latest = data;
   draw(data);
   // What is below the fold is fetched after the first paint.
   requestAnimationFrame(() => setTimeout(() => holdings(data)));
   return {
     /** @param {import('./run.js').RunData} data */
     refresh(data) {
+      latest = data;
       draw(data);
       holdings(data);
       announce(`${count(data.run.calls, 'call')}, ${count(data.check.findings.length, 'finding')}`);
+    },
+    /** The matrix is painted in the colours of the theme. */
+    repaint() {
+      draw(latest);
+      holdings(latest);
     },
   };
 }

@@ -1,17 +1,15 @@
 /**
- * Paints the timeline: the minimap of the whole run, the ruler, and the visible lanes. Lifetimes that fall on the same pixel are
- * painted once, so a lane needs no more rectangles than it has pixels.
+ * Paints the timeline: the rows of processes with their densities, and the lanes of lifetimes. Lifetimes that fall on the same pixel are
+ * painted once, so a lane needs no more rectangles than it has pixels. ruler.js paints what is above the rows.
  */
-import { after } from './lanes.js';
+import { Density } from './density.js';
+import { after, FOUND, OPEN } from './lanes.js';
 import { kindClass } from './lifetimes.js';
-import { bytes, count, span } from './format.js';
+import { bytes, figure } from './format.js';
+import { mark } from './marks.js';
+import { BAR, FONT, ROW, STRIP, TOP } from './measures.js';
+import { minimap, ruler, strip } from './ruler.js';
 import { colours } from './theme.js';
-
-export const ROW = 17;
-/** The height of the minimap; the ruler is below it. */
-export const STRIP = 26;
-export const TOP = STRIP + 22;
-export const BAR = 10;
 
 const NAMES = [
   'card',
@@ -28,33 +26,28 @@ const NAMES = [
   'physical',
   'event',
 ];
-const FONT = '11px system-ui, "DejaVu Sans", sans-serif';
-const MONO = '11px ui-monospace, "DejaVu Sans Mono", monospace';
 /** A lifetime narrower than this, in pixels, has no label. */
 const LABEL_MIN_WIDTH = 70;
 /** At most this many labels are painted. */
 const LABELS_UP_TO = 200;
+/** With more mistakes in view than this, only the selected one has a line through all rows. */
+const LINES_UP_TO = 12;
 
 /**
  * @typedef {{from: number, to: number, top: number, width: number, height: number, gutter: number, last: number}} Viewport
  *   the visible time in nanoseconds, the scroll position in pixels, the size of the canvas, and the end of the run
- * @typedef {{lifetimes: import('./lifetimes.js').Lifetimes, layout: import('./lanes.js').Layout, viewport: Viewport, selected: number,
- *   worst: (lifetime: number) => string, called: (process: number) => string, short: (process: number) => string,
- *   closed: Set<number>, findings: {time: number, severity: string}[]}} Frame
+ * @typedef {{lifetimes: import('./lifetimes.js').Lifetimes, chosen: Uint32Array, layout: import('./lanes.js').Layout, viewport: Viewport,
+ *   selected: number, instant: import('./marks.js').Instant | null, instants: import('./marks.js').Instant[],
+ *   of: Map<number, import('./marks.js').Instant[]>, called: (process: number) => string, short: (process: number) => string,
+ *   mode: (group: import('./lanes.js').Group) => number, band: [number, number] | null}} Frame
+ * @typedef {{x: number, y: number, instant: import('./marks.js').Instant}} Drawn  a mark, as it was painted
  */
 
 /** The colour blended with the background: painting an opaque colour is cheaper than painting with alpha. */
-function pale(/** @type {string} */ colour, /** @type {string} */ ground) {
+function pale(/** @type {string} */ colour, /** @type {string} */ ground, part = 0.55) {
   const parts = (/** @type {string} */ text) => (text.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
   const [over, under] = [parts(colour), parts(ground)];
-  return `rgb(${over.map((part, index) => Math.round(part * 0.55 + under[index] * 0.45)).join(' ')})`;
-}
-
-/** A round step, in nanoseconds, of which about `count` fit into `length`. */
-function tickStep(/** @type {number} */ length, /** @type {number} */ count) {
-  const raw = Math.max(length / Math.max(count, 1), 1);
-  const ten = 10 ** Math.floor(Math.log10(raw));
-  return [1, 2, 5, 10].map((lead) => lead * ten).find((step) => step >= raw) ?? 10 * ten;
+  return `rgb(${over.map((one, index) => Math.round(one * part + under[index] * (1 - part))).join(' ')})`;
 }
 
 export class Painter {
@@ -62,8 +55,12 @@ export class Painter {
   constructor(canvas) {
     this.canvas = canvas;
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d', { alpha: false }));
-    /** @type {{layout: any, width: number, last: number, dots: number, picture: HTMLCanvasElement} | null} */
+    /** @type {{chosen: any, width: number, last: number, dots: number, picture: HTMLCanvasElement} | null} */
     this.cachedMinimap = null;
+    /** The densities of groups. @type {WeakMap<any, Density>} */
+    this.densities = new WeakMap();
+    /** The marks of the latest frame, for clicks. @type {Drawn[]} */
+    this.drawn = [];
     /** @type {Record<string, string>} */
     this.ink = {};
     this.repaint();
@@ -86,49 +83,128 @@ export class Painter {
       canvas.style.width = `${width}px`;
       canvas.style.height = `${height}px`;
     }
+    this.drawn = [];
     context.setTransform(dots, 0, 0, dots, 0, 0);
     context.textBaseline = 'middle';
     context.fillStyle = ink.card;
     context.fillRect(0, 0, width, height);
-    this.lanes(frame);
+    this.rows(frame);
     this.scrollbar(frame);
     context.fillStyle = ink.card;
     context.fillRect(0, 0, width, TOP);
-    this.strip(frame);
-    this.ruler(frame);
+    strip(context, ink, frame, this.minimap(frame, dots), this.drawn);
+    ruler(context, ink, frame.viewport);
+    this.lines(frame);
+    if (frame.band) {
+      const [left, right] = [...frame.band].sort((a, b) => a - b);
+      context.fillStyle = ink.link;
+      context.globalAlpha = 0.2;
+      context.fillRect(left, STRIP, right - left, height - STRIP);
+      context.globalAlpha = 1;
+      context.fillRect(left, STRIP, 1, height - STRIP);
+      context.fillRect(right, STRIP, 1, height - STRIP);
+    }
     context.fillStyle = ink.line;
     context.fillRect(gutter - 1, 0, 1, height);
     context.fillRect(0, TOP - 1, width, 1);
   }
 
+  /** @param {Frame} frame @param {number} dots */
+  minimap(frame, dots) {
+    const { chosen, viewport } = frame;
+    const width = Math.max(1, Math.floor(viewport.width - viewport.gutter - BAR));
+    const { last } = viewport;
+    const kept = this.cachedMinimap;
+    if (kept?.chosen === chosen && kept.width === width && kept.last === last && kept.dots === dots) return kept.picture;
+    const picture = minimap(frame, width, dots, this.ink);
+    this.cachedMinimap = { chosen, width, last, dots, picture };
+    return picture;
+  }
+
   /** @param {Frame} frame */
-  lanes(frame) {
-    const { context, ink } = this;
-    const { lifetimes, layout, viewport, selected } = frame;
+  rows(frame) {
+    const { context } = this;
+    const { layout, viewport, selected } = frame;
     const { from, to, top, width, height, gutter } = viewport;
     const scale = (width - gutter - BAR) / (to - from);
     const edge = width - BAR;
     const first = Math.max(0, Math.floor(top / ROW));
     const last = Math.min(layout.rows.length, Math.ceil((top + height - TOP) / ROW));
-    const fills = lifetimes.kinds.map((kind) => ink[kindClass(kind)]);
-    const pales = fills.map((fill) => pale(fill, ink.card));
-    const labels = [];
     context.save();
     context.beginPath();
     context.rect(0, TOP, width, height - TOP);
     context.clip();
+    this.densityRows(frame, first, last);
+    this.lanes(frame, first, last, scale);
+    const chosen = layout.rowOf[selected] ?? -1;
+    if (selected >= 0 && chosen >= first && chosen < last) {
+      const { lifetimes } = frame;
+      const left = Math.max(gutter, gutter + (lifetimes.from[selected] - from) * scale);
+      const right = Math.min(edge, gutter + (Math.min(lifetimes.to[selected], viewport.last) - from) * scale);
+      context.strokeStyle = this.ink.ink;
+      context.lineWidth = 2;
+      if (right >= gutter && left <= edge)
+        context.strokeRect(left - 1, TOP + chosen * ROW - top + 1, Math.max(right - left, 2) + 2, ROW - 2);
+    }
+    this.marks(frame, first, last, scale);
+    this.labels(frame, first, last);
+    context.restore();
+  }
 
+  /** Paints the rows of processes: how many lifetimes each has at each moment. */
+  densityRows(/** @type {Frame} */ frame, /** @type {number} */ first, /** @type {number} */ last) {
+    const { context, ink } = this;
+    const { lifetimes, layout, viewport } = frame;
+    const { from, to, top, width, gutter } = viewport;
+    const wide = Math.max(1, Math.floor(width - gutter - BAR));
+    /** @type {{y: number, overlaps: Float64Array}[]} */
+    const rows = [];
+    let most = 1;
     for (let index = first; index < last; index++) {
       const row = layout.rows[index];
-      const y = TOP + index * ROW - top;
-      if (row.head) {
-        context.fillStyle = ink.sunk;
-        context.fillRect(0, y, edge, ROW);
-        context.fillStyle = ink.line;
-        context.fillRect(0, y, edge, 1);
-        continue;
+      if (!row.head) continue;
+      const group = layout.groups[row.group];
+      let density = this.densities.get(group);
+      if (!density) {
+        density = new Density(lifetimes, group.members);
+        this.densities.set(group, density);
       }
-      const [up, tall] = row.opening ? [y + 5, ROW - 8] : [y + 2, ROW - 4];
+      const overlaps = density.overlaps(from, to, wide);
+      for (const count of overlaps) most = Math.max(most, count);
+      rows.push({ y: TOP + index * ROW - top, overlaps });
+    }
+    for (const { y, overlaps } of rows) {
+      context.fillStyle = ink.sunk;
+      context.fillRect(0, y, width - BAR, ROW);
+      context.fillStyle = ink.line;
+      context.fillRect(0, y, width - BAR, 1);
+      context.fillStyle = pale(ink.memory, ink.card, 0.75);
+      for (let x = 0; x < wide; ) {
+        const count = overlaps[x];
+        let end = x + 1;
+        while (end < wide && overlaps[end] === count) end++;
+        const tall = count > 0 ? Math.max(2, Math.round((count / most) * (ROW - 4))) : 0;
+        if (tall > 0) context.fillRect(gutter + x, y + ROW - 1 - tall, end - x, tall);
+        x = end;
+      }
+    }
+  }
+
+  /** Paints the lanes. */
+  lanes(/** @type {Frame} */ frame, /** @type {number} */ first, /** @type {number} */ last, /** @type {number} */ scale) {
+    const { context, ink } = this;
+    const { lifetimes, layout, viewport } = frame;
+    const { from, to, top, width, gutter } = viewport;
+    const edge = width - BAR;
+    const fills = lifetimes.kinds.map((kind) => ink[kindClass(kind)]);
+    const pales = fills.map((fill) => pale(fill, ink.card));
+    const labels = [];
+    for (let index = first; index < last; index++) {
+      const row = layout.rows[index];
+      if (row.head) continue;
+      const y = TOP + index * ROW - top;
+      if (!row.opening) this.memory(frame, row, y, scale, pales);
+      const [up, tall] = row.opening ? [y + 6, ROW - 10] : [y + 3, ROW - 8];
       // Adjacent lifetimes of the same colour become one rectangle.
       let [begun, ended, colour] = [-1, -1, ''];
       const flush = () => {
@@ -158,109 +234,157 @@ export class Painter {
         i = right - left <= 1 ? Math.max(i + 1, after(lifetimes.to, lane, from + (left + 1 - gutter) / scale, i)) : i + 1;
       }
       flush();
-      this.marks(frame, row, up, tall, scale);
     }
-
     context.font = FONT;
     const letter = context.measureText('0').width;
     for (const { lifetime, left, right, y, opening } of labels.slice(0, LABELS_UP_TO)) {
       context.fillStyle = opening ? ink.ink : ink.card;
-      const indent = lifetimes.findings.has(lifetime) ? 10 : 4;
-      const size = lifetimes.bytes[lifetime] > 0 ? ` ${bytes(lifetimes.bytes[lifetime])}` : '';
-      const text = opening
-        ? `open in ${frame.short(lifetimes.process[lifetime])}${size}`
-        : `${lifetimes.fingerprint[lifetime] ?? lifetimes.address[lifetime]}${size}`;
-      // Cutting text by characters is cheaper than clipping. The ellipsis shows that a number is cut.
-      const room = Math.floor((right - left - indent - 3) / letter);
-      context.fillText(text.length > room ? `${text.slice(0, room - 1)}…` : text, left + indent, y + 0.5);
+      const what = opening ? `open in ${frame.short(lifetimes.process[lifetime])}` : lifetimes.site(lifetime);
+      const size = lifetimes.bytes[lifetime] > 0 ? bytes(lifetimes.bytes[lifetime]) : null;
+      const text = [size, what ?? lifetimes.address(lifetime)].filter(Boolean).join(' · ');
+      // Cutting text by characters is cheaper than clipping. The ellipsis shows that it is cut.
+      const room = Math.floor((right - left - 8) / letter);
+      context.fillText(text.length > room ? `${text.slice(0, room - 1)}…` : text, left + 5, y + 0.5);
     }
-    const chosen = layout.rowOf[selected] ?? -1;
-    if (selected >= 0 && chosen >= first && chosen < last) {
-      const left = Math.max(gutter, gutter + (lifetimes.from[selected] - from) * scale);
-      const right = Math.min(edge, gutter + (Math.min(lifetimes.to[selected], viewport.last) - from) * scale);
-      context.strokeStyle = ink.ink;
-      context.lineWidth = 2;
-      if (right >= gutter && left <= edge)
-        context.strokeRect(left - 1, TOP + chosen * ROW - top + 1, Math.max(right - left, 2) + 2, ROW - 2);
-    }
-    this.labels(frame, first, last);
-    context.restore();
   }
 
-  /** Marks the lifetimes with findings: a triangle, a diamond or a dot. */
-  marks(
-    /** @type {Frame} */ { lifetimes, viewport, worst },
-    /** @type {any} */ row,
-    /** @type {number} */ up,
-    /** @type {number} */ tall,
+  /** Paints the memory of the handles in a lane: a line from its allocation to its free, with an end at each that is known. */
+  memory(
+    /** @type {Frame} */ { lifetimes, viewport },
+    /** @type {import('./lanes.js').Row} */ row,
+    /** @type {number} */ y,
     /** @type {number} */ scale,
+    /** @type {string[]} */ pales,
   ) {
-    let before = -Infinity;
-    for (let i = after(lifetimes.to, row.marks, viewport.from); i < row.marks.length; i++) {
-      const lifetime = row.marks[i];
-      if (lifetimes.from[lifetime] >= viewport.to) break;
-      const x = Math.max(viewport.gutter, viewport.gutter + (lifetimes.from[lifetime] - viewport.from) * scale);
-      if (x - before < 3) continue;
-      before = x;
-      this.mark(x, up + tall / 2, worst(lifetime), 5);
+    const { context } = this;
+    const { gutter, from, last } = viewport;
+    const edge = viewport.width - BAR;
+    const x = (/** @type {number} */ ns) => Math.round(gutter + (ns - from) * scale);
+    let before = -1;
+    for (const lifetime of row.lifetimes) {
+      const allocated = lifetimes.allocated[lifetime];
+      if (allocated === Infinity || allocated === before || allocated > viewport.to) continue;
+      before = allocated;
+      const freed = lifetimes.freed[lifetime];
+      const [left, right] = [x(allocated), x(Math.min(freed, last))];
+      if (right < gutter) continue;
+      context.fillStyle = pales[lifetimes.kind[lifetime]];
+      context.fillRect(
+        Math.max(left, gutter),
+        y + ROW - 4,
+        Math.min(Math.max(right, left + 1), edge) - Math.max(left, gutter),
+        2,
+      );
+      context.fillStyle = this.ink.ink;
+      if (left >= gutter) context.fillRect(left, y + 4, 1.5, ROW - 6);
+      if (freed !== Infinity && right <= edge) context.fillRect(right - 1, y + 4, 1.5, ROW - 6);
     }
   }
 
-  /** @param {number} x @param {number} y @param {string} severity @param {number} r */
-  mark(x, y, severity, r) {
+  /** Marks the instants of mistakes, in the rows of their processes and in the lanes that they concern. */
+  marks(/** @type {Frame} */ frame, /** @type {number} */ first, /** @type {number} */ last, /** @type {number} */ scale) {
+    const { layout, viewport, instants, of } = frame;
+    const { from, to, top, gutter } = viewport;
+    /** @type {Map<number, number>} */
+    const before = new Map();
+    const put = (/** @type {number} */ row, /** @type {import('./marks.js').Instant} */ instant) => {
+      if (row < first || row >= last || instant.time < from || instant.time > to) return;
+      const x = gutter + (instant.time - from) * scale;
+      if (Math.abs(x - (before.get(row) ?? -Infinity)) < 3) return;
+      before.set(row, x);
+      const y = TOP + row * ROW - top + ROW / 2;
+      mark(this.context, this.ink, x, y, instant.severity, instant === frame.instant ? 7 : 5);
+      this.drawn.push({ x, y, instant });
+    };
+    for (const instant of instants) put(layout.headOf[instant.process] ?? -1, instant);
+    for (let index = first; index < last; index++)
+      for (const lifetime of layout.rows[index].marks) for (const instant of of.get(lifetime) ?? []) put(index, instant);
+  }
+
+  /** Paints a line through all rows at each mistake in view, or only at the selected one if there are many. @param {Frame} frame */
+  lines({ viewport, instants, instant: selected }) {
     const { context, ink } = this;
-    context.beginPath();
-    if (severity === 'error') {
-      context.moveTo(x, y - r);
-      context.lineTo(x + r, y + r);
-      context.lineTo(x - r, y + r);
-    } else if (severity === 'warning') {
-      context.moveTo(x, y - r);
-      context.lineTo(x + r, y);
-      context.lineTo(x, y + r);
-      context.lineTo(x - r, y);
-    } else {
-      context.arc(x, y, r * 0.8, 0, 2 * Math.PI);
+    const { from, to, gutter, width, height } = viewport;
+    const scale = (width - gutter - BAR) / (to - from);
+    const seen = instants.filter(({ time }) => time >= from && time <= to);
+    let before = -Infinity;
+    for (const instant of seen) {
+      const x = gutter + (instant.time - from) * scale;
+      const is = instant === selected;
+      if (is || (seen.length <= LINES_UP_TO && instant.severity !== 'note')) {
+        context.strokeStyle = ink[instant.severity];
+        context.lineWidth = is ? 1.5 : 1;
+        context.setLineDash(is ? [] : [3, 3]);
+        context.beginPath();
+        context.moveTo(x, STRIP + 4);
+        context.lineTo(x, height);
+        context.stroke();
+        context.setLineDash([]);
+      }
+      if (!is && x - before < 2) continue;
+      before = x;
+      mark(context, ink, x, TOP - 6, instant.severity, is ? 6 : 4);
+      this.drawn.push({ x, y: TOP - 6, instant });
     }
-    context.closePath();
-    context.fillStyle = ink[severity] ?? ink.note;
-    context.strokeStyle = ink.card;
-    context.lineWidth = 1.5;
-    context.stroke();
-    context.fill();
   }
 
   /** Paints the labels left of the lanes. */
   labels(/** @type {Frame} */ frame, /** @type {number} */ first, /** @type {number} */ last) {
     const { context, ink } = this;
     const { lifetimes, layout, viewport, selected } = frame;
+    const { gutter } = viewport;
+    const narrow = gutter < 150;
     context.fillStyle = ink.card;
-    context.fillRect(0, TOP, viewport.gutter, viewport.height);
+    context.fillRect(0, TOP, gutter, viewport.height);
     context.save();
     context.beginPath();
-    context.rect(0, TOP, viewport.gutter - 6, viewport.height);
+    context.rect(0, TOP, gutter - 6, viewport.height);
     context.clip();
+    context.font = FONT;
+    const letter = context.measureText('n').width;
+    /** Writes a text, with an ellipsis if it is cut. @param {string} text @param {number} x @param {number} y @param {number} [less] */
+    const write = (text, x, y, less = 0) => {
+      let room = gutter - 8 - x - less;
+      if (text.length * letter <= room || context.measureText(text).width <= room) return context.fillText(text, x, y);
+      room = Math.max(1, Math.floor(room / letter) - 1);
+      context.fillText(`${text.slice(0, room)}…`, x, y);
+    };
     for (let index = first; index < last; index++) {
       const row = layout.rows[index];
       const y = TOP + index * ROW - viewport.top;
+      const middle = y + ROW / 2 + 0.5;
       if (row.head) {
+        const group = layout.groups[row.group];
+        const how = frame.mode(group);
         context.fillStyle = ink.sunk;
-        context.fillRect(0, y, viewport.gutter, ROW);
-        context.font = `bold ${FONT}`;
+        context.fillRect(0, y, gutter, ROW);
+        context.fillStyle = ink.line;
+        context.fillRect(0, y, gutter, 1);
         context.fillStyle = ink.ink;
-        context.fillText(`${frame.closed.has(row.group) ? '▸' : '▾'} ${frame.called(row.group)}`, 6, y + ROW / 2 + 0.5);
+        const name = narrow ? frame.short(group.process) : frame.called(group.process);
+        write(`${how === OPEN ? '▾' : how === FOUND ? '▿' : '▸'} ${name}`, 6, middle, narrow ? 0 : 50);
+        if (!narrow) {
+          context.fillStyle = ink.faint;
+          context.textAlign = 'right';
+          context.fillText(figure(group.members.length), gutter - 10, middle);
+          context.textAlign = 'left';
+        }
         continue;
       }
       const [lifetime] = row.lifetimes;
       if (layout.rowOf[selected] === index && selected >= 0) {
         context.fillStyle = ink.select;
-        context.fillRect(0, y, viewport.gutter, ROW);
+        context.fillRect(0, y, gutter, ROW);
       }
       context.fillStyle = row.opening ? ink.faint : ink.ink;
-      context.font = row.opening || !row.one ? FONT : MONO;
-      const handles = row.one ? lifetimes.address[lifetime] : count(row.lifetimes.length, 'handle');
-      const openings = row.one ? frame.called(lifetimes.process[lifetime]) : count(row.lifetimes.length, 'opening');
-      context.fillText(row.opening ? `↳ ${openings}` : handles, row.opening ? 24 : 16, y + ROW / 2 + 0.5);
+      const site = row.one ? lifetimes.site(lifetime) : null;
+      const many = figure(row.lifetimes.length);
+      const text = row.opening
+        ? `↳ ${row.one ? [frame.short(lifetimes.process[lifetime]), site].filter(Boolean).join(' · ') : `${many} openings`}`
+        : row.one
+          ? (site ?? lifetimes.address(lifetime))
+          : `${many} handles`;
+      write(text, row.opening ? 26 : 18, middle);
     }
     context.restore();
   }
@@ -282,94 +406,5 @@ export class Painter {
     if (whole <= seen) return null;
     const tall = Math.max(24, (seen * seen) / whole);
     return { tall, y: TOP + (viewport.top / (whole - seen)) * (seen - tall), room: seen - tall, whole: whole - seen };
-  }
-
-  /** Paints the minimap: how many lifetimes each moment has, and which part is visible. */
-  strip(/** @type {Frame} */ frame) {
-    const { context, ink } = this;
-    const { layout, viewport, findings } = frame;
-    const wide = Math.max(1, Math.floor(viewport.width - viewport.gutter - BAR));
-    const dots = devicePixelRatio || 1;
-    if (
-      this.cachedMinimap?.layout !== layout ||
-      this.cachedMinimap.width !== wide ||
-      this.cachedMinimap.last !== viewport.last ||
-      this.cachedMinimap.dots !== dots
-    ) {
-      this.cachedMinimap = { layout, width: wide, last: viewport.last, dots, picture: this.minimapPicture(frame, wide, dots) };
-    }
-    context.drawImage(this.cachedMinimap.picture, viewport.gutter, 0, wide, STRIP);
-    const [left, right] = [viewport.from, viewport.to].map((ns) => viewport.gutter + (ns / viewport.last) * wide);
-    context.fillStyle = ink.link;
-    context.globalAlpha = 0.18;
-    context.fillRect(left, 0, Math.max(right - left, 2), STRIP);
-    context.globalAlpha = 1;
-    context.strokeStyle = ink.link;
-    context.lineWidth = 1;
-    context.strokeRect(left + 0.5, 0.5, Math.max(right - left - 1, 2), STRIP - 1);
-    for (const { time, severity } of findings) this.mark(viewport.gutter + (time / viewport.last) * wide, 5, severity, 4);
-    context.fillStyle = ink.faint;
-    context.font = FONT;
-    context.fillText('whole run', 6, STRIP / 2);
-  }
-
-  /** The picture of the minimap; it is kept until the layout changes. @param {Frame} frame @param {number} wide @param {number} dots */
-  minimapPicture({ lifetimes, layout, viewport }, wide, dots) {
-    const levels = new Float32Array(wide + 1);
-    for (const row of layout.rows) {
-      for (const lifetime of row.lifetimes) {
-        levels[Math.min(wide - 1, Math.floor((lifetimes.from[lifetime] / viewport.last) * wide))]++;
-        const end = Math.floor((Math.min(lifetimes.to[lifetime], viewport.last) / viewport.last) * wide) + 1;
-        if (end < wide) levels[end]--;
-      }
-    }
-    let most = 1;
-    for (let x = 0; x < wide; x++) {
-      if (x > 0) levels[x] += levels[x - 1];
-      most = Math.max(most, levels[x]);
-    }
-    const picture = document.createElement('canvas');
-    [picture.width, picture.height] = [Math.round(wide * dots), Math.round(STRIP * dots)];
-    const context = /** @type {CanvasRenderingContext2D} */ (picture.getContext('2d'));
-    context.scale(dots, dots);
-    context.fillStyle = this.ink.sunk;
-    context.fillRect(0, 0, wide, STRIP);
-    context.fillStyle = this.ink.faint;
-    for (let x = 0; x < wide; x++) {
-      const tall = levels[x] > 0 ? Math.max(1, (levels[x] / most) * (STRIP - 4)) : 0;
-      if (tall > 0) context.fillRect(x, STRIP - tall, 1, tall);
-    }
-    return picture;
-  }
-
-  /** @param {Frame} frame */
-  ruler({ viewport, findings }) {
-    const { context, ink } = this;
-    const wide = viewport.width - viewport.gutter - BAR;
-    const step = tickStep(viewport.to - viewport.from, wide / 110);
-    const scale = wide / (viewport.to - viewport.from);
-    context.font = FONT;
-    context.fillStyle = ink.faint;
-    context.fillText(`${span(viewport.to - viewport.from)} in view`, 6, STRIP + 11);
-    context.save();
-    context.beginPath();
-    context.rect(viewport.gutter, STRIP, wide, viewport.height);
-    context.clip();
-    const digits = Math.max(0, Math.min(9, 9 - Math.floor(Math.log10(step))));
-    for (let ns = Math.ceil(viewport.from / step) * step; ns <= viewport.to; ns += step) {
-      const x = viewport.gutter + (ns - viewport.from) * scale;
-      context.fillStyle = ink.line;
-      context.fillRect(Math.round(x), STRIP, 1, TOP - STRIP);
-      context.globalAlpha = 0.35;
-      context.fillRect(Math.round(x), TOP, 1, viewport.height);
-      context.globalAlpha = 1;
-      context.fillStyle = ink.faint;
-      context.fillText(`+${(ns / 1e9).toFixed(digits)} s`, x + 4, STRIP + 11);
-    }
-    for (const { time, severity } of findings) {
-      if (time >= viewport.from && time <= viewport.to)
-        this.mark(viewport.gutter + (time - viewport.from) * scale, TOP - 5, severity, 4);
-    }
-    context.restore();
   }
 }

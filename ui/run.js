@@ -43,6 +43,23 @@ export function finding(findings, name) {
   return alike[Number(place) - 1] ?? -1;
 }
 
+/** The processes of each run by pid and host. @type {WeakMap<Run, Map<string, import('./api.js').Process[]>>} */
+const byPid = new WeakMap();
+
+/** @param {Run} run */
+function ofPid(run) {
+  let known = byPid.get(run);
+  if (!known) {
+    known = new Map();
+    for (const process of run.processes) {
+      const key = `${process.pid} ${process.host}`;
+      known.set(key, [...(known.get(key) ?? []), process]);
+    }
+    byPid.set(run, known);
+  }
+  return known;
+}
+
 /**
  * The process of a side. A pid can be reused, and a process can become another program by exec: the one that began last before
  * the side's time is meant.
@@ -50,7 +67,7 @@ export function finding(findings, name) {
  * @param {Side} side
  */
 export function processOf(run, side) {
-  const same = run.processes.filter((process) => process.pid === side.pid && process.host === side.host);
+  const same = ofPid(run).get(`${side.pid} ${side.host}`) ?? [];
   const begun = same.filter((process) => process.began_ns <= side.time_ns && process.executable === side.executable);
   return begun.at(-1) ?? same[0] ?? null;
 }
@@ -62,6 +79,16 @@ export function called(/** @type {Run} */ run, /** @type {number} */ index) {
   const hosts = run.processes.some((other) => other.host !== process.host);
   return plain(`${who(process)}${hosts ? ` on ${process.host}` : ''}`);
 }
+
+/**
+ * The processes in the order of all lists: by rank, and those without a rank before them, as they began.
+ * @param {Run} run
+ */
+export const inOrder = (run) =>
+  [...run.processes].sort((a, b) => (a.rank ?? -1) - (b.rank ?? -1) || (a.rank === null ? a.index - b.index : a.pid - b.pid));
+
+/** The finding in few words, with its place. @param {Run} run @param {any} check @param {number} index */
+export const sentence = (run, check, index) => run.sentences[index]?.text ?? check.findings[index].message;
 
 /** A short name of a process, for labels in drawings. */
 export function short(/** @type {Run} */ run, /** @type {number} */ index) {

@@ -67,6 +67,8 @@ export async function visit(browser, options = {}) {
     if (ours()) faults.push(`a script threw: ${error.stack ?? error}`);
   });
   page.on('console', (message) => {
+    // A scenario that ends the server says so: then requests may fail.
+    if (page.outage && /net::ERR_/.test(message.text())) return;
     if (['error', 'warning'].includes(message.type()) && ours()) faults.push(`on the console: ${message.text()}`);
   });
   return { context, page, faults };
@@ -94,3 +96,12 @@ export async function ask(base, name) {
   assert.equal(response.status, 200, `api/${name}`);
   return response.json();
 }
+
+/** The query of the address. */
+export const words = (page) => new URLSearchParams(page.url().split('?')[1] ?? '');
+
+/** The name of the selected lifetime, from the panel beside the timeline; empty if none is selected. */
+export const selected = (page) => page.locator('.detail').getAttribute('data-lifetime');
+
+/** Waits until the lifetimes are loaded. */
+export const timeline = (page) => page.locator('.canvas-area[data-ready]').waitFor();

@@ -2,6 +2,8 @@
 //
 //   node tests/browser/measure.mjs paint URL    milliseconds from the navigation to the first paint and to the filled first view
 //   node tests/browser/measure.mjs pan URL      frames a second while the timeline is panned, at several zoom levels
+//   node tests/browser/measure.mjs load URL     milliseconds from the navigation to the timeline with all lifetimes, and frames a second
+//                                               while its rows are scrolled
 //
 // The browser renders in software. The script sets no limits for the figures.
 
@@ -37,24 +39,27 @@ async function paint(browser) {
   console.log(`first view filled: ${figures(filled)}`);
 }
 
-/** Pans by wheel events, one step per frame, back and forth, and measures the frame times. */
-function panned(page, length) {
-  return page.evaluate(async (length) => {
-    const canvas = document.querySelector('canvas.lanes');
-    const box = canvas.getBoundingClientRect();
-    const at = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 2, bubbles: true, cancelable: true };
-    const frames = [];
-    const began = performance.now();
-    let before = began;
-    for (let way = 1; before - began < length; ) {
-      canvas.dispatchEvent(new WheelEvent('wheel', { ...at, deltaX: 25 * way, deltaY: 0 }));
-      const now = await new Promise((resolve) => requestAnimationFrame(resolve));
-      frames.push(now - before);
-      before = now;
-      if (frames.length % 40 === 0) way = -way;
-    }
-    return { frames: frames.slice(1), rows: canvas.height };
-  }, length);
+/** Turns the wheel, one step per frame, back and forth, and measures the frame times. */
+function panned(page, length, step = { deltaX: 25, deltaY: 0 }) {
+  return page.evaluate(
+    async ({ length, step }) => {
+      const canvas = document.querySelector('canvas.lanes');
+      const box = canvas.getBoundingClientRect();
+      const at = { clientX: box.left + box.width / 2, clientY: box.top + box.height / 2, bubbles: true, cancelable: true };
+      const frames = [];
+      const began = performance.now();
+      let before = began;
+      for (let way = 1; before - began < length; ) {
+        canvas.dispatchEvent(new WheelEvent('wheel', { ...at, deltaX: step.deltaX * way, deltaY: step.deltaY * way }));
+        const now = await new Promise((resolve) => requestAnimationFrame(resolve));
+        frames.push(now - before);
+        before = now;
+        if (frames.length % 40 === 0) way = -way;
+      }
+      return { frames: frames.slice(1), rows: canvas.height };
+    },
+    { length, step },
+  );
 }
 
 async function pan(browser) {
@@ -69,18 +74,36 @@ async function pan(browser) {
     await page.locator('.canvas-area[data-ready]').waitFor();
     await page.waitForTimeout(500);
     const { frames } = await panned(page, PAN_MS);
-    const total = frames.reduce((sum, frame) => sum + frame, 0);
-    const slow = [...frames].sort((a, b) => a - b)[Math.floor(frames.length * 0.95)];
-    console.log(
-      `${(part * 100).toFixed(1).padStart(5)} % of the run in view: ${((frames.length / total) * 1000).toFixed(0)} frames/s, median ${median(frames).toFixed(1)} ms, 95 of 100 within ${slow.toFixed(1)} ms`,
-    );
+    console.log(`${(part * 100).toFixed(1).padStart(5)} % of the run in view: ${rate(frames)}`);
   }
   nothingWentWrong(faults);
 }
 
-const measures = { paint, pan };
+/** How fluid these frames are. */
+function rate(frames) {
+  const total = frames.reduce((sum, frame) => sum + frame, 0);
+  const slow = [...frames].sort((a, b) => a - b)[Math.floor(frames.length * 0.95)];
+  return `${((frames.length / total) * 1000).toFixed(0)} frames/s, median ${median(frames).toFixed(1)} ms, 95 of 100 within ${slow.toFixed(1)} ms`;
+}
+
+async function load(browser) {
+  const run = await ask(base, 'run');
+  const { page, faults } = await visit(browser, { viewport: { width: 1440, height: 900 } });
+  const began = performance.now();
+  await go(page, base, '#/timeline');
+  await page.locator('.canvas-area[data-ready]').waitFor({ timeout: 120_000 });
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
+  console.log(
+    `${run.processes.length} processes, ${run.lives} lifetimes: the timeline is complete after ${(performance.now() - began).toFixed(0)} ms`,
+  );
+  const { frames } = await panned(page, PAN_MS, { deltaX: 0, deltaY: 30 });
+  console.log(`rows scrolled: ${rate(frames)}`);
+  nothingWentWrong(faults);
+}
+
+const measures = { paint, pan, load };
 if (!measures[what] || !url) {
-  console.error('usage: node tests/browser/measure.mjs paint|pan URL');
+  console.error('usage: node tests/browser/measure.mjs paint|pan|load URL');
   process.exit(3);
 }
 const browser = await launch();

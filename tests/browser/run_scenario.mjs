@@ -5,7 +5,11 @@
 import assert from 'node:assert/strict';
 
 import { launch, nothingWentWrong, visit } from './browser.mjs';
-import * as scenarios from './scenarios.mjs';
+import * as others from './scenarios.mjs';
+import * as findings from './scenarios_findings.mjs';
+import * as timelines from './scenarios_timeline.mjs';
+
+const scenarios = { ...others, ...findings, ...timelines };
 
 const [name, url, ...more] = process.argv.slice(2);
 const scenario = scenarios[name];

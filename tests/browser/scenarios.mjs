@@ -1,113 +1,33 @@
 // The browser scenarios. tests/tests/end_to_end/browser.rs makes a run for each. A scenario gets the address of the page and opens
-// windows; run_scenario.mjs checks the faults of all windows afterwards (errors, requests to other servers).
+// windows. Those of findings and of the timeline are in files of their own; run_scenario.mjs checks the faults of all windows afterwards (errors, requests to other servers).
 
 import assert from 'node:assert/strict';
 
-import { ask, axe, go, settled } from './browser.mjs';
+import { ask, axe, go, selected, settled, timeline } from './browser.mjs';
 
 const hash = (page) => page.evaluate(() => location.hash);
-const words = (page) => new URLSearchParams(page.url().split('?')[1] ?? '');
 
-/** The name of the selected lifetime, from the panel beside the timeline; empty if none is selected. */
-const selected = (page) => page.locator('.detail').getAttribute('data-lifetime');
-
-/** Waits until the lifetimes are loaded. */
-const timeline = (page) => page.locator('.canvas-area[data-ready]').waitFor();
-
-/** Follows the first finding from the overview to both sides, the history of its handle and the calls around, and back. */
-export async function follows_a_finding({ base, open }) {
-  const check = await ask(base, 'check');
-  const [found] = check.findings;
+/** When its server ends the page keeps what it has, and says how to start it again. */
+export async function outlives_its_server({ base, open, more: [pid, folder] }) {
   const page = await open();
   await go(page, base);
-  assert.match(await page.locator('h1').innerText(), /^Findings/);
-  assert.equal(await page.locator('.finding').count(), check.findings.length);
-  assert.ok((await page.locator('.finding .message').first().innerText()).startsWith(found.message.slice(0, 40)));
-  assert.equal(await page.locator('.graph .node').count(), 2, 'the two processes that share');
-
-  await page.locator('.finding a').first().click();
-  await page.getByRole('heading', { level: 1, name: found.rule }).waitFor();
-  const [here, there] = [page.getByRole('region', { name: 'Side: here' }), page.getByRole('region', { name: 'Side: there' })];
-  assert.match(await here.innerText(), new RegExp(`pid ${found.process.pid}\\b[^]*${found.process.function}`));
-  assert.match(await there.innerText(), new RegExp(`pid ${found.other.pid}\\b[^]*${found.other.function}`));
-  const line = found.process.stack.find((frame) => frame.file?.endsWith('.cpp'));
-  assert.match(await here.innerText(), new RegExp(`${line.file.split('/').pop()}:${line.line}`));
-  assert.match(await page.locator('.advice').innerText(), new RegExp(found.advice.slice(0, 30)));
-
-  const history = await ask(base, `handle?name=${found.fingerprint}`);
-  const lifetime = page.getByRole('region', { name: 'History of the handle' }).locator('tbody tr');
-  await lifetime.first().waitFor();
-  assert.equal(await lifetime.count(), history.moments.length);
-  assert.equal(
-    await page.getByRole('region', { name: 'History of the handle' }).locator('tr[aria-current]').count(),
-    2,
-    'both sides are marked',
-  );
-  const near = page.getByRole('region', { name: /^Calls of .* around call/ });
-  await near.first().waitFor();
-  assert.equal(await near.count(), 2);
-  assert.equal(await near.first().locator('tr[aria-current] code').innerText(), found.process.function);
-
-  await page.getByRole('link', { name: 'This moment on the timeline' }).click();
-  await timeline(page);
-  assert.notEqual(await selected(page), '', 'the handle of the finding is selected');
-  await page.goBack();
-  await page.getByRole('heading', { level: 1, name: found.rule }).waitFor();
-  await page.goBack();
-  await page.getByRole('heading', { level: 1, name: /^Findings/ }).waitFor();
-}
-
-/** Zooms, pans, filters and selects on the timeline with a pointer; another window with the same address shows the same. */
-export async function shares_what_is_seen({ base, open }) {
-  const run = await ask(base, 'run');
-  const page = await open();
-  await go(page, base, '#/timeline');
-  await timeline(page);
-  const canvas = page.locator('canvas.lanes');
-  const box = await canvas.boundingBox();
-  const range = async (page) => [await page.getByLabel('From (s)').inputValue(), await page.getByLabel('To (s)').inputValue()];
-
-  await page.mouse.move(box.x + box.width * 0.7, box.y + 70);
-  await page.mouse.wheel(0, -400);
-  await page.waitForFunction(() => location.hash.includes('from='));
-  const zoomed = [Number(words(page).get('from')), Number(words(page).get('to') ?? run.last_ns)];
-  assert.ok(zoomed[1] - zoomed[0] < run.last_ns * 0.7, `it is closer: ${zoomed}`);
-
-  await page.mouse.down();
-  await page.mouse.move(box.x + box.width * 0.7 + 120, box.y + 70, { steps: 5 });
-  await page.mouse.up();
-  await page.waitForFunction(
-    (before) => Number(new URLSearchParams(location.hash.split('?')[1]).get('from')) < before,
-    zoomed[0],
-  );
-  assert.equal(await selected(page), '', 'a drag selects nothing');
-
-  await page.getByLabel('Kind').selectOption('event');
-  await page.waitForFunction(() => document.querySelector('.legend').textContent.startsWith('0 lifetimes'));
-  await page.getByLabel('Kind').selectOption('memory');
-  await page.waitForFunction(() => !document.querySelector('.legend').textContent.startsWith('0 lifetimes'));
-  await page.getByLabel('Findings').selectOption('any');
-  await canvas.focus();
-  await page.keyboard.press('n');
-  const lifetime = await selected(page);
-  assert.notEqual(lifetime, '');
-  await page.locator('.detail .moments li').first().waitFor();
-  // The address is updated after a pause.
-  await page.waitForFunction(() => new URLSearchParams(location.hash.split('?')[1]).has('sel'));
-
-  const other = await open();
-  await other.goto(page.url());
-  await settled(other);
-  await timeline(other);
-  assert.equal(await selected(other), lifetime);
-  assert.equal(await other.getByLabel('Kind').inputValue(), 'memory');
-  assert.equal(await other.getByLabel('Findings').inputValue(), 'any');
-  for (const name of ['from', 'to', 'sel']) assert.equal(words(other).get(name), words(page).get(name), name);
-  assert.equal((await range(other))[0], (Number(words(page).get('from')) / 1e9).toFixed(6));
-
-  await page.goBack();
-  await page.waitForFunction(() => !location.hash.includes('sel='));
-  assert.equal(await selected(page), '', 'the back button undoes the last choice');
+  await page.waitForLoadState('networkidle', { timeout: 5000 }).catch(() => {});
+  await page.waitForFunction(() => performance.getEntriesByType('resource').some(({ name }) => name.includes('api/calls')));
+  page.outage = true;
+  process.kill(Number(pid), 'SIGINT');
+  const gone = page.locator('#gone');
+  await gone.waitFor({ state: 'visible' });
+  assert.match(await gone.innerText(), new RegExp(`start it again: urscope view ${folder}`));
+  for (const [name, shown] of [
+    ['Timeline', '.canvas-area[data-ready]'],
+    ['Handles', '[aria-label="Handles and openings"] tbody tr'],
+    ['Calls', '[aria-label="Calls"] tbody tr'],
+    ['Overview', '.finding'],
+  ]) {
+    await page.getByRole('link', { name }).click();
+    await page.locator(shown).first().waitFor();
+  }
+  assert.ok(await gone.isVisible());
 }
 
 /** Searches and sorts the tables of calls and handles, and follows a link. */
@@ -222,14 +142,14 @@ export async function walks_by_keys({ base, open }) {
   const first = await selected(page);
   assert.notEqual(first, '');
   const voice = page.locator('#announcer');
-  assert.match(await voice.innerText(), /0x[0-9a-f]+ of .*\(pid \d+\), from \+/);
+  assert.match(await voice.innerText(), /0x[0-9a-f]+ of .*\(pid \d+\), 8 MiB, (got|opened) in app::.*, ipc_app.hpp:\d+, from \+/);
   await page.keyboard.press('Shift+ArrowDown');
   assert.notEqual(await selected(page), first);
   await page.keyboard.press('p');
   assert.equal(await selected(page), first);
   await page.keyboard.press('f');
   await page.waitForFunction(() => location.hash.includes('from='));
-  await page.keyboard.press('0');
+  await page.keyboard.press('h');
   await page.waitForFunction(() => !location.hash.includes('from='));
   await page.keyboard.press('+');
   await page.keyboard.press('ArrowRight');

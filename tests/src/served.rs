@@ -55,6 +55,11 @@ impl Served {
         self.folder.path()
     }
 
+    /// The number of its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its standard output and standard error so far.
     pub fn said(&self) -> String {
         ["stdout", "stderr"].map(|name| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()).concat()

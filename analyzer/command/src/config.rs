@@ -63,6 +63,14 @@ pub(crate) fn applied(arguments: &VerdictArguments) -> Result<VerdictArguments, 
     }
 }
 
+/// The wrappers that the project's file names.
+pub(crate) fn wrappers() -> Result<Vec<String>, NoConfig> {
+    match std::env::current_dir().ok().and_then(|folder| found(&folder)) {
+        Some(file) => Ok(read(&file)?.wrappers),
+        None => Ok(Vec::new()),
+    }
+}
+
 /// The file in a directory or above it, up to the one that has `.git`.
 fn found(folder: &Path) -> Option<PathBuf> {
     for folder in folder.ancestors() {
@@ -77,11 +85,19 @@ fn found(folder: &Path) -> Option<PathBuf> {
     None
 }
 
-fn with(arguments: &VerdictArguments, file: &Path) -> Result<VerdictArguments, NoConfig> {
+fn wrong(file: &Path, found: &str) -> NoConfig {
+    NoConfig::Content { path: file.to_owned(), found: plain(found) }
+}
+
+fn read(file: &Path) -> Result<Config, NoConfig> {
     let text = fs::read_to_string(file).map_err(|source| NoConfig::Unreadable { path: file.to_owned(), source })?;
-    let wrong = |found: String| NoConfig::Content { path: file.to_owned(), found: plain(&found) };
-    let config: Config = toml::from_str(&text).map_err(|error| wrong(error.message().to_owned()))?;
-    let fail_on = config.fail_on.as_deref().map(|name| FailOn::from_str(name, false)).transpose().map_err(wrong)?;
+    toml::from_str(&text).map_err(|error| wrong(file, error.message()))
+}
+
+fn with(arguments: &VerdictArguments, file: &Path) -> Result<VerdictArguments, NoConfig> {
+    let config = read(file)?;
+    let fail_on = config.fail_on.as_deref().map(|name| FailOn::from_str(name, false)).transpose();
+    let fail_on = fail_on.map_err(|found| wrong(file, &found))?;
     let beside = |path: PathBuf| file.parent().unwrap_or(Path::new(".")).join(path);
     let mut arguments = arguments.clone();
     arguments.suppressions = arguments.suppressions.or_else(|| config.suppressions.map(beside));

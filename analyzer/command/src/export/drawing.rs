@@ -120,8 +120,8 @@ pub(super) trait Drawing {
     /// Draws new values of counters of a process, each with its name.
     fn counter(&mut self, pid: u32, unit: Unit, name: &str, at: u64, values: &[(&'static str, u64)]);
 
-    /// Draws a finding.
-    fn finding(&mut self, on: Track, name: &str, at: u64, args: Arguments);
+    /// Draws a finding, at a thread or on the track of all findings, which is of no process.
+    fn finding(&mut self, on: Option<Track>, name: &str, at: u64, args: Arguments);
 
     /// Writes the end of the timeline, or returns the first error.
     fn end(self) -> io::Result<()>;

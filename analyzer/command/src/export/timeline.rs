@@ -15,9 +15,6 @@ use urscope_analyzer::{
 /// The first substitute number of a process whose own number another process of the timeline has. No kernel assigns numbers this large.
 const SUBSTITUTE_PID: u32 = 1 << 30;
 
-/// The number of the track of all findings, which is drawn like a process before all others.
-const FINDINGS: Track = Track { pid: SUBSTITUTE_PID - 1, tid: SUBSTITUTE_PID - 1 };
-
 /// Draws the events of a run.
 pub(super) struct Timeline<D> {
     drawing: D,
@@ -70,12 +67,10 @@ impl<D: Drawing> Timeline<D> {
             let order = |process: &Process| (process.rank.unwrap_or(u32::MAX), process.role().0);
             order(a).cmp(&order(b)).then_with(|| a.executable.cmp(&b.executable))
         });
-        if self.written.findings > 0 {
-            self.drawing.process(FINDINGS.pid, "findings", 0);
-            self.drawing.thread(FINDINGS, "all findings");
-        }
-        for (order, process) in (1..).zip(&self.processes) {
-            let rank = process.rank.map_or_else(String::new, |rank| format!("rank {rank}: "));
+        // Perfetto sorts processes with equally many slices by name, so all ranks have as many digits.
+        let digits = self.processes.iter().filter_map(|process| process.rank).max().unwrap_or(0).to_string().len();
+        for (order, process) in self.processes.iter().enumerate() {
+            let rank = process.rank.map_or_else(String::new, |rank| format!("rank {rank:0digits$}: "));
             let name = format!("{rank}{}{}", process.name, process.role().1);
             self.drawing.process(process.shown_as, &text(&name), order);
         }
@@ -87,10 +82,10 @@ impl<D: Drawing> Timeline<D> {
     pub(super) fn finding(&mut self, found: &FoundFinding) {
         let number = self.process_index.number(&found.process);
         let Some(on) = number.and_then(|number| self.track(number, found.process.tid)) else { return };
-        // At the thread that made the mistake, and before all processes.
+        // At the thread that made the mistake, and above all processes.
         let name = report::sentence(found);
-        self.drawing.finding(on, &text(&found.rule), found.time_ns, content(found));
-        self.drawing.finding(FINDINGS, &text(&name), found.time_ns, content(found));
+        self.drawing.finding(Some(on), &text(&found.rule), found.time_ns, content(found));
+        self.drawing.finding(None, &text(&name), found.time_ns, content(found));
         self.written.findings += 1;
     }
 

@@ -31,6 +31,7 @@ use crate::{
     arguments::{Device, Format, VerdictArguments, WindowArguments},
     output::{complain, is_quiet, named_here},
     parts,
+    shell::quoted,
     view::Subject,
     window::Window,
 };
@@ -217,6 +218,7 @@ fn shown(
             let traces = traces.clone();
             Box::new(move || traces.of_this_run())
         },
+        again: format!("urscope view {}", quoted(traces.folder())),
         options: Options { command_lines: false, listed: true, ..request.verdict.options(exemptions) },
     };
     let window = Window::open(window, subject)?;

@@ -26,6 +26,8 @@ pub(super) struct Row {
     pub(super) tid: u32,
     result: u32,
     pub(super) function: Function,
+    /// The number of the call stack; 0 if unknown. A trace has no more than this can hold.
+    stack: u16,
 }
 
 impl Row {
@@ -51,6 +53,7 @@ impl Row {
             tid,
             result: result.unwrap_or(UrResult::SUCCESS).0,
             function,
+            stack: asked.stack.and_then(|stack| stack.try_into().ok()).unwrap_or_default(),
         }
     }
 
@@ -67,6 +70,11 @@ impl Row {
     /// The object that the call is about.
     pub(super) fn value(&self) -> Option<u64> {
         (self.value != 0).then_some(self.value)
+    }
+
+    /// The number of the call stack.
+    pub(super) fn stack(&self) -> Option<u64> {
+        (self.stack != 0).then_some(self.stack.into())
     }
 
     /// The size in bytes.

@@ -1,12 +1,12 @@
 //! The table of the lifetimes of a run: handle data from get to put, and openings from open to close.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::chunks::Chunks;
 use urscope_analyzer::{
-    analysis::FoundFinding,
+    analysis::{CallSite, CallSites, FoundFinding, Location, Occurrence},
     lifetimes::{EndReason, Lifetime, LifetimeKind, ProcessIndex},
 };
 
@@ -29,9 +29,13 @@ struct Entry {
     bytes: Option<u64>,
     fingerprint: Option<u64>,
     process: u32,
+    stack: u32,
     lane: LifetimeKind,
     kind: u8,
     how: u8,
+    /// When its memory was allocated and freed.
+    allocated: Option<u64>,
+    freed: Option<u64>,
 }
 
 impl Entry {
@@ -48,6 +52,8 @@ pub(super) struct LifetimeTable {
     total: u64,
     kinds: Names,
     how: Names,
+    /// The keys of the handle data of each allocation that was not freed yet.
+    of_memory: HashMap<u64, Vec<(u64, u64)>>,
 }
 
 /// A few names, numbered in the order in which they first occur.
@@ -80,6 +86,8 @@ pub(super) struct Part<'a> {
     offset: usize,
     kinds: &'a [&'static str],
     how: &'a [&'static str],
+    /// The call sites of this part.
+    sites: Vec<String>,
     columns: Columns<'a>,
 }
 
@@ -94,10 +102,76 @@ struct Columns<'a> {
     from_ns: Vec<u64>,
     to_ns: Vec<Option<u64>>,
     how: Vec<Option<u8>>,
-    address: Vec<String>,
+    address: Vec<Hex>,
     bytes: Vec<Option<u64>>,
-    fingerprint: Vec<Option<String>>,
+    fingerprint: Vec<Option<Hex>>,
+    allocated_ns: Vec<Option<u64>>,
+    freed_ns: Vec<Option<u64>>,
+    /// The index of the call site.
+    site: Vec<Option<u32>>,
     findings: Vec<&'a [u32]>,
+}
+
+/// A number that is a text of hexadecimal digits in JSON.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hex(u64);
+
+impl Serialize for Hex {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:#x}", self.0))
+    }
+}
+
+/// What precedes the columns of a part in its binary form.
+#[derive(Serialize)]
+struct Head<'a> {
+    generation: u64,
+    total: u64,
+    offset: usize,
+    count: usize,
+    kinds: &'a [&'static str],
+    how: &'a [&'static str],
+    sites: &'a [String],
+    /// The lifetimes with findings, by their position in the part.
+    findings: Vec<(usize, &'a [u32])>,
+}
+
+/// The size of the numbers that precede all else, and the alignment of the columns, in bytes.
+const WORD: usize = 8;
+
+impl Part<'_> {
+    /// The part in a form that the page reads without parsing: the length of the head, the head as JSON, and the columns as arrays of
+    /// little-endian numbers: 64-bit floating point numbers, addresses and fingerprints as 64-bit integers, the others. All but the bytes
+    /// at the end are aligned.
+    pub(super) fn packed(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let Self { generation, total, offset, kinds, how, sites, columns } = self;
+        let found = columns.findings.iter().enumerate().filter(|(_, findings)| !findings.is_empty());
+        let findings = found.map(|(at, findings)| (at, *findings)).collect();
+        let (generation, total, offset, count) = (*generation, *total, *offset, columns.id.len());
+        let mut head = serde_json::to_vec(&Head { generation, total, offset, count, kinds, how, sites, findings })?;
+        head.resize(head.len().next_multiple_of(WORD), b' ');
+        let mut out = Vec::with_capacity(WORD + head.len() + count * 80);
+        out.extend_from_slice(&(head.len() as u64).to_le_bytes());
+        out.extend_from_slice(&head);
+        let mut floats =
+            |values: &mut dyn Iterator<Item = f64>| values.for_each(|value| out.extend(value.to_le_bytes()));
+        let time = |time: &Option<u64>| time.map_or(f64::INFINITY, |time| time as f64);
+        floats(&mut columns.from_ns.iter().map(|from| *from as f64));
+        floats(&mut columns.to_ns.iter().map(time));
+        floats(&mut columns.allocated_ns.iter().map(time));
+        floats(&mut columns.freed_ns.iter().map(time));
+        floats(&mut columns.export.iter().map(|export| export.map_or(-1.0, |export| export as f64)));
+        floats(&mut columns.bytes.iter().map(|bytes| bytes.unwrap_or_default() as f64));
+        columns.address.iter().for_each(|address| out.extend(address.0.to_le_bytes()));
+        let words = columns.fingerprint.iter().map(|word| word.unwrap_or_default().0);
+        words.for_each(|word| out.extend(word.to_le_bytes()));
+        columns.process.iter().for_each(|process| out.extend(process.to_le_bytes()));
+        columns.site.iter().for_each(|site| out.extend(site.map_or(u32::MAX, |site| site).to_le_bytes()));
+        out.extend_from_slice(&columns.lane);
+        out.extend_from_slice(&columns.kind);
+        out.extend(columns.how.iter().map(|how| how.unwrap_or_default()));
+        Ok(out)
+    }
 }
 
 impl LifetimeTable {
@@ -107,8 +181,27 @@ impl LifetimeTable {
         if self.entries.len() < MOST_LIVES {
             let kind = self.kinds.number(life.kind.noun());
             let Lifetime { id, export, at, address, bytes, fingerprint, process, lane, .. } = *life;
-            let entry =
-                Entry { id, export, from: at, to: None, address, bytes, fingerprint, process, lane, kind, how: 0 };
+            let stack = life.stack.and_then(|stack| stack.try_into().ok()).unwrap_or_default();
+            let (allocated, how) = (life.allocated.map(|memory| memory.at), 0);
+            let entry = Entry {
+                id,
+                export,
+                from: at,
+                to: None,
+                address,
+                bytes,
+                fingerprint,
+                process,
+                stack,
+                lane,
+                kind,
+                how,
+                allocated,
+                freed: None,
+            };
+            if let Some(memory) = life.allocated {
+                self.of_memory.entry(memory.memory).or_default().push(entry.key());
+            }
             self.entries.insert(entry, Entry::key);
         }
     }
@@ -118,6 +211,15 @@ impl LifetimeTable {
         let how = self.how.number(how.name());
         if let Some(entry) = self.entries.find_mut(&(life.at, life.id), Entry::key) {
             (entry.to, entry.how) = (Some(at), how);
+        }
+    }
+
+    /// Sets the end of the memory of handle data.
+    pub(super) fn freed(&mut self, memory: u64, at: u64) {
+        for key in self.of_memory.remove(&memory).unwrap_or_default() {
+            if let Some(entry) = self.entries.find_mut(&key, Entry::key) {
+                entry.freed = Some(at);
+            }
         }
     }
 
@@ -135,10 +237,24 @@ impl LifetimeTable {
     }
 
     /// The requested part of the table.
-    pub(super) fn part<'a>(&'a self, generation: u64, asked: Asked, marks: &'a Marks) -> Part<'a> {
+    pub(super) fn part<'a>(
+        &'a self,
+        generation: u64,
+        asked: Asked,
+        marks: &'a Marks,
+        call_sites: &mut CallSites,
+    ) -> Part<'a> {
         let limit = asked.limit.unwrap_or(PART).min(LONGEST_PART);
         let offset = asked.offset.min(self.entries.len());
         let mut columns = Columns::default();
+        let mut sites: Vec<String> = Vec::new();
+        let mut numbers: HashMap<Arc<CallSite>, u32> = HashMap::new();
+        let mut number = |site: Arc<CallSite>| {
+            *numbers.entry(site).or_insert_with_key(|site| {
+                sites.push(site.name.clone());
+                (sites.len() - 1) as u32
+            })
+        };
         for entry in self.entries.iter_from(offset).take(limit) {
             columns.id.push(entry.id);
             columns.process.push(entry.process);
@@ -151,13 +267,17 @@ impl LifetimeTable {
             columns.from_ns.push(entry.from);
             columns.to_ns.push(entry.to);
             columns.how.push(entry.to.map(|_| entry.how));
-            columns.address.push(format!("{:#x}", entry.address));
+            columns.address.push(Hex(entry.address));
             columns.bytes.push(entry.bytes);
-            columns.fingerprint.push(entry.fingerprint.map(|bytes| format!("{bytes:#x}")));
+            columns.fingerprint.push(entry.fingerprint.map(Hex));
+            columns.allocated_ns.push(entry.allocated);
+            columns.freed_ns.push(entry.freed);
+            let stack = (entry.stack != 0).then_some(entry.stack.into());
+            columns.site.push(call_sites.of(entry.process, stack).map(&mut number));
             columns.findings.push(entry.fingerprint.map_or(&[], |bytes| marks.of(entry.process, bytes)));
         }
         let (kinds, how) = (self.kinds.0.as_slice(), self.how.0.as_slice());
-        Part { generation, total: self.total, offset, kinds, how, columns }
+        Part { generation, total: self.total, offset, kinds, how, sites, columns }
     }
 }
 
@@ -166,17 +286,28 @@ impl LifetimeTable {
 pub(super) struct Marks(HashMap<(u32, u64), Vec<u32>>);
 
 impl Marks {
-    /// Collects the findings of a judgement for both of their processes.
+    /// Collects the findings of a judgement: for both processes of the first occurrence, and for the process of each other one.
     pub(super) fn new(findings: &[FoundFinding], process_index: &ProcessIndex) -> Self {
         let mut marks = Self::default();
         for (place, finding) in (0..).zip(findings) {
-            let bytes = finding.fingerprint.as_deref().and_then(|bytes| urscope_analyzer::questions::word(bytes).ok());
-            let Some(bytes) = bytes else { continue };
-            let sides = [Some(&finding.process), finding.other.as_ref()].into_iter().flatten();
-            let mut sides: Vec<_> = sides.filter_map(|side| process_index.number(side)).collect();
-            sides.dedup();
-            for process in sides {
-                marks.0.entry((process, bytes)).or_default().push(place);
+            let number = |bytes: &str| urscope_analyzer::questions::word(bytes).ok();
+            let mut mark = |side: &Location, bytes: u64| {
+                let Some(process) = process_index.number(side) else { return };
+                let known = marks.0.entry((process, bytes)).or_default();
+                if known.last() != Some(&place) {
+                    known.push(place);
+                }
+            };
+            if let Some(bytes) = finding.fingerprint.as_deref().and_then(number) {
+                [Some(&finding.process), finding.other.as_ref()]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|side| mark(side, bytes));
+            }
+            for Occurrence { host, pid, executable, time_ns, fingerprint, .. } in &finding.occurrences {
+                let Some(bytes) = fingerprint.as_deref().and_then(number) else { continue };
+                let (host, executable) = (host.clone(), executable.clone());
+                mark(&Location { host, pid: *pid, executable, time_ns: *time_ns, ..Location::default() }, bytes);
             }
         }
         marks

@@ -5,7 +5,8 @@
 //! `routes` answers them, `assets` contains the page, and `perfetto` serves a copy of the Perfetto UI for machines without a network.
 //!
 //! The server listens on the loopback address only, and below a random path, because other users of the machine can connect too.
-//! It must never print, run a program, write a file, or serve a file that is not in a table made before the first request.
+//! It must never print, run a program, write a file, or serve a file that is not in a table made before the first request. Of source
+//! files that the stacks of findings name, it shows a few lines, under the conditions of [`source`].
 
 mod answers;
 mod assets;
@@ -21,6 +22,7 @@ pub mod perfetto;
 mod routes;
 mod search;
 mod server;
+pub mod source;
 mod state;
 mod table_builder;
 mod timeline;
@@ -38,8 +40,11 @@ use std::{
 use tokio::sync::watch as channel;
 
 use perfetto::Copy;
+use source::Sources;
 use state::AppState;
 use tokens::AccessTokens;
+
+use crate::shell::quoted;
 use urscope_analyzer::Options;
 
 /// The run that is shown.
@@ -52,13 +57,19 @@ pub struct Subject {
     pub paths: Box<dyn Fn() -> io::Result<Vec<PathBuf>> + Send + Sync>,
     /// The options of the analysis.
     pub options: Options,
+    /// The command that shows the run again.
+    pub again: String,
 }
 
 impl Subject {
     /// The traces at paths that the user named.
     pub fn named(paths: Vec<PathBuf>, options: Options) -> Self {
         let title = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-        Self { title, watched: paths.clone(), paths: Box::new(move || Ok(paths.clone())), options }
+        let again = paths.iter().fold("urscope view".to_owned(), |command, path| {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            format!("{command} {}", quoted(&path))
+        });
+        Self { title, watched: paths.clone(), paths: Box::new(move || Ok(paths.clone())), options, again }
     }
 }
 
@@ -69,6 +80,8 @@ pub struct Settings {
     pub port: u16,
     /// A copy of the Perfetto UI to serve beside the page.
     pub perfetto: Option<Copy>,
+    /// The directories whose source files may be shown.
+    pub sources: Sources,
 }
 
 /// Why the server cannot be started.
@@ -108,7 +121,7 @@ impl View {
         let subject = Arc::new(subject);
         let (stop, stopped) = channel::channel(());
         let now = following::start(Arc::clone(&subject), stopped.clone()).map_err(ViewError::Start)?;
-        let state = AppState::new(Arc::clone(&tokens), subject, now, settings.perfetto);
+        let state = AppState::new(Arc::clone(&tokens), subject, now, settings);
         let server = server::start(listener, Arc::new(state), stopped).map_err(ViewError::Start)?;
         Ok(Self { tokens, address, stop: Some(stop), server: Some(server) })
     }

@@ -2,18 +2,20 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, UNIX_EPOCH},
 };
 
 use super::{
-    calls::CallTable,
+    calls::{CallTable, Row},
     lifetimes::{self, LifetimeTable, Marks},
     search::{self, NoPage, Wanted},
+    source::{Excerpt, NoSource, Sources},
     table_builder::{Span, TableBuilder},
 };
 use urscope_analyzer::{
     Judgement, Options,
-    analysis::Following,
+    analysis::{CallSites, Following},
     lifetimes::LifetimeTracker,
     questions::{Holders, HoldersCollector, QuestionError, Stats, StatsCollector},
 };
@@ -30,6 +32,8 @@ pub struct Model {
     marks: Marks,
     limits: Vec<String>,
     searches: Mutex<Vec<Search>>,
+    /// Shared with later results, which know the same processes and more.
+    sites: Arc<Mutex<CallSites>>,
 }
 
 /// A search, and the indices of the rows that it found.
@@ -39,26 +43,42 @@ type Search = (Wanted, Arc<[u32]>);
 type Observers = (LifetimeTracker<(StatsCollector, TableBuilder)>, HoldersCollector);
 
 /// Follows a run for the page.
-pub struct Follow(Following<Observers>);
+pub struct Follow {
+    following: Following<Observers>,
+    /// How often the analysis had started when the call sites were begun.
+    starts: u64,
+    sites: Arc<Mutex<CallSites>>,
+}
 
 impl Default for Follow {
     fn default() -> Self {
-        Self(Following::new(|| {
+        let following = Following::new(|| {
             (LifetimeTracker::new((StatsCollector::new(), TableBuilder::default())), HoldersCollector::default())
-        }))
+        });
+        Self { following, starts: 0, sites: Arc::new(Mutex::new(CallSites::new(&Options::default()))) }
     }
 }
 
 impl Follow {
     /// Takes in what is new in the traces, and returns the current results.
     pub fn model(&mut self, paths: &[PathBuf], options: &Options) -> Result<Model, QuestionError> {
-        self.0.take_in(paths, options)?;
-        let (mut analysis, (tracker, watch)) = self.0.snapshot(paths, options)?;
+        self.following.take_in(paths, options)?;
+        let (mut analysis, (tracker, watch)) = self.following.snapshot(paths, options)?;
         let (collector, tables) = tracker.into_sink();
         let (judgement, stats, holders) = (analysis.judgement(), collector.stats(), watch.holders(&mut analysis));
         let marks = Marks::new(&judgement.findings, &tables.process_index);
+        if self.starts != self.following.starts() {
+            // The processes may have other numbers now.
+            (self.starts, self.sites) = (self.following.starts(), Arc::new(Mutex::new(CallSites::new(options))));
+        }
+        let sites = Arc::clone(&self.sites);
+        {
+            let mut sites = sites.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = sites.processes();
+            tables.stacks.iter().skip(known).for_each(|stacks| sites.add(stacks));
+        }
         let limits = [tables.calls.limit(), tables.lives.limit()].into_iter().flatten().collect();
-        Ok(Model { judgement, stats, holders, tables, marks, limits, searches: Mutex::default() })
+        Ok(Model { judgement, stats, holders, tables, marks, limits, searches: Mutex::default(), sites })
     }
 }
 
@@ -103,14 +123,32 @@ impl Model {
 
     /// A part of the table of lifetimes.
     pub(super) fn part(&self, generation: u64, asked: lifetimes::Asked) -> lifetimes::Part<'_> {
-        self.tables.lives.part(generation, asked, &self.marks)
+        self.tables.lives.part(generation, asked, &self.marks, &mut self.sites())
+    }
+
+    /// The lines of source around a side of the finding at this position.
+    pub(super) fn excerpt(&self, sources: &Sources, finding: usize, there: bool) -> Result<Excerpt, NoSource> {
+        let found = self.judgement.findings.get(finding).ok_or(NoSource::Unknown)?;
+        let side = if there { found.other.as_ref() } else { Some(&found.process) }.ok_or(NoSource::Unknown)?;
+        let frame = side.call_site().ok_or(NoSource::Unknown)?;
+        let (file, line) = frame.file.as_deref().zip(frame.line).ok_or(NoSource::Unknown)?;
+        let process = self.tables.process_index.number(side);
+        let span = process.and_then(|process| self.spans().get(process as usize));
+        let began = span.filter(|span| span.realtime_ns > 0);
+        sources.around(file, line, began.map(|span| UNIX_EPOCH + Duration::from_nanos(span.realtime_ns)))
     }
 
     /// A page of the table of calls.
     pub(super) fn page(&self, generation: u64, asked: search::Asked) -> Result<search::Page, NoPage> {
         let (asked, around) = asked.settle()?;
         let found = self.find(&asked.rows)?;
-        asked.page(generation, &self.tables.calls, &found, around)
+        let mut sites = self.sites();
+        let site = |row: &Row| Some(sites.of(row.process, row.stack())?.name.clone());
+        asked.page(generation, &self.tables.calls, &found, around, site)
+    }
+
+    fn sites(&self) -> MutexGuard<'_, CallSites> {
+        self.sites.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn find(&self, wanted: &Wanted) -> Result<Arc<[u32]>, NoPage> {

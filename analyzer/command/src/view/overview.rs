@@ -6,7 +6,11 @@ use super::{
     model::Model,
     state::{AppState, Latest},
 };
-use urscope_analyzer::analysis::Ended;
+use urscope_analyzer::{
+    analysis::{Ended, FoundFinding, Frame, Location},
+    plain::plain,
+    report,
+};
 
 /// The address of the public Perfetto UI.
 const HOSTED: &str = "https://ui.perfetto.dev";
@@ -26,6 +30,40 @@ pub(super) struct Overview<'a> {
     error: Option<&'a str>,
     perfetto: Perfetto,
     processes: Vec<Process<'a>>,
+    /// The findings in few words, in the order of the judgement.
+    sentences: Vec<Sentence>,
+    /// The command that shows the run again.
+    again: &'a str,
+}
+
+/// A finding in few words.
+#[derive(Serialize)]
+struct Sentence {
+    /// With its place: `rank 7 freed 8 MiB while rank 6 had it open, ring.cpp:37`.
+    text: String,
+    /// The call site here.
+    here: Option<String>,
+    /// The call site on the other side.
+    there: Option<String>,
+    /// The positions in the stacks of the frames that are shown first.
+    shown: [Vec<usize>; 2],
+}
+
+impl Sentence {
+    fn of(found: &FoundFinding) -> Self {
+        let site = |side: &Location| Some(plain(&side.call_site()?.brief()));
+        let shown = |side: &Location| {
+            let frames: Vec<_> = side.shown_frames().collect();
+            let is_shown = |frame: &Frame| frames.iter().any(|shown| std::ptr::eq(*shown, frame));
+            (0..).zip(&side.stack).filter(|(_, frame)| is_shown(frame)).map(|(at, _)| at).collect()
+        };
+        Self {
+            text: report::sentence(found),
+            here: site(&found.process),
+            there: found.other.as_ref().and_then(site),
+            shown: [shown(&found.process), found.other.as_ref().map(shown).unwrap_or_default()],
+        }
+    }
 }
 
 /// The Perfetto UI that the page passes the timeline to.
@@ -85,5 +123,7 @@ pub(super) fn overview<'a>(state: &'a AppState, now: &'a Latest, port: u16) -> O
         error: now.error.as_deref(),
         perfetto,
         processes: processes.collect(),
+        sentences: model.iter().flat_map(|model| &model.judgement().findings).map(Sentence::of).collect(),
+        again: &state.subject.again,
     }
 }

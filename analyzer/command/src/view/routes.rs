@@ -6,7 +6,7 @@ use axum::{
     Router,
     body::Body,
     extract::{Extension, Path, Query, State, rejection::QueryRejection},
-    http::{HeaderValue, Method, Request, header::CONTENT_TYPE},
+    http::{HeaderValue, Method, Request, StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -24,7 +24,7 @@ use super::{
     state::AppState,
     timeline,
 };
-use urscope_analyzer::questions;
+use urscope_analyzer::{explain, questions};
 
 /// The port in the Host header of the request.
 #[derive(Clone, Copy)]
@@ -41,6 +41,9 @@ pub(super) async fn page(state: Arc<AppState>, admitted: Admitted, method: &Meth
         .route("/api/handle", get(handle))
         .route("/api/run", get(run))
         .route("/api/lives", get(all_lives))
+        .route("/api/lives.bin", get(packed_lives))
+        .route("/api/source", get(source))
+        .route("/api/rule", get(rule))
         .route("/api/calls", get(some_calls))
         .route("/api/timeline", get(whole))
         .route("/api/events", get(news))
@@ -158,6 +161,53 @@ async fn all_lives(
     let asked = query(asked)?;
     let (generation, model) = state.model().await?;
     apart(move || answer_compact(generation, &model.part(generation, asked))).await
+}
+
+/// The same as `api/lives`, in a form that the page reads without parsing.
+async fn packed_lives(
+    State(state): State<Arc<AppState>>,
+    asked: Result<Query<lifetimes::Asked>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let asked = query(asked)?;
+    let (generation, model) = state.model().await?;
+    let broken = |error: serde_json::Error| Refusal::unavailable(error.to_string());
+    apart(move || {
+        let packed = model.part(generation, asked).packed().map_err(broken)?;
+        Ok(([(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"))], packed).into_response())
+    })
+    .await
+}
+
+/// A side of a finding: its position in the judgement, and which side.
+#[derive(Deserialize)]
+struct OfFinding {
+    finding: usize,
+    #[serde(default)]
+    there: u8,
+}
+
+/// The lines of source around the call site of a side of a finding, or why there are none.
+async fn source(
+    State(state): State<Arc<AppState>>,
+    asked: Result<Query<OfFinding>, QueryRejection>,
+) -> Result<Response, Refusal> {
+    let OfFinding { finding, there } = query(asked)?;
+    let (generation, model) = state.model().await?;
+    apart(move || {
+        match model.excerpt(&state.sources, finding, there != 0) {
+            Ok(excerpt) => answer_compact(generation, &excerpt),
+            // That there is none is an answer, too.
+            Err(none) => answer_compact(generation, &serde_json::json!({ "none": none.to_string() })),
+        }
+    })
+    .await
+}
+
+/// The page of a rule, as `urscope explain` has it.
+async fn rule(asked: Result<Query<Named>, QueryRejection>) -> Result<Response, Refusal> {
+    let page = explain::page(&query(asked)?.name);
+    let text = page.map_err(|error| Refusal(StatusCode::NOT_FOUND, error.to_string()))?;
+    answer_compact(0, &serde_json::json!({ "text": text }))
 }
 
 async fn some_calls(

@@ -97,6 +97,7 @@ struct Shown {
     value: Option<String>,
     size: Option<u64>,
     fingerprint: Option<String>,
+    site: Option<String>,
 }
 
 impl Asked {
@@ -119,6 +120,7 @@ impl Asked {
         calls: &CallTable,
         found: &[u32],
         around: Option<u64>,
+        mut site: impl FnMut(&Row) -> Option<String>,
     ) -> Result<Page, NoPage> {
         let limit = self.limit.unwrap_or(PAGE).min(LONGEST_PAGE);
         let row = |index: &u32| calls.rows().get(*index as usize);
@@ -132,13 +134,14 @@ impl Asked {
             }
             None => self.offset.min(found.len()),
         };
-        let shown = found.iter().skip(offset).take(limit).filter_map(row).map(Shown::of).collect();
+        let shown =
+            found.iter().skip(offset).take(limit).filter_map(row).map(|row| Shown::of(row, site(row))).collect();
         Ok(Page { generation, total: calls.total(), matching: found.len(), offset, rows: shown })
     }
 }
 
 impl Shown {
-    fn of(row: &Row) -> Self {
+    fn of(row: &Row, site: Option<String>) -> Self {
         let hex = |value: u64| format!("{value:#x}");
         Self {
             process: row.process,
@@ -151,6 +154,7 @@ impl Shown {
             value: row.value().map(hex),
             size: row.size(),
             fingerprint: row.fingerprint().map(hex),
+            site,
         }
     }
 }
@@ -364,7 +368,7 @@ mod tests {
     fn found(query: &str) -> Vec<(u32, u64)> {
         let rows = rows();
         let (asked, around) = asked(query).settle().unwrap();
-        let page = asked.page(1, &rows, &asked.rows.find(rows.rows(), &[]).unwrap(), around).unwrap();
+        let page = asked.page(1, &rows, &asked.rows.find(rows.rows(), &[]).unwrap(), around, |_| None).unwrap();
         page.rows.iter().map(|row| (row.process, row.call)).collect()
     }
 
@@ -410,6 +414,6 @@ mod tests {
         assert!(matches!(asked("fingerprint=x").rows.find(rows.rows(), &[]), Err(NoPage::Meaningless(_))));
         let (nowhere, around) = asked("around=0:9").settle().unwrap();
         let found = nowhere.rows.find(rows.rows(), &[]).unwrap();
-        assert!(matches!(nowhere.page(1, &rows, &found, around), Err(NoPage::NoCall(_))));
+        assert!(matches!(nowhere.page(1, &rows, &found, around, |_| None), Err(NoPage::NoCall(_))));
     }
 }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use tokio::sync::{Semaphore, watch};
 
-use super::{Subject, answers::Refusal, model::Model, perfetto::Copy, tokens::AccessTokens};
+use super::{Settings, Subject, answers::Refusal, model::Model, perfetto::Copy, source::Sources, tokens::AccessTokens};
 
 /// The maximum number of questions that are answered at a time, because each analyzes all traces.
 const QUESTIONS: usize = 2;
@@ -31,6 +31,7 @@ pub(super) struct AppState {
     pub(super) subject: Arc<Subject>,
     pub(super) now: watch::Receiver<Latest>,
     pub(super) perfetto: Option<Arc<Copy>>,
+    pub(super) sources: Sources,
     pub(super) questions: Arc<Semaphore>,
     pub(super) timelines: Arc<Semaphore>,
 }
@@ -40,10 +41,11 @@ impl AppState {
         tokens: Arc<AccessTokens>,
         subject: Arc<Subject>,
         now: watch::Receiver<Latest>,
-        perfetto: Option<Copy>,
+        settings: Settings,
     ) -> Self {
+        let Settings { perfetto, sources, .. } = settings;
         let (questions, timelines) = (Arc::new(Semaphore::new(QUESTIONS)), Arc::new(Semaphore::new(TIMELINES)));
-        Self { tokens, subject, now, perfetto: perfetto.map(Arc::new), questions, timelines }
+        Self { tokens, subject, now, perfetto: perfetto.map(Arc::new), sources, questions, timelines }
     }
 
     /// The latest analysis. Waits for the first one.

@@ -5,7 +5,7 @@ use super::{
     lifetimes::LifetimeTable,
 };
 use urscope_analyzer::{
-    analysis::Ended,
+    analysis::{Ended, Stacks},
     lifetimes::{EndReason, EventSink, FinishedCall, Lifetime, ProcessIndex, ProcessStart},
 };
 
@@ -16,15 +16,19 @@ pub(super) struct Span {
     pub(super) began_ns: u64,
     /// When it ended, or the latest time known of it.
     pub(super) ended_ns: u64,
+    /// When it began, in nanoseconds of `CLOCK_REALTIME`; 0 if that is not known.
+    pub(super) realtime_ns: u64,
 }
 
 /// The tables that were collected.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct TableBuilder {
     pub(super) calls: CallTable,
     pub(super) lives: LifetimeTable,
     pub(super) spans: Vec<Span>,
     pub(super) process_index: ProcessIndex,
+    /// The call stacks of each process.
+    pub(super) stacks: Vec<Stacks>,
     /// The lifetimes that ended since the last call, with their fingerprints. An end is reported before the call that caused it.
     died: Vec<(u64, Option<u64>)>,
 }
@@ -32,7 +36,12 @@ pub(super) struct TableBuilder {
 impl EventSink for TableBuilder {
     fn process(&mut self, began: &ProcessStart<'_>) {
         self.process_index.enter(began);
-        self.spans.push(Span { began_ns: began.at, ended_ns: began.at });
+        let realtime_ns = began.header.clock.realtime_ns;
+        self.spans.push(Span { began_ns: began.at, ended_ns: began.at, realtime_ns });
+    }
+
+    fn stacks(&mut self, _: u32, stacks: &Stacks) {
+        self.stacks.push(stacks.clone());
     }
 
     fn call(&mut self, call: &FinishedCall<'_>) {
@@ -51,6 +60,10 @@ impl EventSink for TableBuilder {
     fn death(&mut self, life: &Lifetime, at: u64, how: EndReason) {
         self.lives.died(life, at, how);
         self.died.push((life.id, life.fingerprint));
+    }
+
+    fn freed(&mut self, _: u32, memory: u64, at: u64) {
+        self.lives.freed(memory, at);
     }
 
     fn end(&mut self, process: u32, at: u64, _: Ended) {

@@ -120,6 +120,56 @@ fn lifetimes_are_sent_as_columns_with_their_findings() {
     assert_eq!(place.json("api/lives?offset=9")["columns"]["id"], json!([]));
 }
 
+#[test]
+fn lifetimes_have_their_memory_and_are_also_sent_packed() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
+    let columns = place.json("api/lives")["columns"].clone();
+    let call = |function: &str| place.json(&format!("api/calls?function={function}"))["rows"][0]["from_ns"].clone();
+    assert_eq!(columns["allocated_ns"], json!([call("urUSMDeviceAlloc"), null]));
+    assert_eq!(columns["freed_ns"], json!([call("urUSMFree"), null]));
+
+    let bytes = place.get("api/lives.bin").body;
+    let word = |at: usize| <[u8; 8]>::try_from(&bytes[at..at + 8]).unwrap();
+    let length = u64::from_le_bytes(word(0)) as usize;
+    let head: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
+    assert_eq!(
+        (&head["total"], &head["count"], &head["findings"]),
+        (&json!(2), &json!(2), &json!([[0, [0]], [1, [0]]]))
+    );
+    let float = |column: usize, row: usize| f64::from_le_bytes(word(8 + length + (column * 2 + row) * 8));
+    for (column, name) in [(0, "from_ns"), (1, "to_ns"), (2, "allocated_ns"), (3, "freed_ns"), (4, "export")] {
+        for row in 0..2 {
+            assert_eq!(float(column, row), columns[name][row].as_f64().unwrap_or(f64::INFINITY), "{name} {row}");
+        }
+    }
+    // Six columns of eight bytes, addresses, fingerprints, two columns of four bytes and three of one byte.
+    assert_eq!(bytes.len(), 8 + length + 2 * (8 * 8 + 2 * 4 + 3));
+}
+
+#[test]
+fn findings_are_sentences_and_rules_are_explained() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
+    let run = place.json("api/run");
+    let text = run["sentences"][0]["text"].as_str().unwrap();
+    assert!(text.contains(" freed 4 KiB while ") && text.ends_with(" had it open"), "{text}");
+    assert!(run["again"].as_str().unwrap().starts_with("urscope view /"), "{run}");
+    let page = place.json("api/rule?name=freed-while-open");
+    assert!(page["text"].as_str().unwrap().contains("# Why it is bad"), "{page}");
+    assert_eq!(place.get("api/rule?name=no-such-rule").status, 404);
+}
+
+/// No request names a file, and a stack without a source line gives none.
+#[test]
+fn source_is_asked_for_by_the_finding_only() {
+    let Shown { place, .. } = &Shown::new(VIOLATION);
+    let none = place.json("api/source?finding=0");
+    assert_eq!(none, json!({"none": "no source line is known here; compile with -g"}));
+    assert_eq!(place.json("api/source?finding=99"), none);
+    for query in ["", "?finding=-1", "?file=/etc/passwd", "?finding=/etc/passwd"] {
+        assert_eq!(place.get(&format!("api/source{query}")).status, 400, "{query}");
+    }
+}
+
 /// The page relies on the order, because it searches a moment by bisection.
 #[test]
 fn lifetimes_are_sent_in_the_order_in_which_they_began() {
@@ -217,6 +267,6 @@ fn a_port_that_is_in_use_is_reported() {
     let shown = Shown::new(VIOLATION);
     let subject = Subject::named(vec![shown.path()], Options::default());
     let port = shown.place.address.port();
-    let refused = View::open(subject, Settings { port, perfetto: None }).err().unwrap().to_string();
+    let refused = View::open(subject, Settings { port, ..Settings::default() }).err().unwrap().to_string();
     assert!(refused.contains(&format!("127.0.0.1:{port} cannot be listened on")), "{refused}");
 }

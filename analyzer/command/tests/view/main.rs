@@ -54,5 +54,5 @@ impl Shown {
 
 fn serve(folder: &Path, perfetto: Option<Copy>) -> View {
     let subject = Subject::named(vec![folder.to_owned()], Options::default());
-    View::open(subject, Settings { port: 0, perfetto }).unwrap()
+    View::open(subject, Settings { port: 0, perfetto, ..Settings::default() }).unwrap()
 }

@@ -36,6 +36,8 @@ pub(super) struct Perfetto<'w> {
     processes: HashMap<u32, u64>,
     threads: HashMap<Track, u64>,
     counters: HashMap<(u32, String), u64>,
+    /// The track of all findings, if there are any.
+    findings: Option<u64>,
     /// The unused tracks of each process and kind of object.
     free: BTreeMap<(u32, &'static str), Vec<u64>>,
     /// The track of each live object, by the id of its lifetime.
@@ -53,6 +55,7 @@ impl<'w> Perfetto<'w> {
             processes: HashMap::new(),
             threads: HashMap::new(),
             counters: HashMap::new(),
+            findings: None,
             free: BTreeMap::new(),
             lives: HashMap::new(),
         }
@@ -100,6 +103,16 @@ impl<'w> Perfetto<'w> {
             self.describe(&Message::default().number(1, uuid).message(4, &thread));
         }
         uuid
+    }
+
+    /// The track of all findings.
+    fn of_findings(&mut self) -> u64 {
+        if let Some(known) = self.findings {
+            return known;
+        }
+        let uuid = self.fresh();
+        self.describe(&Message::default().number(1, uuid).text(2, "findings"));
+        *self.findings.insert(uuid)
     }
 
     /// Creates a track of a process that is not a thread.
@@ -202,8 +215,11 @@ impl Drawing for Perfetto<'_> {
         }
     }
 
-    fn finding(&mut self, on: Track, name: &str, at: u64, args: Arguments) {
-        let track = self.of_thread(on, None);
+    fn finding(&mut self, on: Option<Track>, name: &str, at: u64, args: Arguments) {
+        let track = match on {
+            Some(on) => self.of_thread(on, None),
+            None => self.of_findings(),
+        };
         self.event(at, &named(track_event(INSTANT, track), "finding", name, &args));
     }
 

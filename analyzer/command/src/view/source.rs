@@ -1,0 +1,255 @@
+//! The lines of source around a place that a call stack of a finding names.
+//!
+//! A trace can name any file, and a request can ask for any finding. So a file is shown only if all of this holds: it is below a directory
+//! of the user's choice ([`Sources`]), also after symbolic links are followed; no part of its path below that directory is hidden; its name
+//! ends like that of source; it is a regular file of a limited size, and text. No request contains a path.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Component, Path, PathBuf},
+    time::SystemTime,
+};
+
+use serde::Serialize;
+
+/// How many lines are shown before and after the place.
+const AROUND: usize = 4;
+
+/// The largest file that is read, in bytes.
+const LARGEST: u64 = 4 << 20;
+
+/// The longest line that is shown, in characters.
+const WIDEST: usize = 300;
+
+/// The endings of the names of source files.
+const ENDINGS: [&str; 22] = [
+    "c", "cc", "cpp", "cxx", "c++", "cu", "cl", "f", "f90", "h", "hh", "hip", "hpp", "hxx", "h++", "inc", "inl", "ipp",
+    "jl", "py", "rs", "sycl",
+];
+
+/// The directories whose source files may be shown.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The current directory, in which a path must be as the stack names it.
+    current: Option<PathBuf>,
+    /// Directories that the user named. The end of a path is enough there, for traces of another machine.
+    named: Vec<PathBuf>,
+}
+
+/// Lines around a place.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Excerpt {
+    /// The file, as the stack names it.
+    pub(super) file: String,
+    /// The line of the place, counted from 1.
+    pub(super) line: u32,
+    /// The number of the first line that is shown.
+    pub(super) first: u32,
+    /// The lines.
+    pub(super) lines: Vec<String>,
+    /// Whether the file was changed after the process had begun.
+    pub(super) changed: bool,
+}
+
+/// Why no lines are shown.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoSource {
+    /// The stack has no line of source.
+    #[error("no source line is known here; compile with -g")]
+    Unknown,
+    /// No directory contains it.
+    #[error("its source is not below the directory in which urscope was started; --source DIR names another")]
+    Elsewhere,
+    /// It may not be shown.
+    #[error("its file is not shown: {0}")]
+    Refused(&'static str),
+}
+
+impl Sources {
+    /// Files below the current directory, unless that is the root of the file system, and below the directories that the user named.
+    pub fn new(current: Option<PathBuf>, named: &[PathBuf]) -> Self {
+        let real = |path: &PathBuf| fs::canonicalize(path).ok();
+        let current = current.as_ref().and_then(real).filter(|path| path.parent().is_some());
+        Self { current, named: named.iter().filter_map(real).collect() }
+    }
+
+    /// The lines around a place. `began` is when the process began.
+    pub(super) fn around(&self, file: &str, line: u32, began: Option<SystemTime>) -> Result<Excerpt, NoSource> {
+        let path = self.find(Path::new(file))?;
+        let (text, modified) = read(&path)?;
+        let at = line as usize;
+        let first = at.saturating_sub(AROUND).max(1);
+        let cut = |line: &str| line.chars().take(WIDEST).collect();
+        let lines: Vec<String> = text.lines().skip(first - 1).take(at + AROUND + 1 - first).map(cut).collect();
+        if lines.len() <= at - first.min(at) {
+            return Err(NoSource::Refused("it has fewer lines"));
+        }
+        let changed = began.zip(modified).is_some_and(|(began, modified)| modified > began);
+        Ok(Excerpt { file: file.to_owned(), line, first: first as u32, lines, changed })
+    }
+
+    /// The file that is meant, without symbolic links.
+    fn find(&self, file: &Path) -> Result<PathBuf, NoSource> {
+        let mut found = Err(NoSource::Elsewhere);
+        let in_current = self.current.iter().map(|root| (root, root.join(file)));
+        let in_named = self.named.iter().flat_map(|root| ends(file).map(move |end| (root, root.join(end))));
+        for (root, candidate) in in_current.chain(in_named) {
+            // The path alone decides what is looked at: the file system is not asked about files elsewhere.
+            if !candidate.starts_with(root) {
+                continue;
+            }
+            let Ok(real) = fs::canonicalize(&candidate) else { continue };
+            match real.strip_prefix(root) {
+                Ok(below) => match showable(below) {
+                    Ok(()) => return Ok(real),
+                    refused => found = refused.map(|()| real),
+                },
+                Err(_) => found = Err(NoSource::Refused("a symbolic link leads elsewhere")),
+            }
+        }
+        found
+    }
+}
+
+/// The path itself, and its ends, the longest first.
+fn ends(file: &Path) -> impl Iterator<Item = PathBuf> {
+    let parts: Vec<_> = file.components().filter(|part| matches!(part, Component::Normal(_))).collect();
+    let tails: Vec<PathBuf> = (0..parts.len()).map(|at| parts.iter().skip(at).collect()).collect();
+    std::iter::once(file.to_owned()).chain(tails)
+}
+
+/// Whether a file at this path below a directory may be shown.
+fn showable(below: &Path) -> Result<(), NoSource> {
+    let hidden = |part: Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".");
+    if below.components().any(hidden) {
+        return Err(NoSource::Refused("it is hidden"));
+    }
+    let ending = below.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let known = ENDINGS.contains(&ending.as_str());
+    if known { Ok(()) } else { Err(NoSource::Refused("its name is not that of a source file")) }
+}
+
+fn read(path: &Path) -> Result<(String, Option<SystemTime>), NoSource> {
+    const UNREADABLE: NoSource = NoSource::Refused("it cannot be read");
+    // A pipe must not block, and a link that has just taken the place of the file is not followed.
+    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits();
+    let file = File::options().read(true).custom_flags(flags as i32).open(path).map_err(|_| UNREADABLE)?;
+    let data = file.metadata().map_err(|_| UNREADABLE)?;
+    if !data.is_file() {
+        return Err(NoSource::Refused("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|_: io::Error| UNREADABLE)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(NoSource::Refused("it is too large"));
+    }
+    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    Ok((text.ok_or(NoSource::Refused("it is not text"))?, data.modified().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{os::unix::fs::symlink, time::Duration};
+
+    use super::*;
+
+    struct Place {
+        folder: tempfile::TempDir,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            fs::create_dir_all(folder.path().join("app/src/.git")).unwrap();
+            let text: String = (1..=20).map(|line| format!("line {line}\n")).collect();
+            for name in ["app/src/ring.cpp", "app/src/.git/x.cpp", "app/notes.txt", "secret.cpp", "app/end.h"] {
+                fs::write(folder.path().join(name), &text).unwrap();
+            }
+            Self { folder }
+        }
+
+        fn path(&self, name: &str) -> String {
+            fs::canonicalize(self.folder.path()).unwrap().join(name).to_str().unwrap().to_owned()
+        }
+
+        fn sources(&self, named: &[&str]) -> Sources {
+            let named: Vec<_> = named.iter().map(|name| self.path(name).into()).collect();
+            Sources::new(Some(self.path("app").into()), &named)
+        }
+    }
+
+    #[test]
+    fn the_lines_around_a_place_are_shown() {
+        let place = Place::new();
+        let file = place.path("app/src/ring.cpp");
+        let shown = place.sources(&[]).around(&file, 10, None).unwrap();
+        assert_eq!((shown.first, shown.lines.len(), shown.lines[4].as_str()), (6, 9, "line 10"));
+        let shown = place.sources(&[]).around(&file, 2, None).unwrap();
+        assert_eq!((shown.first, shown.lines.len(), shown.lines[1].as_str()), (1, 6, "line 2"));
+        assert_eq!(place.sources(&[]).around("src/ring.cpp", 20, None).unwrap().lines.len(), 5);
+        assert_eq!(place.sources(&[]).around(&file, 21, None), Err(NoSource::Refused("it has fewer lines")));
+    }
+
+    #[test]
+    fn a_file_that_was_changed_after_the_run_is_marked() {
+        let place = Place::new();
+        let file = place.path("app/src/ring.cpp");
+        let changed = |began| place.sources(&[]).around(&file, 1, Some(began)).unwrap().changed;
+        let now = SystemTime::now();
+        assert!(changed(now - Duration::from_hours(1)) && !changed(now + Duration::from_hours(1)));
+    }
+
+    #[test]
+    fn nothing_but_source_below_the_directories_is_shown() {
+        let place = Place::new();
+        let refused = |file: &str| place.sources(&[]).around(&place.path(file), 1, None).unwrap_err();
+        assert_eq!(refused("secret.cpp"), NoSource::Elsewhere);
+        assert_eq!(refused("app/../secret.cpp"), NoSource::Refused("a symbolic link leads elsewhere"));
+        assert_eq!(refused("app/notes.txt"), NoSource::Refused("its name is not that of a source file"));
+        assert_eq!(refused("app/src/.git/x.cpp"), NoSource::Refused("it is hidden"));
+        assert_eq!(refused("app/none.cpp"), NoSource::Elsewhere);
+        for root in ["/", "/proc"] {
+            let sources = Sources::new(Some(root.into()), &[]);
+            assert!(sources.around("/proc/self/environ", 1, None).is_err(), "{root}");
+        }
+        assert_eq!(
+            Sources::new(Some("/".into()), &[]).around(&place.path("secret.cpp"), 1, None),
+            Err(NoSource::Elsewhere)
+        );
+    }
+
+    #[test]
+    fn a_link_leads_nowhere_else() {
+        let place = Place::new();
+        symlink(place.path("secret.cpp"), place.path("app/link.cpp")).unwrap();
+        symlink("/dev/zero", place.path("app/zero.cpp")).unwrap();
+        for name in ["app/link.cpp", "app/zero.cpp"] {
+            let refused = place.sources(&[]).around(&place.path(name), 1, None).unwrap_err();
+            assert_eq!(refused, NoSource::Refused("a symbolic link leads elsewhere"), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_or_too_large_is_not_shown() {
+        let place = Place::new();
+        let pipe = place.path("app/pipe.cpp");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        fs::write(place.path("app/binary.cpp"), [b'a', 0, b'b']).unwrap();
+        fs::write(place.path("app/large.cpp"), vec![b'\n'; LARGEST as usize + 1]).unwrap();
+        let refused = |file: &str| place.sources(&[]).around(&place.path(file), 1, None).unwrap_err();
+        assert_eq!(refused("app/pipe.cpp"), NoSource::Refused("it is no regular file"));
+        assert_eq!(refused("app/binary.cpp"), NoSource::Refused("it is not text"));
+        assert_eq!(refused("app/large.cpp"), NoSource::Refused("it is too large"));
+    }
+
+    #[test]
+    fn in_a_named_directory_the_end_of_a_path_is_enough() {
+        let place = Place::new();
+        let sources = Sources::new(None, &[place.path("app").into()]);
+        assert_eq!(sources.around("/build/x/src/ring.cpp", 3, None).unwrap().lines[2], "line 3");
+        assert_eq!(sources.around("/build/x/secret.cpp", 3, None), Err(NoSource::Elsewhere));
+        assert_eq!(place.sources(&[]).around("/build/x/src/ring.cpp", 3, None), Err(NoSource::Elsewhere));
+    }
+}

@@ -1,0 +1,147 @@
+/**
+ * Sharing between many processes as a matrix: a row for each process whose memory was opened, a column for each that opened it, both in
+ * the order of ranks. More processes than there is room for are drawn several to a cell. The same data is also in a table.
+ */
+import { drawingWidth, el } from './dom.js';
+import { count, figure } from './format.js';
+import { describe, edges, table, weigher } from './graph.js';
+import { href } from './router.js';
+import { called, inOrder, short } from './run.js';
+import { colours } from './theme.js';
+
+const LEFT = 74;
+const TOP = 40;
+const FONT = '12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
+/** The sizes of a cell, in pixels. */
+const CELL = { least: 3, most: 28 };
+
+/** How many processes there are between two labels. @param {number} cells @param {number} room @param {number} letters */
+const every = (cells, room, letters) =>
+  [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000].find((step) => (step / cells) * room >= letters * 8 + 6) ?? 10_000;
+
+/**
+ * @param {import('./run.js').RunData} data
+ * @returns {HTMLElement}
+ */
+export function matrix(data) {
+  const { run, stats } = data;
+  const order = inOrder(run);
+  /** The place of each process in the order. @type {Map<number, number>} */
+  const places = new Map(order.map(({ index }, place) => [index, place]));
+  const drawn = edges(stats.shares ?? []).filter(({ from, to }) => places.has(from) && places.has(to));
+  const width = drawingWidth();
+  const room = width - LEFT - 8;
+  const together = Math.ceil(order.length / Math.floor(room / CELL.least));
+  const cells = Math.ceil(order.length / together);
+  const cell = Math.min(CELL.most, room / cells);
+  const size = cell * cells;
+  const weight = weigher(drawn);
+  /** The edges of each cell, by row and column. @type {Map<number, import('./graph.js').Edge[]>} */
+  const at = new Map();
+  for (const edge of drawn) {
+    const row = Math.floor(Number(places.get(edge.from)) / together);
+    const column = Math.floor(Number(places.get(edge.to)) / together);
+    const known = at.get(row * cells + column);
+    if (known) known.push(edge);
+    else at.set(row * cells + column, [edge]);
+  }
+  const canvas = el('canvas', {
+    class: 'matrix',
+    role: 'img',
+    'aria-label': `Who opened whose memory: a row for each of ${count(order.length, 'process', 'processes')} whose memory was opened, a column for each that opened it`,
+  });
+  const height = TOP + size + 8;
+  const hint =
+    'A row for each process whose memory was opened, a column for each that opened it. A click on a cell goes to the timeline.';
+  const caption = el('p', { class: 'caption faint' }, hint);
+
+  function paint() {
+    const ink = colours(['card', 'sunk', 'ink', 'faint', 'line', 'memory', 'warning']);
+    const dots = devicePixelRatio || 1;
+    [canvas.width, canvas.height] = [Math.round(width * dots), Math.round(height * dots)];
+    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext('2d'));
+    context.scale(dots, dots);
+    context.font = FONT;
+    context.fillStyle = ink.sunk;
+    context.fillRect(LEFT, TOP, size, size);
+    // The diagonal: what a process opened of its own.
+    context.fillStyle = ink.line;
+    for (let place = 0; place < cells; place++) context.fillRect(LEFT + place * cell, TOP + place * cell, cell, cell);
+    for (const [key, some] of at) {
+      const [row, column] = [Math.floor(key / cells), key % cells];
+      const gap = cell >= 6 ? 1 : 0;
+      context.globalAlpha = 0.25 + 0.75 * Math.max(...some.map(weight));
+      context.fillStyle = some.some((edge) => edge.still > 0) ? ink.warning : ink.memory;
+      context.fillRect(LEFT + column * cell + gap, TOP + row * cell + gap, cell - 2 * gap, cell - 2 * gap);
+      context.globalAlpha = 1;
+    }
+    context.strokeStyle = ink.line;
+    context.strokeRect(LEFT - 0.5, TOP - 0.5, size + 1, size + 1);
+    context.fillStyle = ink.faint;
+    context.textBaseline = 'middle';
+    context.textAlign = 'left';
+    context.fillText('memory of ↓   opened by →', 0, 8);
+    const name = (/** @type {number} */ place) =>
+      order[place].rank === null ? String(order[place].pid) : String(order[place].rank);
+    const step = every(order.length, size, Math.max(...order.map((_, place) => name(place).length)));
+    for (let place = 0; place < order.length; place += step) {
+      const middle = (Math.floor(place / together) + 0.5) * cell;
+      context.textAlign = 'right';
+      context.fillText(name(place), LEFT - 6, TOP + middle);
+      context.textAlign = 'center';
+      context.fillText(name(place), LEFT + middle, TOP - 9);
+    }
+    context.textAlign = 'right';
+    context.fillText(run.processes.some(({ rank }) => rank !== null) ? 'rank' : 'pid', LEFT - 6, TOP - 9);
+  }
+  canvas.style.width = `${width}px`;
+  requestAnimationFrame(paint);
+
+  /** The cell under the pointer. @param {MouseEvent} event */
+  const under = (event) => {
+    const box = canvas.getBoundingClientRect();
+    const scale = width / box.width;
+    const [column, row] = [
+      Math.floor(((event.clientX - box.left) * scale - LEFT) / cell),
+      Math.floor(((event.clientY - box.top) * scale - TOP) / cell),
+    ];
+    return row >= 0 && column >= 0 && row < cells && column < cells ? { row, column, some: at.get(row * cells + column) } : null;
+  };
+  const names = (/** @type {number} */ place) => {
+    const [first, last] = [order[place * together], order[Math.min((place + 1) * together, order.length) - 1]];
+    return first === last ? called(run, first.index) : `${short(run, first.index)} to ${short(run, last.index)}`;
+  };
+  canvas.addEventListener('pointermove', (/** @type {PointerEvent} */ event) => {
+    const found = under(event);
+    canvas.style.cursor = found?.some ? 'pointer' : '';
+    if (!found) caption.textContent = hint;
+    else {
+      const sum = (found.some ?? []).reduce(
+        (all, edge) => ({ ...all, opens: all.opens + edge.opens, bytes: all.bytes + edge.bytes, still: all.still + edge.still }),
+        { from: 0, to: 0, shares: [], handles: 0, opens: 0, bytes: 0, still: 0 },
+      );
+      caption.textContent = `memory of ${names(found.row)}, opened by ${names(found.column)}: ${found.some ? describe(sum) : 'nothing'}`;
+    }
+  });
+  canvas.addEventListener('pointerleave', () => {
+    caption.textContent = hint;
+  });
+  canvas.addEventListener('click', (/** @type {MouseEvent} */ event) => {
+    const [edge] = under(event)?.some ?? [];
+    if (edge) location.hash = href('timeline', '', { process: edge.from });
+  });
+  const sharing = new Set(drawn.flatMap(({ from, to }) => [from, to])).size;
+  return el(
+    'figure',
+    {},
+    canvas,
+    caption,
+    sharing < order.length &&
+      el(
+        'p',
+        { class: 'caption faint' },
+        `${figure(order.length - sharing)} of ${count(order.length, 'process', 'processes')} shared nothing.`,
+      ),
+    table(data),
+  );
+}

@@ -1,0 +1,16 @@
+/**
+ * The measures of the timeline, in pixels.
+ */
+
+/** The height of a row. */
+export const ROW = 20;
+/** The height of the minimap; the ruler is below it. */
+export const STRIP = 28;
+/** Where the rows begin. */
+export const TOP = STRIP + 24;
+/** The width of the scrollbar. */
+export const BAR = 10;
+/** How far from a mark a click may be to mean it. */
+export const NEAR = 8;
+
+export const FONT = '12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif';
