@@ -12,7 +12,7 @@
  * @typedef {{host: string, pid: number, rank: number | null, executable: string, tid: number, time_ns: number, call: number | null,
  *   subject: string | null, size: number | null, fingerprint: string | null, count: number}} Occurrence
  * @typedef {{file: string, line: number, first: number, lines: string[], changed: boolean}} Excerpt
- * @typedef {{module: string, offset: string, function: string | null, file: string | null, line: number | null}} Frame
+ * @typedef {{module: string, offset: string, function: string | null, file: string | null, line: number | null, wrapper?: boolean}} Frame
  * @typedef {{host: string, pid: number, rank?: number | null, executable: string, tid: number, time_ns: number, function: string | null,
  *   call: number | null, stack: Frame[]}} Side
  * @typedef {{rule: string, severity: 'error' | 'warning' | 'note', process: Side, other: Side | null, time_ns: number,

@@ -110,7 +110,11 @@ async function loadAhead() {
   if (data.run.lives <= AHEAD) await fetchLifetimes(data.run, () => {});
   const { load } = await import('./calls.js');
   await load(new URLSearchParams());
-  for (const { rule } of data.check.findings.slice(0, 50)) await ask('rule', { name: rule });
+  for (const [finding, { rule, other }] of data.check.findings.slice(0, 50).entries()) {
+    await ask('rule', { name: rule });
+    await ask('source', { finding, there: 0 });
+    if (other) await ask('source', { finding, there: 1 });
+  }
 }
 
 async function show() {

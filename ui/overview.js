@@ -4,7 +4,7 @@
 import { ask } from './api.js';
 import { chart } from './chart.js';
 import { el, announce, swap } from './dom.js';
-import { badge, count, ended, figure, file, size, span, when, who } from './format.js';
+import { badge, count, ended, figure, file, siteOf, size, span, when, who } from './format.js';
 import { GRAPH_UP_TO, graph } from './graph.js';
 import { grid } from './grid.js';
 import { href } from './router.js';
@@ -226,10 +226,12 @@ function holder(held) {
     el(
       'div',
       {},
-      `${who(by.since)} has ${by.opened} open`,
-      by.opens > 1 && ` ${by.opens} times`,
+      who(by.since),
+      siteOf(by.since.stack) && [' in ', siteOf(by.since.stack)],
       ', since ',
       when(by.since.time_ns),
+      `, as ${by.opened}`,
+      by.opens > 1 && `, ${by.opens} times`,
       by.released && ', lost with its context ',
       by.released && when(by.released.time_ns),
     ),
@@ -278,6 +280,7 @@ function held(holders, judged) {
         },
         { name: 'size', number: true, cell: (one) => size(one.size) },
         { name: 'got by', cell: (one) => [who(one.got), ' ', when(one.got.time_ns)] },
+        { name: 'at', cell: (one) => el('span', { class: 'site', title: siteOf(one.got.stack) }, siteOf(one.got.stack)) },
         { name: 'not put', number: true, cell: (one) => figure(one.handles) },
         { name: 'open in', cell: holder },
       ],

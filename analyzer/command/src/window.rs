@@ -46,7 +46,7 @@ impl Window {
             Some(path) => Some(Copy::open(path)?),
             None => perfetto::find().map(|(_, copy)| copy),
         };
-        let sources = Sources::new(env::current_dir().ok(), &arguments.source);
+        let sources = Sources::new(env::current_dir().ok().as_deref(), &arguments.source);
         let view = View::open(subject, Settings { port: arguments.port, perfetto, sources })?;
         let place = if arguments.perfetto { PERFETTO } else { "" };
         Ok(Self { view, place, opened: !arguments.no_open })

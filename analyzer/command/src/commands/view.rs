@@ -82,8 +82,7 @@ pub(crate) fn view(arguments: &Arguments) -> ExitCode {
                 complain(window.url());
             }
             window.show();
-            complain("the run is shown at this address until Ctrl-C");
-            until_interrupted();
+            until_interrupted(|| complain("the run is shown at this address until Ctrl-C"));
             ExitCode::SUCCESS
         }
         Err(error) => failed(error.to_string()),

@@ -161,8 +161,7 @@ fn run_or_refuse(request: &Request<'_>) -> Result<ExitCode, RunError> {
         tell_place(request, traces, &merged);
     }
     if let Some(window) = window {
-        complain(format_args!("the run is shown at {} until Ctrl-C", window.url()));
-        until_interrupted();
+        until_interrupted(|| complain(format_args!("the run is shown at {} until Ctrl-C", window.url())));
     }
     Ok(code.into())
 }

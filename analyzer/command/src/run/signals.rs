@@ -64,11 +64,13 @@ pub(crate) fn receive() -> io::Result<Receiver<Event>> {
     Ok(receiver)
 }
 
-/// Waits for SIGINT (Ctrl-C), SIGHUP (closed terminal) or SIGTERM.
-pub(crate) fn until_interrupted() {
+/// Waits for SIGINT (Ctrl-C), SIGHUP (closed terminal) or SIGTERM. `tell` says so to the user, once these are caught.
+pub(crate) fn until_interrupted(tell: impl FnOnce()) {
     let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
     let caught = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|number| ignored >> (number - 1) & 1 == 0);
-    if let Ok(mut signals) = Signals::new(caught) {
+    let signals = Signals::new(caught);
+    tell();
+    if let Ok(mut signals) = signals {
         signals.forever().next();
     }
 }

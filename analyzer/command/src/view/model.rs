@@ -134,8 +134,8 @@ impl Model {
         let (file, line) = frame.file.as_deref().zip(frame.line).ok_or(NoSource::Unknown)?;
         let process = self.tables.process_index.number(side);
         let span = process.and_then(|process| self.spans().get(process as usize));
-        let began = span.filter(|span| span.realtime_ns > 0);
-        sources.around(file, line, began.map(|span| UNIX_EPOCH + Duration::from_nanos(span.realtime_ns)))
+        let began = span.filter(|span| span.realtime > 0);
+        sources.around(file, line, began.map(|span| UNIX_EPOCH + Duration::from_nanos(span.realtime)))
     }
 
     /// A page of the table of calls.

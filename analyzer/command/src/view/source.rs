@@ -69,10 +69,10 @@ pub(super) enum NoSource {
 
 impl Sources {
     /// Files below the current directory, unless that is the root of the file system, and below the directories that the user named.
-    pub fn new(current: Option<PathBuf>, named: &[PathBuf]) -> Self {
-        let real = |path: &PathBuf| fs::canonicalize(path).ok();
-        let current = current.as_ref().and_then(real).filter(|path| path.parent().is_some());
-        Self { current, named: named.iter().filter_map(real).collect() }
+    pub fn new(current: Option<&Path>, named: &[PathBuf]) -> Self {
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        let current = current.and_then(real).filter(|path| path.parent().is_some());
+        Self { current, named: named.iter().filter_map(|path| real(path)).collect() }
     }
 
     /// The lines around a place. `began` is when the process began.
@@ -163,7 +163,7 @@ mod tests {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             fs::create_dir_all(folder.path().join("app/src/.git")).unwrap();
-            let text: String = (1..=20).map(|line| format!("line {line}\n")).collect();
+            let text = (1..=20).map(|line| format!("line {line}")).collect::<Vec<_>>().join("\n");
             for name in ["app/src/ring.cpp", "app/src/.git/x.cpp", "app/notes.txt", "secret.cpp", "app/end.h"] {
                 fs::write(folder.path().join(name), &text).unwrap();
             }
@@ -176,7 +176,7 @@ mod tests {
 
         fn sources(&self, named: &[&str]) -> Sources {
             let named: Vec<_> = named.iter().map(|name| self.path(name).into()).collect();
-            Sources::new(Some(self.path("app").into()), &named)
+            Sources::new(Some(Path::new(&self.path("app"))), &named)
         }
     }
 
@@ -211,11 +211,11 @@ mod tests {
         assert_eq!(refused("app/src/.git/x.cpp"), NoSource::Refused("it is hidden"));
         assert_eq!(refused("app/none.cpp"), NoSource::Elsewhere);
         for root in ["/", "/proc"] {
-            let sources = Sources::new(Some(root.into()), &[]);
+            let sources = Sources::new(Some(Path::new(root)), &[]);
             assert!(sources.around("/proc/self/environ", 1, None).is_err(), "{root}");
         }
         assert_eq!(
-            Sources::new(Some("/".into()), &[]).around(&place.path("secret.cpp"), 1, None),
+            Sources::new(Some(Path::new("/")), &[]).around(&place.path("secret.cpp"), 1, None),
             Err(NoSource::Elsewhere)
         );
     }

@@ -17,7 +17,7 @@ pub(super) struct Span {
     /// When it ended, or the latest time known of it.
     pub(super) ended_ns: u64,
     /// When it began, in nanoseconds of `CLOCK_REALTIME`; 0 if that is not known.
-    pub(super) realtime_ns: u64,
+    pub(super) realtime: u64,
 }
 
 /// The tables that were collected.
@@ -36,8 +36,8 @@ pub(super) struct TableBuilder {
 impl EventSink for TableBuilder {
     fn process(&mut self, began: &ProcessStart<'_>) {
         self.process_index.enter(began);
-        let realtime_ns = began.header.clock.realtime_ns;
-        self.spans.push(Span { began_ns: began.at, ended_ns: began.at, realtime_ns });
+        let realtime = began.header.clock.realtime_ns;
+        self.spans.push(Span { began_ns: began.at, ended_ns: began.at, realtime });
     }
 
     fn stacks(&mut self, _: u32, stacks: &Stacks) {

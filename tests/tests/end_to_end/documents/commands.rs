@@ -34,7 +34,7 @@ const COUNTS: [(&str, usize, usize); 12] = [
     ("docs/reference.md", 22, 0),
     ("docs/troubleshooting.md", 10, 1),
     ("docs/tutorial.md", 16, 0),
-    ("docs/view.md", 5, 2),
+    ("docs/view.md", 5, 3),
 ];
 
 /// The tree that a document uses, as if the tarball had been unpacked in its folder.
