@@ -124,9 +124,12 @@ fn lifetimes_are_sent_as_columns_with_their_findings() {
 fn lifetimes_have_their_memory_and_are_also_sent_packed() {
     let Shown { place, .. } = &Shown::new(VIOLATION);
     let columns = place.json("api/lives")["columns"].clone();
-    let call = |function: &str| place.json(&format!("api/calls?function={function}"))["rows"][0]["from_ns"].clone();
-    assert_eq!(columns["allocated_ns"], json!([call("urUSMDeviceAlloc"), null]));
-    assert_eq!(columns["freed_ns"], json!([call("urUSMFree"), null]));
+    let call = |function: &str| place.json(&format!("api/calls?function={function}"))["rows"][0].clone();
+    // From the begin of the allocation to the return of the free.
+    let (allocation, free) = (call("urUSMDeviceAlloc"), call("urUSMFree"));
+    let returned = free["from_ns"].as_u64().unwrap() + free["took_ns"].as_u64().unwrap();
+    assert_eq!(columns["allocated_ns"], json!([allocation["from_ns"], null]));
+    assert_eq!(columns["freed_ns"], json!([returned, null]));
 
     let bytes = place.get("api/lives.bin").body;
     let word = |at: usize| <[u8; 8]>::try_from(&bytes[at..at + 8]).unwrap();
