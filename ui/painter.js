@@ -344,10 +344,11 @@ export class Painter {
     const letter = context.measureText('n').width;
     /** Writes a text, with an ellipsis if it is cut. @param {string} text @param {number} x @param {number} y @param {number} [less] */
     const write = (text, x, y, less = 0) => {
-      let room = gutter - 8 - x - less;
-      if (text.length * letter <= room || context.measureText(text).width <= room) return context.fillText(text, x, y);
-      room = Math.max(1, Math.floor(room / letter) - 1);
-      context.fillText(`${text.slice(0, room)}…`, x, y);
+      const room = gutter - 8 - x - less;
+      if (text.length * letter <= room) return context.fillText(text, x, y);
+      const { width } = context.measureText(text);
+      const fits = Math.max(1, Math.floor((text.length * room) / width) - 1);
+      context.fillText(width <= room ? text : `${text.slice(0, fits)}…`, x, y);
     };
     for (let index = first; index < last; index++) {
       const row = layout.rows[index];

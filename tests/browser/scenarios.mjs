@@ -1,5 +1,6 @@
 // The browser scenarios. tests/tests/end_to_end/browser.rs makes a run for each. A scenario gets the address of the page and opens
-// windows. Those of findings and of the timeline are in files of their own; run_scenario.mjs checks the faults of all windows afterwards (errors, requests to other servers).
+// windows; run_scenario.mjs checks the faults of all windows afterwards (errors, requests to other servers). Those of findings and of
+// the timeline are in files of their own.
 
 import assert from 'node:assert/strict';
 
@@ -11,7 +12,7 @@ const hash = (page) => page.evaluate(() => location.hash);
 export async function outlives_its_server({ base, open, more: [pid, folder] }) {
   const page = await open();
   await go(page, base);
-  await page.waitForLoadState('networkidle', { timeout: 5000 }).catch(() => {});
+  // The table of calls is the last of what the views need.
   await page.waitForFunction(() => performance.getEntriesByType('resource').some(({ name }) => name.includes('api/calls')));
   page.outage = true;
   process.kill(Number(pid), 'SIGINT');

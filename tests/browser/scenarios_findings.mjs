@@ -105,7 +105,8 @@ export async function shows_ranks_in_order({ base, open }) {
 
   const canvas = page.locator('canvas.matrix');
   await canvas.waitFor();
-  await page.waitForTimeout(100);
+  // A canvas that was not painted has the width of the standard, 300.
+  await page.waitForFunction(() => document.querySelector('canvas.matrix').width !== 300);
   // Row 0 is the memory of rank 0; its first cell is on the diagonal, the others are opened by rank 1 and so on.
   const colours = await canvas.evaluate((canvas) => {
     const scale = devicePixelRatio;
