@@ -23,7 +23,7 @@ export function bytes(bytes) {
 export function span(ns) {
   const size = Math.abs(ns);
   if (size < 1e3) return `${Math.round(ns)} ns`;
-  if (size < 999.5e3) return `${three(ns / 1e3)} µs`;
+  if (size < 999.5e3) return `${three(ns / 1e3)} us`;
   if (size < 999.5e6) return `${three(ns / 1e6)} ms`;
   return size < 1e12 ? `${three(ns / 1e9)} s` : `${Math.round(ns / 1e9)} s`;
 }
@@ -60,7 +60,7 @@ export function tickLabel(ns, step) {
   const [unit, name] = [
     [1e9, 's'],
     [1e6, 'ms'],
-    [1e3, 'µs'],
+    [1e3, 'us'],
   ].find(([unit]) => ns >= Number(unit)) ?? [1, 'ns'];
   const digits = Math.max(0, Math.ceil(Math.log10(Number(unit) / step) - 1e-9));
   return ns === 0 ? '0' : `${(ns / Number(unit)).toFixed(digits)} ${name}`;
