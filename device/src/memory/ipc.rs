@@ -4,6 +4,7 @@
 //! pages and no others (`shared_memory::import`). An open that fails returns `INVALID_ARGUMENT`, as with Intel's
 //! driver. Must never export what was itself opened or imported.
 
+use std::os::fd::{IntoRawFd, OwnedFd};
 use std::process;
 use std::sync::Arc;
 
@@ -16,9 +17,9 @@ use crate::ffi::handles::Handle;
 use crate::ffi::layout::memory::IpcMemHandle;
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{Address, In, Out, Pointer};
-use crate::platform::log;
+use crate::platform::{descriptor, log, settings};
 use crate::shared_memory::handle_data::HandleData;
-use crate::shared_memory::import::{Import, ImportError};
+use crate::shared_memory::import::{Import, ImportError, is_here};
 use crate::shared_memory::own_file::Description;
 use crate::shared_memory::{PAGE, exports};
 
@@ -142,8 +143,23 @@ pub extern "C" fn open(
                 ImportError::Refused(reason) => refuse(&reason),
                 ImportError::Host(code) => code,
             })?;
+        if settings::get().leak_open_fd {
+            leak_descriptor(&handle.data);
+        }
         pointer.write(Pointer::to(lookup::insert(Allocation::opened(import, kind, size as usize, device))))
     })
+}
+
+/// The fault of `ZE_SOFT_OPEN_FD=leak`: one more descriptor of the file that a handle names, which is never closed. None where this
+/// process has no descriptors left.
+fn leak_descriptor(bytes: &[u8; 64]) {
+    let leaked = match (HandleData::bare_descriptor(bytes), HandleData::decode(bytes)) {
+        (Some(number), _) => descriptor::duplicate(number),
+        (None, Some(data)) if is_here(&data) => descriptor::duplicate(data.descriptor),
+        (None, Some(data)) => descriptor::fetch(data.pid, data.started, data.exported).map(OwnedFd::from),
+        (None, None) => return,
+    };
+    drop(leaked.map(IntoRawFd::into_raw_fd));
 }
 
 /// `zexMemGetIpcHandles` of Intel's driver, which has one handle for each tile of a device: here it is one. Without an

@@ -21,7 +21,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub const VARIABLES: [Variable; 9] = [
+pub const VARIABLES: [Variable; 10] = [
     Variable {
         name: "ZE_SOFT_LOG",
         default: "0",
@@ -62,6 +62,13 @@ pub const VARIABLES: [Variable; 9] = [
         read: |text, to| set(&mut to.keep_import_fd, either(text, "copy", "keep")),
     },
     Variable {
+        name: "ZE_SOFT_OPEN_FD",
+        default: "none",
+        doc: "what an open of memory leaves behind when it is closed: `none`; `leak` one descriptor of this process for each \
+              open, which nothing closes, as Intel's driver did",
+        read: |text, to| set(&mut to.leak_open_fd, either(text, "none", "leak")),
+    },
+    Variable {
         name: "ZE_SOFT_ENGINE",
         default: "auto",
         doc: "what runs kernels: the path of an OpenCL library for the CPU; `auto` looks for `libintelocl.so` beside the \
@@ -99,6 +106,8 @@ pub struct Settings {
     pub one_export_fd: bool,
     /// Take over the caller's descriptor at an import and close it with the memory, instead of duplicating it.
     pub keep_import_fd: bool,
+    /// Duplicate the descriptor of memory at each open, and never close the duplicate.
+    pub leak_open_fd: bool,
     /// What runs kernels.
     pub engine: Engine,
     /// How long each command with work on memory waits before it begins.
@@ -253,6 +262,7 @@ mod tests {
         assert!(read("ZE_SOFT_LOG", "1").0.log);
         assert!(read("ZE_SOFT_EXPORT_FD", "one").0.one_export_fd);
         assert!(read("ZE_SOFT_IMPORT_FD", "keep").0.keep_import_fd);
+        assert!(read("ZE_SOFT_OPEN_FD", "leak").0.leak_open_fd);
         for (text, expected) in [("0", 0), ("200us", 200), ("50ms", 50_000), ("2s", 2_000_000), ("0s", 0)] {
             assert_eq!(read("ZE_SOFT_DELAY", text).0.delay, Duration::from_micros(expected), "{text}");
         }
@@ -276,6 +286,7 @@ mod tests {
             ("ZE_SOFT_LOG", "yes"),
             ("ZE_SOFT_EXPORT_FD", "two"),
             ("ZE_SOFT_IMPORT_FD", "one"),
+            ("ZE_SOFT_OPEN_FD", "keep"),
             ("ZE_SOFT_ENGINE", "on"),
             ("ZE_SOFT_DELAY", "5"),
             ("ZE_SOFT_DELAY", "ms"),
