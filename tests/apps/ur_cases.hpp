@@ -3,13 +3,12 @@
 // A result is a ur_result_t, or a word for what was found. A case that may crash runs in a process of its own.
 #pragma once
 
+#include "rights.hpp"
 #include "ur_app.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
-
-#include <sys/syscall.h>
 
 namespace app {
 
@@ -167,15 +166,5 @@ public:
   Untraceable(const Untraceable &) = delete;
   ~Untraceable() { prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); }
 };
-
-// Gives up that right permanently, so this is for a child that runs one case.
-inline void give_up_the_right_to_trace() {
-  struct {
-    uint32_t version;
-    int pid;
-  } header = {0x20080522, 0}; // _LINUX_CAPABILITY_VERSION_3, this thread
-  const uint32_t none[6] = {};
-  require(syscall(SYS_capset, &header, none) == 0, "cannot give up capabilities");
-}
 
 } // namespace app

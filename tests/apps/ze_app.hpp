@@ -27,6 +27,13 @@ struct ze_device_mem_alloc_desc_t {
   uint32_t flags;
   uint32_t ordinal;
 };
+struct ze_memory_allocation_properties_t {
+  uint32_t stype;
+  void *next;
+  uint32_t type;
+  uint64_t id;
+  uint64_t page_size;
+};
 struct ze_event_pool_desc_t {
   uint32_t stype;
   const void *next;
@@ -61,6 +68,7 @@ using ze_handle_t = struct ze_object *;
   F(zeContextDestroy, (ze_handle_t))                                                                                   \
   F(zeMemAllocDevice, (ze_handle_t, const ze_device_mem_alloc_desc_t *, size_t, size_t, ze_handle_t, void **))         \
   F(zeMemFree, (ze_handle_t, void *))                                                                                  \
+  F(zeMemGetAllocProperties, (ze_handle_t, const void *, ze_memory_allocation_properties_t *, ze_handle_t *))          \
   F(zeMemGetIpcHandle, (ze_handle_t, const void *, ze_ipc_mem_handle_t *))                                             \
   F(zeMemPutIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t))                                                             \
   F(zeMemOpenIpcHandle, (ze_handle_t, ze_handle_t, ze_ipc_mem_handle_t, uint32_t, void **))                            \
@@ -127,6 +135,12 @@ public:
     return memory;
   }
   void free(void *memory) const { check(zeMemFree(context, memory), "zeMemFree"); }
+  // Which allocation it is: the same number never comes twice, the same address does.
+  uint64_t id(const void *memory) const {
+    ze_memory_allocation_properties_t properties = {0x17, nullptr, 0, 0, 0};
+    check(zeMemGetAllocProperties(context, memory, &properties, nullptr), "zeMemGetAllocProperties");
+    return properties.id;
+  }
   ze_ipc_mem_handle_t get(const void *memory) const {
     ze_ipc_mem_handle_t handle = {};
     check(zeMemGetIpcHandle(context, memory, &handle), "zeMemGetIpcHandle");

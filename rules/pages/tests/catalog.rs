@@ -15,11 +15,15 @@ use scenarios::play;
 use urscope_rule_pages::{Page, rules_counted, rules_md};
 use urscope_rules::{Severity, catalog::RULES};
 
+/// Rules whose bad trace cannot be without a note of another rule: of that which is allowed until something else follows.
+const BESIDE: [(&str, &str); 2] = [("lost-handles", "freed-while-exported"), ("stale-mapping", "freed-while-open")];
+
 #[test]
 fn every_bad_trace_violates_its_rule_once_and_every_good_trace_none() {
     for rule in RULES {
         let page = Page::of(rule);
-        let bad = play(page.scenario("Bad trace").expect("a bad trace"));
+        let mut bad = play(page.scenario("Bad trace").expect("a bad trace"));
+        bad.retain(|finding| !BESIDE.contains(&(rule.code, finding.rule.code)));
         let codes: Vec<_> = bad.iter().map(|finding| finding.rule.code).collect();
         assert_eq!(codes, [rule.code], "the bad trace of {}: {bad:#?}", rule.code);
         assert_eq!(bad[0].severity, rule.severity, "{}", rule.code);

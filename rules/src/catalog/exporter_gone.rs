@@ -212,7 +212,7 @@ fn mapping(tracker: &Tracker, process: ProcessId, pointer: u64) -> Option<&Mappi
 fn reports(tracker: &Tracker, ended: &[Ended]) -> impl Iterator<Item = Finding> {
     let count = ended.len();
     ended.iter().enumerate().filter_map(move |(index, ended)| {
-        let left = Left { reason: Reason::Exited, excused: false, index, count, released: None };
+        let left = Left { reason: Reason::Exited, excused: false, index, count, since: Nanos(0), released: None };
         let first = ended.held.holders.first()?;
         one_of(left, || report(tracker, ended, *first))
     })

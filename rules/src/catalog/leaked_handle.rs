@@ -42,7 +42,7 @@ use urscope_schema::handle::Kind;
 use super::{
     Check, Rule, When,
     memory::stands_for,
-    wording::{call, handle, left, of_size},
+    wording::{among, call, handle, left, of_size},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -70,7 +70,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let (who, size, (end, most)) = (fact.actor(), of_size(data.size), left(how));
     // SYCL keeps the handle data of an event with the event, and calls its put optional.
     let most = if what.kind == Kind::EventHandle { Severity::Note } else { most };
-    let message = format!("{who} got {what}{of}{size} in {} and never put it; {end}", call(data.born));
+    let among = among(how, count, data.born);
+    let message = format!("{who} got {what}{of}{size} in {} and never put it; {end}{among}", call(data.born));
     let finding = Finding::new(&RULE, data.born, what, message).values(data.size, data.fingerprint).at_most(most);
     let advice = match what.kind {
         Kind::MemHandle => "put it when no process will open it any more, or free its memory, which ends its handles",

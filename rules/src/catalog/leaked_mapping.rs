@@ -42,7 +42,7 @@ use urscope_schema::handle::Kind;
 use super::{
     Check, Rule, When,
     memory::stands_for,
-    wording::{call, handle, left, of_size, times},
+    wording::{among, call, handle, left, of_size, times},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -71,7 +71,8 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
         (all, closed) => format!("closed it {} for {} opens", times(closed), all),
     };
     let (who, size, (end, most)) = (fact.actor(), of_size(mapping.size), left(how));
-    let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{from}", call(opened));
+    let among = among(how, count, opened);
+    let message = format!("{who} opened {what}{size} in {} and {closed}; {end}{from}{among}", call(opened));
     let finding = Finding::new(&RULE, opened, what, message).other(mapping.source);
     let finding = finding.values(mapping.size, mapping.fingerprint).at_most(most);
     Some(Finding { count, ..finding.advice("close each open once, before its context is released") })

@@ -44,6 +44,7 @@ register! {
     leaked_handle;
     leaked_mapping;
     leaked_physical_memory;
+    lost_handles;
     never_signalled;
     no_calls_seen;
     open_close_mismatch;
@@ -58,6 +59,7 @@ register! {
     slab_exposed;
     slow_call;
     stale_handle;
+    stale_mapping;
     success_without_result;
     unreturned_gets;
     unsupported_device;

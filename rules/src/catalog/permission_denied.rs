@@ -47,7 +47,7 @@
 //! machine.
 
 use urscope_schema::{
-    api::UrResult,
+    api::{Function, UrResult},
     handle::{Handle, Kind},
 };
 
@@ -56,11 +56,11 @@ use super::{
     wording::{call, which},
 };
 use crate::{
-    finding::{Finding, Severity},
+    finding::{Finding, Place, Severity},
     tracker::{
         Barrier,
-        fact::{Fact, FactKind, Outcome, What},
-        pending::Operation,
+        fact::{Fact, FactKind, Outcome, Refused, What},
+        pending::{Opens, Operation},
     },
 };
 
@@ -81,7 +81,9 @@ const KERNEL_REFUSED: [UrResult; 4] =
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Refused(refused) = fact.what else { return None };
     let Operation::Open(open) = &refused.call.operation else { return None };
-    let (export, kind) = (fact.tracker.exports().get(open.export?)?, refused.opens?);
+    let kind = refused.opens?;
+    let Some(export) = open.export else { return not_fetched(fact, &refused, open) };
+    let export = fact.tracker.exports().get(export)?;
     let (producer, consumer) = (fact.tracker.state(export.got.process)?, fact.tracker.state(fact.at.process)?);
     let alive = match (kind, export.subject.value, export.subject.serial) {
         (Kind::MemHandle, Some(pointer), Some(serial)) => producer.is_allocated(pointer, serial),
@@ -89,7 +91,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     };
     let is_fetched = export.got.process != fact.at.process && export.handles > 0 && alive && producer.ended.is_none();
     let barrier = consumer.process.rights.barrier(&producer.process.rights)?;
-    if !is_fetched || !KERNEL_REFUSED.contains(&refused.result) {
+    if !is_fetched || !KERNEL_REFUSED.contains(&refused.result.unified()) {
         return None;
     }
     let what = Handle { kind, value: open.data.unwrap_or_default() };
@@ -103,6 +105,46 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let most = if barrier.is_certain() { Severity::Error } else { Severity::Note };
     let finding = Finding::new(&RULE, fact.at, what, message).other(Some(export.got)).at_most(most);
     Some(finding.values(None, Some(export.fingerprint())).advice(advice(barrier)))
+}
+
+/// An open by Level Zero whose descriptor is none of this process: whoever opens it has not fetched it. Which get its handle is of cannot
+/// be known, so there must be something in the way to each process that exports.
+fn not_fetched(fact: &Fact<'_>, refused: &Refused<'_>, open: &Opens) -> Option<Finding> {
+    let is_level_zero = fact.at.function.is_some_and(Function::is_level_zero);
+    let is_refused = KERNEL_REFUSED.contains(&refused.result.unified());
+    if !is_level_zero || !is_refused || open.fingerprint.is_some() || refused.opens? != Kind::MemHandle {
+        return None;
+    }
+    let consumer = fact.tracker.state(fact.at.process)?;
+    let mut latest: Option<(Place, Barrier)> = None;
+    for export in fact.tracker.exports().iter() {
+        let producer = fact.tracker.state(export.got.process)?;
+        let counts = export.got.process != fact.at.process
+            && export.host() == consumer.process.host
+            && export.subject.kind == Kind::MemHandle
+            && export.handles > 0
+            && producer.ended.is_none();
+        if counts {
+            let barrier = consumer.process.rights.barrier(&producer.process.rights)?;
+            let order = |at: &Place| (at.time, at.process, at.call);
+            if latest.is_none_or(|(got, _)| order(&got) < order(&export.got)) {
+                latest = Some((export.got, barrier));
+            }
+        }
+    }
+    let (got, barrier) = latest?;
+    let what = Handle { kind: Kind::MemHandle, value: open.data.unwrap_or_default() };
+    let message = format!(
+        "{} opens {what} in {}, {}: its descriptor is none of this process, and could not be fetched from the exporter (the latest get is \
+         {}): {}",
+        fact.actor(),
+        call(fact.at),
+        which(Outcome::Refused(refused.result)),
+        fact.place(got),
+        cause(barrier)
+    );
+    let most = if barrier.is_certain() { Severity::Warning } else { Severity::Note };
+    Some(Finding::new(&RULE, fact.at, what, message).other(Some(got)).at_most(most).advice(advice(barrier)))
 }
 
 fn cause(barrier: Barrier) -> String {

@@ -7,7 +7,8 @@
 //!
 //! The runtime allocates a new buffer for each get (about 120 bytes in release 2026.2) and frees it with its put only, not with the
 //! memory. A program that gets for every message grows without a bound. One put that is forgotten before a free is no more than
-//! [`freed-while-exported`](#freed-while-exported).
+//! [`freed-while-exported`](#freed-while-exported); hundreds of them,
+//! of many allocations, are [`lost-handles`](#lost-handles).
 //!
 //! # Bad trace
 //!
@@ -42,7 +43,7 @@ use urscope_schema::handle::Kind;
 
 use super::{
     Check, Rule, When,
-    wording::{call, of_size},
+    wording::{call, of_size, rate},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -60,7 +61,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// From how many handles of one object on that are not put.
-const MANY: u64 = 256;
+pub(super) const MANY: u64 = 256;
 
 /// The get that makes it so many is reported. Gets of one allocation count together, because they may return different bytes.
 fn check(fact: &Fact<'_>) -> Option<Finding> {
@@ -77,8 +78,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let mut exports = memory.into_iter().flat_map(|(_, memory)| &memory.exports);
     let oldest = exports.find_map(|id| fact.tracker.exports().get(*id));
     let first = oldest.unwrap_or(export).first_got();
-    let seconds = fact.at.time.0.saturating_sub(first.time.0) as f64 / 1e9;
-    let rate = if seconds > 0.0 { format!(", {:.0} per second", (MANY - 1) as f64 / seconds) } else { String::new() };
+    let rate = rate(MANY - 1, first.time, fact.at.time);
     let (who, size, at) = (fact.actor(), of_size(exported.data.size), call(fact.at));
     let of = exported.handle.kind.shares().map_or("object", Kind::noun);
     let value = exported.data.pointer.map_or_else(String::new, |value| format!(" {value:#x}"));

@@ -1,6 +1,7 @@
 //! The wording that findings share: lower case, no final stop, with the values and both places.
 
 use urscope_schema::{
+    call::Nanos,
     counted,
     handle::{Handle, Kind},
     ranks::process_name,
@@ -140,6 +141,22 @@ pub(super) fn left(left: Left) -> (String, Severity) {
     };
     let released = left.released.map(|released| format!(", and its context was released in {}", call(released)));
     (format!("{end}{}", released.unwrap_or_default()), most)
+}
+
+/// `, 51 per second`: so many things that were made one after another, the first and the last of them at these times. Nothing where no time
+/// passed.
+pub(super) fn rate(more: u64, from: Nanos, to: Nanos) -> String {
+    let seconds = to.0.saturating_sub(from.0) as f64 / 1e9;
+    if seconds > 0.0 { format!(", {:.0} per second", more as f64 / seconds) } else { String::new() }
+}
+
+/// What a finding says of all that it stands for: `; it is one of 300 that were left by such calls, 51 per second`.
+pub(super) fn among(left: Left, count: u64, last: Place) -> String {
+    if count == 1 {
+        return String::new();
+    }
+    let rate = rate(left.index as u64, left.since, last.time);
+    format!("; it is one of {} that calls from the same place in the program have left{rate}", left.count)
 }
 
 /// A finding about memory that ends while commands may access it.

@@ -8,7 +8,7 @@ use urscope_schema::{
 
 use super::{
     ProcessId, Tracker,
-    fact::{Confusion, Ending, Exporting, FactConsumer, InUse, Opening, Source, Target, What},
+    fact::{Confusion, Ending, Exporting, FactConsumer, InUse, Opening, Source, StaleUse, Target, What},
     process_state::{ProcessState, place_of},
     records::Origin,
 };
@@ -31,6 +31,14 @@ impl Tracker {
                 self.emit(facts, place_of(who, enter), what);
                 return;
             }
+            Effect::Uses(Kind::Usm) => {
+                for stale in
+                    [values.pointer, values.source].into_iter().flatten().filter_map(|it| self.stale(state, it))
+                {
+                    self.emit(facts, place_of(who, enter), What::StaleUse(stale));
+                }
+                return;
+            }
             _ => return,
         };
         // Null is no object: it is the result of a get or open that failed although the adapter returned success.
@@ -42,6 +50,25 @@ impl Tracker {
         {
             self.emit(facts, place_of(who, enter), What::InUse(in_use));
         }
+    }
+
+    /// The mapping that an address lies in, if its memory is freed and other memory that is shared has its address.
+    fn stale(&self, state: &ProcessState, address: u64) -> Option<StaleUse> {
+        let (pointer, mapping) = state.mapping_at(address)?;
+        let export = self.exports.get(mapping.export?)?;
+        let (freed, address) = (export.last_free()?, export.subject.value?);
+        let (_, other) = self.state(export.producer())?.allocation_at(address)?;
+        let latest = other.exports.iter().filter_map(|id| self.exports.get(*id)).map(|export| export.got);
+        let got = latest.filter(|got| got.time > freed.time).max_by_key(|got| (got.time, got.call))?;
+        Some(StaleUse {
+            mapping: Handle { kind: Kind::Mapping, value: pointer },
+            size: mapping.size.or(mapping.extent),
+            fingerprint: mapping.fingerprint,
+            opened: mapping.last_open()?,
+            address,
+            freed,
+            got,
+        })
     }
 
     /// The fact of a call that is to make an object: what it gets handle data of, or what it opens.

@@ -10,7 +10,7 @@ use urscope_schema::{
     handle::{Handle, Kind},
 };
 
-pub use super::freeing::{Freed, Freeing, InUse, OpenMapping, StillMapped};
+pub use super::freeing::{Freed, Freeing, InUse, OpenMapping, StaleUse, StillMapped};
 use super::{
     End, Tracker,
     exports::ExportId,
@@ -80,6 +80,8 @@ pub enum What<'t> {
     InvalidEnding(Ending<'t>),
     /// The call that ends a mapping or exported USM begins, and commands that access it have not completed, as far as is known.
     InUse(InUse),
+    /// A command is enqueued that accesses a mapping of memory that its exporter has freed, and whose address is exported anew.
+    StaleUse(StaleUse),
     /// A call has returned, well or not. The tracker is as it was before.
     Returned(Returned),
     /// A call that should have made an object has made none: it failed, or it returned success and no result. The tracker is as
@@ -138,6 +140,7 @@ pub enum FactKind {
     Ending,
     InvalidEnding,
     InUse,
+    StaleUse,
     Returned,
     Refused,
     OpenedExpired,
@@ -178,6 +181,7 @@ impl What<'_> {
             Self::Ending(_) => FactKind::Ending,
             Self::InvalidEnding(_) => FactKind::InvalidEnding,
             Self::InUse(_) => FactKind::InUse,
+            Self::StaleUse(_) => FactKind::StaleUse,
             Self::Returned(_) => FactKind::Returned,
             Self::Refused(_) => FactKind::Refused,
             Self::OpenedExpired(..) => FactKind::OpenedExpired,
@@ -459,6 +463,8 @@ pub struct Left {
     pub index: usize,
     /// How many of these there are.
     pub count: usize,
+    /// When the first of these was made.
+    pub since: Nanos,
     /// The release of the application's last reference to its context.
     pub released: Option<Place>,
 }

@@ -32,6 +32,25 @@ pub struct OpenMapping {
     pub is_certain: bool,
 }
 
+/// A mapping whose memory is freed, and whose exporter has other memory at its address, which it shares, too.
+#[derive(Clone, Copy, Debug)]
+pub struct StaleUse {
+    /// The mapping.
+    pub mapping: Handle,
+    /// Its size in bytes.
+    pub size: Option<u64>,
+    /// The fingerprint of the handle data that it was opened from.
+    pub fingerprint: Option<u64>,
+    /// Its latest open.
+    pub opened: Place,
+    /// The address of the memory in its exporter.
+    pub address: u64,
+    /// The free of the memory.
+    pub freed: Place,
+    /// The latest get of the other memory.
+    pub got: Place,
+}
+
 /// Memory that ends while commands may access it.
 #[derive(Clone, Copy, Debug)]
 pub struct InUse {

@@ -93,8 +93,8 @@ pub(super) fn is_excused(state: &ProcessState, handle: Handle, data: &HandleData
 /// Numbers what is left, apart for each place in the program that made it.
 struct Places {
     reason: Reason,
-    /// How many were numbered, and how many there are.
-    counts: Map<Site, (usize, usize)>,
+    /// How many were numbered, how many there are, and when the first of them was made.
+    counts: Map<Site, (usize, usize, Nanos)>,
 }
 
 /// A place in the program.
@@ -108,14 +108,15 @@ impl Places {
     fn of(reason: Reason, left: impl Iterator<Item = (Place, bool)>) -> Self {
         let mut counts = Map::default();
         for (born, _) in left.filter(|(_, excused)| !excused) {
-            counts.entry(site(born)).or_insert((0, 0)).1 += 1;
+            counts.entry(site(born)).or_insert((0, 0, born.time)).1 += 1;
         }
         Self { reason, counts }
     }
 
     fn next(&mut self, born: Place, excused: bool, released: Option<Place>) -> Left {
-        let numbered = self.counts.entry(site(born)).or_default();
-        let left = Left { reason: self.reason, excused, index: numbered.0, count: numbered.1, released };
+        let numbered = self.counts.entry(site(born)).or_insert((0, 0, born.time));
+        let (index, count, since) = *numbered;
+        let left = Left { reason: self.reason, excused, index, count, since, released };
         numbered.0 += usize::from(!excused);
         left
     }

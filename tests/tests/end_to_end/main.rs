@@ -41,6 +41,7 @@ mod middleware;
 mod missing_results;
 mod mixed_backends;
 mod module_dependencies;
+mod museum;
 mod neighbours;
 mod no_skips;
 mod nothing_to_judge;

@@ -38,7 +38,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 82] = [
+const PROGRAMS: [(&str, Shares, Runs); 92] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -81,8 +81,10 @@ const PROGRAMS: [(&str, Shares, Runs); 82] = [
     ("leaked_handle", Memory, Once),
     ("leaked_mapping", Memory, Once),
     ("lingering", Memory, Once),
+    ("lost_handles", Memory, Once),
     ("marked_pairs", Memory, With(&["100"])),
     ("missing_results", Memory, Once),
+    ("museum_mpich_7977_sycl", Memory, Once),
     ("never_signalled", AllKinds, Once),
     ("no_permission", Memory, Once),
     ("no_statx", Memory, Once),
@@ -120,6 +122,14 @@ const PROGRAMS: [(&str, Shares, Runs); 82] = [
     ("waits_sharing", Memory, Once),
     ("wrong_usm", Memory, Once),
     // These have nothing to do with an adapter.
+    ("museum_compute_runtime_974", AllKinds, Once),
+    ("museum_mpich_6959", AllKinds, Once),
+    ("museum_mpich_7055", AllKinds, Once),
+    ("museum_mpich_7302", AllKinds, Once),
+    ("museum_mpich_7329", AllKinds, Once),
+    ("museum_mpich_7977", AllKinds, Once),
+    ("museum_oneccl_212", AllKinds, Once),
+    ("museum_oneccl_217", AllKinds, Once),
     ("ze_event_pool", AllKinds, Listed),
     ("ze_memory", AllKinds, Listed),
 ];

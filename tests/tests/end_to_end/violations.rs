@@ -6,7 +6,7 @@ use urscope_tests::{
     Outcome, Release, TestRun, apps, run, trace,
 };
 
-use crate::{circumstances, closed_twice, level_zero, missing_results};
+use crate::{circumstances, closed_twice, level_zero, missing_results, museum};
 
 /// Runs a program and compares what is found, as "severity rule".
 fn finds(app: &str, adapter: Adapter, expected: &[&str]) {
@@ -70,12 +70,13 @@ violations! {
     memory_that_a_queue_allocates_and_frees: "async_clean", ["note freed-while-exported"];
     memory_that_is_freed_while_an_idle_process_has_it_open: "idle_consumer_killed", ["error freed-while-open", "note leaked-mapping"];
     handle_data_that_is_got_again_and_again: "unreturned_gets", ["note freed-while-exported", "warning unreturned-gets"];
+    handles_that_outlive_their_memory: "lost_handles", ["note freed-while-exported", "warning lost-handles"];
     a_get_of_host_memory: "wrong_usm", ["warning wrong-usm"];
     memory_that_is_opened_twice_from_the_same_bytes: "reopened_buffer", ["error freed-while-open"];
 }
 
 /// Checks that a finding names a process and a call that are in the traces, and the only line of the program with `text`.
-fn is_at(outcome: &Outcome, app: &str, finding: &Value, text: &str) {
+pub(crate) fn is_at(outcome: &Outcome, app: &str, finding: &Value, text: &str) {
     let place = &finding["process"];
     let traces = outcome.traces();
     let its_own = traces.iter().find(|trace| place["pid"] == trace.pid()).expect("a process that has a trace");
@@ -286,7 +287,16 @@ fn found_by_a_test() -> Vec<&'static str> {
     let in_ur = UR_CASES.iter().map(|(_, expected, ..)| *expected);
     let at_level_zero =
         level_zero::MEMORY.iter().chain(&level_zero::POOLS).flat_map(|(_, expected)| *expected).copied();
-    lists.chain(here).chain(elsewhere).flatten().copied().chain(in_ur).chain(at_level_zero).collect()
+    let in_the_museum = museum::EXHIBITS.iter().map(|exhibit| exhibit.found);
+    lists
+        .chain(here)
+        .chain(elsewhere)
+        .flatten()
+        .copied()
+        .chain(in_ur)
+        .chain(at_level_zero)
+        .chain(in_the_museum)
+        .collect()
 }
 
 #[test]

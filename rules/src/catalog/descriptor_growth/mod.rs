@@ -106,9 +106,11 @@ fn report(fact: &Fact<'_>, growth: &Growth) -> Finding {
             "put, close and release what leaked-handle and leaked-mapping report",
         )
     } else {
+        // A sample may be taken behind an open or a get whose close or put follows.
+        let balanced = if 16 * held <= more { ", so the program's IPC calls are balanced" } else { "" };
         (
             format!(
-                "only {held} more handles, mappings and shared objects were open: a cache, the driver or other files hold the rest"
+                "only {held} more handles, mappings and shared objects were open{balanced}: a cache, the driver or other files hold the rest"
             ),
             "list them (ls -l /proc/PID/fd), and limit the cache or report it to the vendor of the driver",
         )

@@ -1,0 +1,129 @@
+//! # What it does
+//!
+//! Reports calls that have got hundreds of handles of many allocations, each a few, that are still not put when the process ends, although
+//! the memory is freed. Gets from one place in the program count together. (Hundreds of handles of one allocation are
+//! [`unreturned-gets`](#unreturned-gets).)
+//!
+//! # Why it is bad
+//!
+//! The runtime allocates a new buffer for each get (about 120 bytes in release 2026.2) and frees it with its put only, not with the
+//! memory. A program that gets once for each buffer that it shares, and puts nothing, grows without a bound. A few handles are no more
+//! than [`freed-while-exported`](#freed-while-exported). (A Level Zero driver gives a handle back with its memory, so `zeMemGetIpcHandle` is
+//! left out.)
+//!
+//! # Bad trace
+//!
+//! ```text
+//! 300 times
+//! producer: alloc p$ 4096
+//! producer: get p$ -> h$
+//! producer: free p$
+//! end
+//! producer: exit
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! 300 times
+//! producer: alloc p$ 4096
+//! producer: get p$ -> h$
+//! producer: put h$
+//! producer: free p$
+//! end
+//! producer: exit
+//! ```
+//!
+//! # What to do
+//!
+//! Put each handle once its bytes are sent and opened, before the free of its memory.
+
+use urscope_schema::{api::Function, handle::Kind, size};
+
+use super::{
+    Check, Rule, When,
+    unreturned_gets::MANY,
+    wording::{call, rate},
+};
+use crate::{
+    finding::{Finding, Severity},
+    lifecycle::State,
+    tracker::{
+        End, Map,
+        fact::{Fact, FactKind, What},
+        records::{HandleData, Serial},
+    },
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "lost-handles",
+    severity: Severity::Warning,
+    when: When::End,
+    title: "hundreds of handles are never put and outlive their memory",
+    facts: &[FactKind::ProcessEnded],
+    check: Check::Each(check),
+};
+
+/// What the runtime keeps of each handle until its put, in bytes, as measured with release 2026.2.
+const KEPT: u64 = 120;
+
+/// Handles of one place in the program.
+struct Lost<'t> {
+    first: &'t HandleData,
+    last: &'t HandleData,
+    count: u64,
+}
+
+fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
+    let What::ProcessEnded(end) = fact.what else { return };
+    let most = match end {
+        End::Exited | End::Exec => Severity::Error,
+        // The puts may have been still to come.
+        End::Killed | End::Incomplete => Severity::Note,
+        End::Running => return,
+    };
+    let Some(state) = fact.tracker.state(fact.at.process) else { return };
+    let is_lost = |kind: Kind, data: &HandleData| {
+        let is_of_ur = data.born.function.is_some_and(|function| !function.is_level_zero());
+        kind == Kind::MemHandle && data.state == State::Alive && is_of_ur && !data.ended_wrongly
+    };
+    let mut lost: Vec<(Serial, &HandleData)> = Vec::new();
+    for (handle, data) in state.handles.iter().filter(|(handle, data)| is_lost(handle.kind, data)) {
+        lost.extend(data.exported.filter(|_| !state.must_put(*handle, data)).map(|memory| (memory, data)));
+    }
+    if (lost.len() as u64) < MANY {
+        return;
+    }
+    let mut of_memory: Map<Serial, u64> = Map::default();
+    for (memory, _) in &lost {
+        *of_memory.entry(*memory).or_default() += 1;
+    }
+    // Those are reported where they were got.
+    lost.retain(|(memory, _)| of_memory.get(memory).is_none_or(|count| *count < MANY));
+    lost.sort_unstable_by_key(|(_, data)| data.serial);
+    let mut sites: Map<(Option<Function>, Option<u64>), Lost<'_>> = Map::default();
+    for (_, data) in lost {
+        let site = (data.born.function, data.born.stack);
+        let of_site = sites.entry(site).or_insert(Lost { first: data, last: data, count: 0 });
+        of_site.last = data;
+        of_site.count += 1;
+    }
+    let mut sites: Vec<_> = sites.into_values().filter(|site| site.count >= MANY).collect();
+    sites.sort_unstable_by_key(|site| site.first.serial);
+    found.extend(sites.iter().map(|site| report(fact, site).at_most(most)));
+}
+
+fn report(fact: &Fact<'_>, lost: &Lost<'_>) -> Finding {
+    let Lost { first, last, count } = *lost;
+    let message = format!(
+        "{} got {count} handles from {} to {}{}, never put them, and freed their memory; each keeps a buffer of about {KEPT} bytes until its \
+         put, {} in all",
+        fact.actor(),
+        call(first.born),
+        call(last.born),
+        rate(count - 1, first.born.time, last.born.time),
+        size(count * KEPT),
+    );
+    let finding = Finding::of_call(&RULE, last.born, message).other(Some(first.born));
+    finding.advice("put each handle once its bytes are sent and opened, before the free of its memory")
+}

@@ -1,0 +1,90 @@
+//! # What it does
+//!
+//! Reports a copy, fill or prefetch that accesses memory opened through Level Zero, after the exporter has freed that memory, and has
+//! exported other memory at the same address.
+//!
+//! # Why it is bad
+//!
+//! A Level Zero driver keeps the old memory as long as it is open, so the command succeeds: it reads old data, or writes what nobody
+//! will read. This is what happens if a library keeps its mappings by the address of the memory, and is not told that the memory was
+//! freed. (Where memory is shared through Unified Runtime, the free itself is reported, as
+//! [`freed-while-open`](#freed-while-open).)
+//!
+//! # Bad trace
+//!
+//! ```text
+//! producer: alloc p 4096 ze
+//! producer: get p -> h ze
+//! consumer: open h -> m ze
+//! producer: free p ze
+//! producer: alloc p 4096 ze
+//! producer: get p -> h2 ze
+//! consumer: copy m sized 64 ze
+//! consumer: host-waits
+//! consumer: close m ze
+//! ```
+//!
+//! # Good trace
+//!
+//! ```text
+//! producer: alloc p 4096 ze
+//! producer: get p -> h ze
+//! consumer: open h -> m ze
+//! consumer: copy m sized 64 ze
+//! consumer: host-waits
+//! consumer: close m ze
+//! producer: free p ze
+//! producer: alloc p 4096 ze
+//! producer: get p -> h2 ze
+//! consumer: open h2 -> n ze
+//! consumer: copy n sized 64 ze
+//! consumer: host-waits
+//! consumer: close n ze
+//! ```
+//!
+//! # What to do
+//!
+//! Keep what is opened by the allocation, not by its address: by the id that `zeMemGetAllocProperties` returns in the exporter, or by the
+//! file behind the descriptor of the handle. Let the exporter send a message when it frees, and close then.
+
+use super::{
+    Check, Rule, When,
+    wording::{call, of_size},
+};
+use crate::{
+    finding::{Finding, Severity},
+    tracker::fact::{Fact, FactKind, What},
+};
+
+pub(super) static RULE: Rule = Rule {
+    code: "stale-mapping",
+    severity: Severity::Warning,
+    when: When::Enter,
+    title: "a command accesses opened memory that was freed and whose address was exported anew",
+    facts: &[FactKind::StaleUse],
+    check: Check::Stateless(check),
+};
+
+fn check(fact: &Fact<'_>) -> Option<Finding> {
+    let What::StaleUse(stale) = fact.what else { return None };
+    // At the level of Unified Runtime, the free of memory that is open is the mistake.
+    if !stale.opened.function.is_some_and(|function| function.is_level_zero()) {
+        return None;
+    }
+    let (who, size, at) = (fact.actor(), of_size(stale.size), call(fact.at));
+    let message = format!(
+        "{who} accesses {}{size} in {at}, opened in {}: its memory was freed in {}, and {:#x} belongs to other memory since, which was \
+         exported in {}",
+        stale.mapping,
+        call(stale.opened),
+        fact.place(stale.freed),
+        stale.address,
+        fact.place(stale.got)
+    );
+    let finding = Finding::new(&RULE, fact.at, stale.mapping, message).other(Some(stale.freed));
+    Some(
+        finding
+            .values(stale.size, stale.fingerprint)
+            .advice("keep what is opened by the allocation, not by its address, and close it when the memory is freed"),
+    )
+}

@@ -1,0 +1,125 @@
+//! Small programs after public reports of bugs: each is found under its rule, where it happens, and is clean when it is mended.
+
+use std::process::Command;
+
+use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, artefacts};
+
+use crate::violations::is_at;
+
+/// A program and what is found in it.
+pub(crate) struct Exhibit {
+    program: &'static str,
+    /// The one finding that counts, as "severity rule".
+    pub(crate) found: &'static str,
+    /// The only line of the program with this text is in its call stack.
+    at: &'static str,
+    /// What the program prints with the mistake, and without it.
+    printed: [&'static str; 2],
+}
+
+#[rustfmt::skip]
+pub(crate) const EXHIBITS: [Exhibit; 8] = [
+    Exhibit { program: "museum_mpich_7977", found: "error closed-while-in-use", at: "void evict()", printed: ["the second slice is x", "the second slice is a"] },
+    Exhibit { program: "museum_mpich_7302", found: "error stale-handle", at: "= opened(ze,", printed: ["the second message is a", "the second message is b"] },
+    Exhibit { program: "museum_mpich_7329", found: "error put-after-free", at: "if (!is_mended()) ze.put(handle)", printed: ["the second message is b"; 2] },
+    Exhibit { program: "museum_mpich_6959", found: "warning leaked-mapping", at: "cache.push_back(", printed: ["the receiver has 300 buffers open", "the receiver has 16 buffers open"] },
+    Exhibit { program: "museum_mpich_7055", found: "warning unreturned-gets", at: "= ze.get(memory)", printed: ["the sender has sent 300 messages"; 2] },
+    Exhibit { program: "museum_oneccl_212", found: "warning stale-mapping", at: "receive_by_copy(", printed: ["the second message is a", "the second message is b"] },
+    Exhibit { program: "museum_oneccl_217", found: "note permission-denied", at: "= ze.try_open(", printed: ["the open returned 0x78000004", "the message is a"] },
+    // The end of a process is no call.
+    Exhibit { program: "museum_compute_runtime_974", found: "note descriptor-growth", at: "", printed: ["opened and closed 200 times"; 2] },
+];
+
+fn run(program: &str, adapter: Adapter, mended: bool) -> Outcome {
+    let test_run = TestRun::of(program, Release::R2026_2, adapter);
+    let outcome = if mended { test_run.arg("mended") } else { test_run }.run();
+    assert!(!outcome.stderr.contains("test program:"), "{program}: {}", outcome.stderr);
+    outcome
+}
+
+/// The findings that are as bad as a rule's, or worse.
+fn findings(outcome: &Outcome, rule: &str) -> Vec<String> {
+    let notes_count = rule.starts_with("note ");
+    let violations = outcome.report().violations().into_iter();
+    violations.filter(|violation| notes_count || !violation.starts_with("note ")).collect()
+}
+
+fn is_found(exhibit: &Exhibit, adapter: Adapter) {
+    let Exhibit { program, found, at, printed } = *exhibit;
+    let outcome = run(program, adapter, false);
+    let report = outcome.report();
+    assert_eq!(findings(&outcome, found), [found], "{program}: {report:#?}");
+    assert!(outcome.stdout.lines().any(|line| line == printed[0]), "{program}: {}", outcome.stdout);
+    let (severity, rule) = found.split_once(' ').expect("a severity and a rule");
+    // What cannot be proved to be a mistake of the program fails no run.
+    assert_eq!(report.verdict(), if severity == "note" { "clean" } else { "findings" }, "{program}");
+    let of_rule = report.findings().iter().find(|it| it["rule"] == rule && it["severity"] == severity);
+    let finding = of_rule.unwrap_or_else(|| panic!("{program}: {report:#?}"));
+    if !at.is_empty() {
+        is_at(&outcome, program, finding, at);
+    }
+    let outcome = run(program, adapter, true);
+    assert_eq!(findings(&outcome, found), [""; 0], "{program}, mended: {:#?}", outcome.report());
+    assert_eq!(outcome.report().verdict(), "clean", "{program}, mended");
+    assert!(outcome.stdout.lines().any(|line| line == printed[1]), "{program}, mended: {}", outcome.stdout);
+}
+
+#[test]
+fn each_bug_is_found_where_it_happens_and_is_clean_when_mended() {
+    for exhibit in &EXHIBITS {
+        is_found(exhibit, Adapter::V2);
+    }
+}
+
+#[test]
+fn an_entry_that_is_evicted_while_in_use_is_found_in_sycl_too() {
+    for adapter in [Adapter::V1, Adapter::V2] {
+        let exhibit = Exhibit {
+            program: "museum_mpich_7977_sycl",
+            found: "error closed-while-in-use",
+            at: "  close(memory, gpu);",
+            printed: ["a slice is wrong", "both slices are right"],
+        };
+        is_found(&exhibit, adapter);
+    }
+}
+
+#[test]
+fn handles_that_outlive_their_memory_are_put_in_the_mended_program() {
+    for adapter in [Adapter::V1, Adapter::V2] {
+        assert_eq!(run("lost_handles", adapter, true).report().verdict(), "clean");
+        assert_eq!(findings(&run("lost_handles", adapter, true), "warning lost-handles"), [""; 0]);
+    }
+}
+
+fn message(program: &str, rule: &str) -> String {
+    let report = run(program, Adapter::V2, false).report();
+    report.finding(rule)["message"].as_str().expect("a message").to_owned()
+}
+
+/// The program has closed all that it has opened.
+#[test]
+fn what_a_driver_leaks_is_not_laid_to_the_program() {
+    let message = message("museum_compute_runtime_974", "descriptor-growth");
+    assert!(message.contains("so the program's IPC calls are balanced"), "{message}");
+}
+
+#[test]
+fn a_forbidden_system_call_is_named_by_the_rule_and_by_the_doctor() {
+    let message = message("museum_oneccl_217", "permission-denied");
+    for part in ["its descriptor is none of this process", "the filters of containers forbid pidfd_getfd"] {
+        assert!(message.contains(part), "{message}");
+    }
+    let under = Command::new(apps::executable("museum_oneccl_217", Release::R2026_2))
+        .arg("under")
+        .arg(artefacts::command())
+        .args(["doctor", "--device", "software", "--runtime"])
+        .arg(Release::R2026_2.folder())
+        .output()
+        .expect("the program can be started");
+    let said = String::from_utf8_lossy(&under.stdout);
+    assert_eq!(under.status.code(), Some(1), "{said}");
+    for part in ["a system-call filter forbids the call, even within one process", "--cap-add=SYS_PTRACE"] {
+        assert!(said.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{said}");
+    }
+}
