@@ -17,6 +17,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 head
             },
         );
+        if !head.starts_with("# ") {
+            continue;
+        }
         let name = path.file_stem().and_then(|name| name.to_str()).ok_or("a file of the catalogue has no name")?;
         println!("cargo::rerun-if-changed={}", file.display());
         files.push((name.to_owned(), head));

@@ -20,7 +20,12 @@ pub struct Page {
 
 impl Page {
     /// The headings of every page, in order.
-    pub const HEADINGS: [&'static str; 5] = ["What it does", "Why it is bad", "Bad trace", "Good trace", "What to do"];
+    pub const HEADINGS: [&'static str; 6] =
+        ["What it does", "Why it is bad", "Example", "Bad trace", "Good trace", "What to do"];
+
+    /// What the code in the examples takes as given, as a paragraph of Markdown. `tests/apps/examples.hpp` declares it.
+    pub const GIVEN: &'static str = "In the code, `ipc` is `sycl::ext::oneapi::experimental::ipc`, and `queue`, `ctx` and `dev` are those of the process.\n\
+        `send` and `receive` pass handle data between the two processes, and `barrier` waits until the other one has done its part.";
 
     /// The page of a rule; empty for a rule that is not of the catalogue.
     pub fn of(rule: &Rule) -> Self {
@@ -33,6 +38,14 @@ impl Page {
     pub fn section(&self, heading: &str) -> Option<&str> {
         let (_, rest) = self.text.split_once(&format!("# {heading}\n"))?;
         Some(rest.split("\n# ").next().unwrap_or(rest).trim())
+    }
+
+    /// The wrong and the mended code of the example, with the language of both: `cpp` or `sh`. `None` if it has no code.
+    pub fn example(&self) -> Option<(&str, [&str; 2])> {
+        let mut parts = self.section("Example")?.split("```");
+        let (wrong, mended) = (parts.nth(1)?, parts.nth(1)?);
+        let (language, wrong) = wrong.split_once('\n')?;
+        Some((language, [wrong, mended.split_once('\n')?.1]))
     }
 
     /// The trace under a heading.
@@ -48,8 +61,13 @@ pub fn rules_md() -> String {
         "# The rules of urscope\n\n\
          Made from the heads of the rules' files in `rules/src/catalog`; `BLESS=1 cargo test -p urscope-rule-pages` renews it.\n\
          The traces are scenarios (`rules/pages/src/scenario` describes the language). The tests play each of them: the bad one\n\
-         yields its rule, the good one nothing.\n\n\
+         yields its rule, the good one nothing. The examples are SYCL, and a test compiles them.\n\n",
+    );
+    let _ = write!(
+        text,
+        "{}\n\n\
          | rule | severity | reports at | violation |\n|---|---|---|---|\n",
+        Page::GIVEN
     );
     for rule in RULES {
         let when = format!("{:?}", rule.when).to_lowercase();

@@ -9,6 +9,20 @@
 //! process is at most a note, what the process left open does not count against it, and a run without other findings is
 //! "not judged" instead of clean.
 //!
+//! # Example
+//!
+//! A run whose traces do not fit on the disk:
+//!
+//! ```sh
+//! urscope run --dir /small -- ./app # Wrong
+//! ```
+//!
+//! Mended:
+//!
+//! ```sh
+//! urscope run --dir /scratch -- ./app
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

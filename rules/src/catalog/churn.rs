@@ -8,6 +8,35 @@
 //! It is allowed, but it costs time: each get and put is a call into the adapter, some of them reach the driver, and
 //! each consumer repeats an open whose mapping it could have kept. The note states how much time the calls took.
 //!
+//! # Example
+//!
+//! The exporter, in the main loop of a program:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! for (int step = 0; step < 1000; step++) {
+//!   // Wrong: the same handle data in each step.
+//!   auto handle = ipc::memory::get(p, ctx);
+//!   send(handle.data());
+//!   barrier();
+//!   ipc::memory::put(handle, ctx);
+//! }
+//! sycl::free(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! for (int step = 0; step < 1000; step++) {
+//!   send(handle.data());
+//!   barrier();
+//! }
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -9,6 +9,31 @@
 //! `UR_RESULT_ERROR_INVALID_ARGUMENT`, which SYCL turns into an exception in the middle of a clean-up. They release a
 //! process's own physical memory as if `urPhysicalMemRelease` had been called; that case is a warning.
 //!
+//! # Example
+//!
+//! The exporter, when the other process is done:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! // Wrong: p is allocated, not opened.
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

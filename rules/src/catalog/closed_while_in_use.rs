@@ -10,6 +10,30 @@
 //! has put there meanwhile, or a device fault. A producer that is told of the close may free the memory, or use it for
 //! something else, while the command still reads it.
 //!
+//! # Example
+//!
+//! The process that opened the memory:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! std::vector<std::byte> copy(size);
+//! queue.memcpy(copy.data(), p, size);
+//! // Wrong: the copy may still run.
+//! ipc::memory::close(p, ctx);
+//! queue.wait();
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! std::vector<std::byte> copy(size);
+//! queue.memcpy(copy.data(), p, size).wait();
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

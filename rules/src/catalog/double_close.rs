@@ -8,6 +8,31 @@
 //! reference that belongs to another user of the block, or makes the counter wrap around. On a device that unmaps the
 //! block, the program crashes.
 //!
+//! # Example
+//!
+//! Two parts of a program that close the same mapping, and one owner that does it:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! queue.memset(p, 0, size).wait();
+//! ipc::memory::close(p, ctx);
+//! // Wrong: it is closed already.
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! auto close = [&](void *mapped) {
+//!   ipc::memory::close(mapped, ctx);
+//! };
+//! std::unique_ptr<void, decltype(close)> p(
+//!     ipc::memory::open(data, ctx, dev), close);
+//! queue.memset(p.get(), 0, size).wait();
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -7,6 +7,33 @@
 //! A put frees the buffer that the get returned. The second put frees it again. This corrupts the heap, or frees a
 //! buffer that a later get received at the same address. The adapters return success.
 //!
+//! # Example
+//!
+//! The exporter, where a handle was copied:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! ipc::handle copy = handle;
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! // Wrong: both have the same handle data.
+//! ipc::memory::put(copy, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -7,6 +7,28 @@
 //! The object is destroyed with its last reference. On today's adapters the next release reads and frees memory that no
 //! longer belongs to the object. (Commands also hold references to events, so the rule does not apply to events.)
 //!
+//! # Example
+//!
+//! SYCL counts references itself. A program that calls Unified Runtime can release one too many:
+//!
+//! ```cpp
+//! ur_physical_mem_handle_t mem = nullptr;
+//! urPhysicalMemCreate(
+//!     ur_ctx, ur_dev, size, &shared, &mem);
+//! urPhysicalMemRelease(mem);
+//! // Wrong: the only reference is released.
+//! urPhysicalMemRelease(mem);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! ur_physical_mem_handle_t mem = nullptr;
+//! urPhysicalMemCreate(
+//!     ur_ctx, ur_dev, size, &shared, &mem);
+//! urPhysicalMemRelease(mem);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -8,6 +8,31 @@
 //! specifications do not mention opened memory, so that is a note, but no adapter supports it: they return
 //! UR_RESULT_ERROR_INVALID_ARGUMENT. (Physical memory that was opened may be shared again.)
 //!
+//! # Example
+//!
+//! A process that passes on what it received:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! // Wrong: p belongs to another process.
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! send(data);
+//! barrier();
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -7,6 +7,32 @@
 //! The driver makes a shareable object in a different way, so the flag cannot be added later. The header demands
 //! UR_RESULT_ERROR_INVALID_ARGUMENT for physical memory and UR_RESULT_ERROR_INVALID_EVENT for an event.
 //!
+//! # Example
+//!
+//! The exporter of physical memory:
+//!
+//! ```cpp
+//! namespace physical = ipc::physical_memory;
+//! physical_mem mem(dev, ctx, size);
+//! // Wrong: it is made without enable_ipc.
+//! auto handle = physical::get(mem);
+//! send(handle.data());
+//! barrier();
+//! physical::put(handle, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! namespace physical = ipc::physical_memory;
+//! properties shared{enable_ipc{true}};
+//! physical_mem mem(dev, ctx, size, shared);
+//! auto handle = physical::get(mem);
+//! send(handle.data());
+//! barrier();
+//! physical::put(handle, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

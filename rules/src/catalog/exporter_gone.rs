@@ -12,6 +12,30 @@
 //! gone is not reported. `urscope run` observes it; without it, what is closed after the last call of the owner is reported as
 //! not proved.
 //!
+//! # Example
+//!
+//! The exporter, at its end:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! // Wrong: the other process still reads.
+//! std::exit(0);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! std::exit(0);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

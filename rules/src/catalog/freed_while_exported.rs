@@ -9,6 +9,31 @@
 //! handle are invalid, and nothing stops a consumer that still has them from opening them. Handles of physical memory
 //! and of events do not end with their object: they must still be put.
 //!
+//! # Example
+//!
+//! The exporter, when the other process is done:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! // Noted: the handle data is not put yet.
+//! sycl::free(p, ctx);
+//! ipc::memory::put(handle, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

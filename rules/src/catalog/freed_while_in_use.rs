@@ -10,6 +10,33 @@
 //! may have the address, and the command then reads or overwrites that. A consumer that has the memory open sees what the command
 //! still writes.
 //!
+//! # Example
+//!
+//! The exporter, when the other process is done:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! queue.memset(p, 0, size);
+//! // Wrong: the memset may still run.
+//! sycl::free(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! queue.memset(p, 0, size).wait();
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

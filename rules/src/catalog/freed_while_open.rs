@@ -12,6 +12,30 @@
 //! SYCL states that the free invalidates every mapping. What the consumer then reads is undefined: the old content, the
 //! content of the next allocation, or a device fault. On today's adapters it usually looks right.
 //!
+//! # Example
+//!
+//! The exporter:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! ipc::memory::put(handle, ctx);
+//! // Wrong: the other process has it open.
+//! sycl::free(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier(); // The other process has closed it.
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

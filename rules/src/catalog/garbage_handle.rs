@@ -10,6 +10,32 @@
 //! exported, the message says so: they were changed on their way. Otherwise it says what else is known of them: that gets return another
 //! size, or which process their header names. The v1 adapter overwrites the descriptor in bytes that it opens.
 //!
+//! # Example
+//!
+//! The process that opens, where a message comes in the background:
+//!
+//! ```cpp
+//! ipc::handle_data_t data(length);
+//! auto message = std::async([&] {
+//!   data = receive();
+//! });
+//! // Wrong: the bytes may not be here yet.
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! ipc::handle_data_t data(length);
+//! auto message = std::async([&] {
+//!   data = receive();
+//! });
+//! message.wait();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -9,6 +9,31 @@
 //! next allocation at that address. (A success is a note, because functions that urscope does not intercept can also
 //! allocate memory.)
 //!
+//! # Example
+//!
+//! The exporter:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! sycl::free(p, ctx);
+//! // Wrong: p is freed.
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -9,6 +9,29 @@
 //! the same. The rule reports only when the whole run is known: other handle data was passed between processes of the
 //! host, all processes ended in order and left complete traces, and no process opened handle data of unknown origin.
 //!
+//! # Example
+//!
+//! The exporter:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! // Noted: no process opens it.
+//! auto handle = ipc::memory::get(p, ctx);
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -8,6 +8,27 @@
 //! The adapters leave these checks to Unified Runtime's validation layer, which is off by default. Without it a null is
 //! ignored silently, or crashes in the loader or the driver, depending on the function and the release.
 //!
+//! # Example
+//!
+//! The exporter:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! // Wrong: p is null if memory is short.
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! if (p == nullptr)
+//!   throw std::bad_alloc();
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

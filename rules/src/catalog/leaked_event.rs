@@ -8,6 +8,27 @@
 //! An opened event keeps the event of the other process alive in the driver. It has no close function of its own:
 //! `urEventRelease` ends it. (References that commands hold belong to the adapter and are not counted.)
 //!
+//! # Example
+//!
+//! The process that opened the event:
+//!
+//! ```cpp
+//! auto data = receive();
+//! auto *event = new sycl::event;
+//! *event = ipc::event::open(data, ctx);
+//! event->wait();
+//! // Wrong: the object is never destroyed.
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! auto event = ipc::event::open(data, ctx);
+//! event.wait();
+//! // The end of its scope releases it.
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -8,6 +8,29 @@
 //! Each get allocates a new buffer and keeps the exported memory alive in the driver. On some drivers it also takes a
 //! file descriptor, and a long-running program runs out of them.
 //!
+//! # Example
+//!
+//! The exporter, when the other process is done:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! // Wrong: neither put nor freed.
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

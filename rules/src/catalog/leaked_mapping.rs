@@ -7,6 +7,26 @@
 //! An open mapping keeps the memory of the producer allocated, even after the producer freed it or ended. Device memory
 //! is scarce, and no tool shows who holds it. Some drivers keep a file descriptor for each mapping.
 //!
+//! # Example
+//!
+//! The process that opened the memory:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! queue.memset(p, 0, size).wait();
+//! // Wrong: it is never closed.
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! queue.memset(p, 0, size).wait();
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -8,6 +8,27 @@
 //! Open physical memory keeps the memory of the other process alive, and a descriptor in this process. Both are freed
 //! when the process ends; a long-running process leaks them.
 //!
+//! # Example
+//!
+//! The process that opened the memory:
+//!
+//! ```cpp
+//! namespace physical = ipc::physical_memory;
+//! auto data = receive();
+//! auto *mem = new physical_mem(
+//!     physical::open(data, ctx, dev));
+//! // Wrong: the object is never destroyed.
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! namespace physical = ipc::physical_memory;
+//! auto data = receive();
+//! auto mem = physical::open(data, ctx, dev);
+//! // The end of its scope closes it.
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

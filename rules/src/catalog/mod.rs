@@ -2,7 +2,7 @@
 //!
 //! A rule consumes [facts](crate::tracker::fact) and reports what they prove. One that needs a memory of its own keeps it in its
 //! own file or folder and gets it through [`RuleState`]; no rule knows another one, and the tracker knows none. The head of its
-//! file is its documentation, and the two traces in it are its test (`rules/pages`).
+//! file is its documentation: the two traces in it are its test (`rules/pages`), and a test compiles its example.
 
 mod memory;
 mod wording;

@@ -8,6 +8,34 @@
 //! process hangs. A trace shows neither what became of the signal, nor when exactly a process was killed, so this is a
 //! note. (Waits for several events are left out, because the trace does not show which event is missing.)
 //!
+//! # Example
+//!
+//! The process that made the event:
+//!
+//! ```cpp
+//! properties shared{enable_ipc{true}};
+//! auto event = make_event(ctx, shared);
+//! auto handle = ipc::event::get(event);
+//! send(handle.data());
+//! enqueue_signal_event(queue, event);
+//! // Wrong: the queue may not be that far.
+//! std::_Exit(0);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! properties shared{enable_ipc{true}};
+//! auto event = make_event(ctx, shared);
+//! auto handle = ipc::event::get(event);
+//! send(handle.data());
+//! enqueue_signal_event(queue, event);
+//! queue.wait();
+//! barrier();
+//! ipc::event::put(handle, ctx);
+//! std::_Exit(0);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -7,6 +7,20 @@
 //! A run without findings would look clean although nothing was checked. The program may not use IPC, it may have taken
 //! another path than expected, or its runtime could not be traced.
 //!
+//! # Example
+//!
+//! A program that is started by `sudo`, which drops `LD_PRELOAD`:
+//!
+//! ```sh
+//! urscope run -- sudo ./app # Wrong
+//! ```
+//!
+//! Mended:
+//!
+//! ```sh
+//! sudo urscope run -- ./app
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -8,6 +8,27 @@
 //! A mapping is identified by the pointer that the open returned. Today's adapters accept a pointer into the middle and
 //! drop a reference that may not be the caller's. `urUSMFree` returns an error and leaves the mapping open.
 //!
+//! # Example
+//!
+//! The process that opened the memory:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! queue.memset(p, 0, size).wait();
+//! // Wrong: this process did not allocate it.
+//! sycl::free(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! queue.memset(p, 0, size).wait();
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -8,6 +8,30 @@
 //! it costs as much as any mapping although the memory is already accessible, and other backends, such as CUDA, refuse
 //! it. (Events and physical memory are left out.)
 //!
+//! # Example
+//!
+//! A process that shares with itself, as a rank that is its own neighbour:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! auto data = handle.data();
+//! // Noted: p is the same memory.
+//! void *same = ipc::memory::open(data, ctx, dev);
+//! queue.memset(same, 0, size).wait();
+//! ipc::memory::close(same, ctx);
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! queue.memset(p, 0, size).wait();
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

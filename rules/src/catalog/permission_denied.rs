@@ -12,6 +12,32 @@
 //! success and no result. None of these results states what is missing. If the producer or a filter may have allowed it
 //! all the same, it is a note.
 //!
+//! # Example
+//!
+//! The exporter, on a machine where `kernel.yama.ptrace_scope` is 1:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! // Wrong: the other process has no access.
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -7,6 +7,29 @@
 //! An event with timestamps cannot be shared: the two flags exclude each other, and the call returns
 //! `UR_RESULT_ERROR_INVALID_VALUE`.
 //!
+//! # Example
+//!
+//! The process that makes the event:
+//!
+//! ```cpp
+//! // Wrong: no event can have both.
+//! properties both{enable_ipc{true},
+//!                 enable_profiling{true}};
+//! auto event = make_event(ctx, both);
+//! enqueue_signal_event(queue, event);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! properties shared{enable_ipc{true}};
+//! properties timed{enable_profiling{true}};
+//! auto event = make_event(ctx, shared);
+//! auto stamp = make_event(ctx, timed);
+//! enqueue_signal_event(queue, event);
+//! enqueue_signal_event(queue, stamp);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -8,6 +8,31 @@
 //! belongs to somebody else by now, or crashes in the driver. (SYCL allows a put after the free, and its adapters keep what the put
 //! needs.)
 //!
+//! # Example
+//!
+//! The exporter, with the functions of Level Zero:
+//!
+//! ```cpp
+//! ze_ipc_mem_handle_t handle;
+//! zeMemGetIpcHandle(ze_ctx, p, &handle);
+//! send(bytes_of(handle));
+//! barrier();
+//! zeMemFree(ze_ctx, p);
+//! // Wrong: its memory is freed.
+//! zeMemPutIpcHandle(ze_ctx, handle);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! ze_ipc_mem_handle_t handle;
+//! zeMemGetIpcHandle(ze_ctx, p, &handle);
+//! send(bytes_of(handle));
+//! barrier();
+//! zeMemPutIpcHandle(ze_ctx, handle);
+//! zeMemFree(ze_ctx, p);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -7,6 +7,32 @@
 //! A put frees a buffer of the library. If it receives a copy of the bytes, data of another process or memory of the
 //! application, it frees what the library does not own, and corrupts the heap. The adapters return success.
 //!
+//! # Example
+//!
+//! SYCL has no handle for received bytes. A program that calls Unified Runtime can put them:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = nullptr;
+//! size_t n = data.size();
+//! urIPCOpenMemHandleExp(
+//!     ur_ctx, ur_dev, data.data(), n, &p);
+//! urIPCCloseMemHandleExp(ur_ctx, p);
+//! // Wrong: the exporter puts its own handle.
+//! urIPCPutMemHandleExp(ur_ctx, data.data());
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = nullptr;
+//! size_t n = data.size();
+//! urIPCOpenMemHandleExp(
+//!     ur_ctx, ur_dev, data.data(), n, &p);
+//! urIPCCloseMemHandleExp(ur_ctx, p);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -8,6 +8,30 @@
 //! two processes use different adapters, or the device or the context of the open is another one. The note says what is known: it names
 //! both devices where their processes describe them otherwise. (An index counts the devices that its process sees.)
 //!
+//! # Example
+//!
+//! The exporter, at its end:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! // Wrong: the other process may open later.
+//! std::_Exit(0);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! std::_Exit(0);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

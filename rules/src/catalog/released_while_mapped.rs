@@ -13,6 +13,38 @@
 //! It is a note because `ur_api.h` says nothing about it, and because drivers differ: CUDA's keeps the memory until it is
 //! unmapped.
 //!
+//! # Example
+//!
+//! The process that opened the memory:
+//!
+//! ```cpp
+//! namespace physical = ipc::physical_memory;
+//! auto data = receive();
+//! auto mode = address_access_mode::read;
+//! auto at = reserve_virtual_mem(size, ctx);
+//! void *p;
+//! {
+//!   auto mem = physical::open(data, ctx, dev);
+//!   p = mem.map(at, size, mode);
+//! } // Noted: mem ends while it is mapped.
+//! unmap(p, size, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! namespace physical = ipc::physical_memory;
+//! auto data = receive();
+//! auto mode = address_access_mode::read;
+//! auto at = reserve_virtual_mem(size, ctx);
+//! void *p;
+//! {
+//!   auto mem = physical::open(data, ctx, dev);
+//!   p = mem.map(at, size, mode);
+//!   unmap(p, size, ctx);
+//! }
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -9,6 +9,26 @@
 //! of the kind. The size differs between kinds, adapters and backends, so an array or a size that the program fixes
 //! will fail one day.
 //!
+//! # Example
+//!
+//! The process that opens, with a message of fixed length:
+//!
+//! ```cpp
+//! auto data = receive();
+//! // Wrong: handle data has a size of its own.
+//! data.resize(256);
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -8,6 +8,36 @@
 //! the open succeeds, and the data is wrong. A cache that identifies handle data or mappings by address alone causes
 //! this.
 //!
+//! # Example
+//!
+//! The exporter, where bytes are kept by address:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! auto kept = handle.data();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! p = sycl::malloc_device(size, queue);
+//! // Wrong: these bytes are of the old memory.
+//! send(kept);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! p = sycl::malloc_device(size, queue);
+//! handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

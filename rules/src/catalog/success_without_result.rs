@@ -9,6 +9,29 @@
 //! get and open that the driver refuses. The program then sends an empty handle or uses a null pointer, and the reason
 //! is lost.
 //!
+//! # Example
+//!
+//! The process that opens. The adapter for Level Zero v1 reports success where the driver refused:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! // Wrong: p may be null.
+//! queue.memset(p, 0, size).wait();
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! if (p == nullptr)
+//!   throw std::runtime_error("open failed");
+//! queue.memset(p, 0, size).wait();
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -10,6 +10,34 @@
 //! [`freed-while-exported`](#freed-while-exported); hundreds of them,
 //! of many allocations, are [`lost-handles`](#lost-handles).
 //!
+//! # Example
+//!
+//! The exporter, in the main loop of a program:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! for (int step = 0; step < 1000; step++) {
+//!   // Wrong: each of them has to be put.
+//!   auto handle = ipc::memory::get(p, ctx);
+//!   send(handle.data());
+//!   barrier();
+//! }
+//! sycl::free(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! for (int step = 0; step < 1000; step++) {
+//!   send(handle.data());
+//!   barrier();
+//! }
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -9,6 +9,28 @@
 //! Only what the device reports is guaranteed. Whether the call works without support depends on the driver and its
 //! release. If the call was refused, it is a note: the program may have tested for support this way.
 //!
+//! # Example
+//!
+//! The exporter:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! // Wrong: nothing says that dev can do it.
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! using sycl::aspect;
+//! if (!dev.has(aspect::ext_oneapi_ipc_memory))
+//!   throw std::runtime_error("no memory IPC");
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -7,6 +7,23 @@
 //! The other process is not observed. It may free what is open here, or never put what it got, and urscope cannot find
 //! that. So a run without other findings is "partly judged" instead of clean.
 //!
+//! # Example
+//!
+//! Two programs that share memory:
+//!
+//! ```sh
+//! ./producer & # Wrong: it is not traced.
+//! urscope run -- ./consumer
+//! ```
+//!
+//! Mended:
+//!
+//! ```sh
+//! urscope run -- sh -c '
+//!   ./producer &
+//!   ./consumer'
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

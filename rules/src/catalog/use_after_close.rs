@@ -8,6 +8,29 @@
 //! The last close makes the pointer invalid. The refusal is not guaranteed: other memory may have the address by then,
 //! and the call would export or free that memory instead.
 //!
+//! # Example
+//!
+//! The process that opened the memory:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! ipc::memory::close(p, ctx);
+//! // Wrong: p is closed.
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! send(data);
+//! barrier();
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

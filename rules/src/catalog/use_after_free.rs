@@ -8,6 +8,31 @@
 //! The free ended every handle of the memory. If the memory returned to the driver, the open is refused. If it came
 //! from the adapter's pool, the open succeeds and maps memory that nobody owns.
 //!
+//! # Example
+//!
+//! The exporter:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! auto data = handle.data();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! // Wrong: nothing is left to be opened.
+//! send(data);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

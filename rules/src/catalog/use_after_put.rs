@@ -12,6 +12,32 @@
 //!
 //! If the memory is freed as well, the rule [`use-after-free`](#use-after-free) reports it.
 //!
+//! # Example
+//!
+//! The exporter:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! auto data = handle.data();
+//! ipc::memory::put(handle, ctx);
+//! // Wrong: the other process opens it later.
+//! send(data);
+//! barrier();
+//! sycl::free(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

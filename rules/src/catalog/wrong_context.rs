@@ -8,6 +8,27 @@
 //! mapping all the same. An adapter that also looks at the context refuses, and the mapping stays open until its own
 //! context is released.
 //!
+//! # Example
+//!
+//! The process that opened the memory:
+//!
+//! ```cpp
+//! sycl::context other(dev);
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, other, dev);
+//! // Wrong: p is of another context.
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! sycl::context other(dev);
+//! auto data = receive();
+//! void *p = ipc::memory::open(data, other, dev);
+//! ipc::memory::close(p, other);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -11,6 +11,29 @@
 //! other, and is a note. (Devices are identified by handles, which mean nothing in another process. So the rule reports
 //! only what one process did with its own context or its own memory, and leaves out contexts of several devices.)
 //!
+//! # Example
+//!
+//! The process that opens memory of the second device:
+//!
+//! ```cpp
+//! auto data = receive();
+//! auto all = sycl::device::get_devices();
+//! sycl::context own(all[0]);
+//! // Wrong: own has the first device only.
+//! void *p = ipc::memory::open(data, own, all[1]);
+//! ipc::memory::close(p, own);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! auto data = receive();
+//! auto all = sycl::device::get_devices();
+//! sycl::context own(all[1]);
+//! void *p = ipc::memory::open(data, own, all[1]);
+//! ipc::memory::close(p, own);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

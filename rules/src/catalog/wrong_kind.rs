@@ -9,6 +9,25 @@
 //! pointers that an adapter does not check: it reads and frees what they point to. Only the bytes of a handle can be
 //! distinguished, and only by their size.
 //!
+//! # Example
+//!
+//! The process that opens, where the other one shares physical memory:
+//!
+//! ```cpp
+//! auto data = receive();
+//! // Wrong: these bytes are not those of USM.
+//! void *p = ipc::memory::open(data, ctx, dev);
+//! ipc::memory::close(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! namespace physical = ipc::physical_memory;
+//! auto data = receive();
+//! auto mem = physical::open(data, ctx, dev);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -7,6 +7,31 @@
 //! `ur_api.h` takes "a pointer to device USM memory" and a context. Today's adapters look up the pointer only, so they may succeed with
 //! host and shared USM and in any context; the consumer then maps it as device memory. Another adapter refuses.
 //!
+//! # Example
+//!
+//! The exporter:
+//!
+//! ```cpp
+//! // Wrong: it is not memory of the device.
+//! void *p = sycl::malloc_host(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! void *p = sycl::malloc_device(size, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -10,6 +10,33 @@
 //! memory, and the second put closes whatever has the number by then: a file, a socket, another handle. The program is
 //! correct: it puts each handle that it got, once.
 //!
+//! # Example
+//!
+//! The exporter of physical memory:
+//!
+//! ```cpp
+//! namespace physical = ipc::physical_memory;
+//! auto one = physical::get(mem);
+//! auto two = physical::get(mem);
+//! send(one.data());
+//! send(two.data());
+//! barrier();
+//! physical::put(one, ctx);
+//! // Wrong: both have the same descriptor.
+//! physical::put(two, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! namespace physical = ipc::physical_memory;
+//! auto one = physical::get(mem);
+//! send(one.data());
+//! send(one.data());
+//! barrier();
+//! physical::put(one, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! `like h` states that the driver exported the descriptor of `h` again.

@@ -10,6 +10,30 @@
 //! that needs a file. It is a note: a cache may still reach its maximum size, and other rules report handles that were
 //! left open. Only traces show it: the preloaded library counts descriptors now and then, and does not judge them.
 //!
+//! # Example
+//!
+//! The process that opens, in the main loop of a program:
+//!
+//! ```cpp
+//! for (int step = 0; step < 1000; step++) {
+//!   auto data = receive();
+//!   void *p = ipc::memory::open(data, ctx, dev);
+//!   queue.memset(p, 0, size).wait();
+//!   // Noted: nothing is closed.
+//! }
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! for (int step = 0; step < 1000; step++) {
+//!   auto data = receive();
+//!   void *p = ipc::memory::open(data, ctx, dev);
+//!   queue.memset(p, 0, size).wait();
+//!   ipc::memory::close(p, ctx);
+//! }
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

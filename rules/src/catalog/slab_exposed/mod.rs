@@ -10,6 +10,32 @@
 //! specification allows it, so this is a note; but a program that shares memory with a process it does not trust shares
 //! more than it intends. (The handle data states what the driver exports.)
 //!
+//! # Example
+//!
+//! The exporter:
+//!
+//! ```cpp
+//! // Noted: 4 KiB lie in a pool with others.
+//! void *p = sycl::malloc_device(4096, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! // More than the adapter takes from a pool.
+//! void *p = sycl::malloc_device(8 << 20, queue);
+//! auto handle = ipc::memory::get(p, ctx);
+//! send(handle.data());
+//! barrier();
+//! ipc::memory::put(handle, ctx);
+//! sycl::free(p, ctx);
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -10,6 +10,11 @@
 //! lock, a page that was swapped out, a cache that was emptied, or a thread that was not scheduled. The median hides
 //! such calls, but users notice them.
 //!
+//! # Example
+//!
+//! No line of the program is wrong: what delays a few of many equal calls is outside of them. `urscope stats` shows the times of the
+//! calls of each function, and `urscope view` the moment.
+//!
 //! # Bad trace
 //!
 //! ```text

@@ -1,0 +1,50 @@
+// What the examples of the rules take as given. A test compiles the examples against it; they are never run.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <vector>
+
+#include <sycl/sycl.hpp>
+
+#include <sycl/ext/oneapi/experimental/ipc_event.hpp>
+#include <sycl/ext/oneapi/experimental/ipc_memory.hpp>
+#include <sycl/ext/oneapi/experimental/ipc_physical_memory.hpp>
+#include <sycl/ext/oneapi/experimental/reusable_events.hpp>
+#include <sycl/ext/oneapi/virtual_mem/virtual_mem.hpp>
+
+#include <sys/prctl.h>
+#include <ur_api.h>
+#include <ze_api.h>
+
+// ze_api.h has it from version 1.6 on.
+extern "C" ze_result_t zeMemPutIpcHandle(ze_context_handle_t context, ze_ipc_mem_handle_t handle);
+
+using namespace sycl::ext::oneapi::experimental;
+
+namespace example {
+
+extern sycl::queue queue;
+extern sycl::context ctx;
+extern sycl::device dev;
+extern const size_t size, length;
+extern void *p;
+extern physical_mem mem;
+
+// Carry handle data to and from the other process, and wait for it.
+void send(const ipc::handle_data_t &data);
+ipc::handle_data_t receive();
+void barrier();
+
+// Those of Unified Runtime and of Level Zero.
+extern ur_context_handle_t ur_ctx;
+extern ur_device_handle_t ur_dev;
+extern ur_physical_mem_properties_t shared;
+extern ze_context_handle_t ze_ctx;
+ipc::handle_data_t bytes_of(const ze_ipc_mem_handle_t &handle);
+
+} // namespace example
