@@ -286,6 +286,13 @@ fn a_rule_is_explained() {
     let head = "leaked-handle (warning): ";
     assert!(page.stdout.starts_with(head) && page.stdout.contains("# What to do"), "{}", page.stdout);
     assert_eq!(workspace.run(&["explain", "leaked_handle"]).stdout, page.stdout);
+    assert_eq!(workspace.run(&["explain", "leaked-handle", "--format", "markdown"]).stdout, page.stdout);
+    let text = workspace.run(&["explain", "leaked_handle", "--format", "text"]).stdout;
+    assert!(text.starts_with(head) && text.contains("\nWhat to do\n  Put each handle"), "{text}");
+    assert!(text.lines().any(|line| line.contains("Wrong:") && line.contains("Mended:")), "{text}");
+    let coloured = workspace.run(&["--color", "always", "explain", "leaked_handle", "--format", "text"]).stdout;
+    assert!(coloured.starts_with("leaked-handle (\x1b[1;33mwarning\x1b[0m): "), "{coloured}");
+    assert_eq!(workspace.run(&["explain", "--format", "text"]).code, 2);
     let misspelled = workspace.run(&["explain", "leaked_handel"]);
     assert_eq!((misspelled.code, misspelled.stdout.as_str()), (2, ""));
     assert!(misspelled.stderr.contains("did you mean leaked-handle"), "{}", misspelled.stderr);

@@ -28,7 +28,7 @@ impl From<bool> for Paint {
 }
 
 impl Paint {
-    pub(super) fn severity(self, severity: Severity, text: impl fmt::Display) -> String {
+    pub(crate) fn severity(self, severity: Severity, text: impl fmt::Display) -> String {
         let code = match severity {
             Severity::Error => "1;31",
             Severity::Warning => "1;33",
@@ -41,7 +41,7 @@ impl Paint {
         self.code("1;32", text)
     }
 
-    pub(super) fn strong(self, text: impl fmt::Display) -> String {
+    pub(crate) fn strong(self, text: impl fmt::Display) -> String {
         self.code("1", text)
     }
 

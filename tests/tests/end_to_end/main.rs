@@ -23,6 +23,7 @@ mod doctor;
 mod documents;
 mod endurance;
 mod event;
+mod examples;
 mod exec;
 mod export;
 mod forgotten_wait;

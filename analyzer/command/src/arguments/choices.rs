@@ -57,6 +57,15 @@ pub(crate) enum PlainFormat {
     Json,
 }
 
+/// The format of a rule's page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PageFormat {
+    /// For a terminal: wrapped, with the wrong code beside the mended one if there is room.
+    Text,
+    /// Markdown.
+    Markdown,
+}
+
 /// The format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {

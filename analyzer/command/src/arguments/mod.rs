@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Args;
 use urscope_analyzer::{Exemptions, Options, Verdict, analysis::Wrappers};
 
-pub(crate) use choices::{Color, Device, Division, FailOn, FileFormat, Format, PlainFormat};
+pub(crate) use choices::{Color, Device, Division, FailOn, FileFormat, Format, PageFormat, PlainFormat};
 
 use crate::output::Output;
 

@@ -1,40 +1,51 @@
 //! `urscope explain`: prints the page of a rule, or the list of all rules.
 
 use std::{
-    io::{self, Write as _},
+    io::{self, IsTerminal as _, Write as _},
     process::ExitCode,
 };
 
 use clap::Args;
 use urscope_analyzer::explain;
 
-use crate::output::complain;
+use crate::{
+    arguments::PageFormat,
+    output::{complain, look},
+};
 
-/// Explain a rule: what it finds, why that is a problem, an example of bad and of good code, and what to do.
+/// Explain a rule: what it finds, why that is a problem, an example of wrong and of mended code, and what to do.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope explain                     all rules with their severity\n  \
-        urscope explain freed-while-open\n\n\
+        urscope explain freed-while-open\n  \
+        urscope explain freed-while-open --format markdown >page.md\n\n\
         Exit codes: 0 explained, 2 unknown rule.")]
 pub(crate) struct Arguments {
     /// The name of the rule. Without it, all rules are listed.
     #[arg(value_name = "RULE")]
     rule: Option<String>,
+    /// The format of the page. Without it: text on a terminal, and Markdown in a file or a pipe.
+    #[arg(long, value_name = "FORMAT", requires = "rule")]
+    format: Option<PageFormat>,
 }
 
 /// Prints the page or the list. The exit code is 2 if there is no such rule.
 pub(crate) fn explain(arguments: &Arguments) -> ExitCode {
-    let text = match &arguments.rule {
-        None => explain::list(),
-        Some(name) => match explain::page(name) {
-            Ok(page) => page,
-            Err(unknown) => {
-                complain(unknown);
-                return 2.into();
-            }
-        },
+    let stdout = io::stdout();
+    let usual = if stdout.is_terminal() { PageFormat::Text } else { PageFormat::Markdown };
+    let text = match (&arguments.rule, arguments.format.unwrap_or(usual)) {
+        (None, _) => Ok(explain::list()),
+        (Some(name), PageFormat::Text) => explain::rendered(name, look(&stdout)),
+        (Some(name), PageFormat::Markdown) => explain::page(name),
     };
-    match io::stdout().write_all(text.as_bytes()) {
+    let text = match text {
+        Ok(text) => text,
+        Err(unknown) => {
+            complain(unknown);
+            return 2.into();
+        }
+    };
+    match stdout.lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             complain(format_args!("standard output cannot be written: {error}"));
             2.into()

@@ -1,12 +1,17 @@
-//! The documentation of the rules: the list, the page of each rule, and suggestions for unknown names.
+//! The documentation of the rules: the list, the page of each rule in Markdown or for a terminal, and suggestions for unknown
+//! names.
 //!
 //! The text comes from the catalogue ([`urscope_rules::catalog`]), from which `docs/rules.md` is generated as well. This module must
 //! not add to it.
+
+mod terminal;
 
 use std::fmt::Write as _;
 
 use urscope_rule_pages::Page;
 use urscope_rules::{Rule, catalog::RULES};
+
+use crate::report::{Paint, wrapped};
 
 /// The error for a name that no rule has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,8 +36,33 @@ pub fn list() -> String {
 
 /// The page of a rule, in Markdown. In the name, `_` is the same as `-`. The error names similar rules.
 pub fn page(name: &str) -> Result<String, UnknownRule> {
-    let rule = Rule::named(&name.replace('_', "-")).ok_or_else(|| UnknownRule { name: name.to_owned() })?;
-    Ok(format!("{} ({}): {}\n\n{}\n", rule.code, rule.severity, rule.title, Page::of(rule).text.trim_end()))
+    let rule = named(name)?;
+    Ok(format!("{} ({}): {}\n\n{}\n", rule.code, rule.severity, rule.title, with_given(rule)))
+}
+
+/// The page of a rule for a terminal: wrapped to its width, with headings and code marked in colour if it has colours, and the wrong
+/// code of the example beside the mended one if both fit. The error names similar rules.
+pub fn rendered(name: &str, paint: Paint) -> Result<String, UnknownRule> {
+    let rule = named(name)?;
+    let severity = rule.severity.to_string();
+    let title = wrapped(&format!("{} ({severity}): {}", rule.code, rule.title), "  ", paint.width);
+    let title = title.replacen(&severity, &paint.severity(rule.severity, &severity), 1);
+    Ok(format!("{title}\n{}", terminal::rendered(&with_given(rule), paint)))
+}
+
+/// The rule with a name, in which `_` is the same as `-`.
+fn named(name: &str) -> Result<&'static Rule, UnknownRule> {
+    Rule::named(&name.replace('_', "-")).ok_or_else(|| UnknownRule { name: name.to_owned() })
+}
+
+/// The text of a rule's page, with what its code takes as given below it.
+fn with_given(rule: &Rule) -> String {
+    let page = Page::of(rule);
+    let text = page.text.trim_end();
+    match (page.example(), page.section("Example")) {
+        (Some(("cpp", _)), Some(example)) => text.replacen(example, &format!("{example}\n\n{}", Page::GIVEN), 1),
+        _ => text.to_owned(),
+    }
 }
 
 /// The rule names that are most similar to `name`, the best first: at least one and at most three.
