@@ -123,7 +123,7 @@ class Report(Sequence[Finding]):
     calls: Mapping[str, int]
     """How often each function was called."""
     raw: Mapping[str, Any] = field(repr=False, compare=False)
-    """The whole report, as ``docs/report.schema.json`` describes it."""
+    """The whole report: the object that ``urscope check --format json`` prints."""
 
     def __len__(self) -> int:
         return len(self.findings)

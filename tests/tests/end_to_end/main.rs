@@ -38,6 +38,7 @@ mod launchers;
 mod level_zero;
 mod live_equals_offline;
 mod loaders;
+mod messages;
 mod middleware;
 mod missing_results;
 mod mixed_backends;

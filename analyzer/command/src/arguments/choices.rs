@@ -72,7 +72,7 @@ pub(crate) enum Format {
     /// For people.
     #[default]
     Text,
-    /// For programs: one JSON object (docs/report.schema.json).
+    /// For programs: one JSON object.
     Json,
     /// For code scanning and editors: SARIF 2.1.0.
     Sarif,

@@ -28,7 +28,8 @@ use crate::{
 /// of its own. Arrows lead from a get to every open of its data and on to the close. Live handles, pinned bytes and descriptors
 /// are counters. Findings are shown where they happened, with both call stacks.
 ///
-/// The tables are calls, handles, findings and processes; docs/tables.md describes their columns.
+/// The tables are calls, handles, findings and processes. They have the column `process` in common. A column whose name ends with
+/// `_ns` holds a time in nanoseconds.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         urscope export urscope-traces/app-1 -o run.json.gz\n  \

@@ -73,8 +73,8 @@ fn line(name: &str, value: &str, missing: &[String]) -> Option<Line> {
         }
         "UR_ENABLE_LAYERS" => notice("calls also pass through these layers"),
         LIBRARY_VARIABLE => notice("this library is loaded into programs"),
-        _ if name.starts_with("URSCOPE_") && is_knob(name) => notice("see docs/knobs.md"),
-        _ if name.starts_with("URSCOPE_") => warning("urscope has no such variable (docs/knobs.md lists them)"),
+        _ if name.starts_with("URSCOPE_") && is_knob(name) => notice("`urscope env` says what it does"),
+        _ if name.starts_with("URSCOPE_") => warning("urscope has no such variable (`urscope env` lists them)"),
         _ => None,
     }
 }
