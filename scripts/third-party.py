@@ -15,6 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = "x86_64-unknown-linux-gnu"
 PACKAGES = {"urscope-command", "urscope-preload", "urscope-device-loader", "urscope-python"}
+#: The names of files with a licence that may be offered beside MIT.
+OTHERS = re.compile(r"apache|bsd|unlicense|zlib|boost|bsl|cc0", re.IGNORECASE)
 #: The names of files with a licence or a notice in a crate.
 LICENCE = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)([-._].*)?", re.IGNORECASE)
 
@@ -48,6 +50,14 @@ def licence_files(folder):
     return sorted(path for path in folder.iterdir() if path.is_file() and LICENCE.fullmatch(path.name))
 
 
+def chosen(files, licence):
+    """The files of the licence that the programs are used under: MIT where a project offers that among others."""
+    is_mit = any("MIT" in path.name.upper() for path in files)
+    if not is_mit or " AND " in licence or not re.search(r" OR |/", licence):
+        return files
+    return [path for path in files if not OTHERS.search(path.name)]
+
+
 def text_of(path):
     lines = path.read_text(errors="replace").replace("\r\n", "\n").strip("\n").split("\n")
     return "\n".join(line.rstrip() for line in lines)
@@ -76,7 +86,7 @@ def main():
             without.append(name)
             files = rust
             licence += "; by " + ", ".join(crate["authors"] or ["its authors"])
-        parts.append((name, licence, crate["repository"] or "", files))
+        parts.append((name, licence, crate["repository"] or "", chosen(files, licence)))
 
     # Texts that differ only in how their lines are broken are one.
     texts = {}
@@ -84,7 +94,8 @@ def main():
         for path in files:
             texts.setdefault(words_of(path), (text_of(path), []))[1].append(name)
     numbers = {words: number for number, words in enumerate(texts, 1)}
-    print("The programs of urscope contain code of the following projects, under their licences.\n")
+    print("The programs of urscope contain code of the following projects, under their licences. Where a project offers a choice\n"
+          "with MIT in it, this is the licence used here.\n")
     for name, licence, place, files in parts:
         used = sorted({numbers[words_of(path)] for path in files})
         print(f"* {name} ({licence}) {place}\n  texts {', '.join(map(str, used))}")

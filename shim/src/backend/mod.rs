@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[allow(clippy::wildcard_imports, reason = "a row may name any role")]
 use urscope_schema::{
-    api::{Function, UrResult, role::*},
+    api::{Effect, Function, UrResult, role::*},
     handle::Kind,
     ur_functions,
 };
@@ -120,7 +120,8 @@ macro_rules! backends {
             #[allow(non_snake_case, reason = "the names are those of the C functions")]
             #[inline]
             pub fn $name<const VIA: usize>() -> extern "C-unwind" fn($(Arg<$role>),*) -> UrResult {
-                if is_ours(Function::$name, VIA) { served::$name::<VIA> } else { adapter::$name(VIA) }
+                let passes = Function::$name.is_command() || matches!(Function::$name.effect(), Effect::Waits(_));
+                if !passes && is_ours(Function::$name, VIA) { served::$name::<VIA> } else { adapter::$name(VIA) }
             }
         )*
     };
