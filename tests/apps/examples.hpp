@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdlib>
 #include <future>
+#include <map>
 #include <memory>
 #include <new>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <sycl/sycl.hpp>
@@ -46,5 +48,9 @@ extern ur_device_handle_t ur_dev;
 extern ur_physical_mem_properties_t shared;
 extern ze_context_handle_t ze_ctx;
 ipc::handle_data_t bytes_of(const ze_ipc_mem_handle_t &handle);
+
+// The address in the exporter, and the handle data, of each message; and an open by Level Zero.
+std::vector<std::pair<void *, ipc::handle_data_t>> messages();
+void *ze_open(const ipc::handle_data_t &data);
 
 } // namespace example

@@ -11,6 +11,35 @@
 //! than [`freed-while-exported`](#freed-while-exported). (A Level Zero driver gives a handle back with its memory, so `zeMemGetIpcHandle` is
 //! left out.)
 //!
+//! # Example
+//!
+//! The exporter of many buffers:
+//!
+//! ```cpp
+//! for (int i = 0; i < 1000; i++) {
+//!   auto *buffer =
+//!       sycl::malloc_device(size, dev, ctx);
+//!   // Wrong: the handle is never put.
+//!   send(ipc::memory::get(buffer, ctx).data());
+//!   barrier();
+//!   sycl::free(buffer, ctx);
+//! }
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! for (int i = 0; i < 1000; i++) {
+//!   auto *buffer =
+//!       sycl::malloc_device(size, dev, ctx);
+//!   auto handle = ipc::memory::get(buffer, ctx);
+//!   send(handle.data());
+//!   barrier();
+//!   ipc::memory::put(handle, ctx);
+//!   sycl::free(buffer, ctx);
+//! }
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text
@@ -60,6 +89,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::End,
     title: "hundreds of handles are never put and outlive their memory",
+    sentence: "got hundreds of handles that outlived their memory",
     facts: &[FactKind::ProcessEnded],
     check: Check::Each(check),
 };

@@ -10,6 +10,30 @@
 //! freed. (Where memory is shared through Unified Runtime, the free itself is reported, as
 //! [`freed-while-open`](#freed-while-open).)
 //!
+//! # Example
+//!
+//! A consumer that keeps mappings by address:
+//!
+//! ```cpp
+//! std::map<void *, void *> opened;
+//! for (auto [address, data] : messages()) {
+//!   // Wrong: the address may be used again.
+//!   void *&m = opened[address];
+//!   if (!m) m = ze_open(data);
+//!   queue.memcpy(p, m, size).wait();
+//! }
+//! ```
+//!
+//! Mended:
+//!
+//! ```cpp
+//! for (auto [address, data] : messages()) {
+//!   void *m = ze_open(data);
+//!   queue.memcpy(p, m, size).wait();
+//!   zeMemCloseIpcHandle(ze_ctx, m);
+//! }
+//! ```
+//!
 //! # Bad trace
 //!
 //! ```text
@@ -61,6 +85,7 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Warning,
     when: When::Enter,
     title: "a command accesses opened memory that was freed and whose address was exported anew",
+    sentence: "used {what} that {other} had freed and replaced",
     facts: &[FactKind::StaleUse],
     check: Check::Stateless(check),
 };
