@@ -71,7 +71,7 @@ use urscope_schema::{api::Function, handle::Kind, size};
 
 use super::{
     Check, Rule, When,
-    unreturned_gets::MANY,
+    memory::MANY,
     wording::{call, rate},
 };
 use crate::{

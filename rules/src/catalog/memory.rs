@@ -11,6 +11,9 @@ use crate::{
     },
 };
 
+/// From how many handles on that are not put that is growth, and not a handle that was forgotten.
+pub(super) const MANY: u64 = 256;
+
 /// One value of each process, found by its number.
 #[derive(Clone, Debug)]
 pub(super) struct PerProcess<T>(Vec<Option<T>>);

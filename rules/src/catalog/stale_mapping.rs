@@ -71,6 +71,8 @@
 //! Keep what is opened by the allocation, not by its address: by the id that `zeMemGetAllocProperties` returns in the exporter, or by the
 //! file behind the descriptor of the handle. Let the exporter send a message when it frees, and close then.
 
+use urscope_schema::api::Function;
+
 use super::{
     Check, Rule, When,
     wording::{call, of_size},
@@ -93,7 +95,7 @@ pub(super) static RULE: Rule = Rule {
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::StaleUse(stale) = fact.what else { return None };
     // At the level of Unified Runtime, the free of memory that is open is the mistake.
-    if !stale.opened.function.is_some_and(|function| function.is_level_zero()) {
+    if !stale.opened.function.is_some_and(Function::is_level_zero) {
         return None;
     }
     let (who, size, at) = (fact.actor(), of_size(stale.size), call(fact.at));

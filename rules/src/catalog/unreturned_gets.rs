@@ -71,6 +71,7 @@ use urscope_schema::handle::Kind;
 
 use super::{
     Check, Rule, When,
+    memory::MANY,
     wording::{call, of_size, rate},
 };
 use crate::{
@@ -87,9 +88,6 @@ pub(super) static RULE: Rule = Rule {
     facts: &[FactKind::Exported],
     check: Check::Stateless(check),
 };
-
-/// From how many handles of one object on that are not put.
-pub(super) const MANY: u64 = 256;
 
 /// The get that makes it so many is reported. Gets of one allocation count together, because they may return different bytes.
 fn check(fact: &Fact<'_>) -> Option<Finding> {

@@ -65,7 +65,9 @@ fn judged(trace: &Trace) -> Found {
             || message.contains("has become another program");
         let rule = finding["rule"].as_str().unwrap_or_default();
         if (ended || !by_its_end) && !by_judge.contains(rule) {
-            found.add(finding, finding["count"].as_u64().unwrap_or(1));
+            // One that stands for others that are left is one record, too.
+            let stands_for_others = message.contains("; it is one of ");
+            found.add(finding, finding["count"].as_u64().filter(|_| !stands_for_others).unwrap_or(1));
         }
     }
     found
