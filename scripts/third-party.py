@@ -17,6 +17,8 @@ TARGET = "x86_64-unknown-linux-gnu"
 PACKAGES = {"urscope-command", "urscope-preload", "urscope-device-loader", "urscope-python"}
 #: The names of files with a licence that may be offered beside MIT.
 OTHERS = re.compile(r"apache|bsd|unlicense|zlib|boost|bsl|cc0", re.IGNORECASE)
+#: A line that says whose the copyright is.
+NOTICE = re.compile(r"\s*(copyright\b|\(c\)|©)", re.IGNORECASE)
 #: The names of files with a licence or a notice in a crate.
 LICENCE = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)([-._].*)?", re.IGNORECASE)
 
@@ -63,8 +65,12 @@ def text_of(path):
     return "\n".join(line.rstrip() for line in lines)
 
 
-def words_of(path):
-    return " ".join(text_of(path).split())
+def parts_of(path):
+    """The words of a text without its copyright notices, these notices, and the text without them."""
+    lines = text_of(path).split("\n")
+    notices = [line for line in lines if NOTICE.match(line)]
+    text = "\n".join(line for line in lines if not NOTICE.match(line)).strip("\n")
+    return " ".join(text.split()), notices, text
 
 
 def main():
@@ -88,19 +94,23 @@ def main():
             licence += "; by " + ", ".join(crate["authors"] or ["its authors"])
         parts.append((name, licence, crate["repository"] or "", chosen(files, licence)))
 
-    # Texts that differ only in how their lines are broken are one.
+    # Texts that differ only in their copyright notices, or in how their lines are broken, are one.
     texts = {}
     for name, _, _, files in parts:
         for path in files:
-            texts.setdefault(words_of(path), (text_of(path), []))[1].append(name)
+            words, notices, text = parts_of(path)
+            _, names, all_notices = texts.setdefault(words, (text, [], []))
+            names.append(name)
+            all_notices.extend(notice for notice in notices if notice not in all_notices)
     numbers = {words: number for number, words in enumerate(texts, 1)}
     print("The programs of urscope contain code of the following projects, under their licences. Where a project offers a choice\n"
           "with MIT in it, this is the licence used here.\n")
     for name, licence, place, files in parts:
-        used = sorted({numbers[words_of(path)] for path in files})
+        used = sorted({numbers[parts_of(path)[0]] for path in files})
         print(f"* {name} ({licence}) {place}\n  texts {', '.join(map(str, used))}")
-    for number, (text, names) in enumerate(texts.values(), 1):
-        print(f"\n{'=' * 100}\nText {number}, of {', '.join(names)}\n\n{text}")
+    for number, (text, names, notices) in enumerate(texts.values(), 1):
+        notices = "".join(f"{notice}\n" for notice in notices)
+        print(f"\n{'=' * 100}\nText {number}, of {', '.join(names)}\n\n{notices}\n{text}")
     known = re.compile(r"\b(MIT|Apache-2\.0)\b")
     for name in without:
         licence = next(licence for other, licence, _, _ in parts if other == name)
