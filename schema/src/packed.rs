@@ -215,8 +215,9 @@ mod tests {
     fn values_are_taken_in_order_only() {
         let mut words = vec![7];
         let mut packing = Packing::begin(&mut words);
-        assert!(packing.value(2, 1) && packing.value(17, 1));
-        assert!(!packing.value(17, 1) && !packing.value(3, 1) && !packing.value(18, 1));
+        let last = Values::FIELDS.len() - 1;
+        assert!(packing.value(2, 1) && packing.value(last, 1));
+        assert!(!packing.value(last, 1) && !packing.value(3, 1) && !packing.value(last + 1, 1));
         packing.abandon();
         assert_eq!(words, [7]);
         assert!(PackedCall::first_of(&words).is_none());
