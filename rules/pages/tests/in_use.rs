@@ -4,7 +4,9 @@
 
 mod scenarios;
 
-use urscope_rules::{Finding, Severity};
+use urscope_rule_pages::scenario::{Event, Scenario};
+use urscope_rules::{Checker, Finding, Severity, Tracker};
+use urscope_schema::call::{Enter, Exit};
 
 /// Plays a consumer that has memory of 4096 bytes open at `m`, and expects exactly these findings of it.
 #[track_caller]
@@ -81,4 +83,39 @@ fn level_zero_has_the_same_rules() {
     );
     assert_eq!(found.iter().map(|finding| finding.rule.code).collect::<Vec<_>>(), ["freed-while-in-use"], "{found:#?}");
     assert_eq!(found[0].severity, Severity::Error);
+}
+
+/// The number of the first command that was not waited for is that of a call of another thread, which has numbers of its own.
+#[test]
+fn the_order_of_commands_is_that_of_time() {
+    let story = "p: alloc a 64\np: get a -> h\np: copy a sized 64\np: host-waits\np/2: alloc b 64\np/2: copy b sized 64\np: put h\np: free a";
+    let scenario: Scenario = story.parse().unwrap();
+    let mut events = scenario.events().unwrap();
+    // Thread 2 has the lower numbers.
+    for event in &mut events {
+        match event {
+            Event::Enter(_, Enter { call, values, .. }) => {
+                (*call, values.value) = (renumbered(*call), values.value.map(renumbered))
+            }
+            Event::Exit(_, Exit { call, .. }) => *call = renumbered(*call),
+            _ => {}
+        }
+    }
+    let (mut tracker, mut checker) = (Tracker::new(), Checker::new());
+    for event in events {
+        match event {
+            Event::Begin(process, _) => drop(tracker.begin(process)),
+            Event::Enter(who, enter) => tracker.enter(who, &enter, &mut checker),
+            Event::Exit(who, exit) => tracker.exit(who, &exit, &mut checker),
+            Event::End(who, how, at) => tracker.end(who, how, at, &mut checker),
+            _ => {}
+        }
+    }
+    let codes: Vec<_> = checker.take().iter().map(|finding| finding.rule.code).collect();
+    assert!(!codes.contains(&"freed-while-in-use"), "{codes:?}");
+}
+
+/// Calls 4 and 5 are those of thread 2.
+const fn renumbered(call: u64) -> u64 {
+    if call == 4 || call == 5 { call - 3 } else { call + 10 }
 }

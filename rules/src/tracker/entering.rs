@@ -153,8 +153,11 @@ fn in_use(state: &ProcessState, ending: &Ending<'_>, enter: &Enter) -> Option<In
     let (memory, length) = (ending.object, size.unwrap_or(1));
     let unfinished = enter.values.offset.filter(|offset| *offset < length);
     let mut commands = state.commands.iter().filter(|command| command.accesses(memory.value, length));
-    let unwaited = enter.values.value;
-    let first = unwaited.and_then(|first| commands.clone().find(|command| command.place.call >= Some(first)));
+    // Numbers of calls have the order of time within a thread only; the commands have it among all.
+    let first = enter.values.value.and_then(|first| {
+        let mut since = state.commands.iter().skip_while(|command| command.place.call != Some(first));
+        since.find(|command| command.accesses(memory.value, length))
+    });
     let command = first.or_else(|| commands.next_back().filter(|_| unfinished.is_some())).map(|found| found.place);
     (unfinished.is_some() || command.is_some()).then_some(InUse { memory, size, fingerprint, command, unfinished })
 }

@@ -178,7 +178,7 @@ pub enum Operation {
     Free(Free),
     /// It frees an address that this process has closed.
     FreeDangling(Box<DanglingUse>),
-    /// It enqueues a command that accesses shared memory.
+    /// It enqueues a command.
     Enqueue,
     /// It waits on the host for one event.
     Wait(Handle),

@@ -59,7 +59,7 @@ pub(crate) struct ProcessState {
     pub(crate) allocations: Ranges<Allocation>,
     /// Those of `allocations` that are freed, in that order.
     pub(crate) freed: VecDeque<(u64, Serial)>,
-    /// The latest commands that access shared memory, in the order of their calls.
+    /// The latest recorded commands, in the order of time.
     pub(crate) commands: VecDeque<Command>,
     pub(crate) contexts: Map<u64, Context>,
     pub(crate) pools: Map<u64, Pool>,

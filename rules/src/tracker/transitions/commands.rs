@@ -10,15 +10,12 @@ use crate::{
 /// How many commands of a process are remembered, the latest ones.
 const KEPT: usize = 256;
 
-/// A command is enqueued. It is remembered if it accesses memory that is shared.
+/// A command is enqueued. One that accesses no shared memory is remembered, too, because it may be the first that was not waited for.
 pub(super) fn enqueue(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operation {
     let Values { pointer, source, size, .. } = enter.values;
     let Some(state) = tracker.state_mut(at.process) else { return Operation::Nothing };
     let shared = |address: Option<u64>| address.filter(|address| is_shared(state, *address));
     let (to, from) = (shared(pointer), shared(source));
-    if to.is_none() && from.is_none() {
-        return Operation::Nothing;
-    }
     if state.commands.len() >= KEPT {
         state.commands.pop_front();
     }
