@@ -43,7 +43,9 @@ fn the_findings_of_traces_equal_those_of_scenarios() {
             // What happens again at one place is one finding with a count.
             let of_rule = |counted: Vec<(&str, u64)>| {
                 let mut totals = BTreeMap::<String, u64>::new();
-                counted.into_iter().for_each(|(code, count)| *totals.entry(code.to_owned()).or_default() += count);
+                for (code, count) in counted {
+                    *totals.entry(code.to_owned()).or_default() += count;
+                }
                 totals
             };
             let found = of_rule(judgement.findings.iter().map(|f| (f.rule.as_str(), f.count)).collect());
