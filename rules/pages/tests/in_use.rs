@@ -95,7 +95,7 @@ fn the_order_of_commands_is_that_of_time() {
     for event in &mut events {
         match event {
             Event::Enter(_, Enter { call, values, .. }) => {
-                (*call, values.value) = (renumbered(*call), values.value.map(renumbered))
+                (*call, values.value) = (renumbered(*call), values.value.map(renumbered));
             }
             Event::Exit(_, Exit { call, .. }) => *call = renumbered(*call),
             _ => {}
