@@ -146,7 +146,8 @@ fn ending<'t>(state: &'t ProcessState, enter: &Enter, object: Handle) -> What<'t
 fn in_use(state: &ProcessState, ending: &Ending<'_>, enter: &Enter) -> Option<InUse> {
     let (size, fingerprint) = match ending.target {
         // With a further open, the memory stays.
-        Target::Mapping(mapping) if mapping.opens.len() == 1 => (mapping.size.or(mapping.extent), mapping.fingerprint),
+        // Its extent may reach into other memory of the same block, so without the exporter's size only its first byte is certain.
+        Target::Mapping(mapping) if mapping.opens.len() == 1 => (mapping.size, mapping.fingerprint),
         Target::Allocation(memory) if memory.is_exported() => (memory.requested.size, None),
         _ => return None,
     };
