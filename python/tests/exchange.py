@@ -115,6 +115,19 @@ def wait_for_signals(pipe):
         pipe.recv()
 
 
+def open_on_each_device(pipe):
+    """Opens the bytes that it receives on each device, and answers with what it read, or the error."""
+    handle, size = pipe.recv()
+    answers = {}
+    for device in dpctl.get_devices(backend="level_zero"):
+        try:
+            with IPCMemoryHandle.open(handle, device, size) as mapped:
+                answers[device.filter_string] = mapped.tobytes()
+        except Exception as error:
+            answers[device.filter_string] = f"{error!r}"
+    pipe.send(answers)
+
+
 def name_the_device(pipe):
     """Opens what it receives, and answers with the device's name here and with what it read."""
     handle = pipe.recv()

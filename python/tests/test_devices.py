@@ -34,20 +34,33 @@ class Devices(unittest.TestCase):
         with received.map(self.other) as mapped:
             self.assertEqual(mapped.tobytes(), BYTES)
 
-    def test_bytes_alone_do_not_tell_the_device(self):
-        IPCMemoryHandle.open(self.handle.to_bytes(), self.one, len(BYTES)).close()
+    def test_a_peer_opens_the_bytes(self):
+        with IPCMemoryHandle.open(self.handle.to_bytes(), self.one, len(BYTES)) as mapped:
+            self.assertEqual(mapped.sycl_device, self.one)
+            self.assertEqual(mapped.tobytes(), BYTES)
+
+    def test_a_device_that_is_no_peer_is_an_exception(self):
+        os.environ["ZE_SOFT_PEERS"] = "off"
+        self.addCleanup(os.environ.pop, "ZE_SOFT_PEERS")
+        answers = self.consumer(exchange.open_on_each_device, (self.handle.to_bytes(), len(BYTES)))
+        self.assertRegex(answers["level_zero:gpu:0"], "RuntimeError.*the memory cannot be opened")
+        self.assertEqual(answers["level_zero:gpu:1"], BYTES)
 
     def consumer_with(self, selector):
         """A process that sees only the devices of a selector, and what it reads."""
-        permit_opening()
-        context = multiprocessing.get_context("spawn")
-        here, there = context.Pipe()
         before = os.environ["ONEAPI_DEVICE_SELECTOR"]
         os.environ["ONEAPI_DEVICE_SELECTOR"] = selector
         self.addCleanup(os.environ.__setitem__, "ONEAPI_DEVICE_SELECTOR", before)
-        process = context.Process(target=exchange.name_the_device, args=(there,))
+        return self.consumer(exchange.name_the_device, self.handle)
+
+    def consumer(self, target, message):
+        """A process with this function, and what it answers to a message."""
+        permit_opening()
+        context = multiprocessing.get_context("spawn")
+        here, there = context.Pipe()
+        process = context.Process(target=target, args=(there,))
         process.start()
-        here.send(self.handle)
+        here.send(message)
         answer = here.recv()
         process.join()
         self.assertEqual(process.exitcode, 0)

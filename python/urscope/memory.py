@@ -258,7 +258,8 @@ class IPCMemoryHandle(Handle):
         handle_bytes : bytes
             What :meth:`to_bytes` returned in the producer.
         device : dpctl.SyclDevice
-            The device that the memory is on. The memory is opened in the default context of its platform.
+            The device that the memory is on, or one that can access its memory. The memory is opened in the default
+            context of its platform.
         nbytes : int
             The size of the producer's memory in bytes.
 
@@ -274,8 +275,9 @@ class IPCMemoryHandle(Handle):
         ValueError
             If ``nbytes`` is not positive, or larger than what the handle is for.
         RuntimeError
-            If the device cannot share memory, the bytes are not those of a handle, the producer has ended or may not be
-            accessed, or this process was forked after the runtime was started.
+            If the device cannot share memory or cannot access that of the producer's device, the bytes are not those of
+            a handle, the producer has ended or may not be accessed, or this process was forked after the runtime was
+            started.
         """
         require_types(handle_bytes, device)
         _processes.refuse_forked_child()
@@ -312,7 +314,7 @@ class IPCMemoryHandle(Handle):
             The device; without it, the producer's, by its UUID, or if it has none by its filter string, as ``level_zero:gpu:0``.
 
         Returns and raises what :meth:`open` does, and raises RuntimeError if ``device`` is certainly another device than the producer's.
-        Bytes alone do not tell the device.
+        Bytes alone do not tell the device: the driver decides whether it can access the memory.
         """
         data = self.to_bytes()
         chosen = self._chosen(device)

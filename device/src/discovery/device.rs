@@ -1,6 +1,7 @@
 //! The devices, and the entry points about relations between them.
 //!
-//! A device is a share of host memory with a number. All devices access each other's memory, and none has sub-devices.
+//! A device is a share of host memory with a number. All devices access each other's memory, unless `ZE_SOFT_PEERS=off`,
+//! and none has sub-devices.
 //! Its properties are in `properties`.
 
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use crate::ffi::layout::device::DeviceP2pProperties;
 use crate::ffi::result::{ZeResult, call};
 use crate::platform::budget::Budget;
 use crate::platform::clock;
-use crate::platform::settings::Settings;
+use crate::platform::settings::{self, Settings};
+use crate::shared_memory::own_file::NO_DEVICE;
 
 /// The object behind a `ze_device_handle_t`.
 pub struct Device {
@@ -29,6 +31,16 @@ impl Device {
     /// The device with this number.
     pub(crate) fn new(index: u32, settings: &Settings) -> Self {
         Self { index, ip_version: settings.ip_version, memory: Budget::new(settings.memory) }
+    }
+
+    /// What stands for a device in the handles of its memory; none for memory of the host.
+    pub(crate) fn number(device: Option<&Arc<Self>>) -> u8 {
+        device.and_then(|device| u8::try_from(device.index).ok()).unwrap_or(NO_DEVICE)
+    }
+
+    /// Whether it can access the memory that a handle describes with this number.
+    pub(crate) fn can_access(&self, number: u8) -> bool {
+        settings::get().peers || number == NO_DEVICE || u32::from(number) == self.index
     }
 }
 
@@ -60,25 +72,23 @@ pub extern "C" fn get_root_device(device: Handle<Device>, root: Out<Handle<Devic
     call(|| device.get().and_then(|_| root.write(Handle::NULL)))
 }
 
-/// `zeDeviceGetP2PProperties` (ze_api.h). Access and atomics work between all devices.
+/// `zeDeviceGetP2PProperties` (ze_api.h). Access and atomics work between peers.
 pub extern "C" fn get_p2p_properties(
     device: Handle<Device>,
     peer: Handle<Device>,
     properties: Out<DeviceP2pProperties>,
 ) -> ZeResult {
     call(|| {
-        device.get()?;
-        peer.get()?;
-        properties.edit(|out| out.flags = 0b11)
+        let reach = device.get()?.can_access(Device::number(Some(&peer.get()?)));
+        properties.edit(|out| out.flags = if reach { 0b11 } else { 0 })
     })
 }
 
-/// `zeDeviceCanAccessPeer` (ze_api.h). Always true.
+/// `zeDeviceCanAccessPeer` (ze_api.h). True for a device and itself, and for all unless `ZE_SOFT_PEERS=off`.
 pub extern "C" fn can_access_peer(device: Handle<Device>, peer: Handle<Device>, value: Out<u8>) -> ZeResult {
     call(|| {
-        device.get()?;
-        peer.get()?;
-        value.write(1)
+        let reach = device.get()?.can_access(Device::number(Some(&peer.get()?)));
+        value.write(u8::from(reach))
     })
 }
 

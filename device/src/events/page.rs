@@ -12,7 +12,7 @@ use crate::platform::log;
 use crate::shared_memory::handle_data::HandleData;
 use crate::shared_memory::import::{self, Import, ImportError};
 use crate::shared_memory::mapping::{Mapping, SharedState};
-use crate::shared_memory::own_file::Description;
+use crate::shared_memory::own_file::{Description, NO_DEVICE};
 use crate::shared_memory::segment::Span;
 use crate::shared_memory::{PAGE, exports};
 
@@ -128,7 +128,7 @@ impl EventPage {
     /// A handle for another process: `INVALID_ARGUMENT` if the page was itself opened from one.
     pub(crate) fn handle(&self) -> Outcome<[u8; 64]> {
         let Memory::Own { mapping, span, purpose } = &self.memory else { return Err(ZeResult::INVALID_ARGUMENT) };
-        exports::get(span, Description { kind: *purpose as u16, size: mapping.length() as u64 })
+        exports::get(span, Description { kind: *purpose as u16, device: NO_DEVICE, size: mapping.length() as u64 })
     }
 
     /// Refuses further opens. Processes that have the page open keep it.

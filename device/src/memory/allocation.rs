@@ -113,7 +113,7 @@ impl Allocation {
 
     /// What another process learns about it.
     pub(crate) fn description(&self) -> Description {
-        Description { kind: self.kind as u16, size: self.size as u64 }
+        Description { kind: self.kind as u16, device: Device::number(self.device.as_ref()), size: self.size as u64 }
     }
 
     /// The descriptor of its file, if that holds nothing else.

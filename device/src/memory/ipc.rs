@@ -113,7 +113,8 @@ pub extern "C" fn put(context: Handle<Context>, handle: IpcMemHandle) -> ZeResul
 }
 
 /// `zeMemOpenIpcHandle` (ze_api.h). Every call maps the memory at a new address, in the producer too. A handle may
-/// consist of a descriptor of this process and zeros, as several communication libraries make it.
+/// consist of a descriptor of this process and zeros, as several communication libraries make it. `INVALID_ARGUMENT`
+/// for memory of a device that is no peer.
 pub extern "C" fn open(
     context: Handle<Context>,
     device: Handle<Device>,
@@ -138,7 +139,15 @@ pub extern "C" fn open(
             None => open_range(&handle.data),
         };
         let (import, kind, size) = opened
-            .and_then(|(import, found)| Ok((import, memory_kind(found.kind).ok_or_else(not_memory)?, found.size)))
+            .and_then(|(import, found)| {
+                if !device.can_access(found.device) {
+                    return Err(ImportError::Refused(format!(
+                        "the memory is on device {}, which is no peer of device {} (ZE_SOFT_PEERS=off)",
+                        found.device, device.index
+                    )));
+                }
+                Ok((import, memory_kind(found.kind).ok_or_else(not_memory)?, found.size))
+            })
             .map_err(|error| match error {
                 ImportError::Refused(reason) => refuse(&reason),
                 ImportError::Host(code) => code,
@@ -207,7 +216,7 @@ fn open_range(bytes: &[u8; 64]) -> Result<(Import, Description), ImportError> {
         return Err(refused("it is not a handle of memory"));
     }
     let length = (data.size as usize).checked_next_multiple_of(PAGE).ok_or_else(|| refused("it is too large"))?;
-    Ok((Import::open(&data, length)?, Description { kind: data.kind, size: data.size }))
+    Ok((Import::open(&data, length)?, Description { kind: data.kind, device: data.device, size: data.size }))
 }
 
 /// `zeMemCloseIpcHandle` (ze_api.h). `INVALID_ARGUMENT` for any address that open did not return.

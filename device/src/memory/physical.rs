@@ -101,7 +101,8 @@ impl PhysicalMemory {
     /// What another process learns about it.
     pub(crate) fn description(&self) -> Description {
         let exportable = if self.exportable { EXPORTABLE } else { 0 };
-        Description { kind: self.kind as u16 | exportable, size: self.size as u64 }
+        let kind = self.kind as u16 | exportable;
+        Description { kind, device: Device::number(self.device.as_ref()), size: self.size as u64 }
     }
 
     /// A descriptor for another process: `INVALID_ARGUMENT` if the memory was not created to be exported.
@@ -221,10 +222,14 @@ impl PhysicalMemory {
         check_type(flags)?;
         let file = File::from(duplicate(fd)?);
         let described = description(&file).filter(|(found, _)| found.kind & EXPORTABLE != 0);
-        let Some((_, found)) = described else {
+        let Some((described, found)) = described else {
             log::note("zePhysicalMemCreate: the descriptor to import is not that of exported physical memory");
             return Err(ZeResult::OUT_OF_DEVICE_MEMORY);
         };
+        if !device.as_ref().is_none_or(|device| device.can_access(described.device)) {
+            log::note("zePhysicalMemCreate: the memory to import is on a device that is no peer (ZE_SOFT_PEERS=off)");
+            return Err(ZeResult::OUT_OF_DEVICE_MEMORY);
+        }
         if found != size as u64 {
             log::note("zePhysicalMemCreate: the memory to import has another size");
             return Err(ZeResult::UNSUPPORTED_SIZE);

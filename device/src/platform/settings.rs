@@ -21,7 +21,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub const VARIABLES: [Variable; 10] = [
+pub const VARIABLES: [Variable; 11] = [
     Variable {
         name: "ZE_SOFT_LOG",
         default: "0",
@@ -33,6 +33,12 @@ pub const VARIABLES: [Variable; 10] = [
         default: "1",
         doc: "number of devices, 1 to 64",
         read: |text, to| set(&mut to.devices, text.parse().ok().filter(|count| (1..=64).contains(count))),
+    },
+    Variable {
+        name: "ZE_SOFT_PEERS",
+        default: "on",
+        doc: "whether devices access each other's memory; `off`: each opens only memory of its own and of the host",
+        read: |text, to| set(&mut to.peers, either(text, "off", "on")),
     },
     Variable {
         name: "ZE_SOFT_MEMORY",
@@ -98,6 +104,8 @@ pub struct Settings {
     pub log: bool,
     /// Number of devices.
     pub devices: u32,
+    /// Devices access each other's memory.
+    pub peers: bool,
     /// Memory of each device, in bytes.
     pub memory: u64,
     /// Device IP version, packed as Intel's drivers do: 10 bits architecture, 8 release, 8 reserved, 6 revision.
@@ -247,7 +255,8 @@ mod tests {
     #[test]
     fn defaults_are_readable() {
         let (settings, warnings) = Settings::read(|_| None);
-        let expected = Settings { devices: 1, memory: 4 << 30, ip_version: 0x0500_4000, ..Settings::default() };
+        let expected =
+            Settings { devices: 1, peers: true, memory: 4 << 30, ip_version: 0x0500_4000, ..Settings::default() };
         assert_eq!(settings, expected);
         assert!(warnings.is_empty());
     }
@@ -259,6 +268,7 @@ mod tests {
         assert_eq!(read("ZE_SOFT_IP_VERSION", "0x03038004").0.ip_version, 0x0303_8004);
         assert_eq!(read("ZE_SOFT_IP_VERSION", "12.60.7").0.ip_version, 12 << 22 | 60 << 14 | 7);
         assert_eq!(read("ZE_SOFT_DEVICES", "3").0.devices, 3);
+        assert!(!read("ZE_SOFT_PEERS", "off").0.peers);
         assert!(read("ZE_SOFT_LOG", "1").0.log);
         assert!(read("ZE_SOFT_EXPORT_FD", "one").0.one_export_fd);
         assert!(read("ZE_SOFT_IMPORT_FD", "keep").0.keep_import_fd);
@@ -281,6 +291,7 @@ mod tests {
             ("ZE_SOFT_MEMORY", "4K"),
             ("ZE_SOFT_DEVICES", "0"),
             ("ZE_SOFT_DEVICES", "-1"),
+            ("ZE_SOFT_PEERS", "1"),
             ("ZE_SOFT_IP_VERSION", "20.1"),
             ("ZE_SOFT_IP_VERSION", "0xzz"),
             ("ZE_SOFT_LOG", "yes"),

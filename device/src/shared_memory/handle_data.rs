@@ -14,7 +14,7 @@ use super::segment::Span;
 /// Marks the format.
 const MAGIC: u32 = u32::from_le_bytes(*b"zsmh");
 /// Version of the format. Any other version is refused.
-const VERSION: u16 = 2;
+const VERSION: u8 = 3;
 
 /// The bytes of a handle.
 type Bytes = [u8; 64];
@@ -26,6 +26,8 @@ pub(crate) struct HandleData {
     pub descriptor: i32,
     /// `ze_memory_type_t` of memory, or the purpose of a shared event page.
     pub kind: u16,
+    /// The number of the device that memory is on, or `NO_DEVICE`.
+    pub device: u8,
     /// The pid of the producer, in its own pid namespace.
     pub pid: u32,
     /// When the producer started, in clock ticks since boot. Distinguishes it from a later process with its pid.
@@ -49,10 +51,11 @@ static STARTED: LazyLock<u64> = LazyLock::new(|| crate::platform::process::start
 
 impl HandleData {
     /// The fields for a range of this process.
-    pub(crate) fn of(span: &Span, Description { kind, size }: Description) -> Self {
+    pub(crate) fn of(span: &Span, Description { kind, device, size }: Description) -> Self {
         Self {
             descriptor: span.descriptor(),
             kind,
+            device,
             pid: process::id(),
             started: *STARTED,
             inode: span.inode(),
@@ -75,7 +78,7 @@ impl HandleData {
         let mut writer = Writer { bytes: [0; 64], at: 0 };
         writer.put(&self.descriptor.to_le_bytes());
         writer.put(&MAGIC.to_le_bytes());
-        writer.put(&VERSION.to_le_bytes());
+        writer.put(&[VERSION, self.device]);
         writer.put(&self.kind.to_le_bytes());
         writer.put(&self.pid.to_le_bytes());
         writer.put(&self.started.to_le_bytes());
@@ -95,7 +98,7 @@ impl HandleData {
         let mut reader = Reader { bytes };
         let descriptor = i32::from_le_bytes(reader.take()?);
         let magic = u32::from_le_bytes(reader.take()?);
-        let version = u16::from_le_bytes(reader.take()?);
+        let [version, device] = reader.take()?;
         let kind = u16::from_le_bytes(reader.take()?);
         let pid = u32::from_le_bytes(reader.take()?);
         let started = u64::from_le_bytes(reader.take()?);
@@ -109,7 +112,7 @@ impl HandleData {
             return None;
         }
         let (identity, record) = (word >> 16, word as u16);
-        Some(Self { descriptor, kind, pid, started, inode, size, offset, record, identity, exported })
+        Some(Self { descriptor, kind, device, pid, started, inode, size, offset, record, identity, exported })
     }
 }
 
@@ -152,6 +155,7 @@ mod tests {
     const SAMPLE: HandleData = HandleData {
         descriptor: 7,
         kind: 2,
+        device: 63,
         pid: 4_000_000,
         started: 123_456_789_012,
         inode: 1 << 33,

@@ -20,9 +20,9 @@ use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::descriptor;
 
 /// Marks the description.
-const MAGIC: u64 = u64::from_le_bytes(*b"zsrange1");
-/// The words of a description: the mark, the length of the range, the requested size, the kind.
-const WORDS: usize = 4;
+const MAGIC: u64 = u64::from_le_bytes(*b"zsrange2");
+/// The words of a description: the mark, the length of the range, the requested size, the kind, the device.
+const WORDS: usize = 5;
 /// The most files of this kind in a process: a mapping cannot be merged with its neighbour if that is another file, and
 /// the kernel limits mappings, too (vm.max_map_count, usually 65530).
 const MOST_FILES: u64 = 4096;
@@ -35,9 +35,14 @@ static FILES: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct Description {
     /// What the memory is: the number that the IPC handle has, too.
     pub kind: u16,
+    /// The number of the device that it is on, or [`NO_DEVICE`].
+    pub device: u8,
     /// The size that was requested, in bytes.
     pub size: u64,
 }
+
+/// In place of a device's number: the range is memory of the host, or of events.
+pub(crate) const NO_DEVICE: u8 = u8::MAX;
 
 /// A file with one range, of this process.
 pub(super) struct OwnFile {
@@ -77,7 +82,8 @@ impl OwnFile {
 
     /// Describes the range, so that the descriptor alone is enough to open it.
     pub(super) fn describe(&self, description: Description) -> Outcome {
-        let words = [MAGIC, self.length, description.size, u64::from(description.kind)];
+        let Description { kind, device, size } = description;
+        let words = [MAGIC, self.length, size, kind.into(), device.into()];
         let bytes = words.map(u64::to_le_bytes);
         self.file.write_all_at(bytes.as_flattened(), self.length).map_err(|_| ZeResult::OUT_OF_HOST_MEMORY)
     }
@@ -98,9 +104,9 @@ pub(crate) fn description(file: &File) -> Option<(Description, u64)> {
     let length = file.metadata().ok()?.len().checked_sub(PAGE as u64)?;
     let mut bytes = [[0; 8]; WORDS];
     file.read_exact_at(bytes.as_flattened_mut(), length).ok()?;
-    let [magic, described, size, kind] = bytes.map(u64::from_le_bytes);
+    let [magic, described, size, kind, device] = bytes.map(u64::from_le_bytes);
     let fits = described == length && length.is_multiple_of(PAGE as u64);
     let full = size > 0 && size.checked_next_multiple_of(PAGE as u64) == Some(length);
-    let kind = u16::try_from(kind).ok()?;
-    (magic == MAGIC && fits && full).then_some((Description { kind, size }, length))
+    let (kind, device) = (u16::try_from(kind).ok()?, u8::try_from(device).ok()?);
+    (magic == MAGIC && fits && full).then_some((Description { kind, device, size }, length))
 }

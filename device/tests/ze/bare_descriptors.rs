@@ -182,7 +182,7 @@ fn a_file_is_believed_only_as_far_as_it_bears_out_what_it_says() {
         return;
     }
     let setup = Setup::new();
-    let magic = u64::from_le_bytes(*b"zsrange1");
+    let magic = u64::from_le_bytes(*b"zsrange2");
     let page = PAGE as u64;
     let before = (open_descriptors(), mappings());
     for (size, description) in [
@@ -200,6 +200,7 @@ fn a_file_is_believed_only_as_far_as_it_bears_out_what_it_says() {
         (2 * PAGE, vec![magic, page, page, 4]),
         (2 * PAGE, vec![magic, page, page, 0x100]),
         (2 * PAGE, vec![magic, page, page, 1 << 16 | 2]),
+        (2 * PAGE, vec![magic, page, page, 2, 0x100]),
         (2 * PAGE + 1, vec![magic, page + 1, page + 1, 2]),
         (3 * PAGE, vec![magic, 2 * page, page, 2]),
     ] {
@@ -209,10 +210,10 @@ fn a_file_is_believed_only_as_far_as_it_bears_out_what_it_says() {
     // Words that are almost right, in any combination.
     let mut state = 1_u64;
     for _ in 0..3000 {
-        let mut description = [magic, 2 * page, 2 * page - 7, 2];
+        let mut description = [magic, 2 * page, 2 * page - 7, 2, 0];
         for _ in 0..2 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let (word, change) = ((state >> 33) as usize % 4, state >> 59);
+            let (word, change) = ((state >> 33) as usize % 5, state >> 59);
             description[word] = match change % 4 {
                 0 => description[word].wrapping_add(change),
                 1 => description[word] ^ 1 << (state >> 40 & 63),

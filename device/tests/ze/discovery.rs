@@ -5,6 +5,7 @@ use std::ptr::{null, null_mut};
 
 use crate::api::layout::device::*;
 use crate::api::layout::driver::*;
+use crate::api::layout::memory::*;
 use crate::api::layout::stype;
 use crate::api::*;
 
@@ -173,6 +174,37 @@ fn several_devices_differ_and_access_each_other() {
         assert_eq!(zerTranslateIdentifierToDeviceHandle(index as u32), *device);
     }
     assert!(zerTranslateIdentifierToDeviceHandle(3).is_null());
+}
+
+#[test]
+fn devices_that_are_no_peers_open_only_their_own_memory() {
+    let variables = [("ZE_SOFT_DEVICES", "2"), ("ZE_SOFT_PEERS", "off")];
+    if !with("discovery::devices_that_are_no_peers_open_only_their_own_memory", &variables) {
+        return;
+    }
+    let setup = Setup::new();
+    let devices = devices();
+    let reach = |peer| {
+        let (mut reach, mut properties): (_, DeviceP2pProperties) = (9, zeroed());
+        ok(zeDeviceCanAccessPeer(devices[0], peer, &raw mut reach));
+        ok(zeDeviceGetP2PProperties(devices[0], peer, &raw mut properties));
+        (reach, properties.flags)
+    };
+    assert_eq!((reach(devices[0]), reach(devices[1])), ((1, 0b11), (0, 0)));
+
+    let memory = setup.device_memory(4096);
+    let mut handle: IpcMemHandle = zeroed();
+    ok(zeMemGetIpcHandle(setup.context, memory, &raw mut handle));
+    let mut bare: IpcMemHandle = zeroed();
+    bare.data[..4].copy_from_slice(&handle.data[..4]);
+    for handle in [handle, bare] {
+        let mut opened = null_mut();
+        assert_eq!(zeMemOpenIpcHandle(setup.context, devices[1], handle, 0, &raw mut opened), INVALID_ARGUMENT);
+        assert!(opened.is_null());
+        ok(zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, &raw mut opened));
+        ok(zeMemCloseIpcHandle(setup.context, opened));
+    }
+    setup.free(memory);
 }
 
 #[test]

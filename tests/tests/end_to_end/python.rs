@@ -172,15 +172,17 @@ on_both_adapters! {
         assert_eq!(line(&finding["other"]), "handle.close()");
     }
 
-    /// By its UUID. Bytes alone do not tell the device, which the adapters accept and a note of urscope says.
+    /// By its UUID. Bytes alone do not tell the device: a peer opens them, as a note of urscope says, and a device that is none refuses.
     fn memory_is_opened_on_the_device_that_it_is_on(adapter) {
         let outcome = python("test_devices.py", adapter).env("ZE_SOFT_DEVICES", "2").run();
-        assert_passed(&outcome, 5);
+        assert_passed(&outcome, 6);
         let report = outcome.report();
-        // One handle is only refused.
-        let expected = ["note get-without-open", "note open-in-producer", "note wrong-device"];
+        // One handle is only refused. The v1 adapter forgets to return a refusal of the driver.
+        let refusal = matches!(adapter, Adapter::V1).then_some("error success-without-result");
+        let notes = ["note get-without-open", "note open-in-producer", "note wrong-device"];
+        let expected: Vec<&str> = refusal.into_iter().chain(notes).collect();
         assert_eq!(report.violations(), expected, "{}", outcome.stderr);
-        let call = "IPCMemoryHandle.open(self.handle.to_bytes(), self.one, len(BYTES)).close()";
+        let call = "with IPCMemoryHandle.open(self.handle.to_bytes(), self.one, len(BYTES)) as mapped:";
         assert_eq!(line(&report.finding("wrong-device")["process"]), call);
     }
 
