@@ -25,6 +25,9 @@ use super::{
 /// The number of bytes by which the file grows, and of one mapping.
 pub const PIECE: u64 = 1 << 20;
 
+/// The size of the file at first: room for a process that shares nothing, whose memory it is.
+const FIRST_PIECE: u64 = 4 * CHUNK_BYTES;
+
 /// The size of a word in bytes.
 const WORD: usize = size_of::<u64>();
 
@@ -39,8 +42,9 @@ pub struct Chunks {
     name: NamedFile,
     /// The size of the file in bytes.
     size: u64,
-    /// The mapping of the last piece, and the position in the file of the next chunk to be handed out.
+    /// The mapping of the last piece, where that begins in the file, and where the next chunk to be handed out does.
     piece: Option<NonNull<u8>>,
+    piece_at: u64,
     next: u64,
     lanes: u32,
     /// Chunks that are full, until they are unmapped together.
@@ -83,7 +87,8 @@ impl Chunks {
     /// Creates a file. It is at its path after [`Self::publish`]. An existing one is not touched (`AlreadyExists`).
     pub fn create(path: &Path) -> io::Result<Self> {
         let (name, file) = NamedFile::create(path)?;
-        let mut chunks = Self { name, size: 0, piece: None, next: 0, lanes: 0, spent: [None; 32], left: Vec::new() };
+        let mut chunks =
+            Self { name, size: 0, piece: None, piece_at: 0, next: 0, lanes: 0, spent: [None; 32], left: Vec::new() };
         if let Err(error) = chunks.grow_with(&file) {
             // Nothing has been recorded in it yet, and an empty file is no trace.
             chunks.name.remove();
@@ -169,13 +174,13 @@ impl Chunks {
             self.grow_with(&file)?;
         }
         let Some(piece) = self.piece else { return Err(io::Error::other("the trace has no mapping")) };
-        let start = piece.as_ptr().expose_provenance() + (self.next - (self.size - PIECE)) as usize;
+        let start = piece.as_ptr().expose_provenance() + (self.next - self.piece_at) as usize;
         self.next += CHUNK_BYTES;
         Ok(start)
     }
 
     fn grow_with(&mut self, file: &File) -> io::Result<()> {
-        let size = self.size + PIECE;
+        let size = self.size + if self.size == 0 { FIRST_PIECE } else { PIECE };
         if size > super::process::file_size_limit() {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the process's limit of file size is reached"));
         }
@@ -186,7 +191,7 @@ impl Chunks {
                 return Err(error);
             }
         }
-        let (protection, length) = (libc::PROT_READ | libc::PROT_WRITE, PIECE as usize);
+        let (protection, length) = (libc::PROT_READ | libc::PROT_WRITE, (size - self.size) as usize);
         // SAFETY: a new shared mapping of a part of the file that has just been written.
         let mapping = unsafe {
             libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, file.as_raw_fd(), self.size as i64)
@@ -201,6 +206,7 @@ impl Chunks {
             libc::madvise(mapping, length, libc::MADV_POPULATE_WRITE);
         }
         self.piece = NonNull::new(mapping.cast());
+        self.piece_at = self.size;
         self.size = size;
         Ok(())
     }
