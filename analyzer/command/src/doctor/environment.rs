@@ -63,10 +63,11 @@ fn line(name: &str, value: &str, missing: &[String]) -> Option<Line> {
         "SYCL_UR_USE_LEVEL_ZERO_V2" | "UR_LOADER_USE_LEVEL_ZERO_V2" => {
             notice("this chooses the adapter: 0 is v1 (no physical-memory and no event IPC), 1 is v2")
         }
-        "ONEAPI_DEVICE_SELECTOR" if !selects_level_zero(value) => {
-            warning("this hides Level Zero devices; the software device sets its own")
+        "ONEAPI_DEVICE_SELECTOR" if selects_level_zero(value) => notice("this chooses devices"),
+        "ONEAPI_DEVICE_SELECTOR" if value.to_ascii_lowercase().split(';').any(|part| part.starts_with("cuda")) => {
+            notice("this chooses GPUs of NVIDIA, and hides Level Zero devices; the software device sets its own")
         }
-        "ONEAPI_DEVICE_SELECTOR" => notice("this chooses devices"),
+        "ONEAPI_DEVICE_SELECTOR" => warning("this hides Level Zero devices; the software device sets its own"),
         "ZE_ENABLE_ALT_DRIVERS" => notice("this replaces the Level Zero driver; the software device does not need it"),
         "UR_ENABLE_LAYERS" if value.contains("FULL_VALIDATION") && value.contains("LEAK_CHECKING") => {
             warning("with both of these layers the adapter does not start: use one of them")
@@ -123,6 +124,7 @@ mod tests {
             ("level_zero:*", State::Ok),
             ("*:gpu", State::Ok),
             ("!cuda:*", State::Ok),
+            ("cuda:*", State::Ok),
             ("opencl:cpu", State::Warning),
             ("!level_zero:*", State::Warning),
         ] {

@@ -2,13 +2,11 @@
 
 use std::{
     ffi::OsStr,
-    fs,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Access, access};
-
 use super::{
+    gpu::{self, Node},
     line::Line,
     runtime::Runtime,
     search::{self, Places},
@@ -32,12 +30,12 @@ pub(crate) struct Facts {
     loader: Option<(PathBuf, PathBuf)>,
     /// The software device, or why it is missing.
     software: Option<Result<PathBuf, Missing>>,
-    /// The GPU nodes, each with whether this user may read and write it.
-    nodes: Vec<(String, bool)>,
+    /// The GPU nodes of this machine.
+    nodes: Vec<Node>,
 }
 
 /// Searches for the loader as an adapter does: in the search path, beside the adapter, in the dynamic loader's cache.
-pub(crate) fn gather(device: Device, runtime: Option<&Runtime>, places: &Places) -> Facts {
+pub(crate) fn gather(device: Device, runtime: Option<&Runtime>, places: &Places, nodes: &[Node]) -> Facts {
     let mut places = places.clone();
     places.folders.extend(runtime.and_then(|runtime| Some(("runtime", runtime.library.parent()?.to_path_buf()))));
     let system = search::system();
@@ -45,24 +43,14 @@ pub(crate) fn gather(device: Device, runtime: Option<&Runtime>, places: &Places)
     places.cache.extend(system.cache);
     let loader = places.libraries(|name| name == "libze_loader.so.1").into_iter().next();
     let loader = loader.map(|(_, path)| (path.clone(), path.canonicalize().unwrap_or(path)));
-    let names = fs::read_dir("/dev/dri").into_iter().flatten();
-    let mut nodes: Vec<_> = names
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|name| name.starts_with("renderD"))
-        .map(|name| {
-            let usable = access(Path::new("/dev/dri").join(&name), Access::READ_OK | Access::WRITE_OK).is_ok();
-            (name, usable)
-        })
-        .collect();
-    nodes.sort();
-    Facts { device, loader, software: Some(parts::device()), nodes }
+    Facts { device, loader, software: Some(parts::device()), nodes: nodes.to_vec() }
 }
 
 /// The lines about the selected device.
 pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
     match facts.device {
         Device::Software => vec![software(facts)],
-        Device::Native => vec![loader(facts), gpu(facts)],
+        Device::Native => vec![loader(facts), gpu::line(&facts.nodes, instead(facts))],
     }
 }
 
@@ -88,6 +76,8 @@ fn loader(facts: &Facts) -> Line {
         // Without a GPU, the loader is not needed.
         return if facts.nodes.is_empty() {
             Line::warning("level zero", found, instead(facts))
+        } else if facts.nodes.iter().all(|node| node.nvidia) {
+            Line::ok("level zero", found).with("the CUDA adapter does not need it")
         } else {
             Line::problem("level zero", found, advice)
         };
@@ -119,27 +109,10 @@ fn version(file: &Path) -> Option<[u32; 3]> {
     Some([numbers.next()??, numbers.next()??, numbers.next()??])
 }
 
-fn gpu(facts: &Facts) -> Line {
-    let of = |usable| {
-        let names = facts.nodes.iter().filter(|node| node.1 == usable).map(|node| node.0.as_str());
-        names.collect::<Vec<_>>().join(", ")
-    };
-    let (usable, locked) = (of(true), of(false));
-    match (usable.is_empty(), locked.is_empty()) {
-        (true, true) => Line::warning("gpu", "no GPU node (/dev/dri/renderD*)", instead(facts)),
-        (true, false) => Line::problem(
-            "gpu",
-            format!("you may not read and write {locked} in /dev/dri"),
-            "become a member of the group that owns it (often render): usermod -aG render USER, then log in again",
-        ),
-        (false, _) => Line::ok("gpu", format!("{usable} in /dev/dri")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::line::State;
+    use crate::doctor::{gpu::tests::node, line::State};
 
     fn states(facts: &Facts) -> Vec<State> {
         lines(facts).iter().map(|line| line.state).collect()
@@ -165,12 +138,15 @@ mod tests {
 
     #[test]
     fn a_gpu_needs_a_loader_and_permission() {
-        let usable = vec![("renderD128".to_owned(), true)];
-        let locked = vec![("renderD128".to_owned(), false)];
+        let usable = vec![node("dri/renderD128", false, true)];
+        let locked = vec![node("dri/renderD128", false, false)];
         assert_eq!(states(&Facts { nodes: usable.clone(), ..Facts::default() }), [State::Problem, State::Ok]);
         let facts = Facts { nodes: usable, loader: Some(loader("1.28.2")), ..Facts::default() };
         assert_eq!(states(&facts), [State::Ok; 2]);
         assert_eq!(states(&Facts { nodes: locked, ..facts }), [State::Ok, State::Problem]);
+        // Level Zero does not serve it.
+        let nvidia = vec![node("dri/renderD128", true, true), node("nvidia0", true, true)];
+        assert_eq!(states(&Facts { nodes: nvidia, ..Facts::default() }), [State::Ok; 2]);
     }
 
     #[test]

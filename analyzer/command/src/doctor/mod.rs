@@ -3,8 +3,10 @@
 //! Each check gathers facts, and a pure function makes a [`Line`] of them, so that tests can check the report about any machine.
 //! The doctor must not change anything on the machine.
 
+mod cuda;
 mod environment;
 mod exchange;
+mod gpu;
 mod level_zero;
 mod line;
 pub(crate) mod probe;
@@ -44,8 +46,12 @@ pub(crate) fn examine(runtime: Option<&Path>, device: Device, program: Option<&O
     let runtime = runtime::find(&places);
     let mut lines = vec![shim::line(&crate::parts::library())];
     lines.extend(program.iter().flat_map(program::lines));
-    lines.extend(runtime::lines(runtime.as_ref(), &places));
-    lines.extend(level_zero::lines(&level_zero::gather(device, runtime.as_ref(), &places)));
+    lines.extend(runtime::lines(runtime.as_ref(), &places, device));
+    let nodes = gpu::gather();
+    lines.extend(level_zero::lines(&level_zero::gather(device, runtime.as_ref(), &places, &nodes)));
+    if device == Device::Native {
+        lines.extend(cuda::lines(&cuda::gather(runtime.as_ref(), &places, &nodes)));
+    }
     lines.push(exchange::line(&exchange::gather()));
     lines.extend(system::lines(&system::gather()));
     lines.extend(environment::lines(&environment::gather()));

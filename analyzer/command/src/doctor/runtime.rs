@@ -9,11 +9,12 @@ use std::{
 };
 
 use super::{line::Line, search::Places};
-use crate::elf;
+use crate::{arguments::Device, elf};
 
 const LOADER: &str = "libur_loader.so.0";
 
-const ADAPTERS: [&str; 2] = ["libur_adapter_level_zero.so.0", "libur_adapter_level_zero_v2.so.0"];
+const CUDA: &str = "libur_adapter_cuda.so.0";
+const ADAPTERS: [&str; 3] = ["libur_adapter_level_zero.so.0", "libur_adapter_level_zero_v2.so.0", CUDA];
 
 const INSTALL: &str = "install one (pip install dpctl, or the oneAPI compiler) and activate its environment, or name it \
                        with --runtime DIR; a program that carries its own runtime needs none";
@@ -33,7 +34,7 @@ pub(crate) struct Runtime {
     pub(crate) needs_loader: bool,
     /// How many `urIPC*` functions the UR loader beside libsycl exports; `None` if there is no loader.
     pub(crate) ipc: Option<usize>,
-    /// The Level Zero adapters beside libsycl.
+    /// The adapters of [`ADAPTERS`] beside libsycl.
     pub(crate) adapters: Vec<&'static str>,
 }
 
@@ -94,12 +95,12 @@ fn number(library: &Path) -> Option<String> {
     Some(format!("libsycl {number}"))
 }
 
-/// The lines about a runtime, or the line that there is none.
-pub(crate) fn lines(runtime: Option<&Runtime>, places: &Places) -> Vec<Line> {
+/// The lines about a runtime for a device, or the line that there is none.
+pub(crate) fn lines(runtime: Option<&Runtime>, places: &Places, device: Device) -> Vec<Line> {
     let Some(runtime) = runtime else {
         return vec![Line::problem("runtime", format!("no SYCL runtime in {}", places.described()), INSTALL)];
     };
-    vec![release(runtime), loader(runtime), adapters(runtime)]
+    vec![release(runtime), loader(runtime), adapters(runtime, device)]
 }
 
 fn release(runtime: &Runtime) -> Line {
@@ -136,11 +137,15 @@ fn loader(runtime: &Runtime) -> Line {
     }
 }
 
-fn adapters(runtime: &Runtime) -> Line {
-    if runtime.adapters.is_empty() {
+fn adapters(runtime: &Runtime, device: Device) -> Line {
+    let (needed, serves): (_, fn(&str) -> bool) = match device {
+        Device::Software => ("Level Zero adapter (libur_adapter_level_zero*.so.0)", |name| name != CUDA),
+        Device::Native => ("adapter (libur_adapter_level_zero*.so.0, libur_adapter_cuda.so.0)", |_| true),
+    };
+    if !runtime.adapters.iter().any(|name| serves(name)) {
         return Line::problem(
             "adapter",
-            "no Level Zero adapter (libur_adapter_level_zero*.so.0) beside libsycl",
+            format!("no {needed} beside libsycl"),
             "install the package intel-cmplr-lib-ur of the same release; \
              calls into adapters that are linked into libsycl cannot be traced",
         );
@@ -154,7 +159,7 @@ mod tests {
     use crate::doctor::line::State;
 
     fn states(runtime: &Runtime) -> Vec<State> {
-        lines(Some(runtime), &Places::default()).iter().map(|line| line.state).collect()
+        lines(Some(runtime), &Places::default(), Device::Native).iter().map(|line| line.state).collect()
     }
 
     fn new() -> Runtime {
@@ -163,7 +168,9 @@ mod tests {
 
     #[test]
     fn releases_with_and_without_ipc_are_distinguished() {
-        let [_, loader, _] = &lines(Some(&new()), &Places::default())[..] else { panic!("three lines") };
+        let [_, loader, _] = &lines(Some(&new()), &Places::default(), Device::Native)[..] else {
+            panic!("three lines")
+        };
         assert_eq!(
             loader.found,
             "UR loader inside libsycl, hidden; urIPC entry points: 11 (memory, physical memory, event)"
@@ -177,9 +184,17 @@ mod tests {
     }
 
     #[test]
+    fn the_adapter_of_another_gpu_does_not_serve_the_software_device() {
+        let runtime = Runtime { adapters: vec![CUDA], ..new() };
+        for (device, state) in [(Device::Native, State::Ok), (Device::Software, State::Problem)] {
+            assert_eq!(lines(Some(&runtime), &Places::default(), device)[2].state, state);
+        }
+    }
+
+    #[test]
     fn a_missing_runtime_is_reported_with_the_searched_places() {
         let places = Places { folders: vec![("LD_LIBRARY_PATH", "/a".into())], cache: Vec::new() };
-        let [line] = &lines(None, &places)[..] else { panic!("one line") };
+        let [line] = &lines(None, &places, Device::Native)[..] else { panic!("one line") };
         assert_eq!((line.state, line.found.as_str()), (State::Problem, "no SYCL runtime in /a (LD_LIBRARY_PATH)"));
     }
 

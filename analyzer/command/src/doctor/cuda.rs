@@ -1,0 +1,195 @@
+//! Checks Unified Runtime's CUDA adapter and NVIDIA's driver.
+//!
+//! What the adapter has and lacks is what its public sources say (intel/llvm, `unified-runtime/source/adapters/cuda`, as of August
+//! 2026: `memory.cpp` and `ur_interface_loader.cpp`). It does not come with the runtime.
+
+use std::{
+    env,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
+
+use super::{gpu::Node, line::Line, runtime::Runtime, search::Places};
+use crate::elf;
+
+const ADAPTER: &str = "libur_adapter_cuda.so.0";
+const DRIVER: &str = "libcuda.so.1";
+
+/// The function by which the UR loader asks an adapter for its table of IPC functions.
+const TABLE: &str = "urGetIPCExpProcAddrTable";
+
+/// The adapter and the driver of this machine.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    /// The adapter, and whether it has a table of IPC functions, or why it cannot be read.
+    adapter: Option<(PathBuf, Result<bool, String>)>,
+    /// The driver's library, and the file that its link points to.
+    driver: Option<(PathBuf, PathBuf)>,
+    /// The GPU nodes of this machine.
+    nodes: Vec<Node>,
+}
+
+/// Searches for the adapter as the UR loader does: in what its variables name, beside libsycl, in the places of libraries.
+pub(crate) fn gather(runtime: Option<&Runtime>, places: &Places, nodes: &[Node]) -> Facts {
+    let variable = |name| env::var_os(name).unwrap_or_default();
+    let forced = variable("UR_ADAPTERS_FORCE_LOAD");
+    let forced = env::split_paths(&forced).flat_map(|part| {
+        let text = part.to_string_lossy().into_owned();
+        text.split([',', ';']).map(|file| PathBuf::from(file.trim_matches(['"', ' ']))).collect::<Vec<_>>()
+    });
+    let forced: Vec<PathBuf> = forced.filter(|file| is_adapter(file) && file.exists()).collect();
+    let mut places = places.clone();
+    let folders = variable("UR_ADAPTERS_SEARCH_PATH");
+    let folders = env::split_paths(&folders).filter(|folder| !folder.as_os_str().is_empty());
+    places.folders.extend(folders.map(|folder| ("UR_ADAPTERS_SEARCH_PATH", folder)));
+    places.folders.extend(runtime.and_then(|runtime| Some(("runtime", runtime.library.parent()?.to_path_buf()))));
+    let first = |name: &str| places.libraries(|file| file == name).into_iter().map(|(_, path)| path).next();
+    let adapter = forced.into_iter().next().or_else(|| first(ADAPTER));
+    let adapter = adapter.map(|path| {
+        let has_table = elf::library(&path).map(|library| library.exports.iter().any(|name| name == TABLE));
+        (path, has_table)
+    });
+    let system = super::search::system();
+    places.folders.extend(system.folders);
+    places.cache.extend(system.cache);
+    let driver = places.libraries(|file| file == DRIVER).into_iter().map(|(_, path)| path).next();
+    let driver = driver.map(|path| (path.clone(), path.canonicalize().unwrap_or(path)));
+    Facts { adapter, driver, nodes: nodes.to_vec() }
+}
+
+fn is_adapter(file: &Path) -> bool {
+    file.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with("libur_adapter_cuda.so"))
+}
+
+impl Facts {
+    fn has_gpu(&self) -> bool {
+        self.nodes.iter().any(|node| node.nvidia)
+    }
+}
+
+/// The lines about them; none on a machine that has neither the adapter nor a GPU of NVIDIA.
+pub(crate) fn lines(facts: &Facts) -> Vec<Line> {
+    match (&facts.adapter, facts.has_gpu()) {
+        (None, false) => Vec::new(),
+        (None, true) => vec![no_adapter(facts)],
+        (Some((path, has_table)), _) => vec![adapter(path, has_table), driver(facts)],
+    }
+}
+
+fn no_adapter(facts: &Facts) -> Line {
+    let found = format!("there is a GPU of NVIDIA, and no {ADAPTER} beside libsycl");
+    let advice = "install the adapter of the same release as the runtime (Codeplay's plugin for NVIDIA GPUs), or build it from \
+                  the public sources of that release; UR_ADAPTERS_SEARCH_PATH names another folder";
+    // Another GPU may be the one that is meant.
+    if facts.nodes.iter().any(|node| !node.nvidia) {
+        return Line::ok("cuda", found).with(advice);
+    }
+    Line::warning("cuda", found, advice)
+}
+
+fn adapter(path: &Path, has_table: &Result<bool, String>) -> Line {
+    let found = path.display().to_string();
+    match has_table {
+        Err(why) => Line::problem("cuda", format!("{found} cannot be loaded: {why}"), "install it again"),
+        Ok(false) => Line::problem(
+            "cuda",
+            format!("{found} has no IPC functions"),
+            "use the adapter of the runtime 2026.0 or newer",
+        ),
+        Ok(true) => Line::ok("cuda", format!("{found}: get, put, open and close of memory")).with(
+            "it refuses physical memory and has no functions for events: programs that share these end with its refusal",
+        ),
+    }
+}
+
+fn driver(facts: &Facts) -> Line {
+    const CHECK: &str = "cuda driver";
+    if let Some((path, real)) = &facts.driver {
+        let version = version(real).map(|version| format!(", version {version}")).unwrap_or_default();
+        return Line::ok(CHECK, format!("{}{version}", path.display()));
+    }
+    let found = format!("the CUDA adapter needs {DRIVER}, which was not found");
+    if facts.has_gpu() {
+        let advice = "install NVIDIA's driver; a container gets it with --gpus all, or by a folder in LD_LIBRARY_PATH";
+        Line::problem(CHECK, found, advice)
+    } else {
+        Line::warning(CHECK, found, "without it and a GPU of NVIDIA, the adapter finds no device")
+    }
+}
+
+/// The version in a file name such as `libcuda.so.580.159.04`.
+fn version(file: &Path) -> Option<&str> {
+    let version = file.file_name()?.to_str()?.strip_prefix("libcuda.so.")?;
+    version.contains('.').then_some(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::doctor::{gpu::tests::node, line::State};
+
+    fn states(facts: &Facts) -> Vec<State> {
+        lines(facts).iter().map(|line| line.state).collect()
+    }
+
+    fn new() -> Facts {
+        Facts {
+            adapter: Some((format!("/opt/{ADAPTER}").into(), Ok(true))),
+            driver: Some(("/lib/libcuda.so.1".into(), "/lib/libcuda.so.580.159.04".into())),
+            nodes: vec![node("nvidia0", true, true)],
+        }
+    }
+
+    #[test]
+    fn what_the_adapter_has_and_lacks_is_said() {
+        let [adapter, driver] = &lines(&new())[..] else { panic!("two lines") };
+        assert_eq!((adapter.state, driver.state), (State::Ok, State::Ok));
+        assert_eq!(adapter.found, "/opt/libur_adapter_cuda.so.0: get, put, open and close of memory");
+        let lacks = adapter.advice.as_deref().unwrap();
+        assert!(lacks.contains("physical memory") && lacks.contains("events"), "{lacks}");
+        assert_eq!(driver.found, "/lib/libcuda.so.1, version 580.159.04");
+    }
+
+    #[test]
+    fn an_adapter_without_ipc_or_that_cannot_be_read_is_a_problem() {
+        for has_table in [Ok(false), Err("it is not a 64-bit shared library".to_owned())] {
+            let facts = Facts { adapter: Some((ADAPTER.into(), has_table)), ..new() };
+            assert_eq!(states(&facts), [State::Problem, State::Ok]);
+        }
+    }
+
+    #[test]
+    fn the_driver_is_needed_where_there_is_a_gpu() {
+        assert_eq!(states(&Facts { driver: None, ..new() }), [State::Ok, State::Problem]);
+        assert_eq!(states(&Facts { driver: None, nodes: Vec::new(), ..new() }), [State::Ok, State::Warning]);
+        assert_eq!(version(Path::new("/lib/libcuda.so.1")), None);
+    }
+
+    #[test]
+    fn a_missing_adapter_is_mentioned_where_there_is_a_gpu() {
+        assert_eq!(states(&Facts::default()), []);
+        assert_eq!(states(&Facts { adapter: None, ..new() }), [State::Warning]);
+        let nodes = vec![node("dri/renderD128", false, true), node("nvidia0", true, true)];
+        let facts = Facts { adapter: None, nodes, ..new() };
+        assert_eq!(states(&facts), [State::Ok]);
+        assert!(lines(&facts)[0].advice.is_some());
+    }
+
+    #[test]
+    fn the_adapter_and_the_driver_are_found_beside_libsycl() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("libcuda.so.570.1.2"), "").unwrap();
+        std::os::unix::fs::symlink("libcuda.so.570.1.2", root.path().join(DRIVER)).unwrap();
+        // Any library without the table.
+        fs::copy(env::current_exe().unwrap(), root.path().join(ADAPTER)).unwrap();
+        let runtime = Runtime { library: root.path().join("libsycl.so.9"), ..Runtime::default() };
+        let facts = gather(Some(&runtime), &Places::default(), &[]);
+        let lines = lines(&facts);
+        assert!(lines[0].found.ends_with("libur_adapter_cuda.so.0 has no IPC functions"), "{lines:?}");
+        assert!(lines[1].found.ends_with("libcuda.so.1, version 570.1.2"), "{lines:?}");
+        fs::write(root.path().join(ADAPTER), "no library").unwrap();
+        assert!(gather(Some(&runtime), &Places::default(), &[]).adapter.unwrap().1.is_err());
+    }
+}
