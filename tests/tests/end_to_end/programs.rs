@@ -135,7 +135,7 @@ const PROGRAMS: [(&str, Shares, Runs); 92] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 14] = [
+const LEFT_OUT: [(&str, &str); 15] = [
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
     ("hunt", "it runs generated scripts"),
@@ -150,6 +150,7 @@ const LEFT_OUT: [(&str, &str); 14] = [
     ("unknown_adapter", "it brings an adapter that urscope leaves alone, so that nothing is seen"),
     ("ur_other_adapter", "it needs an adapter that refuses what it passes"),
     ("violent_ends", "the tests of violent ends run it"),
+    ("which_gpu", "it makes no IPC call"),
 ];
 
 /// The programs that have something to do on an adapter.

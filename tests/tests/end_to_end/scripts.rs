@@ -1,5 +1,6 @@
 //! The scripts work as documented, also on a machine where a tool is missing.
 
+use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -69,4 +70,66 @@ fn an_unknown_release_is_refused_with_the_known_ones() {
     let (_, complaint) = text(&output);
     assert_eq!(output.status.code(), Some(1));
     assert!(complaint.contains("2025.3.3 2026.0.0 2026.1.2 2026.2.0"), "{complaint}");
+}
+
+/// The script that tries a GPU, with our command and programs, on the v2 adapter.
+fn try_gpu(arguments: &[&str]) -> Output {
+    let mut command = Command::new(repository().join("scripts/try-gpu"));
+    command.arg("--urscope").arg(artefacts::command()).args(arguments);
+    command.env("CARGO_TARGET_DIR", artefacts::target_folder());
+    command.env("SYCL_UR_USE_LEVEL_ZERO_V2", "1").env("UR_LOADER_USE_LEVEL_ZERO_V2", "1");
+    // So the machine has no GPU for the runtime, even if it has one.
+    command.env("ONEAPI_DEVICE_SELECTOR", "!*:gpu");
+    command.output().expect("scripts/try-gpu starts")
+}
+
+/// The last column of the rows about programs, by the program.
+fn verdicts(report: &str) -> Vec<(&str, &str)> {
+    let cells = report.lines().map(|line| line.trim_matches(['|', ' ']).split(" | ").collect::<Vec<_>>());
+    let rows = cells.filter(|cells| cells.len() == 6 && !["program", "---"].contains(&cells[0]));
+    rows.map(|cells| (cells[0], cells[5])).collect()
+}
+
+#[test]
+fn without_a_gpu_it_is_said_what_is_needed_to_try_one() {
+    let output = try_gpu(&[]);
+    let (report, complaint) = text(&output);
+    assert_eq!((output.status.code(), report.as_str()), (Some(3), ""), "{complaint}");
+    for needed in ["no GPU", "libze_loader.so.1", "libur_adapter_cuda.so.0", "libcuda.so.1", "--device software"] {
+        assert!(complaint.contains(needed), "nothing about {needed}: {complaint}");
+    }
+}
+
+/// The set for GPUs, on the software device.
+#[test]
+fn every_row_is_right_on_the_software_device() {
+    let output = try_gpu(&["--device", "software", "--pairs", "500"]);
+    let (report, complaint) = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{report}{complaint}");
+    let rows = verdicts(&report);
+    assert!(rows.len() > 25 && rows.iter().all(|(_, verdict)| *verdict == "yes"), "{report}");
+    for shown in
+        ["| gpu | ", "| watched | libur_adapter_level_zero_v2.so.0: ", "| threads | bare | traced | validated |\n"]
+    {
+        assert!(report.contains(shown), "no {shown:?}: {report}");
+    }
+}
+
+/// A program that does something else than its name says.
+#[test]
+fn a_row_that_is_not_as_expected_fails_the_trial() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().to_str().expect("a path in UTF-8");
+    for (name, program) in [("which_gpu", "which_gpu"), ("clean", "double_put"), ("double_close", "double_close")] {
+        fs::copy(apps::executable(program, Release::R2026_2), folder.path().join(name)).expect("a copy of a program");
+    }
+    let arguments = ["--device", "software", "--threads", "", "--programs", path, "--only"];
+    let output = try_gpu(&[&arguments[..], &["clean,double_close"]].concat());
+    let (report, complaint) = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{report}{complaint}");
+    assert_eq!(verdicts(&report), [("clean", "no"), ("double_close", "yes")], "{report}");
+
+    let output = try_gpu(&[&arguments[..], &["leaked_handle"]].concat());
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output).0);
+    assert!(text(&output).1.contains("has no program leaked_handle"), "{}", text(&output).1);
 }
