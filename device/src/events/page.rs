@@ -1,6 +1,7 @@
 //! Shared event pages: pages of shared memory that hold the state of events which several processes use.
 //!
-//! Many of them lie in one file, and other processes open them in the same way as memory. The first state is the
+//! Those of single events lie in one file; that of a pool has a file of its own if that can be afforded, because
+//! programs pass on the descriptor of a pool. Other processes open them in the same way as memory. The first state is the
 //! header of the page. Processes that have a page open keep it, also when its owner has exited. Must never hold
 //! anything but atomics, because any process may write to them at any time.
 
@@ -85,7 +86,8 @@ enum Memory {
 impl EventPage {
     /// A new page with all states zero: `OUT_OF_HOST_MEMORY` if the host has no more memory.
     pub(crate) fn new(purpose: Purpose, header: Header) -> Outcome<Arc<Self>> {
-        let span = Span::shared(length(header.count))?;
+        let length = length(header.count);
+        let span = if purpose == Purpose::Pool { Span::take(length)? } else { Span::shared(length)? };
         let page = Self { memory: Memory::Own { mapping: span.map(PAGE)?, span, purpose }, header };
         let words = [header.count, header.flags, u32::from(header.counters)];
         for (word, value) in page.at(0).header.iter().zip(words) {

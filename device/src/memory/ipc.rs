@@ -24,18 +24,18 @@ use crate::shared_memory::own_file::Description;
 use crate::shared_memory::{PAGE, exports};
 
 /// `zeMemGetIpcHandle` (ze_api.h). A handle for the allocation, or the mapped physical memory, that contains the
-/// pointer. It opens at the base. `INVALID_ARGUMENT` for any other pointer.
+/// pointer. It opens at the base. Also accepts the handle of physical memory instead of a pointer. `INVALID_ARGUMENT`
+/// for any other pointer.
 pub extern "C" fn get(context: Handle<Context>, pointer: Address, handle: Out<IpcMemHandle>) -> ZeResult {
     call(|| {
         context.get()?;
         pointer.check()?;
         handle.check()?;
-        handle.write(export(&Shareable::at(pointer.number()).ok_or(ZeResult::INVALID_ARGUMENT)?)?)
+        handle.write(export(&Shareable::of(pointer)?)?)
     })
 }
 
-/// `zeMemGetIpcHandleWithProperties` (ze_api.h). Also accepts the handle of physical memory instead of a pointer. There
-/// is one type of IPC handle, so the properties are ignored.
+/// `zeMemGetIpcHandleWithProperties` (ze_api.h). There is one type of IPC handle, so the properties are ignored.
 pub extern "C" fn get_with_properties(
     context: Handle<Context>,
     pointer: Address,
@@ -46,11 +46,7 @@ pub extern "C" fn get_with_properties(
         context.get()?;
         pointer.check()?;
         handle.check()?;
-        let found = match Shareable::at(pointer.number()) {
-            Some(found) => found,
-            None => Shareable::Physical(Handle::from_word(pointer.number()).get()?),
-        };
-        handle.write(export(&found)?)
+        handle.write(export(&Shareable::of(pointer)?)?)
     })
 }
 
@@ -61,6 +57,14 @@ enum Shareable {
 }
 
 impl Shareable {
+    /// What an address, or a handle of physical memory in place of one, stands for: `INVALID_ARGUMENT` for anything else.
+    fn of(pointer: Address) -> Outcome<Self> {
+        match Self::at(pointer.number()) {
+            Some(found) => Ok(found),
+            None => Handle::from_word(pointer.number()).get().map(Self::Physical),
+        }
+    }
+
     fn at(address: usize) -> Option<Self> {
         let allocation = lookup::find(address).map(Self::Allocation);
         allocation.or_else(|| reservation::view(address).map(|view| Self::Physical(view.physical)))
