@@ -27,6 +27,11 @@ pub static LIMITS: &[(&str, Holds, &str)] = &[
     ("leaked-handle", Holds::No, "a put is optional; the driver takes the handle back with its memory or its process"),
     ("leaked-mapping", Holds::AsNote, "libraries keep what they have opened in a cache until their process ends"),
     (
+        "leaked-physical-memory",
+        Holds::AsNote,
+        "libraries keep what they have imported in a cache until their process ends",
+    ),
+    (
         "wrong-usm",
         Holds::No,
         "a driver exports memory of any of its contexts, and libraries get it in a context of their own",

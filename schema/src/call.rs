@@ -1,6 +1,9 @@
 //! One call: the record of its enter and the record of its exit, with typed values.
 
-use crate::api::{Function, UrResult};
+use crate::{
+    api::{Function, UrResult},
+    handle::Kind,
+};
 
 /// A moment, in nanoseconds of the host's `CLOCK_MONOTONIC`: comparable between all processes of one boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -111,7 +114,7 @@ values! {
     data_size: Number,
     /// The fingerprint of the handle data ([`crate::handle::fingerprint`]).
     fingerprint: Hex,
-    /// A `ur_device_info_t`.
+    /// A `ur_device_info_t`; in Level Zero, the extension by which a descriptor is exported or imported ([`crate::api::constants::ze`]).
     property: Hex,
     /// The answer to a question; of a call that ends memory, the number of the first command that the host has not waited for.
     value: Number,
@@ -149,6 +152,24 @@ pub struct Enter {
     pub time: Nanos,
     /// The arguments.
     pub values: Values,
+}
+
+impl Enter {
+    /// The kind of the handle data that the call opens; `None` if it opens none. An allocation of Level Zero opens handle data of
+    /// memory if it imports a descriptor.
+    pub fn opens(&self) -> Option<Kind> {
+        if self.imports() { Some(Kind::MemHandle) } else { self.function.opens() }
+    }
+
+    /// Whether it imports a descriptor that was exported.
+    pub fn imports(&self) -> bool {
+        self.function.imports(&self.values)
+    }
+
+    /// Whether it shares something between processes, which a verdict is about.
+    pub fn is_ipc(&self) -> bool {
+        self.function.is_ipc() || self.imports()
+    }
 }
 
 /// A call returns.

@@ -20,13 +20,13 @@ pub enum Kind {
     MemHandle,
     /// Memory of another process that `urIPCOpenMemHandleExp` mapped, identified by its address in the consumer.
     Mapping,
-    /// A `ur_physical_mem_handle_t`.
+    /// A `ur_physical_mem_handle_t` or `ze_physical_mem_handle_t`.
     PhysicalMem,
     /// Handle data of physical memory, identified by its address in the producer.
     PhysicalMemHandle,
-    /// A `ur_event_handle_t`.
+    /// A `ur_event_handle_t` or `ze_event_handle_t`.
     Event,
-    /// Handle data of an event, identified by its address in the producer.
+    /// Handle data of an event, identified by its address in the producer; in Level Zero, by its bytes.
     EventHandle,
     /// A `ur_usm_pool_handle_t`.
     Pool,
@@ -167,6 +167,11 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
 /// address of memory (the lowest 64 KiB are never mapped, and no descriptor is that large).
 pub const fn descriptor_data(descriptor: u32) -> u64 {
     1 << 32 | descriptor as u64
+}
+
+/// The descriptor that such a value stands for; `None` for any other value.
+pub const fn descriptor_in(data: u64) -> Option<u32> {
+    if data >> 32 == 1 { Some(data as u32) } else { None }
 }
 
 /// The fingerprint of a Level Zero IPC handle: of the file that its descriptor refers to, which is the same in every process.

@@ -75,6 +75,14 @@ pub(crate) fn after(function: Function, call: u64, Waits(waits): Waits, blocking
     }
 }
 
+/// Takes notice of an allocation that has imported memory of another process.
+#[cold]
+pub(crate) fn imported(result: UrResult) {
+    if result.is_success() {
+        SHARES.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Takes notice of a call that has returned and is not recorded.
 #[expect(clippy::inline_always, reason = "as for `before`")]
 #[inline(always)]

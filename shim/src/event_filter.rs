@@ -10,7 +10,7 @@ use std::{
 
 use parking_lot::RwLock;
 use urscope_schema::{
-    api::{Effect, Function, UrResult, demand::IPC},
+    api::{Effect, Function, UrResult},
     call::Values,
     handle::Kind,
 };
@@ -67,11 +67,13 @@ pub(crate) fn decide(function: Function, inputs: &Inputs) -> Recording {
         let passes = function.waits() || function.is_command() && !commands::are_recorded();
         return if passes { Recording::No } else { Recording::Yes };
     }
+    // Also a close of what was not opened.
+    let otherwise = if function.is_ipc() { Recording::Yes } else { Recording::No };
     if COUNT.load(Ordering::Acquire) == 0 {
-        return Recording::No;
+        return otherwise;
     }
     let watched = WATCHED.get().read();
-    inputs.first_event(|event| watched.contains_key(&event)).map_or(Recording::No, Recording::For)
+    inputs.first_event(|event| watched.contains_key(&event)).map_or(otherwise, Recording::For)
 }
 
 /// Updates the watched events when a call begins. The last release ends the watching here, because the address may be used
@@ -106,7 +108,7 @@ pub(crate) fn exit(function: Function, event: Option<usize>, flags: Option<u64>,
     }
     match (function.effect(), event, answers.object) {
         (Effect::Makes(Kind::Event), _, Some(made))
-            if function.is_ipc() || flags.is_some_and(|flags| flags & IPC != 0) =>
+            if function.is_ipc() || flags.is_some_and(|flags| flags & function.ipc_flag() != 0) =>
         {
             let mut watched = WATCHED.get().write();
             watched.insert(made as usize, 1);
@@ -131,6 +133,8 @@ pub(crate) fn after_fork_in_child() {
 
 #[cfg(test)]
 mod tests {
+    use urscope_schema::api::demand::IPC;
+
     use super::*;
 
     fn about(event: usize) -> Inputs {

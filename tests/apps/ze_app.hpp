@@ -56,7 +56,37 @@ struct ze_command_queue_desc_t {
   uint32_t mode;
   uint32_t priority;
 };
+// The two of counter-based events: the function of Intel's driver takes another type, and the same fields.
+struct ze_event_counter_based_desc_t {
+  uint32_t stype;
+  const void *next;
+  uint32_t flags;
+  uint32_t signal;
+  uint32_t wait;
+};
+struct ze_physical_mem_desc_t {
+  uint32_t stype;
+  const void *next;
+  uint32_t flags;
+  size_t size;
+};
+struct ze_physical_mem_properties_t {
+  uint32_t stype;
+  void *next;
+  uint64_t id;
+  uint64_t size;
+};
+// ze_external_memory_export_desc_t (0x18, without the descriptor), ..._import_fd_t (0x19) and ..._export_fd_t (0x1a).
+struct ze_external_memory_t {
+  uint32_t stype;
+  void *next;
+  uint32_t flags;
+  int descriptor;
+};
 using ze_handle_t = struct ze_object *;
+
+// ze_external_memory_type_flag_t: a dma-buf.
+inline constexpr uint32_t DMA_BUF = 2;
 
 // Each function with its C signature.
 #define ZE_FUNCTIONS(F)                                                                                                \
@@ -68,6 +98,20 @@ using ze_handle_t = struct ze_object *;
   F(zeContextDestroy, (ze_handle_t))                                                                                   \
   F(zeMemAllocDevice, (ze_handle_t, const ze_device_mem_alloc_desc_t *, size_t, size_t, ze_handle_t, void **))         \
   F(zeMemFree, (ze_handle_t, void *))                                                                                  \
+  F(zeMemGetIpcHandleFromFileDescriptorExp, (ze_handle_t, uint64_t, ze_ipc_mem_handle_t *))                            \
+  F(zeMemGetFileDescriptorFromIpcHandleExp, (ze_handle_t, ze_ipc_mem_handle_t, uint64_t *))                            \
+  F(zePhysicalMemCreate, (ze_handle_t, ze_handle_t, ze_physical_mem_desc_t *, ze_handle_t *))                          \
+  F(zePhysicalMemGetProperties, (ze_handle_t, ze_handle_t, ze_physical_mem_properties_t *))                            \
+  F(zePhysicalMemDestroy, (ze_handle_t, ze_handle_t))                                                                  \
+  F(zeVirtualMemReserve, (ze_handle_t, const void *, size_t, void **))                                                 \
+  F(zeVirtualMemMap, (ze_handle_t, const void *, size_t, ze_handle_t, size_t, uint32_t))                               \
+  F(zeVirtualMemUnmap, (ze_handle_t, const void *, size_t))                                                            \
+  F(zeVirtualMemFree, (ze_handle_t, const void *, size_t))                                                             \
+  F(zeEventCounterBasedCreate, (ze_handle_t, ze_handle_t, const ze_event_counter_based_desc_t *, ze_handle_t *))       \
+  F(zeEventCounterBasedGetIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t *))                                             \
+  F(zeEventCounterBasedOpenIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t, ze_handle_t *))                               \
+  F(zeEventCounterBasedCloseIpcHandle, (ze_handle_t))                                                                  \
+  F(zeCommandListAppendSignalEvent, (ze_handle_t, ze_handle_t))                                                        \
   F(zeMemGetAllocProperties, (ze_handle_t, const void *, ze_memory_allocation_properties_t *, ze_handle_t *))          \
   F(zeMemGetIpcHandle, (ze_handle_t, const void *, ze_ipc_mem_handle_t *))                                             \
   F(zeMemPutIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t))                                                             \
@@ -77,6 +121,7 @@ using ze_handle_t = struct ze_object *;
   F(zeEventPoolDestroy, (ze_handle_t))                                                                                 \
   F(zeEventPoolGetIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t *))                                                     \
   F(zeEventPoolOpenIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t, ze_handle_t *))                                       \
+  F(zeEventPoolPutIpcHandle, (ze_handle_t, ze_ipc_mem_handle_t))                                                       \
   F(zeEventPoolCloseIpcHandle, (ze_handle_t))                                                                          \
   F(zeEventCreate, (ze_handle_t, const ze_event_desc_t *, ze_handle_t *))                                              \
   F(zeEventDestroy, (ze_handle_t))                                                                                     \
@@ -98,7 +143,7 @@ public:
     require(loader != nullptr, "there is no libze_loader.so.1");
 #define ZE_FIND(name, parameters)                                                                                      \
   name = reinterpret_cast<uint32_t(*) parameters>(dlsym(loader, #name));                                              \
-  require(name != nullptr || std::string(#name) == "zeMemPutIpcHandle", "the loader has no " #name);
+  require(name != nullptr || is_newer(#name), "the loader has no " #name);
     ZE_FUNCTIONS(ZE_FIND)
 #undef ZE_FIND
     uint32_t one = 1;
@@ -122,6 +167,13 @@ public:
     ze_handle_t made = nullptr;
     check(zeEventCreate(pool, &desc, &made), "zeEventCreate");
     return made;
+  }
+
+  // Functions that an old loader has not got.
+  static bool is_newer(const std::string &name) {
+    const bool is_put = name.find("PutIpcHandle") != std::string::npos;
+    return is_put || name == "zePhysicalMemGetProperties" || name.find("CounterBased") != std::string::npos ||
+           name.find("FileDescriptor") != std::string::npos;
   }
 
   static void check(uint32_t result, const std::string &what) {

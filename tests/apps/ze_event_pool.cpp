@@ -7,18 +7,37 @@ using namespace app;
 // ze_event_pool_flag_t
 static constexpr uint32_t HOST_VISIBLE = 1, IPC = 2;
 
-static const char *const CASES[] = {"right", "left-open", "close-twice", "without-flag"};
+static const char *const CASES[] = {"right", "two-pools", "put-twice", "never-put", "left-open", "close-twice", "without-flag"};
 
 static void producer(Peer &consumer) {
+  const std::string what = chosen(CASES[0]);
   const Ze ze;
-  const ze_handle_t pool = ze.pool(chosen(CASES[0]) == "without-flag" ? HOST_VISIBLE : HOST_VISIBLE | IPC);
+  const ze_handle_t pool = ze.pool(what == "without-flag" ? HOST_VISIBLE : HOST_VISIBLE | IPC);
   const ze_handle_t event = ze.event(pool);
   ze_ipc_mem_handle_t handle = {};
+  const auto put = [&ze](const ze_ipc_mem_handle_t &handle) {
+    Ze::check(ze.zeEventPoolPutIpcHandle(ze.context, handle), "zeEventPoolPutIpcHandle");
+  };
+  if (what == "two-pools") {
+    const ze_handle_t other = ze.pool(HOST_VISIBLE | IPC);
+    ze_ipc_mem_handle_t of_other = {};
+    Ze::check(ze.zeEventPoolGetIpcHandle(pool, &handle), "zeEventPoolGetIpcHandle");
+    Ze::check(ze.zeEventPoolGetIpcHandle(other, &of_other), "zeEventPoolGetIpcHandle");
+    put(handle);
+    put(of_other);
+    Ze::check(ze.zeEventPoolDestroy(other), "zeEventPoolDestroy");
+  }
+  if (what == "never-put")
+    for (int more = 0; more < 300; more++) Ze::check(ze.zeEventPoolGetIpcHandle(pool, &handle), "zeEventPoolGetIpcHandle");
   if (ze.zeEventPoolGetIpcHandle(pool, &handle) == 0) {
     consumer.send(message(handle));
     consumer.await("opened");
     Ze::check(ze.zeEventHostSignal(event), "zeEventHostSignal");
     consumer.await("closed");
+    if (what == "put-twice") {
+      put(handle);
+      put(handle);
+    }
   } else {
     consumer.say("refused");
   }

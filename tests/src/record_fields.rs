@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::trace::Trace;
 
 /// A function, the fields of its begin record, and those of its end record after a success.
-const FIELDS: [(&str, &str, &str); 33] = [
+const FIELDS: [(&str, &str, &str); 49] = [
     ("urEventCreateExp", "context device flags", "object"),
     ("urEventGetInfo", "object property", ""),
     ("urEventRetain", "object", ""),
@@ -44,6 +44,22 @@ const FIELDS: [(&str, &str, &str); 33] = [
     ("zeMemPutIpcHandle", "context data", ""),
     ("zeMemOpenIpcHandle", "context device data flags fingerprint", "pointer"),
     ("zeMemCloseIpcHandle", "context pointer", ""),
+    ("zeMemGetAllocProperties", "context pointer property", "data fingerprint"),
+    ("zeMemGetIpcHandleFromFileDescriptorExp", "context data fingerprint", "data fingerprint"),
+    ("zeMemGetFileDescriptorFromIpcHandleExp", "context data fingerprint", ""),
+    ("zePhysicalMemCreate", "context device size property", "object"),
+    ("zePhysicalMemDestroy", "context object", ""),
+    ("zePhysicalMemGetProperties", "context object property", "data fingerprint"),
+    ("zeVirtualMemMap", "context pointer size object offset", ""),
+    ("zeVirtualMemUnmap", "context pointer size", ""),
+    ("zeEventCounterBasedCreate", "context device flags", "object"),
+    ("zeEventDestroy", "object", ""),
+    ("zeEventCounterBasedGetIpcHandle", "object", "data fingerprint"),
+    ("zeEventCounterBasedOpenIpcHandle", "context data fingerprint", "object"),
+    ("zeEventCounterBasedCloseIpcHandle", "object", ""),
+    ("zexCounterBasedEventGetIpcHandle", "object", "data fingerprint"),
+    ("zexCounterBasedEventOpenIpcHandle", "context data fingerprint", "object"),
+    ("zexCounterBasedEventCloseIpcHandle", "object", ""),
 ];
 
 /// Fields that every record may have besides.
@@ -53,9 +69,12 @@ const COMMON: [&str; 5] = ["call", "via", "stack", "result", "result_name"];
 const PERHAPS: [(&str, &str); 2] = [("urIPCGetMemHandleExp", "pointer size"), ("urIPCOpenMemHandleExp", "size")];
 
 /// Fields that the begin record of a function may have besides: all of them or none.
-const PERHAPS_AT_BEGIN: [(&str, &str); 3] = [
+const PERHAPS_AT_BEGIN: [(&str, &str); 6] = [
     ("urIPCOpenMemHandleExp", "exporter exported"),
     ("urEventGetInfo", "data_size"),
+    ("zeMemAllocDevice", "property data fingerprint"),
+    ("zeMemAllocDevice", "property"),
+    ("zePhysicalMemCreate", "data fingerprint"),
     ("urPhysicalMemGetInfo", "data_size"),
 ];
 
@@ -69,8 +88,9 @@ pub fn assert_as_declared(trace: &Trace) {
             continue;
         };
         let end = ends.get(&number(begin)).unwrap_or_else(|| panic!("a call that never returned: {begin}"));
-        let perhaps = PERHAPS_AT_BEGIN.iter().find(|(function, _)| *function == name).map(|(_, fields)| words(fields));
-        let more = perhaps.filter(|perhaps| perhaps.is_subset(&fields(begin)));
+        let mut perhaps =
+            PERHAPS_AT_BEGIN.iter().filter(|(function, _)| *function == name).map(|(_, fields)| words(fields));
+        let more = perhaps.find(|perhaps| perhaps.is_subset(&fields(begin)));
         assert_eq!(fields(begin), words(at_begin).into_iter().chain(more.into_iter().flatten()).collect(), "{begin}");
         let answers = if end["args"]["result"] == 0 { words(at_end) } else { BTreeSet::new() };
         let perhaps = PERHAPS.iter().find(|(function, _)| *function == name).map(|(_, fields)| words(fields));

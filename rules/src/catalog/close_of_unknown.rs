@@ -120,10 +120,15 @@ fn own_memory(fact: &Fact<'_>, what: Handle, own: &Object) -> Finding {
     let (who, size, born) = (fact.actor(), of_size(own.size), call(own.born));
     let message =
         format!("{who} closes {what}{size} in {}; the process made it in {born} and did not open it", call(fact.at));
+    let advice = match what.kind {
+        Kind::Event => "destroy what this process made with zeEventDestroy; close only what it opened",
+        Kind::EventPool => "destroy what this process made with zeEventPoolDestroy; close only what it opened",
+        _ => "release what this process made with urPhysicalMemRelease; close only what it opened",
+    };
     Finding::new(&RULE, fact.at, what, message)
         .other(Some(own.born))
         .values(own.size, None)
         .at_most(Severity::Warning)
-        .advice("release what this process made with urPhysicalMemRelease; close only what it opened")
+        .advice(advice)
         .answer(UrResult::INVALID_ARGUMENT)
 }

@@ -103,6 +103,15 @@ fn mismatch(ending: &Ending<'_>, base: u64) -> Option<(String, &'static str)> {
             "close it with urIPCCloseMemHandleExp: opened memory belongs to the other process and cannot be freed here",
         ));
     }
+    if let Target::Mapping(mapped) = ending.target
+        && mapped.imported
+        && value == base
+    {
+        return Some((
+            format!("closes {value:#x}, which an allocation has imported,"),
+            "free what an allocation has imported with zeMemFree",
+        ));
+    }
     (value != base).then(|| {
         (
             format!("closes {value:#x}, {} bytes into a mapping,", value - base),

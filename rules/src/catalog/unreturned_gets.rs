@@ -98,7 +98,7 @@ fn check(fact: &Fact<'_>) -> Option<Finding> {
     let memory = exported.data.pointer.filter(|_| is_memory).and_then(|pointer| state.allocation_at(pointer));
     let handles = memory.map_or(export.handles, |(_, memory)| memory.handles);
     // SYCL keeps the handle data of an event with the event, and calls its put optional.
-    if handles != MANY || exported.handle.kind == Kind::EventHandle {
+    if handles != MANY || exported.handle.kind == Kind::EventHandle || exported.data.is_descriptor() {
         return None;
     }
     let mut exports = memory.into_iter().flat_map(|(_, memory)| &memory.exports);

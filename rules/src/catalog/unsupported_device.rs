@@ -57,7 +57,7 @@
 //! another way: a copy through the host, or another device.
 
 use urscope_schema::{
-    api::{Effect, demand::IPC},
+    api::Effect,
     call::Enter,
     handle::{Handle, Kind},
 };
@@ -172,7 +172,8 @@ fn shares(enter: &Enter) -> Option<(Kind, Option<u64>)> {
     match enter.function.effect() {
         Effect::Makes(Kind::Mapping) => Some((Kind::Usm, values.device)),
         Effect::Makes(kind @ (Kind::PhysicalMem | Kind::Event)) => {
-            let shared = enter.function.is_ipc() || values.flags.is_some_and(|flags| flags & IPC != 0);
+            let flag = enter.function.ipc_flag();
+            let shared = enter.is_ipc() || values.flags.is_some_and(|flags| flags & flag != 0);
             Some((kind, values.device.filter(|_| shared)))
         }
         _ => None,

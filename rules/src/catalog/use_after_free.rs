@@ -61,6 +61,8 @@
 //!
 //! Free when every process has closed what it opened: wait for a message back, or a barrier.
 
+use urscope_schema::handle::Kind;
+
 use super::{
     Check, Rule, When,
     wording::{call, expired},
@@ -83,7 +85,14 @@ pub(super) static RULE: Rule = Rule {
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::OpenedExpired(old, outcome) = fact.what else { return None };
     let Expiry::Freed(freed) = old.reason else { return None };
-    let why = format!("its memory was exported in {} and freed in {}", call(old.got), fact.place(freed));
+    let (got, freed_in) = (call(old.got), fact.place(freed));
+    let why = match old.handle.kind {
+        Kind::EventHandle => format!("it was got in {got}, and its event was destroyed in {freed_in}"),
+        _ => format!("its memory was exported in {got} and freed in {freed_in}"),
+    };
     let finding = expired(&RULE, fact, old, outcome, &why).other(Some(freed));
+    if old.handle.kind == Kind::EventHandle {
+        return Some(finding.advice("destroy an event when every process has opened it, or later"));
+    }
     Some(finding.advice("free when every process has closed what it opened: wait for a message back, or a barrier"))
 }

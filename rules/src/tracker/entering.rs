@@ -23,9 +23,14 @@ impl Tracker {
         let values = &enter.values;
         let (kind, value) = match enter.function.effect() {
             Effect::Ends(kind) if kind.shares().is_some() => (kind, values.data),
+            // What an allocation has imported is a mapping.
+            Effect::Ends(Kind::Usm) if values.pointer.is_some_and(|it| state.is_imported(it)) => {
+                (Kind::Mapping, values.pointer)
+            }
             Effect::Ends(kind) => (kind, values.pointer),
             // References to events are also held by commands, which are not recorded.
             Effect::Releases(kind @ (Kind::PhysicalMem | Kind::EventPool)) => (kind, values.object),
+            Effect::Releases(Kind::Event) if enter.function.is_level_zero() => (Kind::Event, values.object),
             Effect::Makes(made) => {
                 let what = self.making(who, state, enter, made);
                 self.emit(facts, place_of(who, enter), what);
@@ -73,6 +78,10 @@ impl Tracker {
 
     /// The fact of a call that is to make an object: what it gets handle data of, or what it opens.
     fn making<'t>(&'t self, who: ProcessId, state: &'t ProcessState, enter: &'t Enter, made: Kind) -> What<'t> {
+        // A descriptor may be one of another API.
+        if enter.imports() {
+            return What::Creating(enter);
+        }
         if let Some(taken_for) = enter.function.opens() {
             let values = &enter.values;
             let of_bytes = self.export_of(who, values.fingerprint);
@@ -93,7 +102,14 @@ impl Tracker {
 
 /// What a get is asked to export.
 fn source<'t>(state: &'t ProcessState, enter: &Enter, kind: Kind) -> Source<'t> {
+    let is_level_zero = enter.function.is_level_zero();
     let value = if kind == Kind::Usm { enter.values.pointer } else { enter.values.object };
+    // The properties of physical memory export a descriptor of it.
+    if let Some((handle, object)) =
+        enter.values.object.filter(|_| kind == Kind::Usm && is_level_zero).and_then(|it| state.physical_at(it))
+    {
+        return Source::Object(handle, object);
+    }
     let Some(value) = value else { return Source::Unknown };
     if kind == Kind::Usm {
         if let Some((base, allocation)) = state.allocation_at(value) {
@@ -101,6 +117,10 @@ fn source<'t>(state: &'t ProcessState, enter: &Enter, kind: Kind) -> Source<'t> 
         }
         if let Some((base, mapping)) = state.mapping_at(value) {
             return Source::Mapping(base, mapping);
+        }
+        // `zeMemGetIpcHandle` takes physical memory, too, whether it was made to be exported or not.
+        if is_level_zero && state.physical_at(value).is_some() {
+            return Source::Unknown;
         }
     } else {
         let object = Handle { kind, value };
@@ -124,7 +144,9 @@ fn ending<'t>(state: &'t ProcessState, enter: &Enter, object: Handle) -> What<'t
         }
         Target::Allocation(_) => kind == Kind::Usm,
         Target::Mapping(mapping) => {
-            kind == Kind::Mapping && mapping.state == State::Alive && mapping.is_open_in(enter.values.context)
+            let frees = function.effect() == Effect::Ends(Kind::Usm);
+            let is_open = mapping.state == State::Alive && mapping.is_open_in(enter.values.context);
+            kind == Kind::Mapping && is_open && mapping.imported == frees
         }
         Target::Nothing if before == State::Inherited => true,
         // An address belongs to what was made there last.

@@ -42,6 +42,11 @@ impl MappedRanges {
         taken
     }
 
+    /// The range that an address lies in.
+    pub(crate) fn at(&self, address: u64) -> Option<&MappedRange> {
+        self.ranges.at_or_before(address).filter(|(_, range)| address < range.end).map(|(_, range)| range)
+    }
+
     /// The ranges of one life of physical memory, in the order of addresses.
     pub(crate) fn of(&self, memory: Serial) -> impl Iterator<Item = (u64, &MappedRange)> {
         let starts = self.by_memory.range((memory, 0)..=(memory, u64::MAX));
@@ -105,6 +110,10 @@ mod tests {
         for (start, end) in [(12, 14), (15, 45), (11, 11), (50, u64::MAX), (14, 10)] {
             assert!(ranges.take(start, end).is_empty(), "{start} to {end}");
         }
+        assert_eq!(
+            [9, 10, 11, 12, 49, 50].map(|address| ranges.at(address).is_some()),
+            [false, true, true, false, false, false]
+        );
         ranges.insert(0, range(3, u64::MAX));
         assert_eq!((of(&ranges, 1), of(&ranges, 3)), (vec![], vec![(0, u64::MAX)]));
         ranges.forget(3);

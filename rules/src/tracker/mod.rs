@@ -133,7 +133,7 @@ impl Tracker {
     /// The same, where more is known of the arguments than their record shows.
     pub fn enter_with(&mut self, who: ProcessId, enter: &Enter, nulls: &Nulls, facts: &mut dyn FactConsumer) {
         self.facts_of_enter(who, enter, nulls, facts);
-        if enter.function.is_ipc() {
+        if enter.is_ipc() {
             self.ipc_calls += 1;
             if let Some(state) = self.state_mut(who) {
                 state.ipc_calls += 1;

@@ -97,6 +97,13 @@ pub enum Operation {
         /// Which life of that.
         serial: Serial,
     },
+    /// It puts handle data that another get has returned, too.
+    PutOne {
+        /// Which.
+        handle: Handle,
+        /// Which life of that.
+        serial: Serial,
+    },
     /// A forked child puts its copy of what its parent got.
     PutInherited {
         /// Which.
@@ -236,6 +243,8 @@ pub struct Opens {
     pub data: Option<u64>,
     /// Its size in bytes.
     pub size: Option<u64>,
+    /// It is a descriptor that an allocation of Level Zero imports.
+    pub imports: bool,
 }
 
 #[cfg(test)]

@@ -235,6 +235,18 @@ impl ProcessState {
         exact.map(|mapping| (pointer, mapping)).or_else(|| self.mapping_around(pointer))
     }
 
+    /// Whether an address is that of memory that an allocation has imported.
+    pub(crate) fn is_imported(&self, pointer: u64) -> bool {
+        self.mappings.get(pointer).is_some_and(|mapping| mapping.imported && mapping.state == State::Alive)
+    }
+
+    /// The physical memory that an address stands for in a get of Level Zero: its handle, or an address that it is mapped at.
+    pub(crate) fn physical_at(&self, value: u64) -> Option<(Handle, &Object)> {
+        let by_handle = Handle { kind: Kind::PhysicalMem, value };
+        let memory = if self.objects.contains_key(&by_handle) { by_handle } else { self.mapped.at(value)?.memory };
+        Some((memory, self.objects.get(&memory)?))
+    }
+
     /// What is alive at an address that a call takes for something of `kind`, if it is of another kind. Events without the IPC
     /// flag are left out, because their end is not recorded; and memory that is taken for a mapping or the reverse is a
     /// mistake of its own.

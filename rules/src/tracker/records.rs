@@ -36,6 +36,15 @@ pub struct HandleData {
     pub context_released: Option<Place>,
     /// It was ended in a wrong way, which is reported there: its leak is the same violation.
     pub ended_wrongly: bool,
+    /// How many gets have returned it that are not put. A Level Zero driver returns the same descriptor for the same memory.
+    pub gets: u64,
+}
+
+impl HandleData {
+    /// Whether it is a descriptor that a query for properties has exported: it is closed where no trace shows it.
+    pub(crate) fn is_descriptor(&self) -> bool {
+        self.born.function.is_some_and(Function::may_export)
+    }
 }
 
 /// Opened memory of another process.
@@ -60,6 +69,8 @@ pub struct Mapping {
     pub extent: Option<u64>,
     /// The fingerprint of the handle data that it was last opened from.
     pub fingerprint: Option<u64>,
+    /// An allocation of Level Zero has imported it, so it is freed, not closed.
+    pub imported: bool,
     /// What it was last opened of.
     pub export: Option<ExportId>,
     /// The get that its handle data came from.
@@ -94,6 +105,7 @@ impl Mapping {
             size: None,
             extent: None,
             fingerprint: None,
+            imported: false,
             export: None,
             source: None,
             ended_wrongly: false,

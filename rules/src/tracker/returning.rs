@@ -135,6 +135,7 @@ fn operation_without_enter(function: Function) -> Operation {
             named: None,
             data: None,
             size: None,
+            imports: false,
         }),
         // Its flags are not known: what is shareable is never a violation.
         Effect::Makes(kind) if kind.is_object() => {
@@ -144,7 +145,7 @@ fn operation_without_enter(function: Function) -> Operation {
             Operation::Allocate(Requested { usm: UsmType::of(function), ..Requested::default() })
         }
         Effect::Makes(Kind::Context) => Operation::CreateContext(None),
-        _ if function == Function::urVirtualMemUnmap => Operation::UnmapUnknown,
+        _ if matches!(function, Function::urVirtualMemUnmap | Function::zeVirtualMemUnmap) => Operation::UnmapUnknown,
         _ => Operation::Nothing,
     }
 }

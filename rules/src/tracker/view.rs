@@ -88,8 +88,13 @@ impl Tracker {
                 let got = values.data.and_then(|value| state.handles.get(&Handle { kind, value }));
                 got.and_then(|data| data.export).into_iter().for_each(each);
             }
-            Effect::Makes(_) if function.opens().is_some() && values.fingerprint.is_some() => {
+            Effect::Makes(_)
+                if values.fingerprint.is_some() && (function.opens().is_some() || function.imports(values)) =>
+            {
                 self.export_of(who, values.fingerprint).into_iter().for_each(each);
+            }
+            Effect::Ends(Kind::Usm) if let Some(imported) = values.pointer.filter(|it| state.is_imported(*it)) => {
+                state.mappings.get(imported).and_then(|mapping| mapping.export).into_iter().for_each(each);
             }
             Effect::Makes(Kind::Mapping) | Effect::Ends(Kind::Mapping) => {
                 let mapping = values.pointer.and_then(|pointer| state.mappings.get(pointer));

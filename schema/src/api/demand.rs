@@ -224,7 +224,8 @@ const fn masks(effect: Effect) -> (u64, u64) {
 
 #[inline]
 fn flags(function: Function, values: &Values) -> Option<Fault> {
-    let flags = values.flags?;
+    // Those of Level Zero are other ones, and its drivers check them.
+    let flags = values.flags.filter(|_| !function.is_level_zero())?;
     let (undefined, exclusive) = masks(function.effect());
     if flags & undefined != 0 {
         return Some(Fault::new("flags", Wrong::Bits(flags & undefined), UrResult::INVALID_ENUMERATION));

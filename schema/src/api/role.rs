@@ -5,7 +5,10 @@
 //! and [`Role::out`] say where it is.
 
 use super::{constants, demand::Null};
-use crate::{call::Values, handle::descriptor_data};
+use crate::{
+    call::Values,
+    handle::{descriptor_data, fingerprint},
+};
 
 /// What the shim needs to know of a parameter.
 pub trait Role: Copy {
@@ -67,6 +70,10 @@ pub struct Sources {
     pub count: u32,
     /// Of a list of `ze_ipc_mem_handle_t`.
     pub ipc_handles: usize,
+    /// Of a Level Zero structure whose extensions may export or import a descriptor.
+    pub extended: usize,
+    /// Of a `ze_physical_mem_desc_t`.
+    pub physical_desc: usize,
 }
 
 /// The out-parameters of a call: the addresses at which the callee leaves its answers, 0 where there is none.
@@ -88,12 +95,26 @@ pub struct OutParams {
     pub value: usize,
     /// Of a `ze_ipc_mem_handle_t` (64 bytes).
     pub ipc_handle: usize,
+    /// Of a `ze_ipc_event_counter_based_handle_t` (64 bytes).
+    pub event_handle: usize,
+    /// Of a structure with a `ze_external_memory_export_fd_t` among its extensions.
+    pub exporting: usize,
 }
 
 impl OutParams {
     /// No out-parameter at all.
-    pub const NONE: Self =
-        Self { pointer: 0, data: 0, data_size: 0, context: 0, object: 0, copied_data: 0, value: 0, ipc_handle: 0 };
+    pub const NONE: Self = Self {
+        pointer: 0,
+        data: 0,
+        data_size: 0,
+        context: 0,
+        object: 0,
+        copied_data: 0,
+        value: 0,
+        ipc_handle: 0,
+        event_handle: 0,
+        exporting: 0,
+    };
 }
 
 macro_rules! roles {
@@ -226,6 +247,10 @@ roles! {
     AnyDevice(usize) enter device;
     /// A `ze_ipc_mem_handle_t *` or `ze_ipc_event_pool_handle_t *` that receives an IPC handle.
     OutIpcHandle(usize) absent data out ipc_handle null Pointer in data;
+    /// A `ze_ipc_event_counter_based_handle_t *` that receives an IPC handle.
+    OutEventHandle(usize) absent data out event_handle null Pointer in data;
+    /// A `ze_device_mem_alloc_desc_t *` or `ze_host_mem_alloc_desc_t *`.
+    AllocDesc(usize) source extended;
     /// A `ze_ipc_mem_handle_t *` to IPC handles that are handed in.
     IpcHandles(usize) source ipc_handles;
     /// A word that is passed on but not recorded.
@@ -257,6 +282,77 @@ impl Role for IpcHandle {
     #[inline]
     fn enter(self, values: &mut Values) {
         values.data = Some(descriptor_data(self.descriptor()));
+    }
+}
+
+/// A `ze_ipc_event_counter_based_handle_t`, which C passes by value. It is known by its bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventHandle {
+    words: [u64; 8],
+}
+
+impl Role for EventHandle {
+    fn of_word(word: u64) -> Self {
+        Self { words: [word, 0, 0, 0, 0, 0, 0, 0] }
+    }
+
+    fn enter(self, values: &mut Values) {
+        let bytes = self.words.map(u64::to_le_bytes);
+        let of_bytes = fingerprint(bytes.as_flattened());
+        (values.data, values.fingerprint) = (Some(of_bytes), Some(of_bytes));
+    }
+}
+
+/// A descriptor that was exported, in a `uint64_t`.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptor(pub u64);
+
+impl Role for Descriptor {
+    fn of_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    fn enter(self, values: &mut Values) {
+        values.data = Some(descriptor_data(self.0 as u32));
+    }
+}
+
+/// A `ze_memory_allocation_properties_t *` or `ze_physical_mem_properties_t *`. The call is recorded where the extensions ask for a
+/// descriptor.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exporting(pub usize);
+
+impl Role for Exporting {
+    fn of_word(word: u64) -> Self {
+        Self(word as usize)
+    }
+
+    #[inline]
+    fn source(self, sources: &mut Sources) {
+        sources.extended = self.0;
+    }
+
+    #[inline]
+    fn out(self, places: &mut OutParams) {
+        places.exporting = self.0;
+    }
+}
+
+/// A `ze_physical_mem_desc_t *`.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhysicalDesc(pub usize);
+
+impl Role for PhysicalDesc {
+    fn of_word(word: u64) -> Self {
+        Self(word as usize)
+    }
+
+    fn source(self, sources: &mut Sources) {
+        (sources.extended, sources.physical_desc) = (self.0, self.0);
     }
 }
 
@@ -428,6 +524,7 @@ mod tests {
         assert_eq!(size_of::<Count>(), size_of::<u32>());
         assert_eq!(size_of::<IpcProperty>(), size_of::<u32>());
         assert_eq!(size_of::<IpcHandle>(), 64, "ZE_MAX_IPC_HANDLE_SIZE");
+        assert_eq!(size_of::<EventHandle>(), 64, "ZE_MAX_IPC_HANDLE_SIZE");
     }
 
     #[test]

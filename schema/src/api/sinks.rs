@@ -1,7 +1,8 @@
 //! What is generated from the rows here: [`Function`] with names, slots, effects and texts, and `docs/functions.md`.
 
 use super::{
-    demand::Nulls,
+    constants,
+    demand::{IPC, Nulls},
     role::{self, Role},
 };
 use crate::{call::Values, handle::Kind};
@@ -81,6 +82,9 @@ tables! {
     ZeCommandQueue "ze_command_queue_dditable_t" "zeGetCommandQueueProcAddrTable";
     ZeFence "ze_fence_dditable_t" "zeGetFenceProcAddrTable";
     ZeEvent "ze_event_dditable_t" "zeGetEventProcAddrTable";
+    ZeMemExp "ze_mem_exp_dditable_t" "zeGetMemExpProcAddrTable";
+    ZePhysicalMem "ze_physical_mem_dditable_t" "zeGetPhysicalMemProcAddrTable";
+    ZeVirtualMem "ze_virtual_mem_dditable_t" "zeGetVirtualMemProcAddrTable";
     ZeExtension "the functions that zeDriverGetExtensionFunctionAddress names" "zeGetDriverProcAddrTable";
 }
 
@@ -132,6 +136,16 @@ impl Table {
                 15..17 => 16,
                 _ => 17,
             },
+            Self::ZeMemExp => match minor {
+                0..6 => 0,
+                6 => 2,
+                _ => 4,
+            },
+            Self::ZePhysicalMem => match minor {
+                0..15 => 2,
+                _ => 3,
+            },
+            Self::ZeVirtualMem => 7,
             _ => 0,
         }
     }
@@ -261,6 +275,15 @@ impl Function {
     pub const fn is_ipc(self) -> bool {
         match self.effect() {
             _ if !self.is_level_zero() => matches!(self.slot().0, Table::IPCExp),
+            Effect::Makes(Kind::Event | Kind::PhysicalMem) | Effect::Releases(Kind::Event | Kind::PhysicalMem) => {
+                matches!(
+                    self,
+                    Self::zeEventCounterBasedOpenIpcHandle
+                        | Self::zeEventCounterBasedCloseIpcHandle
+                        | Self::zexCounterBasedEventOpenIpcHandle
+                        | Self::zexCounterBasedEventCloseIpcHandle
+                )
+            }
             // The first two of the table create and destroy a pool.
             Effect::Makes(Kind::EventPool) | Effect::Releases(Kind::EventPool) => self.slot().1 > 1,
             Effect::Makes(kind) | Effect::Ends(kind) => kind.shares().is_some() || matches!(kind, Kind::Mapping),
@@ -286,6 +309,29 @@ impl Function {
     /// Whether it is a function of Level Zero.
     pub const fn is_level_zero(self) -> bool {
         self.slot().0.is_level_zero()
+    }
+
+    /// Whether a call with these arguments imports a descriptor that was exported.
+    pub fn imports(self, asked: &Values) -> bool {
+        self.is_level_zero()
+            && matches!(self.effect(), Effect::Makes(Kind::Usm | Kind::PhysicalMem))
+            && asked.property == Some(constants::ze::EXTERNAL_MEMORY_IMPORT_FD)
+    }
+
+    /// Whether it exports a descriptor, if its structure asks for that, and shares nothing otherwise.
+    pub const fn may_export(self) -> bool {
+        matches!(self, Self::zeMemGetAllocProperties | Self::zePhysicalMemGetProperties)
+    }
+
+    /// The flag by which a description asks for an event or an event pool that can be shared, or Unified Runtime's for physical memory.
+    /// Level Zero's physical memory has an extension for that instead.
+    pub const fn ipc_flag(self) -> u64 {
+        match self.effect().kind() {
+            _ if !self.is_level_zero() => IPC,
+            Kind::EventPool => constants::ze::EVENT_POOL_FLAG_IPC,
+            Kind::Event => constants::ze::EVENT_COUNTER_BASED_FLAG_IPC,
+            _ => 0,
+        }
     }
 
     /// The kind of the handle data that the function opens; `None` if it opens none.

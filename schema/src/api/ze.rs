@@ -6,6 +6,10 @@
 //! What stands behind an IPC handle is known by the file that its descriptor refers to, because programs replace the
 //! descriptor on the way to another process, and some of them all other bytes, too. So `data` is the descriptor
 //! ([`crate::handle::descriptor_data`]), and the fingerprint is that of the file ([`crate::handle::file_fingerprint`]).
+//! The handle of a counter-based event is passed on as it is, and its file may hold many events: it is known by its bytes.
+//!
+//! A descriptor is a handle, too. It is exported by a query for properties and imported by an allocation, where the chain of
+//! extensions of their structure says so: `property` is then the type of that extension ([`crate::api::constants::ze`]).
 
 /// Passes all rows to the macro `$sink`, in one call.
 #[macro_export]
@@ -17,26 +21,42 @@ macro_rules! ze_functions {
     (@rows [$($sink:tt)*] $($front:tt)*) => {
         $($sink)*! {
             $($front)*
-            /// Allocates shared memory.
-            fn zeMemAllocShared(context: Context, desc: Unseen, host_desc: Unseen, size: Length, alignment: Unseen, device: AnyDevice, pointer: OutPointer) in ZeMem[0] makes Usm;
+            /// Allocates shared memory; like the next two, it imports memory instead if its description asks for that.
+            fn zeMemAllocShared(context: Context, desc: AllocDesc, host_desc: Unseen, size: Length, alignment: Unseen, device: AnyDevice, pointer: OutPointer) in ZeMem[0] makes Usm;
             /// Allocates device memory.
-            fn zeMemAllocDevice(context: Context, desc: Unseen, size: Length, alignment: Unseen, device: AnyDevice, pointer: OutPointer) in ZeMem[1] makes Usm;
+            fn zeMemAllocDevice(context: Context, desc: AllocDesc, size: Length, alignment: Unseen, device: AnyDevice, pointer: OutPointer) in ZeMem[1] makes Usm;
             /// Allocates host memory.
-            fn zeMemAllocHost(context: Context, desc: Unseen, size: Length, alignment: Unseen, pointer: OutPointer) in ZeMem[2] makes Usm;
+            fn zeMemAllocHost(context: Context, desc: AllocDesc, size: Length, alignment: Unseen, pointer: OutPointer) in ZeMem[2] makes Usm;
             /// Frees memory.
             fn zeMemFree(context: Context, pointer: Pointer) in ZeMem[3] ends Usm;
             /// Frees memory, as the description says.
             fn zeMemFreeExt(context: Context, desc: Unseen, pointer: Pointer) in ZeMem[9] ends Usm;
+            /// Asks memory for its properties; recorded where that exports a descriptor of the memory.
+            fn zeMemGetAllocProperties(context: Context, pointer: Pointer, properties: Exporting, device: Unseen) in ZeMem[4] makes MemHandle;
             /// Gets an IPC handle of memory, to be sent to another process.
             fn zeMemGetIpcHandle(context: Context, pointer: Pointer, handle: OutIpcHandle) in ZeMem[6] makes MemHandle;
             /// The same, with a chain of properties.
             fn zeMemGetIpcHandleWithProperties(context: Context, pointer: Pointer, properties: Unseen, handle: OutIpcHandle) in ZeMem[12] makes MemHandle;
-            /// Returns an IPC handle in the process that got it.
+            /// Makes an IPC handle of a descriptor that was exported.
+            fn zeMemGetIpcHandleFromFileDescriptorExp(context: Context, descriptor: Descriptor, handle: OutIpcHandle) in ZeMemExp[0] makes MemHandle;
+            /// Asks an IPC handle for its descriptor.
+            fn zeMemGetFileDescriptorFromIpcHandleExp(context: Context, handle: IpcHandle, descriptor: Unseen) in ZeMemExp[1] asks MemHandle;
+            /// Returns an IPC handle, or an exported descriptor, in the process that got it.
             fn zeMemPutIpcHandle(context: Context, handle: IpcHandle) in ZeMem[10] ends MemHandle;
             /// Opens an IPC handle of another process: maps its memory.
             fn zeMemOpenIpcHandle(context: Context, device: AnyDevice, handle: IpcHandle, flags: Flags, pointer: OutPointer) in ZeMem[7] makes Mapping;
             /// Closes a mapping.
             fn zeMemCloseIpcHandle(context: Context, pointer: Pointer) in ZeMem[8] ends Mapping;
+            /// Creates physical memory; its description may ask for memory that can be exported, or for the import of a descriptor.
+            fn zePhysicalMemCreate(context: Context, device: AnyDevice, desc: PhysicalDesc, memory: OutObject) in ZePhysicalMem[0] makes PhysicalMem;
+            /// Destroys physical memory.
+            fn zePhysicalMemDestroy(context: Context, memory: PhysicalMem) in ZePhysicalMem[1] releases PhysicalMem;
+            /// Asks physical memory for its properties; recorded where that exports a descriptor of the memory.
+            fn zePhysicalMemGetProperties(context: Context, memory: PhysicalMem, properties: Exporting) in ZePhysicalMem[2] makes MemHandle;
+            /// Maps physical memory at a reserved address.
+            fn zeVirtualMemMap(context: Context, pointer: Pointer, size: Length, memory: PhysicalMem, offset: Offset, access: Unseen32) in ZeVirtualMem[3] uses PhysicalMem;
+            /// Unmaps the memory that is mapped at an address.
+            fn zeVirtualMemUnmap(context: Context, pointer: Pointer, size: Length) in ZeVirtualMem[4] uses PhysicalMem;
             /// Appends a copy of memory to a command list; like all commands that follow, recorded once the process shares memory.
             fn zeCommandListAppendMemoryCopy(list: Unseen, pointer: Accessed, source: CopiedFrom, size: Length, signal: Unseen, count: Unseen32, events: Unseen) in ZeCommandList[8] uses Usm;
             /// Appends a fill of memory to a command list.
@@ -57,6 +77,16 @@ macro_rules! ze_functions {
             fn zeEventQueryStatus(event: Unseen) in ZeEvent[4] waits Queue;
             /// Asks when a command ran, which succeeds once it has completed.
             fn zeEventQueryKernelTimestamp(event: Unseen, timestamp: Unseen) in ZeEvent[6] waits Queue;
+            /// Creates a counter-based event; one with the IPC flag can be shared.
+            fn zeEventCounterBasedCreate(context: Context, device: AnyDevice, desc: Desc, event: OutObject) in ZeEvent[11] makes Event;
+            /// Destroys an event; recorded for shared events only.
+            fn zeEventDestroy(event: Event) in ZeEvent[1] releases Event;
+            /// Gets an IPC handle of a counter-based event, to be sent to another process. Nothing returns it.
+            fn zeEventCounterBasedGetIpcHandle(event: Event, handle: OutEventHandle) in ZeEvent[12] makes EventHandle;
+            /// Opens an IPC handle of another process as an event.
+            fn zeEventCounterBasedOpenIpcHandle(context: Context, handle: EventHandle, event: OutObject) in ZeEvent[13] makes Event;
+            /// Closes an event that was opened.
+            fn zeEventCounterBasedCloseIpcHandle(event: Event) in ZeEvent[14] releases Event;
             /// Creates an event pool; one with the IPC flag can be shared.
             fn zeEventPoolCreate(context: Context, desc: Desc, count: Unseen32, devices: Unseen, pool: OutObject) in ZeEventPool[0] makes EventPool;
             /// Destroys an event pool.
@@ -73,6 +103,14 @@ macro_rules! ze_functions {
             fn zexMemGetIpcHandles(context: Context, pointer: Pointer, count: Unseen, handles: OutIpcHandles) in ZeExtension[0] makes MemHandle;
             /// Opens the IPC handles of all tiles of memory; the first one is recorded.
             fn zexMemOpenIpcHandles(context: Context, device: AnyDevice, count: Count, handles: IpcHandles, flags: Flags, pointer: OutPointer) in ZeExtension[1] makes Mapping;
+            /// `zeEventCounterBasedCreate`, by the name that it has in Intel's driver.
+            fn zexCounterBasedEventCreate2(context: Context, device: AnyDevice, desc: Desc, event: OutObject) in ZeExtension[2] makes Event;
+            /// `zeEventCounterBasedGetIpcHandle`, likewise.
+            fn zexCounterBasedEventGetIpcHandle(event: Event, handle: OutEventHandle) in ZeExtension[3] makes EventHandle;
+            /// `zeEventCounterBasedOpenIpcHandle`, likewise.
+            fn zexCounterBasedEventOpenIpcHandle(context: Context, handle: EventHandle, event: OutObject) in ZeExtension[4] makes Event;
+            /// `zeEventCounterBasedCloseIpcHandle`, likewise.
+            fn zexCounterBasedEventCloseIpcHandle(event: Event) in ZeExtension[5] releases Event;
         }
     };
 }

@@ -38,7 +38,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 92] = [
+const PROGRAMS: [(&str, Shares, Runs); 95] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -130,8 +130,11 @@ const PROGRAMS: [(&str, Shares, Runs); 92] = [
     ("museum_mpich_7977", AllKinds, Once),
     ("museum_oneccl_212", AllKinds, Once),
     ("museum_oneccl_217", AllKinds, Once),
+    ("ze_descriptor", AllKinds, Listed),
+    ("ze_event", AllKinds, Listed),
     ("ze_event_pool", AllKinds, Listed),
     ("ze_memory", AllKinds, Listed),
+    ("ze_physical", AllKinds, Listed),
 ];
 
 /// Programs that a test of all programs leaves out, and why.

@@ -285,8 +285,7 @@ fn found_by_a_test() -> Vec<&'static str> {
     let here = [DOUBLE_RELEASE.as_slice(), &EXPORTER_GONE, &NEVER_SIGNALLED, &REFUSED_OPEN];
     let elsewhere = [&circumstances::EXPECTED[..], &closed_twice::EXPECTED, &missing_results::EXPECTED];
     let in_ur = UR_CASES.iter().map(|(_, expected, ..)| *expected);
-    let at_level_zero =
-        level_zero::MEMORY.iter().chain(&level_zero::POOLS).flat_map(|(_, expected)| *expected).copied();
+    let at_level_zero = level_zero::all().flat_map(|(.., expected)| expected).copied();
     let in_the_museum = museum::EXHIBITS.iter().map(|exhibit| exhibit.found);
     lists
         .chain(here)

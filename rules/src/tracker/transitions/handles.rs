@@ -1,7 +1,8 @@
 //! Handle data: got at the exit of a get, gone at the enter of its put.
 
 use urscope_schema::{
-    call::Values,
+    api::Function,
+    call::{Enter, Values},
     handle::{Handle, Kind},
 };
 
@@ -33,10 +34,15 @@ pub(super) struct From {
 }
 
 /// A get begins: what it exports is known by now.
-pub(super) fn get(tracker: &Tracker, who: ProcessId, kind: Kind, values: &Values) -> Operation {
-    let Values { pointer, object, context, .. } = *values;
+pub(super) fn get(tracker: &Tracker, who: ProcessId, kind: Kind, enter: &Enter) -> Operation {
+    let Values { pointer, object, context, .. } = enter.values;
     let state = tracker.state(who);
     if kind == Kind::MemHandle {
+        if enter.function.is_level_zero()
+            && let Some((value, exported)) = state.and_then(|state| special(tracker, who, state, &enter.values))
+        {
+            return Operation::Get { kind, value: Some(value), exported, context, dangling: None };
+        }
         let found = pointer.and_then(|pointer| state?.allocation_at(pointer));
         // A mapping may have taken the address of freed memory.
         let is_gone =
@@ -50,6 +56,21 @@ pub(super) fn get(tracker: &Tracker, who: ProcessId, kind: Kind, values: &Values
     Operation::Get { kind, value: object, exported: found.map(|found| found.serial), context, dangling: None }
 }
 
+/// What a get of Level Zero is of that names no allocation: physical memory, by its handle or where it is mapped; or the memory behind a
+/// descriptor, which was exported before. Nothing if it is of memory at an address.
+fn special(tracker: &Tracker, who: ProcessId, state: &ProcessState, values: &Values) -> Option<(u64, Option<Serial>)> {
+    let physical = |value| state.physical_at(value).map(|(memory, object)| (memory.value, Some(object.serial)));
+    match (values.pointer, values.object) {
+        (Some(pointer), _) => physical(pointer).filter(|_| state.allocation_at(pointer).is_none()),
+        (None, Some(object)) => physical(object),
+        (None, None) => {
+            let export = tracker.exports.get(tracker.export_of(who, values.fingerprint)?)?;
+            let is_own = export.producer() == who && export.subject.kind == Kind::MemHandle;
+            Some((export.subject.value.filter(|_| is_own)?, export.subject.serial))
+        }
+    }
+}
+
 pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> Operation {
     let who = at.process;
     let Some(data) = tracker.state_mut(who).and_then(|state| state.handles.get_mut(&handle)) else {
@@ -61,6 +82,11 @@ pub(super) fn put(tracker: &mut Tracker, at: Place, handle: Handle) -> Operation
         return Operation::Nothing;
     };
     let before = data.state;
+    if before == State::Alive && data.gets > 1 {
+        data.gets -= 1;
+        let serial = data.serial;
+        return Operation::PutOne { handle, serial };
+    }
     data.state = step(before, Event::Ending).next;
     let (serial, export, counted) = (data.serial, data.export, Counted::of(handle, data));
     if before == State::Alive && !data.ended_wrongly {
@@ -110,14 +136,14 @@ struct Counted {
     kind: Kind,
     pointer: Option<u64>,
     exported: Option<Serial>,
-    /// Its bytes are known.
-    has_export: bool,
+    /// Its bytes are known, and it is to be put.
+    is_counted: bool,
 }
 
 impl Counted {
     fn of(handle: Handle, data: &HandleData) -> Self {
         let HandleData { pointer, exported, export, .. } = *data;
-        Self { kind: handle.kind, pointer, exported, has_export: export.is_some() }
+        Self { kind: handle.kind, pointer, exported, is_counted: export.is_some() && !data.is_descriptor() }
     }
 }
 
@@ -125,7 +151,7 @@ impl Counted {
 fn count(state: &mut ProcessState, of: Counted, change: impl FnOnce(u64) -> u64) {
     let (Some(value), Some(serial)) = (of.pointer, of.exported) else { return };
     if of.kind == Kind::MemHandle {
-        if !of.has_export {
+        if !of.is_counted {
             return;
         }
         let base = state.allocation_at(value).filter(|(_, known)| known.serial == serial).map(|(base, _)| base);
@@ -154,7 +180,16 @@ pub(super) fn got(
     let From { value: pointer, exported: aimed, context } = from;
     let fingerprint = answer.fingerprint;
     let memory = memory(tracker, who, handle, (pointer, aimed));
-    let object = handle.kind.shares().zip(pointer).map(|(kind, value)| Handle { kind, value });
+    let is_descriptor = born.function.is_some_and(Function::may_export);
+    let is_level_zero = born.function.is_some_and(Function::is_level_zero);
+    // Level Zero's handles of physical memory are handles of memory.
+    let physical = |value: &u64| {
+        let of_memory = is_level_zero && handle.kind == Kind::MemHandle;
+        let found = tracker.state(who).filter(|_| of_memory)?.physical_at(*value)?;
+        (aimed == Some(found.1.serial)).then_some(found.0)
+    };
+    let of_kind = |(kind, value)| Handle { kind, value };
+    let object = pointer.as_ref().and_then(physical).or(handle.kind.shares().zip(pointer).map(of_kind));
     let known = object.and_then(|object| tracker.state(who)?.objects.get(&object));
     let size = match known.filter(|known| aimed == Some(known.serial)) {
         Some(known) => known.size,
@@ -175,7 +210,7 @@ pub(super) fn got(
     if let (Some((base, ..)), Some(export)) = (memory, export)
         && let Some(allocation) = state.allocations.get_mut(base)
     {
-        allocation.handles += 1;
+        allocation.handles += u64::from(!is_descriptor);
         let is_new = allocation.add_export(export);
         if is_new && allocation.exports.len() >= MANY_EXPORTS && allocation.exports.len().is_power_of_two() {
             allocation.exports.retain(|id| exports.get(*id).is_some());
@@ -201,7 +236,18 @@ pub(super) fn got(
         context,
         context_released: None,
         ended_wrongly: false,
+        gets: 1,
     };
+    if let Some(same) = state.handles.get_mut(&handle).filter(|_| is_level_zero && !is_descriptor)
+        && (same.state, same.fingerprint, same.exported) == (alive, fingerprint, exported)
+        && !same.ended_wrongly
+    {
+        same.gets += 1;
+        if let Some(data) = tracker.state(who).and_then(|state| state.handles.get(&handle)) {
+            tracker.emit(facts, born, What::Exported(Exported { handle, data, answer, again, replaced: None }));
+        }
+        return;
+    }
     // Whatever was there has ended where we do not see.
     let old = state.handles.insert(handle, new).filter(|old| old.state == alive);
     let replaced = old.as_ref().map(|old| old.serial);
@@ -256,6 +302,22 @@ pub(super) fn has_put(
         tracker.emit(facts, died, What::Put(Ended { handle, serial }));
     } else {
         super::refused(tracker, died, handle, facts);
+    }
+}
+
+/// A put of handle data that another get has returned, too, has returned.
+pub(super) fn has_put_one(tracker: &mut Tracker, (handle, serial): (Handle, Serial), died: Place, success: bool) {
+    let Tracker { states, exports, .. } = tracker;
+    let Some(state) = states.get_mut(died.process.0 as usize) else { return };
+    let Some(data) = state.handles.get_mut(&handle).filter(|data| data.serial == serial) else { return };
+    if !success {
+        data.gets += 1;
+        return;
+    }
+    let (export, counted) = (data.export, Counted::of(handle, data));
+    count(state, counted, |handles| handles.saturating_sub(1));
+    if let Some(export) = export {
+        exports.put(export, None);
     }
 }
 

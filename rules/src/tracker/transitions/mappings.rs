@@ -1,6 +1,9 @@
 //! Mappings: counted opens, taken away at the enter of a close.
 
-use urscope_schema::handle::{Handle, Kind};
+use urscope_schema::{
+    api::Effect,
+    handle::{Handle, Kind},
+};
 
 use super::end_wrongly;
 use crate::{
@@ -31,7 +34,8 @@ pub(super) fn close(tracker: &mut Tracker, at: Place, pointer: u64, context: Opt
         end_wrongly(tracker, who, Kind::Mapping, pointer);
         return Operation::Nothing;
     };
-    let wrongly = base != pointer || !mapping.is_open_in(context);
+    let frees = at.function.is_some_and(|function| function.effect() == Effect::Ends(Kind::Usm));
+    let wrongly = base != pointer || !mapping.is_open_in(context) || mapping.imported != frees;
     let Some(open) = mapping.take(context, at.time) else { return Operation::Nothing };
     mapping.closed += 1;
     mapping.closing += 1;
@@ -64,6 +68,7 @@ pub(super) fn opened(
     mapping.state = step(mapping.state, Event::Birth).next;
     mapping.opens.push(Open { serial, context: open.context, context_released: None, place: born });
     mapping.opened += 1;
+    mapping.imported = open.imports;
     mapping.extent = extent.or(mapping.extent);
     mapping.fingerprint = open.fingerprint.or(mapping.fingerprint);
     if let Some(source) = open.export.and_then(|id| exports.get(id)) {

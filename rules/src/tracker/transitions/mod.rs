@@ -31,6 +31,11 @@ use super::{
 use crate::finding::Place;
 
 impl Tracker {
+    /// Whether an address is that of memory that an allocation has imported, and that its free closes.
+    fn imported(&self, who: ProcessId, pointer: u64) -> bool {
+        self.state(who).is_some_and(|state| state.is_imported(pointer))
+    }
+
     fn next_serial(&mut self) -> Serial {
         self.serial += 1;
         self.serial
@@ -42,11 +47,9 @@ pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
     let values = &enter.values;
     let place = place_of(who, enter);
     let operation = match (enter.function.effect(), values.pointer, values.data) {
-        (Effect::Makes(kind), ..) if kind.shares().is_some() => handles::get(tracker, who, kind, values),
-        (Effect::Makes(kind), ..) if let Some(data) = enter.function.opens() => {
-            opens::open(tracker, who, (kind, data), values)
-        }
-        (Effect::Makes(kind), ..) if kind.is_object() => objects::create(kind, values),
+        (Effect::Makes(kind), ..) if kind.shares().is_some() => handles::get(tracker, who, kind, enter),
+        (Effect::Makes(kind), ..) if let Some(data) = enter.opens() => opens::open(tracker, who, (kind, data), enter),
+        (Effect::Makes(kind), ..) if kind.is_object() => objects::create(kind, enter),
         (Effect::Retains(kind), ..) if kind.is_object() => objects::retain(tracker, who, kind, values.object),
         (Effect::Releases(kind), ..) if kind.is_object() => objects::release(tracker, who, kind, values.object),
         (Effect::Makes(Kind::Usm), ..) => Operation::Allocate(requested(enter)),
@@ -59,6 +62,9 @@ pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
             handles::put(tracker, place, Handle { kind, value })
         }
         (Effect::Ends(Kind::Mapping), Some(pointer), _) => mappings::close(tracker, place, pointer, values.context),
+        (Effect::Ends(Kind::Usm), Some(pointer), _) if tracker.imported(who, pointer) => {
+            mappings::close(tracker, place, pointer, values.context)
+        }
         (Effect::Ends(Kind::Usm), Some(pointer), _) => {
             let how = memory::freeing(tracker, who, enter);
             memory::free(tracker, place, pointer, how)
@@ -169,6 +175,7 @@ fn ended(tracker: &mut Tracker, place: Place, operation: Operation, exit: &Exit,
                 tracker.emit(facts, place, What::Allocated(Handle { kind: Kind::Usm, value }));
             }
         }
+        Operation::PutOne { handle, serial } => handles::has_put_one(tracker, (handle, serial), place, success),
         Operation::PutInherited { handle, born } if success => handles::inherited_put(tracker, place, handle, born),
         Operation::Close { pointer, serial, open, wrongly } => {
             mappings::closed(tracker, place, (pointer, serial), open, (success, wrongly), facts);

@@ -2,8 +2,8 @@
 //! release.
 
 use urscope_schema::{
-    api::demand::IPC,
-    call::Values,
+    api::{Function, constants::ze::EXTERNAL_MEMORY_EXPORT_DESC},
+    call::Enter,
     handle::{Handle, Kind},
 };
 
@@ -20,16 +20,14 @@ use crate::{
     },
 };
 
-/// `ze_event_pool_flag_t` (ze_api.h).
-const ZE_EVENT_POOL_FLAG_IPC: u64 = 1 << 1;
-
 /// How many events without the IPC flag are remembered.
 const PLAIN_EVENTS: usize = 1024;
 
 /// Physical memory, an event or an event pool is to be created.
-pub(super) fn create(kind: Kind, values: &Values) -> Operation {
-    let ipc = if kind == Kind::EventPool { ZE_EVENT_POOL_FLAG_IPC } else { IPC };
-    let shared = values.flags.is_some_and(|flags| flags & ipc != 0);
+pub(super) fn create(kind: Kind, enter: &Enter) -> Operation {
+    let (function, values) = (enter.function, &enter.values);
+    let is_exportable = function.is_level_zero() && values.property == Some(EXTERNAL_MEMORY_EXPORT_DESC);
+    let shared = is_exportable || values.flags.is_some_and(|flags| flags & function.ipc_flag() != 0);
     let origin = if shared { Origin::Shareable } else { Origin::Plain };
     Operation::Create { kind, origin, context: values.context, size: values.size }
 }
@@ -146,6 +144,8 @@ pub(super) fn released(
     }
     remove(state, object, &gone, died, false);
     state.mapped.forget(serial);
+    end_handles(tracker, died, object, serial);
+    let Some(state) = tracker.state(died.process) else { return };
     let (handles, mapped) = (gone.handles, mapped.map(|mapped| *mapped));
     let not_put = (handles > 0).then(|| state.latest_got(|data| data.exported == Some(serial))).flatten();
     let got = not_put.or(gone.got);
@@ -153,10 +153,31 @@ pub(super) fn released(
     tracker.emit(facts, died, What::Freed(&freed));
 }
 
-/// An object is no more. An event's address may be used again by one that is not recorded.
+/// The handles of an event of Level Zero end with it, as those of memory do: nothing puts them.
+fn end_handles(tracker: &mut Tracker, died: Place, object: Handle, serial: Serial) {
+    if object.kind != Kind::Event || !is_level_zero(died) {
+        return;
+    }
+    let Tracker { states, exports, .. } = tracker;
+    let Some(state) = states.get_mut(died.process.0 as usize) else { return };
+    state.handles.retain(|handle, data| {
+        let is_of_it = handle.kind == Kind::EventHandle && data.exported == Some(serial);
+        if let Some(export) = data.export.filter(|_| is_of_it) {
+            exports.free(export, died);
+        }
+        !is_of_it
+    });
+}
+
+fn is_level_zero(at: Place) -> bool {
+    at.function.is_some_and(Function::is_level_zero)
+}
+
+/// An object is no more. An event's address may be used again by one that is not recorded; in Level Zero, a call about such a one is not
+/// recorded either, unless it is a close.
 pub(super) fn remove(state: &mut ProcessState, handle: Handle, object: &Object, died: Place, excused: bool) {
     state.objects.remove(&handle);
-    if handle.kind != Kind::Event {
+    if handle.kind != Kind::Event || is_level_zero(died) {
         let Object { born, size, fingerprint, .. } = *object;
         state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused });
     }

@@ -1,7 +1,7 @@
 //! Opens of handle data: which export the bytes are of, and what comes back.
 
 use urscope_schema::{
-    call::Values,
+    call::{Enter, Values},
     handle::{Handle, Kind},
 };
 
@@ -20,21 +20,25 @@ use crate::{
 const OPENED_AT: usize = 1 << 16;
 
 /// An open begins: which export its bytes are of, and whether they have expired by now.
-pub(super) fn open(tracker: &mut Tracker, who: ProcessId, (kind, of): (Kind, Kind), values: &Values) -> Operation {
-    let Values { context, device, fingerprint, data, data_size: size, .. } = *values;
+///
+/// An import of a descriptor is an open, too, but the descriptor holds the memory: nothing of it expires.
+pub(super) fn open(tracker: &mut Tracker, who: ProcessId, (kind, of): (Kind, Kind), enter: &Enter) -> Operation {
+    let Values { context, device, fingerprint, data, data_size: size, .. } = enter.values;
+    let imports = enter.imports();
+    let kind = if kind == Kind::Usm { Kind::Mapping } else { kind };
     let of_this_kind = |id: &ExportId| tracker.exports.get(*id).is_some_and(|found| found.subject.kind == of);
     let export = tracker.export_of(who, fingerprint).filter(of_this_kind);
-    let expired = export.and_then(|id| expired(tracker, id, data)).map(Box::new);
+    let expired = export.filter(|_| !imports).and_then(|id| expired(tracker, id, data)).map(Box::new);
     if let Some(id) = export {
         tracker.exports.attempt(id);
-        if let (Some(state), Some(data)) = (tracker.state_mut(who), data)
+        if let (Some(state), Some(data)) = (tracker.state_mut(who), data.filter(|_| !imports))
             && state.opened_at.len() < OPENED_AT
         {
             state.opened_at.insert(data, id);
         }
     }
-    let named = values.exporter.zip(values.exported);
-    Operation::Open(Opens { kind, context, device, fingerprint, export, expired, named, data, size })
+    let named = enter.values.exporter.zip(enter.values.exported);
+    Operation::Open(Opens { kind, context, device, fingerprint, export, expired, named, data, size, imports })
 }
 
 fn expired(tracker: &Tracker, id: ExportId, data: Option<u64>) -> Option<Expired> {

@@ -21,8 +21,8 @@ use crate::{
 /// A call begins that maps or unmaps.
 pub(super) fn begin(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operation {
     match enter.function {
-        Function::urVirtualMemMap => map(tracker, at, &enter.values),
-        Function::urVirtualMemUnmap => unmap(tracker, at.process, &enter.values),
+        Function::urVirtualMemMap | Function::zeVirtualMemMap => map(tracker, at, &enter.values),
+        Function::urVirtualMemUnmap | Function::zeVirtualMemUnmap => unmap(tracker, at.process, &enter.values),
         _ => Operation::Nothing,
     }
 }

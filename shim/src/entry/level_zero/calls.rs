@@ -7,20 +7,25 @@ use std::ffi::c_void;
 
 use urscope_schema::{
     api::{
-        Function, UrResult,
+        Effect, Function, UrResult,
+        constants::ze::EXTERNAL_MEMORY_IMPORT_FD,
         demand::Nulls,
         role::{
-            Accessed, AnyDevice, Context, CopiedFrom, Count, Desc, Flags, IpcHandle, IpcHandles, Length, OutIpcHandle,
-            OutIpcHandles, OutObject, OutPointer, Pointer, Unseen, Unseen32, ZePool,
+            Accessed, AllocDesc, AnyDevice, Context, CopiedFrom, Count, Desc, Descriptor, Event, EventHandle,
+            Exporting, Flags, IpcHandle, IpcHandles, Length, Offset, OutEventHandle, OutIpcHandle, OutIpcHandles,
+            OutObject, OutPointer, PhysicalDesc, PhysicalMem, Pointer, Unseen, Unseen32, ZePool,
         },
     },
     call::Values,
+    handle::{Kind, descriptor_in},
     ze_functions,
 };
 
 use super::{real, report_once};
 use crate::{
-    chain, commands, note_caller,
+    chain, commands,
+    event_filter::{self, Recording},
+    note_caller,
     raw::{
         args::{
             Arg,
@@ -64,7 +69,11 @@ macro_rules! stand_ins {
                     // SAFETY: what was kept for this function has its C signature (`ze_api.h`, and `zex_memory.h` of Intel's driver),
                     // which is the row's.
                     let real = unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(real) };
-                    if is_recorded(Function::$name) $(&& $param.watched())* && is_programs() {
+                    let mut inputs = Inputs::default();
+                    if picks(Function::$name) {
+                        $(inputs.add($param);)*
+                    }
+                    if is_recorded(Function::$name, &inputs) $(&& $param.watched())* && is_programs() {
                         return recorded::$name(VIA, real, $($param),*);
                     }
                     let result = real($($param),*);
@@ -91,9 +100,12 @@ macro_rules! stand_ins {
                     let mut arguments = Arguments::new(None);
                     $(arguments.add($param);)*
                     let (mut values, expected) = arguments.record(&inputs);
-                    if Function::$name.opens().is_some() {
-                        values.fingerprint = values.data.and_then(|data| out_params::of_file(data as u32));
+                    if values.fingerprint.is_none() && takes_file(Function::$name) {
+                        values.fingerprint = values.data.and_then(descriptor_in).and_then(out_params::of_file);
                     }
+                    let event = event_filter::decide(Function::$name, &inputs).event();
+                    let imports = values.property == Some(EXTERNAL_MEMORY_IMPORT_FD);
+                    let flags = values.flags;
                     values.stack = stacks::current();
                     let waits = commands::before(Function::$name, &mut values);
                     let pointer = values.pointer;
@@ -101,11 +113,16 @@ macro_rules! stand_ins {
                     if let Some(answer) = entered.answer {
                         return chain::exit(Function::$name, entered.call, answer.level_zero(), Values::NONE);
                     }
+                    event_filter::enter(Function::$name, event);
                     let (mut answers, mut opened) = (RedirectedOutParams::untouched(), OpenedCopy::none());
                     let ours = answers.redirection(&expected, &mut opened);
                     let result = real($(ours.redirect($param)),*);
                     commands::after(Function::$name, entered.call, waits, None, result);
+                    if imports {
+                        commands::imported(result);
+                    }
                     let values = expected.carry_over(&answers, &opened, result, pointer);
+                    event_filter::exit(Function::$name, event, flags, result, &values);
                     chain::exit(Function::$name, entered.call, result, values)
                 }
             )*
@@ -121,10 +138,22 @@ macro_rules! stand_ins {
     };
 }
 
-/// Whether calls of `function` are recorded at all, if they are the program's.
+/// Whether it depends on its arguments if a call of `function` is recorded.
 #[inline]
-fn is_recorded(function: Function) -> bool {
-    !function.waits() && (!function.is_command() || commands::are_recorded())
+const fn picks(function: Function) -> bool {
+    function.may_export() || matches!(function.effect(), Effect::Releases(Kind::Event))
+}
+
+/// Whether a call with these arguments is recorded, if it is the program's.
+#[inline]
+fn is_recorded(function: Function, inputs: &Inputs) -> bool {
+    (!function.may_export() || inputs.ask_for_descriptor()) && event_filter::decide(function, inputs) != Recording::No
+}
+
+/// Whether what the call is about is known by the file of a descriptor that is handed in.
+#[inline]
+const fn takes_file(function: Function) -> bool {
+    matches!(function.effect(), Effect::Makes(_) | Effect::Asks(_))
 }
 
 /// Whether the call that has just come in is one of the program, or of its middleware. What a loader passes on is its caller's.

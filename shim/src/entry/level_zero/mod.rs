@@ -30,8 +30,17 @@ use crate::{
 const DRIVERS: usize = 4;
 
 /// The tables in which functions are replaced.
-const TABLES: [Table; 6] =
-    [Table::ZeMem, Table::ZeEventPool, Table::ZeCommandList, Table::ZeCommandQueue, Table::ZeFence, Table::ZeEvent];
+const TABLES: [Table; 9] = [
+    Table::ZeMem,
+    Table::ZeEventPool,
+    Table::ZeCommandList,
+    Table::ZeCommandQueue,
+    Table::ZeFence,
+    Table::ZeEvent,
+    Table::ZeMemExp,
+    Table::ZePhysicalMem,
+    Table::ZeVirtualMem,
+];
 
 /// The slot of `zeDriverGetExtensionFunctionAddress` in `ze_driver_dditable_t`, and the minor version that added it.
 const EXTENSION_ADDRESS: (usize, u32) = (5, 1);
@@ -83,7 +92,10 @@ pub(super) unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
         Some(2) => for_driver!(via, get_table, 2),
         Some(3) => for_driver!(via, get_table, 3),
         Some(4) => for_driver!(via, get_table, 4),
-        Some(_) => for_driver!(via, get_table, 5),
+        Some(5) => for_driver!(via, get_table, 5),
+        Some(6) => for_driver!(via, get_table, 6),
+        Some(7) => for_driver!(via, get_table, 7),
+        Some(_) => for_driver!(via, get_table, 8),
         None => for_driver!(via, get_driver),
     }
 }

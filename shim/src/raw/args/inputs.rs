@@ -4,18 +4,26 @@
 //! than the caller says is there. Handle data, whose size the adapter checks first, has a module of its own (`handed_in`).
 
 use urscope_schema::{
-    api::role::{Device, OutParams, Role, Sources},
+    api::{
+        constants::ze::{EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD},
+        role::{Device, OutParams, Role, Sources},
+    },
     call::Values,
     handle::{descriptor_data, fingerprint},
 };
 
 use super::{
-    AdapterHandle, Arg, handed_in,
+    AdapterHandle, Arg,
+    extensions::Extension,
+    handed_in,
     umf_header::{UMF_SIZES, UmfHeader},
 };
 
 /// The offset of the flags in every description: behind a 4-byte `stype`, 4 bytes of padding and an 8-byte `pNext`.
 pub(super) const FLAGS: usize = 16;
+
+/// The offset of the size in a `ze_physical_mem_desc_t`: behind the flags and 4 bytes of padding.
+const PHYSICAL_SIZE: usize = 24;
 
 /// Where the arguments of one call lead to: descriptions, and lists of events and devices.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,6 +49,14 @@ impl Inputs {
         Some(Arg(Device(handle))).filter(|_| handle != 0)
     }
 
+    /// Whether a structure of the call asks for a descriptor of memory.
+    #[inline]
+    pub fn ask_for_descriptor(&self) -> bool {
+        // SAFETY: the caller passes the structure to the driver, which is about to walk its chain.
+        let extension = unsafe { Extension::of(self.0.extended) };
+        extension.is_some_and(|extension| extension.kind == EXTERNAL_MEMORY_EXPORT_FD)
+    }
+
     /// The first of the call's events that `wanted` accepts.
     #[inline]
     pub fn first_event(&self, wanted: impl Fn(usize) -> bool) -> Option<usize> {
@@ -62,7 +78,7 @@ impl Inputs {
             // `ur_usm_desc_t` has its `hints` there.
             Some(u64::from(unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_unaligned() }))
         };
-        let Sources { desc, usm_desc, devices, count, ipc_handles, .. } = self.0;
+        let Sources { desc, usm_desc, devices, count, ipc_handles, extended, physical_desc, .. } = self.0;
         if desc != 0 {
             values.flags = word(desc + FLAGS);
         }
@@ -73,6 +89,20 @@ impl Inputs {
         if ipc_handles != 0 && count > 0 {
             // SAFETY: the caller passes a list of so many IPC handles to the driver, which is about to read them.
             values.data = Some(descriptor_data(unsafe { descriptor_at(ipc_handles) }));
+        }
+        if extended != 0 {
+            // SAFETY: the caller passes the structure to the driver, which is about to walk its chain.
+            let extension = unsafe { Extension::of(extended) };
+            values.property = extension.map(|extension| extension.kind);
+            if let Some(import) = extension.filter(|extension| extension.kind == EXTERNAL_MEMORY_IMPORT_FD) {
+                // SAFETY: as above.
+                values.data = unsafe { import.descriptor() }.map(descriptor_data);
+            }
+        }
+        if physical_desc != 0 {
+            let size = std::ptr::with_exposed_provenance::<u64>(physical_desc + PHYSICAL_SIZE);
+            // SAFETY: the caller passes a `ze_physical_mem_desc_t` to the driver, which is about to read it.
+            values.size = Some(unsafe { size.read_unaligned() });
         }
         if devices != 0 && count > 0 {
             let first = std::ptr::with_exposed_provenance::<u64>(devices);

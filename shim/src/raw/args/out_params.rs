@@ -9,14 +9,16 @@ use std::mem::MaybeUninit;
 use urscope_schema::{
     api::{
         UrResult,
-        role::{OutParams, Role},
+        role::{EventHandle, OutParams, Role},
     },
     call::Values,
     handle::{descriptor_data, file_fingerprint},
 };
 
 use super::{
-    Arg, handed_in,
+    Arg,
+    extensions::Extension,
+    handed_in,
     inputs::{CallerOutParams, data_fingerprint, descriptor_at},
     umf_header::{UMF_SIZES, UmfHeader},
 };
@@ -154,6 +156,17 @@ impl CallerOutParams {
             let descriptor = unsafe { descriptor_at(caller.ipc_handle) };
             values.data = Some(descriptor_data(descriptor));
             values.fingerprint = of_file(descriptor);
+        }
+        if caller.event_handle != 0 {
+            // SAFETY: the call succeeded, so the caller's variable holds an IPC handle (`zeEventCounterBasedGetIpcHandle`).
+            values.fingerprint = unsafe { data_fingerprint(caller.event_handle, size_of::<EventHandle>()) };
+            values.data = values.fingerprint;
+        }
+        if caller.exporting != 0 {
+            // SAFETY: the caller passed the structure, whose chain the driver has walked.
+            let descriptor = unsafe { Extension::of(caller.exporting).and_then(|extension| extension.descriptor()) };
+            values.data = descriptor.map(descriptor_data);
+            values.fingerprint = descriptor.and_then(of_file);
         }
         if caller.value != 0 {
             // SAFETY: the call succeeded, so the caller's variable holds a `ur_bool_t`, one byte (`urDeviceGetInfo`).

@@ -1,0 +1,139 @@
+//! The extensions of Level Zero's structures that export or import a descriptor, in the chain that `pNext` begins.
+//!
+//! The driver walks the same chain. Of each member only the first words are read, which all of them have, and the descriptor of
+//! those that have one.
+
+use urscope_schema::api::constants::ze::{
+    EXTERNAL_MEMORY_EXPORT_DESC, EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD,
+};
+
+/// How many members of a chain are looked at. One that goes in a circle is the driver's to refuse.
+const LONGEST: usize = 64;
+
+/// The offset of `pNext` behind `stype`, and that of the `int` behind the flags of the two extensions with a descriptor.
+const NEXT: usize = 8;
+const DESCRIPTOR: usize = 20;
+
+/// An extension that exports or imports a descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extension {
+    /// Its `stype`.
+    pub(super) kind: u64,
+    address: usize,
+}
+
+impl Extension {
+    /// The first one of a structure at `address`; `None` if there is none, and for null.
+    ///
+    /// # Safety
+    ///
+    /// `address` is null, or a structure with `stype` and `pNext` is there, and so on behind each `pNext` (`ze_api.h`).
+    pub(super) unsafe fn of(address: usize) -> Option<Self> {
+        let kinds = [EXTERNAL_MEMORY_EXPORT_DESC, EXTERNAL_MEMORY_IMPORT_FD, EXTERNAL_MEMORY_EXPORT_FD];
+        // SAFETY: the caller's promise.
+        unsafe { Self::first(address, &kinds) }
+    }
+
+    /// The first one of these kinds.
+    ///
+    /// # Safety
+    ///
+    /// As for [`of`](Self::of).
+    unsafe fn first(mut address: usize, kinds: &[u64]) -> Option<Self> {
+        for _ in 0..LONGEST {
+            // SAFETY: the caller's promise.
+            address = unsafe { next(address) }?;
+            // SAFETY: as above; every structure begins with its type.
+            let kind = u64::from(unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_unaligned() });
+            if kinds.contains(&kind) {
+                return Some(Self { kind, address });
+            }
+        }
+        None
+    }
+
+    /// The descriptor in it; `None` for an extension that has none, and for what cannot be one.
+    ///
+    /// # Safety
+    ///
+    /// The extension that [`of`](Self::of) found is still there.
+    pub(super) unsafe fn descriptor(self) -> Option<u32> {
+        if self.kind == EXTERNAL_MEMORY_EXPORT_DESC {
+            return None;
+        }
+        let place = std::ptr::with_exposed_provenance::<i32>(self.address + DESCRIPTOR);
+        // SAFETY: the caller's promise; the two other kinds have their descriptor there.
+        u32::try_from(unsafe { place.read_unaligned() }).ok()
+    }
+}
+
+/// The structure that a structure is extended by; `None` for null.
+///
+/// # Safety
+///
+/// As for [`Extension::of`].
+unsafe fn next(address: usize) -> Option<usize> {
+    if address == 0 {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let next = unsafe { std::ptr::with_exposed_provenance::<usize>(address + NEXT).read_unaligned() };
+    Some(next).filter(|next| *next != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `ze_external_memory_import_fd_t` and its like.
+    #[repr(C)]
+    struct Structure {
+        kind: u32,
+        next: usize,
+        flags: u32,
+        descriptor: i32,
+    }
+
+    const fn structure(kind: u64, next: usize, descriptor: i32) -> Structure {
+        Structure { kind: kind as u32, next, flags: 0, descriptor }
+    }
+
+    fn address(structure: &Structure) -> usize {
+        (&raw const *structure).expose_provenance()
+    }
+
+    #[test]
+    fn an_extension_is_found_behind_others() {
+        let import = structure(EXTERNAL_MEMORY_IMPORT_FD, 0, 7);
+        let other = structure(0x2_0001, address(&import), 0);
+        let first = structure(0x15, address(&other), 0);
+        // SAFETY: structures that live.
+        let found = unsafe { Extension::of(address(&first)) }.unwrap();
+        assert_eq!(found.kind, EXTERNAL_MEMORY_IMPORT_FD);
+        // SAFETY: as above.
+        assert_eq!(unsafe { found.descriptor() }, Some(7));
+        // SAFETY: as above.
+        assert_eq!([address(&import), 0].map(|address| unsafe { Extension::of(address) }), [None; 2]);
+    }
+
+    #[test]
+    fn what_has_no_descriptor_gives_none() {
+        let export = structure(EXTERNAL_MEMORY_EXPORT_DESC, 0, 7);
+        let refused = structure(EXTERNAL_MEMORY_EXPORT_FD, 0, -1);
+        for extension in [export, refused] {
+            let first = structure(0x15, address(&extension), 0);
+            // SAFETY: structures that live.
+            let found = unsafe { Extension::of(address(&first)) }.unwrap();
+            // SAFETY: as above.
+            assert_eq!(unsafe { found.descriptor() }, None);
+        }
+    }
+
+    #[test]
+    fn a_chain_in_a_circle_is_left() {
+        let mut first = structure(0x15, 0, 0);
+        first.next = address(&first);
+        // SAFETY: a structure that lives.
+        assert_eq!(unsafe { Extension::of(address(&first)) }, None);
+    }
+}
