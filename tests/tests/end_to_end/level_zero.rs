@@ -229,6 +229,38 @@ fn a_real_loader_and_its_layers_show_each_call_once() {
     }
 }
 
+/// A loader with several drivers calls through the tables that the handles begin with. No such loader can be had from Debian, so a small
+/// program calls as that one does, and a small driver has such handles.
+#[test]
+fn a_driver_is_watched_through_the_tables_behind_its_handles() {
+    let driver = apps::executable("ze_table_driver.so", Release::R2026_2);
+    for way in ["tables", "handles"] {
+        for (more, closes, expected) in [(None, 1, "clean"), (Some("close-twice"), 2, "findings")] {
+            let test_run = || {
+                let loader = TestRun::of_program(apps::executable("ze_table_loader", Release::R2026_2));
+                let loader = loader.arg(&driver).arg(way);
+                if let Some(more) = more { loader.arg(more) } else { loader }
+            };
+            let (bare, traced) = (test_run().untraced().run(), test_run().run());
+            assert_eq!(bare.stdout, format!("the memory was shared through {way}\n"), "{}", bare.stderr);
+            assert_eq!((traced.code == 0, &traced.stdout), (more.is_none(), &bare.stdout), "{}", traced.stderr);
+            assert_eq!(traced.report().verdict(), expected, "{way}: {:#?}", traced.report());
+            let traces = traced.traces();
+            for (call, count) in [
+                ("zeMemAllocDevice", 1),
+                ("zeMemGetIpcHandle", 1),
+                ("zexMemGetIpcHandles", 1),
+                ("zeMemOpenIpcHandle", 1),
+                ("zeMemCloseIpcHandle", closes),
+                ("zeMemPutIpcHandle", 2),
+                ("zeMemFree", 1),
+            ] {
+                assert_eq!(trace::count(&traces, "B", call), count, "{way}: {call}");
+            }
+        }
+    }
+}
+
 /// What the adapters and libumf do for a program is part of its calls of Unified Runtime.
 #[test]
 fn calls_below_unified_runtime_are_not_recorded() {

@@ -138,7 +138,7 @@ const PROGRAMS: [(&str, Shares, Runs); 95] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 15] = [
+const LEFT_OUT: [(&str, &str); 17] = [
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
     ("hunt", "it runs generated scripts"),
@@ -154,6 +154,8 @@ const LEFT_OUT: [(&str, &str); 15] = [
     ("ur_other_adapter", "it needs an adapter that refuses what it passes"),
     ("violent_ends", "the tests of violent ends run it"),
     ("which_gpu", "it makes no IPC call"),
+    ("ze_table_driver", "it is the driver of ze_table_loader"),
+    ("ze_table_loader", "it takes a driver to open"),
 ];
 
 /// The programs that have something to do on an adapter.

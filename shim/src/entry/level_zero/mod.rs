@@ -1,4 +1,5 @@
-//! The entry point for Level Zero: the tables that a loader asks of a driver, and what `zeDriverGetExtensionFunctionAddress` returns.
+//! The entry point for Level Zero: the tables that a loader asks of a driver or that the driver's handles begin with, and what
+//! `zeDriverGetExtensionFunctionAddress` returns.
 //!
 //! These see each call once, with the thread and the stack of its caller, whether the program calls a symbol or what dlsym(3) found. No
 //! symbol of Level Zero is exported: programs probe for functions that their loader lacks. The software device fills tables of its own
@@ -7,12 +8,13 @@
 //! Where Unified Runtime's adapters or libumf call, the call is part of one of Unified Runtime that is recorded already; it passes
 //! unseen. What is no driver must be left alone: a loader and its layers export getters of the same names.
 
+mod behind_handles;
 mod calls;
 
 use std::{
     ffi::{CStr, c_char, c_void},
     ptr::null_mut,
-    sync::atomic::{AtomicBool, AtomicPtr, Ordering},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering},
 };
 
 use parking_lot::Mutex;
@@ -23,7 +25,7 @@ use urscope_schema::{
 
 use crate::{
     layer::trace,
-    raw::{software_device, symbols::modules::Module},
+    raw::{args::extensions, software_device, symbols::modules::Module},
 };
 
 /// How many drivers one process can have under trace: one for each kind of device.
@@ -42,13 +44,19 @@ const TABLES: [Table; 9] = [
     Table::ZeVirtualMem,
 ];
 
-/// The slot of `zeDriverGetExtensionFunctionAddress` in `ze_driver_dditable_t`, and the minor version that added it.
-const EXTENSION_ADDRESS: (usize, u32) = (5, 1);
+/// The slots of `zeDriverGetProperties` and of `zeDriverGetExtensionFunctionAddress` in `ze_driver_dditable_t`, and the minor versions that
+/// added them. They have no rows: they lead to other functions.
+const DRIVER_FUNCTIONS: [(usize, u32); 2] = [(2, 0), (5, 1)];
+
+/// The places in [`DRIVER_FUNCTIONS`].
+const PROPERTIES: usize = 0;
+const EXTENSION_ADDRESS: usize = 1;
 
 /// What loaders and their layers export, and drivers do not.
 const LOADERS: [&CStr; 2] = [c"zelLoaderGetVersion", c"zelLoaderGetVersions"];
 
 type Getter = unsafe extern "C" fn(u32, *mut *mut c_void) -> UrResult;
+type Properties = unsafe extern "C" fn(*mut c_void, *mut c_void) -> UrResult;
 type ExtensionAddress = unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut c_void) -> UrResult;
 
 /// A driver's own functions.
@@ -56,7 +64,12 @@ struct Driver {
     getters: [AtomicPtr<c_void>; TABLES.len()],
     /// The getter of its `ze_driver_dditable_t`.
     own_getter: AtomicPtr<c_void>,
-    extension_address: AtomicPtr<c_void>,
+    /// Those of [`DRIVER_FUNCTIONS`].
+    of_driver: [AtomicPtr<c_void>; DRIVER_FUNCTIONS.len()],
+    /// The latest version that it was asked for a table of.
+    version: AtomicU32,
+    /// The tables behind its handles were looked for.
+    followed: AtomicBool,
     functions: [AtomicPtr<c_void>; Function::COUNT],
     reported: AtomicBool,
 }
@@ -65,7 +78,9 @@ static KNOWN: [Driver; DRIVERS] = [const {
     Driver {
         getters: [const { AtomicPtr::new(null_mut()) }; TABLES.len()],
         own_getter: AtomicPtr::new(null_mut()),
-        extension_address: AtomicPtr::new(null_mut()),
+        of_driver: [const { AtomicPtr::new(null_mut()) }; DRIVER_FUNCTIONS.len()],
+        version: AtomicU32::new(0),
+        followed: AtomicBool::new(false),
         functions: [const { AtomicPtr::new(null_mut()) }; Function::COUNT],
         reported: AtomicBool::new(false),
     }
@@ -138,9 +153,13 @@ use for_driver;
 ///
 /// `into` is null or a table of the API version `version` (`ze_ddi.h`).
 unsafe extern "C" fn get_table<const VIA: usize, const TABLE: usize>(version: u32, into: *mut *mut c_void) -> UrResult {
-    let getter = KNOWN.get(VIA).and_then(|driver| driver.getters.get(TABLE));
+    let driver = KNOWN.get(VIA);
+    let getter = driver.and_then(|driver| driver.getters.get(TABLE));
     // SAFETY: the caller's promise.
     let result = unsafe { fill(getter, version, into) };
+    if let Some(driver) = driver.filter(|_| result.is_success()) {
+        driver.version.store(version, Ordering::Relaxed);
+    }
     let Some(table) = TABLES.get(TABLE).filter(|_| result.is_success() && !into.is_null()) else { return result };
     let filled = table.slots(version & 0xffff);
     for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == *table) {
@@ -162,20 +181,40 @@ unsafe extern "C" fn get_driver<const VIA: usize>(version: u32, into: *mut *mut 
     let Some(driver) = KNOWN.get(VIA) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
     // SAFETY: the caller's promise.
     let result = unsafe { fill(Some(&driver.own_getter), version, into) };
-    let (slot, since) = EXTENSION_ADDRESS;
-    if result.is_success() && !into.is_null() && version & 0xffff >= since {
+    if !result.is_success() || into.is_null() {
+        return result;
+    }
+    for ((which, (slot, since)), kept) in DRIVER_FUNCTIONS.iter().enumerate().zip(&driver.of_driver) {
+        if version & 0xffff < *since {
+            continue;
+        }
         // SAFETY: a table of this version has this slot.
-        let slot = unsafe { into.add(slot) };
+        let slot = unsafe { into.add(*slot) };
         // SAFETY: as above.
         let real = unsafe { *slot };
-        let ours = extension_address::<VIA> as *mut c_void;
+        let ours = of_driver::<VIA>(which);
         if !real.is_null() && real != ours {
-            driver.extension_address.store(real, Ordering::Release);
+            kept.store(real, Ordering::Release);
             // SAFETY: as above.
-            unsafe { *slot = ours };
+            unsafe { put(slot, ours) };
         }
     }
     result
+}
+
+/// Our function of that place in [`DRIVER_FUNCTIONS`].
+fn of_driver<const VIA: usize>(which: usize) -> *mut c_void {
+    if which == PROPERTIES { properties::<VIA> as *mut c_void } else { extension_address::<VIA> as *mut c_void }
+}
+
+/// Puts a function into a slot that other threads may call through: a pointer is stored whole.
+///
+/// # Safety
+///
+/// `slot` may be written.
+unsafe fn put(slot: *mut *mut c_void, function: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { AtomicPtr::from_ptr(slot) }.store(function, Ordering::Release);
 }
 
 /// Has the driver fill a table.
@@ -208,8 +247,29 @@ unsafe fn replace<const VIA: usize>(slot: *mut *mut c_void, function: Function) 
     {
         kept.store(real, Ordering::Release);
         // SAFETY: the caller's promise.
-        unsafe { *slot = ours };
+        unsafe { put(slot, ours) };
     }
+}
+
+/// Our `zeDriverGetProperties`. A loader asks by it whether the handles begin with tables, before it calls through these.
+///
+/// # Safety
+///
+/// As for the real one: `about` is a `ze_driver_properties_t` (`ze_api.h`).
+unsafe extern "C" fn properties<const VIA: usize>(driver: *mut c_void, about: *mut c_void) -> UrResult {
+    let real =
+        KNOWN.get(VIA).and_then(|known| known.of_driver.get(PROPERTIES)).map(|kept| kept.load(Ordering::Acquire));
+    let Some(real) = real.filter(|real| !real.is_null()) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
+    // SAFETY: `get_driver` keeps what stood in this function's slot, which has this signature (`ze_api.h`).
+    let real = unsafe { std::mem::transmute::<*mut c_void, Properties>(real) };
+    // SAFETY: the caller's promise, passed on.
+    let result = unsafe { real(driver, about) };
+    // SAFETY: the driver has just walked the chain behind the structure.
+    if result.is_success() && unsafe { extensions::have_tables(about.expose_provenance()) } {
+        // SAFETY: the driver says so of its handles, and this is one.
+        unsafe { behind_handles::follow::<VIA>(driver) };
+    }
+    result
 }
 
 /// Our `zeDriverGetExtensionFunctionAddress`.
@@ -222,10 +282,10 @@ unsafe extern "C" fn extension_address<const VIA: usize>(
     name: *const c_char,
     address: *mut *mut c_void,
 ) -> UrResult {
-    let real = KNOWN.get(VIA).map_or(null_mut(), |known| known.extension_address.load(Ordering::Acquire));
-    if real.is_null() {
+    let kept = KNOWN.get(VIA).and_then(|known| known.of_driver.get(EXTENSION_ADDRESS));
+    let Some(real) = kept.map(|kept| kept.load(Ordering::Acquire)).filter(|real| !real.is_null()) else {
         return UrResult::UNSUPPORTED_FEATURE.level_zero();
-    }
+    };
     // SAFETY: `get_driver` keeps what stood in this function's slot, which has this signature (`ze_api.h`).
     let real = unsafe { std::mem::transmute::<*mut c_void, ExtensionAddress>(real) };
     // SAFETY: the caller's promise, passed on.

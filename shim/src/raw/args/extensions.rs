@@ -1,17 +1,20 @@
-//! The extensions of Level Zero's structures that export or import a descriptor, in the chain that `pNext` begins.
+//! The extensions of Level Zero's structures that export or import a descriptor, or say what a driver's handles begin with, in the chain
+//! that `pNext` begins.
 //!
-//! The driver walks the same chain. Of each member only the first words are read, which all of them have, and the descriptor of
-//! those that have one.
+//! The driver walks the same chain. Of each member only the first words are read, which all of them have, and the flags or the descriptor
+//! of those that have them.
 
 use urscope_schema::api::constants::ze::{
+    DRIVER_DDI_HANDLE_EXT_FLAG_DDI_HANDLE_EXT_SUPPORTED, DRIVER_DDI_HANDLES_EXT_PROPERTIES,
     EXTERNAL_MEMORY_EXPORT_DESC, EXTERNAL_MEMORY_EXPORT_FD, EXTERNAL_MEMORY_IMPORT_FD,
 };
 
 /// How many members of a chain are looked at. One that goes in a circle is the driver's to refuse.
 const LONGEST: usize = 64;
 
-/// The offset of `pNext` behind `stype`, and that of the `int` behind the flags of the two extensions with a descriptor.
+/// The offsets of `pNext` behind `stype`, of the flags behind that, and of the `int` behind these in the two extensions with a descriptor.
 const NEXT: usize = 8;
+const FLAGS: usize = 16;
 const DESCRIPTOR: usize = 20;
 
 /// An extension that exports or imports a descriptor.
@@ -65,6 +68,20 @@ impl Extension {
         // SAFETY: the caller's promise; the two other kinds have their descriptor there.
         u32::try_from(unsafe { place.read_unaligned() }).ok()
     }
+}
+
+/// Whether the properties of a driver say that its handles begin with its tables.
+///
+/// # Safety
+///
+/// `properties` is null or the address of a `ze_driver_properties_t`, as for [`Extension::of`].
+pub unsafe fn have_tables(properties: usize) -> bool {
+    // SAFETY: the caller's promise.
+    let extension = unsafe { Extension::first(properties, &[DRIVER_DDI_HANDLES_EXT_PROPERTIES]) };
+    let Some(Extension { address, .. }) = extension else { return false };
+    // SAFETY: as above; a structure of this type has its flags there.
+    let flags = unsafe { std::ptr::with_exposed_provenance::<u32>(address + FLAGS).read_unaligned() };
+    flags & DRIVER_DDI_HANDLE_EXT_FLAG_DDI_HANDLE_EXT_SUPPORTED != 0
 }
 
 /// The structure that a structure is extended by; `None` for null.
@@ -127,6 +144,18 @@ mod tests {
             // SAFETY: as above.
             assert_eq!(unsafe { found.descriptor() }, None);
         }
+    }
+
+    #[test]
+    fn a_driver_says_whether_its_handles_begin_with_tables() {
+        for flags in [0, 1, 2] {
+            let said = Structure { flags, ..structure(DRIVER_DDI_HANDLES_EXT_PROPERTIES, 0, 0) };
+            let properties = structure(1, address(&said), 0);
+            // SAFETY: structures that live.
+            assert_eq!(unsafe { have_tables(address(&properties)) }, flags == 1);
+        }
+        // SAFETY: nothing is read.
+        assert!(!unsafe { have_tables(0) });
     }
 
     #[test]

@@ -13,7 +13,7 @@ use urscope_schema::api::{
 };
 
 pub mod caller;
-mod extensions;
+pub mod extensions;
 mod handed_in;
 pub mod inputs;
 pub mod out_params;

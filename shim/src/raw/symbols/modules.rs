@@ -176,6 +176,16 @@ pub fn writable_from(address: usize) -> usize {
     .unwrap_or(0)
 }
 
+/// The number of bytes from `address` on that are in the same part of a library, which can be read; 0 if the address is in no library.
+pub fn mapped_from(address: usize) -> usize {
+    first_loaded(|loaded| {
+        let mut parts = loaded.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let part = parts.find(|header| header.p_flags & libc::PF_R != 0 && loaded.span(header).contains(&address))?;
+        Some(loaded.span(part).end - address)
+    })
+    .unwrap_or(0)
+}
+
 /// Calls `act` with the address at which the dynamic loader describes the process to debuggers (`struct r_debug` of `link.h`), while
 /// no thread can load or unload a library. Does nothing where the program has no such address.
 pub fn with_loaders_own(act: impl FnOnce(usize)) {
