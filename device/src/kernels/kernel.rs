@@ -188,7 +188,9 @@ pub extern "C" fn set_argument_value(kernel: Handle<Kernel>, index: u32, size: u
         let kernel = kernel.get()?;
         let parameter = kernel.info.parameters.get(index as usize);
         let parameter = *parameter.ok_or(ZeResult::INVALID_KERNEL_ARGUMENT_INDEX)?;
-        let argument = Argument::set(parameter, size, value)?;
+        let argument = Argument::set(parameter, size, value).inspect_err(|_| {
+            log::note(&format!("kernel {}: {size} bytes for argument {index}, which is {parameter:?}", kernel.name));
+        })?;
         if let Some(place) = kernel.settings.lock().arguments.get_mut(index as usize) {
             *place = argument;
         }
