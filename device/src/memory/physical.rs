@@ -210,8 +210,9 @@ impl PhysicalMemory {
         Ok(Self { id, size, kind, device, backing, exportable, exported: Mutex::default() })
     }
 
-    /// The memory behind a descriptor: `OUT_OF_DEVICE_MEMORY` if it is not that of exported physical memory, as with
-    /// Intel's driver; `UNSUPPORTED_SIZE` if the memory has another size.
+    /// The memory behind a descriptor, that of physical memory or of an allocation: `OUT_OF_DEVICE_MEMORY` if it is
+    /// not that of exported memory, as with Intel's driver; `UNSUPPORTED_SIZE` if the memory has another size, in
+    /// whole pages.
     fn import(
         import: In<ExternalMemoryImportFd>,
         size: usize,
@@ -221,9 +222,10 @@ impl PhysicalMemory {
         let ExternalMemoryImportFd { flags, fd, .. } = import.read()?;
         check_type(flags)?;
         let file = File::from(duplicate(fd)?);
-        let described = description(&file).filter(|(found, _)| found.kind & EXPORTABLE != 0);
+        let described =
+            description(&file).filter(|(found, _)| Kind::from_number(u32::from(found.kind & !EXPORTABLE)).is_some());
         let Some((described, found)) = described else {
-            log::note("zePhysicalMemCreate: the descriptor to import is not that of exported physical memory");
+            log::note("zePhysicalMemCreate: the descriptor to import is not that of exported memory");
             return Err(ZeResult::OUT_OF_DEVICE_MEMORY);
         };
         if !device.as_ref().is_none_or(|device| device.can_access(described.device)) {

@@ -152,6 +152,29 @@ fn only_what_was_made_for_it_is_exported_and_only_as_a_descriptor() {
     ok(zePhysicalMemDestroy(setup.context, memory));
 }
 
+/// As a dma-buf of an allocation can be.
+#[test]
+fn an_allocation_is_imported_as_physical_memory() {
+    let setup = Setup::new();
+    let allocation = setup.device_memory(SIZE);
+    bytes(allocation, SIZE).fill(7);
+    let mut handle: IpcMemHandle = zeroed();
+    ok(zeMemGetIpcHandle(setup.context, allocation, &raw mut handle));
+    let number = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
+    assert_eq!(try_import(setup, number, SIZE + PAGE, 1), (UNSUPPORTED_SIZE, null_mut()));
+    let (result, imported) = try_import(setup, number, SIZE, 1);
+    ok(result);
+    let base = setup.reserve(SIZE);
+    ok(zeVirtualMemMap(setup.context, base, SIZE, imported, 0, 1));
+    assert!(bytes(base, SIZE).iter().all(|byte| *byte == 7));
+    bytes(base, SIZE).fill(8);
+    assert!(bytes(allocation, SIZE).iter().all(|byte| *byte == 8));
+    ok(zeVirtualMemUnmap(setup.context, base, SIZE));
+    ok(zePhysicalMemDestroy(setup.context, imported));
+    ok(zeVirtualMemFree(setup.context, base, SIZE));
+    setup.free(allocation);
+}
+
 #[test]
 fn a_foreign_descriptor_is_refused_and_left_alone() {
     const NAME: &str = "physical::a_foreign_descriptor_is_refused_and_left_alone";
@@ -160,10 +183,6 @@ fn a_foreign_descriptor_is_refused_and_left_alone() {
         return;
     }
     let setup = Setup::new();
-    let allocation = setup.device_memory(SIZE);
-    let mut handle: IpcMemHandle = zeroed();
-    ok(zeMemGetIpcHandle(setup.context, allocation, &raw mut handle));
-    let segment = i32::from_ne_bytes(handle.data[..4].try_into().unwrap());
     let ordinary = File::open(std::env::current_exe().unwrap()).unwrap();
     // SAFETY: plain calls that make descriptors, which the files own.
     let (pipe, memory) = unsafe {
@@ -176,7 +195,7 @@ fn a_foreign_descriptor_is_refused_and_left_alone() {
     let exportable = setup.exportable(SIZE);
     let good = export(setup, exportable);
     let before = open_descriptors();
-    for fd in [-1, i32::MIN, 1 << 20, segment, ordinary.as_raw_fd(), pipe[0].as_raw_fd(), memory.as_raw_fd()] {
+    for fd in [-1, i32::MIN, 1 << 20, ordinary.as_raw_fd(), pipe[0].as_raw_fd(), memory.as_raw_fd()] {
         assert_eq!(try_import(setup, fd, SIZE, 1), (OUT_OF_DEVICE_MEMORY, null_mut()), "{fd}");
     }
     for size in [PAGE, SIZE - PAGE, SIZE + PAGE, 1 << 40] {
@@ -188,7 +207,6 @@ fn a_foreign_descriptor_is_refused_and_left_alone() {
     let file = File::from(good);
     assert!(file.set_len(0).is_err() && file.set_len(1 << 30).is_err());
     ok(zePhysicalMemDestroy(setup.context, exportable));
-    setup.free(allocation);
 }
 
 #[test]
