@@ -218,7 +218,7 @@ macro_rules! ze_functions {
                  0 zeEventQueryStatus => events::event::query_status;
                  0 zeEventHostReset => events::event::host_reset;
                  0 zeEventQueryKernelTimestamp => events::event::query_kernel_timestamp;
-                 6 zeEventQueryKernelTimestampsExt;
+                 6 zeEventQueryKernelTimestampsExt => events::event::query_kernel_timestamps;
                  9 zeEventGetEventPool => events::event::get_event_pool;
                  9 zeEventGetSignalScope => events::event::get_signal_scope;
                  9 zeEventGetWaitScope => events::event::get_wait_scope;

@@ -27,7 +27,7 @@ const DRIVER_VERSION: u32 = (1 << 24) + (17 << 16) + 40_000;
 /// `ZE_IPC_PROPERTY_FLAG_MEMORY` and `ZE_IPC_PROPERTY_FLAG_EVENT_POOL`.
 const SHARED: u32 = 0b11;
 /// The extensions of ze_api.h that are implemented and that have a name. The adapters look for some of them.
-const EXTENSIONS: [&str; 11] = [
+const EXTENSIONS: [&str; 12] = [
     "ZE_experimental_fabric",
     "ZE_experimental_global_offset",
     "ZE_experimental_immediate_command_list_append",
@@ -35,6 +35,7 @@ const EXTENSIONS: [&str; 11] = [
     "ZE_experimental_relaxed_allocation_limits",
     "ZE_extension_device_ip_version",
     "ZE_extension_eu_count",
+    "ZE_extension_event_query_kernel_timestamps",
     "ZE_extension_float_atomics",
     "ZE_extension_kernel_max_group_size_properties",
     "ZE_extension_pci_properties",

@@ -11,7 +11,9 @@ use crate::events::page::{EventPage, Header, Purpose};
 use crate::events::pool::{EventPool, PoolSlot};
 use crate::events::signal::{Kind, Signal};
 use crate::ffi::handles::{Handle, Object, Registry};
-use crate::ffi::layout::event::{EventCounterBasedDesc, EventDesc, KernelTimestampData, KernelTimestampResult};
+use crate::ffi::layout::event::{
+    EventCounterBasedDesc, EventDesc, KernelTimestampData, KernelTimestampResult, KernelTimestampsResults,
+};
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
 
@@ -159,6 +161,26 @@ pub extern "C" fn query_status(event: Handle<Event>) -> ZeResult {
 /// `NOT_READY` before that.
 pub extern "C" fn query_kernel_timestamp(event: Handle<Event>, result: Out<KernelTimestampResult>) -> ZeResult {
     call(|| result.write(kernel_timestamps(&*event.get()?).ok_or(ZeResult::NOT_READY)?))
+}
+
+/// `zeEventQueryKernelTimestampsExt` (ze_api.h). There is one packet. Host and device use the same clock, so both kinds of
+/// timestamp are equal; `NOT_READY` unless the event is signalled.
+pub extern "C" fn query_kernel_timestamps(
+    event: Handle<Event>,
+    device: Handle<Device>,
+    count: Out<u32>,
+    results: In<KernelTimestampsResults>,
+) -> ZeResult {
+    call(|| {
+        let event = event.get()?;
+        device.get()?;
+        if count.read()? > 0 && !results.is_null() {
+            let timestamps = kernel_timestamps(&event).ok_or(ZeResult::NOT_READY)?;
+            results.out_member(|results| results.kernel)?.write_optional(timestamps);
+            results.out_member(|results| results.synchronized)?.write_optional(timestamps);
+        }
+        count.write(1)
+    })
 }
 
 /// `zeEventGetEventPool` (ze_api.h). `INVALID_ARGUMENT` for an event without a pool.

@@ -150,6 +150,11 @@ impl<T: Copy> In<T> {
         Ok(In(of(&self.read()?)))
     }
 
+    /// A pointer argument for a result that is a member of this structure. It may be NULL.
+    pub(crate) fn out_member<U>(self, of: fn(&T) -> *mut U) -> Outcome<Out<U>> {
+        Ok(Out(of(&self.read()?)))
+    }
+
     /// A count or size that is a member of this structure.
     pub(crate) fn number<U>(self, of: fn(&T) -> U) -> Outcome<Argument<U>> {
         Ok(Argument(of(&self.read()?)))

@@ -188,6 +188,7 @@ functions! {
     zeEventHostSynchronize(event: Handle, timeout: u64);
     zeEventQueryStatus(event: Handle);
     zeEventQueryKernelTimestamp(event: Handle, result: *mut KernelTimestampResult);
+    zeEventQueryKernelTimestampsExt(event: Handle, device: Handle, count: *mut u32, results: *const KernelTimestampsResults);
     zeFenceCreate(queue: Handle, desc: *const FenceDesc, fence: *mut Handle);
     zeFenceDestroy(fence: Handle);
     zeFenceHostSynchronize(fence: Handle, timeout: u64);

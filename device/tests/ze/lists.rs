@@ -346,6 +346,9 @@ fn timestamps_surround_the_work() {
     ok(zeDeviceGetGlobalTimestamps(setup.device, &raw mut host, &raw mut before));
     let mut result: KernelTimestampResult = zeroed();
     assert_eq!(zeEventQueryKernelTimestamp(first, &raw mut result), NOT_READY);
+    let (mut count, results): (_, KernelTimestampsResults) = (1, zeroed());
+    let early = zeEventQueryKernelTimestampsExt(first, setup.device, &raw mut count, &raw const results);
+    assert_eq!(early, NOT_READY);
     let written = setup.device_memory(4096);
     ok(zeCommandListAppendMemoryCopy(list, to, from, SIZE, first, 0, null()));
     ok(zeCommandListAppendWriteGlobalTimestamp(list, written.cast(), null_mut(), 0, null()));
@@ -360,6 +363,15 @@ fn timestamps_surround_the_work() {
     let [start, end] = [result.global.kernel_start, result.global.kernel_end];
     assert_eq!([start, end], [result.context.kernel_start, result.context.kernel_end]);
     assert_eq!([start, end], [word(1), word(2)]);
+    let (mut count, mut kernel, mut synchronized): (u32, [KernelTimestampResult; 1], [_; 1]) = zeroed();
+    let (to_kernel, to_synchronized) = (kernel.as_mut_ptr(), synchronized.as_mut_ptr());
+    let results = KernelTimestampsResults { kernel: to_kernel, synchronized: to_synchronized, ..zeroed() };
+    ok(zeEventQueryKernelTimestampsExt(first, setup.device, &raw mut count, null()));
+    assert_eq!(count, 1);
+    ok(zeEventQueryKernelTimestampsExt(first, setup.device, &raw mut count, &raw const results));
+    for found in [kernel[0], synchronized[0]] {
+        assert_eq!([found.global.kernel_start, found.context.kernel_end], [start, end]);
+    }
     let order = [before, start, end, word(0), word(5), word(6), after];
     assert!(order.is_sorted(), "{order:?}");
     assert!(start < end);

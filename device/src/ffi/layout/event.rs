@@ -52,6 +52,21 @@ pub struct KernelTimestampResult {
     pub context: KernelTimestampData,
 }
 
+/// `ze_event_query_kernel_timestamps_results_ext_properties_t`. Each array may be NULL. A synchronized timestamp
+/// (`ze_synchronized_timestamp_result_ext_t`) has the shape of a kernel timestamp.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct KernelTimestampsResults {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `pKernelTimestampsBuffer`.
+    pub kernel: *mut KernelTimestampResult,
+    /// `pSynchronizedTimestampsBuffer`.
+    pub synchronized: *mut KernelTimestampResult,
+}
+
 /// `ze_event_counter_based_desc_t`, and the driver extension's descriptor of the same shape.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -96,6 +111,7 @@ mod tests {
         assert_eq!(size_of::<EventDesc>(), 32);
         assert_eq!(size_of::<KernelTimestampData>(), 16);
         assert_eq!(size_of::<KernelTimestampResult>(), 32);
+        assert_eq!(size_of::<KernelTimestampsResults>(), 32);
         assert_eq!(offset_of!(EventPoolDesc, count), 20);
         assert_eq!(offset_of!(EventDesc, wait), 24);
         assert_eq!(size_of::<EventCounterBasedDesc>(), 32);
