@@ -58,6 +58,7 @@ mod repeated_violations;
 mod reports;
 mod scripts;
 mod stacks;
+mod suites;
 mod top;
 mod torn_records;
 mod transparency;
