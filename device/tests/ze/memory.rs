@@ -73,8 +73,10 @@ fn reused_memory_is_zero() {
 fn a_foreign_pointer_is_of_unknown_type() {
     let setup = Setup::new();
     let mine = Box::new(7_u64);
-    let (properties, device) = describe(setup, (&raw const *mine).cast());
-    assert_eq!((properties.kind, properties.id, device), (0, 0, null_mut()));
+    for pointer in [(&raw const *mine).cast(), null()] {
+        let (properties, device) = describe(setup, pointer);
+        assert_eq!((properties.kind, properties.id, device), (0, 0, null_mut()));
+    }
     let range = zeMemGetAddressRange(setup.context, (&raw const *mine).cast(), null_mut(), null_mut());
     assert_eq!(range, INVALID_ARGUMENT);
     assert_eq!(zeMemFree(setup.context, (&raw const *mine).cast_mut().cast()), INVALID_ARGUMENT);
