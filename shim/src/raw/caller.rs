@@ -18,19 +18,19 @@ use super::{interruptions, symbols::modules, variables};
 pub enum Owner {
     /// The program, or a library that calls for itself.
     Program,
-    /// Unified Runtime, what its adapters allocate with, and urscope.
+    /// Unified Runtime and urscope.
     Runtime,
-    /// Level Zero, whose loader passes calls on.
-    LevelZero,
+    /// What calls for others: the loader of Level Zero, and libumf, with which Unified Runtime's adapters allocate, and programs too.
+    ForOthers,
 }
 
 /// How the file names of the libraries begin that are not the program's.
 const LIBRARIES: [(&str, Owner); 6] = [
     ("libur_", Owner::Runtime),
-    ("libumf", Owner::Runtime),
+    ("libumf.", Owner::ForOthers),
     ("libsycl.", Owner::Runtime),
     ("liburscope", Owner::Runtime),
-    ("libze_", Owner::LevelZero),
+    ("libze_", Owner::ForOthers),
     ("libpi_", Owner::Runtime),
 ];
 
@@ -92,7 +92,7 @@ impl Known {
 const fn owner_of(number: usize) -> Owner {
     match number {
         1 => Owner::Runtime,
-        2 => Owner::LevelZero,
+        2 => Owner::ForOthers,
         _ => Owner::Program,
     }
 }
@@ -126,8 +126,8 @@ mod tests {
     #[test]
     fn a_library_is_known_by_its_name() {
         assert_eq!(of_file("libur_adapter_level_zero_v2.so.0.12.0"), Owner::Runtime);
-        assert_eq!(of_file("libumf.so.1.0.2"), Owner::Runtime);
-        assert_eq!(of_file("libze_loader.so.1.28.2"), Owner::LevelZero);
+        assert_eq!(of_file("libumf.so.1.0.2"), Owner::ForOthers);
+        assert_eq!(of_file("libze_loader.so.1.28.2"), Owner::ForOthers);
         assert_eq!(of_file("libmpi.so.12"), Owner::Program);
         assert_eq!(of_file("libsyclomatic_helper.so"), Owner::Program);
     }
@@ -137,7 +137,7 @@ mod tests {
         let here = an_owner_is_remembered as *const () as usize;
         assert_eq!([owner(here), owner(here)], [Owner::Program; 2]);
         assert_eq!(owner(1), Owner::Program);
-        for owner in [Owner::Program, Owner::Runtime, Owner::LevelZero] {
+        for owner in [Owner::Program, Owner::Runtime, Owner::ForOthers] {
             assert_eq!(owner_of(owner as usize), owner);
         }
     }

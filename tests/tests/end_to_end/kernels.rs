@@ -4,18 +4,13 @@ use urscope_tests::{Adapter, Release, TestRun};
 
 use crate::on_both_adapters;
 
-/// The same run with the engine of 2026.1, which the set-up installs for another test: one for 2026.2 would be 225 MB more.
-pub(crate) fn with_engine(run: TestRun) -> TestRun {
-    run.env("ZE_SOFT_ENGINE", Release::R2026_1.library("libintelocl.so"))
-}
-
 on_both_adapters! {
     /// With both implementations of the entry points, and with an engine that is named and one that is found.
     fn kernels_work_on_shared_memory(adapter) {
         let run = |release, backend: &str| TestRun::of("kernel_exchange", release, adapter).env("URSCOPE_BACKEND", backend);
         let runs = [
-            with_engine(run(Release::R2026_2, "adapter")),
-            with_engine(run(Release::R2026_2, "level_zero")),
+            run(Release::R2026_2, "adapter").with_engine(),
+            run(Release::R2026_2, "level_zero").with_engine(),
             run(Release::R2026_1, "auto"),
         ];
         for run in runs {
@@ -29,7 +24,7 @@ on_both_adapters! {
 
     /// The program goes on after the fault, and its trace is closed.
     fn a_wild_pointer_in_a_kernel_loses_the_device(adapter) {
-        let outcome = with_engine(TestRun::of("kernel_fault", Release::R2026_2, adapter)).option("--no-check").run();
+        let outcome = TestRun::of("kernel_fault", Release::R2026_2, adapter).with_engine().option("--no-check").run();
         assert_eq!((outcome.code, outcome.stdout.as_str()), (3, "the device is lost\n"), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("ze_soft: kernel scale faulted at address 0x"), "{}", outcome.stderr);
         for trace in outcome.traces() {
@@ -39,13 +34,13 @@ on_both_adapters! {
 
     /// The adapters make a command buffer only if the driver lists the extension for it.
     fn a_command_buffer_with_kernels_runs_in_order(adapter) {
-        let outcome = with_engine(TestRun::of("kernel_graph", Release::R2026_2, adapter)).option("--no-check").run();
+        let outcome = TestRun::of("kernel_graph", Release::R2026_2, adapter).with_engine().option("--no-check").run();
         assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "right\n"), "{}", outcome.stderr);
     }
 
     /// A value of 8 bytes that is 0 among them, for which the v1 adapter passes no pointer.
     fn kernels_in_sycl_need_no_other_compiler(adapter) {
-        let outcome = with_engine(TestRun::of("kernel_source", Release::R2026_2, adapter)).option("--no-check").run();
+        let outcome = TestRun::of("kernel_source", Release::R2026_2, adapter).with_engine().option("--no-check").run();
         assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "right\nright\n"), "{}", outcome.stderr);
     }
 }

@@ -38,7 +38,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 95] = [
+const PROGRAMS: [(&str, Shares, Runs); 96] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -130,6 +130,7 @@ const PROGRAMS: [(&str, Shares, Runs); 95] = [
     ("museum_mpich_7977", AllKinds, Once),
     ("museum_oneccl_212", AllKinds, Once),
     ("museum_oneccl_217", AllKinds, Once),
+    ("umf_memory", AllKinds, Listed),
     ("ze_descriptor", AllKinds, Listed),
     ("ze_event", AllKinds, Listed),
     ("ze_event_pool", AllKinds, Listed),
@@ -177,7 +178,7 @@ pub(crate) fn ways(program: &str, adapter: Adapter) -> Vec<(String, TestRun)> {
         With(arguments) => {
             vec![(program.to_owned(), prepared(program, arguments.iter().fold(test_run(), |run, one| run.arg(*one))))]
         }
-        Kernels => vec![(program.to_owned(), crate::kernels::with_engine(test_run()))],
+        Kernels => vec![(program.to_owned(), test_run().with_engine())],
         Library => vec![(program.to_owned(), TestRun::of_library(program, Release::R2026_2, adapter))],
         Cases => each(&GROUPS),
         Orders => each(&crate::event::ORDERS.map(|(order, _)| order)),

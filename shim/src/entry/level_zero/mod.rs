@@ -5,8 +5,8 @@
 //! symbol of Level Zero is exported: programs probe for functions that their loader lacks. The software device fills tables of its own
 //! through dlsym(3), as a loader does, so it needs nothing else.
 //!
-//! Where Unified Runtime's adapters or libumf call, the call is part of one of Unified Runtime that is recorded already; it passes
-//! unseen. What is no driver must be left alone: a loader and its layers export getters of the same names.
+//! Where Unified Runtime's adapters call, themselves or through libumf, the call is part of one of Unified Runtime that is recorded already;
+//! it passes unseen. What is no driver must be left alone: a loader and its layers export getters of the same names.
 
 mod behind_handles;
 mod calls;

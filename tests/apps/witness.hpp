@@ -1,0 +1,66 @@
+// Counts the calls of Level Zero with which memory is shared, independently of urscope: by a tracer of the loader
+// (zel_tracing_api.h), which the software device calls for each function that is called through its symbols.
+#pragma once
+
+#include "peer.hpp"
+
+#include <atomic>
+#include <utility>
+
+#include <dlfcn.h>
+
+namespace app {
+
+class Witness {
+public:
+  static constexpr const char *FUNCTIONS[] = {"MemGetIpcHandle", "MemPutIpcHandle", "MemOpenIpcHandle",
+                                              "MemCloseIpcHandle"};
+  static constexpr size_t COUNT = sizeof FUNCTIONS / sizeof *FUNCTIONS;
+
+  // From here on. The layer of tracers is there for this one only: a library that finds it behaves otherwise.
+  Witness() {
+    loader = dlopen("libze_loader.so.1", RTLD_LAZY);
+    require(loader != nullptr, "there is no libze_loader.so.1");
+    const struct {
+      uint32_t stype;
+      const void *next;
+      void *data;
+    } desc = {1, nullptr, nullptr}; // zel_tracer_desc_t
+    void *tracer = nullptr;
+    check(find<uint32_t()>("zelEnableTracingLayer")());
+    check(find<uint32_t(const void *, void **)>("zelTracerCreate")(&desc, &tracer));
+    check(find<uint32_t()>("zelDisableTracingLayer")());
+    add(tracer, std::make_index_sequence<COUNT>());
+    check(find<uint32_t(void *, uint8_t)>("zelTracerSetEnabled")(tracer, 1));
+  }
+
+  // What was called so far, as one line.
+  std::string seen() const {
+    std::string line = "called:";
+    for (size_t at = 0; at < COUNT; at++)
+      line += " ze" + std::string(FUNCTIONS[at]) + " " + std::to_string(counts[at].load());
+    return line;
+  }
+
+private:
+  using Callback = void (*)(const void *, uint32_t, void *, void **);
+  static inline std::atomic<int> counts[COUNT] = {};
+
+  template <size_t AT> static void count(const void *, uint32_t, void *, void **) { counts[AT]++; }
+
+  template <size_t... AT> void add(void *tracer, std::index_sequence<AT...>) {
+    using Register = uint32_t(void *, uint32_t, Callback);
+    (check(find<Register>("zelTracer" + std::string(FUNCTIONS[AT]) + "RegisterCallback")(tracer, 0, count<AT>)), ...);
+  }
+
+  template <typename Function> Function *find(const std::string &name) {
+    auto *function = reinterpret_cast<Function *>(dlsym(loader, name.c_str()));
+    require(function != nullptr, "the loader has no " + name);
+    return function;
+  }
+  static void check(uint32_t result) { require(result == 0, "the tracer is refused: " + std::to_string(result)); }
+
+  void *loader = nullptr;
+};
+
+} // namespace app
