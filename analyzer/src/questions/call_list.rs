@@ -3,6 +3,7 @@
 //! Calls are handed on as they are read: the list is never in memory as a whole.
 
 use std::{
+    collections::HashSet,
     mem,
     path::PathBuf,
     sync::{Arc, Mutex},
@@ -15,6 +16,7 @@ use urscope_schema::{
     call::{Shape, Values},
     handle::Kind,
     ranks::{Ranks, process_name},
+    trace::records::Header,
 };
 
 use super::QuestionError;
@@ -53,6 +55,10 @@ pub struct CallLine {
     pub result: Option<String>,
     /// Whether it succeeded.
     pub succeeded: bool,
+    /// When the trace of its process began, in nanoseconds of the host's monotonic clock: tells programs apart that follow each other in
+    /// one process.
+    #[serde(skip)]
+    trace_began: u64,
 }
 
 impl CallLine {
@@ -60,7 +66,15 @@ impl CallLine {
     pub fn process(&self) -> String {
         process_name(&self.executable, self.pid, self.rank)
     }
+
+    /// What no other call of the run has.
+    fn identity(&self) -> Identity {
+        (self.pid, self.trace_began, self.call)
+    }
 }
+
+/// The process, when its trace began, and the number of a call in it.
+type Identity = (u32, u64, u64);
 
 /// The API that a function belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,8 +148,8 @@ fn shown(values: &Values) -> Map<String, Value> {
 #[derive(Clone)]
 struct Lister<F> {
     filter: CallFilter,
-    /// The host, the pid, the rank and the executable of each process, and whether it is wanted.
-    processes: Vec<(String, u32, Option<u32>, String, bool)>,
+    /// The header of each process; `None` of one that is not wanted.
+    processes: Vec<Option<Header>>,
     each: F,
 }
 
@@ -143,21 +157,21 @@ impl<F: FnMut(CallLine)> EventSink for Lister<F> {
     fn process(&mut self, began: &ProcessStart<'_>) {
         let header = began.header;
         let wanted = self.filter.wants_process(header.pid, header.rank);
-        self.processes.push((header.host.clone(), header.pid, header.rank, header.executable.clone(), wanted));
+        self.processes.push(wanted.then(|| header.clone()));
     }
 
     fn call(&mut self, call: &FinishedCall<'_>) {
-        let Some((host, pid, rank, executable, true)) = self.processes.get(call.process as usize) else { return };
+        let Some(Some(header)) = self.processes.get(call.process as usize) else { return };
         if !self.filter.wants(call) {
             return;
         }
         (self.each)(CallLine {
             begin_ns: call.from,
             took_ns: call.to.map(|to| to.saturating_sub(call.from)),
-            host: host.clone(),
-            pid: *pid,
-            rank: *rank,
-            executable: executable.clone(),
+            host: header.host.clone(),
+            pid: header.pid,
+            rank: header.rank,
+            executable: header.executable.clone(),
             tid: call.tid,
             call: call.number,
             function: call.function.name(),
@@ -165,6 +179,7 @@ impl<F: FnMut(CallLine)> EventSink for Lister<F> {
             answers: shown(call.answered),
             result: call.result.map(|result| result.text_of(call.function)),
             succeeded: call.result.is_some_and(UrResult::is_success),
+            trace_began: header.clock.monotonic_ns,
         });
     }
 }
@@ -188,9 +203,8 @@ type Waiting = Arc<Mutex<Vec<CallLine>>>;
 pub struct CallFollower {
     following: Following<LifetimeTracker<Lister<Box<dyn Take>>>>,
     waiting: Waiting,
-    /// How often the analysis has started, and how many calls were taken since then and before.
-    starts: u64,
-    taken: (usize, usize),
+    /// The calls that were taken. When a trace is found that began earlier, everything is read again.
+    taken: HashSet<Identity>,
 }
 
 /// What takes a call; it can be cloned with the analysis.
@@ -225,20 +239,14 @@ impl CallFollower {
             let each: Box<dyn Take> = Box::new(take);
             LifetimeTracker::new(Lister { filter: filter.clone(), processes: Vec::new(), each })
         });
-        Self { following, waiting, starts: 1, taken: (0, 0) }
+        Self { following, waiting, taken: HashSet::new() }
     }
 
     /// The calls that are new since the last time.
     pub fn take(&mut self, paths: &[PathBuf], options: &Options) -> Result<Vec<CallLine>, AnalysisError> {
         self.following.take_in(paths, options)?;
         let mut new = self.waiting.lock().map(|mut waiting| mem::take(&mut *waiting)).unwrap_or_default();
-        if mem::replace(&mut self.starts, self.following.starts()) != self.starts {
-            // Everything was read again, because a trace was found that began earlier: what was listed is not listed again.
-            self.taken = (0, self.taken.0.max(self.taken.1));
-        }
-        let (now, before) = self.taken;
-        self.taken.0 += new.len();
-        new.drain(..before.saturating_sub(now).min(new.len()));
+        new.retain(|line| self.taken.insert(line.identity()));
         Ok(new)
     }
 }

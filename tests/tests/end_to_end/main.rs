@@ -26,6 +26,7 @@ mod event;
 mod examples;
 mod exec;
 mod export;
+mod followed_calls;
 mod forgotten_wait;
 mod fork;
 mod hunt;

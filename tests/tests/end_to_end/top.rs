@@ -17,8 +17,8 @@ use urscope_tests::{Release, apps, artefacts, run};
 /// The sequence that restores the screen that was there before.
 const BACK: &[u8] = b"\x1b[?1049l";
 
-/// The time after which a wait fails. Even on a busy machine no screen takes nearly as long.
-const LIMIT: Duration = Duration::from_mins(1);
+/// The time after which a wait fails. Even on a busy machine nothing takes nearly as long.
+pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 
 /// A terminal in which `urscope top` runs.
 struct Screen {
@@ -106,7 +106,7 @@ fn is_restored(written: &[u8]) -> bool {
 }
 
 /// Starts a program that runs until its input ends.
-fn lingering(traces: &Path) -> (Child, ChildStdin) {
+pub(crate) fn lingering(traces: &Path) -> (Child, ChildStdin) {
     let mut program = Command::new(artefacts::command())
         .args(["run", "--device", "software", "--no-check", "--dir"])
         .arg(traces)

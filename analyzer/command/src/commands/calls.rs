@@ -5,12 +5,13 @@ use std::{
     path::PathBuf,
     process::ExitCode,
     thread,
-    time::Duration,
+    time::Instant,
 };
 
 use clap::{Args, ValueEnum};
 use urscope_analyzer::{
     Options, Verdict,
+    follow::Follower,
     questions::{self, CallFilter, CallFollower, CallLine, Level, QuestionError},
     report,
 };
@@ -21,9 +22,6 @@ use crate::{
     input::chosen,
     output::{complain, look},
 };
-
-/// How often a run that goes on is looked at.
-const PACE: Duration = Duration::from_millis(250);
 
 /// List the sharing calls of all processes in order, one line each: when, which process, its arguments, answers and result.
 ///
@@ -150,13 +148,21 @@ fn follow(
     filter: CallFilter,
     printer: &mut Printer,
 ) -> Result<(), QuestionError> {
-    let mut follower = CallFollower::new(filter);
+    let mut follower = Follower::new(paths);
+    let mut calls = CallFollower::new(filter);
     while printer.failed.is_none() {
-        for line in follower.take(paths, options)? {
-            printer.print(&line);
+        let began = Instant::now();
+        if follower.poll(began) {
+            // Others may appear later.
+            let existing: Vec<_> = paths.iter().filter(|path| path.exists()).cloned().collect();
+            for line in calls.take(&existing, options)? {
+                printer.print(&line);
+            }
+            printer.flush();
+            follower.analyzed(began, Instant::now());
         }
-        printer.flush();
-        thread::sleep(PACE);
+        let now = Instant::now();
+        thread::sleep(follower.next_poll(now).saturating_duration_since(now));
     }
     Ok(())
 }
