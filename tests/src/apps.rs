@@ -1,7 +1,7 @@
 //! The test programs, compiled once for each runtime release by `scripts/compile-app`.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -34,6 +34,16 @@ fn compile(name: &str, release: Release) -> PathBuf {
         String::from_utf8_lossy(&output.stderr)
     );
     PathBuf::from(String::from_utf8_lossy(&output.stdout).trim())
+}
+
+/// Compiles `tests/apps/<source>` with `flags` against the headers of the newest runtime, and nothing else of it.
+pub fn compile_with_headers(source: &str, to: &Path, flags: &[&str]) {
+    let include = Release::R2026_2.folder().join("include");
+    let mut compiler = Command::new("g++");
+    compiler.args(["-std=c++17", "-Wall", "-Wextra"]).args(flags).arg("-isystem").arg(&include).arg("-isystem");
+    compiler.arg(include.join("unified-runtime")).arg(self::source(source)).arg("-o").arg(to);
+    let status = compiler.arg("-ldl").status().expect("g++ cannot be started; install it with: apt-get install g++");
+    assert!(status.success(), "{source} does not compile with {flags:?}");
 }
 
 /// A file of `tests/apps`.

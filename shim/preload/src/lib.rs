@@ -21,6 +21,7 @@ use urscope_shim::{
         exec::{self, Arguments, Real},
         exports,
     },
+    note_caller,
     raw::{args::Arg, errno, process, reserve::Allocator, signal_stack},
 };
 
@@ -36,12 +37,29 @@ macro_rules! exports {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
         $(
             #[doc = $doc]
+            ///
+            /// # Safety
+            ///
+            /// The arguments are those of the function of this name (`ur_api.h`).
             // SAFETY: the symbol of a loader that is behind us; it is found and called.
             #[unsafe(no_mangle)]
-            pub extern "C" fn $name($($param: Arg<$role>),*) -> UrResult {
-                exports::$name()($($param),*)
+            #[unsafe(naked)]
+            pub unsafe extern "C" fn $name() {
+                note_caller!(noted::$name)
             }
         )*
+
+        /// The same, once it is noted where a call returns to.
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        mod noted {
+            use super::*;
+
+            $(
+                pub(super) extern "C" fn $name($($param: Arg<$role>),*) -> UrResult {
+                    exports::$name()($($param),*)
+                }
+            )*
+        }
     };
 }
 

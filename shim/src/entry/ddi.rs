@@ -10,7 +10,7 @@
 //! left alone.
 
 use std::{
-    ffi::c_void,
+    ffi::{CString, c_void},
     ptr::null_mut,
     sync::atomic::{AtomicPtr, Ordering},
 };
@@ -133,6 +133,18 @@ fn our_getter(table: Table, via: usize) -> Option<Getter> {
     OURS.get(table as usize)?.get(via).copied()
 }
 
+/// The adapter's implementation of a function for which its table has `original`; `None` if there is none. An adapter that was built with
+/// visible symbols means its own function there, and the dynamic loader put in the one that we export.
+fn implementation(via: usize, function: Function, original: *mut c_void) -> Option<*mut c_void> {
+    let module = Module::of(original as usize);
+    if module.is_none() || module != Module::of(implementation as *const () as usize) {
+        return Some(original).filter(|original| !original.is_null());
+    }
+    let name = CString::new(function.name()).ok()?;
+    let adapter = MODULES.lock().get(via)?.0.clone();
+    adapter.address_of(&name).map(std::ptr::with_exposed_provenance_mut)
+}
+
 /// Replaces functions in a table that the adapter has filled; gives those that were replaced.
 ///
 /// # Safety
@@ -144,11 +156,9 @@ unsafe fn replace_slots(table: Table, via: usize, slots: *mut *mut c_void, fille
         // The table of an older adapter is shorter: a slot that it does not fill must not be written.
         let place = function.slot_in(filled.len()).and_then(|index| Some((index, filled.get(index).copied()?)));
         let (Some((index, original)), Some(ours)) = (place, stand_in(function, via)) else { continue };
-        if original.is_null() {
-            continue;
-        }
-        // SAFETY: the adapter's getter put it into this function's slot.
-        unsafe { adapter::keep(via, function, original) };
+        let Some(implementation) = implementation(via, function, original) else { continue };
+        // SAFETY: the adapter's getter put it into this function's slot, or meant it.
+        unsafe { adapter::keep(via, function, implementation) };
         // SAFETY: `index` is below `filled.len()`. Other threads may call through the slot: a pointer is stored whole.
         let replaced = unsafe {
             AtomicPtr::from_ptr(slots.add(index)).compare_exchange(original, ours, Ordering::AcqRel, Ordering::Acquire)

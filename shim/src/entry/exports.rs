@@ -3,6 +3,9 @@
 //! An export passes a call on unrecorded where the loader has the function, because the adapter's table records it. A function
 //! that the loader does not have goes to the adapter whose handle was passed, through the function of [`crate::call`], and so to
 //! our own backend. A call that no backend serves is recorded here and returns UNSUPPORTED_FEATURE. No call may be recorded twice.
+//!
+//! A library that exports such a function itself, as an adapter does that was not built with hidden symbols, means its own when it calls
+//! it. The dynamic loader gives it ours, so ours passes the call on to the caller's own function, unrecorded: it is a part of another call.
 
 use std::{
     ffi::{CString, c_void},
@@ -22,13 +25,14 @@ use super::dlsym;
 use crate::{
     backend::{
         self,
-        adapter::{ADAPTERS, registry},
+        adapter::{self, ADAPTERS, registry},
     },
     call::stand_in,
     chain, knobs,
     layer::trace,
     raw::{
         args::{Arg, inputs::Arguments},
+        caller,
         symbols::modules::{self, Module},
     },
 };
@@ -37,6 +41,38 @@ use crate::{
 const ABSENT: *mut c_void = std::ptr::without_provenance_mut(1);
 
 static NEXT: [AtomicPtr<c_void>; Function::COUNT] = [const { AtomicPtr::new(null_mut()) }; Function::COUNT];
+
+/// For each library that [`caller`] remembers, its own functions: null for one that was not looked for, [`ABSENT`] for one that the
+/// library does not define.
+static OF_CALLERS: [[AtomicPtr<c_void>; Function::COUNT]; caller::KEPT] =
+    [const { [const { AtomicPtr::new(null_mut()) }; Function::COUNT] }; caller::KEPT];
+
+/// The function that the library defines itself whose call has just come in; null if it has none.
+fn callers_own(function: Function) -> *mut c_void {
+    let address = caller::address();
+    let kept = caller::library(address).and_then(|library| OF_CALLERS.get(library)?.get(function as usize));
+    let mut own = kept.map_or(null_mut(), |kept| kept.load(Ordering::Acquire));
+    if own.is_null() {
+        own = look_in_caller(function, address);
+        if let Some(kept) = kept {
+            kept.store(own, Ordering::Release);
+        }
+    }
+    if own == ABSENT { null_mut() } else { own }
+}
+
+#[cold]
+fn look_in_caller(function: Function, address: usize) -> *mut c_void {
+    let own = || {
+        let (name, module) = (CString::new(function.name()).ok()?, Module::of(address)?);
+        // An adapter that we called may have jumped here.
+        if Module::of(look_in_caller as *const () as usize)? == module {
+            return None;
+        }
+        modules::symbol_of(address, &module.path.to_string_lossy(), &name)
+    };
+    own().map_or(ABSENT, std::ptr::with_exposed_provenance_mut)
+}
 
 /// The real function behind our export, or null.
 fn next(function: Function) -> *mut c_void {
@@ -89,10 +125,15 @@ fn report(function: Function, next: *mut c_void) {
     }
 }
 
-/// Our function for the adapter whose handle was passed, if our backend implements it.
-fn ours(function: Function, arguments: &Arguments) -> Option<*mut c_void> {
-    let via = registry::adapter_of(arguments.handle()?).filter(|via| backend::is_ours(function, *via))?;
-    stand_in(function, via)
+/// What serves the call of a function that no loader has: ours for the adapter whose handle was passed, if our backend implements it.
+/// Otherwise the adapter's own: an adapter with visible symbols calls itself by a jump, which shows the address of its caller.
+fn served(function: Function, arguments: &Arguments) -> Option<*mut c_void> {
+    let via = registry::adapter_of(arguments.handle()?)?;
+    if backend::is_ours(function, via) || function.is_ipc() && adapter::has(via, function) {
+        stand_in(function, via)
+    } else {
+        adapter::own(via, function)
+    }
 }
 
 /// The result of a call that no backend serves. If our backend implements the function, the handle that tells which adapter is
@@ -106,16 +147,16 @@ fn unserved(function: Function, values: &Values, nulls: &Nulls) -> UrResult {
 macro_rules! exports {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
         $(
-            #[doc = concat!("What our exported `", stringify!($name), "` calls.")]
+            #[doc = concat!("What our exported `", stringify!($name), "` calls, which has noted its caller.")]
             pub fn $name() -> extern "C" fn($(Arg<$role>),*) -> UrResult {
                 extern "C" fn absent($($param: Arg<$role>),*) -> UrResult {
                     let mut arguments = Arguments::new(None);
                     $(arguments.add($param);)*
-                    if let Some(ours) = ours(Function::$name, &arguments) {
-                        let ours =
-                            // SAFETY: what stands in an adapter's slot for this function has the row's signature.
-                            unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($(Arg<$role>),*) -> UrResult>(ours) };
-                        return ours($($param),*);
+                    if let Some(served) = served(Function::$name, &arguments) {
+                        let served =
+                            // SAFETY: what stands in an adapter's slot for this function, before or after us, has the row's signature.
+                            unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($(Arg<$role>),*) -> UrResult>(served) };
+                        return served($($param),*);
                     }
                     let mut nulls = Nulls::default();
                     $(nulls.note(Function::$name, stringify!($param), $param.null());)*
@@ -124,11 +165,12 @@ macro_rules! exports {
                     let result = entered.answer.unwrap_or_else(|| unserved(Function::$name, values, &nulls));
                     chain::exit(Function::$name, entered.call, result, Values::default())
                 }
-                let next = next(Function::$name);
+                let own = callers_own(Function::$name);
+                let next = if own.is_null() { next(Function::$name) } else { own };
                 if next.is_null() {
                     return absent;
                 }
-                // SAFETY: `next` is what a loader exports under this name, whose C signature is the row's.
+                // SAFETY: it is what a loader or the caller exports under this name, whose C signature is the row's.
                 unsafe { std::mem::transmute::<*mut c_void, extern "C" fn($(Arg<$role>),*) -> UrResult>(next) }
             }
         )*

@@ -1,5 +1,5 @@
 //! Whose call it is: of the program and its middleware, or of the runtime below Unified Runtime, whose calls of Level Zero are part of a
-//! call that is recorded already.
+//! call that is recorded already; and which library it comes from.
 //!
 //! An address is classified by the file name of its library, once for each library. Must never be asked about a call that did not come
 //! in through [`note_caller`](crate::note_caller).
@@ -35,7 +35,7 @@ const LIBRARIES: [(&str, Owner); 6] = [
 ];
 
 /// How many libraries are remembered. One more is looked up at every call.
-const KEPT: usize = 64;
+pub const KEPT: usize = 64;
 
 /// Where a library begins, and where it ends with its owner.
 #[derive(Debug)]
@@ -64,17 +64,24 @@ pub fn address() -> usize {
 pub fn owner(address: usize) -> Owner {
     match KNOWN.get(LATEST.load(Ordering::Relaxed)) {
         Some(latest) if latest.has(address) => owner_of(latest.owner.load(Ordering::Relaxed)),
-        _ => search(address),
+        _ => search(address).0,
     }
 }
 
+/// A number, below [`KEPT`], for the library that the code at an address is in; `None` where it cannot be remembered.
+#[inline]
+pub fn library(address: usize) -> Option<usize> {
+    let latest = LATEST.load(Ordering::Relaxed);
+    if KNOWN.get(latest).is_some_and(|known| known.has(address)) { Some(latest) } else { search(address).1 }
+}
+
 #[inline(never)]
-fn search(address: usize) -> Owner {
+fn search(address: usize) -> (Owner, Option<usize>) {
     let known = KNOWN.iter().take_while(|known| known.start.load(Ordering::Acquire) != 0);
     for (place, known) in known.enumerate() {
         if known.has(address) {
             LATEST.store(place, Ordering::Relaxed);
-            return owner_of(known.owner.load(Ordering::Relaxed));
+            return (owner_of(known.owner.load(Ordering::Relaxed)), Some(place));
         }
     }
     look_up(address)
@@ -99,20 +106,21 @@ const fn owner_of(number: usize) -> Owner {
 
 #[cold]
 #[inline(never)]
-fn look_up(address: usize) -> Owner {
+fn look_up(address: usize) -> (Owner, Option<usize>) {
     let _held_off = interruptions::hold_off();
-    let Some(module) = modules::describe(address) else { return Owner::Program };
+    let Some(module) = modules::describe(address) else { return (Owner::Program, None) };
     let name = Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let owner = of_file(&name);
+    let (owner, mut place) = (of_file(&name), None);
     if let Some(mut count) = ADDING.try_lock()
         && let Some(free) = KNOWN.get(*count)
     {
         free.owner.store(owner as usize, Ordering::Relaxed);
         free.end.store(module.end.0 as usize, Ordering::Relaxed);
         free.start.store(module.start.0 as usize, Ordering::Release);
+        place = Some(*count);
         *count += 1;
     }
-    owner
+    (owner, place)
 }
 
 fn of_file(name: &str) -> Owner {
@@ -137,6 +145,9 @@ mod tests {
         let here = an_owner_is_remembered as *const () as usize;
         assert_eq!([owner(here), owner(here)], [Owner::Program; 2]);
         assert_eq!(owner(1), Owner::Program);
+        assert!(library(here).is_some_and(|place| place < KEPT) && library(here) == library(here + 1));
+        assert_ne!(library(here), library(libc::gnu_get_libc_version as *const () as usize));
+        assert_eq!(library(1), None);
         for owner in [Owner::Program, Owner::Runtime, Owner::ForOthers] {
             assert_eq!(owner_of(owner as usize), owner);
         }

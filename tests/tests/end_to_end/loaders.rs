@@ -1,7 +1,5 @@
 //! Every call is seen once, whichever way the program reaches its adapter.
 
-use std::process::Command;
-
 use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, trace};
 
 fn assert_seen_once(outcome: &Outcome) {
@@ -66,12 +64,7 @@ fn with_a_runtime_that_is_opened_for_a_library_alone() {
 fn a_loader_that_is_out_of_reach_is_reported() {
     let folder = tempfile::tempdir().expect("no temporary folder");
     let program = folder.path().join("other_namespace");
-    let include = Release::R2026_2.folder().join("include");
-    let mut compiler = Command::new("g++");
-    compiler.args(["-std=c++17", "-Wall", "-Wextra", "-isystem"]).arg(&include);
-    compiler.arg("-isystem").arg(include.join("unified-runtime")).arg(apps::source("other_namespace.cpp"));
-    let status = compiler.arg("-o").arg(&program).arg("-ldl").status().expect("g++ cannot be started");
-    assert!(status.success(), "other_namespace.cpp does not compile");
+    apps::compile_with_headers("other_namespace.cpp", &program, &[]);
 
     let run = |way: &str| {
         let test_run = || {
@@ -93,3 +86,38 @@ fn a_loader_that_is_out_of_reach_is_reported() {
         assert_eq!(notes, 1, "{way}: {:?}", trace.records);
     }
 }
+
+/// The adapter means its own functions when it calls them; the dynamic loader would have it call urscope's. With `-Bsymbolic` it calls its own
+/// in any case.
+#[test]
+fn an_adapter_with_visible_symbols_calls_its_own_functions() {
+    let folder = tempfile::tempdir().expect("no temporary folder");
+    let program = folder.path().join("loader");
+    apps::compile_with_headers("own_adapter.cpp", &program, &["-O2", "-DLOADER"]);
+    for flags in
+        [&["-DLIBRARY", "-shared", "-fPIC", "-O2"][..], &["-DLIBRARY", "-shared", "-fPIC", "-O2", "-Wl,-Bsymbolic"]]
+    {
+        let adapter = folder.path().join("libown.so");
+        apps::compile_with_headers("own_adapter.cpp", &adapter, flags);
+        let test_run = || TestRun::of_program(&program).arg(&adapter).arg("once");
+        let (bare, traced) = (test_run().untraced().run(), test_run().run());
+        assert_eq!((bare.code, &bare.stdout), (0, &traced.stdout), "{flags:?}: {}{}", bare.stderr, traced.stderr);
+        assert!(bare.stdout.contains("open: 0\nclose: 0\n") && bare.stdout.ends_with("done: 7\n"), "{}", bare.stdout);
+        let (traces, report) = (traced.traces(), traced.report());
+        for (call, count) in OF_OWN_ADAPTER {
+            assert_eq!(trace::count(&traces, "B", call), count, "{flags:?}, {call}: {}", traced.stderr);
+        }
+        assert_eq!(report.verdict(), "clean", "{flags:?}: {report:#?}");
+    }
+}
+
+/// The calls that the loader of `own_adapter` makes. Those that the adapter makes itself are parts of them.
+const OF_OWN_ADAPTER: [(&str, usize); 7] = [
+    ("urIPCGetMemHandleExp", 1),
+    ("urIPCPutMemHandleExp", 1),
+    ("urIPCOpenMemHandleExp", 1),
+    ("urIPCCloseMemHandleExp", 1),
+    ("urUSMDeviceAlloc", 1),
+    ("urUSMFree", 1),
+    ("urDeviceGetInfo", 0),
+];

@@ -9,12 +9,7 @@ use urscope_tests::{Adapter, Release, TestRun, apps, artefacts, trace};
 /// Compiles the program that opens a loader, with `flags`.
 fn opener(folder: &Path, flags: &[&str]) -> PathBuf {
     let program = folder.join("opener");
-    let include = Release::R2026_2.folder().join("include");
-    let mut compiler = Command::new("g++");
-    compiler.args(["-std=c++17", "-Wall", "-Wextra"]).args(flags).arg("-isystem").arg(&include).arg("-isystem");
-    compiler.arg(include.join("unified-runtime")).arg(apps::source("other_namespace.cpp")).arg("-o").arg(&program);
-    let status = compiler.arg("-ldl").status().expect("g++ cannot be started");
-    assert!(status.success(), "other_namespace.cpp does not compile with {flags:?}");
+    apps::compile_with_headers("other_namespace.cpp", &program, flags);
     program
 }
 

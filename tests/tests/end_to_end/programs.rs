@@ -139,7 +139,7 @@ const PROGRAMS: [(&str, Shares, Runs); 96] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 17] = [
+const LEFT_OUT: [(&str, &str); 18] = [
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
     ("hunt", "it runs generated scripts"),
@@ -151,6 +151,7 @@ const LEFT_OUT: [(&str, &str); 17] = [
     ("mpi_ring", "a launcher starts it"),
     ("no_ipc", "it is a script that makes no IPC call"),
     ("other_namespace", "it takes a loader to open, and urscope does not see its calls"),
+    ("own_adapter", "it brings an adapter, and is compiled in several ways"),
     ("unknown_adapter", "it brings an adapter that urscope leaves alone, so that nothing is seen"),
     ("ur_other_adapter", "it needs an adapter that refuses what it passes"),
     ("violent_ends", "the tests of violent ends run it"),

@@ -47,6 +47,11 @@ pub fn has(via: usize, function: Function) -> bool {
     original(via, function).is_some_and(|original| !original.load(Ordering::Acquire).is_null())
 }
 
+/// The adapter's own function, as [`keep`] got it.
+pub fn own(via: usize, function: Function) -> Option<*mut c_void> {
+    original(via, function).map(|original| original.load(Ordering::Acquire)).filter(|own| !own.is_null())
+}
+
 macro_rules! originals {
     ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
         $(

@@ -1,0 +1,196 @@
+// A small adapter, and a program that shares memory through it. It is compiled in several ways:
+//
+//   LIBRARY     the adapter as a library that exports its functions, and calls them through its PLT, as one does that was not built with
+//               hidden symbols
+//   LOADER      a program that opens this library, whose path is its first argument, as a loader of several adapters does
+//   LINKED      a program that the adapter is linked into: it asks nobody for a table. With NAMESPACE, its functions are in a namespace of
+//               C++, as those of adapters are that are linked into libsycl.
+//
+// The program gets a handle of its memory, opens and closes it, and puts the handle. With the last argument "twice" it puts it twice, with
+// "throw" it first asks for a handle of nothing. It prints how often the adapter did something. Signatures and tables are those of the runtime's headers.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <stdbool.h>
+
+#include <ur_api.h>
+#include <ur_ddi.h>
+
+#ifndef LOADER
+
+static ur_dditable_t table;
+
+// What all handles begin with: the address of the adapter's table.
+struct Object {
+  ur_dditable_t *table = &::table;
+};
+static Object object;
+static int done;
+
+template <class Handle> static Handle handle() { return reinterpret_cast<Handle>(&object); }
+
+#ifdef NAMESPACE
+#define OWN(name) ur::own::name
+namespace ur::own {
+#else
+#define OWN(name) name
+extern "C" {
+#endif
+
+// Of a real size: the code of a function is changed only if it is long enough.
+__attribute__((noinline)) ur_result_t urDeviceGetInfo(ur_device_handle_t device, ur_device_info_t property, size_t size, void *value,
+                                                      size_t *size_ret) {
+  if (!device || property != UR_DEVICE_INFO_MAX_MEM_ALLOC_SIZE) return UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION;
+  const uint64_t answer = 1 << 20;
+  if (value && size == sizeof answer) memcpy(value, &answer, sizeof answer);
+  if (size_ret) *size_ret = sizeof answer;
+  return UR_RESULT_SUCCESS;
+}
+
+__attribute__((noinline)) ur_result_t urUSMDeviceAlloc(ur_context_handle_t context, ur_device_handle_t device, const ur_usm_desc_t *,
+                                                       ur_usm_pool_handle_t, size_t size, void **memory) {
+  uint64_t limit = 0;
+  const ur_result_t asked = OWN(urDeviceGetInfo)(device, UR_DEVICE_INFO_MAX_MEM_ALLOC_SIZE, sizeof limit, &limit, nullptr);
+  if (asked != UR_RESULT_SUCCESS) return asked;
+  if (!context || size > limit) return UR_RESULT_ERROR_INVALID_USM_SIZE;
+  *memory = aligned_alloc(4096, size);
+  done++;
+  return UR_RESULT_SUCCESS;
+}
+
+__attribute__((noinline)) ur_result_t urUSMFree(ur_context_handle_t context, void *memory) {
+  if (!context) return UR_RESULT_ERROR_INVALID_NULL_HANDLE;
+  free(memory);
+  done++;
+  return UR_RESULT_SUCCESS;
+}
+
+__attribute__((noinline)) ur_result_t urIPCGetMemHandleExp(ur_context_handle_t context, void *memory, void **data, size_t *size) {
+  if (!context) return UR_RESULT_ERROR_INVALID_NULL_HANDLE;
+  if (!memory) throw 1; // As an adapter may do where it finds nothing; its loader catches it.
+  *size = 64;
+  *data = calloc(1, *size);
+  memcpy(*data, &memory, sizeof memory);
+  done++;
+  return UR_RESULT_SUCCESS;
+}
+
+__attribute__((noinline)) ur_result_t urIPCPutMemHandleExp(ur_context_handle_t context, void *data) {
+  if (!context || !data) return UR_RESULT_ERROR_INVALID_NULL_POINTER;
+  // It is not freed, so that a second put harms nothing.
+  done++;
+  return UR_RESULT_SUCCESS;
+}
+
+// The mapping is an allocation, so that its address is another one. The call of the last line is a jump.
+__attribute__((noinline)) ur_result_t urIPCOpenMemHandleExp(ur_context_handle_t context, ur_device_handle_t device, void *data, size_t size,
+                                                            void **memory) {
+  if (!data || size != 64) return UR_RESULT_ERROR_INVALID_VALUE;
+  return OWN(urUSMDeviceAlloc)(context, device, nullptr, nullptr, 4096, memory);
+}
+
+__attribute__((noinline)) ur_result_t urIPCCloseMemHandleExp(ur_context_handle_t context, void *memory) {
+  if (!memory) return UR_RESULT_ERROR_INVALID_NULL_POINTER;
+  const ur_result_t freed = OWN(urUSMFree)(context, memory);
+  done++;
+  return freed;
+}
+
+#ifdef NAMESPACE
+} // namespace ur::own
+#else
+}
+#endif
+
+static ur_result_t adapter_get(uint32_t count, ur_adapter_handle_t *adapters, uint32_t *total) {
+  if (count > 0 && adapters) *adapters = handle<ur_adapter_handle_t>();
+  if (total) *total = 1;
+  return UR_RESULT_SUCCESS;
+}
+
+static void fill() {
+  if (table.Adapter.pfnGet) return; // Somebody may have changed it since.
+  table.Adapter.pfnGet = adapter_get;
+  table.Device.pfnGetInfo = OWN(urDeviceGetInfo);
+  table.USM.pfnDeviceAlloc = OWN(urUSMDeviceAlloc);
+  table.USM.pfnFree = OWN(urUSMFree);
+  table.IPCExp.pfnGetMemHandleExp = OWN(urIPCGetMemHandleExp);
+  table.IPCExp.pfnPutMemHandleExp = OWN(urIPCPutMemHandleExp);
+  table.IPCExp.pfnOpenMemHandleExp = OWN(urIPCOpenMemHandleExp);
+  table.IPCExp.pfnCloseMemHandleExp = OWN(urIPCCloseMemHandleExp);
+}
+
+#endif
+
+#ifdef LIBRARY
+
+#define GETTER(name, type, field)                                                                                                          \
+  extern "C" ur_result_t name(ur_api_version_t version, type *filled) {                                                                    \
+    fill();                                                                                                                                \
+    if (version != UR_API_VERSION_CURRENT) return UR_RESULT_ERROR_UNSUPPORTED_VERSION;                                                     \
+    *filled = table.field;                                                                                                                 \
+    return UR_RESULT_SUCCESS;                                                                                                              \
+  }
+GETTER(urGetAdapterProcAddrTable, ur_adapter_dditable_t, Adapter)
+GETTER(urGetDeviceProcAddrTable, ur_device_dditable_t, Device)
+GETTER(urGetUSMProcAddrTable, ur_usm_dditable_t, USM)
+GETTER(urGetIPCExpProcAddrTable, ur_ipc_exp_dditable_t, IPCExp)
+
+extern "C" int adapter_has_done() { return done; }
+
+#else
+
+static int use(void *first, int (*has_done)(), const char *mistake) {
+  ur_dditable_t *of_handle = *static_cast<ur_dditable_t **>(first);
+  // A loader reads the table for each call.
+  auto *volatile slots = of_handle;
+  auto context = static_cast<ur_context_handle_t>(first);
+  auto device = static_cast<ur_device_handle_t>(first);
+  void *memory = nullptr, *data = nullptr, *opened = nullptr;
+  size_t size = 0;
+  const auto say = [](const char *what, ur_result_t result) { printf("%s: %d\n", what, result); };
+  say("alloc", slots->USM.pfnDeviceAlloc(context, device, nullptr, nullptr, 4096, &memory));
+  if (strcmp(mistake, "throw") == 0) {
+    try {
+      slots->IPCExp.pfnGetMemHandleExp(context, nullptr, &data, &size);
+    } catch (int) {
+      printf("thrown\n");
+    }
+  }
+  say("get", slots->IPCExp.pfnGetMemHandleExp(context, memory, &data, &size));
+  say("open", slots->IPCExp.pfnOpenMemHandleExp(context, device, data, size, &opened));
+  say("close", slots->IPCExp.pfnCloseMemHandleExp(context, opened));
+  say("put", slots->IPCExp.pfnPutMemHandleExp(context, data));
+  if (strcmp(mistake, "twice") == 0) say("put", slots->IPCExp.pfnPutMemHandleExp(context, data));
+  say("free", slots->USM.pfnFree(context, memory));
+  printf("done: %d\n", has_done());
+  return 0;
+}
+
+int main(int argc, char **arguments) {
+  const char *mistake = arguments[argc - 1];
+#ifdef LOADER
+  void *adapter = dlopen(arguments[1], RTLD_LAZY | RTLD_LOCAL);
+  if (!adapter) return fprintf(stderr, "%s\n", dlerror()), 1;
+  const auto ask = [adapter](const char *getter, void *into) {
+    auto get = reinterpret_cast<ur_result_t (*)(ur_api_version_t, void *)>(dlsym(adapter, getter));
+    return get && get(UR_API_VERSION_CURRENT, into) == UR_RESULT_SUCCESS;
+  };
+  static ur_dditable_t asked;
+  if (!ask("urGetAdapterProcAddrTable", &asked.Adapter) || !ask("urGetDeviceProcAddrTable", &asked.Device) ||
+      !ask("urGetUSMProcAddrTable", &asked.USM) || !ask("urGetIPCExpProcAddrTable", &asked.IPCExp))
+    return 2;
+  ur_adapter_handle_t first = nullptr;
+  if (asked.Adapter.pfnGet(1, &first, nullptr) != UR_RESULT_SUCCESS || !first) return 3;
+  return use(first, reinterpret_cast<int (*)()>(dlsym(adapter, "adapter_has_done")), mistake);
+#else
+  fill();
+  ur_adapter_handle_t first = nullptr;
+  adapter_get(1, &first, nullptr);
+  return use(first, [] { return done; }, mistake);
+#endif
+}
+
+#endif
