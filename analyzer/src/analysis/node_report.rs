@@ -190,6 +190,7 @@ fn summary(process: &TracedProcess) -> ProcessSummary {
         command: header.command.clone(),
         rank: header.rank,
         ranks: header.ranks.clone(),
+        late: header.late,
         began_ns: header.clock.monotonic_ns,
         calls: calls().map(|(_, n)| n).sum(),
         ipc_calls: calls().filter(|(f, _)| f.is_ipc()).map(|(_, n)| n).sum(),

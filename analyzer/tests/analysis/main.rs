@@ -182,6 +182,21 @@ fn several_runs_are_said_and_kept_apart() {
 }
 
 #[test]
+fn what_a_process_has_from_before_it_was_traced_is_no_mistake() {
+    let from_then = "p: get a -> g\np: put g\np: put h";
+    assert_eq!(judged(&files(from_then)).verdict, Verdict::Findings, "otherwise nobody got it");
+    let late = |header: &mut urscope_schema::trace::records::Header, _: &mut _| header.late = true;
+    let judgement = judged(&files_with(from_then, late));
+    assert_eq!((judgement.verdict, judgement.exit), (Verdict::PartlyJudged, 2), "{:?}", judgement.findings);
+    let reason = judgement.reason.unwrap();
+    assert!(reason.starts_with("urscope came into p (pid ") && reason.ends_with("is not known"), "{reason}");
+    assert!(judgement.processes[0].late);
+    let faulty = judged(&files_with("p: get a -> h\np: put h\np: put h", late));
+    assert_eq!(faulty.verdict, Verdict::Findings);
+    assert!(faulty.unseen[0].starts_with("urscope came into p"), "{:?}", faulty.unseen);
+}
+
+#[test]
 fn a_run_of_which_ranks_were_left_out_is_not_clean() {
     let chosen = |header: &mut urscope_schema::trace::records::Header, _: &mut _| header.ranks = "0,3-5".into();
     let judgement = judged(&files_with(CLEAN_RUN, chosen));

@@ -53,7 +53,8 @@ use crate::finding::Place;
 pub struct ProcessId(pub u32);
 
 impl ProcessId {
-    /// A process that is not in this tracker, as the parent of a child whose parent was not traced.
+    /// A process that is not in this tracker: the parent of a child whose parent was not traced, or what a process was itself before
+    /// it was traced.
     pub const UNKNOWN: Self = Self(u32::MAX);
 }
 
@@ -70,7 +71,8 @@ pub struct Process {
     pub executable: String,
     /// Its rank under an MPI launcher.
     pub rank: Option<u32>,
-    /// The process it is a forked copy of; [`ProcessId::UNKNOWN`] if it is a copy of one that was not traced.
+    /// The process it is a forked copy of; [`ProcessId::UNKNOWN`] if it is a copy of one that was not traced, or was not traced from its
+    /// beginning on.
     pub forked_from: Option<ProcessId>,
     /// When it was forked, at the latest; what its parent had ended by then is ended in it, too.
     pub forked_at: Option<Nanos>,

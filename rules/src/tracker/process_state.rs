@@ -29,7 +29,7 @@ pub(crate) enum Inherited {
     Nothing,
     /// What had been alive in the parent.
     These(Set<Handle>),
-    /// The parent was not traced, or its records are gone: every unknown handle may be the parent's.
+    /// The parent was not traced, or its records are gone, or the process was not traced at first: every unknown handle may be from then.
     Anything,
 }
 

@@ -54,6 +54,9 @@ pub struct Header {
     /// The ranks of the job that are traced, as `0,3-5`; absent if all are.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub ranks: String,
+    /// Whether urscope came into the process while it ran: what the process had made by then is not in the trace.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
     /// The clocks when the trace began.
     pub clock: Clock,
 }

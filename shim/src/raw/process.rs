@@ -18,7 +18,7 @@ use urscope_schema::{
     },
 };
 
-use super::{clock, fork, plain_file};
+use super::{clock, fork, plain_file, symbols::modules};
 
 /// The process id; the kernel is asked each time.
 pub fn id() -> u32 {
@@ -69,6 +69,7 @@ pub fn describe(run: &str, forked: bool, rank: Option<u32>) -> Header {
         executable: executable.to_string_lossy().into_owned(),
         command: command(),
         rank,
+        late: modules::came_late(describe as *const () as usize),
         ranks: String::new(),
         clock: clock::snapshot(),
     }

@@ -43,14 +43,16 @@ pub(crate) fn judgement(report: &Report, paths: &[PathBuf], options: &Options) -
     let (verdict, reason) = match (reason, failed) {
         (Some(reason), _) => (Verdict::NotJudged, Some(reason)),
         (None, true) => (Verdict::Findings, None),
-        (None, false) => match untraced(&findings).into_iter().chain(left_out(nodes)).collect::<Vec<_>>().join("; ") {
-            reason if !reason.is_empty() => (Verdict::PartlyJudged, Some(reason)),
-            _ => (Verdict::Clean, None),
-        },
+        (None, false) => {
+            match untraced(&findings).into_iter().chain(not_traced(nodes)).collect::<Vec<_>>().join("; ") {
+                reason if !reason.is_empty() => (Verdict::PartlyJudged, Some(reason)),
+                _ => (Verdict::Clean, None),
+            }
+        }
     };
     let mut unseen = unseen;
     // Otherwise the reason says it.
-    unseen.extend(left_out(nodes).filter(|_| verdict != Verdict::PartlyJudged));
+    unseen.extend(not_traced(nodes).filter(|_| verdict != Verdict::PartlyJudged));
     Judgement {
         version: VERSION,
         verdict,
@@ -92,6 +94,23 @@ fn left_out(nodes: &[Node]) -> Option<String> {
             chosen.join(", ")
         )
     })
+}
+
+/// Which processes were not traced from their beginning on.
+fn came_late(nodes: &[Node]) -> Option<String> {
+    let mut late = nodes.iter().flat_map(|node| &node.processes).filter(|process| process.late);
+    let ProcessSummary { executable, pid, .. } = late.next()?;
+    let name = executable.rsplit('/').next().unwrap_or(executable);
+    let others = match late.count() {
+        0 => String::new(),
+        others => format!(" and into {}", counted(others, "other process")),
+    };
+    Some(format!("urscope came into {name} (pid {pid}){others} while it ran: what it had done before is not known"))
+}
+
+/// What was left out of the traces.
+fn not_traced(nodes: &[Node]) -> impl Iterator<Item = String> {
+    left_out(nodes).into_iter().chain(came_late(nodes))
 }
 
 /// The rule that finds opens of what no traced process got.

@@ -113,6 +113,9 @@ pub struct ProcessSummary {
     /// The ranks of its job that were traced, as `0,3-5`; empty if all were.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ranks: String,
+    /// Whether urscope came into it while it ran, so that what it had done before is not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
     /// When it began, in nanoseconds of its host's monotonic clock.
     pub began_ns: u64,
     /// The number of its recorded calls.

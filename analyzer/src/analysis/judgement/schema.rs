@@ -30,7 +30,7 @@ pub(crate) enum SeverityForm {
 #[derive(JsonSchema)]
 #[schemars(rename = "Door")]
 pub(crate) struct DoorForm {
-    /// `adapter-table` or `exported-symbol`.
+    /// `adapter-table`, `exported-symbol`, `inline`, `level-zero-driver` or `unseen-adapter`.
     door: String,
     /// The number that call records carry as `via`.
     via: u64,

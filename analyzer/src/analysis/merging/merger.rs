@@ -330,7 +330,8 @@ impl Merger {
                     host: process.host,
                     executable: header.executable.clone(),
                     rank: header.rank,
-                    forked_from: parent,
+                    // What a process has that urscope came into later is unknown, as what a child has of an untraced parent.
+                    forked_from: parent.or(header.late.then_some(ProcessId::UNKNOWN)),
                     forked_at: header.forked_ns.map(Nanos),
                     rights: rights(header),
                 });

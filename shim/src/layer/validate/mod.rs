@@ -76,7 +76,7 @@ impl State {
             host: 0,
             executable: header.executable,
             rank: header.rank,
-            forked_from: self.parent,
+            forked_from: self.parent.or(header.late.then_some(ProcessId::UNKNOWN)),
             forked_at: self.parent.and_then(|_| fork::own().map(|fork| fork.began)),
             rights: Rights::default(),
         });

@@ -105,30 +105,19 @@ pub fn size_of_function(address: usize) -> Option<usize> {
 
 /// The library or program that `address` lies in, as a record for the trace.
 pub fn describe(address: usize) -> Option<records::Module> {
-    first_loaded(|loaded| {
-        let parts = loaded.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-        let (start, end) = parts
-            .map(|header| loaded.span(header))
-            .fold((usize::MAX, 0), |(start, end), span| (start.min(span.start), end.max(span.end)));
-        if !(start..end).contains(&address) {
-            return None;
-        }
-        // The program itself has an empty name here.
-        let path = Path::new(if loaded.name.is_empty() { OsStr::new("/proc/self/exe") } else { loaded.name });
-        let path = path.canonicalize().unwrap_or_else(|_| path.into());
-        let mut notes = loaded.headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(|header| {
-            let span = loaded.span(header);
-            // SAFETY: the segment of the library that the header describes is mapped as long as the library is.
-            unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(span.start), span.len()) }
-        });
-        Some(records::Module {
-            bias: Hex(loaded.bias as u64),
-            start: Hex(start as u64),
-            end: Hex(end as u64),
-            path: path.to_string_lossy().into_owned(),
-            build_id: notes.find_map(build_id).unwrap_or_default(),
-        })
-    })
+    first_loaded(|loaded| loaded.addresses().contains(&address).then(|| loaded.record()))
+}
+
+/// Whether the library or program with the code at `address` came into a process that was running: one that was preloaded, and one
+/// that was linked, is loaded before the C library or together with it.
+pub fn came_late(address: usize) -> bool {
+    let c_library = libc::gnu_get_libc_version as *const () as usize;
+    // They come in the order in which they were loaded.
+    let first = first_loaded(|loaded| {
+        let has = |address| loaded.addresses().contains(&address);
+        if has(address) { Some(false) } else { has(c_library).then_some(true) }
+    });
+    first.unwrap_or(false)
 }
 
 /// The build id among the notes of a segment, in hexadecimal: note type 3 of the owner `GNU` (elf.h).
@@ -219,6 +208,34 @@ struct Loaded<'a> {
 }
 
 impl Loaded<'_> {
+    /// The addresses from its first segment to the end of its last one.
+    fn addresses(&self) -> Range<usize> {
+        let parts = self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let (start, end) = parts
+            .map(|header| self.span(header))
+            .fold((usize::MAX, 0), |(start, end), span| (start.min(span.start), end.max(span.end)));
+        start..end
+    }
+
+    fn record(&self) -> records::Module {
+        let addresses = self.addresses();
+        // The program itself has an empty name here.
+        let path = Path::new(if self.name.is_empty() { OsStr::new("/proc/self/exe") } else { self.name });
+        let path = path.canonicalize().unwrap_or_else(|_| path.into());
+        let mut notes = self.headers.iter().filter(|header| header.p_type == libc::PT_NOTE).map(|header| {
+            let span = self.span(header);
+            // SAFETY: the segment of the library that the header describes is mapped as long as the library is.
+            unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(span.start), span.len()) }
+        });
+        records::Module {
+            bias: Hex(self.bias as u64),
+            start: Hex(addresses.start as u64),
+            end: Hex(addresses.end as u64),
+            path: path.to_string_lossy().into_owned(),
+            build_id: notes.find_map(build_id).unwrap_or_default(),
+        }
+    }
+
     /// The addresses of the segment of a program header.
     fn span(&self, header: &libc::Elf64_Phdr) -> Range<usize> {
         let from = self.bias + header.p_vaddr as usize;
@@ -300,6 +317,17 @@ mod tests {
     fn libraries_are_found_by_the_beginning_of_their_name() {
         let found = Module::paths_of(&["libc.so", "libnothing"]);
         assert!(matches!(&found[..], [path] if path.contains("libc")), "{found:?}");
+    }
+
+    #[test]
+    fn a_program_does_not_come_late_but_what_it_opens_does() {
+        assert!(!came_late(came_late as *const () as usize));
+        // SAFETY: this library runs only its own initialization.
+        let opened = unsafe { libc::dlopen(c"libBrokenLocale.so.1".as_ptr(), libc::RTLD_NOW) };
+        assert!(!opened.is_null());
+        // SAFETY: the library is open, and the symbol is only asked for its address.
+        let address = unsafe { libc::dlsym(opened, c"__ctype_get_mb_cur_max".as_ptr()) };
+        assert!(came_late(address as usize));
     }
 
     #[test]
