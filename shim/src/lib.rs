@@ -29,7 +29,8 @@ mod stacks;
 
 /// Prepares the library and connects its parts. Called once, when the library is loaded.
 ///
-/// It opens no file and prints nothing: a process without Unified Runtime must not notice the library.
+/// It opens no file and prints nothing: a process without Unified Runtime must not notice the library. With the feature `frida-gum` it
+/// reads the files of what is loaded.
 ///
 /// A process that gained rights (setuid, setgid or capabilities) is left alone: its user must not control what it reads and writes. So is
 /// a rank that the user does not want to trace.
@@ -66,4 +67,6 @@ pub fn start() {
         entry::unseen::report();
         chain::end("exit");
     });
+    #[cfg(feature = "frida-gum")]
+    entry::inline::start();
 }

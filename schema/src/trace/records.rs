@@ -113,7 +113,7 @@ impl Clock {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EntryPoint {
-    /// `adapter-table`, `exported-symbol`, [`LEVEL_ZERO_DRIVER`], or [`UNSEEN_ADAPTER`].
+    /// `adapter-table`, `exported-symbol`, [`INLINE`], [`LEVEL_ZERO_DRIVER`], or [`UNSEEN_ADAPTER`].
     #[serde(rename = "door")]
     pub kind: String,
     /// The number that call records have as `via`.
@@ -137,6 +137,9 @@ pub struct EntryPoint {
 /// The kind of an [`EntryPoint`] for an adapter that was found loaded when the process ended, and through which calls may have come
 /// that urscope could not see.
 pub const UNSEEN_ADAPTER: &str = "unseen-adapter";
+
+/// The kind of an [`EntryPoint`] for an adapter whose functions were replaced in its code, because no table reaches it.
+pub const INLINE: &str = "inline";
 
 /// The kind of an [`EntryPoint`] for a Level Zero driver whose functions were replaced.
 pub const LEVEL_ZERO_DRIVER: &str = "level-zero-driver";

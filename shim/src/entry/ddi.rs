@@ -18,7 +18,7 @@ use std::{
 use parking_lot::Mutex;
 use urscope_schema::{
     api::{Function, Table, UrResult},
-    trace::records::EntryPoint,
+    trace::records::{EntryPoint, INLINE},
 };
 
 use crate::{
@@ -45,8 +45,17 @@ type AdapterGet = unsafe extern "C" fn(u32, *mut usize, *mut u32) -> UrResult;
 /// The adapters' own `urAdapterGet`.
 static ADAPTER_GETS: [AtomicPtr<c_void>; ADAPTERS] = [const { AtomicPtr::new(null_mut()) }; ADAPTERS];
 
-/// The libraries of the adapters by number, and whether each was reported.
-static MODULES: Mutex<Vec<(Module, bool)>> = Mutex::new(Vec::new());
+/// An adapter, by its place in [`KNOWN`].
+#[derive(Debug)]
+struct Known {
+    /// The library that it is in.
+    module: Module,
+    /// Its code was changed, so its tables are left as they are.
+    inline: bool,
+    reported: bool,
+}
+
+static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 /// What a loader is to get that looked up the getter of `table` in an adapter, which is `real`.
 ///
@@ -65,21 +74,33 @@ pub unsafe fn getter(table: Table, real: *mut c_void) -> *mut c_void {
 /// The number of the adapter whose getter that is; `None` if it is no adapter, or there is no room for another one.
 fn number(getter: *mut c_void) -> Option<usize> {
     let module = Module::of(getter as usize)?;
-    let mut modules = MODULES.lock();
-    if let Some(via) = modules.iter().position(|(known, _)| *known == module) {
-        return Some(via);
+    let mut adapters = KNOWN.lock();
+    if let Some(via) = adapters.iter().position(|known| known.module == module) {
+        return adapters.get(via).filter(|known| !known.inline).map(|_| via);
     }
     // A loader exports getters of the same names for its own clients. Only those of the adapters behind it count.
-    if module.exports(c"urLoaderInit") || modules.len() == ADAPTERS {
+    if module.exports(c"urLoaderInit") || adapters.len() == ADAPTERS {
         return None;
     }
-    modules.push((module, false));
-    Some(modules.len() - 1)
+    adapters.push(Known { module, inline: false, reported: false });
+    Some(adapters.len() - 1)
 }
 
-/// Whether a loader asked the adapter at this address for a table, so that urscope knows of it.
+/// A number for an adapter whose code is about to be changed; `None` if there is no room for another one. Its tables are left as they
+/// are from now on.
+#[cfg(feature = "frida-gum")]
+pub(super) fn number_inline(module: Module) -> Option<usize> {
+    let mut adapters = KNOWN.lock();
+    if adapters.len() == ADAPTERS {
+        return None;
+    }
+    adapters.push(Known { module, inline: true, reported: true });
+    Some(adapters.len() - 1)
+}
+
+/// Whether urscope has seen an adapter in this library: a loader asked it for a table, or its code was changed.
 pub fn is_known(module: &Module) -> bool {
-    MODULES.lock().iter().any(|(known, _)| known.base == module.base)
+    KNOWN.lock().iter().any(|known| known.module.base == module.base)
 }
 
 /// Our getter of a table, for the loader.
@@ -141,7 +162,7 @@ fn implementation(via: usize, function: Function, original: *mut c_void) -> Opti
         return Some(original).filter(|original| !original.is_null());
     }
     let name = CString::new(function.name()).ok()?;
-    let adapter = MODULES.lock().get(via)?.0.clone();
+    let adapter = KNOWN.lock().get(via)?.module.clone();
     adapter.address_of(&name).map(std::ptr::with_exposed_provenance_mut)
 }
 
@@ -216,14 +237,14 @@ unsafe extern "C" fn adapter_get<const VIA: usize>(count: u32, adapters: *mut us
 
 /// The record of an adapter that has not been reported yet. Marks it as reported.
 fn unreported(via: usize) -> Option<EntryPoint> {
-    let mut modules = MODULES.lock();
-    let (module, reported) = modules.get_mut(via).filter(|(_, reported)| !reported)?;
-    *reported = true;
+    let mut adapters = KNOWN.lock();
+    let known = adapters.get_mut(via).filter(|known| !known.reported)?;
+    known.reported = true;
     Some(EntryPoint {
         kind: "adapter-table".into(),
         via: via as u64,
-        library: module.file_name(),
-        directory: module.directory(),
+        library: known.module.file_name(),
+        directory: known.module.directory(),
         runtime: Module::paths_of(&["libsycl.so", "libur_loader.so"]),
         ..EntryPoint::default()
     })
@@ -300,17 +321,18 @@ pub(super) fn report(entry_point: &EntryPoint) {
         entry_point.functions.iter().filter(|name| Function::from_name(name).is_some_and(Function::is_ipc)).count();
     trace::entry_point(entry_point);
     let path = trace::path().map_or("no trace is written".into(), |path| format!("trace in {}", path.display()));
+    let way = if entry_point.kind == INLINE { "in its code" } else { "through its adapter table" };
     let (took, of) = (
         format!("{slots} of {} slots", Function::ALL.iter().filter(|function| !function.is_level_zero()).count()),
         format!("{seen} of its {ipc} urIPC functions"),
     );
     if problem.is_empty() && seen > 0 {
-        tracing::info!("watching {library} through its adapter table: {took}, {of}; {path}");
+        tracing::info!("watching {library} {way}: {took}, {of}; {path}");
     } else if seen > 0 {
-        tracing::info!("watching {library} through its adapter table: {took}, {of} ({problem}); {path}");
+        tracing::info!("watching {library} {way}: {took}, {of} ({problem}); {path}");
     } else if problem.is_empty() && ours {
         tracing::info!(
-            "watching {library} through its adapter table: {took}; it has no urIPC functions, \
+            "watching {library} {way}: {took}; it has no urIPC functions, \
              so urscope provides its own; {path}"
         );
     } else {

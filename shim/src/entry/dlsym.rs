@@ -51,6 +51,13 @@ pub fn resolve() -> *mut c_void {
     real
 }
 
+/// The C library's `dlsym` calls ours from now on, and this does what it did before.
+#[cfg(feature = "frida-gum")]
+pub(super) fn is_behind(of_c: *mut c_void) {
+    REAL.store(of_c, Ordering::Release);
+    OF_C.store(of_c, Ordering::Release);
+}
+
 /// Asks the `dlsym` behind ours. With `RTLD_NEXT` it is the C library's, which searches the libraries behind ours: another wrapper
 /// would search those behind itself.
 ///
@@ -93,6 +100,10 @@ pub unsafe extern "C" fn intercept(handle: *mut c_void, name: *const c_char) -> 
     let name = unsafe { CStr::from_ptr(name) };
     // Almost all lookups are for something else.
     let begins = |begin: &[u8]| name.to_bytes().starts_with(begin);
+    #[cfg(feature = "frida-gum")]
+    if !super::inline::notice() {
+        return null_mut();
+    }
     if !(begins(b"urGet") || begins(b"zeGet")) || handle == libc::RTLD_NEXT || knobs::leave_alone() {
         return null_mut();
     }

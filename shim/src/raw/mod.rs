@@ -14,6 +14,8 @@ pub mod fork_reset;
 pub mod interruptions;
 pub mod lock;
 pub mod named_file;
+#[cfg(feature = "frida-gum")]
+pub mod nesting;
 pub mod open_file;
 pub mod pages;
 pub mod plain_file;

@@ -38,7 +38,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 96] = [
+const PROGRAMS: [(&str, Shares, Runs); 97] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -55,6 +55,7 @@ const PROGRAMS: [(&str, Shares, Runs); 96] = [
     ("close_interior", Memory, Once),
     ("close_of_unknown", Memory, Once),
     ("close_wrong_context", Memory, Once),
+    ("comes_late", Memory, Once),
     ("damaged_handle", Memory, Once),
     ("direct_ur", Memory, Once),
     ("double_close", Memory, Once),

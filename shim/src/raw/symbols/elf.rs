@@ -3,6 +3,8 @@
 //! The file may have any size and any contents: an invalid one gives no name. It is read for findings only, never on the way of a
 //! call.
 
+#[cfg(feature = "frida-gum")]
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::PathBuf};
 use std::{fs::File, path::Path};
 
 use object::{
@@ -34,6 +36,65 @@ pub fn size_of_function(file: &Path, place: u64) -> Option<usize> {
     let elf = ElfFile64::<LittleEndian, _>::parse(&file).ok()?;
     let symbol = elf.dynamic_symbols().find(|symbol| symbol.address() == place && symbol.kind() == SymbolKind::Text)?;
     usize::try_from(symbol.size()).ok()
+}
+
+/// Where separate debug files are by their build ids.
+#[cfg(feature = "frida-gum")]
+const DEBUG_FILES: &str = "/usr/lib/debug";
+
+/// Calls `each` with the name and the place of every function that the file names: in its own tables, also of functions that it does
+/// not export, and in the table of its separate debug file.
+#[cfg(feature = "frida-gum")]
+pub fn functions(file: &Path, mut each: impl FnMut(&[u8], u64)) {
+    let Some(of_file) = functions_of(file, None, &mut each) else { return };
+    if of_file.has_full_table {
+        return;
+    }
+    for debug_file in of_file.debug_files {
+        if functions_of(&debug_file, of_file.build_id.as_deref(), &mut each).is_some() {
+            return;
+        }
+    }
+}
+
+/// What a file says about itself.
+#[cfg(feature = "frida-gum")]
+struct OfFile {
+    /// It was not stripped.
+    has_full_table: bool,
+    build_id: Option<Vec<u8>>,
+    /// Where its debug file may be. Only one with its build id is.
+    debug_files: Vec<PathBuf>,
+}
+
+/// The same for the tables of this file; `None`, where it is none or has not the build id `expected`.
+#[cfg(feature = "frida-gum")]
+fn functions_of(file: &Path, expected: Option<&[u8]>, each: &mut impl FnMut(&[u8], u64)) -> Option<OfFile> {
+    let cache = ReadCache::new(File::open(file).ok()?);
+    let elf = ElfFile64::<LittleEndian, _>::parse(&cache).ok()?;
+    let build_id = elf.build_id().ok().flatten();
+    if expected.is_some() && build_id != expected {
+        return None;
+    }
+    let mut has_full_table = false;
+    for symbol in elf.symbols().inspect(|_| has_full_table = true).chain(elf.dynamic_symbols()) {
+        if symbol.kind() == SymbolKind::Text && !symbol.is_undefined() && symbol.address() != 0 {
+            each(symbol.name_bytes().unwrap_or_default(), symbol.address());
+        }
+    }
+    let mut debug_files = Vec::new();
+    if let Some(build_id) = build_id {
+        let hex: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        if let Some((folder, name)) = hex.split_at_checked(2) {
+            debug_files.push(Path::new(DEBUG_FILES).join(".build-id").join(folder).join(format!("{name}.debug")));
+        }
+        if let (Ok(Some((name, _))), Some(folder)) = (elf.gnu_debuglink(), file.parent()) {
+            let name = OsStr::from_bytes(name);
+            let elsewhere = Path::new(DEBUG_FILES).join(folder.strip_prefix("/").unwrap_or(folder));
+            debug_files.extend([folder.join(name), folder.join(".debug").join(name), elsewhere.join(name)]);
+        }
+    }
+    Some(OfFile { has_full_table, build_id: build_id.map(<[u8]>::to_vec), debug_files })
 }
 
 #[cfg(test)]

@@ -108,6 +108,23 @@ pub fn describe(address: usize) -> Option<records::Module> {
     first_loaded(|loaded| loaded.addresses().contains(&address).then(|| loaded.record()))
 }
 
+/// The program and all loaded libraries, as records for the trace, in the order in which they were loaded.
+#[cfg(feature = "frida-gum")]
+pub fn all() -> Vec<records::Module> {
+    let mut all = Vec::new();
+    first_loaded(|loaded| {
+        all.push(loaded.record());
+        None::<()>
+    });
+    all
+}
+
+/// How many libraries have been loaded so far. It never gets smaller.
+#[cfg(feature = "frida-gum")]
+pub fn loads() -> u64 {
+    first_loaded(|loaded| Some(loaded.loads)).unwrap_or(0)
+}
+
 /// Whether the library or program with the code at `address` came into a process that was running: one that was preloaded, and one
 /// that was linked, is loaded before the C library or together with it.
 pub fn came_late(address: usize) -> bool {
@@ -205,6 +222,9 @@ struct Loaded<'a> {
     /// The path with which it was opened; empty for the program.
     name: &'a OsStr,
     headers: &'a [libc::Elf64_Phdr],
+    /// How many libraries have been loaded so far.
+    #[cfg(feature = "frida-gum")]
+    loads: u64,
 }
 
 impl Loaded<'_> {
@@ -265,7 +285,13 @@ fn first_loaded<T, F: FnMut(&Loaded<'_>) -> Option<T>>(each: F) -> Option<T> {
         };
         // SAFETY: the description says where its program headers are and how many.
         let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
-        let loaded = Loaded { bias: info.dlpi_addr as usize, name: OsStr::from_bytes(name.to_bytes()), headers };
+        let loaded = Loaded {
+            bias: info.dlpi_addr as usize,
+            name: OsStr::from_bytes(name.to_bytes()),
+            headers,
+            #[cfg(feature = "frida-gum")]
+            loads: info.dlpi_adds,
+        };
         search.answer = (search.each)(&loaded);
         c_int::from(search.answer.is_some())
     }

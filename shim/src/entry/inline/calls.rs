@@ -1,0 +1,143 @@
+//! The functions that an adapter's code jumps to: one for each row of Unified Runtime and each adapter.
+//!
+//! An adapter calls its own functions, too. Such a call comes here, and is a part of the call that is recorded already: it is passed on. A
+//! compiler that sees both functions lets the caller keep values in registers that the callee leaves alone, whatever the calling convention
+//! says (`-fipa-ra` of GCC, part of `-O2`). So all registers are kept, but for the halves of vector registers that only AVX has. Must never
+//! hold a lock or allocate across the real call.
+
+use std::{arch::naked_asm, ffi::c_void, sync::atomic::Ordering};
+
+#[allow(clippy::wildcard_imports, reason = "a row may name any role")]
+use urscope_schema::{
+    api::{Function, UrResult, role::*},
+    ur_functions,
+};
+
+use super::OWN_CODE;
+use crate::{
+    backend::adapter,
+    call,
+    raw::{args::Arg, caller, nesting::Outermost},
+};
+
+/// Instructions of a naked function: note where its call returns to, and call `$to`, which must have the signature of the function and at most
+/// 14 parameters. All registers but `rax` are afterwards as they were. The directives let exceptions and stack walkers pass.
+macro_rules! keeping_registers {
+    ($to:path) => {
+        naked_asm!(
+            ".cfi_startproc",
+            "push rbp",
+            ".cfi_def_cfa_offset 16",
+            ".cfi_offset rbp, -16",
+            "mov rbp, rsp",
+            ".cfi_def_cfa_register rbp",
+            "push rcx",
+            "push rdx",
+            "push rsi",
+            "push rdi",
+            "push r8",
+            "push r9",
+            "push r10",
+            "push r11",
+            "sub rsp, 256",
+            ".irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+            "movups [rsp + 16 * \\number], xmm\\number",
+            ".endr",
+            // The parameters that are not in registers, and what else may be there.
+            ".irp number, 9, 8, 7, 6, 5, 4, 3, 2",
+            "push qword ptr [rbp + 8 * \\number]",
+            ".endr",
+            "mov r11, qword ptr [rip + urscope_variables@GOTTPOFF]",
+            "mov r10, qword ptr [rbp + 8]",
+            "mov qword ptr fs:[r11], r10",
+            "call {to}",
+            "add rsp, 64",
+            ".irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+            "movups xmm\\number, [rsp + 16 * \\number]",
+            ".endr",
+            "add rsp, 256",
+            "pop r11",
+            "pop r10",
+            "pop r9",
+            "pop r8",
+            "pop rdi",
+            "pop rsi",
+            "pop rdx",
+            "pop rcx",
+            "pop rbp",
+            ".cfi_def_cfa rsp, 8",
+            "ret",
+            ".cfi_endproc",
+            to = sym $to,
+        )
+    };
+}
+
+macro_rules! stand_ins {
+    ($(#[doc = $doc:literal] fn $name:ident($($param:ident: $role:ident),*) in $table:ident[$slot:literal] $verb:ident $kind:ident;)*) => {
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        mod entry {
+            use super::*;
+
+            $(
+                /// # Safety
+                ///
+                /// The arguments are those of the function of this name.
+                #[unsafe(naked)]
+                pub(super) unsafe extern "C-unwind" fn $name<const VIA: usize>() {
+                    keeping_registers!(passed::$name::<VIA>)
+                }
+            )*
+        }
+
+        #[allow(non_snake_case, reason = "the names are those of the C functions")]
+        mod passed {
+            use super::*;
+
+            $(
+                const _: () = assert!(Function::$name.parameters().len() <= 14, "so many are passed on");
+
+                pub(super) extern "C-unwind" fn $name<const VIA: usize>($($param: Arg<$role>),*) -> UrResult {
+                    let outermost = if is_adapters_own(VIA) { None } else { Outermost::begin() };
+                    let ours = call::stand_in(Function::$name, VIA).filter(|_| outermost.is_some());
+                    let Some(ours) = ours else { return adapter::$name(VIA)($($param),*) };
+                    // SAFETY: what stands in an adapter's slot for this function has the row's signature.
+                    let ours = unsafe { std::mem::transmute::<*mut c_void, extern "C-unwind" fn($(Arg<$role>),*) -> UrResult>(ours) };
+                    ours($($param),*)
+                }
+            )*
+        }
+
+        /// The function that the code of `function` of the adapter number `via` is to jump to.
+        pub(super) fn stand_in(function: Function, via: usize) -> Option<*mut c_void> {
+            macro_rules! of {
+                ($of:ident) => {
+                    match via {
+                        0 => entry::$of::<0> as *mut c_void,
+                        1 => entry::$of::<1> as *mut c_void,
+                        2 => entry::$of::<2> as *mut c_void,
+                        3 => entry::$of::<3> as *mut c_void,
+                        4 => entry::$of::<4> as *mut c_void,
+                        5 => entry::$of::<5> as *mut c_void,
+                        6 => entry::$of::<6> as *mut c_void,
+                        7 => entry::$of::<7> as *mut c_void,
+                        _ => return None,
+                    }
+                };
+            }
+            Some(match function {
+                $(Function::$name => of!($name),)*
+                _ => return None,
+            })
+        }
+    };
+}
+
+/// Whether the call that has just come in comes from the code of an adapter that is a library of its own.
+fn is_adapters_own(via: usize) -> bool {
+    let Some((begin, end)) = OWN_CODE.get(via) else { return false };
+    let begin = begin.load(Ordering::Acquire);
+    begin != 0 && (begin..end.load(Ordering::Acquire)).contains(&caller::address())
+}
+
+ur_functions!(stand_ins);

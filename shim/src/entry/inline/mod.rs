@@ -1,0 +1,287 @@
+//! The entry point for adapters that no table reaches: the functions of an adapter are changed in its code, by Frida's Gum.
+//!
+//! Such an adapter is linked into a program or into libsycl, which asks nobody for its tables: its functions are found by the names in
+//! the symbol tables of the file, also local ones, or of its separate debug file. In a process that was running when urscope came into it,
+//! the loader has the tables already: there, the adapters' own getters name the functions. An adapter whose tables are asked for after
+//! that is left to [`super::ddi`], and a loader's functions, which have the same names, are left alone: no call may be recorded twice.
+//!
+//! `Interceptor::replace_fast` writes a jump to our function, so that the caller's stack stays as it was, and the adapter's exceptions pass.
+//! It needs 16 bytes of code. What is shorter takes `Interceptor::replace`, which needs 5, and through which no exception passes and no stack is
+//! seen: so it is used only where the code ([`code`]) calls nothing. What is left alone is named in the trace.
+
+mod calls;
+mod code;
+
+use std::{
+    collections::BTreeMap,
+    ffi::{CString, c_void},
+    path::Path,
+    ptr::null_mut,
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+};
+
+use frida_gum::{Error, Gum, NativePointer, interceptor::Interceptor};
+use parking_lot::Mutex;
+use urscope_schema::{
+    api::{Function, Table},
+    trace::records::{self, EntryPoint, INLINE},
+};
+
+use super::{ddi, dlsym};
+use crate::{
+    backend::adapter::{self, ADAPTERS, registry},
+    raw::{
+        interruptions,
+        symbols::{
+            elf,
+            modules::{self, Module},
+        },
+        thread,
+    },
+};
+
+/// The functions of an adapter, with their addresses.
+type Functions = BTreeMap<Function, usize>;
+
+/// What a library of Unified Runtime's loader has, also if it is linked into another one.
+const LOADER: &str = "urLoaderInit";
+
+/// The addresses of the adapter's library, where nothing but the adapter is in it: what calls from there is the adapter itself.
+static OWN_CODE: [(AtomicUsize, AtomicUsize); ADAPTERS] =
+    [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; ADAPTERS];
+
+/// Where the libraries begin that were searched. It is locked while libraries are searched.
+static SEARCHED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+/// How many libraries had been loaded at the last search.
+static LOADS: AtomicU64 = AtomicU64::new(0);
+
+/// Whether [`start`] has run. Before that, nothing is searched.
+static IS_ON: AtomicBool = AtomicBool::new(false);
+
+/// The thread that searches; 0 for none. What it looks up is for us.
+static SEARCHER: AtomicU32 = AtomicU32::new(0);
+
+/// Watches what is in the process. Called once, when the library is loaded.
+pub fn start() {
+    IS_ON.store(true, Ordering::Release);
+    let late = modules::came_late(start as *const () as usize);
+    if late {
+        take_dlsym();
+    }
+    search(late);
+}
+
+/// Watches what has been loaded since the last time. Called for every name that is looked up; false where urscope itself does so.
+pub(super) fn notice() -> bool {
+    if SEARCHER.load(Ordering::Relaxed) == thread::id() {
+        return false;
+    }
+    if IS_ON.load(Ordering::Acquire) && LOADS.load(Ordering::Acquire) != modules::loads() {
+        search(false);
+    }
+    true
+}
+
+/// Searches libraries that were not searched yet. `by_tables`: the adapters among them, too, whose tables a loader may have by now.
+fn search(by_tables: bool) {
+    // Another thread may hold the dynamic loader's lock while it waits for us; its turn comes at the next name.
+    let Some(mut searched) = SEARCHED.try_lock() else { return };
+    let _held_off = interruptions::hold_off();
+    SEARCHER.store(thread::id(), Ordering::Relaxed);
+    LOADS.store(modules::loads(), Ordering::Release);
+    let ours = Module::of(start as *const () as usize);
+    for described in modules::all() {
+        if searched.contains(&described.start.0) {
+            continue;
+        }
+        searched.push(described.start.0);
+        let Some(module) = Module::of(described.start.0 as usize) else { continue };
+        if ours.as_ref().is_some_and(|ours| ours.base == module.base) {
+            continue;
+        }
+        let is_loader = exports(&described, LOADER);
+        if !is_loader && exports(&described, Table::Adapter.getter()) {
+            if by_tables && !ddi::is_known(&module) {
+                from_tables(&module, &described);
+            }
+            continue;
+        }
+        for (namespace, functions) in named(&described, is_loader) {
+            from_symbols(&module, &namespace, &functions);
+        }
+    }
+    SEARCHER.store(0, Ordering::Relaxed);
+}
+
+fn exports(module: &records::Module, name: &str) -> bool {
+    CString::new(name).is_ok_and(|name| modules::symbol_of(module.start.0 as usize, &module.path, &name).is_some())
+}
+
+/// The adapters in a program or library, by namespaces, as its symbols name their functions. One whose functions only refuse, such as the
+/// OpenCL adapter in libsycl, can share nothing and is left alone.
+fn named(module: &records::Module, exports_loader: bool) -> BTreeMap<String, Functions> {
+    let mut found = BTreeMap::<String, Functions>::new();
+    let mut has_loader = exports_loader;
+    elf::functions(Path::new(&module.path), |name, place| {
+        let Ok(name) = std::str::from_utf8(name) else { return };
+        has_loader |= name == LOADER;
+        let address = module.bias.0.wrapping_add(place) as usize;
+        if let Some((namespace, function)) = of_adapter(name).filter(|_| !code::only_returns(address)) {
+            found.entry(namespace).or_default().entry(function).or_insert(address);
+        }
+    });
+    if has_loader {
+        found.remove("");
+    }
+    found.retain(|_, functions| functions.keys().any(|function| function.is_ipc()));
+    found
+}
+
+/// The namespace and the function that a symbol names: a C function, or one of C++ in the namespace `ur`, where adapters that are linked
+/// into something have theirs (`ur::level_zero`). Layers of the loader have other namespaces.
+fn of_adapter(symbol: &str) -> Option<(String, Function)> {
+    let of_runtime = |name: &str| Function::from_name(name).filter(|function| !function.is_level_zero());
+    let Some(mut nested) = symbol.strip_prefix("_ZN") else {
+        return of_runtime(symbol).map(|function| (String::new(), function));
+    };
+    // What the compiler splits off has a suffix.
+    if symbol.contains('.') {
+        return None;
+    }
+    let mut parts = Vec::new();
+    while !nested.starts_with('E') {
+        let digits = nested.find(|letter: char| !letter.is_ascii_digit())?;
+        let (length, rest) = nested.split_at_checked(digits)?;
+        let (part, rest) = rest.split_at_checked(length.parse().ok()?)?;
+        parts.push(part);
+        nested = rest;
+    }
+    let function = of_runtime(parts.pop()?)?;
+    (parts.first() == Some(&"ur")).then(|| (parts.join("::"), function))
+}
+
+/// Watches an adapter that is linked into a program or library.
+fn from_symbols(module: &Module, namespace: &str, functions: &Functions) {
+    let Some(via) = ddi::number_inline(module.clone()) else { return };
+    let ipc = functions.keys().filter(|function| function.is_ipc()).count();
+    change(via, module, namespace, functions, ipc);
+}
+
+/// Watches an adapter whose tables the loader may have.
+fn from_tables(module: &Module, described: &records::Module) {
+    let Some(via) = ddi::number_inline(module.clone()) else { return };
+    if let Some((begin, end)) = OWN_CODE.get(via) {
+        end.store(described.end.0 as usize, Ordering::Release);
+        begin.store(described.start.0 as usize, Ordering::Release);
+    }
+    let (mut functions, mut ipc) = (Functions::new(), 0);
+    for table in Table::ALL.iter().copied().filter(|table| !table.is_level_zero()) {
+        let getter = CString::new(table.getter()).ok().and_then(|getter| module.address_of(&getter));
+        let Some(getter) = getter else { continue };
+        // SAFETY: the adapter exports it under the name of the getter.
+        unsafe { registry::keep_getter(via, table, std::ptr::with_exposed_provenance_mut(getter)) };
+        let filled = registry::query_table(via, table);
+        if table == Table::IPCExp {
+            ipc = filled.len();
+        }
+        for function in Function::ALL.iter().copied().filter(|function| function.slot().0 == table) {
+            let slot = function.slot_in(filled.len()).and_then(|slot| filled.get(slot).copied());
+            if let Some(slot) = slot.filter(|slot| !slot.is_null() && !code::only_returns(*slot as usize)) {
+                functions.insert(function, slot as usize);
+            }
+        }
+    }
+    change(via, module, "", &functions, ipc);
+}
+
+/// Has the functions of the adapter number `via` call ours, and reports that.
+fn change(via: usize, module: &Module, namespace: &str, functions: &Functions, ipc: usize) {
+    let gum = Gum::obtain();
+    let mut interceptor = Interceptor::obtain(&gum);
+    let (mut taken, mut short, mut same) = (Vec::new(), Vec::new(), Vec::new());
+    interceptor.begin_transaction();
+    for (function, address) in functions {
+        let Some(ours) = calls::stand_in(*function, via).map(NativePointer) else { continue };
+        let place = NativePointer(std::ptr::with_exposed_provenance_mut(*address));
+        let original = match interceptor.replace_fast(place, ours) {
+            Err(Error::InterceptorBadSignature) if code::calls_nothing(*address) => {
+                interceptor.replace(place, ours, NativePointer(null_mut()))
+            }
+            done => done,
+        };
+        match original {
+            Ok(NativePointer(original)) => {
+                // SAFETY: it begins with the first instructions of the adapter's function and goes on behind them.
+                unsafe { adapter::keep(via, *function, original) };
+                taken.push(function.name().to_owned());
+            }
+            // It begins with a jump to one that is changed: its calls are seen as calls of that.
+            Err(Error::InterceptorAlreadyReplaced) => same.push(function.name()),
+            Err(_) => short.push(function.name()),
+        }
+    }
+    interceptor.end_transaction();
+    // What was changed stays so until the process ends.
+    std::mem::forget(interceptor);
+    let problems =
+        [(short, "cannot be changed"), (same, "is also that of another function, as which its calls are recorded")];
+    let problems = problems.iter().filter(|(functions, _)| !functions.is_empty());
+    let problem: Vec<_> =
+        problems.map(|(functions, what)| format!("the code of {} {what}", functions.join(", "))).collect();
+    let name = module.file_name();
+    ddi::report(&EntryPoint {
+        kind: INLINE.into(),
+        via: via as u64,
+        library: if namespace.is_empty() { name } else { format!("{name} ({namespace})") },
+        directory: module.directory(),
+        runtime: Module::paths_of(&["libsycl.so", "libur_loader.so"]),
+        slots: taken.len() as u32,
+        ipc_slots: ipc as u32,
+        functions: taken,
+        problem: problem.join("; "),
+    });
+}
+
+/// Has `dlsym` of the C library call ours, so that loaders that are opened from now on are noticed.
+fn take_dlsym() {
+    let of_c = dlsym::resolve();
+    let ours = Module::of(start as *const () as usize).and_then(|ours| ours.address_of(c"dlsym"));
+    let Some(ours) = ours else { return };
+    let gum = Gum::obtain();
+    let mut interceptor = Interceptor::obtain(&gum);
+    let ours = NativePointer(std::ptr::with_exposed_provenance_mut::<c_void>(ours));
+    interceptor.begin_transaction();
+    if let Ok(NativePointer(behind)) = interceptor.replace_fast(NativePointer(of_c), ours) {
+        dlsym::is_behind(behind);
+    }
+    interceptor.end_transaction();
+    std::mem::forget(interceptor);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_adapters_are_known_by_their_symbols() {
+        let get = Function::urIPCGetMemHandleExp;
+        let found = |symbol| of_adapter(symbol).map(|(namespace, function)| (namespace.as_str().to_owned(), function));
+        assert_eq!(found("urIPCGetMemHandleExp"), Some((String::new(), get)));
+        assert_eq!(
+            found("_ZN2ur10level_zero20urIPCGetMemHandleExpEP20ur_context_handle_t_PvPS3_Pm"),
+            Some(("ur::level_zero".into(), get))
+        );
+        for other in [
+            "_ZN9ur_loader20urIPCGetMemHandleExpEP20ur_context_handle_t_PvPS3_Pm",
+            "_ZN2ur10level_zero20urIPCGetMemHandleExpEP20ur_context_handle_t_PvPS3_Pm.cold",
+            "_ZN2ur10level_zero8urOthersEv",
+            "_ZN2ur99urIPCGetMemHandleExpE",
+            "_ZNK2ur3xyzE",
+            "zeMemGetIpcHandle",
+            "urIPCGetMemHandleExp.part.0",
+        ] {
+            assert_eq!(found(other), None, "{other}");
+        }
+    }
+}

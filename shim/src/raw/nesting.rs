@@ -1,0 +1,42 @@
+//! Whether a call is made inside another one of the same thread: an adapter whose code was changed calls its own functions through ours,
+//! too.
+//!
+//! Must never be used for functions in a table: an adapter does not call those.
+
+use std::marker::PhantomData;
+
+use super::variables;
+
+/// The outermost call of this thread, as long as the value lives.
+pub struct Outermost {
+    /// It is not for other threads.
+    of_this_thread: PhantomData<*const ()>,
+}
+
+impl Outermost {
+    /// A call begins; `None` inside another one.
+    #[inline]
+    pub fn begin() -> Option<Self> {
+        let was_inside = variables::own().inside.replace(true);
+        (!was_inside).then_some(Self { of_this_thread: PhantomData })
+    }
+}
+
+impl Drop for Outermost {
+    fn drop(&mut self) {
+        variables::own().inside.set(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_of_nested_calls_is_the_outermost() {
+        let outer = Outermost::begin();
+        assert!(outer.is_some() && Outermost::begin().is_none());
+        drop(outer);
+        assert!(Outermost::begin().is_some());
+    }
+}
