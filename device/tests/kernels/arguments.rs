@@ -54,7 +54,7 @@ fn values_of_all_sizes_arrive() {
     launch(list, kernel, 1, 1);
     assert_eq!(at(out, 4), [11, 0, 13, 0]);
     // oneMKL passes 8 bytes for a number of 4. Intel's driver takes the first ones.
-    set(kernel, 1, &(u64::from(u32::MAX) << 32 | 14));
+    set(kernel, 1, &(u64::from(u32::MAX) << 32 | 0b1110));
     launch(list, kernel, 1, 1);
     assert_eq!(at(out, 4), [14, 0, 13, 0]);
 }
