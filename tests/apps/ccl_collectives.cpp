@@ -1,18 +1,26 @@
 // Ranks broadcast and gather device memory with oneCCL, which shares it between processes through Level Zero.
 //
-// The argument is a file through which rank 0 tells the others its address. A launcher starts the ranks.
+//
+//     ccl_collectives FILE WHAT
+//
+// FILE is one through which rank 0 tells the others its address. WHAT is `move` for what needs no kernels, `without-pairs` for the same
+// without send and receive, `reduce` for sums, and `forgetful` for a mistake. A launcher starts the ranks.
+#include "witness.hpp"
+
 #include <oneapi/ccl.hpp>
 #include <sycl/sycl.hpp>
 
-#include <cstdio>
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
 
-#include <unistd.h>
+#include <sched.h>
 
 static constexpr size_t COUNT = 1 << 16;
+
+static int number_in(const char *variable) { return std::atoi(std::getenv(variable)); }
 
 using Address = ccl::kvs::address_type;
 
@@ -31,33 +39,117 @@ static ccl::shared_ptr_class<ccl::kvs> meeting(int rank, const std::string &file
   return ccl::create_kvs(address);
 }
 
-int main(int, char **argv) {
-  const int rank = std::atoi(std::getenv("PMI_RANK")), size = std::atoi(std::getenv("PMI_SIZE"));
-  ccl::init();
-  const auto store = meeting(rank, argv[1]);
-  const auto devices = sycl::device::get_devices(sycl::info::device_type::gpu);
-  sycl::queue queue{devices.at(rank % devices.size()), sycl::property::queue::in_order()};
-  auto device = ccl::create_device(queue.get_device());
-  auto context = ccl::create_context(queue.get_context());
-  auto ranks = ccl::create_communicator(size, rank, device, context, store);
-  auto stream = ccl::create_stream(queue);
-  int *mine = sycl::malloc_device<int>(COUNT, queue), *all = sycl::malloc_device<int>(COUNT * size, queue);
-  std::vector<int> host(COUNT), gathered(COUNT * size);
+// One rank with its device.
+class Rank {
+public:
+  explicit Rank(const std::string &file) : store(meeting(number, file)) {}
+
+  int *allocate(size_t size) { return sycl::malloc_device<int>(size, queue); }
+  void free(std::initializer_list<int *> buffers) {
+    for (int *buffer : buffers) sycl::free(buffer, queue);
+  }
+  void fill(int *buffer, size_t size, int value) {
+    const std::vector<int> host(size, value);
+    queue.memcpy(buffer, host.data(), size * sizeof(int)).wait();
+  }
+  // Whether that is what an operation has left there.
+  bool holds(const char *operation, const int *buffer, size_t size, int value) {
+    std::vector<int> host(size, -1);
+    queue.memcpy(host.data(), buffer, size * sizeof(int)).wait();
+    const auto wrong = std::find_if(host.begin(), host.end(), [&](int found) { return found != value; });
+    if (wrong == host.end()) return true;
+    app::print("rank " + std::to_string(number) + ": after " + operation + ", element " +
+               std::to_string(wrong - host.begin()) + " is " + std::to_string(*wrong) + ", not " + std::to_string(value));
+    return false;
+  }
+
+  const int number = number_in("PMI_RANK"), count = number_in("PMI_SIZE");
+  bool exchanges = true;
+
+private:
+  ccl::shared_ptr_class<ccl::kvs> store;
+  const std::vector<sycl::device> devices = sycl::device::get_devices(sycl::info::device_type::gpu);
+
+public:
+  sycl::queue queue{devices.at(number % devices.size()), sycl::property::queue::in_order()};
+  ccl::device device = ccl::create_device(queue.get_device());
+  ccl::context context = ccl::create_context(queue.get_context());
+  ccl::communicator ranks = ccl::create_communicator(count, number, device, context, store);
+  ccl::stream stream = ccl::create_stream(queue);
+};
+
+// Sums of all ranks' values, which take kernels.
+static bool reduces(Rank &rank) {
+  int *mine = rank.allocate(COUNT), *sums = rank.allocate(COUNT);
+  bool right = true;
+  for (int turn = 0; turn < 2; turn++) {
+    rank.fill(mine, COUNT, rank.number + turn + 1);
+    ccl::allreduce(mine, sums, COUNT, ccl::reduction::sum, rank.ranks, rank.stream).wait();
+    const int sum = rank.count * (rank.count + 1) / 2 + turn * rank.count;
+    right &= rank.holds("allreduce", sums, COUNT, sum);
+  }
+  rank.free({mine, sums});
+  return right;
+}
+
+// Everything else.
+static bool moves(Rank &rank) {
+  const size_t size = rank.count;
+  int *mine = rank.allocate(COUNT), *all = rank.allocate(COUNT * size);
   bool right = true;
   for (int turn = 0; turn < 3; turn++) {
-    host.assign(COUNT, rank == 0 ? 42 + turn : 0);
-    queue.memcpy(mine, host.data(), COUNT * sizeof(int)).wait();
-    ccl::broadcast(mine, COUNT, 0, ranks, stream).wait();
-    queue.memcpy(host.data(), mine, COUNT * sizeof(int)).wait();
-    for (int value : host) right &= value == 42 + turn;
-    host.assign(COUNT, rank + 1);
-    queue.memcpy(mine, host.data(), COUNT * sizeof(int)).wait();
-    ccl::allgather(mine, all, COUNT, ranks, stream).wait();
-    queue.memcpy(gathered.data(), all, COUNT * size * sizeof(int)).wait();
-    for (size_t at = 0; at < gathered.size(); at++) right &= gathered[at] == static_cast<int>(at / COUNT) + 1;
+    rank.fill(mine, COUNT, rank.number == 0 ? 42 + turn : 0);
+    ccl::broadcast(mine, COUNT, 0, rank.ranks, rank.stream).wait();
+    right &= rank.holds("broadcast", mine, COUNT, 42 + turn);
+
+    rank.fill(mine, COUNT, rank.number + 1 + turn);
+    ccl::allgather(mine, all, COUNT, rank.ranks, rank.stream).wait();
+    for (size_t at = 0; at < size; at++) right &= rank.holds("allgather", all + at * COUNT, COUNT, at + 1 + turn);
+
+    // Each rank has half as much as the one before it.
+    std::vector<size_t> counts(size);
+    for (size_t at = 0; at < size; at++) counts[at] = COUNT >> at;
+    rank.fill(all, COUNT * size, 0);
+    ccl::allgatherv(mine, counts[rank.number], all, counts, rank.ranks, rank.stream).wait();
+    size_t begin = 0;
+    for (size_t at = 0; at < size; begin += counts[at++]) {
+      right &= rank.holds("allgatherv", all + begin, counts[at], at + 1 + turn);
+    }
+
+    // Neighbours exchange: even ranks send first.
+    if (rank.exchanges) {
+      const int other = rank.number ^ 1;
+      if (rank.number % 2 == 0) ccl::send(mine, COUNT, other, rank.ranks, rank.stream).wait();
+      ccl::recv(all, COUNT, other, rank.ranks, rank.stream).wait();
+      if (rank.number % 2 == 1) ccl::send(mine, COUNT, other, rank.ranks, rank.stream).wait();
+      // A send of oneCCL 2022.1 is over before the receiver has read the buffer.
+      ccl::barrier(rank.ranks).wait();
+      right &= rank.holds("receive", all, COUNT, other + 1 + turn);
+    }
   }
-  std::printf("rank %d: %s\n", rank, right ? "right" : "wrong");
-  std::fflush(stdout);
-  sycl::free(mine, queue);
-  sycl::free(all, queue);
+  rank.free({mine, all});
+  return right;
+}
+
+// The mistake: nobody waits for the collective, and its buffer is freed while a copy of it has not finished.
+static bool forgets_to_wait(Rank &rank) {
+  int *mine = rank.allocate(COUNT), *all = rank.allocate(COUNT * rank.count);
+  void *device = dlopen("libze_loader.so.1", RTLD_LAZY);
+  auto unfinished_from = reinterpret_cast<size_t (*)(const void *)>(dlsym(device, "zeSoftUnfinishedFrom"));
+  ccl::event done = ccl::allgather(mine, all, COUNT, rank.ranks, rank.stream);
+  while (unfinished_from(all) >= COUNT * rank.count * sizeof(int)) sched_yield();
+  sycl::free(all, rank.queue);
+  done.wait();
+  rank.free({mine});
+  return true;
+}
+
+int main(int, char **argv) {
+  const app::Witness witness;
+  ccl::init();
+  const std::string what = argv[2];
+  Rank rank(argv[1]);
+  rank.exchanges = what != "without-pairs";
+  const bool right = what == "reduce" ? reduces(rank) : what == "forgetful" ? forgets_to_wait(rank) : moves(rank);
+  app::print("rank " + std::to_string(rank.number) + ": " + (right ? "right" : "wrong"));
 }

@@ -1,10 +1,10 @@
 // Counts the calls of Level Zero with which memory is shared, independently of urscope: by a tracer of the loader
-// (zel_tracing_api.h), which the software device calls for each function that is called through its symbols.
+// (zel_tracing_api.h), which the software device calls for each function that is called through its symbols. Each call is a line, because a
+// library may share until the end of the process.
 #pragma once
 
 #include "peer.hpp"
 
-#include <atomic>
 #include <utility>
 
 #include <dlfcn.h>
@@ -34,19 +34,12 @@ public:
     check(find<uint32_t(void *, uint8_t)>("zelTracerSetEnabled")(tracer, 1));
   }
 
-  // What was called so far, as one line.
-  std::string seen() const {
-    std::string line = "called:";
-    for (size_t at = 0; at < COUNT; at++)
-      line += " ze" + std::string(FUNCTIONS[at]) + " " + std::to_string(counts[at].load());
-    return line;
-  }
-
 private:
   using Callback = void (*)(const void *, uint32_t, void *, void **);
-  static inline std::atomic<int> counts[COUNT] = {};
 
-  template <size_t AT> static void count(const void *, uint32_t, void *, void **) { counts[AT]++; }
+  template <size_t AT> static void count(const void *, uint32_t, void *, void **) {
+    print("called: ze" + std::string(FUNCTIONS[AT]) + " 1");
+  }
 
   template <size_t... AT> void add(void *tracer, std::index_sequence<AT...>) {
     using Register = uint32_t(void *, uint32_t, Callback);

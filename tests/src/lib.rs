@@ -15,6 +15,7 @@
 
 pub mod apps;
 pub mod artefacts;
+pub mod clients;
 pub mod hunt;
 pub mod instructions;
 pub mod perfetto;

@@ -1,74 +1,75 @@
 //! Communication libraries that share device memory through Level Zero itself: right in their data, clean, and guilty with a mistake.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 
-use urscope_tests::{Adapter, Outcome, Release, TestRun, apps, launcher, python_with, trace};
+use urscope_tests::clients::{self, CLIENTS};
+use urscope_tests::{Outcome, trace};
 
-/// The folder of Intel MPI, and a run of so many ranks under its launcher.
-fn ranks_of_intel_mpi(ranks: usize) -> (PathBuf, TestRun) {
-    let mpiexec = launcher("impi-2021.18.1");
-    let environment = mpiexec.parent().unwrap().parent().unwrap().to_owned();
-    let run = TestRun::of_program(&mpiexec).env("I_MPI_FABRICS", "shm").arg("-n").arg(ranks.to_string());
-    (environment, run)
+use crate::violations::is_at;
+
+/// Runs a client in which nothing is wrong.
+fn clean(name: &str) -> Outcome {
+    let client = CLIENTS.iter().find(|client| client.name == name).expect("a client of the table");
+    let (run, _folder) = (client.run)();
+    let outcome = run.run();
+    let complaint = client.complaint(&outcome);
+    assert_eq!(complaint, None, "{name}: {}{}{:#?}", outcome.stdout, outcome.stderr, outcome.report());
+    outcome
 }
 
-/// With the library's own sharing of device memory.
-fn intel_mpi(ranks: usize, mode: Option<&str>) -> Outcome {
-    let (environment, run) = ranks_of_intel_mpi(ranks);
-    let run = run
-        .env("I_MPI_OFFLOAD", "1")
-        .env("LD_LIBRARY_PATH", environment.join("lib"))
-        .arg(environment.join("bin/python"))
-        .arg(apps::source("mpi_ring.py"));
-    mode.into_iter().fold(run, TestRun::arg).run()
+/// How often all processes called any of these, as the traces say.
+fn recorded(outcome: &Outcome, names: &[&str]) -> usize {
+    let traces = outcome.traces();
+    names.iter().map(|name| trace::count(&traces, "B", name)).sum()
 }
 
-/// Collectives of oneCCL that need no kernels. The ranks exchange descriptors in this way.
-fn oneccl(exchange: &str) -> Outcome {
-    let program = apps::executable("ccl_collectives", Release::R2026_2);
-    let library = python_with("oneccl-2022.1.2").parent().unwrap().parent().unwrap().to_owned();
-    let (mpi, run) = ranks_of_intel_mpi(2);
-    let runtime = Release::R2026_2.folder().join("lib");
-    let folders = [library.join("lib"), mpi.join("lib"), runtime].map(|folder| folder.display().to_string());
-    let folder = tempfile::tempdir().unwrap();
-    run.adapter(Adapter::V2)
-        .env("I_MPI_ROOT", &mpi)
-        .env("FI_PROVIDER_PATH", mpi.join("lib"))
-        .env("LD_LIBRARY_PATH", folders.join(":"))
-        .env("CCL_ROOT", &library)
-        .env("CCL_ATL_TRANSPORT", "mpi")
-        .env("CCL_ENABLE_SYCL_KERNELS", "0")
-        .env("CCL_ZE_IPC_EXCHANGE", exchange)
-        // The software device has no links between its devices.
-        .env("CCL_TOPO_FABRIC_VERTEX_CONNECTION_CHECK", "0")
-        .arg(program)
-        .arg(folder.path().join("address"))
-        .run()
+/// What a tracer of the loader has counted in all processes is what their traces hold.
+fn each_call_is_recorded(outcome: &Outcome) {
+    let mut called = BTreeMap::<&str, usize>::new();
+    for line in outcome.stdout.lines().filter_map(|line| line.split_once("called: ")) {
+        let words: Vec<_> = line.1.split(' ').collect();
+        for pair in words.chunks(2) {
+            *called.entry(pair[0]).or_default() += pair[1].parse::<usize>().unwrap();
+        }
+    }
+    assert!(called.values().sum::<usize>() > 0, "{}", outcome.stdout);
+    for (name, times) in called {
+        assert_eq!(recorded(outcome, &[name]), times, "{name}");
+    }
+}
+
+/// The library takes the functions of Intel's driver where there are any.
+fn opens_are_closed(outcome: &Outcome) {
+    let opens = recorded(outcome, &["zeMemOpenIpcHandle", "zexMemOpenIpcHandles"]);
+    let gets = recorded(outcome, &["zeMemGetIpcHandle", "zexMemGetIpcHandles"]);
+    assert!(opens > 0 && gets > 0, "{gets} gets, {opens} opens");
+    assert_eq!(opens, recorded(outcome, &["zeMemCloseIpcHandle"]));
 }
 
 #[test]
 fn intel_mpi_is_right_and_clean() {
-    for ranks in [2, 4] {
-        let outcome = intel_mpi(ranks, None);
-        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-        for rank in 0..ranks {
-            assert!(outcome.stdout.contains(&format!("rank {rank}: right\n")), "{}", outcome.stdout);
-        }
-        let report = outcome.report();
-        assert_eq!(report.verdict(), "clean", "{report:#?}");
-        assert_eq!(report.processes().len(), ranks, "{report:#?}");
-        let traces = outcome.traces();
-        // The library takes the functions of Intel's driver where there are any.
-        let count = |names: &[&str]| names.iter().map(|name| trace::count(&traces, "B", name)).sum::<usize>();
-        let opens = count(&["zeMemOpenIpcHandle", "zexMemOpenIpcHandles"]);
-        assert!(opens > 0 && count(&["zeMemGetIpcHandle", "zexMemGetIpcHandles"]) >= opens, "{report:#?}");
-        assert_eq!(opens, count(&["zeMemCloseIpcHandle"]));
+    for name in ["Intel MPI, 2 ranks", "Intel MPI, 4 ranks"] {
+        let outcome = clean(name);
+        each_call_is_recorded(&outcome);
+        opens_are_closed(&outcome);
+    }
+}
+
+#[test]
+fn intel_mpi_is_right_and_clean_with_kernels() {
+    opens_are_closed(&clean("Intel MPI, reductions"));
+}
+
+#[test]
+fn benchmarks_of_intel_mpi_are_clean() {
+    for name in ["IMB-MPI1-GPU, 2 ranks", "IMB-MPI1-GPU, 4 ranks"] {
+        opens_are_closed(&clean(name));
     }
 }
 
 #[test]
 fn a_cache_that_outlives_the_memory_is_found_beside_intel_mpi() {
-    let outcome = intel_mpi(2, Some("stale"));
+    let outcome = clients::intel_mpi(2, "stale").run();
     let report = outcome.report();
     let found = report.finding("use-after-free");
     assert_eq!(found["severity"], "error", "{report:#?}");
@@ -80,14 +81,36 @@ fn a_cache_that_outlives_the_memory_is_found_beside_intel_mpi() {
 
 #[test]
 fn oneccl_is_right_and_clean() {
-    for exchange in ["pidfd", "sockets"] {
-        let outcome = oneccl(exchange);
-        assert_eq!(outcome.code, 0, "{exchange}: {}", outcome.stderr);
-        for rank in 0..2 {
-            assert!(outcome.stdout.contains(&format!("rank {rank}: right\n")), "{exchange}: {}", outcome.stdout);
-        }
+    for name in ["oneCCL, pidfd", "oneCCL, sockets", "oneCCL, no exchange"] {
+        each_call_is_recorded(&clean(name));
+    }
+}
+
+#[test]
+fn a_collective_that_nobody_waits_for_is_found_beside_oneccl() {
+    let (run, _folder) = clients::oneccl("pidfd", "forgetful");
+    let outcome = run.env("ZE_SOFT_DELAY", "200ms").run();
+    let report = outcome.report();
+    let found: Vec<_> = report.findings().iter().filter(|it| it["rule"] == "freed-while-in-use").collect();
+    assert!(!found.is_empty(), "{}{report:#?}", outcome.stderr);
+    for finding in found {
+        assert_eq!(finding["severity"], "error", "{report:#?}");
+        is_at(&outcome, "ccl_collectives", finding, "sycl::free(all, rank.queue);");
+    }
+}
+
+/// No urIPC call is responsible for them.
+#[test]
+fn a_program_that_uses_libumf_itself_is_judged() {
+    each_call_is_recorded(&clean("libumf"));
+    for (mistake, rule, text) in [
+        ("destroyed-while-copied", "closed-while-in-use", "pool.reset();"),
+        ("freed-while-copied", "freed-while-in-use", "check(umfFree(memory),"),
+    ] {
+        let outcome = clients::umf(mistake).run();
         let report = outcome.report();
-        assert_eq!(report.verdict(), "clean", "{exchange}: {report:#?}");
-        assert!(report.calls("zeMemOpenIpcHandle") > 0, "{exchange}: {report:#?}");
+        assert_eq!(report.violations(), [format!("error {rule}")], "{mistake}: {}{report:#?}", outcome.stderr);
+        is_at(&outcome, "umf_memory", report.finding(rule), text);
+        each_call_is_recorded(&outcome);
     }
 }

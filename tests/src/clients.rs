@@ -1,0 +1,150 @@
+//! Communication libraries and allocators that share memory through Level Zero itself, each in a run in which nothing is wrong.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::{Adapter, Outcome, Release, TestRun, apps, launcher, python_with};
+
+/// One client: a library, and what a program does with it.
+#[derive(Debug)]
+pub struct Client {
+    /// What a table calls it.
+    pub name: &'static str,
+    /// How many processes share memory.
+    pub processes: usize,
+    /// Makes a run of it, which lasts as long as its folder.
+    pub run: fn() -> (TestRun, Option<TempDir>),
+    /// What standard output holds, and how often, if the data are right.
+    right: (&'static str, usize),
+}
+
+/// All clients. Each takes seconds, but for the reductions of oneCCL.
+pub const CLIENTS: [Client; 10] = [
+    client("Intel MPI, 2 ranks", 2, || alone(intel_mpi(2, "")), (": right\n", 2)),
+    client("Intel MPI, 4 ranks", 4, || alone(intel_mpi(4, "")), (": right\n", 4)),
+    client("Intel MPI, reductions", 2, || alone(intel_mpi(2, "reduce").with_engine()), (": right\n", 2)),
+    client("IMB-MPI1-GPU, 2 ranks", 2, || alone(imb(2)), ("# Benchmarking ", IMB.len())),
+    client("IMB-MPI1-GPU, 4 ranks", 4, || alone(imb(4)), ("# Benchmarking ", IMB.len())),
+    client("oneCCL, pidfd", 2, || oneccl("pidfd", "move"), (": right\n", 2)),
+    client("oneCCL, sockets", 2, || oneccl("sockets", "without-pairs"), (": right\n", 2)),
+    client("oneCCL, no exchange", 2, || oneccl("none", "move"), (": right\n", 2)),
+    client("oneCCL, reductions", 2, reductions_of_oneccl, (": right\n", 2)),
+    client("libumf", 2, || alone(umf("right")), ("right\n", 1)),
+];
+
+const fn client(
+    name: &'static str,
+    processes: usize,
+    run: fn() -> (TestRun, Option<TempDir>),
+    right: (&'static str, usize),
+) -> Client {
+    Client { name, processes, run, right }
+}
+
+impl Client {
+    /// What is wrong with a run of it: with its data, its verdict, or its end.
+    pub fn complaint(&self, outcome: &Outcome) -> Option<String> {
+        let (text, times) = self.right;
+        if outcome.code != 0 {
+            return Some(format!("it ended with {}", outcome.code));
+        }
+        if outcome.stdout.matches(text).count() != times {
+            return Some("its data are wrong".into());
+        }
+        let report = outcome.report();
+        if report.verdict() != "clean" {
+            return Some(format!("it was judged {}: {}", report.verdict(), report.violations().join(", ")));
+        }
+        let processes = report.processes().len();
+        (processes != self.processes).then(|| format!("{processes} processes were judged"))
+    }
+}
+
+fn alone(run: TestRun) -> (TestRun, Option<TempDir>) {
+    (run, None)
+}
+
+/// The folder of Intel MPI, and a run of so many ranks under its launcher.
+fn ranks_of_intel_mpi(ranks: usize) -> (PathBuf, TestRun) {
+    let mpiexec = launcher("impi-2021.18.1");
+    let environment = mpiexec.parent().unwrap().parent().unwrap().to_owned();
+    let run = TestRun::of_program(&mpiexec)
+        .env("I_MPI_ROOT", &environment)
+        .env("I_MPI_FABRICS", "shm")
+        .arg("-n")
+        .arg(ranks.to_string());
+    (environment, run)
+}
+
+/// With the library's own sharing of device memory.
+fn with_offload(ranks: usize) -> (PathBuf, TestRun) {
+    let (environment, run) = ranks_of_intel_mpi(ranks);
+    let run = run.env("I_MPI_OFFLOAD", "1").env("LD_LIBRARY_PATH", environment.join("lib"));
+    (environment, run)
+}
+
+/// Messages and collectives of memory of each kind. `mode` is the argument of `mpi_ring.py`, or empty.
+pub fn intel_mpi(ranks: usize, mode: &str) -> TestRun {
+    let (environment, run) = with_offload(ranks);
+    run.arg(environment.join("bin/python")).arg(apps::source("mpi_ring.py")).arg(mode)
+}
+
+/// The benchmarks of Intel's own suite that need no kernels.
+const IMB: [&str; 7] = ["PingPong", "Sendrecv", "Exchange", "Bcast", "Allgather", "Gather", "Alltoall"];
+
+/// Two messages of each size from 4 to 64 KiB.
+fn imb(ranks: usize) -> TestRun {
+    let (environment, run) = with_offload(ranks);
+    let run = run.arg(environment.join("bin/IMB-MPI1-GPU"));
+    let options = [
+        "-mem_alloc_type",
+        "device",
+        "-msglog",
+        "12:16",
+        "-zero_size",
+        "off",
+        "-iter",
+        "2",
+        "-npmin",
+        &ranks.to_string(),
+    ];
+    options.iter().chain(&IMB).fold(run, |run, argument| run.arg(*argument))
+}
+
+/// Collectives of oneCCL. The ranks exchange descriptors in this way; `what` is the second argument of `ccl_collectives.cpp`.
+pub fn oneccl(exchange: &str, what: &str) -> (TestRun, Option<TempDir>) {
+    let program = apps::executable("ccl_collectives", Release::R2026_2);
+    let library = python_with("oneccl-2022.1.2").parent().unwrap().parent().unwrap().to_owned();
+    let (mpi, run) = ranks_of_intel_mpi(2);
+    let runtime = Release::R2026_2.folder().join("lib");
+    let folders = [library.join("lib"), mpi.join("lib"), runtime].map(|folder| folder.display().to_string());
+    let folder = tempfile::tempdir().unwrap();
+    let run = run
+        .adapter(Adapter::V2)
+        .env("FI_PROVIDER_PATH", mpi.join("lib"))
+        .env("LD_LIBRARY_PATH", folders.join(":"))
+        .env("CCL_ROOT", &library)
+        .env("CCL_ATL_TRANSPORT", "mpi")
+        .env("CCL_ENABLE_SYCL_KERNELS", "0")
+        .env("CCL_ZE_IPC_EXCHANGE", exchange)
+        // The software device has no links between its devices.
+        .env("CCL_TOPO_FABRIC_VERTEX_CONNECTION_CHECK", "0")
+        .arg(program)
+        .arg(folder.path().join("address"))
+        .arg(what);
+    (run, Some(folder))
+}
+
+fn reductions_of_oneccl() -> (TestRun, Option<TempDir>) {
+    let (run, folder) = oneccl("pidfd", "reduce");
+    // The kernels of oneCCL are one module of 5 MB. The engine takes 20 seconds of processor time for it, and longer where it widens kernels.
+    let run = run.with_engine().env("CL_CONFIG_CPU_VECTORIZER_MODE", "1").limit(Duration::from_mins(10));
+    (run, folder)
+}
+
+/// Memory of a pool of libumf. `what` is the argument of `umf_memory.cpp`.
+pub fn umf(what: &str) -> TestRun {
+    TestRun::of("umf_memory", Release::R2026_2, Adapter::V2).arg(what)
+}
