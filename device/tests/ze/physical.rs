@@ -286,6 +286,8 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
         // By its own handle, or by an address where it is mapped.
         ok(zeMemGetIpcHandleWithProperties(setup.context, memory, std::ptr::null(), &raw mut handle));
         let by_handle = handle.data;
+        ok(zeMemGetIpcHandle(setup.context, memory, &raw mut handle));
+        assert_eq!(handle.data, by_handle);
         ok(zeMemGetIpcHandle(setup.context, (base as usize + PAGE) as *const c_void, &raw mut handle));
         assert_eq!(handle.data, by_handle);
         ok(zeMemGetIpcHandleWithProperties(setup.context, base, std::ptr::null(), &raw mut handle));
@@ -307,8 +309,8 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
     for pointer in [imported.cast_const(), setup.context, here.cast()] {
         let result = zeMemGetIpcHandleWithProperties(setup.context, pointer, std::ptr::null(), &raw mut handle);
         assert_eq!(result, INVALID_ARGUMENT);
+        assert_eq!(zeMemGetIpcHandle(setup.context, pointer, &raw mut handle), INVALID_ARGUMENT);
     }
-    assert_eq!(zeMemGetIpcHandle(setup.context, memory, &raw mut handle), INVALID_ARGUMENT);
     ok(zePhysicalMemDestroy(setup.context, memory));
     ok(zePhysicalMemDestroy(setup.context, imported));
 }

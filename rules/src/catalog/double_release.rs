@@ -79,7 +79,10 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::InvalidEnding(ending) = fact.what else { return None };
-    if ![Kind::PhysicalMem, Kind::Event, Kind::EventPool].iter().any(|kind| ending.violation(*kind) == Some(Violation::Again)) {
+    if ![Kind::PhysicalMem, Kind::Event, Kind::EventPool]
+        .iter()
+        .any(|kind| ending.violation(*kind) == Some(Violation::Again))
+    {
         return None;
     }
     let (born, died) = match ending.target {

@@ -137,13 +137,13 @@ struct Counted {
     pointer: Option<u64>,
     exported: Option<Serial>,
     /// Its bytes are known, and it is to be put.
-    is_counted: bool,
+    is_to_be_put: bool,
 }
 
 impl Counted {
     fn of(handle: Handle, data: &HandleData) -> Self {
         let HandleData { pointer, exported, export, .. } = *data;
-        Self { kind: handle.kind, pointer, exported, is_counted: export.is_some() && !data.is_descriptor() }
+        Self { kind: handle.kind, pointer, exported, is_to_be_put: export.is_some() && !data.is_descriptor() }
     }
 }
 
@@ -151,7 +151,7 @@ impl Counted {
 fn count(state: &mut ProcessState, of: Counted, change: impl FnOnce(u64) -> u64) {
     let (Some(value), Some(serial)) = (of.pointer, of.exported) else { return };
     if of.kind == Kind::MemHandle {
-        if !of.is_counted {
+        if !of.is_to_be_put {
             return;
         }
         let base = state.allocation_at(value).filter(|(_, known)| known.serial == serial).map(|(base, _)| base);
