@@ -111,7 +111,8 @@ fn a_violation_is_found_and_refused_there_too() {
     let reported = traced(twice());
     assert_eq!(reported.code, 1, "{}", reported.stderr);
     assert!(reported.stdout.ends_with("put: 0\nput: 0\nfree: 0\ndone: 8\n"), "{}", reported.stdout);
-    assert_eq!(reported.report().violations(), ["error double-put"], "{:#?}", reported.report());
+    let expected = ["error double-put", "note open-in-producer"];
+    assert_eq!(reported.report().violations(), expected, "{:#?}", reported.report());
     // The adapter is not called again.
     let refused = traced(twice().env("URSCOPE_ON_ERROR", "refuse").env("URSCOPE_VALIDATE", "on"));
     assert!(refused.stdout.ends_with("done: 7\n") && !refused.stdout.contains("put: 0\nput: 0"), "{}", refused.stdout);

@@ -135,6 +135,7 @@ impl Generator {
             command: vec!["generator".into()],
             rank: Some(rank),
             ranks: String::new(),
+            late: false,
             clock: Clock {
                 base_ns: Clock::base(Nanos(now)),
                 monotonic_ns: now,

@@ -44,6 +44,7 @@ fn summary(host: &str, pid: u32, calls: u64, began_ns: u64) -> ProcessSummary {
         command,
         rank: None,
         ranks: String::new(),
+        late: false,
         began_ns,
         calls,
         ipc_calls: calls,

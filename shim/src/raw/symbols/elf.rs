@@ -4,7 +4,7 @@
 //! call.
 
 #[cfg(feature = "frida-gum")]
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::PathBuf};
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
 use std::{fs::File, path::Path};
 
 use object::{
@@ -64,7 +64,7 @@ struct OfFile {
     has_full_table: bool,
     build_id: Option<Vec<u8>>,
     /// Where its debug file may be. Only one with its build id is.
-    debug_files: Vec<PathBuf>,
+    debug_files: Vec<std::path::PathBuf>,
 }
 
 /// The same for the tables of this file; `None`, where it is none or has not the build id `expected`.
@@ -84,7 +84,7 @@ fn functions_of(file: &Path, expected: Option<&[u8]>, each: &mut impl FnMut(&[u8
     }
     let mut debug_files = Vec::new();
     if let Some(build_id) = build_id {
-        let hex: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = super::modules::hex(build_id);
         if let Some((folder, name)) = hex.split_at_checked(2) {
             debug_files.push(Path::new(DEBUG_FILES).join(".build-id").join(folder).join(format!("{name}.debug")));
         }

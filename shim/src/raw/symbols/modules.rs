@@ -146,14 +146,19 @@ fn build_id(mut notes: &[u8]) -> Option<String> {
         let owner = rest.get(..owner_size)?;
         let rest = rest.get(owner_size.next_multiple_of(4)..)?;
         if kind == 3 && owner == b"GNU\0" {
-            use std::fmt::Write as _;
-            return Some(rest.get(..size)?.iter().fold(String::new(), |mut text, byte| {
-                let _ = write!(text, "{byte:02x}");
-                text
-            }));
+            return Some(hex(rest.get(..size)?));
         }
         notes = rest.get(size.next_multiple_of(4)..)?;
     }
+}
+
+/// Bytes in hexadecimal.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// The addresses of the code of the library that an address of its code is in.
