@@ -99,32 +99,36 @@ impl Eq for Rule {}
 /// A clone is independent: its run can be finished while the original continues.
 #[derive(Debug)]
 pub struct Checker {
-    rules: Vec<Active>,
-    /// The rules that want a kind of fact, by their places in `rules`.
-    wanted: [Vec<u16>; FactKind::COUNT],
+    states: Vec<State>,
+    /// The rules that want a kind of fact.
+    wanted: [Vec<Wanting>; FactKind::COUNT],
+    /// A bit for each kind that a rule wants.
+    kinds: u64,
     found: Vec<Finding>,
 }
 
+/// The state of a rule.
 #[derive(Debug)]
-enum Active {
+struct State(Box<dyn RuleState>);
+
+/// A rule that wants a fact.
+#[derive(Clone, Copy, Debug)]
+enum Wanting {
     Stateless(fn(&Fact<'_>) -> Option<Finding>),
     Each(fn(&Fact<'_>, &mut Vec<Finding>)),
-    Stateful(Box<dyn RuleState>),
+    /// The rule with this place in `states`.
+    Stateful(usize),
 }
 
-impl Clone for Active {
+impl Clone for State {
     fn clone(&self) -> Self {
-        match self {
-            Self::Stateless(check) => Self::Stateless(*check),
-            Self::Each(check) => Self::Each(*check),
-            Self::Stateful(state) => Self::Stateful(state.clone_box()),
-        }
+        Self(self.0.clone_box())
     }
 }
 
 impl Clone for Checker {
     fn clone(&self) -> Self {
-        Self { rules: self.rules.clone(), wanted: self.wanted.clone(), found: Vec::new() }
+        Self { states: self.states.clone(), wanted: self.wanted.clone(), kinds: self.kinds, found: Vec::new() }
     }
 }
 
@@ -143,18 +147,22 @@ impl Checker {
     /// With these rules.
     pub fn with_rules<'r>(rules: impl IntoIterator<Item = &'r Rule>) -> Self {
         let mut checker =
-            Self { rules: Vec::new(), wanted: [const { Vec::new() }; FactKind::COUNT], found: Vec::new() };
-        for (index, rule) in (0..).zip(rules) {
-            for kind in rule.facts {
-                if let Some(wanted) = checker.wanted.get_mut(*kind as usize) {
-                    wanted.push(index);
+            Self { states: Vec::new(), wanted: [const { Vec::new() }; FactKind::COUNT], kinds: 0, found: Vec::new() };
+        for rule in rules {
+            let wanting = match rule.check {
+                Check::Stateless(check) => Wanting::Stateless(check),
+                Check::Each(check) => Wanting::Each(check),
+                Check::Stateful(new) => {
+                    checker.states.push(State(new()));
+                    Wanting::Stateful(checker.states.len() - 1)
+                }
+            };
+            for kind in rule.facts.iter().flat_map(|kind| kind.parts()) {
+                if let Some(wanted) = checker.wanted.get_mut(kind as usize) {
+                    wanted.push(wanting);
+                    checker.kinds |= 1 << kind as u64;
                 }
             }
-            checker.rules.push(match rule.check {
-                Check::Stateless(check) => Active::Stateless(check),
-                Check::Each(check) => Active::Each(check),
-                Check::Stateful(new) => Active::Stateful(new()),
-            });
         }
         checker
     }
@@ -173,14 +181,38 @@ impl Checker {
 impl FactConsumer for Checker {
     #[inline]
     fn consume(&mut self, fact: &Fact<'_>) {
-        let Some(wanted) = self.wanted.get(fact.what.kind() as usize) else { return };
+        self.ask(fact.what.kind(), fact);
+    }
+
+    #[inline]
+    fn wants(&self, kind: FactKind) -> bool {
+        self.kinds >> kind as u64 & 1 != 0
+    }
+}
+
+// A bit for each kind.
+const _: () = assert!(FactKind::COUNT <= 64);
+
+impl Checker {
+    /// Asks the rules that want a fact of this kind.
+    #[inline(never)]
+    fn ask(&mut self, kind: FactKind, fact: &Fact<'_>) {
+        let Some(wanted) = self.wanted.get(kind as usize) else { return };
         let before = self.found.len();
-        for index in wanted {
-            match self.rules.get_mut(usize::from(*index)) {
-                Some(Active::Stateless(check)) => self.found.extend(check(fact)),
-                Some(Active::Each(check)) => check(fact, &mut self.found),
-                Some(Active::Stateful(state)) => state.check(fact, &mut self.found),
-                None => {}
+        for wanting in wanted {
+            match *wanting {
+                Wanting::Stateful(place) => {
+                    if let Some(state) = self.states.get_mut(place) {
+                        state.0.check(fact, &mut self.found);
+                    }
+                }
+                Wanting::Stateless(check) => {
+                    // Hardly ever is there one.
+                    if let Some(finding) = check(fact) {
+                        self.found.push(finding);
+                    }
+                }
+                Wanting::Each(check) => check(fact, &mut self.found),
             }
         }
         if self.found.len() > before {

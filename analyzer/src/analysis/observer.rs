@@ -49,6 +49,11 @@ pub trait Observer {
         let _ = (at, fact);
     }
 
+    /// Whether [`Self::fact`] takes any.
+    fn takes_facts(&self) -> bool {
+        true
+    }
+
     /// A process has `open` open descriptors.
     fn descriptors(&mut self, tracker: &Tracker, who: ProcessId, at: u64, open: u64) {
         let _ = (tracker, who, at, open);
@@ -61,7 +66,11 @@ pub trait Observer {
 }
 
 /// An observer that ignores all events.
-impl Observer for () {}
+impl Observer for () {
+    fn takes_facts(&self) -> bool {
+        false
+    }
+}
 
 macro_rules! each {
     ($self:ident.$method:ident$arguments:tt) => {{
@@ -98,6 +107,10 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
 
     fn fact(&mut self, at: u64, fact: &Fact<'_>) {
         each!(self.fact(at, fact));
+    }
+
+    fn takes_facts(&self) -> bool {
+        self.0.takes_facts() || self.1.takes_facts()
     }
 
     fn descriptors(&mut self, tracker: &Tracker, who: ProcessId, at: u64, open: u64) {

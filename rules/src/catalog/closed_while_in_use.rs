@@ -83,6 +83,6 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::InUse(memory) = fact.what else { return None };
-    let finding = (memory.memory.kind == Kind::Mapping).then(|| in_use(&RULE, fact, &memory, "closes"))?;
+    let finding = (memory.memory.kind == Kind::Mapping).then(|| in_use(&RULE, fact, memory, "closes"))?;
     Some(finding.advice("wait for the command, its event or its queue before the close"))
 }

@@ -79,7 +79,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "a get of an event or of memory that was opened from another process",
     sentence: "got handle data for {what} that it had opened from another process",
-    facts: &[FactKind::Exporting],
+    facts: &[FactKind::PartExportingOther],
     check: Check::Stateless(check),
 };
 

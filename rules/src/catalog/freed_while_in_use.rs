@@ -86,6 +86,6 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::InUse(memory) = fact.what else { return None };
-    let finding = (memory.memory.kind == Kind::Usm).then(|| in_use(&RULE, fact, &memory, "frees"))?;
+    let finding = (memory.memory.kind == Kind::Usm).then(|| in_use(&RULE, fact, memory, "frees"))?;
     Some(finding.advice("wait for the command, its event or its queue before the free"))
 }

@@ -119,7 +119,7 @@ fn check(fact: &Fact<'_>, found: &mut Vec<Finding>) {
     };
     let mut lost: Vec<(Serial, &HandleData)> = Vec::new();
     for (handle, data) in state.handles.iter().filter(|(handle, data)| is_lost(handle.kind, data)) {
-        lost.extend(data.exported.filter(|_| !state.must_put(*handle, data)).map(|memory| (memory, data)));
+        lost.extend(data.exported.filter(|_| !state.must_put(handle, data)).map(|memory| (memory, data)));
     }
     if (lost.len() as u64) < MANY {
         return;

@@ -80,7 +80,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "handle data is put by Level Zero after its memory was freed",
     sentence: "put handle data after its memory was freed",
-    facts: &[FactKind::Ending],
+    facts: &[FactKind::PartPuttingOther],
     check: Check::Stateless(check),
 };
 

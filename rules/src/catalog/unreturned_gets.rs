@@ -92,16 +92,24 @@ pub(super) static RULE: Rule = Rule {
 /// The get that makes it so many is reported. Gets of one allocation count together, because they may return different bytes.
 fn check(fact: &Fact<'_>) -> Option<Finding> {
     let What::Exported(exported) = fact.what else { return None };
-    let export = fact.tracker.exports().get(exported.data.export?)?;
     let state = fact.tracker.state(fact.at.process)?;
+    let memory = exported.data.memory(state);
+    // Most gets end here.
+    if memory.is_some_and(|memory| memory.handles != MANY) {
+        return None;
+    }
+    let export = fact.tracker.exports().get(exported.data.export?)?;
     let is_memory = exported.handle.kind == Kind::MemHandle;
-    let memory = exported.data.pointer.filter(|_| is_memory).and_then(|pointer| state.allocation_at(pointer));
-    let handles = memory.map_or(export.handles, |(_, memory)| memory.handles);
+    let memory = memory.or_else(|| {
+        let pointer = exported.data.pointer.filter(|_| is_memory)?;
+        state.allocation_at(pointer).map(|(_, memory)| memory)
+    });
+    let handles = memory.map_or(export.handles, |memory| memory.handles);
     // SYCL keeps the handle data of an event with the event, and calls its put optional.
     if handles != MANY || exported.handle.kind == Kind::EventHandle || exported.data.is_descriptor() {
         return None;
     }
-    let mut exports = memory.into_iter().flat_map(|(_, memory)| &memory.exports);
+    let mut exports = memory.into_iter().flat_map(|memory| &memory.exports);
     let oldest = exports.find_map(|id| fact.tracker.exports().get(*id));
     let first = oldest.unwrap_or(export).first_got();
     let rate = rate(MANY - 1, first.time, fact.at.time);

@@ -86,7 +86,7 @@ pub(super) static RULE: Rule = Rule {
         FactKind::Exporting,
         FactKind::Opening,
         FactKind::Creating,
-        FactKind::Returned,
+        FactKind::PartReturnedMaking,
         FactKind::ProcessEnded,
     ],
     check: Check::Stateful(|| Box::new(Devices::default())),

@@ -72,7 +72,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "handle data is got for host or shared USM, or in another context",
     sentence: "got handle data for {what} that is not fit for it",
-    facts: &[FactKind::Exporting],
+    facts: &[FactKind::PartExportingUsm],
     check: Check::Stateless(check),
 };
 

@@ -8,14 +8,20 @@ use urscope_schema::{
 
 use super::{
     ProcessId, Tracker,
-    fact::{Confusion, Ending, Exporting, FactConsumer, InUse, Opening, Source, StaleUse, Target, What},
+    fact::{Confusion, Ending, Exporting, FactConsumer, FactKind, InUse, Opening, Source, StaleUse, Target, What},
     process_state::{ProcessState, place_of},
     records::Origin,
 };
 use crate::lifecycle::State;
 
 impl Tracker {
-    pub(super) fn facts_of_enter(&self, who: ProcessId, enter: &Enter, nulls: &Nulls, facts: &mut dyn FactConsumer) {
+    pub(super) fn facts_of_enter(
+        &self,
+        who: ProcessId,
+        enter: &Enter,
+        nulls: &Nulls,
+        facts: &mut (impl FactConsumer + ?Sized),
+    ) {
         if let Some(fault) = nulls.fault(enter.function, &enter.values) {
             self.emit(facts, place_of(who, enter), What::InvalidArgument(fault));
         }
@@ -40,7 +46,7 @@ impl Tracker {
                 for stale in
                     [values.pointer, values.source].into_iter().flatten().filter_map(|it| self.stale(state, it))
                 {
-                    self.emit(facts, place_of(who, enter), What::StaleUse(stale));
+                    self.emit(facts, place_of(who, enter), What::StaleUse(&stale));
                 }
                 return;
             }
@@ -48,12 +54,19 @@ impl Tracker {
         };
         // Null is no object: it is the result of a get or open that failed although the adapter returned success.
         let Some(value) = value.filter(|value| *value != 0) else { return };
+        if kind == Kind::MemHandle && !enter.function.is_level_zero() && !facts.wants(FactKind::PartPuttingUsm) {
+            // The fact of a put that nothing is wrong with.
+            let data = state.handles.get(Handle { kind, value });
+            if data.is_some_and(|data| data.state == State::Alive) {
+                return;
+            }
+        }
         let what = ending(state, enter, Handle { kind, value });
         self.emit(facts, place_of(who, enter), what);
         if let What::Ending(ending) = what
             && let Some(in_use) = in_use(state, &ending, enter)
         {
-            self.emit(facts, place_of(who, enter), What::InUse(in_use));
+            self.emit(facts, place_of(who, enter), What::InUse(&in_use));
         }
     }
 
@@ -124,7 +137,7 @@ fn source<'t>(state: &'t ProcessState, enter: &Enter, kind: Kind) -> Source<'t> 
         }
     } else {
         let object = Handle { kind, value };
-        if let Some(known) = state.objects.get(&object) {
+        if let Some(known) = state.objects.get(object) {
             return Source::Object(object, known);
         }
     }
@@ -134,7 +147,14 @@ fn source<'t>(state: &'t ProcessState, enter: &Enter, kind: Kind) -> Source<'t> 
 /// The fact of a call that is to end an object, or to take a reference to it away.
 fn ending<'t>(state: &'t ProcessState, enter: &Enter, object: Handle) -> What<'t> {
     let Handle { kind, value } = object;
-    let (before, mut target) = (state.state(object), state.target(kind, value));
+    let mut target = state.target(kind, value);
+    let before = match target {
+        Target::Handle(data) => data.state,
+        Target::Object(object) => object.state,
+        Target::Mapping(mapping) if kind == Kind::Mapping => mapping.state,
+        Target::Ended(_) => State::Dead,
+        _ => state.state(object),
+    };
     let function = enter.function;
     let valid = match target {
         Target::Handle(data) => data.state == State::Alive,

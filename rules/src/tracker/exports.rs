@@ -294,12 +294,16 @@ impl Exports {
     }
 
     /// One of its handles is over: by the put that has begun at `put`, or by the end of its context.
+    #[inline]
     pub(crate) fn put(&mut self, id: ExportId, put: Option<Place>) {
         let Some(export) = self.get_mut(id).filter(|export| export.handles > 0) else { return };
         export.handles -= 1;
         if export.handles == 0 {
             export.put = put;
-            self.change_alive(id, |alive| alive.saturating_sub(1));
+            match &mut export.alive {
+                Some(alive) => *alive = alive.saturating_sub(1),
+                None => self.change_alive(id, |alive| alive.saturating_sub(1)),
+            }
             self.retire(id);
         }
     }

@@ -4,6 +4,7 @@
 //! lifetimes behind timelines and statistics, and all other consumers take facts ([`FactConsumer`]);
 //! none of them follows calls by itself. The tracker knows none of its consumers.
 
+use smallvec::{SmallVec, smallvec};
 use urscope_schema::{
     api::{Function, UrResult, demand::Fault},
     call::{Enter, Nanos, Values},
@@ -26,16 +27,30 @@ use crate::{
 pub trait FactConsumer {
     /// Takes one fact. What it refers to is valid during this call only.
     fn consume(&mut self, fact: &Fact<'_>);
+
+    /// Whether it does anything with facts of a kind, one that [`What::kind`] returns. It gets no others.
+    fn wants(&self, kind: FactKind) -> bool {
+        let _ = kind;
+        true
+    }
 }
 
 /// Drops every fact.
 impl FactConsumer for () {
     fn consume(&mut self, _: &Fact<'_>) {}
+
+    fn wants(&self, _: FactKind) -> bool {
+        false
+    }
 }
 
 impl<C: FactConsumer + ?Sized> FactConsumer for &mut C {
     fn consume(&mut self, fact: &Fact<'_>) {
         (**self).consume(fact);
+    }
+
+    fn wants(&self, kind: FactKind) -> bool {
+        (**self).wants(kind)
     }
 }
 
@@ -44,6 +59,10 @@ impl<A: FactConsumer, B: FactConsumer> FactConsumer for (A, B) {
     fn consume(&mut self, fact: &Fact<'_>) {
         self.0.consume(fact);
         self.1.consume(fact);
+    }
+
+    fn wants(&self, kind: FactKind) -> bool {
+        self.0.wants(kind) || self.1.wants(kind)
     }
 }
 
@@ -79,9 +98,9 @@ pub enum What<'t> {
     /// ended in this way.
     InvalidEnding(Ending<'t>),
     /// The call that ends a mapping or exported USM begins, and commands that access it have not completed, as far as is known.
-    InUse(InUse),
+    InUse(&'t InUse),
     /// A command is enqueued that accesses a mapping of memory that its exporter has freed, and whose address is exported anew.
-    StaleUse(StaleUse),
+    StaleUse(&'t StaleUse),
     /// A call has returned, well or not. The tracker is as it was before.
     Returned(Returned),
     /// A call that should have made an object has made none: it failed, or it returned success and no result. The tracker is as
@@ -130,6 +149,9 @@ pub enum What<'t> {
 }
 
 /// The kinds of facts, for choosing those that a consumer wants.
+///
+/// Each is the variant of [`What`] with the same name, except for those whose names begin with `Part`: they are a part of one, for
+/// rules that need nothing of the most frequent calls, those that share USM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each is the variant of `What` with the same name")]
 pub enum FactKind {
@@ -163,32 +185,72 @@ pub enum FactKind {
     ProcessEnded,
     CallsMissing,
     Finished,
+    /// [`What::Exporting`] of USM of the process.
+    PartExportingUsm,
+    /// [`What::Exporting`] of anything else.
+    PartExportingOther,
+    /// [`What::Exported`] of memory.
+    PartExportedUsm,
+    /// [`What::Exported`] of anything else.
+    PartExportedOther,
+    /// [`What::Ending`] of handle data of memory, by Unified Runtime.
+    PartPuttingUsm,
+    /// [`What::Ending`] of other handle data.
+    PartPuttingOther,
+    /// [`What::Ending`] of anything else.
+    PartEndingOther,
+    /// [`What::Returned`] of a call that makes something.
+    PartReturnedMaking,
+    /// [`What::Returned`] of any other call.
+    PartReturnedOther,
 }
 
 impl FactKind {
     /// How many kinds there are.
-    pub const COUNT: usize = Self::Finished as usize + 1;
+    pub const COUNT: usize = Self::PartReturnedOther as usize + 1;
+
+    /// The kinds that [`What::kind`] tells apart in this one.
+    pub(crate) fn parts(self) -> impl Iterator<Item = Self> {
+        let parts: SmallVec<[Self; 3]> = match self {
+            Self::Exporting => smallvec![Self::PartExportingUsm, Self::PartExportingOther],
+            Self::Exported => smallvec![Self::PartExportedUsm, Self::PartExportedOther],
+            Self::Ending => smallvec![Self::PartPuttingUsm, Self::PartPuttingOther, Self::PartEndingOther],
+            Self::Returned => smallvec![Self::PartReturnedMaking, Self::PartReturnedOther],
+            whole => smallvec![whole],
+        };
+        parts.into_iter()
+    }
 }
 
 impl What<'_> {
-    /// Which kind of fact it is.
+    /// Which kind of fact it is: of one that has parts, which part.
+    #[inline]
     pub const fn kind(&self) -> FactKind {
         match self {
             Self::InvalidArgument(_) => FactKind::InvalidArgument,
-            Self::Exporting(_) => FactKind::Exporting,
+            Self::Exporting(Exporting { source: Source::Allocation(..), .. }) => FactKind::PartExportingUsm,
+            Self::Exporting(_) => FactKind::PartExportingOther,
             Self::Opening(_) => FactKind::Opening,
             Self::Creating(_) => FactKind::Creating,
-            Self::Ending(_) => FactKind::Ending,
+            Self::Ending(ending)
+                if matches!(ending.object.kind, Kind::MemHandle) && !ending.function.is_level_zero() =>
+            {
+                FactKind::PartPuttingUsm
+            }
+            Self::Ending(ending) if ending.object.kind.shares().is_some() => FactKind::PartPuttingOther,
+            Self::Ending(_) => FactKind::PartEndingOther,
             Self::InvalidEnding(_) => FactKind::InvalidEnding,
             Self::InUse(_) => FactKind::InUse,
             Self::StaleUse(_) => FactKind::StaleUse,
-            Self::Returned(_) => FactKind::Returned,
+            Self::Returned(Returned { makes: true, .. }) => FactKind::PartReturnedMaking,
+            Self::Returned(_) => FactKind::PartReturnedOther,
             Self::Refused(_) => FactKind::Refused,
             Self::OpenedExpired(..) => FactKind::OpenedExpired,
             Self::OpenedUnknown(_) => FactKind::OpenedUnknown,
             Self::Dangling(..) => FactKind::Dangling,
             Self::Allocated(_) => FactKind::Allocated,
-            Self::Exported(_) => FactKind::Exported,
+            Self::Exported(exported) if matches!(exported.handle.kind, Kind::MemHandle) => FactKind::PartExportedUsm,
+            Self::Exported(_) => FactKind::PartExportedOther,
             Self::Opened(_) => FactKind::Opened,
             Self::Put(_) => FactKind::Put,
             Self::Closed(_) => FactKind::Closed,
@@ -308,6 +370,8 @@ pub struct Returned {
     pub time: Nanos,
     /// Whether it did what it was called for.
     pub outcome: Outcome,
+    /// Whether its function makes something.
+    pub makes: bool,
 }
 
 /// What became of a call.

@@ -17,7 +17,7 @@ use crate::{finding::Place, lifecycle::State};
 
 impl Tracker {
     /// What a process would leave if it ended like that now. Nothing moves, and nothing is allocated where nothing is left.
-    pub fn facts_of_end(&self, who: ProcessId, how: End, at: Nanos, facts: &mut dyn FactConsumer) {
+    pub fn facts_of_end(&self, who: ProcessId, how: End, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state(who).filter(|state| state.ended.is_none()) else { return };
         let place = end_of(who, at);
         self.emit(facts, place, What::ProcessEnded(how));
@@ -33,9 +33,9 @@ impl Tracker {
         let objects = state.objects.iter();
         let objects = objects.filter(|(_, object)| object.origin == Origin::Imported && object.state == State::Alive);
         let left = Leftovers {
-            handles: handles.map(|(handle, data)| (*handle, data, is_excused(state, *handle, data))).collect(),
+            handles: handles.map(|(handle, data)| (handle, data, is_excused(state, handle, data))).collect(),
             mappings: mappings.collect(),
-            objects: objects.map(|(handle, object)| (*handle, object)).collect(),
+            objects: objects.collect(),
         };
         self.facts_of_left(place, reason, left, facts);
         if how == End::Incomplete {
@@ -48,7 +48,7 @@ impl Tracker {
         at: Place,
         reason: Reason,
         mut left: Leftovers<'_>,
-        facts: &mut dyn FactConsumer,
+        facts: &mut (impl FactConsumer + ?Sized),
     ) {
         left.handles.sort_unstable_by_key(|(_, data, _)| data.serial);
         let mut places = Places::of(reason, left.handles.iter().map(|(_, data, excused)| (data.born, *excused)));

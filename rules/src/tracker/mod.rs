@@ -19,6 +19,7 @@ mod ranges;
 pub mod records;
 mod returning;
 mod rights;
+mod table;
 mod tombstones;
 mod transitions;
 mod view;
@@ -42,6 +43,7 @@ use urscope_schema::{
 use self::{
     exports::Exports,
     fact::{Descriptors, Fact, FactConsumer, Missing, What},
+    pending::SparePlaces,
     process_state::{Inherited, ProcessState},
     records::{Device, Serial},
     tombstones::Tombstones,
@@ -103,6 +105,7 @@ const DEVICES: usize = 256;
 pub struct Tracker {
     states: Vec<ProcessState>,
     exports: Exports,
+    spare: SparePlaces,
     serial: Serial,
     ipc_calls: u64,
 }
@@ -128,12 +131,18 @@ impl Tracker {
     }
 
     /// A call begins. The facts that are emitted show the tracker as it was before; then the tracker moves.
-    pub fn enter(&mut self, who: ProcessId, enter: &Enter, facts: &mut dyn FactConsumer) {
+    pub fn enter(&mut self, who: ProcessId, enter: &Enter, facts: &mut (impl FactConsumer + ?Sized)) {
         self.enter_with(who, enter, &enter.function.nulls(&enter.values), facts);
     }
 
     /// The same, where more is known of the arguments than their record shows.
-    pub fn enter_with(&mut self, who: ProcessId, enter: &Enter, nulls: &Nulls, facts: &mut dyn FactConsumer) {
+    pub fn enter_with(
+        &mut self,
+        who: ProcessId,
+        enter: &Enter,
+        nulls: &Nulls,
+        facts: &mut (impl FactConsumer + ?Sized),
+    ) {
         self.facts_of_enter(who, enter, nulls, facts);
         if enter.is_ipc() {
             self.ipc_calls += 1;
@@ -145,7 +154,7 @@ impl Tracker {
     }
 
     /// So many descriptors are open in a process.
-    pub fn descriptors(&mut self, who: ProcessId, open: u64, at: Nanos, facts: &mut dyn FactConsumer) {
+    pub fn descriptors(&mut self, who: ProcessId, open: u64, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state(who) else { return };
         let (held, calls) = (state.held(), state.ipc_calls);
         self.emit(facts, end_of(who, at), What::Descriptors(Descriptors { open, held, calls }));
@@ -164,7 +173,7 @@ impl Tracker {
     /// A process has a device: its index among the devices of its platform, if it is one of these, and its name, which may be empty.
     pub fn device(&mut self, who: ProcessId, handle: u64, index: Option<u32>, name: &str) {
         if let Some(state) = self.state_mut(who)
-            && (state.devices.len() < DEVICES || state.devices.contains_key(&handle))
+            && (state.devices.len() < DEVICES || state.devices.contains(handle))
         {
             state.devices.insert(handle, Device { index, name: name.into() });
         }
@@ -181,7 +190,7 @@ impl Tracker {
     /// A process ends, with its last record at `at`.
     ///
     /// From here on nothing is open in it, also when it still runs: what it did since its last record is not known.
-    pub fn end(&mut self, who: ProcessId, how: End, at: Nanos, facts: &mut dyn FactConsumer) {
+    pub fn end(&mut self, who: ProcessId, how: End, at: Nanos, facts: &mut (impl FactConsumer + ?Sized)) {
         self.facts_of_end(who, how, at, facts);
         transitions::end(self, who, how, at);
     }
@@ -195,7 +204,7 @@ impl Tracker {
     }
 
     /// The run is over. Processes that have not ended are left as they are.
-    pub fn finish(&self, facts: &mut dyn FactConsumer) {
+    pub fn finish(&self, facts: &mut (impl FactConsumer + ?Sized)) {
         self.emit(facts, end_of(ProcessId(0), Nanos(0)), What::Finished);
     }
 
@@ -224,10 +233,13 @@ impl Tracker {
         self.exports.have_forgotten()
     }
 
-    /// Hands a fact to a consumer.
-    #[inline]
-    fn emit(&self, facts: &mut dyn FactConsumer, at: Place, what: What<'_>) {
-        facts.consume(&Fact { tracker: self, at, what });
+    /// Hands a fact to a consumer that wants it.
+    #[expect(clippy::inline_always, reason = "what kind of fact it is is a constant of most callers")]
+    #[inline(always)]
+    fn emit(&self, facts: &mut (impl FactConsumer + ?Sized), at: Place, what: What<'_>) {
+        if facts.wants(what.kind()) {
+            facts.consume(&Fact { tracker: self, at, what });
+        }
     }
 
     /// A size that gets have given of a kind of handle data, if none has given `size`: those of the process itself, which show the

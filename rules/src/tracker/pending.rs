@@ -5,8 +5,8 @@ use urscope_schema::handle::{Handle, Kind};
 use super::{
     exports::ExportId,
     fact::{DanglingUse, Expired, Freed, Freeing, StillMapped, Support},
-    hash::Map,
     records::{MappedRange, Open, Origin, Requested, Serial},
+    table::{Slot, Table},
 };
 use crate::finding::Place;
 
@@ -19,58 +19,60 @@ pub struct PendingCall {
     pub operation: Operation,
 }
 
-/// The calls of a process that have not returned.
-///
-/// Most processes have few at a time, which are found in a short list. They stay where they are, in memory that is used again.
+/// The calls of a process that have not returned. They stay where they are, in memory that is used again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PendingCalls {
-    few: Vec<(u64, Box<PendingCall>)>,
-    /// Those for which there was no room in the list.
-    many: Map<u64, Box<PendingCall>>,
-    #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
-    spare: Vec<Box<PendingCall>>,
+    all: Table<u64, Box<PendingCall>>,
 }
 
-/// The length of the list, and how many spare places are kept.
-const FEW: usize = 16;
+/// Memory for calls, of all processes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SparePlaces {
+    #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
+    places: Vec<Box<PendingCall>>,
+}
 
-impl PendingCalls {
-    /// A call has begun. An earlier one with the same number is forgotten.
-    pub(super) fn insert(&mut self, call: u64, pending: PendingCall) {
-        let pending = match self.spare.pop() {
-            Some(mut place) => {
-                *place = pending;
-                place
+/// How many spare places are kept.
+const SPARE: usize = 64;
+
+impl SparePlaces {
+    /// A place for a call that begins at `place`: what it is about is written there. It owns what its last call has left.
+    #[inline]
+    pub(super) fn take(&mut self, place: Place) -> Box<PendingCall> {
+        match self.places.pop() {
+            Some(mut spare) => {
+                spare.place = place;
+                spare
             }
-            None => Box::new(pending),
-        };
-        if let Some((_, same)) = self.few.iter_mut().find(|(known, _)| *known == call) {
-            *same = pending;
-        } else if self.few.len() < FEW && !self.many.contains_key(&call) {
-            self.few.push((call, pending));
-        } else {
-            self.many.insert(call, pending);
+            None => Box::new(PendingCall { place, operation: Operation::Nothing }),
         }
-    }
-
-    /// A call has returned.
-    pub(super) fn remove(&mut self, call: u64) -> Option<Box<PendingCall>> {
-        if let Some(index) = self.few.iter().rposition(|(known, _)| *known == call) {
-            return Some(self.few.swap_remove(index).1);
-        }
-        if self.many.is_empty() { None } else { self.many.remove(&call) }
     }
 
     /// Gives the place of a call that has returned back.
-    pub(super) fn reuse(&mut self, place: Box<PendingCall>) {
-        if self.spare.len() < FEW {
-            self.spare.push(place);
+    #[inline]
+    pub(super) fn give(&mut self, place: Box<PendingCall>) {
+        if self.places.len() < SPARE {
+            self.places.push(place);
         }
+    }
+}
+
+impl PendingCalls {
+    /// A call has begun. An earlier one with the same number is forgotten.
+    #[inline]
+    pub(super) fn insert(&mut self, call: u64, pending: Box<PendingCall>) {
+        self.all.insert(call, pending);
+    }
+
+    /// A call has returned.
+    #[inline]
+    pub(super) fn remove(&mut self, call: u64) -> Option<Box<PendingCall>> {
+        self.all.remove(call)
     }
 
     /// All of them, in no order.
     pub(crate) fn values(&self) -> impl Iterator<Item = &PendingCall> {
-        self.few.iter().map(|(_, pending)| &**pending).chain(self.many.values().map(|pending| &**pending))
+        self.all.values().map(|pending| &**pending)
     }
 }
 
@@ -85,6 +87,8 @@ pub enum Operation {
         value: Option<u64>,
         /// Which life of that.
         exported: Option<Serial>,
+        /// Where that lies among the allocations of the process, if it is memory.
+        slot: Option<Slot>,
         /// In which context.
         context: Option<u64>,
         /// The address is one that this process has freed or closed.
@@ -96,6 +100,8 @@ pub enum Operation {
         handle: Handle,
         /// Which life of that.
         serial: Serial,
+        /// Where it lies among the handles of the process.
+        slot: Slot,
     },
     /// It puts handle data that another get has returned, too.
     PutOne {
@@ -254,28 +260,29 @@ mod tests {
     use super::*;
     use crate::tracker::ProcessId;
 
-    fn pending(time: u64) -> PendingCall {
+    fn place(time: u64) -> Place {
         let (process, time) = (ProcessId(0), Nanos(time));
-        let place = Place { process, tid: 0, time, call: None, function: None, stack: None };
-        PendingCall { place, operation: Operation::Nothing }
+        Place { process, tid: 0, time, call: None, function: None, stack: None }
     }
 
     #[test]
     fn few_and_many_calls_are_found_by_their_numbers() {
-        let mut calls = PendingCalls::default();
+        let (mut calls, mut spare_places) = (PendingCalls::default(), SparePlaces::default());
         for round in 0..3 {
             for call in 0..100 {
-                calls.insert(call, pending(round));
-                calls.insert(call, pending(round * 1000 + call));
+                let spare = spare_places.take(place(round));
+                calls.insert(call, spare);
+                let spare = spare_places.take(place(round * 1000 + call));
+                calls.insert(call, spare);
             }
             assert_eq!(calls.values().count(), 100);
             for call in (0..100).rev().step_by(2).chain((0..100).step_by(2)) {
                 let found = calls.remove(call).unwrap();
                 assert_eq!(found.place.time, Nanos(round * 1000 + call));
-                calls.reuse(found);
+                spare_places.give(found);
                 assert!(calls.remove(call).is_none());
             }
         }
-        assert!(calls.values().count() == 0 && calls.spare.len() == FEW);
+        assert!(calls.values().count() == 0 && spare_places.places.len() == SPARE);
     }
 }

@@ -12,11 +12,12 @@ use urscope_schema::{
 use super::{
     End, ExportId, Process, ProcessId,
     fact::{Confusion, DanglingUse, Missing, Target},
-    hash::{Map, Set},
+    hash::Set,
     mapped::MappedRanges,
     pending::PendingCalls,
     ranges::Ranges,
     records::{Allocation, Command, Context, Device, HandleData, Mapping, Object, Origin, Pool, Serial},
+    table::{Slot, Table},
     tombstones::Tombstones,
 };
 use crate::{finding::Place, lifecycle::State};
@@ -51,8 +52,8 @@ pub(crate) struct ProcessState {
     pub(crate) ended: Option<(End, Nanos)>,
     /// When it was last seen running from outside, and when it was first seen to be gone.
     pub(crate) observed: Option<(Nanos, Nanos)>,
-    pub(crate) handles: Map<Handle, HandleData>,
-    pub(crate) objects: Map<Handle, Object>,
+    pub(crate) handles: Table<Handle, HandleData>,
+    pub(crate) objects: Table<Handle, Object>,
     /// The events that were made without the IPC flag: their releases are not recorded, so the last few are kept.
     pub(crate) plain_events: VecDeque<(Handle, Serial)>,
     pub(crate) mappings: Ranges<Mapping>,
@@ -61,20 +62,20 @@ pub(crate) struct ProcessState {
     pub(crate) freed: VecDeque<(u64, Serial)>,
     /// The latest recorded commands, in the order of time.
     pub(crate) commands: VecDeque<Command>,
-    pub(crate) contexts: Map<u64, Context>,
-    pub(crate) pools: Map<u64, Pool>,
+    pub(crate) contexts: Table<u64, Context>,
+    pub(crate) pools: Table<u64, Pool>,
     /// Where physical memory is mapped.
     pub(crate) mapped: MappedRanges,
     pub(crate) pending: PendingCalls,
     pub(crate) tombstones: Tombstones,
     pub(crate) inherited: Inherited,
     /// Where handle data lay that was opened and that a traced process had exported, and what it was of.
-    pub(crate) opened_at: Map<u64, ExportId>,
+    pub(crate) opened_at: Table<u64, ExportId>,
     pub(crate) missing: Missing,
     /// The file names of the libraries of its adapters.
     pub(crate) adapters: Vec<String>,
     /// Its devices, by their handles.
-    pub(crate) devices: Map<u64, Device>,
+    pub(crate) devices: Table<u64, Device>,
     /// How many `urIPC*` calls have begun.
     pub(crate) ipc_calls: u64,
 }
@@ -85,23 +86,23 @@ impl ProcessState {
             process,
             ended: None,
             observed: None,
-            handles: Map::default(),
-            objects: Map::default(),
+            handles: Table::default(),
+            objects: Table::default(),
             plain_events: VecDeque::new(),
             mappings: Ranges::default(),
             allocations: Ranges::default(),
             freed: VecDeque::new(),
             commands: VecDeque::new(),
-            contexts: Map::default(),
-            pools: Map::default(),
+            contexts: Table::default(),
+            pools: Table::default(),
             mapped: MappedRanges::default(),
             pending: PendingCalls::default(),
             tombstones: Tombstones::default(),
             inherited,
-            opened_at: Map::default(),
+            opened_at: Table::default(),
             missing: Missing::default(),
             adapters: Vec::new(),
-            devices: Map::default(),
+            devices: Table::default(),
             ipc_calls: 0,
         }
     }
@@ -149,7 +150,6 @@ impl ProcessState {
             .handles
             .keys()
             .chain(self.objects.keys())
-            .copied()
             .chain(self.mappings.iter().map(|(value, _)| Handle { kind: Kind::Mapping, value }))
             // What is ended already may have been ended after the fork, for the child's trace begins a little later.
             .chain(self.tombstones.handles().filter(|handle| over.get(*handle).is_none()));
@@ -182,8 +182,8 @@ impl ProcessState {
     /// The state of an address.
     pub(crate) fn state(&self, handle: Handle) -> State {
         let alive = match handle.kind {
-            kind if kind.shares().is_some() => self.handles.get(&handle).map(|data| data.state),
-            kind if kind.is_object() => self.objects.get(&handle).map(|object| object.state),
+            kind if kind.shares().is_some() => self.handles.get(handle).map(|data| data.state),
+            kind if kind.is_object() => self.objects.get(handle).map(|object| object.state),
             Kind::Mapping => self.mappings.get(handle.value).map(|mapping| mapping.state),
             _ => None,
         };
@@ -196,15 +196,25 @@ impl ProcessState {
     }
 
     /// The allocation that an address lies in.
+    #[inline]
     pub(crate) fn allocation_at(&self, pointer: u64) -> Option<(u64, &Allocation)> {
-        self.allocation_around(pointer).filter(|(_, allocation)| allocation.freed.is_none())
+        self.allocations.at(self.find_allocation(pointer)?)
+    }
+
+    /// Where the allocation lies in `allocations` that an address lies in.
+    #[inline]
+    pub(crate) fn find_allocation(&self, pointer: u64) -> Option<Slot> {
+        let slot = self.find_around(pointer)?;
+        self.allocations.at(slot).filter(|(_, allocation)| allocation.freed.is_none()).map(|_| slot)
     }
 
     /// The same, also if it is freed and its addresses have not been allocated again.
-    fn allocation_around(&self, pointer: u64) -> Option<(u64, &Allocation)> {
-        let (base, allocation) = self.allocations.at_or_before(pointer)?;
+    #[inline]
+    fn find_around(&self, pointer: u64) -> Option<Slot> {
+        let slot = self.allocations.find_at_or_before(pointer)?;
+        let (base, allocation) = self.allocations.at(slot)?;
         let inside = pointer - base;
-        (inside == 0 || allocation.requested.size.is_some_and(|size| inside < size)).then_some((base, allocation))
+        (inside == 0 || allocation.requested.size.is_some_and(|size| inside < size)).then_some(slot)
     }
 
     /// What was at an address at which there is no memory of this process any more: a mapping, known by its pointer, or USM.
@@ -215,10 +225,11 @@ impl ProcessState {
             let (died, size, fingerprint) = (tombstone.died, tombstone.size, tombstone.fingerprint);
             DanglingUse { pointer, was: mapping, died, size, fingerprint }
         });
-        let freed = self.allocation_around(pointer).and_then(|(base, allocation)| {
-            let (died, size) = (allocation.freed?, allocation.requested.size);
-            Some(DanglingUse { pointer, was: of(Kind::Usm, base), died, size, fingerprint: None })
-        });
+        let freed =
+            self.find_around(pointer).and_then(|slot| self.allocations.at(slot)).and_then(|(base, allocation)| {
+                let (died, size) = (allocation.freed?, allocation.requested.size);
+                Some(DanglingUse { pointer, was: of(Kind::Usm, base), died, size, fingerprint: None })
+            });
         closed.into_iter().chain(freed).max_by_key(|dangling| (dangling.died.time, dangling.died.call))
     }
 
@@ -243,8 +254,8 @@ impl ProcessState {
     /// The physical memory that an address stands for in a get of Level Zero: its handle, or an address that it is mapped at.
     pub(crate) fn physical_at(&self, value: u64) -> Option<(Handle, &Object)> {
         let by_handle = Handle { kind: Kind::PhysicalMem, value };
-        let memory = if self.objects.contains_key(&by_handle) { by_handle } else { self.mapped.at(value)?.memory };
-        Some((memory, self.objects.get(&memory)?))
+        let memory = if self.objects.contains(by_handle) { by_handle } else { self.mapped.at(value)?.memory };
+        Some((memory, self.objects.get(memory)?))
     }
 
     /// What is alive at an address that a call takes for something of `kind`, if it is of another kind. Events without the IPC
@@ -254,11 +265,11 @@ impl ProcessState {
         let handles = [Kind::MemHandle, Kind::PhysicalMemHandle, Kind::EventHandle, Kind::EventPoolHandle]
             .into_iter()
             .filter_map(|kind| {
-                let data = self.handles.get(&Handle { kind, value })?;
+                let data = self.handles.get(Handle { kind, value })?;
                 (data.state == State::Alive).then_some((kind, data.born))
             });
         let objects = [Kind::PhysicalMem, Kind::Event, Kind::EventPool].into_iter().filter_map(|kind| {
-            let object = self.objects.get(&Handle { kind, value })?;
+            let object = self.objects.get(Handle { kind, value })?;
             let certain = kind != Kind::Event || object.origin != Origin::Plain;
             (object.state == State::Alive && certain).then_some((kind, object.born))
         });
@@ -275,9 +286,9 @@ impl ProcessState {
         let inside = || self.mapping_around(value).map(|(base, mapping)| Target::Inside(base, mapping));
         match kind {
             kind if kind.shares().is_some() => {
-                self.handles.get(&Handle { kind, value }).map_or_else(ended, Target::Handle)
+                self.handles.get(Handle { kind, value }).map_or_else(ended, Target::Handle)
             }
-            kind if kind.is_object() => self.objects.get(&Handle { kind, value }).map_or_else(ended, Target::Object),
+            kind if kind.is_object() => self.objects.get(Handle { kind, value }).map_or_else(ended, Target::Object),
             Kind::Mapping => match self.mappings.get(value).map_or_else(ended, Target::Mapping) {
                 Target::Nothing => inside().or(allocated().map(Target::Allocation)).unwrap_or(Target::Nothing),
                 known => known,

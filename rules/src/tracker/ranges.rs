@@ -1,19 +1,22 @@
-//! Memory by address: found by its start with one probe of a hash table, by an address inside it with one search.
+//! Memory by address: found by its start with one probe of a table, by an address inside it with one search.
 
 use std::{collections::BTreeSet, ops::Range};
 
-use super::hash::Map;
+use smallvec::SmallVec;
+
+use super::table::{FEW, Slot, Table};
 
 /// Values by the address at which their memory starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranges<T> {
-    by_start: Map<u64, T>,
+    by_start: Table<u64, T>,
+    /// All starts, once `by_start` is not small.
     starts: BTreeSet<u64>,
 }
 
 impl<T> Default for Ranges<T> {
     fn default() -> Self {
-        Self { by_start: Map::default(), starts: BTreeSet::new() }
+        Self { by_start: Table::default(), starts: BTreeSet::new() }
     }
 }
 
@@ -21,65 +24,123 @@ impl<T> Ranges<T> {
     /// What starts at an address.
     #[inline]
     pub(crate) fn get(&self, start: u64) -> Option<&T> {
-        self.by_start.get(&start)
+        self.by_start.get(start)
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, start: u64) -> Option<&mut T> {
-        self.by_start.get_mut(&start)
+        self.by_start.get_mut(start)
+    }
+
+    /// Where the value lies that starts at an address.
+    #[inline]
+    pub(crate) fn find(&self, start: u64) -> Option<Slot> {
+        self.by_start.find(start)
+    }
+
+    /// What lies in a slot, with its start.
+    #[inline]
+    pub(crate) fn at(&self, slot: Slot) -> Option<(u64, &T)> {
+        self.by_start.at(slot)
+    }
+
+    #[inline]
+    pub(crate) fn at_mut(&mut self, slot: Slot) -> Option<&mut T> {
+        self.by_start.at_mut(slot)
     }
 
     pub(crate) fn insert(&mut self, start: u64, value: T) {
-        if self.by_start.insert(start, value).is_none() {
-            self.starts.insert(start);
+        match self.by_start.get_mut(start) {
+            Some(known) => *known = value,
+            None => {
+                self.add(start, value);
+            }
         }
     }
 
     /// What starts at an address, made by `new` if nothing does.
-    pub(crate) fn get_or_insert_with(&mut self, start: u64, new: impl FnOnce() -> T) -> &mut T {
-        self.by_start.entry(start).or_insert_with(|| {
+    pub(crate) fn get_or_insert_with(&mut self, start: u64, new: impl FnOnce() -> T) -> Option<&mut T> {
+        let slot = self.by_start.find(start).unwrap_or_else(|| self.add(start, new()));
+        self.by_start.at_mut(slot)
+    }
+
+    /// Adds a value where none starts.
+    pub(crate) fn add(&mut self, start: u64, value: T) -> Slot {
+        let was_small = self.by_start.is_small();
+        let slot = self.by_start.add(start, value);
+        if !was_small {
             self.starts.insert(start);
-            new()
-        })
+        } else if !self.by_start.is_small() {
+            self.starts = self.by_start.keys().collect();
+        }
+        slot
+    }
+
+    /// Empties a slot.
+    pub(crate) fn clear(&mut self, slot: Slot) {
+        if !self.by_start.is_small()
+            && let Some((start, _)) = self.by_start.at(slot)
+        {
+            self.starts.remove(&start);
+        }
+        self.by_start.clear(slot);
     }
 
     pub(crate) fn remove(&mut self, start: u64) -> Option<T> {
-        let removed = self.by_start.remove(&start);
-        if removed.is_some() {
+        let removed = self.by_start.remove(start);
+        if removed.is_some() && !self.by_start.is_small() {
             self.starts.remove(&start);
         }
         removed
     }
 
-    /// What starts last at an address or before it.
+    /// Where the value lies that starts last at an address or before it.
     #[inline]
+    pub(crate) fn find_at_or_before(&self, address: u64) -> Option<Slot> {
+        self.by_start.find(address).or_else(|| self.find_before(address))
+    }
+
+    /// What starts last at an address or before it.
     pub(crate) fn at_or_before(&self, address: u64) -> Option<(u64, &T)> {
-        if let Some(exact) = self.by_start.get(&address) {
-            return Some((address, exact));
-        }
-        self.before(address)
+        self.at(self.find_at_or_before(address)?)
     }
 
     /// What starts last before an address.
     pub(crate) fn before(&self, address: u64) -> Option<(u64, &T)> {
-        let start = *self.starts.range(..address).next_back()?;
-        Some((start, self.by_start.get(&start)?))
+        self.at(self.find_before(address)?)
+    }
+
+    fn find_before(&self, address: u64) -> Option<Slot> {
+        let start = if self.by_start.is_small() {
+            self.by_start.keys().filter(|start| *start < address).max()?
+        } else {
+            *self.starts.range(..address).next_back()?
+        };
+        self.by_start.find(start)
     }
 
     /// What starts within a range, in the order of addresses.
     pub(crate) fn within(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &T)> {
         let range = range.start..range.end.max(range.start);
-        self.starts.range(range).filter_map(|start| Some((*start, self.by_start.get(start)?)))
+        let few = self.by_start.keys().take(if self.by_start.is_small() { FEW } else { 0 });
+        let mut few: SmallVec<[u64; FEW]> = few.filter(|start| range.contains(start)).collect();
+        few.sort_unstable();
+        let many = self.starts.range(range).copied();
+        few.into_iter().chain(many).filter_map(|start| Some((start, self.by_start.get(start)?)))
     }
 
     /// All of them, in the order of addresses.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
-        self.starts.iter().filter_map(|start| Some((*start, self.by_start.get(start)?)))
+        let mut few: SmallVec<[u64; FEW]> =
+            self.by_start.keys().take(if self.by_start.is_small() { FEW } else { 0 }).collect();
+        few.sort_unstable();
+        let many = self.starts.iter().copied();
+        few.into_iter().chain(many).filter_map(|start| Some((start, self.by_start.get(start)?)))
     }
 
     /// All of them, in no order.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut T)> {
-        self.by_start.iter_mut().map(|(start, value)| (*start, value))
+        self.by_start.iter_mut()
     }
 }
 
@@ -100,8 +161,8 @@ mod tests {
         assert_eq!(ranges.remove(32), Some(32));
         assert_eq!(ranges.at_or_before(63), Some((16, &16)));
         assert_eq!(ranges.within(16..64).map(|(start, _)| start).collect::<Vec<_>>(), [16]);
-        *ranges.get_or_insert_with(64, || 0) += 1;
-        *ranges.get_or_insert_with(8, || 0) += 1;
+        *ranges.get_or_insert_with(64, || 0).unwrap() += 1;
+        *ranges.get_or_insert_with(8, || 0).unwrap() += 1;
         assert_eq!(ranges.iter().map(|(_, value)| *value).collect::<Vec<_>>(), [1, 16, 65]);
     }
 }

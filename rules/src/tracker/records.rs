@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 use urscope_schema::{api::Function, call::Nanos, handle::Handle};
 
-use super::exports::ExportId;
+use super::{exports::ExportId, process_state::ProcessState, table::Slot};
 use crate::{finding::Place, lifecycle::State};
 
 /// Distinguishes the lives at one address: numbers that rise with each birth, never the same twice in a tracker.
@@ -30,6 +30,8 @@ pub struct HandleData {
     pub export: Option<ExportId>,
     /// The exported life: handle data of memory must be put while that lives.
     pub exported: Option<Serial>,
+    /// Where that lies among the allocations of the process, if it is memory that was known when the get returned.
+    pub(super) slot: Option<Slot>,
     /// The context it was got in; of an event, the one that its object belongs to.
     pub context: Option<u64>,
     /// The release of the application's last reference to that context. The adapter may keep the context for longer.
@@ -44,6 +46,15 @@ impl HandleData {
     /// Whether it is a descriptor that a query for properties has exported: it is closed where no trace shows it.
     pub(crate) fn is_descriptor(&self) -> bool {
         self.born.function.is_some_and(Function::may_export)
+    }
+}
+
+impl HandleData {
+    /// The allocation that it was got of, as long as that lives.
+    #[inline]
+    pub(crate) fn memory<'s>(&self, state: &'s ProcessState) -> Option<&'s Allocation> {
+        let (_, memory) = state.allocations.at(self.slot?)?;
+        (Some(memory.serial) == self.exported && memory.freed.is_none()).then_some(memory)
     }
 }
 

@@ -19,35 +19,54 @@ use crate::finding::Place;
 impl Tracker {
     /// A call returns. Facts about the call show the tracker as it was before, those about what became of it as it is
     /// afterwards.
-    pub fn exit(&mut self, who: ProcessId, exit: &Exit, facts: &mut dyn FactConsumer) {
+    pub fn exit(&mut self, who: ProcessId, exit: &Exit, facts: &mut (impl FactConsumer + ?Sized)) {
         let Some(state) = self.state_mut(who) else { return };
         state.tombstones.returned(exit.time);
+        let outcome = outcome(exit);
         let Some(mut pending) = state.pending.remove(exit.call) else {
             // What is made is known at least, so that its end is no surprise.
-            return self.became(&mut without_enter(who, exit), exit, facts);
+            return self.became(&mut without_enter(who, exit), exit, outcome, facts);
         };
-        self.facts_of_return(&pending, exit, facts);
-        self.note_size(&pending, exit);
-        self.became(&mut pending, exit, facts);
-        if let Some(state) = self.state_mut(who) {
-            pending.operation = Operation::Nothing;
-            state.pending.reuse(pending);
+        self.facts_of_return(&pending, exit, outcome, facts);
+        if outcome == Outcome::Done {
+            self.note_size(&pending, exit);
         }
+        self.became(&mut pending, exit, outcome, facts);
+        self.spare.give(pending);
     }
 
-    fn became(&mut self, pending: &mut PendingCall, exit: &Exit, facts: &mut dyn FactConsumer) {
-        let open_failed = open_failed(pending, exit);
-        transitions::exit(self, pending, exit, facts);
-        if let Some((call, kind)) = open_failed.map(|failed| *failed) {
+    #[inline]
+    fn became(
+        &mut self,
+        pending: &mut PendingCall,
+        exit: &Exit,
+        outcome: Outcome,
+        facts: &mut (impl FactConsumer + ?Sized),
+    ) {
+        if outcome != Outcome::Done
+            && let Some((call, kind)) = open_failed(pending, exit).map(|failed| *failed)
+        {
+            transitions::exit(self, pending, exit, facts);
             let refused = Refused { kind, result: exit.result, opens: exit.function.opens(), call: &call };
-            self.emit(facts, call.place, What::OpenFailed(refused));
+            return self.emit(facts, call.place, What::OpenFailed(refused));
         }
+        transitions::exit(self, pending, exit, facts);
     }
 
-    fn facts_of_return(&self, pending: &PendingCall, exit: &Exit, facts: &mut dyn FactConsumer) {
+    #[inline]
+    fn facts_of_return(
+        &self,
+        pending: &PendingCall,
+        exit: &Exit,
+        outcome: Outcome,
+        facts: &mut (impl FactConsumer + ?Sized),
+    ) {
         let place = pending.place;
-        let outcome = outcome(exit);
-        if let (Outcome::Refused(result), Effect::Makes(kind)) = (outcome, exit.function.effect()) {
+        let makes = match exit.function.effect() {
+            Effect::Makes(kind) => Some(kind),
+            _ => None,
+        };
+        if let (Outcome::Refused(result), Some(kind)) = (outcome, makes) {
             let refused = Refused { kind, result, opens: exit.function.opens(), call: pending };
             self.emit(facts, place, What::Refused(refused));
         }
@@ -59,7 +78,8 @@ impl Tracker {
                 self.emit(facts, place, What::OpenedUnknown(unknown));
             }
         }
-        self.emit(facts, place, What::Returned(Returned { call: exit.call, time: exit.time, outcome }));
+        let (call, time, makes) = (exit.call, exit.time, makes.is_some());
+        self.emit(facts, place, What::Returned(Returned { call, time, outcome, makes }));
     }
 
     /// An open of bytes that no traced process got, neither before it began nor meanwhile.
@@ -69,7 +89,7 @@ impl Tracker {
             return None;
         }
         let overwritten =
-            data.is_some_and(|data| self.state(place.process).is_some_and(|state| state.opened_at.contains_key(&data)));
+            data.is_some_and(|data| self.state(place.process).is_some_and(|state| state.opened_at.contains(data)));
         let handle = Handle { kind: exit.function.opens()?, value: data.unwrap_or_default() };
         Some(UnknownHandle { handle, fingerprint, size, outcome, overwritten, named })
     }
@@ -77,7 +97,6 @@ impl Tracker {
     fn note_size(&mut self, pending: &PendingCall, exit: &Exit) {
         if let (Effect::Makes(kind), Some(size)) = (exit.function.effect(), exit.values.data_size)
             && kind.shares().is_some()
-            && outcome(exit) == Outcome::Done
             && let Some(host) = self.process(pending.place.process).map(|process| process.host)
         {
             self.exports.note_size(DataSize { host, kind, size, got: pending.place });
@@ -85,14 +104,15 @@ impl Tracker {
     }
 }
 
-/// An open that made nothing, with what it was about.
+/// If a call that made nothing is an open: what it was about.
+#[cold]
 fn open_failed(pending: &PendingCall, exit: &Exit) -> Option<Box<(PendingCall, Kind)>> {
     let Effect::Makes(kind) = exit.function.effect() else { return None };
-    let failed = exit.function.opens().is_some() && outcome(exit) != Outcome::Done;
-    failed.then(|| Box::new((pending.clone(), kind)))
+    exit.function.opens().map(|_| Box::new((pending.clone(), kind)))
 }
 
 /// What became of a call: one that makes something has to give it.
+#[inline]
 fn outcome(exit: &Exit) -> Outcome {
     let given = match exit.function.effect() {
         Effect::Makes(kind) => is_given(kind, &exit.values),
@@ -123,7 +143,7 @@ fn without_enter(process: ProcessId, exit: &Exit) -> PendingCall {
 fn operation_without_enter(function: Function) -> Operation {
     match function.effect() {
         Effect::Makes(kind) if kind.shares().is_some() => {
-            Operation::Get { kind, value: None, exported: None, context: None, dangling: None }
+            Operation::Get { kind, value: None, exported: None, slot: None, context: None, dangling: None }
         }
         Effect::Makes(kind) if function.opens().is_some() => Operation::Open(Opens {
             kind,

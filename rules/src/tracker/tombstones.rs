@@ -4,13 +4,17 @@ use std::collections::VecDeque;
 
 use urscope_schema::{call::Nanos, handle::Handle};
 
-use super::{hash::Map, records::Tombstone};
+use super::{
+    records::Tombstone,
+    table::{Slot, Table},
+};
 
 /// The latest ended objects of a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tombstones {
-    all: Map<Handle, Entry>,
-    order: VecDeque<(u64, Handle)>,
+    all: Table<Handle, Entry>,
+    /// The numbers of those that were added, with their slots, the oldest first.
+    order: VecDeque<(u64, Slot)>,
     next: u64,
     /// When the latest call of the process returned.
     now: Nanos,
@@ -21,6 +25,8 @@ struct Entry {
     number: u64,
     /// When the call returned that ended the object.
     over: Nanos,
+    /// Its address is in use again.
+    forgotten: bool,
     tombstone: Tombstone,
 }
 
@@ -28,49 +34,63 @@ impl Tombstones {
     /// How many a process keeps. A second end after so many others is taken for the end of something unknown.
     pub(crate) const KEPT: usize = 8192;
 
+    #[inline]
     pub(crate) fn get(&self, handle: Handle) -> Option<&Tombstone> {
-        self.all.get(&handle).map(|entry| &entry.tombstone)
+        self.all.get(handle).filter(|entry| !entry.forgotten).map(|entry| &entry.tombstone)
     }
 
     pub(crate) fn add(&mut self, handle: Handle, tombstone: Tombstone) {
         self.next += 1;
-        self.all.insert(handle, Entry { number: self.next, over: self.now, tombstone });
-        self.order.push_back((self.next, handle));
-        while self.order.len() > Self::KEPT {
-            if let Some((number, old)) = self.order.pop_front()
-                && self.all.get(&old).is_some_and(|kept| kept.number == number)
-            {
-                self.all.remove(&old);
+        let entry = Entry { number: self.next, over: self.now, forgotten: false, tombstone };
+        let slot = match self.all.find(handle) {
+            Some(slot) => {
+                if let Some(known) = self.all.at_mut(slot) {
+                    *known = entry;
+                }
+                slot
             }
+            None => self.all.add(handle, entry),
+        };
+        if self.order.len() == self.order.capacity() {
+            self.order.reserve_exact(self.order.len().max(1));
+        }
+        self.order.push_back((self.next, slot));
+        if self.order.len() > Self::KEPT
+            && let Some((number, old)) = self.order.pop_front()
+            && self.all.at(old).is_some_and(|(_, kept)| kept.number == number)
+        {
+            self.all.clear(old);
         }
     }
 
     /// A call of the process has returned: what is added from now on was over then.
+    #[inline]
     pub(crate) fn returned(&mut self, at: Nanos) {
         self.now = at;
     }
 
     /// Those of what was over at that time.
     pub(crate) fn until(&self, time: Nanos) -> Self {
-        let over = |handle: Handle| self.all.get(&handle).filter(|entry| entry.over <= time);
         let mut those = Self::default();
-        for (number, handle) in &self.order {
-            if let Some(entry) = over(*handle).filter(|entry| entry.number == *number) {
+        for (number, slot) in &self.order {
+            let entry = self.all.at(*slot).filter(|(_, entry)| entry.number == *number && !entry.forgotten);
+            if let Some((handle, entry)) = entry.filter(|(_, entry)| entry.over <= time) {
                 those.now = entry.over;
-                those.add(*handle, entry.tombstone);
+                those.add(handle, entry.tombstone);
             }
         }
         those
     }
 
-    /// The address is in use again: what it was before does not matter any more.
+    /// The address is in use again: what it was before does not matter any more. It is likely to be ended again, so its place is kept.
+    #[inline]
     pub(crate) fn forget(&mut self, handle: Handle) {
-        if !self.all.is_empty() {
-            self.all.remove(&handle);
+        if let Some(entry) = self.all.get_mut(handle) {
+            entry.forgotten = true;
         }
     }
 
     pub(crate) fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
-        self.all.keys().copied()
+        self.all.iter().filter(|(_, entry)| !entry.forgotten).map(|(handle, _)| handle)
     }
 }

@@ -82,10 +82,10 @@ impl Tracker {
     /// has returned, afterwards.
     pub fn about(&self, who: ProcessId, function: Function, values: &Values, mut each: impl FnMut(ExportId)) {
         let Some(state) = self.state(who) else { return };
-        let object = |kind| values.object.and_then(|value| state.objects.get(&Handle { kind, value }));
+        let object = |kind| values.object.and_then(|value| state.objects.get(Handle { kind, value }));
         match function.effect() {
             Effect::Makes(kind) | Effect::Ends(kind) if kind.shares().is_some() => {
-                let got = values.data.and_then(|value| state.handles.get(&Handle { kind, value }));
+                let got = values.data.and_then(|value| state.handles.get(Handle { kind, value }));
                 got.and_then(|data| data.export).into_iter().for_each(each);
             }
             Effect::Makes(_)
@@ -132,7 +132,7 @@ impl Tracker {
         let objects = objects.filter(|(_, object)| object.origin == Origin::Imported && object.state == State::Alive);
         let objects = objects.filter_map(move |(handle, object)| {
             let id = self.export_of(who, object.fingerprint)?;
-            Some((id, Holder { process: who, opened: *handle, opens: 1, since: object.born }))
+            Some((id, Holder { process: who, opened: handle, opens: 1, since: object.born }))
         });
         mappings.chain(objects)
     }

@@ -8,7 +8,7 @@ use std::{
 
 use urscope_rules::{
     Checker, Process, ProcessId, Tracker,
-    tracker::fact::{Fact, FactConsumer},
+    tracker::fact::{Fact, FactConsumer, FactKind},
 };
 use urscope_schema::{
     call::{Enter, Exit, Nanos},
@@ -280,7 +280,7 @@ impl Merger {
         let Some((id, alignment)) = self.begun(index) else { return };
         let at = alignment.at(enter.time);
         observer.enter(&self.tracker, id, at, enter);
-        self.tracker.enter(id, enter, &mut Facts { checker: &mut self.checker, observer: &mut *observer, at });
+        self.tracker.enter(id, enter, &mut Facts::new(&mut self.checker, observer, at));
         self.take_findings();
     }
 
@@ -289,7 +289,7 @@ impl Merger {
         self.until(now, observer);
         let Some((id, alignment)) = self.begun(index) else { return };
         let at = alignment.at(exit.time);
-        self.tracker.exit(id, exit, &mut Facts { checker: &mut self.checker, observer: &mut *observer, at });
+        self.tracker.exit(id, exit, &mut Facts::new(&mut self.checker, observer, at));
         observer.exit(&self.tracker, id, at, exit);
         self.take_findings();
     }
@@ -347,12 +347,7 @@ impl Merger {
             }
             (Other::Descriptors(open, at), Some(id)) => {
                 let (time, at) = (*at, alignment.at(*at));
-                self.tracker.descriptors(
-                    id,
-                    *open,
-                    time,
-                    &mut Facts { checker: &mut self.checker, observer: &mut *observer, at },
-                );
+                self.tracker.descriptors(id, *open, time, &mut Facts::new(&mut self.checker, observer, at));
                 observer.descriptors(&self.tracker, id, at, *open);
             }
             (Other::End(at), Some(id)) => {
@@ -372,12 +367,7 @@ impl Merger {
                 if let Some((alive, gone)) = observed {
                     self.tracker.observed(id, alive, gone);
                 }
-                self.tracker.end(
-                    id,
-                    how,
-                    time,
-                    &mut Facts { checker: &mut self.checker, observer: &mut *observer, at },
-                );
+                self.tracker.end(id, how, time, &mut Facts::new(&mut self.checker, observer, at));
             }
             (_, None) => {}
         }
@@ -399,8 +389,18 @@ impl Merger {
 struct Facts<'m> {
     checker: &'m mut Checker,
     observer: &'m mut dyn Observer,
+    /// Whether the observer takes facts that no rule wants.
+    observed: bool,
     /// The time of the facts, in nanoseconds since the run began.
     at: u64,
+}
+
+impl<'m> Facts<'m> {
+    #[inline]
+    fn new(checker: &'m mut Checker, observer: &'m mut dyn Observer, at: u64) -> Self {
+        let observed = observer.takes_facts();
+        Self { checker, observer, observed, at }
+    }
 }
 
 impl FactConsumer for Facts<'_> {
@@ -408,5 +408,10 @@ impl FactConsumer for Facts<'_> {
     fn consume(&mut self, fact: &Fact<'_>) {
         self.checker.consume(fact);
         self.observer.fact(self.at, fact);
+    }
+
+    #[inline]
+    fn wants(&self, kind: FactKind) -> bool {
+        self.checker.wants(kind) || self.observed
     }
 }

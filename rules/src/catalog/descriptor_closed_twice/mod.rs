@@ -92,7 +92,7 @@ pub(super) static RULE: Rule = Rule {
     when: When::Enter,
     title: "a put closes a descriptor that an earlier put with the same bytes has closed",
     sentence: "closed a descriptor twice with puts of equal handle data",
-    facts: &[FactKind::Exported, FactKind::Ending, FactKind::EndRefused],
+    facts: &[FactKind::PartExportedOther, FactKind::PartPuttingOther, FactKind::EndRefused],
     check: Check::Stateful(|| Box::new(Closed::default())),
 };
 
@@ -130,7 +130,7 @@ impl RuleState for Closed {
             }
             // The refused put has closed nothing.
             What::EndRefused(handle) if handle.kind == Kind::PhysicalMemHandle => {
-                let data = fact.tracker.state(fact.at.process).and_then(|state| state.handles.get(&handle));
+                let data = fact.tracker.state(fact.at.process).and_then(|state| state.handles.get(handle));
                 if let Some(bytes) = data.and_then(|data| bytes(fact, data)) {
                     self.puts.remove(&bytes);
                 }

@@ -43,7 +43,7 @@ pub(super) fn release(tracker: &mut Tracker, at: Place, context: Option<u64>) ->
 
 fn known(tracker: &mut Tracker, who: ProcessId, context: Option<u64>) -> Option<(u64, &mut Context)> {
     let context = context?;
-    Some((context, tracker.state_mut(who)?.contexts.get_mut(&context)?))
+    Some((context, tracker.state_mut(who)?.contexts.get_mut(context)?))
 }
 
 /// The memory in a context that other processes have open.
@@ -59,7 +59,7 @@ fn shared(tracker: &Tracker, at: Place, context: u64) -> Vec<Freed> {
 }
 
 pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, context: u64, serial: Serial, success: bool) {
-    let counted = tracker.state_mut(who).and_then(|state| state.contexts.get_mut(&context));
+    let counted = tracker.state_mut(who).and_then(|state| state.contexts.get_mut(context));
     if let Some(counted) = counted.filter(|counted| !success && counted.serial == serial) {
         counted.references = counted.references.saturating_sub(1);
     }
@@ -73,10 +73,10 @@ pub(super) fn released(
     (context, serial): (u64, Serial),
     shared: Option<Vec<Freed>>,
     success: bool,
-    facts: &mut dyn FactConsumer,
+    facts: &mut (impl FactConsumer + ?Sized),
 ) {
     let Some(state) = tracker.state_mut(at.process) else { return };
-    let counted = state.contexts.get_mut(&context).filter(|counted| counted.serial == serial);
+    let counted = state.contexts.get_mut(context).filter(|counted| counted.serial == serial);
     if !success {
         if let Some(counted) = counted {
             counted.references += 1;
@@ -86,7 +86,7 @@ pub(super) fn released(
     let Some(shared) = shared else { return };
     // The context's address may have been used again before the release returned.
     if counted.is_some_and(|counted| counted.references == 0) {
-        state.contexts.remove(&context);
+        state.contexts.remove(context);
     }
     // What was made after the release began belongs to the new context.
     let inside = |context_of: Option<u64>, born: Place| context_of == Some(context) && born.call < at.call;

@@ -55,7 +55,7 @@ pub(super) fn opened(
     born: Place,
     (pointer, extent): (u64, Option<u64>),
     open: &Opens,
-    facts: &mut dyn FactConsumer,
+    facts: &mut (impl FactConsumer + ?Sized),
 ) {
     let (serial, of_mapping) = (tracker.next_serial(), tracker.next_serial());
     let Tracker { states, exports, .. } = tracker;
@@ -64,7 +64,7 @@ pub(super) fn opened(
     let handle = Handle { kind: Kind::Mapping, value: pointer };
     state.tombstones.forget(handle);
     // One pointer is one mapping as long as a close may still be refused: its reference is then still there.
-    let mapping = state.mappings.get_or_insert_with(pointer, || Mapping::new(of_mapping));
+    let Some(mapping) = state.mappings.get_or_insert_with(pointer, || Mapping::new(of_mapping)) else { return };
     mapping.state = step(mapping.state, Event::Birth).next;
     mapping.opens.push(Open { serial, context: open.context, context_released: None, place: born });
     mapping.opened += 1;
@@ -90,19 +90,21 @@ pub(super) fn closed(
     tracker: &mut Tracker,
     died: Place,
     (pointer, serial): (u64, Serial),
-    open: Open,
+    open: &Open,
     (success, wrongly): (bool, bool),
-    facts: &mut dyn FactConsumer,
+    facts: &mut (impl FactConsumer + ?Sized),
 ) {
     let Tracker { states, exports, .. } = tracker;
     let who = died.process;
     let Some(state) = states.get_mut(who.0 as usize) else { return };
     let handle = Handle { kind: Kind::Mapping, value: pointer };
-    if let Some(mapping) = state.mappings.get_mut(pointer).filter(|mapping| mapping.serial == serial) {
+    let slot = state.mappings.find(pointer);
+    let found = slot.and_then(|slot| Some((slot, state.mappings.at_mut(slot)?)));
+    if let Some((slot, mapping)) = found.filter(|(_, mapping)| mapping.serial == serial) {
         mapping.closing -= 1;
         if !success {
             mapping.state = step(mapping.state, Event::Refused).next;
-            mapping.opens.push(open);
+            mapping.opens.push(*open);
             mapping.closed -= 1;
             mapping.ended_wrongly |= wrongly;
             if let Some(export) = mapping.export {
@@ -110,7 +112,7 @@ pub(super) fn closed(
             }
         } else if mapping.opens.is_empty() && mapping.closing == 0 {
             let (size, fingerprint) = (mapping.size, mapping.fingerprint);
-            state.mappings.remove(pointer);
+            state.mappings.clear(slot);
             let tombstone = Tombstone { born: open.place, died, size, fingerprint, excused: false };
             state.tombstones.add(handle, tombstone);
         }

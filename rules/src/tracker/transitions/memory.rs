@@ -12,6 +12,7 @@ use crate::{
     finding::Place,
     tracker::{
         ExportId, Process, ProcessId, Tracker,
+        exports::Exports,
         fact::{FactConsumer, Freed, Freeing, OpenMapping, What},
         pending::{Free, Operation},
         records::{Allocation, Object, Origin, Requested, Serial},
@@ -45,7 +46,7 @@ pub(super) fn freeing(tracker: &Tracker, who: ProcessId, enter: &Enter) -> Freei
     if enter.function != Function::urEnqueueUSMFreeExp {
         return Freeing::Call;
     }
-    let is_shared = |(handle, object): (&Handle, &Object)| handle.kind == Kind::Event && object.origin != Origin::Plain;
+    let is_shared = |(handle, object): (Handle, &Object)| handle.kind == Kind::Event && object.origin != Origin::Plain;
     let shares = || tracker.state(who).is_some_and(|state| state.objects.iter().any(is_shared));
     Freeing::Enqueued { waits: enter.values.count.is_some() || shares() }
 }
@@ -133,22 +134,50 @@ pub(super) fn allocated(
     born: Option<Place>,
 ) {
     let serial = tracker.next_serial();
-    let Some(state) = tracker.state(who) else { return };
+    let Tracker { states, exports, .. } = tracker;
+    let Some(state) = states.get_mut(who.0 as usize) else { return };
     let end = pointer.saturating_add(requested.size.unwrap_or(0).max(1));
-    let mut gone: SmallVec<[u64; 2]> = state.allocations.within(pointer..end).map(|(base, _)| base).collect();
-    gone.extend(state.allocation_at(pointer).map(|(base, _)| base).filter(|base| *base != pointer));
-    for base in gone {
-        forget_allocation(tracker, who, base);
+    // What was at the same address leaves its place to the new memory.
+    let before = state.allocations.find(pointer);
+    if let Some(gone) = before.and_then(|slot| state.allocations.at_mut(slot)) {
+        retire(exports, gone);
     }
-    let Some(state) = tracker.state_mut(who) else { return };
+    let inside = state.allocations.within(pointer.saturating_add(1)..end).map(|(base, _)| base);
+    let mut gone: SmallVec<[u64; 2]> = inside.collect();
+    if before.is_none() {
+        gone.extend(state.allocation_at(pointer).map(|(base, _)| base));
+    }
+    for base in gone {
+        if let Some(mut gone) = state.allocations.remove(base) {
+            retire(exports, &mut gone);
+        }
+    }
     let (exports, by_children) = (SmallVec::new(), Vec::new());
     let new = Allocation { serial, requested, born, dying: false, freed: None, handles: 0, exports, by_children };
-    state.allocations.insert(pointer, new);
+    match before.and_then(|slot| state.allocations.at_mut(slot)) {
+        Some(place) => *place = new,
+        None => {
+            state.allocations.add(pointer, new);
+        }
+    }
+}
+
+/// Nothing more will be got or put of memory that is no more.
+fn retire(exports: &mut Exports, memory: &mut Allocation) {
+    for export in std::mem::take(&mut memory.exports) {
+        exports.retire(export);
+    }
 }
 
 /// A free has returned: what is remembered of the memory is bounded.
-pub(super) fn freed(tracker: &mut Tracker, freed: Place, free: Free, success: bool, facts: &mut dyn FactConsumer) {
-    let Free { pointer: base, serial, how, dependent } = free;
+pub(super) fn freed(
+    tracker: &mut Tracker,
+    freed: Place,
+    free: &mut Free,
+    success: bool,
+    facts: &mut (impl FactConsumer + ?Sized),
+) {
+    let (base, serial, how, dependent) = (free.pointer, free.serial, free.how, free.dependent.take());
     let what = Handle { kind: Kind::Usm, value: base };
     let opened_meanwhile =
         if success { opened_meanwhile(tracker, freed, (base, serial), how, dependent.as_deref()) } else { None };
@@ -205,11 +234,4 @@ fn opened_meanwhile(
     let mut all = dependent.cloned().unwrap_or(Freed { holders: Vec::new(), ..now });
     all.holders.extend(new.iter().copied());
     (!new.is_empty()).then_some(all)
-}
-
-fn forget_allocation(tracker: &mut Tracker, who: ProcessId, base: u64) {
-    let Some(allocation) = tracker.state_mut(who).and_then(|state| state.allocations.remove(base)) else { return };
-    for export in allocation.exports {
-        tracker.exports.retire(export);
-    }
 }

@@ -46,38 +46,54 @@ impl Tracker {
 pub(super) fn enter(tracker: &mut Tracker, who: ProcessId, enter: &Enter) {
     let values = &enter.values;
     let place = place_of(who, enter);
-    let operation = match (enter.function.effect(), values.pointer, values.data) {
-        (Effect::Makes(kind), ..) if kind.shares().is_some() => handles::get(tracker, who, kind, enter),
-        (Effect::Makes(kind), ..) if let Some(data) = enter.opens() => opens::open(tracker, who, (kind, data), enter),
-        (Effect::Makes(kind), ..) if kind.is_object() => objects::create(kind, enter),
-        (Effect::Retains(kind), ..) if kind.is_object() => objects::retain(tracker, who, kind, values.object),
-        (Effect::Releases(kind), ..) if kind.is_object() => objects::release(tracker, who, kind, values.object),
-        (Effect::Makes(Kind::Usm), ..) => Operation::Allocate(requested(enter)),
-        (Effect::Makes(Kind::Pool), ..) => Operation::CreatePool,
-        (Effect::Retains(Kind::Pool), ..) => pools::retain(tracker, who, values.object),
-        (Effect::Releases(Kind::Pool), ..) => pools::release(tracker, place, values.object),
-        (Effect::Makes(Kind::Context), ..) => Operation::CreateContext(contexts::only_device(values)),
-        (Effect::Asks(Kind::Device), ..) => ask(values),
-        (Effect::Ends(kind), _, Some(value)) if kind.shares().is_some() => {
-            handles::put(tracker, place, Handle { kind, value })
+    let mut pending = tracker.spare.take(place);
+    match (enter.function.effect(), values.data) {
+        (Effect::Makes(kind), _) if kind.shares().is_some() => {
+            pending.operation = handles::get(tracker, who, kind, enter);
         }
-        (Effect::Ends(Kind::Mapping), Some(pointer), _) => mappings::close(tracker, place, pointer, values.context),
-        (Effect::Ends(Kind::Usm), Some(pointer), _) if tracker.imported(who, pointer) => {
+        (Effect::Ends(kind), Some(value)) if kind.shares().is_some() => {
+            let handle = Handle { kind, value };
+            match handles::put(tracker, place, handle) {
+                Some((serial, slot, true)) => pending.operation = Operation::Put { handle, serial, slot },
+                Some((serial, _, false)) => pending.operation = Operation::PutOne { handle, serial },
+                None => pending.operation = handles::put_of_other(tracker, who, handle),
+            }
+        }
+        _ => pending.operation = begun(tracker, who, place, enter),
+    }
+    if let Some(state) = tracker.state_mut(who) {
+        state.pending.insert(enter.call, pending);
+    }
+}
+
+/// What a call that begins is about, other than those of handle data.
+fn begun(tracker: &mut Tracker, who: ProcessId, place: Place, enter: &Enter) -> Operation {
+    let values = &enter.values;
+    match (enter.function.effect(), values.pointer) {
+        (Effect::Makes(kind), _) if let Some(data) = enter.opens() => opens::open(tracker, who, (kind, data), enter),
+        (Effect::Makes(kind), _) if kind.is_object() => objects::create(kind, enter),
+        (Effect::Retains(kind), _) if kind.is_object() => objects::retain(tracker, who, kind, values.object),
+        (Effect::Releases(kind), _) if kind.is_object() => objects::release(tracker, who, kind, values.object),
+        (Effect::Makes(Kind::Usm), _) => Operation::Allocate(requested(enter)),
+        (Effect::Makes(Kind::Pool), _) => Operation::CreatePool,
+        (Effect::Retains(Kind::Pool), _) => pools::retain(tracker, who, values.object),
+        (Effect::Releases(Kind::Pool), _) => pools::release(tracker, place, values.object),
+        (Effect::Makes(Kind::Context), _) => Operation::CreateContext(contexts::only_device(values)),
+        (Effect::Asks(Kind::Device), _) => ask(values),
+        (Effect::Ends(Kind::Mapping), Some(pointer)) => mappings::close(tracker, place, pointer, values.context),
+        (Effect::Ends(Kind::Usm), Some(pointer)) if tracker.imported(who, pointer) => {
             mappings::close(tracker, place, pointer, values.context)
         }
-        (Effect::Ends(Kind::Usm), Some(pointer), _) => {
+        (Effect::Ends(Kind::Usm), Some(pointer)) => {
             let how = memory::freeing(tracker, who, enter);
             memory::free(tracker, place, pointer, how)
         }
-        (Effect::Uses(Kind::Usm), ..) => commands::enqueue(tracker, place, enter),
-        (Effect::Uses(Kind::Event), ..) => wait(enter),
-        (Effect::Uses(Kind::PhysicalMem), ..) => virtual_memory::begin(tracker, place, enter),
-        (Effect::Retains(Kind::Context), ..) => contexts::retain(tracker, who, values.context),
-        (Effect::Releases(Kind::Context), ..) => contexts::release(tracker, place, values.context),
+        (Effect::Uses(Kind::Usm), _) => commands::enqueue(tracker, place, enter),
+        (Effect::Uses(Kind::Event), _) => wait(enter),
+        (Effect::Uses(Kind::PhysicalMem), _) => virtual_memory::begin(tracker, place, enter),
+        (Effect::Retains(Kind::Context), _) => contexts::retain(tracker, who, values.context),
+        (Effect::Releases(Kind::Context), _) => contexts::release(tracker, place, values.context),
         _ => Operation::Nothing,
-    };
-    if let Some(state) = tracker.state_mut(who) {
-        state.pending.insert(enter.call, PendingCall { place, operation });
     }
 }
 
@@ -109,23 +125,27 @@ fn end_wrongly(tracker: &mut Tracker, who: ProcessId, taken_for: Kind, value: u6
     let Some(is) = state.of_another_kind(taken_for, value).map(|confusion| confusion.is) else { return };
     if is.kind.shares().is_some() {
         handles::end_wrongly(tracker, who, is);
-    } else if let Some(object) = state.objects.get_mut(&is) {
+    } else if let Some(object) = state.objects.get_mut(is) {
         object.ended_wrongly = true;
     } else if let Some(mapping) = state.mappings.get_mut(value) {
         mapping.ended_wrongly = true;
     }
 }
 
-/// A call returns. Its operation is taken out of `pending`.
-pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Exit, facts: &mut dyn FactConsumer) {
+/// A call returns. What its operation owns is taken out of `pending`; nothing else of it is copied.
+pub(super) fn exit(
+    tracker: &mut Tracker,
+    pending: &mut PendingCall,
+    exit: &Exit,
+    facts: &mut (impl FactConsumer + ?Sized),
+) {
     let place = pending.place;
     let success = exit.result.is_success();
     let took = exit.time.0.saturating_sub(place.time.0);
-    // The most frequent ones are not copied.
     match &mut pending.operation {
-        Operation::Get { kind, value, exported, context, dangling } => {
+        Operation::Get { kind, value, exported, slot, context, dangling } => {
             if let Some(made) = exit.values.data.filter(|data| success && *data != 0) {
-                let from = handles::From { value: *value, exported: *exported, context: *context };
+                let from = handles::From { value: *value, exported: *exported, slot: *slot, context: *context };
                 let data = Handle { kind: *kind, value: made };
                 handles::got(tracker, place, from, data, (&exit.values, took), facts);
             }
@@ -133,10 +153,10 @@ pub(super) fn exit(tracker: &mut Tracker, pending: &mut PendingCall, exit: &Exit
                 tracker.emit(facts, place, What::Dangling(dangling, outcome(exit)));
             }
         }
-        Operation::Put { handle, serial } => {
-            handles::has_put(tracker, place, (*handle, *serial), success, took, facts);
+        Operation::Put { handle, serial, slot } => {
+            handles::has_put(tracker, place, (*handle, *serial, *slot), success, took, facts);
         }
-        other => ended(tracker, place, std::mem::replace(other, Operation::Nothing), exit, facts),
+        other => ended(tracker, place, other, exit, facts),
     }
 }
 
@@ -145,63 +165,68 @@ fn outcome(exit: &Exit) -> Outcome {
 }
 
 /// The operation of a call that returns, other than those of handle data.
-fn ended(tracker: &mut Tracker, place: Place, operation: Operation, exit: &Exit, facts: &mut dyn FactConsumer) {
+fn ended(
+    tracker: &mut Tracker,
+    place: Place,
+    operation: &mut Operation,
+    exit: &Exit,
+    facts: &mut (impl FactConsumer + ?Sized),
+) {
     let (success, values) = (exit.result.is_success(), &exit.values);
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
     let outcome = outcome(exit);
+    let who = place.process;
     match operation {
-        Operation::FreeDangling(dangling) => tracker.emit(facts, place, What::Dangling(&dangling, outcome)),
+        Operation::FreeDangling(dangling) => tracker.emit(facts, place, What::Dangling(dangling, outcome)),
         Operation::Create { kind, origin, context, size } => {
             if let Some(value) = given(values.object) {
-                let handle = Handle { kind, value };
-                objects::made(tracker, place, handle, origin, (context, size));
+                let handle = Handle { kind: *kind, value };
+                objects::made(tracker, place, handle, *origin, (*context, *size));
                 tracker.emit(facts, place, What::Allocated(handle));
             }
         }
-        Operation::Retain { object, serial } => objects::retained(tracker, place.process, object, serial, success),
+        Operation::Retain { object, serial } => objects::retained(tracker, who, *object, *serial, success),
         Operation::Release { object, serial, mapped } => {
-            objects::released(tracker, place, (object, serial), mapped, success, facts);
+            objects::released(tracker, place, (*object, *serial), mapped.take(), success, facts);
         }
-        Operation::Map(start, range) if success => virtual_memory::mapped(tracker, place.process, start, range),
-        Operation::Unmap(ranges) if !success => virtual_memory::unmap_refused(tracker, place.process, ranges),
-        Operation::UnmapUnknown if success => virtual_memory::unmapped_somewhere(tracker, place.process),
-        Operation::Open(open) => opens::returned(tracker, place, &open, values, success, facts),
+        Operation::Map(start, range) if success => virtual_memory::mapped(tracker, who, *start, *range),
+        Operation::Unmap(ranges) if !success => virtual_memory::unmap_refused(tracker, who, std::mem::take(ranges)),
+        Operation::UnmapUnknown if success => virtual_memory::unmapped_somewhere(tracker, who),
+        Operation::Open(open) => opens::returned(tracker, place, open, values, success, facts),
         Operation::Ask(support) if success => {
-            tracker.emit(facts, place, What::Support(Support { value: values.value, ..support }));
+            tracker.emit(facts, place, What::Support(Support { value: values.value, ..*support }));
         }
         Operation::Allocate(requested) => {
             if let Some(value) = given(values.pointer) {
-                memory::allocated(tracker, place.process, value, requested, Some(place));
+                memory::allocated(tracker, who, value, *requested, Some(place));
                 tracker.emit(facts, place, What::Allocated(Handle { kind: Kind::Usm, value }));
             }
         }
-        Operation::PutOne { handle, serial } => handles::has_put_one(tracker, (handle, serial), place, success),
-        Operation::PutInherited { handle, born } if success => handles::inherited_put(tracker, place, handle, born),
+        Operation::PutOne { handle, serial } => handles::has_put_one(tracker, (*handle, *serial), place, success),
+        Operation::PutInherited { handle, born } if success => handles::inherited_put(tracker, place, *handle, *born),
         Operation::Close { pointer, serial, open, wrongly } => {
-            mappings::closed(tracker, place, (pointer, serial), open, (success, wrongly), facts);
+            mappings::closed(tracker, place, (*pointer, *serial), open, (success, *wrongly), facts);
         }
         Operation::Free(free) => memory::freed(tracker, place, free, success, facts),
         Operation::CreatePool => {
             if let Some(pool) = given(values.object) {
-                pools::created(tracker, place.process, pool);
+                pools::created(tracker, who, pool);
             }
         }
-        Operation::RetainPool { pool, serial } => pools::retained(tracker, place.process, (pool, serial), success),
+        Operation::RetainPool { pool, serial } => pools::retained(tracker, who, (*pool, *serial), success),
         Operation::ReleasePool { pool, serial, frees } => {
-            pools::released(tracker, place, (pool, serial), frees, success, facts);
+            pools::released(tracker, place, (*pool, *serial), std::mem::take(frees), success, facts);
         }
-        Operation::RetainContext { context, serial } => {
-            contexts::retained(tracker, place.process, context, serial, success);
-        }
+        Operation::RetainContext { context, serial } => contexts::retained(tracker, who, *context, *serial, success),
         Operation::ReleaseContext { context, serial, shared } => {
-            contexts::released(tracker, place, (context, serial), shared, success, facts);
+            contexts::released(tracker, place, (*context, *serial), shared.take(), success, facts);
         }
         Operation::CreateContext(device) => {
             if let Some(context) = given(values.context) {
-                contexts::created(tracker, place, context, device);
+                contexts::created(tracker, place, context, *device);
             }
         }
-        Operation::Enqueue if !success => commands::refused(tracker, place.process, place.call),
+        Operation::Enqueue if !success => commands::refused(tracker, who, place.call),
         Operation::Nothing
         | Operation::Enqueue
         | Operation::Get { .. }
@@ -248,6 +273,6 @@ fn release_all(exports: &mut Exports, who: ProcessId, mappings: &mut Ranges<Mapp
 }
 
 /// Reports that what a call was to end is alive as before.
-fn refused(tracker: &Tracker, at: Place, what: Handle, facts: &mut dyn FactConsumer) {
+fn refused(tracker: &Tracker, at: Place, what: Handle, facts: &mut (impl FactConsumer + ?Sized)) {
     tracker.emit(facts, at, What::EndRefused(what));
 }

@@ -63,16 +63,22 @@ pub(super) fn made(
         state.plain_events.push_back((handle, serial));
         if state.plain_events.len() > PLAIN_EVENTS
             && let Some((oldest, serial)) = state.plain_events.pop_front()
-            && state.objects.get(&oldest).is_some_and(|object| object.serial == serial)
+            && state.objects.get(oldest).is_some_and(|object| object.serial == serial)
         {
-            state.objects.remove(&oldest);
+            state.objects.remove(oldest);
         }
     }
     serial
 }
 
 /// An open has returned physical memory or an event.
-pub(super) fn imported(tracker: &mut Tracker, born: Place, handle: Handle, open: &Opens, facts: &mut dyn FactConsumer) {
+pub(super) fn imported(
+    tracker: &mut Tracker,
+    born: Place,
+    handle: Handle,
+    open: &Opens,
+    facts: &mut (impl FactConsumer + ?Sized),
+) {
     let Opens { context, fingerprint, export, .. } = *open;
     let from = export.and_then(|id| tracker.exports.get(id));
     let (source, size) = from.map_or((None, None), |from| (Some(from.got), from.subject.size));
@@ -84,7 +90,7 @@ pub(super) fn imported(tracker: &mut Tracker, born: Place, handle: Handle, open:
 }
 
 fn known(tracker: &mut Tracker, who: ProcessId, object: Handle) -> Option<&mut Object> {
-    tracker.state_mut(who)?.objects.get_mut(&object)
+    tracker.state_mut(who)?.objects.get_mut(object)
 }
 
 /// A reference is taken. Objects that were not seen being made are not counted.
@@ -105,7 +111,7 @@ pub(super) fn retained(tracker: &mut Tracker, who: ProcessId, object: Handle, se
 pub(super) fn release(tracker: &mut Tracker, who: ProcessId, kind: Kind, value: Option<u64>) -> Operation {
     let Some(object) = value.map(|value| Handle { kind, value }) else { return Operation::Nothing };
     let Some(counted) = known(tracker, who, object).filter(|counted| counted.references > 0) else {
-        if !tracker.state(who).is_some_and(|state| state.objects.contains_key(&object)) {
+        if !tracker.state(who).is_some_and(|state| state.objects.contains(object)) {
             end_wrongly(tracker, who, kind, object.value);
         }
         return Operation::Nothing;
@@ -127,7 +133,7 @@ pub(super) fn released(
     (object, serial): (Handle, Serial),
     mapped: Option<Box<StillMapped>>,
     success: bool,
-    facts: &mut dyn FactConsumer,
+    facts: &mut (impl FactConsumer + ?Sized),
 ) {
     if !success {
         if let Some(counted) = known(tracker, died.process, object).filter(|counted| counted.serial == serial) {
@@ -138,7 +144,7 @@ pub(super) fn released(
         return;
     }
     let Some(state) = tracker.state_mut(died.process) else { return };
-    let Some(gone) = state.objects.get(&object).copied().filter(|counted| counted.serial == serial) else { return };
+    let Some(gone) = state.objects.get(object).copied().filter(|counted| counted.serial == serial) else { return };
     if gone.references > 0 {
         return;
     }
@@ -160,13 +166,14 @@ fn end_handles(tracker: &mut Tracker, died: Place, object: Handle, serial: Seria
     }
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(died.process.0 as usize) else { return };
-    state.handles.retain(|handle, data| {
-        let is_of_it = handle.kind == Kind::EventHandle && data.exported == Some(serial);
-        if let Some(export) = data.export.filter(|_| is_of_it) {
+    let handles =
+        state.handles.iter().filter(|(handle, data)| handle.kind == Kind::EventHandle && data.exported == Some(serial));
+    let handles: Vec<Handle> = handles.map(|(handle, _)| handle).collect();
+    for handle in handles {
+        if let Some(export) = state.handles.remove(handle).and_then(|data| data.export) {
             exports.free(export, died);
         }
-        !is_of_it
-    });
+    }
 }
 
 fn is_level_zero(at: Place) -> bool {
@@ -176,7 +183,7 @@ fn is_level_zero(at: Place) -> bool {
 /// An object is no more. An event's address may be used again by one that is not recorded; in Level Zero, a call about such a one is not
 /// recorded either, unless it is a close.
 pub(super) fn remove(state: &mut ProcessState, handle: Handle, object: &Object, died: Place, excused: bool) {
-    state.objects.remove(&handle);
+    state.objects.remove(handle);
     if handle.kind != Kind::Event || is_level_zero(died) {
         let Object { born, size, fingerprint, .. } = *object;
         state.tombstones.add(handle, Tombstone { born, died, size, fingerprint, excused });

@@ -63,7 +63,7 @@ pub(super) fn returned(
     open: &Opens,
     answer: &Values,
     success: bool,
-    facts: &mut dyn FactConsumer,
+    facts: &mut (impl FactConsumer + ?Sized),
 ) {
     let given = |value: Option<u64>| value.filter(|value| success && *value != 0);
     match (given(answer.pointer), given(answer.object)) {

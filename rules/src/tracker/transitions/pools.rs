@@ -56,7 +56,7 @@ pub(super) fn released(
     (pool, serial): (u64, Serial),
     frees: Vec<Free>,
     success: bool,
-    facts: &mut dyn FactConsumer,
+    facts: &mut (impl FactConsumer + ?Sized),
 ) {
     if let Some((_, counted)) = known(tracker, at.process, Some(pool))
         && counted.serial == serial
@@ -66,15 +66,15 @@ pub(super) fn released(
         } else if counted.references == 0
             && let Some(state) = tracker.state_mut(at.process)
         {
-            state.pools.remove(&pool);
+            state.pools.remove(pool);
         }
     }
-    for free in frees {
-        memory::freed(tracker, at, free, success, facts);
+    for mut free in frees {
+        memory::freed(tracker, at, &mut free, success, facts);
     }
 }
 
 fn known(tracker: &mut Tracker, who: ProcessId, pool: Option<u64>) -> Option<(u64, &mut Pool)> {
     let pool = pool?;
-    Some((pool, tracker.state_mut(who)?.pools.get_mut(&pool)?))
+    Some((pool, tracker.state_mut(who)?.pools.get_mut(pool)?))
 }

@@ -31,7 +31,7 @@ pub(super) fn begin(tracker: &mut Tracker, at: Place, enter: &Enter) -> Operatio
 fn map(tracker: &Tracker, at: Place, values: &Values) -> Operation {
     let Values { pointer, size, object, .. } = *values;
     let memory = object.map(|value| Handle { kind: Kind::PhysicalMem, value });
-    let known = memory.and_then(|memory| Some((memory, tracker.state(at.process)?.objects.get(&memory)?.serial)));
+    let known = memory.and_then(|memory| Some((memory, tracker.state(at.process)?.objects.get(memory)?.serial)));
     let (Some((memory, serial)), Some(start), Some(size)) = (known, pointer, size) else { return Operation::Nothing };
     Operation::Map(start, MappedRange { end: start.saturating_add(size), memory, serial, place: at })
 }
@@ -72,7 +72,7 @@ pub(super) fn still_mapped(state: &ProcessState, memory: Serial) -> Option<Still
 
 /// Adds a range, if its physical memory is alive.
 fn insert(state: &mut ProcessState, start: u64, range: MappedRange) {
-    if state.objects.get(&range.memory).is_some_and(|memory| memory.serial == range.serial) {
+    if state.objects.get(range.memory).is_some_and(|memory| memory.serial == range.serial) {
         state.mapped.insert(start, range);
     }
 }
