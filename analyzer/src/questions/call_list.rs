@@ -112,7 +112,7 @@ impl CallFilter {
         let function = call.function;
         let of_level = self.level.is_none_or(|level| (level == Level::LevelZero) == function.is_level_zero());
         let of_kind = || self.kinds.is_empty() || self.kinds.contains(&about(function));
-        let shares = function.is_ipc() || function.imports(&call.asked);
+        let shares = function.is_ipc() || function.imports(call.asked);
         (self.all || shares) && of_level && of_kind() && self.handle.is_none_or(|handle| names(call, handle))
     }
 }

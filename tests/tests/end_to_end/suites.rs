@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use urscope_tests::{Adapter, Release, TestRun, python_with};
 
-use crate::kernels::with_engine;
 use crate::on_both_adapters;
 
 /// Files of dpctl's own suite: what runs kernels, copies and waits. The others ask devices for their properties.
@@ -47,7 +46,7 @@ on_both_adapters! {
             let options = ["pytest", "-v", "--color=no", "-p", "no:cacheprovider", "-p", "no:xdist"];
             let run = options.into_iter().fold(run, TestRun::arg);
             let run = DPCTL.iter().fold(run, |run, file| run.arg(tests.join("site-packages/dpctl/tests").join(file)));
-            with_engine(run)
+            run.with_engine()
         };
         let alone = run().untraced().run();
         assert_eq!(alone.code, 0, "{}", alone.stdout);

@@ -207,17 +207,7 @@ pub(super) fn got(
     let Tracker { states, exports, .. } = tracker;
     let Some(state) = states.get_mut(who.0 as usize) else { return };
     let allocation = slot.and_then(|slot| state.allocations.at(slot));
-    // Level Zero's handles of physical memory are handles of memory.
-    let physical = |value: u64| {
-        let (physical, object) = state.physical_at(value)?;
-        (aimed == Some(object.serial)).then_some(physical)
-    };
-    // Memory is known by its address, all else by its handle.
-    let object = match handle.kind {
-        Kind::MemHandle => pointer.filter(|_| is_level_zero).and_then(physical),
-        kind => kind.shares().zip(pointer).map(|(kind, value)| Handle { kind, value }),
-    };
-    let object = object.and_then(|object| state.objects.find(object));
+    let object = object(state, handle.kind, (pointer, aimed), is_level_zero);
     let known = object.and_then(|object| state.objects.at(object)).map(|(_, known)| known);
     let size = match known.filter(|known| aimed == Some(known.serial)) {
         Some(known) => known.size,
@@ -301,6 +291,26 @@ pub(super) fn got(
     if let Some((_, data)) = tracker.state(who).and_then(|state| state.handles.at(place)) {
         tracker.emit(facts, born, What::Exported(Exported { handle, data, answer, again, replaced }));
     }
+}
+
+/// Where the physical memory or event lies that handle data is of. Level Zero's handles of physical memory are handles of memory.
+#[inline]
+fn object(
+    state: &ProcessState,
+    kind: Kind,
+    (value, aimed): (Option<u64>, Option<Serial>),
+    is_level_zero: bool,
+) -> Option<Slot> {
+    let physical = |value: u64| {
+        let (physical, object) = state.physical_at(value)?;
+        (aimed == Some(object.serial)).then_some(physical)
+    };
+    // Memory is known by its address, all else by its handle.
+    let object = match kind {
+        Kind::MemHandle => value.filter(|_| is_level_zero).and_then(physical),
+        kind => kind.shares().zip(value).map(|(kind, value)| Handle { kind, value }),
+    };
+    state.objects.find(object?)
 }
 
 /// Where the allocation lies that handle data of memory is of. Memory that is first met here is known from now on.

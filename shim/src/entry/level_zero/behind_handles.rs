@@ -103,7 +103,7 @@ unsafe fn driver_table<const VIA: usize>(driver: &Driver, at: usize) {
         return;
     }
     let is_own = DRIVER_FUNCTIONS.iter().enumerate().all(|(which, (slot, _))| {
-        let kept = driver.of_driver.get(which).map_or(null_mut(), |kept| kept.load(Ordering::Acquire));
+        let kept = driver.leading.get(which).map_or(null_mut(), |kept| kept.load(Ordering::Acquire));
         // SAFETY: so many slots are writable data of a library that is never unloaded.
         !kept.is_null() && unsafe { slots.add(*slot).read_volatile() } == kept
     });

@@ -65,7 +65,7 @@ struct Driver {
     /// The getter of its `ze_driver_dditable_t`.
     own_getter: AtomicPtr<c_void>,
     /// Those of [`DRIVER_FUNCTIONS`].
-    of_driver: [AtomicPtr<c_void>; DRIVER_FUNCTIONS.len()],
+    leading: [AtomicPtr<c_void>; DRIVER_FUNCTIONS.len()],
     /// The latest version that it was asked for a table of.
     version: AtomicU32,
     /// The tables behind its handles were looked for.
@@ -78,7 +78,7 @@ static KNOWN: [Driver; DRIVERS] = [const {
     Driver {
         getters: [const { AtomicPtr::new(null_mut()) }; TABLES.len()],
         own_getter: AtomicPtr::new(null_mut()),
-        of_driver: [const { AtomicPtr::new(null_mut()) }; DRIVER_FUNCTIONS.len()],
+        leading: [const { AtomicPtr::new(null_mut()) }; DRIVER_FUNCTIONS.len()],
         version: AtomicU32::new(0),
         followed: AtomicBool::new(false),
         functions: [const { AtomicPtr::new(null_mut()) }; Function::COUNT],
@@ -184,7 +184,7 @@ unsafe extern "C" fn get_driver<const VIA: usize>(version: u32, into: *mut *mut 
     if !result.is_success() || into.is_null() {
         return result;
     }
-    for ((which, (slot, since)), kept) in DRIVER_FUNCTIONS.iter().enumerate().zip(&driver.of_driver) {
+    for ((which, (slot, since)), kept) in DRIVER_FUNCTIONS.iter().enumerate().zip(&driver.leading) {
         if version & 0xffff < *since {
             continue;
         }
@@ -257,8 +257,7 @@ unsafe fn replace<const VIA: usize>(slot: *mut *mut c_void, function: Function) 
 ///
 /// As for the real one: `about` is a `ze_driver_properties_t` (`ze_api.h`).
 unsafe extern "C" fn properties<const VIA: usize>(driver: *mut c_void, about: *mut c_void) -> UrResult {
-    let real =
-        KNOWN.get(VIA).and_then(|known| known.of_driver.get(PROPERTIES)).map(|kept| kept.load(Ordering::Acquire));
+    let real = KNOWN.get(VIA).and_then(|known| known.leading.get(PROPERTIES)).map(|kept| kept.load(Ordering::Acquire));
     let Some(real) = real.filter(|real| !real.is_null()) else { return UrResult::UNSUPPORTED_FEATURE.level_zero() };
     // SAFETY: `get_driver` keeps what stood in this function's slot, which has this signature (`ze_api.h`).
     let real = unsafe { std::mem::transmute::<*mut c_void, Properties>(real) };
@@ -282,7 +281,7 @@ unsafe extern "C" fn extension_address<const VIA: usize>(
     name: *const c_char,
     address: *mut *mut c_void,
 ) -> UrResult {
-    let kept = KNOWN.get(VIA).and_then(|known| known.of_driver.get(EXTENSION_ADDRESS));
+    let kept = KNOWN.get(VIA).and_then(|known| known.leading.get(EXTENSION_ADDRESS));
     let Some(real) = kept.map(|kept| kept.load(Ordering::Acquire)).filter(|real| !real.is_null()) else {
         return UrResult::UNSUPPORTED_FEATURE.level_zero();
     };
