@@ -4,13 +4,13 @@
 //! lifetimes behind timelines and statistics, and all other consumers take facts ([`FactConsumer`]);
 //! none of them follows calls by itself. The tracker knows none of its consumers.
 
-use smallvec::{SmallVec, smallvec};
 use urscope_schema::{
     api::{Function, UrResult, demand::Fault},
     call::{Enter, Nanos, Values},
     handle::{Handle, Kind},
 };
 
+pub use super::fact_kind::FactKind;
 pub use super::freeing::{Freed, Freeing, InUse, OpenMapping, StaleUse, StillMapped};
 use super::{
     End, Tracker,
@@ -146,128 +146,6 @@ pub enum What<'t> {
     CallsMissing(Missing),
     /// The run is over.
     Finished,
-}
-
-/// The kinds of facts, for choosing those that a consumer wants.
-///
-/// Each is the variant of [`What`] with the same name, except for those whose names begin with `Part`: they are a part of one, for
-/// rules that need nothing of the most frequent calls, those that share USM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each is the variant of `What` with the same name")]
-pub enum FactKind {
-    InvalidArgument,
-    Exporting,
-    Opening,
-    Creating,
-    Ending,
-    InvalidEnding,
-    InUse,
-    StaleUse,
-    Returned,
-    Refused,
-    OpenedExpired,
-    OpenedUnknown,
-    Dangling,
-    Allocated,
-    Exported,
-    Opened,
-    Put,
-    Closed,
-    Freed,
-    ContextReleased,
-    EndRefused,
-    OpenFailed,
-    Support,
-    Descriptors,
-    LeftHandle,
-    LeftMapping,
-    LeftObject,
-    ProcessEnded,
-    CallsMissing,
-    Finished,
-    /// [`What::Exporting`] of USM of the process.
-    PartExportingUsm,
-    /// [`What::Exporting`] of anything else.
-    PartExportingOther,
-    /// [`What::Exported`] of memory.
-    PartExportedUsm,
-    /// [`What::Exported`] of anything else.
-    PartExportedOther,
-    /// [`What::Ending`] of handle data of memory, by Unified Runtime.
-    PartPuttingUsm,
-    /// [`What::Ending`] of other handle data.
-    PartPuttingOther,
-    /// [`What::Ending`] of anything else.
-    PartEndingOther,
-    /// [`What::Returned`] of a call that makes something.
-    PartReturnedMaking,
-    /// [`What::Returned`] of any other call.
-    PartReturnedOther,
-}
-
-impl FactKind {
-    /// How many kinds there are.
-    pub const COUNT: usize = Self::PartReturnedOther as usize + 1;
-
-    /// The kinds that [`What::kind`] tells apart in this one.
-    pub(crate) fn parts(self) -> impl Iterator<Item = Self> {
-        let parts: SmallVec<[Self; 3]> = match self {
-            Self::Exporting => smallvec![Self::PartExportingUsm, Self::PartExportingOther],
-            Self::Exported => smallvec![Self::PartExportedUsm, Self::PartExportedOther],
-            Self::Ending => smallvec![Self::PartPuttingUsm, Self::PartPuttingOther, Self::PartEndingOther],
-            Self::Returned => smallvec![Self::PartReturnedMaking, Self::PartReturnedOther],
-            whole => smallvec![whole],
-        };
-        parts.into_iter()
-    }
-}
-
-impl What<'_> {
-    /// Which kind of fact it is: of one that has parts, which part.
-    #[inline]
-    pub const fn kind(&self) -> FactKind {
-        match self {
-            Self::InvalidArgument(_) => FactKind::InvalidArgument,
-            Self::Exporting(Exporting { source: Source::Allocation(..), .. }) => FactKind::PartExportingUsm,
-            Self::Exporting(_) => FactKind::PartExportingOther,
-            Self::Opening(_) => FactKind::Opening,
-            Self::Creating(_) => FactKind::Creating,
-            Self::Ending(ending)
-                if matches!(ending.object.kind, Kind::MemHandle) && !ending.function.is_level_zero() =>
-            {
-                FactKind::PartPuttingUsm
-            }
-            Self::Ending(ending) if ending.object.kind.shares().is_some() => FactKind::PartPuttingOther,
-            Self::Ending(_) => FactKind::PartEndingOther,
-            Self::InvalidEnding(_) => FactKind::InvalidEnding,
-            Self::InUse(_) => FactKind::InUse,
-            Self::StaleUse(_) => FactKind::StaleUse,
-            Self::Returned(Returned { makes: true, .. }) => FactKind::PartReturnedMaking,
-            Self::Returned(_) => FactKind::PartReturnedOther,
-            Self::Refused(_) => FactKind::Refused,
-            Self::OpenedExpired(..) => FactKind::OpenedExpired,
-            Self::OpenedUnknown(_) => FactKind::OpenedUnknown,
-            Self::Dangling(..) => FactKind::Dangling,
-            Self::Allocated(_) => FactKind::Allocated,
-            Self::Exported(exported) if matches!(exported.handle.kind, Kind::MemHandle) => FactKind::PartExportedUsm,
-            Self::Exported(_) => FactKind::PartExportedOther,
-            Self::Opened(_) => FactKind::Opened,
-            Self::Put(_) => FactKind::Put,
-            Self::Closed(_) => FactKind::Closed,
-            Self::Freed(_) => FactKind::Freed,
-            Self::ContextReleased(_) => FactKind::ContextReleased,
-            Self::OpenFailed(_) => FactKind::OpenFailed,
-            Self::EndRefused(_) => FactKind::EndRefused,
-            Self::Support(_) => FactKind::Support,
-            Self::Descriptors(_) => FactKind::Descriptors,
-            Self::LeftHandle(..) => FactKind::LeftHandle,
-            Self::LeftMapping(..) => FactKind::LeftMapping,
-            Self::LeftObject(..) => FactKind::LeftObject,
-            Self::ProcessEnded(_) => FactKind::ProcessEnded,
-            Self::CallsMissing(_) => FactKind::CallsMissing,
-            Self::Finished => FactKind::Finished,
-        }
-    }
 }
 
 /// A call that gets handle data.

@@ -9,6 +9,7 @@
 mod entering;
 pub(crate) mod exports;
 pub mod fact;
+mod fact_kind;
 mod freeing;
 mod hash;
 mod leaving;

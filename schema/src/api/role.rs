@@ -4,11 +4,9 @@
 //! number with a meaning and never reads memory: the shim reads what a pointer leads to, and [`Role::enter`], [`Role::source`]
 //! and [`Role::out`] say where it is.
 
+pub use super::passed_handles::{Descriptor, EventHandle, IpcHandle};
 use super::{constants, demand::Null};
-use crate::{
-    call::Values,
-    handle::{descriptor_data, fingerprint},
-};
+use crate::call::Values;
 
 /// What the shim needs to know of a parameter.
 pub trait Role: Copy {
@@ -257,66 +255,6 @@ roles! {
     Unseen(usize);
     /// A 32-bit word that is passed on but not recorded.
     Unseen32(u32);
-}
-
-/// A `ze_ipc_mem_handle_t` or `ze_ipc_event_pool_handle_t`, which C passes by value. Its first four bytes are a descriptor.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IpcHandle {
-    words: [u64; 8],
-}
-
-impl IpcHandle {
-    /// The descriptor.
-    pub const fn descriptor(self) -> u32 {
-        let [first, ..] = self.words;
-        first as u32
-    }
-}
-
-impl Role for IpcHandle {
-    fn of_word(word: u64) -> Self {
-        Self { words: [word, 0, 0, 0, 0, 0, 0, 0] }
-    }
-
-    #[inline]
-    fn enter(self, values: &mut Values) {
-        values.data = Some(descriptor_data(self.descriptor()));
-    }
-}
-
-/// A `ze_ipc_event_counter_based_handle_t`, which C passes by value. It is known by its bytes.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EventHandle {
-    words: [u64; 8],
-}
-
-impl Role for EventHandle {
-    fn of_word(word: u64) -> Self {
-        Self { words: [word, 0, 0, 0, 0, 0, 0, 0] }
-    }
-
-    fn enter(self, values: &mut Values) {
-        let bytes = self.words.map(u64::to_le_bytes);
-        let of_bytes = fingerprint(bytes.as_flattened());
-        (values.data, values.fingerprint) = (Some(of_bytes), Some(of_bytes));
-    }
-}
-
-/// A descriptor that was exported, in a `uint64_t`.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Descriptor(pub u64);
-
-impl Role for Descriptor {
-    fn of_word(word: u64) -> Self {
-        Self(word)
-    }
-
-    fn enter(self, values: &mut Values) {
-        values.data = Some(descriptor_data(self.0 as u32));
-    }
 }
 
 /// A `ze_memory_allocation_properties_t *` or `ze_physical_mem_properties_t *`. The call is recorded where the extensions ask for a

@@ -17,14 +17,14 @@ impl Outermost {
     /// A call begins; `None` inside another one.
     #[inline]
     pub fn begin() -> Option<Self> {
-        let was_inside = variables::own().inside.replace(true);
+        let was_inside = variables::own().thread.inside.replace(true);
         (!was_inside).then_some(Self { of_this_thread: PhantomData })
     }
 }
 
 impl Drop for Outermost {
     fn drop(&mut self) {
-        variables::own().inside.set(false);
+        variables::own().thread.inside.set(false);
     }
 }
 

@@ -22,6 +22,9 @@ use super::{
 pub(super) struct Own {
     id: Cell<u32>,
     named: Cell<bool>,
+    /// Whether the thread is in a call of an adapter whose code was changed.
+    #[cfg(feature = "frida-gum")]
+    pub(super) inside: Cell<bool>,
     /// The next number of a call, and the end of the block of numbers that it is in.
     next: Cell<usize>,
     end: Cell<usize>,

@@ -21,24 +21,21 @@ pub(super) struct Variables {
     pub(super) thread: thread::Own,
     pub(super) lane: chunks::Lane,
     pub(super) stacks: stack::Stacks,
-    /// Whether the thread is in a call of an adapter whose code was changed.
-    #[cfg(feature = "frida-gum")]
-    pub(super) inside: Cell<bool>,
     /// They are not for other threads.
     of_this_thread: PhantomData<*const ()>,
 }
 
-const _: () = assert!(size_of::<Variables>() <= 136 && align_of::<Variables>() <= 8, "as declared below");
+const _: () = assert!(size_of::<Variables>() <= 128 && align_of::<Variables>() <= 8, "as declared below");
 
 global_asm!(
     ".pushsection .tbss.urscope_variables, \"awT\", @nobits",
     ".hidden urscope_variables",
     ".globl urscope_variables",
     ".type urscope_variables, @object",
-    ".size urscope_variables, 136",
+    ".size urscope_variables, 128",
     ".p2align 3",
     "urscope_variables:",
-    ".zero 136",
+    ".zero 128",
     ".popsection",
 );
 

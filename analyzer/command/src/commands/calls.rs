@@ -11,6 +11,7 @@ use std::{
 use clap::{Args, ValueEnum};
 use urscope_analyzer::{
     Options, Verdict,
+    analysis::HOLD,
     follow::Follower,
     questions::{self, CallFilter, CallFollower, CallLine, Level, QuestionError},
     report,
@@ -150,9 +151,13 @@ fn follow(
 ) -> Result<(), QuestionError> {
     let mut follower = Follower::new(paths);
     let mut calls = CallFollower::new(filter);
+    // What is young when it is read is held back: it is taken later, also if nothing else is written until then.
+    let mut held = None;
     while printer.failed.is_none() {
         let began = Instant::now();
-        if follower.poll(began) {
+        let changed = follower.poll(began);
+        if changed || held.is_some_and(|until| began >= until) {
+            held = changed.then(|| began + HOLD);
             // Others may appear later.
             let existing: Vec<_> = paths.iter().filter(|path| path.exists()).cloned().collect();
             for line in calls.take(&existing, options)? {
@@ -162,7 +167,8 @@ fn follow(
             follower.analyzed(began, Instant::now());
         }
         let now = Instant::now();
-        thread::sleep(follower.next_poll(now).saturating_duration_since(now));
+        let next = follower.next_poll(now);
+        thread::sleep(held.map_or(next, |until| next.min(until)).saturating_duration_since(now));
     }
     Ok(())
 }

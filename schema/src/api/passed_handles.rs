@@ -1,0 +1,65 @@
+//! The roles of handles that C passes by value, and of descriptors.
+
+use super::role::Role;
+use crate::call::Values;
+use crate::handle::{descriptor_data, fingerprint};
+
+/// A `ze_ipc_mem_handle_t` or `ze_ipc_event_pool_handle_t`, which C passes by value. Its first four bytes are a descriptor.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpcHandle {
+    words: [u64; 8],
+}
+
+impl IpcHandle {
+    /// The descriptor.
+    pub const fn descriptor(self) -> u32 {
+        let [first, ..] = self.words;
+        first as u32
+    }
+}
+
+impl Role for IpcHandle {
+    fn of_word(word: u64) -> Self {
+        Self { words: [word, 0, 0, 0, 0, 0, 0, 0] }
+    }
+
+    #[inline]
+    fn enter(self, values: &mut Values) {
+        values.data = Some(descriptor_data(self.descriptor()));
+    }
+}
+
+/// A `ze_ipc_event_counter_based_handle_t`, which C passes by value. It is known by its bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventHandle {
+    words: [u64; 8],
+}
+
+impl Role for EventHandle {
+    fn of_word(word: u64) -> Self {
+        Self { words: [word, 0, 0, 0, 0, 0, 0, 0] }
+    }
+
+    fn enter(self, values: &mut Values) {
+        let bytes = self.words.map(u64::to_le_bytes);
+        let of_bytes = fingerprint(bytes.as_flattened());
+        (values.data, values.fingerprint) = (Some(of_bytes), Some(of_bytes));
+    }
+}
+
+/// A descriptor that was exported, in a `uint64_t`.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptor(pub u64);
+
+impl Role for Descriptor {
+    fn of_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    fn enter(self, values: &mut Values) {
+        values.data = Some(descriptor_data(self.0 as u32));
+    }
+}
