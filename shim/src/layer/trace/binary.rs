@@ -171,13 +171,19 @@ fn append_slowly(append: &dyn Fn() -> Appended) {
         {
             appended = append();
             if let Some(how) = ended {
-                file.end(&footer(how));
+                end_again(file, how);
             }
         }
     }
     if appended != Appended::Yes {
         lost();
     }
+}
+
+/// Apart from the others: a footer takes several KiB of the stack, which may be a small one.
+#[inline(never)]
+fn end_again(file: &mut BinaryFile, how: &str) {
+    file.end(&footer(how));
 }
 
 /// The file; without chunks where it could not be created.

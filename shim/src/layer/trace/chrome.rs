@@ -87,16 +87,22 @@ impl ChromeFile {
 
     /// Appends a record; false if it could not. Where the process has `ended`, the file is closed again behind it.
     fn append(&mut self, bytes: &[u8], ended: Option<&str>) -> bool {
-        if let Some(how) = ended {
-            let _held_off = interruptions::hold_off();
-            if !self.closed {
-                self.end(&footer(how));
-            }
-            let Some(pages) = &mut self.pages else { return false };
-            return !self.growth.has_failed()
-                && pages.append_closed(bytes, footer(how).bytes().unwrap_or_default()).is_ok();
+        match ended {
+            None => self.write(bytes),
+            Some(how) => self.append_behind_end(bytes, how),
         }
-        self.write(bytes)
+    }
+
+    /// Apart from the others: footers take several KiB of the stack, which may be a small one.
+    #[cold]
+    #[inline(never)]
+    fn append_behind_end(&mut self, bytes: &[u8], how: &str) -> bool {
+        let _held_off = interruptions::hold_off();
+        if !self.closed {
+            self.end(&footer(how));
+        }
+        let Some(pages) = &mut self.pages else { return false };
+        !self.growth.has_failed() && pages.append_closed(bytes, footer(how).bytes().unwrap_or_default()).is_ok()
     }
 
     fn write(&mut self, bytes: &[u8]) -> bool {
