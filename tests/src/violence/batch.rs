@@ -180,7 +180,7 @@ impl Batch {
             let counted = of(finding);
             let text = |name: &str| finding[name].as_str().unwrap_or("?");
             let excused = match (text("severity"), text("rule")) {
-                (_, "calls-lost") => counted.is_none_or(|counted| counted.limited || counted.by_handlers > 0),
+                (_, "calls-lost") => counted.is_none_or(Counted::may_lack_begins),
                 ("note", _) => true,
                 (_, "leaked-handle" | "leaked-mapping") => counted.is_some_and(Counted::leaves_in_the_middle),
                 // So does the v1 adapter really answer where a limit is reached, and in a forked child, whose parent's other threads
