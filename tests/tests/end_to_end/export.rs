@@ -18,7 +18,7 @@ use crate::on_both_adapters;
 const FLOWS: &str = "select out.name as a, into_.name as b, \
     (select upid from thread_track join thread using (utid) where thread_track.id = out.track_id) as p, \
     (select upid from thread_track join thread using (utid) where thread_track.id = into_.track_id) as q \
-    from flow join slice out on slice_out = out.id join slice into_ on slice_in = into_.id order by into_.ts";
+    from flow join slice out on slice_out = out.id join slice into_ on slice_in = into_.id order by into_.ts, a, b, p, q";
 
 fn exported(outcome: &Outcome, to: &Path) {
     let (traces, file) = (outcome.trace_folder(), to.to_str().unwrap());
