@@ -39,8 +39,19 @@ impl Device {
     }
 
     /// Whether it can access the memory that a handle describes with this number.
-    pub(crate) fn can_access(&self, number: u8) -> bool {
+    fn can_access(&self, number: u8) -> bool {
         settings::get().peers || number == NO_DEVICE || u32::from(number) == self.index
+    }
+
+    /// The reason, in words for the log, why memory of the device with this number cannot be used on `device`.
+    pub(crate) fn reach(device: Option<&Arc<Self>>, number: u8) -> Result<(), String> {
+        match device {
+            Some(device) if !device.can_access(number) => Err(format!(
+                "the memory is on device {number}, which is no peer of device {} (ZE_SOFT_PEERS=off)",
+                device.index
+            )),
+            _ => Ok(()),
+        }
     }
 }
 

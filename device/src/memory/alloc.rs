@@ -225,19 +225,20 @@ fn allocate(
 }
 
 /// The memory behind a descriptor of this process, which stays the caller's: `INVALID_ARGUMENT` for a descriptor of
-/// anything but exported memory and for that of a device that is no peer, `UNSUPPORTED_SIZE` if the memory is smaller. It belongs to the budget of its exporter.
+/// anything but exported memory and for that of a device that is no peer, `UNSUPPORTED_SIZE` if the memory is smaller. It
+/// belongs to the budget of its exporter.
 fn import(kind: Kind, device: Option<Arc<Device>>, number: i32, size: usize, alignment: usize) -> Outcome<Allocation> {
-    let (import, found) = Import::by_descriptor(number, alignment).map_err(|error| match error {
+    let opened = Import::by_descriptor(number, alignment).and_then(|(import, found)| {
+        Device::reach(device.as_ref(), found.device).map_err(ImportError::Refused)?;
+        Ok(import)
+    });
+    let import = opened.map_err(|error| match error {
         ImportError::Refused(reason) => {
             log::note(&format!("cannot import memory: {reason}"));
             ZeResult::INVALID_ARGUMENT
         }
         ImportError::Host(code) => code,
     })?;
-    if !device.as_ref().is_none_or(|device| device.can_access(found.device)) {
-        log::note("cannot import memory: it is on a device that is no peer (ZE_SOFT_PEERS=off)");
-        return Err(ZeResult::INVALID_ARGUMENT);
-    }
     if size == 0 || size > import.mapping().length() {
         return Err(ZeResult::UNSUPPORTED_SIZE);
     }

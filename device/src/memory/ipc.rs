@@ -144,12 +144,7 @@ pub extern "C" fn open(
         };
         let (import, kind, size) = opened
             .and_then(|(import, found)| {
-                if !device.can_access(found.device) {
-                    return Err(ImportError::Refused(format!(
-                        "the memory is on device {}, which is no peer of device {} (ZE_SOFT_PEERS=off)",
-                        found.device, device.index
-                    )));
-                }
+                Device::reach(Some(&device), found.device).map_err(ImportError::Refused)?;
                 Ok((import, memory_kind(found.kind).ok_or_else(not_memory)?, found.size))
             })
             .map_err(|error| match error {

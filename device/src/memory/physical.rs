@@ -228,10 +228,10 @@ impl PhysicalMemory {
             log::note("zePhysicalMemCreate: the descriptor to import is not that of exported memory");
             return Err(ZeResult::OUT_OF_DEVICE_MEMORY);
         };
-        if !device.as_ref().is_none_or(|device| device.can_access(described.device)) {
-            log::note("zePhysicalMemCreate: the memory to import is on a device that is no peer (ZE_SOFT_PEERS=off)");
-            return Err(ZeResult::OUT_OF_DEVICE_MEMORY);
-        }
+        Device::reach(device.as_ref(), described.device).map_err(|reason| {
+            log::note(&format!("zePhysicalMemCreate: {reason}"));
+            ZeResult::OUT_OF_DEVICE_MEMORY
+        })?;
         if found != size as u64 {
             log::note("zePhysicalMemCreate: the memory to import has another size");
             return Err(ZeResult::UNSUPPORTED_SIZE);
