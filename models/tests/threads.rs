@@ -1,7 +1,8 @@
-//! Every order of threads: the lock, and what threads count without sharing.
+//! Every order of threads: the lock, what is left to its holder, and what threads count without sharing.
 
 use loom::thread::spawn;
 use urscope_models::threads::{
+    backlog::Backlog,
     explore,
     fork_reset::ForkReset,
     lock::Lock,
@@ -26,6 +27,38 @@ fn a_lock_is_held_by_one_thread_and_shows_what_others_did() {
         let threads = [(); 2].map(|()| spawn(|| add_one(&LOCK.get().expect("no thread holds it for long"))));
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(LOCK.get().expect("it is free").load(Ordering::Relaxed), 3);
+    });
+}
+
+#[test]
+fn a_step_is_taken_once_and_none_stays_behind() {
+    /// The steps that were taken, the latest last, in base 16.
+    static LOCK: Lock<AtomicU64> = Lock::new(AtomicU64::new(0));
+    static BACKLOG: Backlog<u64, 4> = Backlog::empty();
+
+    /// As the validation layer does it.
+    fn leave(step: u64) {
+        BACKLOG.add(step).expect("there are not so many");
+        let mut held = LOCK.get_or_notify();
+        while let Some(state) = held {
+            while BACKLOG.take(|step| state.store(state.load(Ordering::Relaxed) << 4 | step, Ordering::Relaxed)) {}
+            held = state.give_back();
+        }
+    }
+
+    explore(|| {
+        // As above.
+        LOCK.get().expect("it is free").store(0, Ordering::Relaxed);
+        for step in 0..4 {
+            BACKLOG.add(step).unwrap();
+            assert!(BACKLOG.take(|taken| assert_eq!(*taken, step)));
+        }
+        let other = spawn(|| leave(1));
+        leave(2);
+        other.join().unwrap();
+        assert!(BACKLOG.is_empty(), "a step stayed behind");
+        let taken = LOCK.get().expect("it is free").load(Ordering::Relaxed);
+        assert!([0x12, 0x21].contains(&taken), "the steps {taken:x} were taken");
     });
 }
 

@@ -134,8 +134,7 @@ impl<'w> Packing<'w> {
     fn end(self, kind: u64, function: Function, tid: u32, [time, call, places]: [u64; 3]) {
         let record = self.words.get_mut(self.start..).and_then(<[u64]>::split_first_chunk_mut);
         if let Some((head, values)) = record {
-            let sizes = (function as u64) << 8 | (values.len() as u64) << 24;
-            *head = [kind | sizes | u64::from(tid) << 32, time, call, places];
+            *head = [first_word(kind, function, values.len(), tid), time, call, places];
         }
     }
 
@@ -144,6 +143,40 @@ impl<'w> Packing<'w> {
     pub fn abandon(self) {
         self.words.truncate(self.start);
     }
+}
+
+/// The first word of a record with so many values.
+#[inline]
+fn first_word(kind: u64, function: Function, values: usize, tid: u32) -> u64 {
+    kind | (function as u64) << 8 | (values as u64) << 24 | u64::from(tid) << 32
+}
+
+/// The record of a call that begins, with zeros behind it; `None` if it has more than `N` words.
+pub fn enter_in<const N: usize>(enter: &Enter) -> Option<[u64; N]> {
+    let Enter { function, call, tid, time, ref values } = *enter;
+    in_words(values, |places, count| [first_word(ENTER, function, count, tid), time.0, call, places])
+}
+
+/// The record of a call that returns, with zeros behind it; `None` if it has more than `N` words.
+pub fn exit_in<const N: usize>(exit: &Exit) -> Option<[u64; N]> {
+    let Exit { function, call, tid, time, result, ref values } = *exit;
+    let result = u64::from(result.0) << 32;
+    in_words(values, |places, count| [first_word(EXIT, function, count, tid), time.0, call, places | result])
+}
+
+fn in_words<const N: usize>(values: &Values, head_of: impl FnOnce(u64, usize) -> [u64; 4]) -> Option<[u64; N]> {
+    let mut words = [0; N];
+    let (head, room) = words.split_first_chunk_mut()?;
+    let (mut places, mut count) = (0, 0);
+    values.for_each_place(|place, _, value| {
+        if let Some(word) = room.get_mut(count) {
+            *word = value;
+        }
+        places |= 1 << place;
+        count += 1;
+    });
+    *head = head_of(places, count);
+    (count <= room.len()).then_some(words)
 }
 
 /// Adds the record of a call that begins behind some words.
@@ -182,6 +215,7 @@ mod tests {
             let mut records = Vec::new();
             for (row, call, tid, time, result, fields) in calls {
                 let (function, time) = (Function::ALL[row], Nanos(time));
+                let fits = fields.iter().flatten().count() <= 12 - 4;
                 let mut values = Values::NONE;
                 for (place, value) in fields.into_iter().enumerate() {
                     if let Some(value) = value {
@@ -192,11 +226,15 @@ mod tests {
                     None => {
                         let enter = Enter { function, call, tid, time, values };
                         pack_enter(&enter, &mut words);
+                        let array = enter_in::<12>(&enter);
+                        prop_assert_eq!(array.and_then(|array| Some(PackedCall::first_of(&array)?.record())), fits.then_some(Record::Enter(enter)));
                         records.push(Record::Enter(enter));
                     }
                     Some(result) => {
                         let exit = Exit { function, call, tid, time, result, values };
                         pack_exit(&exit, &mut words);
+                        let array = exit_in::<12>(&exit);
+                        prop_assert_eq!(array.and_then(|array| Some(PackedCall::first_of(&array)?.record())), fits.then_some(Record::Exit(exit)));
                         records.push(Record::Exit(exit));
                     }
                 }

@@ -24,7 +24,7 @@ pub enum Verdict {
 
 /// Receives the findings of a layer. [`crate::start`] connects the two, because a layer knows no other layer.
 pub trait FindingSink: Sync {
-    /// Receives a finding, on the thread of the call.
+    /// Receives a finding, on the thread of the call or on another one that took its step.
     fn finding(&self, found: &Found);
 
     /// The process is about to end in the way `how`, and no layer will be shown its end.

@@ -4,6 +4,7 @@
 //! shim, and no safe function here may have undefined behaviour for any argument.
 
 pub mod args;
+pub mod backlog;
 pub mod caller;
 pub mod chunks;
 pub mod clock;

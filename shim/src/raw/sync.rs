@@ -3,7 +3,10 @@
 //! `chunks`, `thread`, `lock` and `fork_reset` use nothing else for that, so that `models/` can run the same files with cells, atomics
 //! and stores that are interrupted everywhere.
 
-use std::arch::asm;
+use std::arch::{
+    asm,
+    x86_64::{_MM_HINT_T0, _mm_prefetch},
+};
 
 pub(super) use std::{
     cell::Cell,
@@ -65,6 +68,15 @@ pub(super) fn add_one(counter: &AtomicU64) {
 pub(super) unsafe fn store(place: *mut u64, word: u64) {
     // SAFETY: the caller's promise. The compiler keeps the order of volatile stores, and so does the processor.
     unsafe { place.write_volatile(word) };
+}
+
+/// Has the processor fetch a value into its cache, all lines of it.
+pub(super) fn prefetch<T>(value: &T) {
+    for line in (0..size_of::<T>()).step_by(64) {
+        let place = std::ptr::from_ref(value).cast::<i8>().wrapping_add(line);
+        // SAFETY: it reads nothing that the program could notice, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place) };
+    }
 }
 
 /// The kernel's number of this thread.

@@ -1,0 +1,1 @@
+../../../shim/src/raw/backlog.rs
