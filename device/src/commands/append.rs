@@ -49,7 +49,8 @@ pub extern "C" fn memory_copy_from_context(
     }
 }
 
-/// `zeCommandListAppendMemoryFill` (ze_api.h). Accepts any pattern size except 0; the last repetition may be cut.
+/// `zeCommandListAppendMemoryFill` (ze_api.h). Accepts any pattern size except 0, up to the largest of the list's queue
+/// group; the last repetition may be cut.
 pub extern "C" fn memory_fill(
     list: Handle<CommandList>,
     to: Address,
@@ -63,6 +64,7 @@ pub extern "C" fn memory_fill(
     call(|| {
         let list = list.get()?;
         to.check()?;
+        list.check_pattern(pattern_size.value())?;
         append(&list, Work::fill(to, pattern, pattern_size, length)?, signal, wait_count, waits)
     })
 }

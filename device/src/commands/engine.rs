@@ -1,4 +1,4 @@
-//! Engines: what executes the commands of all queues and immediate lists of a device that have the same index.
+//! Engines: what executes the commands of all queues and immediate lists of a device that have the same ordinal and index.
 //!
 //! An engine executes one command at a time, in the order in which they were submitted to it, whatever queue or list
 //! they came by. The adapters rely on that as they do with Intel's driver: they reset events in one list and signal
@@ -15,8 +15,17 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::platform::process;
 
-/// The engines that are in use, by the number of their device and their index.
-static ENGINES: Mutex<BTreeMap<(u32, u32), Arc<Engine>>> = Mutex::new(BTreeMap::new());
+/// The engines that are in use, by the number of their device.
+static ENGINES: Mutex<BTreeMap<(u32, Queue), Arc<Engine>>> = Mutex::new(BTreeMap::new());
+
+/// A queue of a device: each has an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Queue {
+    /// The ordinal of its group.
+    pub ordinal: u32,
+    /// Its number in the group.
+    pub index: u32,
+}
 
 /// One engine of a device.
 pub(super) struct Engine {
@@ -39,10 +48,10 @@ pub(super) struct Order {
 pub(super) struct Place(u64);
 
 impl Engine {
-    /// The engine with this index of the device with this number.
-    pub(super) fn of(device: u32, index: u32) -> Arc<Self> {
+    /// The engine of a queue of the device with this number.
+    pub(super) fn of(device: u32, queue: Queue) -> Arc<Self> {
         let new = || Arc::new(Self { state: Mutex::default(), changed: Condvar::new() });
-        Arc::clone(ENGINES.lock().entry((device, index)).or_insert_with(new))
+        Arc::clone(ENGINES.lock().entry((device, queue)).or_insert_with(new))
     }
 
     /// Locks the order, so that commands which are submitted meanwhile come later.

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::commands::engine::Queue;
 use crate::commands::stream::{Command, Stream};
 use crate::commands::work::Work;
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
-use crate::discovery::properties::QUEUES;
+use crate::discovery::properties::QueueGroup;
 use crate::events::event::Event;
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::command::{CommandListDesc, CommandQueueDesc};
@@ -43,8 +44,7 @@ enum Body {
 /// What a queue or an immediate list was created with (`ze_command_queue_desc_t`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueAttributes {
-    pub ordinal: u32,
-    pub index: u32,
+    pub queue: Queue,
     pub flags: u32,
     pub mode: u32,
     /// Accepted and without effect: there is one priority.
@@ -55,13 +55,13 @@ impl QueueAttributes {
     /// Those of a descriptor: `INVALID_ARGUMENT` or `INVALID_ENUMERATION`.
     pub(crate) fn of(desc: &CommandQueueDesc) -> Outcome<Self> {
         let CommandQueueDesc { ordinal, index, flags, mode, priority, .. } = *desc;
-        if ordinal != 0 || index >= QUEUES {
+        if index >= QueueGroup::of(ordinal)?.queues {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
         if mode > ASYNCHRONOUS || priority > HIGHEST_PRIORITY {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
-        Ok(Self { ordinal, index, flags, mode, priority })
+        Ok(Self { queue: Queue { ordinal, index }, flags, mode, priority })
     }
 
     /// Whether an append or an execution returns after the work.
@@ -85,8 +85,11 @@ impl Object for CommandList {
 
 impl CommandList {
     /// Records a command in a regular list, or submits it to the stream of an immediate one: `INVALID_ARGUMENT` if the
-    /// list is closed.
+    /// list is closed, `INVALID_COMMAND_LIST_TYPE` for a kernel in a list for copies.
     pub(crate) fn append(&self, command: Command) -> Outcome {
+        if command.work.runs_kernels() && !QueueGroup::of(self.ordinal)?.runs_kernels() {
+            return Err(ZeResult::INVALID_COMMAND_LIST_TYPE);
+        }
         self.append_all(vec![Arc::new(command)])
     }
 
@@ -109,6 +112,16 @@ impl CommandList {
                 Ok(())
             }
         }
+    }
+
+    /// The ordinal of its queue group.
+    pub(crate) fn ordinal(&self) -> u32 {
+        self.ordinal
+    }
+
+    /// `INVALID_SIZE` for a fill pattern of this size in bytes, if the queue group takes none that large.
+    pub(crate) fn check_pattern(&self, size: usize) -> Outcome {
+        if size > QueueGroup::of(self.ordinal)?.largest_pattern { Err(ZeResult::INVALID_SIZE) } else { Ok(()) }
     }
 
     /// What an immediate list was created with: `INVALID_ARGUMENT` for a regular one.
@@ -150,9 +163,7 @@ pub extern "C" fn create(
         context.get()?;
         let device = device.get()?;
         let CommandListDesc { command_queue_group_ordinal: ordinal, flags, .. } = desc.read()?;
-        if ordinal != 0 {
-            return Err(ZeResult::INVALID_ARGUMENT);
-        }
+        QueueGroup::of(ordinal)?;
         let body = Body::Regular { recording: Mutex::default(), flags };
         register(CommandList { context, device, ordinal, body }, list)
     })
@@ -169,9 +180,9 @@ pub extern "C" fn create_immediate(
         context.get()?;
         let device = device.get()?;
         let attributes = QueueAttributes::of(&desc.read()?)?;
-        let stream = Stream::new(Arc::clone(&device), attributes.index);
+        let stream = Stream::new(Arc::clone(&device), attributes.queue);
         let body = Body::Immediate { stream, attributes };
-        register(CommandList { context, device, ordinal: attributes.ordinal, body }, list)
+        register(CommandList { context, device, ordinal: attributes.queue.ordinal, body }, list)
     })
 }
 
@@ -237,7 +248,7 @@ pub extern "C" fn get_flags(list: Handle<CommandList>, flags: Out<u32>) -> ZeRes
 
 /// `zeCommandListImmediateGetIndex` (ze_api.h).
 pub extern "C" fn immediate_get_index(list: Handle<CommandList>, index: Out<u32>) -> ZeResult {
-    call(|| index.write(list.get()?.attributes()?.index))
+    call(|| index.write(list.get()?.attributes()?.queue.index))
 }
 
 /// `zeCommandListImmediateGetFlags` (ze_api.h).
@@ -261,6 +272,7 @@ pub extern "C" fn is_immediate(list: Handle<CommandList>, immediate: Out<u8>) ->
 }
 
 /// `zeCommandListImmediateAppendCommandListsExp` (ze_api.h). Waits before the first command and signals after the last.
+/// `INVALID_COMMAND_LIST_TYPE` for lists of another queue group.
 pub extern "C" fn immediate_append_command_lists(
     list: Handle<CommandList>,
     count: Argument<u32>,
@@ -276,6 +288,9 @@ pub extern "C" fn immediate_append_command_lists(
         let signals = signal.get_optional()?;
         let mut commands = vec![Arc::new(Command { work: Work::nothing(), waits, signals: None })];
         for regular in lists.objects(count)? {
+            if regular.ordinal != list.ordinal {
+                return Err(ZeResult::INVALID_COMMAND_LIST_TYPE);
+            }
             commands.extend(regular.recorded()?);
         }
         commands.push(Arc::new(Command { work: Work::nothing(), waits: Vec::new(), signals }));

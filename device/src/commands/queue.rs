@@ -46,7 +46,7 @@ pub extern "C" fn create(
         let device = device.get()?;
         let attributes = QueueAttributes::of(&desc.read()?)?;
         queue.check()?;
-        let stream = Stream::new(device, attributes.index);
+        let stream = Stream::new(device, attributes.queue);
         queue.write(Handle::register(Arc::new(CommandQueue { stream, attributes })))
     })
 }
@@ -56,7 +56,8 @@ pub extern "C" fn destroy(queue: Handle<CommandQueue>) -> ZeResult {
     call_teardown(|| queue.retire().map(drop))
 }
 
-/// `zeCommandQueueExecuteCommandLists` (ze_api.h). `INVALID_ARGUMENT` for a list that is not closed or is immediate.
+/// `zeCommandQueueExecuteCommandLists` (ze_api.h). `INVALID_ARGUMENT` for a list that is not closed or is immediate,
+/// `INVALID_COMMAND_LIST_TYPE` for one of another queue group.
 pub extern "C" fn execute_command_lists(
     queue: Handle<CommandQueue>,
     count: Argument<u32>,
@@ -72,6 +73,9 @@ pub extern "C" fn execute_command_lists(
         let fence = fence.get_optional()?;
         let mut commands = Vec::new();
         for list in lists.objects(count)? {
+            if list.ordinal() != queue.attributes.queue.ordinal {
+                return Err(ZeResult::INVALID_COMMAND_LIST_TYPE);
+            }
             commands.extend(list.recorded()?);
         }
         let ticket = queue.stream.submit(&commands, fence.map(|fence| Arc::clone(&fence.signal)))?;
@@ -92,12 +96,12 @@ pub extern "C" fn synchronize(queue: Handle<CommandQueue>, timeout: u64) -> ZeRe
 
 /// `zeCommandQueueGetOrdinal` (ze_api.h).
 pub extern "C" fn get_ordinal(queue: Handle<CommandQueue>, ordinal: Out<u32>) -> ZeResult {
-    call(|| ordinal.write(queue.get()?.attributes.ordinal))
+    call(|| ordinal.write(queue.get()?.attributes.queue.ordinal))
 }
 
 /// `zeCommandQueueGetIndex` (ze_api.h).
 pub extern "C" fn get_index(queue: Handle<CommandQueue>, index: Out<u32>) -> ZeResult {
-    call(|| index.write(queue.get()?.attributes.index))
+    call(|| index.write(queue.get()?.attributes.queue.index))
 }
 
 /// `zeCommandQueueGetFlags` (ze_api.h).

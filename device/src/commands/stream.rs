@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::commands::engine::{self, Engine, Order, Place};
+use crate::commands::engine::{self, Engine, Order, Place, Queue};
 use crate::commands::fence::Fence;
 use crate::commands::work::Work;
 use crate::discovery::device::Device;
@@ -73,9 +73,9 @@ struct Task {
 pub(crate) struct Ticket(u64);
 
 impl Stream {
-    /// A stream of the engine with this index, without a thread yet.
-    pub(crate) fn new(device: Arc<Device>, index: u32) -> Arc<Self> {
-        let engine = Engine::of(device.index, index);
+    /// A stream of the engine of this queue, without a thread yet.
+    pub(crate) fn new(device: Arc<Device>, queue: Queue) -> Arc<Self> {
+        let engine = Engine::of(device.index, queue);
         let state =
             State { waiting: VecDeque::new(), running: None, accepted: 0, done: 0, closed: false, worker: None };
         let stream = Arc::new(Self {

@@ -15,7 +15,7 @@ use crate::ffi::layout::device::{
     PciExtProperties,
 };
 use crate::ffi::layout::stype;
-use crate::ffi::result::{ZeResult, call};
+use crate::ffi::result::{Outcome, ZeResult, call};
 use crate::platform::clock::VALID_BITS;
 
 /// `ZE_DEVICE_TYPE_GPU`: the adapters accept no other type.
@@ -38,10 +38,43 @@ pub(crate) const LARGEST_GROUP: u32 = 1024;
 const FLOAT_ATOMICS: u32 = 0b111 << 16 | 0b111;
 /// `ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED`: a write to a read-only page faults.
 const ENFORCED: u32 = 2;
-/// The number of queues in the one queue group.
-pub(crate) const QUEUES: u32 = 4;
+/// The queue groups, by their ordinals: one for compute and copy, and one for copies only, as Intel's devices have it.
+const QUEUE_GROUPS: [QueueGroup; 2] = [
+    // There is no largest pattern, as with the compute queues of Intel's driver.
+    QueueGroup { flags: COMPUTE | COPY | COOPERATIVE, largest_pattern: usize::MAX, queues: 4 },
+    // What Intel's copy engines can. The v1 adapter uses a group with one queue for the copies of all its queues.
+    QueueGroup { flags: COPY, largest_pattern: 16, queues: 1 },
+];
+/// `ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE`.
+const COMPUTE: u32 = 1;
+/// `ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY`.
+const COPY: u32 = 1 << 1;
+/// `ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS`.
+const COOPERATIVE: u32 = 1 << 2;
 /// `ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD` and `ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF`: the same descriptor here.
 pub(crate) const EXTERNAL_MEMORY_TYPES: u32 = 0b11;
+
+/// A group of queues that can do the same.
+pub(crate) struct QueueGroup {
+    /// `ze_command_queue_group_property_flags_t`.
+    flags: u32,
+    /// The largest pattern of a fill, in bytes.
+    pub largest_pattern: usize,
+    /// The number of queues, and of engines.
+    pub queues: u32,
+}
+
+impl QueueGroup {
+    /// The group with this ordinal: `INVALID_ARGUMENT` if there is none.
+    pub(crate) fn of(ordinal: u32) -> Outcome<&'static Self> {
+        QUEUE_GROUPS.get(ordinal as usize).ok_or(ZeResult::INVALID_ARGUMENT)
+    }
+
+    /// Whether its queues run kernels.
+    pub(crate) fn runs_kernels(&self) -> bool {
+        self.flags & COMPUTE != 0
+    }
+}
 
 /// `zeDeviceGetProperties` (ze_api.h).
 pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceProperties>) -> ZeResult {
@@ -119,7 +152,7 @@ pub extern "C" fn get_module_properties(device: Handle<Device>, properties: Out<
     })
 }
 
-/// `zeDeviceGetCommandQueueGroupProperties` (ze_api.h). There is one group, for compute and copy.
+/// `zeDeviceGetCommandQueueGroupProperties` (ze_api.h).
 pub extern "C" fn get_command_queue_group_properties(
     device: Handle<Device>,
     count: Out<u32>,
@@ -127,13 +160,11 @@ pub extern "C" fn get_command_queue_group_properties(
 ) -> ZeResult {
     call(|| {
         device.get()?;
-        ffi::enumerate(count, properties, &[()], |group, ()| {
-            group.edit(|out| {
-                // Compute, copy and cooperative kernels.
-                out.flags = 0b111;
-                // There is no largest pattern, as with the compute queues of Intel's driver.
-                out.max_memory_fill_pattern_size = usize::MAX;
-                out.num_queues = QUEUES;
+        ffi::enumerate(count, properties, &QUEUE_GROUPS, |place, group| {
+            place.edit(|out| {
+                out.flags = group.flags;
+                out.max_memory_fill_pattern_size = group.largest_pattern;
+                out.num_queues = group.queues;
             })
         })
     })

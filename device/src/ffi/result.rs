@@ -71,6 +71,8 @@ impl ZeResult {
     pub const INVALID_KERNEL_ARGUMENT_SIZE: Self = Self(0x7800_0016);
     /// `ZE_RESULT_ERROR_INVALID_MODULE_UNLINKED`.
     pub const INVALID_MODULE_UNLINKED: Self = Self(0x7800_0018);
+    /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE`.
+    pub const INVALID_COMMAND_LIST_TYPE: Self = Self(0x7800_0019);
     /// `ZE_RESULT_ERROR_UNKNOWN`.
     pub const UNKNOWN: Self = Self(0x7fff_fffe);
 

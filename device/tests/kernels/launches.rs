@@ -1,5 +1,6 @@
 //! The ways in which a kernel is launched, and its place among other commands.
 
+use crate::api::layout::command::{CommandListDesc, CommandQueueDesc};
 use crate::spirv::{empty, number, scale};
 use crate::*;
 
@@ -166,6 +167,49 @@ fn indirect_launches_read_their_numbers_when_they_run() {
     ok(zeCommandListHostSynchronize(list, FOREVER));
     assert!(is_numbered(memory, 70));
     assert_eq!(at(memory, 71)[70], 0);
+}
+
+#[test]
+fn a_list_for_copies_takes_no_kernels() {
+    let setup = setup();
+    let (kernel, memory) = numbering(setup);
+    let regular = setup.regular_list_of(CommandListDesc { command_queue_group_ordinal: 1, ..zeroed() });
+    let immediate = setup.immediate_list_of(CommandQueueDesc { ordinal: 1, mode: 2, ..zeroed() });
+    let [event] = setup.events();
+    let (groups, group) = (Extent { x: 1, y: 1, z: 1 }, Extent { x: 16, y: 1, z: 1 });
+    let arguments = [(&raw const memory).cast::<c_void>()];
+    let (kernels, count) = ([kernel], numbers(setup, 4));
+    for list in [regular, immediate] {
+        let refused = [
+            zeCommandListAppendLaunchKernel(list, kernel, &raw const groups, event, 0, null()),
+            zeCommandListAppendLaunchCooperativeKernel(list, kernel, &raw const groups, event, 0, null()),
+            zeCommandListAppendLaunchKernelIndirect(list, kernel, count.cast(), event, 0, null()),
+            zeCommandListAppendLaunchMultipleKernelsIndirect(
+                list,
+                1,
+                kernels.as_ptr(),
+                count,
+                count.cast(),
+                event,
+                0,
+                null(),
+            ),
+            zeCommandListAppendLaunchKernelWithParameters(list, kernel, &raw const groups, null(), event, 0, null()),
+            zeCommandListAppendLaunchKernelWithArguments(
+                list,
+                kernel,
+                groups,
+                group,
+                arguments.as_ptr(),
+                null(),
+                event,
+                0,
+                null(),
+            ),
+        ];
+        assert_eq!(refused, [INVALID_COMMAND_LIST_TYPE; 6]);
+    }
+    assert_eq!((zeEventQueryStatus(event), at(memory, 16)[15]), (NOT_READY, 0));
 }
 
 #[test]

@@ -46,6 +46,7 @@ pub(crate) const INVALID_GROUP_SIZE_DIMENSION: u32 = 0x7800_0013;
 pub(crate) const INVALID_KERNEL_ARGUMENT_INDEX: u32 = 0x7800_0015;
 pub(crate) const INVALID_KERNEL_ARGUMENT_SIZE: u32 = 0x7800_0016;
 pub(crate) const INVALID_MODULE_UNLINKED: u32 = 0x7800_0018;
+pub(crate) const INVALID_COMMAND_LIST_TYPE: u32 = 0x7800_0019;
 
 /// A callback of a tracer: pointers to the arguments, the result, the tracer's data, data of this call.
 pub(crate) type TracerCallback = unsafe extern "C" fn(*const *mut u64, u64, usize, *mut usize);
@@ -306,17 +307,26 @@ impl Setup {
     }
 
     pub(crate) fn immediate_list(self, mode: u32) -> Handle {
-        let desc = CommandQueueDesc { mode, ..zeroed() };
+        self.immediate_list_of(CommandQueueDesc { mode, ..zeroed() })
+    }
+
+    pub(crate) fn immediate_list_of(self, desc: CommandQueueDesc) -> Handle {
         make(|list| zeCommandListCreateImmediate(self.context, self.device, &raw const desc, list))
     }
 
     pub(crate) fn regular_list(self) -> Handle {
-        let desc: CommandListDesc = zeroed();
+        self.regular_list_of(zeroed())
+    }
+
+    pub(crate) fn regular_list_of(self, desc: CommandListDesc) -> Handle {
         make(|list| zeCommandListCreate(self.context, self.device, &raw const desc, list))
     }
 
     pub(crate) fn queue(self, mode: u32) -> Handle {
-        let desc = CommandQueueDesc { mode, ..zeroed() };
+        self.queue_of(CommandQueueDesc { mode, ..zeroed() })
+    }
+
+    pub(crate) fn queue_of(self, desc: CommandQueueDesc) -> Handle {
         make(|queue| zeCommandQueueCreate(self.context, self.device, &raw const desc, queue))
     }
 

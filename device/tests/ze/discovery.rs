@@ -104,17 +104,16 @@ fn a_device_is_an_intel_gpu_of_an_ip_version_that_selects_the_v2_adapter() {
 }
 
 #[test]
-fn one_queue_group_does_compute_and_copy() {
+fn one_queue_group_does_compute_and_copy_and_one_copies_only() {
     let device = devices()[0];
     let mut count = 0;
     ok(zeDeviceGetCommandQueueGroupProperties(device, &raw mut count, null_mut()));
-    assert_eq!(count, 1);
-    let mut group: CommandQueueGroupProperties = zeroed();
-    ok(zeDeviceGetCommandQueueGroupProperties(device, &raw mut count, &raw mut group));
-    assert_eq!(group.flags & 0b11, 0b11);
-    assert!(group.num_queues >= 1);
-    // Patterns of any size are accepted.
-    assert_eq!(group.max_memory_fill_pattern_size, usize::MAX);
+    assert_eq!(count, 2);
+    let mut groups: [CommandQueueGroupProperties; 2] = zeroed();
+    ok(zeDeviceGetCommandQueueGroupProperties(device, &raw mut count, groups.as_mut_ptr()));
+    assert_eq!(groups.map(|group| group.flags), [0b111, 0b010]);
+    assert_eq!(groups.map(|group| group.num_queues), [4, 1]);
+    assert_eq!(groups.map(|group| group.max_memory_fill_pattern_size), [usize::MAX, 16]);
 }
 
 #[test]

@@ -128,6 +128,88 @@ fn a_wait_is_for_the_signal_after_a_reset_that_was_submitted_before() {
     ok(zeEventHostSynchronize(done, FOREVER));
 }
 
+/// What lists and queues for copies only are created with.
+const FOR_COPIES: CommandListDesc =
+    CommandListDesc { s_type: 0, p_next: null_mut(), command_queue_group_ordinal: 1, flags: 0 };
+
+fn for_copies() -> CommandQueueDesc {
+    CommandQueueDesc { ordinal: 1, mode: 2, ..zeroed() }
+}
+
+/// Each copies what the other one has written, and only events order them: one is signalled and waited for on both, and
+/// reset by one of them.
+#[test]
+fn an_engine_for_copies_and_one_for_all_are_ordered_by_events() {
+    let setup = Setup::new();
+    let [there, back] = setup.events();
+    let size = 1 << 20;
+    let memory: [_; 3] = std::array::from_fn(|_| setup.device_memory(size));
+    let (copies, all) = (setup.immediate_list_of(for_copies()), setup.immediate_list(2));
+    ok(zeEventHostSignal(back));
+    for round in 0..ROUNDS {
+        let value = [round as u8 | 1];
+        ok(zeCommandListAppendMemoryFill(
+            copies,
+            memory[0],
+            value.as_ptr().cast(),
+            1,
+            size,
+            null_mut(),
+            1,
+            &raw const back,
+        ));
+        ok(zeCommandListAppendEventReset(copies, back));
+        append_copy(copies, memory[1], memory[0], size, there);
+        ok(zeCommandListAppendMemoryCopy(all, memory[2], memory[1], size, null_mut(), 1, &raw const there));
+        ok(zeCommandListAppendEventReset(all, there));
+        ok(zeCommandListAppendSignalEvent(all, back));
+        ok(zeCommandListHostSynchronize(all, FOREVER));
+        assert!(bytes(memory[2], size).iter().all(|byte| *byte == value[0]), "round {round}");
+    }
+}
+
+#[test]
+fn a_group_for_copies_takes_no_large_patterns_and_no_lists_of_the_other_group() {
+    let setup = Setup::new();
+    let memory = setup.device_memory(64);
+    let pattern = [7_u8; 64];
+    let [event] = setup.events();
+    let (queue, regular) = (setup.queue_of(for_copies()), setup.regular_list_of(FOR_COPIES));
+    let immediate = setup.immediate_list_of(for_copies());
+    let fill =
+        |list, size| zeCommandListAppendMemoryFill(list, memory, pattern.as_ptr().cast(), size, 64, event, 0, null());
+    for list in [regular, immediate] {
+        assert_eq!([fill(list, 32), fill(list, 0)], [INVALID_SIZE; 2]);
+        ok(fill(list, 16));
+    }
+    ok(zeCommandListClose(regular));
+    // Only what was accepted signals.
+    ok(zeEventHostSynchronize(event, FOREVER));
+    let other = setup.regular_list();
+    ok(zeCommandListClose(other));
+    let execute = |queue, list: Handle| zeCommandQueueExecuteCommandLists(queue, 1, &raw const list, null_mut());
+    let insert = |immediate, list: Handle| {
+        zeCommandListImmediateAppendCommandListsExp(immediate, 1, &raw const list, null_mut(), 0, null())
+    };
+    assert_eq!(execute(queue, other), INVALID_COMMAND_LIST_TYPE);
+    assert_eq!(execute(setup.queue(2), regular), INVALID_COMMAND_LIST_TYPE);
+    assert_eq!(insert(immediate, other), INVALID_COMMAND_LIST_TYPE);
+    assert_eq!(insert(setup.immediate_list(2), regular), INVALID_COMMAND_LIST_TYPE);
+    ok(execute(queue, regular));
+    ok(insert(immediate, regular));
+    ok(zeCommandQueueSynchronize(queue, FOREVER));
+    ok(zeCommandListHostSynchronize(immediate, FOREVER));
+    assert_eq!(bytes(memory, 64), pattern);
+    let mut out = null_mut();
+    for (ordinal, index) in [(0, 4), (1, 1), (2, 0)] {
+        let desc = CommandQueueDesc { ordinal, index, ..zeroed() };
+        let result = zeCommandListCreateImmediate(setup.context, setup.device, &raw const desc, &raw mut out);
+        assert_eq!((result, out), (INVALID_ARGUMENT, null_mut()), "{ordinal} {index}");
+    }
+    let desc = CommandListDesc { command_queue_group_ordinal: 2, ..zeroed() };
+    assert_eq!(zeCommandListCreate(setup.context, setup.device, &raw const desc, &raw mut out), INVALID_ARGUMENT);
+}
+
 /// A function that returns a number about a list.
 type Query = fn(Handle, *mut u32) -> u32;
 

@@ -38,6 +38,18 @@ on_both_adapters! {
         assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "right\n"), "{}", outcome.stderr);
     }
 
+    /// With immediate lists, and with regular ones that a queue executes. What the v1 adapter does with the device's engine for copies
+    /// is in its log.
+    fn kernels_and_copies_are_in_order_over_the_engines(adapter) {
+        for lists in ["1", "0"] {
+            let run = TestRun::of("kernel_copies", Release::R2026_2, adapter).with_engine().option("--no-check");
+            let run = run.env("UR_L0_USE_IMMEDIATE_COMMANDLISTS", lists).env("UR_LOG_LEVEL_ZERO", "level:debug;output:stderr");
+            let outcome = run.run();
+            assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "in order: right\nby events: right\n"), "{}", outcome.stderr);
+            assert_eq!(outcome.stderr.contains("create queue ordinal = 1,"), adapter == Adapter::V1, "{}", outcome.stderr);
+        }
+    }
+
     /// A value of 8 bytes that is 0 among them, for which the v1 adapter passes no pointer.
     fn kernels_in_sycl_need_no_other_compiler(adapter) {
         let outcome = TestRun::of("kernel_source", Release::R2026_2, adapter).with_engine().option("--no-check").run();

@@ -140,11 +140,12 @@ const PROGRAMS: [(&str, Shares, Runs); 97] = [
 ];
 
 /// Programs that a test of all programs leaves out, and why.
-const LEFT_OUT: [(&str, &str); 18] = [
+const LEFT_OUT: [(&str, &str); 19] = [
     ("ccl_collectives", "a launcher starts it"),
     ("clean_ranks", "a launcher starts it"),
     ("hunt", "it runs generated scripts"),
     ("interrupted", "the tests of interrupted calls run it"),
+    ("kernel_copies", "it makes no IPC call"),
     ("kernel_fault", "it makes no IPC call"),
     ("kernel_graph", "it makes no IPC call"),
     ("kernel_source", "it makes no IPC call"),
