@@ -208,7 +208,8 @@ fn allocate(
 ) -> Outcome {
     pointer.check()?;
     if alignment != 0 && !alignment.is_power_of_two() {
-        return Err(ZeResult::UNSUPPORTED_ALIGNMENT);
+        // To refuse it is the task of the validation layer, as with other arguments. Intel's driver takes it, too.
+        log::note(&format!("an alignment of {alignment} bytes is no power of two, as the specification wants it"));
     }
     if let Some(number) = requests.import {
         let allocation = import(kind, device, number, size, alignment)?;

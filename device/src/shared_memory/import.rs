@@ -52,8 +52,8 @@ impl Import {
         Ok(Self { mapping, _record: Some(record) })
     }
 
-    /// Opens the range whose file is behind a descriptor of this process, at a multiple of `alignment` (a power of 2, or
-    /// 0), and returns what the file says about it.
+    /// Opens the range whose file is behind a descriptor of this process, at a multiple of `alignment` (0: anywhere),
+    /// and returns what the file says about it.
     pub(crate) fn by_descriptor(number: i32, alignment: usize) -> Result<(Self, Description), ImportError> {
         let refuse = || {
             ImportError::Refused(format!("descriptor {number} is not that of exported memory with a file of its own"))

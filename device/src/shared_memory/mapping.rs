@@ -49,10 +49,11 @@ pub(crate) struct Mapping {
 
 impl Mapping {
     /// Maps `length` bytes of `file` from `offset`, shared, readable and writable, at an address that is a multiple of
-    /// `alignment` (a power of 2, or 0). Length and offset are multiples of the page size. `OUT_OF_HOST_MEMORY` if the
-    /// kernel refuses.
+    /// `alignment`, unless that is 0. Length and offset are multiples of the page size. `UNSUPPORTED_ALIGNMENT` if there are
+    /// no such addresses, `OUT_OF_HOST_MEMORY` if the kernel refuses.
     pub(crate) fn shared(file: BorrowedFd<'_>, offset: u64, length: usize, alignment: usize) -> Outcome<Self> {
-        let base = if alignment <= PAGE { 0 } else { reserve_aligned(length, alignment)? };
+        let step = multiple_of_pages(alignment)?;
+        let base = if step == PAGE { 0 } else { reserve_aligned(length, step)? };
         let fixed = if base == 0 { 0 } else { libc::MAP_FIXED };
         // SAFETY: with MAP_FIXED the range is one that reserve_aligned has just reserved and nobody else knows; without
         // it the kernel picks a free one.
@@ -170,6 +171,17 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         unmap(self.base, self.length);
     }
+}
+
+/// The smallest multiple of the page size that is a multiple of `alignment`, too: `UNSUPPORTED_ALIGNMENT` if it is no
+/// number of this machine.
+fn multiple_of_pages(alignment: usize) -> Outcome<usize> {
+    if alignment == 0 {
+        return Ok(PAGE);
+    }
+    // The page size is a power of 2, so this is the largest number that divides both.
+    let shared = PAGE.min(1 << alignment.trailing_zeros());
+    alignment.checked_mul(PAGE / shared).ok_or(ZeResult::UNSUPPORTED_ALIGNMENT)
 }
 
 /// Reserves `length` bytes of address space at a multiple of `alignment`.

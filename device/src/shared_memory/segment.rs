@@ -111,7 +111,7 @@ impl Span {
         segment.take(length).ok_or(ZeResult::OUT_OF_HOST_MEMORY)
     }
 
-    /// Maps the range at a multiple of `alignment`, a power of 2 or 0.
+    /// Maps the range at a multiple of `alignment`, unless that is 0: an error of [`Mapping::shared`].
     pub(crate) fn map(&self, alignment: usize) -> Outcome<Mapping> {
         Mapping::shared(self.file(), self.offset(), self.length as usize, alignment)
     }

@@ -32,7 +32,7 @@ fn memory_of_any_size_and_alignment_is_zeroed_writable_and_described() {
     let mut ids = Vec::new();
     for kind in TYPES {
         for size in [1, 63, 4095, 4096, 4097, 100_003, 3 << 20, (70 << 20) + 1] {
-            for alignment in [0, 1, 64, 4096, 65536, 2 << 20] {
+            for alignment in [0, 1, 64, 4096, 65536, 2 << 20, 3, 24, 12_288] {
                 let pointer = make(|out| allocate(setup, kind, size, alignment, out));
                 assert!((pointer as usize).is_multiple_of(alignment.max(1)), "{size} {alignment}");
                 let memory = bytes(pointer, size);
@@ -101,7 +101,7 @@ fn impossible_allocations_are_refused_with_their_codes() {
     for kind in TYPES {
         assert_eq!(allocate(setup, kind, 0, 0, &raw mut out), UNSUPPORTED_SIZE);
         assert_eq!(allocate(setup, kind, usize::MAX, 0, &raw mut out), UNSUPPORTED_SIZE);
-        assert_eq!(allocate(setup, kind, 64, 3, &raw mut out), UNSUPPORTED_ALIGNMENT);
+        assert_eq!(allocate(setup, kind, 64, usize::MAX / 3, &raw mut out), UNSUPPORTED_ALIGNMENT);
         assert_eq!(allocate(setup, kind, 64, 0, null_mut()), INVALID_NULL_POINTER);
         assert!(out.is_null());
     }
