@@ -1,12 +1,12 @@
 // Two processes share physical memory through Level Zero's own functions: by a descriptor that its properties export, or by an IPC handle,
-// for which the physical memory's handle or an address that it is mapped at stands for it. The argument names what is right or wrong with
+// for which the physical memory's handle, an address that it is mapped at or the descriptor of such an address stands for it. The argument names what is right or wrong with
 // it; "list" prints the names.
 #include "ze_app.hpp"
 
 using namespace app;
 
 static constexpr size_t SIZE = 1 << 16;
-static const char *const CASES[] = {"right",           "by-handle",              "by-address",  "left-open",
+static const char *const CASES[] = {"right",           "by-handle",              "by-address",  "by-address-exported", "left-open",
                                     "destroyed-twice", "destroyed-while-mapped", "without-flag"};
 
 // Where physical memory is mapped.
@@ -44,7 +44,18 @@ static uint32_t try_export(const Ze &ze, ze_handle_t physical, ze_ipc_mem_handle
   return result;
 }
 
-static bool by_descriptor(const std::string &what) { return what != "by-handle" && what != "by-address"; }
+// The handle of the descriptor that an address has. That descriptor is the driver's.
+static ze_ipc_mem_handle_t exported_at(const Ze &ze, const void *address) {
+  ze_external_memory_t exported = {0x1a, nullptr, DMA_BUF, -1};
+  ze_memory_allocation_properties_t properties = {0x17, &exported, 0, 0, 0};
+  Ze::check(ze.zeMemGetAllocProperties(ze.context, address, &properties, nullptr), "zeMemGetAllocProperties");
+  ze_ipc_mem_handle_t handle = {};
+  Ze::check(ze.zeMemGetIpcHandleFromFileDescriptorExp(ze.context, static_cast<uint64_t>(exported.descriptor), &handle),
+            "zeMemGetIpcHandleFromFileDescriptorExp");
+  return handle;
+}
+
+static bool by_descriptor(const std::string &what) { return what.rfind("by-", 0) != 0; }
 
 static void producer(Peer &consumer) {
   const std::string what = chosen(CASES[0]);
@@ -58,6 +69,7 @@ static void producer(Peer &consumer) {
   if (by_descriptor(what)) result = try_export(ze, physical, &handle);
   if (what == "by-handle") handle = ze.get(physical);
   if (what == "by-address") handle = ze.get(view.address);
+  if (what == "by-address-exported") handle = exported_at(ze, view.address);
   if (result == 0) {
     consumer.send(message(handle));
     consumer.await("opened");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::allocation::{Allocation, Kind, Origin};
 use super::physical::check_type;
+use super::shareable::Shareable;
 use super::{lookup, reservation};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
@@ -97,8 +98,9 @@ pub extern "C" fn free_ext(context: Handle<Context>, desc: In<MemoryFreeExtDesc>
 
 /// `zeMemGetAllocProperties` (ze_api.h). A pointer that is not memory of the device has type "unknown" and no device, also null:
 /// Intel's driver says so, and Intel MPI asks about buffers that a rank does not have.
-/// If the chain requests a descriptor, it receives that of the memory's file, which stays the property of the device:
-/// `UNSUPPORTED_FEATURE` if the file holds other memory, too, and for memory that was opened or imported.
+/// If the chain requests a descriptor, it receives that of the memory's file, which stays the property of the device, also
+/// that of physical memory that is mapped there: `UNSUPPORTED_FEATURE` if the file holds other memory, too, and for memory
+/// that was opened or imported.
 pub extern "C" fn get_alloc_properties(
     context: Handle<Context>,
     pointer: Address,
@@ -115,9 +117,9 @@ pub extern "C" fn get_alloc_properties(
         })?;
         if let Some(export) = properties.next_of::<ExternalMemoryExportFd>() {
             check_type(export.read()?.flags)?;
-            let allocation = lookup::find(pointer.number()).ok_or(ZeResult::UNSUPPORTED_FEATURE)?;
-            let span = allocation.span().ok_or(ZeResult::UNSUPPORTED_FEATURE)?;
-            span.describe(allocation.description())?;
+            let memory = Shareable::at(pointer.number()).ok_or(ZeResult::UNSUPPORTED_FEATURE)?;
+            let span = memory.span().ok_or(ZeResult::UNSUPPORTED_FEATURE)?;
+            span.describe(memory.description())?;
             export.edit(|out| out.fd = span.descriptor())?;
         }
         let owner = found.as_ref().and_then(|found| found.device.as_ref());

@@ -6,11 +6,10 @@
 
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::process;
-use std::sync::Arc;
 
 use super::allocation::{Allocation, Kind, Origin};
-use super::physical::PhysicalMemory;
-use super::{lookup, physical, reservation};
+use super::shareable::Shareable;
+use super::{lookup, physical};
 use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::ffi::handles::Handle;
@@ -31,7 +30,7 @@ pub extern "C" fn get(context: Handle<Context>, pointer: Address, handle: Out<Ip
         context.get()?;
         pointer.check()?;
         handle.check()?;
-        handle.write(export(&Shareable::of(pointer)?)?)
+        handle.write(export(&named(pointer)?)?)
     })
 }
 
@@ -46,38 +45,20 @@ pub extern "C" fn get_with_properties(
         context.get()?;
         pointer.check()?;
         handle.check()?;
-        handle.write(export(&Shareable::of(pointer)?)?)
+        handle.write(export(&named(pointer)?)?)
     })
 }
 
-/// Memory that a handle can be requested for.
-enum Shareable {
-    Allocation(Arc<Allocation>),
-    Physical(Arc<PhysicalMemory>),
-}
-
-impl Shareable {
-    /// What an address, or a handle of physical memory in place of one, stands for: `INVALID_ARGUMENT` for anything else.
-    fn of(pointer: Address) -> Outcome<Self> {
-        match Self::at(pointer.number()) {
-            Some(found) => Ok(found),
-            None => Handle::from_word(pointer.number()).get().map(Self::Physical),
-        }
-    }
-
-    fn at(address: usize) -> Option<Self> {
-        let allocation = lookup::find(address).map(Self::Allocation);
-        allocation.or_else(|| reservation::view(address).map(|view| Self::Physical(view.physical)))
-    }
+/// What an address, or a handle of physical memory in place of one, stands for: `INVALID_ARGUMENT` for anything else.
+fn named(pointer: Address) -> Outcome<Shareable> {
+    let found = Shareable::at(pointer.number()).or_else(|| Shareable::of_handle(pointer.number()));
+    found.ok_or(ZeResult::INVALID_ARGUMENT)
 }
 
 /// A handle of memory of this process: `INVALID_ARGUMENT` for memory that was opened or imported.
 fn export(memory: &Shareable) -> Outcome<IpcMemHandle> {
-    let (span, description) = match memory {
-        Shareable::Allocation(allocation) => (allocation.span(), allocation.description()),
-        Shareable::Physical(physical) => (physical.span(), physical.description()),
-    };
-    Ok(IpcMemHandle { data: exports::get(span.ok_or(ZeResult::INVALID_ARGUMENT)?, description)? })
+    let span = memory.span().ok_or(ZeResult::INVALID_ARGUMENT)?;
+    Ok(IpcMemHandle { data: exports::get(span, memory.description())? })
 }
 
 /// `zeMemGetFileDescriptorFromIpcHandleExp` (ze_api.h). The descriptor in a handle of this process. It belongs to the
@@ -101,8 +82,8 @@ pub extern "C" fn get_by_descriptor(context: Handle<Context>, descriptor: u64, h
     call(|| {
         context.get()?;
         handle.check()?;
-        let found = i32::try_from(descriptor).ok().and_then(lookup::exported).ok_or(ZeResult::OUT_OF_HOST_MEMORY)?;
-        handle.write(export(&Shareable::Allocation(found))?)
+        let found = i32::try_from(descriptor).ok().and_then(Shareable::by_descriptor);
+        handle.write(export(&found.ok_or(ZeResult::OUT_OF_HOST_MEMORY)?)?)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Memory: allocations, physical memory, virtual memory, and sharing with other processes.
 //!
 //! `allocation` is what an application gets, `lookup` finds the allocation of a pointer, `alloc` and `ipc` are entry
-//! points. `physical` is memory without an address, `reservation` is address space without memory, and `virtual_memory`
+//! points, and `shareable` is what they export. `physical` is memory without an address, `reservation` is address space without memory, and `virtual_memory`
 //! has the entry points that map one into the other. Must never unmap memory that work in flight refers to.
 
 pub(crate) mod alloc;
@@ -12,6 +12,7 @@ pub(crate) mod virtual_memory;
 mod allocation;
 mod lookup;
 mod reservation;
+mod shareable;
 
 use std::sync::Arc;
 

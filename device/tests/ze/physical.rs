@@ -315,6 +315,46 @@ fn physical_memory_has_ipc_handles_like_other_memory() {
     ok(zePhysicalMemDestroy(setup.context, imported));
 }
 
+/// Wherever it is mapped, the descriptor is that of all the memory. It is the device's, and lives as long as the memory does.
+#[test]
+fn mapped_memory_has_a_descriptor_by_its_address() {
+    let setup = Setup::new();
+    let by_address = |address: *const c_void| {
+        let mut export =
+            ExternalMemoryExportFd { s_type: stype::EXTERNAL_MEMORY_EXPORT_FD, flags: 2, fd: -1, ..zeroed() };
+        let mut properties = MemoryAllocationProperties { p_next: (&raw mut export).cast(), ..zeroed() };
+        (zeMemGetAllocProperties(setup.context, address, &raw mut properties, null_mut()), export.fd)
+    };
+    for memory in [setup.physical(SIZE), setup.exportable(SIZE)] {
+        let base = setup.reserve(2 * SIZE);
+        ok(zeVirtualMemMap(setup.context, base, 2 * PAGE, memory, 3 * PAGE, READ_WRITE));
+        bytes(base, 1)[0] = 42;
+        let at = |offset| (base as usize + offset) as *const c_void;
+        let (result, number) = by_address(at(PAGE + 5));
+        ok(result);
+        assert_eq!(by_address(base), (SUCCESS, number));
+        assert_eq!(by_address(at(2 * PAGE)).0, UNSUPPORTED_FEATURE);
+        let mut handle: IpcMemHandle = zeroed();
+        ok(zeMemGetIpcHandleFromFileDescriptorExp(setup.context, number as u64, &raw mut handle));
+        let opened = make(|out| zeMemOpenIpcHandle(setup.context, setup.device, handle, 0, out));
+        assert_eq!(bytes(opened, SIZE)[3 * PAGE], 42);
+        ok(zeMemCloseIpcHandle(setup.context, opened));
+        ok(zeMemPutIpcHandle(setup.context, handle));
+        let (result, again) = try_import(setup, number, SIZE, 1);
+        ok(result);
+        let other = mapped(setup, again, SIZE);
+        assert_eq!(bytes(other, SIZE)[3 * PAGE], 42);
+        // What was imported is not exported again, also not by its address.
+        assert_eq!(by_address(other).0, UNSUPPORTED_FEATURE);
+        ok(zeVirtualMemFree(setup.context, other, SIZE));
+        ok(zePhysicalMemDestroy(setup.context, again));
+        ok(zeVirtualMemFree(setup.context, base, 2 * SIZE));
+        ok(zePhysicalMemDestroy(setup.context, memory));
+        let gone = zeMemGetIpcHandleFromFileDescriptorExp(setup.context, number as u64, &raw mut handle);
+        assert_eq!(gone, OUT_OF_HOST_MEMORY);
+    }
+}
+
 #[test]
 fn one_descriptor_for_all_queries_if_it_is_wished_for() {
     const NAME: &str = "physical::one_descriptor_for_all_queries_if_it_is_wished_for";

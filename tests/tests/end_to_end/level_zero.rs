@@ -51,10 +51,11 @@ pub(crate) const EVENTS: [(&str, &[&str]); 8] = [
 ];
 
 /// The same for physical memory.
-pub(crate) const PHYSICAL: [(&str, &[&str]); 7] = [
+pub(crate) const PHYSICAL: [(&str, &[&str]); 8] = [
     ("right", &[]),
     ("by-handle", &[]),
     ("by-address", &[]),
+    ("by-address-exported", &[]),
     ("left-open", &[]),
     ("destroyed-while-mapped", &[]),
     ("destroyed-twice", &["error double-release"]),
