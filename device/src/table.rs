@@ -114,11 +114,11 @@ macro_rules! ze_functions {
                 12 zeDeviceReleaseExternalSemaphoreExt;
                 13 zeDeviceGetVectorWidthPropertiesExt;
                 14 zeDeviceSynchronize => commands::queue::device_synchronize;
-                15 zeDeviceGetAggregatedCopyOffloadIncrementValue;
+                15 zeDeviceGetAggregatedCopyOffloadIncrementValue => discovery::properties::get_aggregated_copy_offload_increment_value;
                 16 zeDeviceGetRuntimeRequirements;
                 16 zeDeviceGetRuntimeRequirementsKey;
                 16 zeDeviceValidateRuntimeRequirements;
-                17 zeDeviceGetCounterBasedEventMaxValue;
+                17 zeDeviceGetCounterBasedEventMaxValue => discovery::properties::get_counter_based_event_max_value;
             }
             zeGetDeviceExpProcAddrTable {
                  4 zeDeviceGetFabricVertexExp => discovery::fabric::of_device;

@@ -9,10 +9,10 @@ use crate::ffi;
 use crate::ffi::Out;
 use crate::ffi::handles::Handle;
 use crate::ffi::layout::device::{
-    CommandQueueGroupProperties, DeviceCacheProperties, DeviceComputeProperties, DeviceExternalMemoryProperties,
-    DeviceImageProperties, DeviceIpVersionExt, DeviceMemoryAccessProperties, DeviceMemoryProperties,
-    DeviceModuleProperties, DeviceProperties, DeviceReadonlyMemory, EuCountExt, FloatAtomicProperties,
-    PciExtProperties,
+    CommandQueueGroupProperties, DeviceCacheProperties, DeviceComputeProperties, DeviceEventProperties,
+    DeviceExternalMemoryProperties, DeviceImageProperties, DeviceIpVersionExt, DeviceMemoryAccessProperties,
+    DeviceMemoryProperties, DeviceModuleProperties, DeviceProperties, DeviceReadonlyMemory, EuCountExt,
+    FloatAtomicProperties, PciExtProperties,
 };
 use crate::ffi::layout::stype;
 use crate::ffi::result::{Outcome, ZeResult, call};
@@ -36,6 +36,8 @@ const FLOAT: u32 = 0b11_1111;
 pub(crate) const LARGEST_GROUP: u32 = 1024;
 /// Atomic load and store, add, minimum and maximum, in global and in local memory.
 const FLOAT_ATOMICS: u32 = 0b111 << 16 | 0b111;
+/// Of `ze_device_event_properties_flags_t`: aggregate storage, IPC, and sync allocations.
+const EVENTS: u32 = 0b111;
 /// `ZE_DEVICE_READONLY_MEMORY_CAPABILITY_ENFORCED`: a write to a read-only page faults.
 const ENFORCED: u32 = 2;
 /// The queue groups, by their ordinals: one for compute and copy, and one for copies only, as Intel's devices have it.
@@ -109,6 +111,9 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
         if let Some(units_in_total) = properties.next_of::<EuCountExt>() {
             units_in_total.edit(|out| out.num_total_eus = slices * subslices * units)?;
         }
+        if let Some(events) = properties.next_of::<DeviceEventProperties>() {
+            events.edit(|out| out.flags = EVENTS)?;
+        }
         if let Some(read_only) = properties.next_of::<DeviceReadonlyMemory>() {
             read_only.edit(|out| out.capability = ENFORCED)?;
         }
@@ -167,6 +172,22 @@ pub extern "C" fn get_command_queue_group_properties(
                 out.num_queues = group.queues;
             })
         })
+    })
+}
+
+/// `zeDeviceGetCounterBasedEventMaxValue` (ze_api.h).
+pub extern "C" fn get_counter_based_event_max_value(device: Handle<Device>, value: Out<u64>) -> ZeResult {
+    call(|| {
+        device.get()?;
+        value.write(u64::MAX)
+    })
+}
+
+/// `zeDeviceGetAggregatedCopyOffloadIncrementValue` (ze_api.h). A command is one operation of one engine.
+pub extern "C" fn get_aggregated_copy_offload_increment_value(device: Handle<Device>, value: Out<u32>) -> ZeResult {
+    call(|| {
+        device.get()?;
+        value.write(1)
     })
 }
 

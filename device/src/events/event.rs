@@ -9,13 +9,15 @@ use crate::discovery::context::Context;
 use crate::discovery::device::Device;
 use crate::events::page::{EventPage, Header, Purpose};
 use crate::events::pool::{EventPool, PoolSlot};
-use crate::events::signal::{Kind, Signal};
+use crate::events::signal::{Kind, Signal, Words};
 use crate::ffi::handles::{Handle, Object, Registry};
 use crate::ffi::layout::event::{
-    EventCounterBasedDesc, EventDesc, KernelTimestampData, KernelTimestampResult, KernelTimestampsResults,
+    EventCounterBasedDesc, EventDesc, ExternalAggregateStorageDesc, ExternalSyncAllocationDesc, KernelTimestampData,
+    KernelTimestampResult, KernelTimestampsResults,
 };
 use crate::ffi::result::{Outcome, ZeResult, call, call_teardown};
 use crate::ffi::{In, Out};
+use crate::memory::word::Word;
 
 /// `ZE_EVENT_COUNTER_BASED_FLAG_IPC`.
 const IPC: u32 = 1 << 3;
@@ -63,7 +65,8 @@ pub extern "C" fn create(pool: Handle<EventPool>, desc: In<EventDesc>, event: Ou
 }
 
 /// `zeEventCounterBasedCreate` (ze_api.h), and `zexCounterBasedEventCreate2` of Intel's driver, which has the same
-/// arguments. `INVALID_ARGUMENT` for a shared event with timestamps.
+/// arguments. Its state may be in memory of the application. `INVALID_ARGUMENT` for a shared event with timestamps, and for
+/// addresses that are not memory of the device; `UNSUPPORTED_FEATURE` for a shared event in memory of the application.
 pub extern "C" fn counter_based_create(
     context: Handle<Context>,
     device: Handle<Device>,
@@ -73,21 +76,47 @@ pub extern "C" fn counter_based_create(
     call(|| {
         context.get()?;
         device.get()?;
-        let desc = desc.read()?;
+        let EventCounterBasedDesc { flags, signal, wait, .. } = desc.read()?;
         event.check()?;
-        let flags = desc.flags;
         if flags & !FLAGS != 0 {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
-        let scopes = [desc.signal, desc.wait];
+        let scopes = [signal, wait];
+        let words = words(desc)?;
         let made = if flags & IPC == 0 {
-            Event { signal: Signal::new(Kind::Counter), origin: Origin::Single { flags }, scopes }
+            let signal = words.map_or_else(|| Signal::new(Kind::Counter), Signal::external);
+            Event { signal, origin: Origin::Single { flags }, scopes }
+        } else if words.is_some() {
+            return Err(ZeResult::UNSUPPORTED_FEATURE);
         } else if flags & TIMESTAMP_FLAGS == 0 {
             Event::on_page(EventPage::new(Purpose::Event, Header { count: 1, flags, counters: true })?, scopes)
         } else {
             return Err(ZeResult::INVALID_ARGUMENT);
         };
         event.write(Handle::register(Arc::new(made)))
+    })
+}
+
+/// The words in memory of the application that the chain of a descriptor names: `INVALID_ARGUMENT` for two descriptions, and an
+/// error of [`Word::at`].
+fn words(desc: In<EventCounterBasedDesc>) -> Outcome<Option<Words>> {
+    let (sync, aggregate) =
+        (desc.next_of::<ExternalSyncAllocationDesc>(), desc.next_of::<ExternalAggregateStorageDesc>());
+    Ok(match (sync, aggregate) {
+        (None, None) => None,
+        (Some(_), Some(_)) => return Err(ZeResult::INVALID_ARGUMENT),
+        (Some(sync), None) => {
+            let ExternalSyncAllocationDesc { device_address, host_address, completion_value: completion, .. } =
+                sync.read()?;
+            let host = if host_address.is_null() { None } else { Some(Word::at(host_address.addr())?) };
+            Some(Words { device: Word::at(device_address.addr())?, host, completion, increment: None })
+        }
+        (None, Some(aggregate)) => {
+            let ExternalAggregateStorageDesc { device_address, increment_value, completion_value, .. } =
+                aggregate.read()?;
+            let device = Word::at(device_address.addr())?;
+            Some(Words { device, host: None, completion: completion_value, increment: Some(increment_value) })
+        }
     })
 }
 
@@ -99,8 +128,9 @@ pub extern "C" fn get_counter_based_flags(event: Handle<Event>, flags: Out<u32>)
     })
 }
 
-/// `zeEventCounterBasedGetDeviceAddress` (ze_api.h). The address of the counter of a shared event, and the value to
-/// wait for. `UNSUPPORTED_FEATURE` for other counter-based events, whose counters have no address in device memory.
+/// `zeEventCounterBasedGetDeviceAddress` (ze_api.h). The address of the counter of a shared event or in memory of the
+/// application, and the value to wait for. `UNSUPPORTED_FEATURE` for other counter-based events, whose counters have no
+/// address in device memory.
 pub extern "C" fn counter_based_get_device_address(
     event: Handle<Event>,
     value: Out<u64>,

@@ -4,10 +4,12 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 
 use super::layout::device::{
-    DeviceIpVersionExt, DeviceModuleProperties, DeviceProperties, DeviceReadonlyMemory, EuCountExt,
-    FloatAtomicProperties,
+    DeviceEventProperties, DeviceIpVersionExt, DeviceModuleProperties, DeviceProperties, DeviceReadonlyMemory,
+    EuCountExt, FloatAtomicProperties,
 };
-use super::layout::event::EventPoolDesc;
+use super::layout::event::{
+    EventCounterBasedDesc, EventPoolDesc, ExternalAggregateStorageDesc, ExternalSyncAllocationDesc,
+};
 use super::layout::memory::{
     DeviceMemAllocDesc, ExternalMemoryExportDesc, ExternalMemoryExportFd, ExternalMemoryImportFd, HostMemAllocDesc,
     MemoryAllocationProperties, PhysicalMemDesc, PhysicalMemProperties,
@@ -66,6 +68,7 @@ extensible! {
     DeviceMemAllocDesc;
     DeviceModuleProperties;
     DeviceProperties;
+    EventCounterBasedDesc;
     EventPoolDesc;
     HostMemAllocDesc;
     KernelProperties;
@@ -73,12 +76,15 @@ extensible! {
     ModuleDesc;
     PhysicalMemDesc;
     PhysicalMemProperties;
+    DeviceEventProperties = DEVICE_EVENT_PROPERTIES;
     DeviceIpVersionExt = DEVICE_IP_VERSION_EXT;
     DeviceReadonlyMemory = DEVICE_READONLY_MEMORY_EXT_PROPERTIES;
     EuCountExt = EU_COUNT_EXT;
+    ExternalAggregateStorageDesc = EXTERNAL_AGGREGATE_STORAGE_DESC;
     ExternalMemoryExportDesc = EXTERNAL_MEMORY_EXPORT_DESC;
     ExternalMemoryExportFd = EXTERNAL_MEMORY_EXPORT_FD;
     ExternalMemoryImportFd = EXTERNAL_MEMORY_IMPORT_FD;
+    ExternalSyncAllocationDesc = EXTERNAL_SYNC_ALLOCATION_DESC;
     FloatAtomicProperties = FLOAT_ATOMIC_EXT_PROPERTIES;
     KernelMaxGroupSize = KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES;
     KernelPreferredGroupSize = KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES;

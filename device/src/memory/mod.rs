@@ -8,6 +8,8 @@ pub(crate) mod alloc;
 pub(crate) mod ipc;
 pub(crate) mod physical;
 pub(crate) mod virtual_memory;
+#[expect(unsafe_code, reason = "reads and changes words of the application's memory")]
+pub(crate) mod word;
 
 mod allocation;
 mod lookup;

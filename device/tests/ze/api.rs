@@ -114,6 +114,8 @@ functions! {
     zeFabricEdgeGetExp(one: Handle, other: Handle, count: *mut u32, edges: *mut Handle);
     zeDeviceGetGlobalTimestamps(device: Handle, host: *mut u64, own: *mut u64);
     zeDeviceSynchronize(device: Handle);
+    zeDeviceGetCounterBasedEventMaxValue(device: Handle, value: *mut u64);
+    zeDeviceGetAggregatedCopyOffloadIncrementValue(device: Handle, value: *mut u32);
     zeContextCreate(driver: Handle, desc: *const ContextDesc, context: *mut Handle);
     zeContextDestroy(context: Handle);
     zeContextGetStatus(context: Handle);

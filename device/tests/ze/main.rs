@@ -21,6 +21,7 @@ mod descriptors;
 mod discovery;
 mod engines;
 mod event_ipc;
+mod external_events;
 mod faults;
 mod forged_handles;
 mod fork;

@@ -3,9 +3,11 @@
 //! Events and fences have one. A *flag* is signalled or not, and stays signalled until it is reset. A *counter* counts:
 //! each append that signals it submits the next value, a wait that starts from then on waits for that value, and no
 //! reset is needed; a new counter is signalled. Work on different lists may complete values out of order; a wait is for
-//! one value only. The state lies in this process (`local`) or in memory that other processes see too (`shared`). Must
+//! one value only. The state lies in this process (`local`), in memory that other processes see too (`shared`), or in memory of the
+//! application (`external`). Must
 //! never complete a value before the work that submitted it has ended.
 
+mod external;
 mod local;
 mod shared;
 
@@ -15,6 +17,8 @@ use std::time::Instant;
 use crate::events::page::EventPage;
 use crate::ffi::result::{Outcome, ZeResult};
 use crate::platform::clock;
+use external::External;
+pub(crate) use external::Words;
 use local::Local;
 use shared::Shared;
 
@@ -57,14 +61,16 @@ pub(crate) struct Signal {
 enum State {
     Local(Local),
     Shared(Shared),
+    External(Box<External>),
 }
 
-/// Evaluates an expression on the local or the shared state.
+/// Evaluates an expression on the state, whichever it is.
 macro_rules! with_state {
     ($signal:ident, $state:ident => $value:expr) => {
         match &$signal.state {
             State::Local($state) => $value,
             State::Shared($state) => $value,
+            State::External($state) => $value,
         }
     };
 }
@@ -80,6 +86,11 @@ impl Signal {
         Self { kind, state: State::Shared(Shared::new(page, index)) }
     }
 
+    /// A counter whose state is in memory of the application.
+    pub(crate) fn external(words: Words) -> Self {
+        Self { kind: Kind::Counter, state: State::External(Box::new(External::new(words))) }
+    }
+
     /// Whether it is a counter.
     pub(crate) fn is_counter(&self) -> bool {
         self.kind == Kind::Counter
@@ -91,6 +102,7 @@ impl Signal {
         match (&self.state, self.kind) {
             (State::Local(state), _) => state.submit(),
             (State::Shared(state), kind) => state.submit(kind),
+            (State::External(state), _) => state.submit(),
         }
     }
 
@@ -114,7 +126,7 @@ impl Signal {
     pub(crate) fn perform_reset(&self) {
         match &self.state {
             State::Local(state) => state.perform_reset(),
-            State::Shared(_) => self.reset(),
+            State::Shared(_) | State::External(_) => self.reset(),
         }
     }
 
@@ -130,6 +142,7 @@ impl Signal {
     pub(crate) fn wait_in_order(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
         match (&self.state, self.kind) {
             (State::Local(state), Kind::Flag) => state.wait_after_resets(value, deadline),
+            (State::External(state), _) => state.wait_in_stream(value, deadline),
             _ => self.wait(value, deadline),
         }
     }
@@ -141,8 +154,10 @@ impl Signal {
 
     /// Resets a flag. Does nothing for a counter.
     pub(crate) fn reset(&self) {
-        if self.kind == Kind::Flag {
-            with_state!(self, state => state.reset());
+        match (&self.state, self.kind) {
+            (State::Local(state), Kind::Flag) => state.reset(),
+            (State::Shared(state), Kind::Flag) => state.reset(),
+            (_, Kind::Counter) | (State::External(_), _) => {}
         }
     }
 
@@ -152,6 +167,7 @@ impl Signal {
         match (&self.state, self.kind) {
             (State::Local(state), _) => state.abandon(),
             (State::Shared(state), Kind::Flag) => state.abandon(),
+            (State::External(state), _) => state.abandon(),
             (State::Shared(_), Kind::Counter) => {}
         }
     }
@@ -191,11 +207,12 @@ impl Signal {
         }
     }
 
-    /// For a shared counter, the value that was submitted last, and the address of a 64-bit word that is at least this
-    /// value once it has completed.
+    /// For a counter in memory that others see, the value that was submitted last or completes it, and the address of a 64-bit
+    /// word that is at least this value once it has completed.
     pub(crate) fn counter_address(&self) -> Option<(u64, usize)> {
         match &self.state {
             State::Shared(state) if self.is_counter() => Some(state.counter_address()),
+            State::External(state) => state.counter_address(),
             _ => None,
         }
     }

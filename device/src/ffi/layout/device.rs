@@ -140,6 +140,18 @@ pub struct FabricVertexProperties {
     pub address: [u32; 4],
 }
 
+/// `ze_device_event_properties_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct DeviceEventProperties {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `flags`: aggregate storage bit 0, IPC bit 1, sync allocation bit 2, interrupts bit 3.
+    pub flags: u32,
+}
+
 /// `ze_device_readonly_memory_ext_properties_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -333,6 +345,7 @@ mod tests {
         assert_eq!(size_of::<DeviceModuleProperties>(), 64);
         assert_eq!(size_of::<FloatAtomicProperties>(), 32);
         assert_eq!(size_of::<DeviceReadonlyMemory>(), 24);
+        assert_eq!(size_of::<DeviceEventProperties>(), 24);
         assert_eq!(size_of::<FabricVertexProperties>(), 56);
         assert_eq!(offset_of!(FabricVertexProperties, address), 40);
         assert_eq!(size_of::<CommandQueueGroupProperties>(), 40);

@@ -83,6 +83,38 @@ pub struct EventCounterBasedDesc {
     pub wait: u32,
 }
 
+/// `ze_event_counter_based_external_sync_allocation_desc_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ExternalSyncAllocationDesc {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `deviceAddress`.
+    pub device_address: *mut u64,
+    /// `hostAddress`. NULL for the same as the device.
+    pub host_address: *mut u64,
+    /// `completionValue`.
+    pub completion_value: u64,
+}
+
+/// `ze_event_counter_based_external_aggregate_storage_desc_t`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ExternalAggregateStorageDesc {
+    /// `stype`.
+    pub s_type: u32,
+    /// `pNext`.
+    pub p_next: *mut c_void,
+    /// `deviceAddress`.
+    pub device_address: *mut u64,
+    /// `incrementValue`.
+    pub increment_value: u64,
+    /// `completionValue`.
+    pub completion_value: u64,
+}
+
 /// `ze_ipc_event_counter_based_handle_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -115,6 +147,10 @@ mod tests {
         assert_eq!(offset_of!(EventPoolDesc, count), 20);
         assert_eq!(offset_of!(EventDesc, wait), 24);
         assert_eq!(size_of::<EventCounterBasedDesc>(), 32);
+        assert_eq!(size_of::<ExternalSyncAllocationDesc>(), 40);
+        assert_eq!(size_of::<ExternalAggregateStorageDesc>(), 40);
+        assert_eq!(offset_of!(ExternalSyncAllocationDesc, completion_value), 32);
+        assert_eq!(offset_of!(ExternalAggregateStorageDesc, completion_value), 32);
         assert_eq!(size_of::<IpcEventCounterBasedHandle>(), 64);
         assert_eq!(size_of::<IpcEventPoolHandle>(), 64);
     }

@@ -1,0 +1,114 @@
+//! The state of a counter that lies in memory of the application.
+//!
+//! The application, a kernel or another process brings a word to the value that completes the event; nobody says when.
+//! So a wait looks again and again. Signals of lists either replace this state by one of this process (`local`), or add to
+//! the word, as the event was created. The destruction of the event does not end a wait: the word may still change.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::local::Local;
+use super::{Kind, Timestamps, WaitResult};
+use crate::memory::word::Word;
+use crate::platform::process;
+
+/// How long a wait sleeps before it looks for the second time, and at most.
+const PAUSES: [Duration; 2] = [Duration::from_micros(10), Duration::from_millis(1)];
+
+/// The words of an event, as its descriptor names them.
+pub(crate) struct Words {
+    /// What commands look at.
+    pub device: Word,
+    /// What the host looks at, if that is another one.
+    pub host: Option<Word>,
+    /// The least value that completes the event.
+    pub completion: u64,
+    /// What a signal adds to the word of commands. Without it a signal replaces the state.
+    pub increment: Option<u64>,
+}
+
+/// A counter in memory of the application.
+pub(super) struct External {
+    words: Words,
+    /// The signals of lists. Value 0 stands for the words.
+    local: Local,
+}
+
+impl External {
+    pub(super) fn new(words: Words) -> Self {
+        Self { words, local: Local::new(Kind::Counter) }
+    }
+
+    pub(super) fn submit(&self) -> u64 {
+        self.local.submit()
+    }
+
+    pub(super) fn submitted(&self) -> u64 {
+        if self.words.increment.is_some() { 0 } else { self.local.submitted() }
+    }
+
+    pub(super) fn complete(&self, value: u64, timestamps: Timestamps) {
+        // Whoever sees the word may ask for the timestamps.
+        self.local.complete(value, timestamps);
+        if let Some(increment) = self.words.increment {
+            self.words.device.add(increment);
+        }
+    }
+
+    pub(super) fn is_complete(&self, value: u64) -> bool {
+        if value == 0 { self.is_reached(self.seen_by_host()) } else { self.local.is_complete(value) }
+    }
+
+    /// Waits on the host.
+    pub(super) fn wait(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
+        if value == 0 { self.watch(self.seen_by_host(), deadline) } else { self.local.wait(value, deadline) }
+    }
+
+    /// Waits in a stream.
+    pub(super) fn wait_in_stream(&self, value: u64, deadline: Option<Instant>) -> WaitResult {
+        if value == 0 { self.watch(&self.words.device, deadline) } else { self.local.wait(value, deadline) }
+    }
+
+    pub(super) fn abandon(&self) {
+        self.local.abandon();
+    }
+
+    pub(super) fn wake(&self) {
+        self.local.wake();
+    }
+
+    pub(super) fn timestamps(&self) -> Option<Timestamps> {
+        self.local.timestamps()
+    }
+
+    /// The value that completes the event, and the address of the word. None once a signal has replaced it.
+    pub(super) fn counter_address(&self) -> Option<(u64, usize)> {
+        (self.submitted() == 0).then(|| (self.words.completion, self.words.device.address()))
+    }
+
+    fn seen_by_host(&self) -> &Word {
+        self.words.host.as_ref().unwrap_or(&self.words.device)
+    }
+
+    fn is_reached(&self, word: &Word) -> bool {
+        word.load() >= self.words.completion
+    }
+
+    fn watch(&self, word: &Word, deadline: Option<Instant>) -> WaitResult {
+        let [mut pause, longest] = PAUSES;
+        loop {
+            if self.is_reached(word) {
+                return WaitResult::Completed;
+            }
+            if process::devices_are_lost() {
+                return WaitResult::Abandoned;
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return WaitResult::TimedOut;
+            }
+            thread::sleep(left.map_or(pause, |left| left.min(pause)));
+            pause = longest.min(pause * 2);
+        }
+    }
+}
