@@ -2,7 +2,7 @@
 //!
 //! An engine executes one command at a time, in the order in which they were submitted to it, whatever queue or list
 //! they came by. The adapters rely on that as they do with Intel's driver: they reset events in one list and signal
-//! them in another. ze_api.h lets a command that waits for an event hold up its own queue, and no other: such a queue
+//! them in another. What has a higher priority overtakes what has not begun. ze_api.h lets a command that waits for an event hold up its own queue, and no other: such a queue
 //! steps aside until the event is signalled, and takes up its place in the order again. So a program whose queues wait
 //! for each other, for the host or for another process never waits longer than with an engine for each queue.
 //!
@@ -43,9 +43,38 @@ pub(super) struct Order {
     busy: bool,
 }
 
-/// The place of a command in the order of its engine.
+/// The place of a command in the order of its engine: what has a higher priority comes first, and then what was submitted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place(u64);
+pub(super) struct Place {
+    priority: Priority,
+    number: u64,
+}
+
+/// The priority of a queue or list (`ze_command_queue_priority_t`), the highest one first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Priority {
+    /// `ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH`.
+    High,
+    /// `ZE_COMMAND_QUEUE_PRIORITY_NORMAL`.
+    Normal,
+    /// `ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW`.
+    Low,
+}
+
+impl Priority {
+    /// All, by their numbers in ze_api.h.
+    const NUMBERED: [Self; 3] = [Self::Normal, Self::Low, Self::High];
+
+    /// The priority with this number.
+    pub(crate) fn from_number(number: u32) -> Option<Self> {
+        Self::NUMBERED.get(number as usize).copied()
+    }
+
+    /// Its number.
+    pub(crate) fn number(self) -> u32 {
+        Self::NUMBERED.iter().take_while(|other| **other != self).count() as u32
+    }
+}
 
 impl Engine {
     /// The engine of a queue of the device with this number.
@@ -95,9 +124,9 @@ impl Engine {
 
 impl Order {
     /// The place of a command that is submitted now.
-    pub(super) fn take_place(&mut self) -> Place {
+    pub(super) fn take_place(&mut self, priority: Priority) -> Place {
         self.next += 1;
-        Place(self.next)
+        Place { priority, number: self.next }
     }
 
     /// Adds the next command of a stream that had none.

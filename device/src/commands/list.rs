@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::commands::engine::Queue;
+use crate::commands::engine::{Priority, Queue};
 use crate::commands::stream::{Command, Stream};
 use crate::commands::work::Work;
 use crate::discovery::context::Context;
@@ -25,8 +25,6 @@ use crate::platform::clock;
 const SYNCHRONOUS: u32 = 1;
 /// `ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS`, the last mode of ze_api.h.
 const ASYNCHRONOUS: u32 = 2;
-/// `ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH`, the last priority of ze_api.h.
-const HIGHEST_PRIORITY: u32 = 2;
 
 /// The object behind a `ze_command_list_handle_t`.
 pub struct CommandList {
@@ -47,8 +45,7 @@ pub(crate) struct QueueAttributes {
     pub queue: Queue,
     pub flags: u32,
     pub mode: u32,
-    /// Accepted and without effect: there is one priority.
-    pub priority: u32,
+    pub priority: Priority,
 }
 
 impl QueueAttributes {
@@ -58,9 +55,10 @@ impl QueueAttributes {
         if index >= QueueGroup::of(ordinal)?.queues {
             return Err(ZeResult::INVALID_ARGUMENT);
         }
-        if mode > ASYNCHRONOUS || priority > HIGHEST_PRIORITY {
+        if mode > ASYNCHRONOUS {
             return Err(ZeResult::INVALID_ENUMERATION);
         }
+        let priority = Priority::from_number(priority).ok_or(ZeResult::INVALID_ENUMERATION)?;
         Ok(Self { queue: Queue { ordinal, index }, flags, mode, priority })
     }
 
@@ -180,7 +178,7 @@ pub extern "C" fn create_immediate(
         context.get()?;
         let device = device.get()?;
         let attributes = QueueAttributes::of(&desc.read()?)?;
-        let stream = Stream::new(Arc::clone(&device), attributes.queue);
+        let stream = Stream::new(Arc::clone(&device), attributes.queue, attributes.priority);
         let body = Body::Immediate { stream, attributes };
         register(CommandList { context, device, ordinal: attributes.queue.ordinal, body }, list)
     })
@@ -263,7 +261,7 @@ pub extern "C" fn immediate_get_mode(list: Handle<CommandList>, mode: Out<u32>) 
 
 /// `zeCommandListImmediateGetPriority` (ze_api.h).
 pub extern "C" fn immediate_get_priority(list: Handle<CommandList>, priority: Out<u32>) -> ZeResult {
-    call(|| priority.write(list.get()?.attributes()?.priority))
+    call(|| priority.write(list.get()?.attributes()?.priority.number()))
 }
 
 /// `zeCommandListIsImmediate` (ze_api.h).

@@ -46,7 +46,7 @@ pub extern "C" fn create(
         let device = device.get()?;
         let attributes = QueueAttributes::of(&desc.read()?)?;
         queue.check()?;
-        let stream = Stream::new(device, attributes.queue);
+        let stream = Stream::new(device, attributes.queue, attributes.priority);
         queue.write(Handle::register(Arc::new(CommandQueue { stream, attributes })))
     })
 }
@@ -116,7 +116,7 @@ pub extern "C" fn get_mode(queue: Handle<CommandQueue>, mode: Out<u32>) -> ZeRes
 
 /// `zeCommandQueueGetPriority` (ze_api.h).
 pub extern "C" fn get_priority(queue: Handle<CommandQueue>, priority: Out<u32>) -> ZeResult {
-    call(|| priority.write(queue.get()?.attributes.priority))
+    call(|| priority.write(queue.get()?.attributes.priority.number()))
 }
 
 /// `zeDeviceSynchronize` (ze_api.h). Waits for everything submitted so far to any queue or immediate list of the

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::commands::engine::{self, Engine, Order, Place, Queue};
+use crate::commands::engine::{self, Engine, Order, Place, Priority, Queue};
 use crate::commands::fence::Fence;
 use crate::commands::work::Work;
 use crate::discovery::device::Device;
@@ -42,6 +42,7 @@ pub(crate) struct Command {
 pub(crate) struct Stream {
     device: Arc<Device>,
     engine: Arc<Engine>,
+    priority: Priority,
     state: Mutex<State>,
     submitted: Condvar,
     finished: Condvar,
@@ -74,13 +75,14 @@ pub(crate) struct Ticket(u64);
 
 impl Stream {
     /// A stream of the engine of this queue, without a thread yet.
-    pub(crate) fn new(device: Arc<Device>, queue: Queue) -> Arc<Self> {
+    pub(crate) fn new(device: Arc<Device>, queue: Queue, priority: Priority) -> Arc<Self> {
         let engine = Engine::of(device.index, queue);
         let state =
             State { waiting: VecDeque::new(), running: None, accepted: 0, done: 0, closed: false, worker: None };
         let stream = Arc::new(Self {
             device,
             engine,
+            priority,
             state: Mutex::new(state),
             submitted: Condvar::new(),
             finished: Condvar::new(),
@@ -101,9 +103,10 @@ impl Stream {
         // Signals are submitted under the locks, so that their values have the order of the engine.
         let mut order = self.engine.order();
         let was_idle = state.accepted == state.done;
-        let mut tasks: Vec<_> = commands.iter().map(|command| Task::new(Arc::clone(command), &mut order)).collect();
+        let mut task = |command| Task::new(command, &mut order, self.priority);
+        let mut tasks: Vec<_> = commands.iter().map(|command| task(Arc::clone(command))).collect();
         if let Some(fence) = fence {
-            tasks.push(Task { fence: Some(fence), ..Task::new(nothing(), &mut order) });
+            tasks.push(Task { fence: Some(fence), ..task(nothing()) });
         }
         if let Some(first) = tasks.first().filter(|_| was_idle) {
             order.enter(first.place);
@@ -225,14 +228,14 @@ impl Stream {
 }
 
 impl Task {
-    fn new(command: Arc<Command>, order: &mut Order) -> Self {
+    fn new(command: Arc<Command>, order: &mut Order, priority: Priority) -> Self {
         let waits = command.waits.iter().map(|event| event.signal.submit_wait()).collect();
         // One stream may reset what another one waits for: the order is that of their submissions.
         if let Some(event) = command.work.resets() {
             event.signal.submit_reset();
         }
         let completes = command.signals.as_ref().map_or(0, |event| event.signal.submit());
-        Self { place: order.take_place(), command, waits, completes, fence: None }
+        Self { place: order.take_place(priority), command, waits, completes, fence: None }
     }
 
     /// Waits for the events of the command, at most until the deadline (`None`: without an end). True if that did not

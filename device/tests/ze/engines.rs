@@ -108,6 +108,32 @@ fn what_was_not_waited_for_is_unfinished_with_a_delay() {
     assert!((2..100).contains(&waited), "{waited} s");
 }
 
+/// All are submitted while the first one has the engine, which has the highest priority itself.
+#[test]
+fn what_has_a_higher_priority_goes_first() {
+    const NAME: &str = "engines::what_has_a_higher_priority_goes_first";
+    const NORMAL: u32 = 0;
+    const LOW: u32 = 1;
+    const HIGH: u32 = 2;
+    if role().is_none() {
+        run_child(child(NAME, "device", &[("ZE_SOFT_DELAY", "2s")]));
+        return;
+    }
+    let setup = Setup::new();
+    let memory = setup.device_memory(64);
+    let events: [_; 4] = setup.events();
+    let priorities = [HIGH, LOW, NORMAL, HIGH];
+    let lists = priorities.map(|priority| setup.immediate_list_of(CommandQueueDesc { mode: 2, priority, ..zeroed() }));
+    for (list, event) in lists.iter().zip(events) {
+        append_copy(*list, memory, memory, 32, event);
+    }
+    for list in lists {
+        ok(zeCommandListHostSynchronize(list, FOREVER));
+    }
+    let [first, low, normal, high] = events.map(started);
+    assert!(first < high && high < normal && normal < low, "{first} {high} {normal} {low}");
+}
+
 /// A queue resets the event, and an immediate list waits for it afterwards: the signal from before the reset is not the
 /// one that it waits for.
 #[test]
