@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use crate::discovery::device::{Device, Numbers};
 use crate::platform::process;
 
-/// The engines that are in use, by the number of their device.
-static ENGINES: Mutex<BTreeMap<(u32, Queue), Arc<Engine>>> = Mutex::new(BTreeMap::new());
+/// The engines that are in use, by the numbers of their device.
+static ENGINES: Mutex<BTreeMap<(Numbers, Queue), Arc<Engine>>> = Mutex::new(BTreeMap::new());
 
 /// A queue of a device: each has an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,10 +78,10 @@ impl Priority {
 }
 
 impl Engine {
-    /// The engine of a queue of the device with this number.
-    pub(super) fn of(device: u32, queue: Queue) -> Arc<Self> {
+    /// The engine of a queue of a device. Sub-devices have engines of their own.
+    pub(super) fn of(device: &Device, queue: Queue) -> Arc<Self> {
         let new = || Arc::new(Self { state: Mutex::default(), changed: Condvar::new() });
-        Arc::clone(ENGINES.lock().entry((device, queue)).or_insert_with(new))
+        Arc::clone(ENGINES.lock().entry((device.numbers(), queue)).or_insert_with(new))
     }
 
     /// Locks the order, so that commands which are submitted meanwhile come later.

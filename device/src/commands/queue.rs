@@ -120,10 +120,10 @@ pub extern "C" fn get_priority(queue: Handle<CommandQueue>, priority: Out<u32>) 
 }
 
 /// `zeDeviceSynchronize` (ze_api.h). Waits for everything submitted so far to any queue or immediate list of the
-/// device.
+/// device and of its sub-devices.
 pub extern "C" fn device_synchronize(device: Handle<Device>) -> ZeResult {
     call(|| {
-        stream::synchronize_device(&device.get()?);
+        stream::synchronize_device(&*device.get()?);
         Ok(())
     })
 }

@@ -76,7 +76,7 @@ pub(crate) struct Ticket(u64);
 impl Stream {
     /// A stream of the engine of this queue, without a thread yet.
     pub(crate) fn new(device: Arc<Device>, queue: Queue, priority: Priority) -> Arc<Self> {
-        let engine = Engine::of(device.index, queue);
+        let engine = Engine::of(&device, queue);
         let state =
             State { waiting: VecDeque::new(), running: None, accepted: 0, done: 0, closed: false, worker: None };
         let stream = Arc::new(Self {
@@ -310,10 +310,10 @@ pub(crate) fn unfinished_from(address: usize) -> Option<usize> {
     streams.iter().filter_map(nearest).min()
 }
 
-/// Waits for everything submitted so far to any stream of `device`, without a timeout.
-pub(crate) fn synchronize_device(device: &Arc<Device>) {
+/// Waits for everything submitted so far to any stream of `device` or of its parts, without a timeout.
+pub(crate) fn synchronize_device(device: &Device) {
     let streams: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
-    for stream in streams.iter().filter(|stream| Arc::ptr_eq(&stream.device, device)) {
+    for stream in streams.iter().filter(|stream| stream.device.is_of(device)) {
         stream.synchronize(None);
     }
 }

@@ -1,8 +1,8 @@
 //! The devices, and the entry points about relations between them.
 //!
-//! A device is a share of host memory with a number. All devices access each other's memory, unless `ZE_SOFT_PEERS=off`,
-//! and none has sub-devices.
-//! Its properties are in `properties`.
+//! A device is a share of host memory with a number. All devices access each other's memory, unless `ZE_SOFT_PEERS=off`.
+//! Each may have sub-devices, which are devices with a part of its memory and with engines of their own; the parts of one
+//! device always access each other's memory. Its properties are in `properties`.
 
 use std::sync::Arc;
 
@@ -17,10 +17,15 @@ use crate::platform::clock;
 use crate::platform::settings::{self, Settings};
 use crate::shared_memory::own_file::NO_DEVICE;
 
+/// The number of a device, and that of a sub-device in it.
+pub(crate) type Numbers = (u32, Option<u32>);
+
 /// The object behind a `ze_device_handle_t`.
 pub struct Device {
-    /// Its number, starting from 0.
+    /// Its number, starting from 0. A sub-device has that of the device that it is a part of.
     pub(crate) index: u32,
+    /// The device that it is a part of, and its number there, starting from 0. None for a whole device.
+    pub(crate) part: Option<(Arc<Self>, u32)>,
     /// Device IP version, packed as `ze_device_ip_version_ext_t` has it.
     pub(crate) ip_version: u32,
     /// The memory that can be allocated on it.
@@ -30,7 +35,27 @@ pub struct Device {
 impl Device {
     /// The device with this number.
     pub(crate) fn new(index: u32, settings: &Settings) -> Self {
-        Self { index, ip_version: settings.ip_version, memory: Budget::new(settings.memory) }
+        Self { index, part: None, ip_version: settings.ip_version, memory: Budget::new(settings.memory) }
+    }
+
+    /// Its sub-devices, which are parts of the same size.
+    pub(crate) fn parts(self: &Arc<Self>, settings: &Settings) -> Vec<Arc<Self>> {
+        let part = |number| {
+            let memory = self.memory.part(settings.memory / u64::from(settings.sub_devices));
+            let part = Some((Arc::clone(self), number));
+            Arc::new(Self { index: self.index, part, ip_version: self.ip_version, memory })
+        };
+        (0..settings.sub_devices).map(part).collect()
+    }
+
+    /// Its number, and its number in that device if it is a sub-device.
+    pub(crate) fn numbers(&self) -> Numbers {
+        (self.index, self.part.as_ref().map(|(_, number)| *number))
+    }
+
+    /// Whether it is this device or one of its sub-devices.
+    pub(crate) fn is_of(&self, other: &Self) -> bool {
+        self.index == other.index && (other.part.is_none() || self.numbers() == other.numbers())
     }
 
     /// What stands for a device in the handles of its memory; none for memory of the host.
@@ -70,17 +95,17 @@ pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, devices: Out<Hand
     })
 }
 
-/// `zeDeviceGetSubDevices` (ze_api.h). There are none.
+/// `zeDeviceGetSubDevices` (ze_api.h). A sub-device has none.
 pub extern "C" fn get_sub_devices(device: Handle<Device>, count: Out<u32>, devices: Out<Handle<Device>>) -> ZeResult {
     call(|| {
-        device.get()?;
-        ffi::enumerate(count, devices, &[], |place, item| place.write(*item))
+        let parts = driver::sub_devices(&*device.get()?);
+        ffi::enumerate(count, devices, parts, |place, part| place.write(Handle::of(part)))
     })
 }
 
-/// `zeDeviceGetRootDevice` (ze_api.h). NULL, because every device is a root device.
+/// `zeDeviceGetRootDevice` (ze_api.h). NULL for a device that is a part of no other.
 pub extern "C" fn get_root_device(device: Handle<Device>, root: Out<Handle<Device>>) -> ZeResult {
-    call(|| device.get().and_then(|_| root.write(Handle::NULL)))
+    call(|| root.write(device.get()?.part.as_ref().map_or(Handle::NULL, |(whole, _)| Handle::of(whole))))
 }
 
 /// `zeDeviceGetP2PProperties` (ze_api.h). Access and atomics work between peers.

@@ -63,7 +63,11 @@ impl Object for Driver {
 struct Instance {
     driver: Handle<Driver>,
     devices: Vec<Arc<Device>>,
+    /// Of each device.
+    sub_devices: Vec<Vec<Arc<Device>>>,
     fabric_vertices: Vec<Handle<FabricVertex>>,
+    /// Of each device, those of its sub-devices.
+    sub_vertices: Vec<Vec<Handle<FabricVertex>>>,
     host_memory: Arc<Budget>,
     default_context: Handle<Context>,
 }
@@ -72,14 +76,17 @@ static INSTANCE: LazyLock<Instance> = LazyLock::new(|| {
     process::watch_forks();
     let settings = settings::get();
     let devices: Vec<_> = (0..settings.devices).map(|index| Arc::new(Device::new(index, settings))).collect();
-    for device in &devices {
+    let sub_devices: Vec<_> = devices.iter().map(|device| device.parts(settings)).collect();
+    for device in devices.iter().chain(sub_devices.iter().flatten()) {
         Handle::register(Arc::clone(device));
     }
     let vertex = |device: &Arc<Device>| Handle::register(Arc::new(FabricVertex::new(Arc::clone(device))));
     Instance {
         fabric_vertices: devices.iter().map(vertex).collect(),
+        sub_vertices: sub_devices.iter().map(|parts| parts.iter().map(vertex).collect()).collect(),
         driver: Handle::register(Arc::new(Driver { _identity: 0 })),
         devices,
+        sub_devices,
         host_memory: Budget::new(host::physical_memory()),
         default_context: Handle::register(Arc::new(Context::new())),
     }
@@ -90,9 +97,25 @@ pub(crate) fn devices() -> &'static [Arc<Device>] {
     &INSTANCE.devices
 }
 
+/// The sub-devices of a device, ordered by their numbers. A sub-device has none.
+pub(crate) fn sub_devices(device: &Device) -> &'static [Arc<Device>] {
+    of_whole(&INSTANCE.sub_devices, device)
+}
+
 /// The fabric vertices of all devices, ordered by their numbers.
 pub(crate) fn fabric_vertices() -> &'static [Handle<FabricVertex>] {
     &INSTANCE.fabric_vertices
+}
+
+/// The fabric vertices of the sub-devices of a device. A sub-device has none.
+pub(crate) fn sub_vertices(device: &Device) -> &'static [Handle<FabricVertex>] {
+    of_whole(&INSTANCE.sub_vertices, device)
+}
+
+/// What a whole device has, of what each has.
+fn of_whole<T>(of_each: &'static [Vec<T>], device: &Device) -> &'static [T] {
+    let whole = device.part.is_none();
+    of_each.get(device.index as usize).filter(|_| whole).map_or(&[], Vec::as_slice)
 }
 
 /// The budget for an allocation on `device`, or on the host for `None`, and the error when it is exhausted.
@@ -198,12 +221,14 @@ pub extern "C" fn runtime_get_last_error_description(text: Out<*const c_char>) -
     call(|| text.write(c"".as_ptr()))
 }
 
-/// `zerTranslateDeviceHandleToIdentifier` (zer_api.h). Returns the number of a device; `UINT32_MAX` for an invalid
-/// handle.
+/// `zerTranslateDeviceHandleToIdentifier` (zer_api.h). Returns the number of a device, or one above them for a sub-device;
+/// `UINT32_MAX` for an invalid handle.
 pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) -> u32 {
     let mut identifier = u32::MAX;
     let _ = call(|| {
-        identifier = device.get()?.index;
+        let device = device.get()?;
+        let place = all_devices().position(|other| Arc::ptr_eq(other, &device));
+        identifier = place.map_or(u32::MAX, |place| place as u32);
         Ok(())
     });
     identifier
@@ -213,10 +238,15 @@ pub extern "C" fn translate_device_handle_to_identifier(device: Handle<Device>) 
 pub extern "C" fn translate_identifier_to_device_handle(identifier: u32) -> Handle<Device> {
     let mut handle = Handle::NULL;
     let _ = call(|| {
-        handle = devices().get(identifier as usize).map_or(Handle::NULL, Handle::of);
+        handle = all_devices().nth(identifier as usize).map_or(Handle::NULL, Handle::of);
         Ok(())
     });
     handle
+}
+
+/// All devices, and then all sub-devices.
+fn all_devices() -> impl Iterator<Item = &'static Arc<Device>> {
+    INSTANCE.devices.iter().chain(INSTANCE.sub_devices.iter().flatten())
 }
 
 /// `INVALID_NULL_HANDLE` or `INVALID_ARGUMENT` unless this is the handle of the driver.

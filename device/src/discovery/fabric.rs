@@ -1,4 +1,4 @@
-//! Fabric vertices, and the entry points about them: each device is one.
+//! Fabric vertices, and the entry points about them: each device is one, and each sub-device.
 //!
 //! The devices are not connected with each other by a fabric (their memory is that of the host), so there are no edges.
 
@@ -15,6 +15,8 @@ use crate::ffi::{Address, Out};
 
 /// `ZE_FABRIC_VERTEX_EXP_TYPE_DEVICE`.
 const DEVICE: u32 = 1;
+/// `ZE_FABRIC_VERTEX_EXP_TYPE_SUBDEVICE`.
+const SUB_DEVICE: u32 = 2;
 
 /// The object behind a `ze_fabric_vertex_handle_t`.
 pub struct FabricVertex {
@@ -46,8 +48,12 @@ pub extern "C" fn get(driver: Handle<Driver>, count: Out<u32>, vertices: Out<Han
 /// `zeDeviceGetFabricVertexExp` (ze_api.h).
 pub extern "C" fn of_device(device: Handle<Device>, vertex: Out<Handle<FabricVertex>>) -> ZeResult {
     call(|| {
-        let index = device.get()?.index as usize;
-        vertex.write(driver::fabric_vertices().get(index).copied().unwrap_or(Handle::NULL))
+        let device = device.get()?;
+        let of_all = match &device.part {
+            Some((whole, number)) => driver::sub_vertices(whole).get(*number as usize),
+            None => driver::fabric_vertices().get(device.index as usize),
+        };
+        vertex.write(of_all.copied().unwrap_or(Handle::NULL))
     })
 }
 
@@ -56,15 +62,15 @@ pub extern "C" fn get_device(vertex: Handle<FabricVertex>, device: Out<Handle<De
     call(|| device.write(Handle::of(&vertex.get()?.device)))
 }
 
-/// `zeFabricVertexGetSubVerticesExp` (ze_api.h). There are none, as there are no sub-devices.
+/// `zeFabricVertexGetSubVerticesExp` (ze_api.h). Those of the sub-devices.
 pub extern "C" fn get_sub_vertices(
     vertex: Handle<FabricVertex>,
     count: Out<u32>,
     vertices: Out<Handle<FabricVertex>>,
 ) -> ZeResult {
     call(|| {
-        vertex.get()?;
-        ffi::enumerate(count, vertices, &[], |place, item| place.write(*item))
+        let parts = driver::sub_vertices(&vertex.get()?.device);
+        ffi::enumerate(count, vertices, parts, |place, vertex| place.write(*vertex))
     })
 }
 
@@ -73,8 +79,8 @@ pub extern "C" fn get_properties(vertex: Handle<FabricVertex>, out: Out<FabricVe
     call(|| {
         let vertex = vertex.get()?;
         out.edit(|out| {
-            out.uuid = properties::uuid(vertex.device.index);
-            out.kind = DEVICE;
+            out.uuid = properties::uuid(&vertex.device);
+            out.kind = if vertex.device.part.is_none() { DEVICE } else { SUB_DEVICE };
             out.remote = 0;
             out.address = properties::pci_address(vertex.device.index);
         })

@@ -5,6 +5,7 @@
 //! concerns kernels is what the engine can at least (`kernels::engine`), as constants: nothing is loaded to answer.
 
 use crate::discovery::device::Device;
+use crate::discovery::driver;
 use crate::ffi;
 use crate::ffi::Out;
 use crate::ffi::handles::Handle;
@@ -24,8 +25,10 @@ const GPU: u32 = 1;
 const VENDOR: u32 = 0x8086;
 /// No Intel device has this id, so no workaround for a device applies.
 const DEVICE: u32 = 0x5afe;
-/// Slices, sub-slices in a slice, execution units in a sub-slice, threads in a unit.
+/// Slices of each part, sub-slices in a slice, execution units in a sub-slice, threads in a unit.
 const SHAPE: [u32; 4] = [1, 4, 8, 8];
+/// `ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE`.
+const SUB_DEVICE: u32 = 1 << 1;
 /// `ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING`.
 const ON_DEMAND_PAGING: u32 = 1 << 3;
 /// Read and write, atomic, concurrent, concurrent atomic.
@@ -83,12 +86,15 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
     call(|| {
         let device = device.get()?;
         let [slices, subslices, units, threads] = SHAPE;
+        // Of all its parts.
+        let slices = slices * driver::sub_devices(&device).len().max(1) as u32;
+        let part = device.part.as_ref().map(|(_, number)| *number);
         properties.edit(|out| {
             out.kind = GPU;
             out.vendor_id = VENDOR;
             out.device_id = DEVICE;
-            out.flags = ON_DEMAND_PAGING;
-            out.subdevice_id = 0;
+            out.flags = if part.is_some() { ON_DEMAND_PAGING | SUB_DEVICE } else { ON_DEMAND_PAGING };
+            out.subdevice_id = part.unwrap_or(0);
             out.core_clock_rate = 1000;
             out.max_mem_alloc_size = device.memory.limit();
             out.max_hardware_contexts = 1024;
@@ -102,7 +108,7 @@ pub extern "C" fn get_properties(device: Handle<Device>, properties: Out<DeviceP
             out.timer_resolution = if out.s_type == stype::DEVICE_PROPERTIES_1_2 { 1_000_000_000 } else { 1 };
             out.timestamp_valid_bits = VALID_BITS;
             out.kernel_timestamp_valid_bits = VALID_BITS;
-            out.uuid = uuid(device.index);
+            out.uuid = uuid(&device);
             out.name = ffi::text("urscope software device");
         })?;
         if let Some(version) = properties.next_of::<DeviceIpVersionExt>() {
@@ -293,10 +299,12 @@ pub(super) fn pci_address(index: u32) -> [u32; 4] {
 }
 
 /// The UUID of a device. A device has the same one in every process, so that processes can agree on a device.
-pub(super) fn uuid(index: u32) -> [u8; 16] {
+pub(super) fn uuid(device: &Device) -> [u8; 16] {
     let mut uuid = *b"urscope dev \0\0\0\0";
-    for (place, byte) in uuid.iter_mut().skip(12).zip(index.to_be_bytes()) {
-        *place = byte;
+    let (index, part) = device.numbers();
+    let numbers = [part.map_or(0, |number| number as u16 + 1), index as u16];
+    for (place, byte) in uuid.iter_mut().skip(12).zip(numbers.map(u16::to_be_bytes).as_flattened()) {
+        *place = *byte;
     }
     uuid
 }

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Budget {
     limit: u64,
     used: AtomicU64,
+    /// The budget that this one is a part of.
+    whole: Option<Arc<Self>>,
 }
 
 /// Bytes charged to a budget. Dropping it returns them.
@@ -17,12 +19,18 @@ pub(crate) struct Budget {
 pub(crate) struct Charge {
     budget: Arc<Budget>,
     bytes: u64,
+    _whole: Option<Box<Self>>,
 }
 
 impl Budget {
     /// A budget of `limit` bytes.
     pub(crate) fn new(limit: u64) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicU64::new(0) })
+        Arc::new(Self { limit, used: AtomicU64::new(0), whole: None })
+    }
+
+    /// A budget of `limit` bytes, whose charges are charges of this one, too.
+    pub(crate) fn part(self: &Arc<Self>, limit: u64) -> Arc<Self> {
+        Arc::new(Self { limit, used: AtomicU64::new(0), whole: Some(Arc::clone(self)) })
     }
 
     /// The limit, in bytes.
@@ -32,9 +40,13 @@ impl Budget {
 
     /// Charges `bytes`, or returns `None` if fewer are left.
     pub(crate) fn charge(self: &Arc<Self>, bytes: u64) -> Option<Charge> {
+        let whole = match &self.whole {
+            Some(whole) => Some(Box::new(whole.charge(bytes)?)),
+            None => None,
+        };
         let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= self.limit);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).ok()?;
-        Some(Charge { budget: Arc::clone(self), bytes })
+        Some(Charge { budget: Arc::clone(self), bytes, _whole: whole })
     }
 }
 
@@ -57,5 +69,18 @@ mod tests {
         assert!(budget.charge(u64::MAX).is_none());
         drop(most);
         assert!(budget.charge(100).is_some());
+    }
+
+    #[test]
+    fn a_part_has_its_own_limit_and_uses_the_whole() {
+        let whole = Budget::new(100);
+        let parts = [whole.part(50), whole.part(50)];
+        let first = parts[0].charge(40);
+        assert!(first.is_some() && parts[0].charge(11).is_none());
+        // What was refused by the part is not charged to the whole.
+        let second = whole.charge(60);
+        assert!(second.is_some() && parts[1].charge(1).is_none());
+        drop(first);
+        assert!(parts[1].charge(40).is_some());
     }
 }

@@ -21,7 +21,7 @@ pub struct Variable {
 }
 
 /// All variables.
-pub const VARIABLES: [Variable; 11] = [
+pub const VARIABLES: [Variable; 12] = [
     Variable {
         name: "ZE_SOFT_LOG",
         default: "0",
@@ -33,6 +33,12 @@ pub const VARIABLES: [Variable; 11] = [
         default: "1",
         doc: "number of devices, 1 to 64",
         read: |text, to| set(&mut to.devices, text.parse().ok().filter(|count| (1..=64).contains(count))),
+    },
+    Variable {
+        name: "ZE_SOFT_SUB_DEVICES",
+        default: "0",
+        doc: "number of sub-devices of each device, 2 to 16; `0` for none",
+        read: |text, to| set(&mut to.sub_devices, text.parse().ok().filter(|count| matches!(count, 0 | 2..=16))),
     },
     Variable {
         name: "ZE_SOFT_PEERS",
@@ -104,6 +110,8 @@ pub struct Settings {
     pub log: bool,
     /// Number of devices.
     pub devices: u32,
+    /// Number of sub-devices of each device.
+    pub sub_devices: u32,
     /// Devices access each other's memory.
     pub peers: bool,
     /// Memory of each device, in bytes.
@@ -268,6 +276,7 @@ mod tests {
         assert_eq!(read("ZE_SOFT_IP_VERSION", "0x03038004").0.ip_version, 0x0303_8004);
         assert_eq!(read("ZE_SOFT_IP_VERSION", "12.60.7").0.ip_version, 12 << 22 | 60 << 14 | 7);
         assert_eq!(read("ZE_SOFT_DEVICES", "3").0.devices, 3);
+        assert_eq!(read("ZE_SOFT_SUB_DEVICES", "2").0.sub_devices, 2);
         assert!(!read("ZE_SOFT_PEERS", "off").0.peers);
         assert!(read("ZE_SOFT_LOG", "1").0.log);
         assert!(read("ZE_SOFT_EXPORT_FD", "one").0.one_export_fd);
@@ -291,6 +300,8 @@ mod tests {
             ("ZE_SOFT_MEMORY", "4K"),
             ("ZE_SOFT_DEVICES", "0"),
             ("ZE_SOFT_DEVICES", "-1"),
+            ("ZE_SOFT_SUB_DEVICES", "1"),
+            ("ZE_SOFT_SUB_DEVICES", "17"),
             ("ZE_SOFT_PEERS", "1"),
             ("ZE_SOFT_IP_VERSION", "20.1"),
             ("ZE_SOFT_IP_VERSION", "0xzz"),

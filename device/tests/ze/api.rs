@@ -159,6 +159,7 @@ functions! {
     zeCommandListImmediateGetPriority(list: Handle, value: *mut u32);
     zeCommandListImmediateGetIndex(list: Handle, value: *mut u32);
     zeCommandListClose(list: Handle);
+    zeCommandListGetDeviceHandle(list: Handle, device: *mut Handle);
     zeCommandListReset(list: Handle);
     zeCommandListHostSynchronize(list: Handle, timeout: u64);
     zeCommandListImmediateAppendCommandListsExp(list: Handle, count: u32, lists: *const Handle, signal: Handle, waits: u32, events: *const Handle);

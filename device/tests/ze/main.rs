@@ -31,6 +31,7 @@ mod lists;
 mod memory;
 mod physical;
 mod stress;
+mod sub_devices;
 mod surface;
 mod tracing;
 mod virtual_memory;

@@ -38,6 +38,16 @@ on_both_adapters! {
         assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "right\n"), "{}", outcome.stderr);
     }
 
+    /// A device is partitioned as SYCL does it, and its parts use each other's memory in both processes.
+    fn sub_devices_share_memory_and_run_kernels(adapter) {
+        let run = TestRun::of("sub_devices", Release::R2026_2, adapter).with_engine().env("ZE_SOFT_SUB_DEVICES", "2");
+        let outcome = run.run();
+        let expected = "the consumer sees the numbers\nthe producer's sub-devices: 2\n";
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (0, expected), "{}", outcome.stderr);
+        let report = outcome.report();
+        assert_eq!((report.verdict(), report.violations()), ("clean", vec![]), "{report:#?}");
+    }
+
     /// With immediate lists, and with regular ones that a queue executes. What the v1 adapter does with the device's engine for copies
     /// is in its log.
     fn kernels_and_copies_are_in_order_over_the_engines(adapter) {

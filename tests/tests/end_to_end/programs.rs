@@ -38,7 +38,7 @@ enum Runs {
 const GROUPS: [&str; 4] = ["alone", "of-two", "apart", "faults"];
 
 #[rustfmt::skip]
-const PROGRAMS: [(&str, Shares, Runs); 97] = [
+const PROGRAMS: [(&str, Shares, Runs); 98] = [
     ("async_clean", Memory, Once),
     ("async_free_while_open", Memory, Once),
     ("backend_cycles", AllKinds, With(&["10"])),
@@ -109,6 +109,7 @@ const PROGRAMS: [(&str, Shares, Runs); 97] = [
     ("repeated_violations", Memory, Once),
     ("slab_exposed", Memory, Once),
     ("stale_handle", Memory, Once),
+    ("sub_devices", Memory, Kernels),
     ("unreturned_gets", Memory, Once),
     ("ur_arguments", AllKinds, Cases),
     ("ur_event", AllKinds, Cases),
@@ -181,7 +182,7 @@ pub(crate) fn ways(program: &str, adapter: Adapter) -> Vec<(String, TestRun)> {
         With(arguments) => {
             vec![(program.to_owned(), prepared(program, arguments.iter().fold(test_run(), |run, one| run.arg(*one))))]
         }
-        Kernels => vec![(program.to_owned(), test_run().with_engine())],
+        Kernels => vec![(program.to_owned(), prepared(program, test_run().with_engine()))],
         Library => vec![(program.to_owned(), TestRun::of_library(program, Release::R2026_2, adapter))],
         Cases => each(&GROUPS),
         Orders => each(&crate::event::ORDERS.map(|(order, _)| order)),
@@ -192,6 +193,7 @@ pub(crate) fn ways(program: &str, adapter: Adapter) -> Vec<(String, TestRun)> {
 /// What some programs need besides their arguments.
 fn prepared(program: &str, test_run: TestRun) -> TestRun {
     match program {
+        "sub_devices" => test_run.env("ZE_SOFT_SUB_DEVICES", "2"),
         // Some of its violations take a second device.
         "ur_violations" => test_run.env("ZE_SOFT_DEVICES", "2"),
         // It relies on the refusals of our backend.

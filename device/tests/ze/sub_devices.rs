@@ -1,0 +1,167 @@
+//! Sub-devices: what they are parts of, their memory, their queues, and what the whole device has of them.
+
+use std::ptr::{null, null_mut};
+
+use crate::api::layout::device::*;
+use crate::api::layout::memory::*;
+use crate::api::*;
+
+/// The smallest allocation that takes a 16th of the memory.
+const SHARE: usize = 4 << 20;
+
+/// Runs a test with two devices of 64 MB, each with two sub-devices, in a process of its own; true in that process.
+fn with_parts(name: &str, variables: &[(&str, &str)]) -> bool {
+    if role().is_none() {
+        let mut all = vec![("ZE_SOFT_DEVICES", "2"), ("ZE_SOFT_SUB_DEVICES", "2"), ("ZE_SOFT_MEMORY", "64M")];
+        all.extend_from_slice(variables);
+        run_child(child(name, "device", &all));
+    }
+    role().is_some()
+}
+
+fn parts(device: Handle) -> Vec<Handle> {
+    let mut count = 0;
+    ok(zeDeviceGetSubDevices(device, &raw mut count, null_mut()));
+    let mut parts = vec![null_mut(); count as usize];
+    ok(zeDeviceGetSubDevices(device, &raw mut count, parts.as_mut_ptr()));
+    parts
+}
+
+fn properties(device: Handle) -> DeviceProperties {
+    let mut properties: DeviceProperties = zeroed();
+    ok(zeDeviceGetProperties(device, &raw mut properties));
+    properties
+}
+
+fn on(device: Handle) -> Setup {
+    Setup { device, ..Setup::new() }
+}
+
+#[test]
+fn a_sub_device_knows_its_device_and_is_told_apart() {
+    if !with_parts("sub_devices::a_sub_device_knows_its_device_and_is_told_apart", &[]) {
+        return;
+    }
+    let devices = devices();
+    assert_eq!(devices.len(), 2);
+    let mut uuids = Vec::new();
+    for (index, device) in devices.iter().enumerate() {
+        let (whole, parts) = (properties(*device), parts(*device));
+        assert_eq!((whole.flags & 2, whole.max_mem_alloc_size, parts.len()), (0, 64 << 20, 2));
+        uuids.push(whole.uuid);
+        for (number, part) in parts.iter().enumerate() {
+            let found = properties(*part);
+            assert_eq!((found.flags & 2, found.subdevice_id), (2, number as u32));
+            assert_eq!((found.max_mem_alloc_size, found.num_slices * 2), (32 << 20, whole.num_slices));
+            uuids.push(found.uuid);
+            assert_eq!(make(|out| zeDeviceGetRootDevice(*part, out)), *device);
+            let mut count = 7;
+            ok(zeDeviceGetSubDevices(*part, &raw mut count, null_mut()));
+            assert_eq!(count, 0);
+            let identifier = zerTranslateDeviceHandleToIdentifier(*part);
+            assert_eq!(identifier as usize, 2 + 2 * index + number);
+            assert_eq!(zerTranslateIdentifierToDeviceHandle(identifier), *part);
+            let vertex = make(|out| zeDeviceGetFabricVertexExp(*part, out));
+            assert_eq!(make(|out| zeFabricVertexGetDeviceExp(vertex, out)), *part);
+            let mut described: FabricVertexProperties = zeroed();
+            ok(zeFabricVertexGetPropertiesExp(vertex, &raw mut described));
+            assert_eq!((described.kind, described.uuid), (2, found.uuid));
+            let mut vertices = [null_mut(); 2];
+            count = 2;
+            let of_device = make(|out| zeDeviceGetFabricVertexExp(*device, out));
+            ok(zeFabricVertexGetSubVerticesExp(of_device, &raw mut count, vertices.as_mut_ptr()));
+            assert_eq!((count, vertices[number]), (2, vertex));
+        }
+        let mut root = *device;
+        ok(zeDeviceGetRootDevice(*device, &raw mut root));
+        assert!(root.is_null());
+        assert_eq!(zerTranslateDeviceHandleToIdentifier(*device), index as u32);
+    }
+    uuids.sort_unstable();
+    uuids.dedup();
+    assert_eq!(uuids.len(), 6);
+}
+
+#[test]
+fn the_memory_of_sub_devices_is_that_of_their_device() {
+    if !with_parts("sub_devices::the_memory_of_sub_devices_is_that_of_their_device", &[]) {
+        return;
+    }
+    let device = devices()[0];
+    let [first, second] = [0, 1].map(|number| on(parts(device)[number]));
+    let whole = on(device);
+    let allocate = |setup: Setup| {
+        let (desc, mut out): (DeviceMemAllocDesc, _) = (zeroed(), null_mut());
+        (zeMemAllocDevice(setup.context, &raw const desc, SHARE, 0, setup.device, &raw mut out), out)
+    };
+    let held: Vec<_> = (0..8).map(|_| first.device_memory(SHARE)).collect();
+    assert_eq!(allocate(first), (OUT_OF_DEVICE_MEMORY, null_mut()));
+    let rest: Vec<_> = (0..7).map(|_| second.device_memory(SHARE)).collect();
+    let last = whole.device_memory(SHARE);
+    // The whole device has no more, although the second part has.
+    assert_eq!(allocate(second), (OUT_OF_DEVICE_MEMORY, null_mut()));
+    let (mut described, mut owner): (MemoryAllocationProperties, Handle) = (zeroed(), null_mut());
+    ok(zeMemGetAllocProperties(first.context, held[0], &raw mut described, &raw mut owner));
+    assert_eq!(owner, first.device);
+    for memory in held.into_iter().chain(rest).chain([last]) {
+        whole.free(memory);
+    }
+    ok(allocate(second).0);
+}
+
+#[test]
+fn sub_devices_use_each_others_memory_and_have_queues_of_their_own() {
+    let name = "sub_devices::sub_devices_use_each_others_memory_and_have_queues_of_their_own";
+    if !with_parts(name, &[("ZE_SOFT_PEERS", "off")]) {
+        return;
+    }
+    let devices = devices();
+    let [first, second] = [0, 1].map(|number| on(parts(devices[0])[number]));
+    let mut reach = [9; 4];
+    for (peer, reach) in [first.device, second.device, devices[0], devices[1]].into_iter().zip(&mut reach) {
+        ok(zeDeviceCanAccessPeer(first.device, peer, reach));
+    }
+    assert_eq!(reach, [1, 1, 1, 0]);
+    let (from, to) = (first.device_memory(64), second.device_memory(64));
+    bytes(from, 64).fill(7);
+    let list = second.immediate_list(2);
+    assert_eq!(make(|out| zeCommandListGetDeviceHandle(list, out)), second.device);
+    copy(list, to, from, 64);
+    // The whole device waits for its parts.
+    ok(zeDeviceSynchronize(devices[0]));
+    assert_eq!(bytes(to, 64), [7; 64]);
+    let mut handle: IpcMemHandle = zeroed();
+    ok(zeMemGetIpcHandle(first.context, from, &raw mut handle));
+    for device in [first.device, second.device, devices[0]] {
+        let opened = make(|out| zeMemOpenIpcHandle(first.context, device, handle, 0, out));
+        assert_eq!(bytes(opened, 1)[0], 7);
+        ok(zeMemCloseIpcHandle(first.context, opened));
+    }
+    let mut out = null_mut();
+    let foreign = zeMemOpenIpcHandle(first.context, parts(devices[1])[0], handle, 0, &raw mut out);
+    assert_eq!((foreign, out), (INVALID_ARGUMENT, null_mut()));
+}
+
+/// With one engine for both parts, the second copy would begin after the first one.
+#[test]
+fn a_part_does_not_wait_for_the_other_one() {
+    let name = "sub_devices::a_part_does_not_wait_for_the_other_one";
+    if !with_parts(name, &[("ZE_SOFT_DELAY", "3s")]) {
+        return;
+    }
+    let setups = [0, 1].map(|number| on(parts(devices()[0])[number]));
+    let events: [_; 2] = setups[0].events();
+    let memory = setups[0].device_memory(64);
+    let lists = setups.map(|setup| setup.immediate_list(2));
+    for (list, event) in lists.into_iter().zip(events) {
+        ok(zeCommandListAppendMemoryCopy(list, memory, memory, 32, event, 0, null()));
+    }
+    ok(zeDeviceSynchronize(devices()[0]));
+    let [first, second] = events.map(|event| {
+        let mut result: layout::event::KernelTimestampResult = zeroed();
+        ok(zeEventQueryKernelTimestamp(event, &raw mut result));
+        result.global
+    });
+    // Each has waited 3 s before it began, and both did so at the same time.
+    assert!(second.kernel_start.abs_diff(first.kernel_start) < 2_500_000_000, "{first:?} {second:?}");
+}
